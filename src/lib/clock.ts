@@ -1,0 +1,22 @@
+/**
+ * Time is handed in: nothing outside this file and its twin in the simulator asks the system.
+ */
+export type Timer = { cancel(): void }
+
+export type Clock = {
+  /** Milliseconds that never go back, with fractions; only differences mean anything. */
+  monotonicMs(): number
+  /** Milliseconds since the Unix epoch, may jump. */
+  wallMs(): number
+  /** Calls `run` once after `delayMs` (0 to 2^31-1). The owner cancels it when it stops. */
+  setTimer(delayMs: number, run: () => void): Timer
+}
+
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  setTimer(delayMs, run) {
+    const handle = setTimeout(run, delayMs)
+    return { cancel: () => clearTimeout(handle) }
+  },
+}

@@ -1,0 +1,87 @@
+/**
+ * The door of `raft`: what the rest of the program and the simulator see of a running Raft node (`node.ts`).
+ */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Random } from '../lib/random.ts'
+import type { Configuration, LogIndex, Member, ServerId, Term } from './core/message.ts'
+import type { StateMachine } from './state-machine.ts'
+import type { LogStore, RecoveredLog } from './storage/log-store.ts'
+import type { RaftTransport } from './transport/transport.ts'
+
+export type RaftTiming = {
+  /** A follower that heard nothing for a random time in [electionMs, 2 electionMs) asks for votes. */
+  readonly electionMs: number
+  readonly heartbeatMs: number
+}
+
+export type RaftLimits = {
+  /** Entries of one AppendRequest. */
+  readonly appendBytesMax: number
+  /** Unanswered AppendRequests per follower. */
+  readonly inflightMessagesMax: number
+  readonly inflightBytesMax: number
+  /** Proposals are refused with `overloaded` beyond this much uncommitted data. */
+  readonly uncommittedBytesMax: number
+  /** Entries kept in memory after they are applied, for followers that are a little behind. */
+  readonly cacheBytesMax: number
+  /** The log is compacted when it is this much longer than what was retained last. */
+  readonly compactBytes: number
+}
+
+export type RaftNodeOptions = {
+  readonly id: ServerId
+  readonly timing: RaftTiming
+  readonly limits: RaftLimits
+  readonly leaseReads: boolean
+  readonly log: LogStore
+  readonly recovered: RecoveredLog
+  readonly machine: StateMachine
+  readonly transport: RaftTransport
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** The disk or the state machine failed for good: the owner stops the process. */
+  readonly onFatal: (error: unknown) => void
+}
+
+export type RaftStatus = {
+  readonly id: ServerId
+  readonly role: 'follower' | 'preCandidate' | 'candidate' | 'leader' | 'learner'
+  readonly term: Term
+  readonly leaderId: ServerId | null
+  readonly lastIndex: LogIndex
+  readonly commitIndex: LogIndex
+  readonly appliedIndex: LogIndex
+  readonly configuration: Configuration
+  readonly configurationIndex: LogIndex
+}
+
+export type MembershipChange =
+  | { readonly type: 'addLearner'; readonly member: Omit<Member, 'role'> }
+  | { readonly type: 'promote'; readonly id: ServerId }
+  | { readonly type: 'remove'; readonly id: ServerId }
+  /** A known server came back at another address or under another name. */
+  | { readonly type: 'readdress'; readonly member: Omit<Member, 'role'> }
+
+export interface RaftNodeDoor {
+  start(): Promise<void>
+  /** Writes the first configuration into an empty log. Refuses on a log that holds anything. */
+  bootstrap(configuration: Configuration): Promise<void>
+  /** Rejects with `not_leader`, `overloaded` (surely not appended) or `outcome_unknown`. */
+  propose(data: Uint8Array): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
+  /** Resolves once the local state is as new as the cluster was at the call. `signal` ends the wait with `cancelled`. */
+  readBarrier(
+    mode: 'linearizable' | 'leader',
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<void>
+  /** To `target`, or to the voter that is furthest along. Resolves when another server leads. */
+  transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void>
+  changeMembership(change: MembershipChange): Promise<void>
+  status(): RaftStatus
+  lastContactMs(): number
+  /** Called on every change of role, term or known leader. Returns the way to stop listening. */
+  onChange(listener: (status: RaftStatus) => void): () => void
+  stop(): Promise<void>
+}

@@ -1,0 +1,33 @@
+/**
+ * What `rpc` needs of consensus, declared here and given by the composition root (`server/server.ts`) from `raft/node.ts`.
+ */
+export type LeaderInfo = { readonly id: string; readonly name: string; readonly address: string }
+
+export type Proposed = { readonly index: number; readonly outcome: unknown }
+
+export interface Consensus {
+  /**
+   * Replicates one encoded command and resolves with its outcome once it is applied *here*.
+   * Rejects with MusterError: `not_leader` or `overloaded` (surely not appended), `outcome_unknown`.
+   */
+  propose(data: Uint8Array): Promise<Proposed>
+
+  /**
+   * Resolves once this server's state is at least as new as the cluster was when this was called.
+   * `linearizable`: confirmed by a quorum round. `leader`: by the leader's word under its lease (a deposed leader may err for at most the lease).
+   * Rejects with `no_leader`, `timeout` or `cancelled`.
+   */
+  readBarrier(
+    mode: 'linearizable' | 'leader',
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<void>
+
+  isLeader(): boolean
+  /** The leader this server follows or is, if it knows one. */
+  leader(): LeaderInfo | null
+  /** Resolves with the leader as soon as one is known; rejects with `no_leader` at the deadline (monotonic ms). */
+  waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo>
+  /** Milliseconds since this server last heard its leader; 0 on the leader. */
+  lastContactMs(): number
+}

@@ -1,0 +1,98 @@
+/**
+ * What a server can be asked, by whomever: a named method with typed, validated arguments. HTTP routes, other servers
+ * and later client agents all come through `dispatch.ts` with a method and its arguments.
+ *
+ * `rpc` may import `lib`, `fsm` (readers, watches) and gRPC; consensus and the authorizer come in as interfaces.
+ */
+import type { Static, TSchema } from 'typebox'
+import type { Command, Reader } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Proposed } from './consensus.ts'
+
+export type Caller = {
+  /** The secret of the token, as sent; null: anonymous. Never logged. */
+  readonly token: string | null
+  /** For audit lines: the address the request came from. */
+  readonly remote: string
+  readonly requestId: string
+}
+
+/** What the caller must be allowed to do; `authorize` decides in one place. */
+export type Requirement =
+  | { readonly resource: 'none' }
+  | { readonly resource: 'operator' | 'agent' | 'node'; readonly access: 'read' | 'write' | 'list' }
+  | {
+      readonly resource: 'variables'
+      readonly namespace: string
+      readonly path: string
+      readonly access: 'list' | 'read' | 'write' | 'destroy'
+    }
+  | { readonly resource: 'namespace'; readonly namespace: string; readonly access: string }
+
+export type Consistency = 'default' | 'consistent' | 'stale'
+
+export type ReadOptions = {
+  readonly consistency: Consistency
+  /** 0: do not park. Otherwise wait until the result's index is above this. */
+  readonly minIndex: number
+  /** With jitter and cap already in it. */
+  readonly waitMs: number
+}
+
+export type QueryResult<Value> = {
+  readonly value: Value
+  /** What `minIndex` is compared with and what the caller is told: never 0, never falls on one server. */
+  readonly index: number
+}
+
+type Common<Args extends TSchema> = {
+  /** `variables.put` */
+  readonly name: string
+  readonly args: Args
+  readonly requires: (args: Static<Args>) => Requirement
+}
+
+/** A read. Runs where it arrives, after the barrier that the caller's consistency asks for; parks and runs again for blocking queries. */
+export type Query<Args extends TSchema, Value> = Common<Args> & {
+  readonly kind: 'query'
+  readonly query: (
+    reader: Reader,
+    args: Static<Args>,
+    context: QueryContext,
+  ) => QueryResult<Value> | Promise<QueryResult<Value>>
+}
+
+/** A write, or anything else that only the leader may do. Forwarded as a request, at most one hop. The result must survive msgpack. */
+export type LeaderMethod<Args extends TSchema, Value> = Common<Args> & {
+  readonly kind: 'leader'
+  readonly run: (context: LeaderContext, args: Static<Args>) => Promise<Value>
+}
+
+/** Something about this very server. */
+export type LocalMethod<Args extends TSchema, Value> = Common<Args> & {
+  readonly kind: 'local'
+  readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
+}
+
+export type Method =
+  Query<TSchema, unknown> | LeaderMethod<TSchema, unknown> | LocalMethod<TSchema, unknown>
+
+export type QueryContext = {
+  readonly caller: Caller
+  readonly signal: AbortSignal
+  /** Whether the caller may also do this; for filtering rows and for leaving out secrets. */
+  may(requirement: Requirement): boolean
+}
+
+export type LocalContext = QueryContext & {
+  readonly clock: Clock
+  readonly log: Logger
+  /** A reader of this server's state as it is. */
+  read(): Reader
+}
+
+export type LeaderContext = LocalContext & {
+  /** Replicates a command; resolves with its outcome once applied. */
+  propose(command: Command): Promise<Proposed>
+}
