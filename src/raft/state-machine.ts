@@ -8,6 +8,9 @@ export interface StateMachine {
   /** Index of the last entry whose effects are in the state, 0 for an empty one. Survives a restart with the state. */
   readonly appliedIndex: LogIndex
 
+  /** Index of the snapshot that was installed last, 0 for none; tells a crash in the middle of an install from a damaged log. */
+  readonly installedIndex: LogIndex
+
   /**
    * Applies committed entries in order, each exactly once, and writes them atomically with the new applied index.
    * `entries` are consecutive from `appliedIndex + 1`; noops and configurations are among them

@@ -41,6 +41,8 @@ export type Member = {
 
 /** A cluster's membership. It is in force from the moment its entry is appended (4.1). */
 export type Configuration = {
+  /** Chosen once, when the cluster is bootstrapped; servers of another cluster are refused by it. */
+  readonly clusterId: string
   readonly members: readonly Member[]
 }
 
