@@ -41,6 +41,10 @@ export type ReadOptions = {
 }
 
 export type QueryResult<Value> = {
+  /**
+   * Plain data, or an async iterable (pages of rows) that goes on reading the view: whoever has it reads it to its end
+   * or calls its `return`. Ranges count as read when `pages` is called, not when the iterable is.
+   */
   readonly value: Value
   /** What `minIndex` is compared with and what the caller is told: never 0, never falls on one server. */
   readonly index: number
@@ -75,8 +79,52 @@ export type LocalMethod<Args extends TSchema, Value> = Common<Args> & {
   readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
 }
 
-export type Method =
-  Query<TSchema, unknown> | LeaderMethod<TSchema, unknown> | LocalMethod<TSchema, unknown>
+/** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
+export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod
+
+type AnyCommon = {
+  readonly name: string
+  readonly args: TSchema
+  readonly requires: (args: never) => Requirement
+}
+
+export type AnyQuery = AnyCommon & {
+  readonly kind: 'query'
+  readonly query: (
+    reader: Reader,
+    args: never,
+    context: QueryContext,
+  ) => QueryResult<unknown> | Promise<QueryResult<unknown>>
+}
+
+export type AnyLeaderMethod = AnyCommon & {
+  readonly kind: 'leader'
+  readonly run: (context: LeaderContext, args: never) => Promise<unknown>
+}
+
+export type AnyLocalMethod = AnyCommon & {
+  readonly kind: 'local'
+  readonly run: (context: LocalContext, args: never) => Promise<unknown>
+}
+
+/** Write methods as `defineQuery({ kind: 'query', name, args: schema, ... })`: the handlers' types follow from the schema. */
+export function defineQuery<Args extends TSchema, Value>(
+  method: Query<Args, Value>,
+): Query<Args, Value> {
+  return method
+}
+
+export function defineLeaderMethod<Args extends TSchema, Value>(
+  method: LeaderMethod<Args, Value>,
+): LeaderMethod<Args, Value> {
+  return method
+}
+
+export function defineLocalMethod<Args extends TSchema, Value>(
+  method: LocalMethod<Args, Value>,
+): LocalMethod<Args, Value> {
+  return method
+}
 
 export type QueryContext = {
   readonly caller: Caller

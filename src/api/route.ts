@@ -1,0 +1,100 @@
+/**
+ * The HTTP engine: listeners, headers, blocking queries, errors, streams. It knows HTTP and no domain.
+ * `api` may import `lib`, `rpc`, Fastify and WebSocket packages; domains' `routes.ts` import `api`.
+ *
+ * This file is the contract by which a domain gives routes: what a route is, what it is handed, what it gives back.
+ * The invariant the folder guards: whatever a client sends, it gets one clear answer and harms nobody else.
+ */
+import type { Static, TSchema } from 'typebox'
+import type { LeaderMethod, LocalMethod, Query, QueryResult } from '../rpc/method.ts'
+import type { Fields } from './fields.ts'
+import type { Search } from './search.ts'
+
+export type RouteMethod = 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH'
+
+export type Route = {
+  /** PUT and POST are one: whichever is named here, both are served. GET serves HEAD too. */
+  readonly method: RouteMethod
+  /** `/v1/node/:id/drain`, or `/v1/var/*` for everything below, slashes included. */
+  readonly path: string
+  /**
+   * none: a body is read and ignored. json: the content type is not looked at. bytes: `request.bytes`.
+   * stream: `request.stream()`, unbounded but for `bodyBytesMax` and an idle timeout. Default: none on GET, else json.
+   */
+  readonly body?: 'none' | 'json' | 'bytes' | 'stream'
+  /** Beyond this: 413. Default: the server's. */
+  readonly bodyBytesMax?: number
+  /** Longest time a blocking query may wait, jitter apart. Default 5 minutes. */
+  readonly waitMsMax?: number
+  /** presence: `?stale=false` switches on as well, as clients of the session service expect. Default: boolean words. */
+  readonly switches?: 'boolean' | 'presence'
+  handle(request: ApiRequest): ApiReply | Promise<ApiReply>
+}
+
+export interface ApiRequest {
+  /** As sent. HEAD arrives as GET. */
+  readonly method: string
+  /** Path parameter, percent-decoded once. Throws an assertion if the route does not name it. */
+  parameter(name: string): string
+  /** What `*` stands for, percent-decoded once (`%2F` is `/`); doubled and trailing slashes are as they were sent. */
+  readonly tail: string
+  /** The query string. */
+  readonly search: Search
+  /** `namespace` of the query, null when it is not given or empty. */
+  readonly namespace: string | null
+  /** From `X-Service-Token`, an alias of it, or `Authorization: Bearer`. */
+  readonly token: string | null
+  readonly remote: string
+  readonly requestId: string
+  /** A header by its lower-case name. */
+  header(name: string): string | null
+
+  /** Parsed JSON of the body; undefined when the body is empty. */
+  readonly json: unknown
+  /** The body as a JSON object with typed accessors. 400 when it is empty or not an object. */
+  fields(): Fields
+  /** The body of a `bytes` route. */
+  readonly bytes: Uint8Array
+  /** The body of a `stream` route, once. */
+  stream(): AsyncIterable<Uint8Array>
+
+  /** Aborted when the client goes away or the server stops. */
+  readonly signal: AbortSignal
+
+  /**
+   * Runs a read with the consistency, `index` and `wait` of this request; the reply gets its index and contact headers,
+   * also when the route answers 404. A method reports an absent row as a value (null), not as an error, so that there
+   * is an index to block on.
+   */
+  query<Args extends TSchema, Value>(
+    method: Query<Args, Value>,
+    args: Static<Args>,
+  ): Promise<QueryResult<Value>>
+  query(method: string, args: unknown): Promise<QueryResult<unknown>>
+  /** Runs a leader or local method. */
+  call<Args extends TSchema, Value>(
+    method: LeaderMethod<Args, Value> | LocalMethod<Args, Value>,
+    args: Static<Args>,
+  ): Promise<Value>
+  call(method: string, args: unknown): Promise<unknown>
+}
+
+/** At most one of json, text, bytes, rows, stream. None: an empty body. */
+export type ApiReply = {
+  /** Default 200. */
+  readonly status?: number
+  /** Plain data. Bigints print as integers. Times in nanoseconds: see `nanoseconds` of `json.ts`. */
+  readonly json?: unknown
+  readonly text?: string
+  readonly bytes?: Uint8Array
+  /** A JSON array, written page by page; nothing but the page at hand is held. */
+  readonly rows?: AsyncIterable<readonly unknown[]>
+  /** Chunks as they come, with back-pressure; ends when the client goes away. */
+  readonly stream?: AsyncIterable<Uint8Array | string>
+  /** Content type; json and rows, text, and bytes have theirs by default. */
+  readonly type?: string
+  /** For `X-Service-Index`; a read has it from `query` already, which this overrides. */
+  readonly index?: number
+  readonly nextToken?: string | null
+  readonly headers?: Readonly<Record<string, string>>
+}
