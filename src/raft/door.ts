@@ -40,6 +40,8 @@ export type RaftNodeOptions = {
   readonly transport: RaftTransport
   readonly clock: Clock
   readonly random: Random
+  /** Runs a function after the inputs that are already waiting: `setImmediate`, or the simulator's next event. */
+  readonly defer: (run: () => void) => void
   readonly logger: Logger
   /** The disk or the state machine failed for good: the owner stops the process. */
   readonly onFatal: (error: unknown) => void
@@ -47,14 +49,18 @@ export type RaftNodeOptions = {
 
 export type RaftStatus = {
   readonly id: ServerId
-  readonly role: 'follower' | 'preCandidate' | 'candidate' | 'leader' | 'learner'
+  readonly role: 'follower' | 'preCandidate' | 'candidate' | 'leader'
   readonly term: Term
   readonly leaderId: ServerId | null
   readonly lastIndex: LogIndex
   readonly commitIndex: LogIndex
   readonly appliedIndex: LogIndex
+  /** Leadership is being handed over: nothing is accepted until it worked or failed. */
+  readonly transferring: boolean
   readonly configuration: Configuration
   readonly configurationIndex: LogIndex
+  /** On the leader: how far each follower is known to be. */
+  readonly followers: ReadonlyMap<ServerId, { readonly match: LogIndex; readonly state: string }>
 }
 
 export type MembershipChange =

@@ -1,0 +1,180 @@
+/**
+ * Elections: pre-vote (9.6), vote (3.4), and when a voter may answer.
+ *
+ * A follower whose timer runs out first asks whether it would win, without raising its term. So a server that was
+ * cut off cannot depose a healthy leader on its return. A voter that heard a leader within the least election timeout
+ * refuses both questions (4.2.3) unless the leader itself asked for the election (3.10).
+ *
+ * A dead leader is noticed sooner: when its connection closed and a new one is refused, its followers forget that
+ * they heard it and campaign after a short random wait. This is a hint about liveness only, since reads take a quorum
+ * round. With `leaseReads` a leader serves reads on its voters' promise, so the hint is not taken.
+ */
+import { assert } from '../../lib/assert.ts'
+import { becomeLeader } from './leader.ts'
+import type {
+  PreVoteRequest,
+  PreVoteResponse,
+  ServerId,
+  VoteRequest,
+  VoteResponse,
+} from './message.ts'
+import { tally } from './quorum.ts'
+import {
+  becomeFollower,
+  diskStalls,
+  hearsLeader,
+  leaveRole,
+  resetElectionDeadline,
+  type State,
+} from './state.ts'
+
+/** The wait before a quick election: long enough that two followers seldom collide, short against a timeout. */
+const quickElectionMs = 60
+/** After this many quick attempts the ordinary timeout rules again. */
+const quickElectionsMax = 12
+
+/** The election timer of a follower or candidate ran out. */
+export function electionTimeout(state: State): void {
+  if (!state.membership.isVoter(state.id) || diskStalls(state) || state.installing !== null) {
+    resetElectionDeadline(state)
+    return
+  }
+  if (state.quickElections > 0) state.quickElections -= 1
+  campaign(state, 'preCandidate', false)
+}
+
+/** The leader's process is gone, as far as its sockets tell. */
+export function leaderGone(state: State): void {
+  if (state.options.leaseReads || state.role.type !== 'follower') return
+  becomeFollower(state, state.term, null)
+  state.quickElections = quickElectionsMax
+  state.electionDeadline = state.now + quickElectionMs * state.options.random.next()
+}
+
+export function campaign(
+  state: State,
+  type: 'preCandidate' | 'candidate',
+  transfer: boolean,
+): void {
+  assert(state.membership.isVoter(state.id), 'only voters campaign')
+  leaveRole(state)
+  state.leaderId = null
+  const answers = new Map<ServerId, boolean>()
+  state.role = { type, answers, transfer }
+  resetCampaignDeadline(state)
+  const { lastIndex, lastTerm } = state.log
+  if (type === 'preCandidate') {
+    answers.set(state.id, true)
+    for (const to of otherVoters(state)) {
+      const term = state.term + 1
+      state.out.send.push({ type: 'preVoteRequest', from: state.id, to, term, lastIndex, lastTerm })
+    }
+    countAnswers(state)
+    return
+  }
+  state.term += 1
+  state.votedFor = state.id
+  // The own vote counts, and the others are asked, once term and vote are on disk.
+  state.ownVote = state.term
+  for (const to of otherVoters(state)) {
+    const { term } = state
+    state.out.afterwards.push({
+      type: 'voteRequest',
+      from: state.id,
+      to,
+      term,
+      lastIndex,
+      lastTerm,
+      transfer,
+    })
+  }
+}
+
+/** A failed campaign is tried again sooner than a silent leader is doubted: the answers come within a round trip. */
+function resetCampaignDeadline(state: State): void {
+  const { electionMs, random } = state.options
+  const wait =
+    state.quickElections > 0
+      ? quickElectionMs * (1 + random.next())
+      : (electionMs / 3) * (1 + random.next())
+  state.electionDeadline = state.now + wait
+}
+
+function otherVoters(state: State): readonly ServerId[] {
+  return state.membership.voters.filter((id) => id !== state.id)
+}
+
+/** The write that carries the vote for oneself is durable. */
+export function ownVotePersisted(state: State, term: number): void {
+  if (state.role.type !== 'candidate' || term !== state.term) return
+  state.role.answers.set(state.id, true)
+  countAnswers(state)
+}
+
+export function onPreVoteRequest(state: State, request: PreVoteRequest): void {
+  const granted =
+    request.term > state.term &&
+    !hearsLeader(state) &&
+    state.log.isUpToDate(request.lastIndex, request.lastTerm)
+  state.out.send.push({
+    type: 'preVoteResponse',
+    from: state.id,
+    to: request.from,
+    // A grant answers for the term asked about; a refusal tells the own term, so that a server behind catches up.
+    term: granted ? request.term : state.term,
+    granted,
+  })
+}
+
+export function onVoteRequest(state: State, request: VoteRequest): void {
+  assert(request.term === state.term, 'the term check came first')
+  const free = state.votedFor === null || state.votedFor === request.from
+  const granted =
+    free &&
+    state.role.type === 'follower' &&
+    state.leaderId === null &&
+    state.log.isUpToDate(request.lastIndex, request.lastTerm)
+  if (granted) {
+    state.votedFor = request.from
+    resetElectionDeadline(state)
+  }
+  state.out.afterwards.push({
+    type: 'voteResponse',
+    from: state.id,
+    to: request.from,
+    term: state.term,
+    granted,
+  })
+}
+
+export function onPreVoteResponse(state: State, response: PreVoteResponse): void {
+  if (state.role.type !== 'preCandidate') return
+  if (response.granted && response.term !== state.term + 1) return
+  state.role.answers.set(response.from, response.granted)
+  countAnswers(state)
+}
+
+export function onVoteResponse(state: State, response: VoteResponse): void {
+  if (state.role.type !== 'candidate') return
+  state.role.answers.set(response.from, response.granted)
+  countAnswers(state)
+}
+
+function countAnswers(state: State): void {
+  const { role } = state
+  assert(role.type === 'preCandidate' || role.type === 'candidate', 'answers are for candidates')
+  switch (tally(state.membership.voters, role.answers)) {
+    case 'won':
+      if (role.type === 'preCandidate') campaign(state, 'candidate', role.transfer)
+      else becomeLeader(state)
+      return
+    case 'lost': {
+      const { electionDeadline } = state
+      becomeFollower(state, state.term, null)
+      // A loser does not wait longer for its next attempt than a candidate that got no answer.
+      state.electionDeadline = electionDeadline
+      return
+    }
+    case 'open':
+  }
+}

@@ -1,0 +1,432 @@
+/**
+ * Raft as a machine over values: inputs in, `Ready` out. It never waits and never looks at a clock:
+ * every input carries the time, and chance comes from the `Random` it was given.
+ *
+ * The owner gives inputs in any number, then takes one `Ready` and performs it: `send` at once, `persist` in order.
+ * Ready is the only output; what is not in it did not happen.
+ */
+import { assert, assertNever } from '../../lib/assert.ts'
+import {
+  electionTimeout,
+  leaderGone,
+  onPreVoteRequest,
+  onPreVoteResponse,
+  onVoteRequest,
+  onVoteResponse,
+  ownVotePersisted,
+} from './candidate.ts'
+import {
+  onAppendRequest,
+  onHeartbeat,
+  onTimeoutNow,
+  snapshotInstalled,
+  snapshotReceived,
+} from './follower.ts'
+import {
+  changeMembership,
+  fetched,
+  leaderTick,
+  maybeCommit,
+  onAppendResponse,
+  onHeartbeatResponse,
+  propose,
+  replicate,
+  snapshotSent,
+  transfer,
+  type ProposeResult,
+  type Refusal,
+} from './leader.ts'
+import { bytesOf, RaftLog, type LogStart } from './log.ts'
+import { Membership, type Change, encodeConfiguration } from './membership.ts'
+import type {
+  Configuration,
+  Entry,
+  HardState,
+  LogIndex,
+  Message,
+  ServerId,
+  SnapshotMeta,
+  Term,
+} from './message.ts'
+import {
+  askAgain,
+  askLeader,
+  holdsLease,
+  onReadIndexRequest,
+  onReadIndexResponse,
+  read,
+  startReadRound,
+} from './reads.ts'
+import type { Persist, Ready } from './ready.ts'
+import {
+  becomeFollower,
+  emptyOutbox,
+  hearsLeader,
+  resetElectionDeadline,
+  type CoreOptions,
+  type State,
+} from './state.ts'
+
+export type CoreStart = LogStart & {
+  readonly hardState: HardState
+  readonly appliedIndex: LogIndex
+  /** In force at the base of the log. */
+  readonly configuration: Configuration
+  readonly configurationIndex: LogIndex
+  /** Configuration entries in the log, ascending. */
+  readonly configurations: readonly Entry[]
+}
+
+/** What the owner may know of a follower. */
+export type FollowerProgress = {
+  readonly match: LogIndex
+  readonly state: 'probe' | 'replicate' | 'snapshot'
+  readonly lastContact: number
+}
+
+export class RaftCore {
+  readonly #state: State
+
+  constructor(id: ServerId, options: CoreOptions, start: CoreStart, now: number) {
+    assert(options.heartbeatMs * 2 <= options.electionMs, 'heartbeats are well within a timeout')
+    const log = new RaftLog(start)
+    const membership = new Membership(id, {
+      index: start.configurationIndex,
+      configuration: start.configuration,
+    })
+    for (const entry of start.configurations) {
+      if (entry.index > membership.index) membership.appended(entry)
+    }
+    this.#state = {
+      id,
+      options,
+      log,
+      membership,
+      now,
+      term: start.hardState.term,
+      votedFor: start.hardState.votedFor,
+      role: { type: 'follower', askedReads: [], waitingReads: [] },
+      leaderId: null,
+      lastLeaderContact: now,
+      electionDeadline: now,
+      quickElections: 0,
+      appliedIndex: start.appliedIndex,
+      unappliedBytes: 0,
+      installing: null,
+      persistSequence: 0,
+      pendingPersists: [],
+      handedTerm: start.hardState.term,
+      handedVote: start.hardState.votedFor,
+      ownVote: null,
+      out: emptyOutbox(),
+    }
+    const known = Math.max(start.base.index, start.appliedIndex, start.hardState.commitIndex)
+    log.commitIndex = Math.min(known, log.lastIndex)
+    membership.committed(log.commitIndex)
+    resetElectionDeadline(this.#state)
+  }
+
+  // --- what it is ---
+
+  get role(): 'follower' | 'preCandidate' | 'candidate' | 'leader' {
+    return this.#state.role.type
+  }
+  get term(): Term {
+    return this.#state.term
+  }
+  get leaderId(): ServerId | null {
+    return this.#state.leaderId
+  }
+  get log(): RaftLog {
+    return this.#state.log
+  }
+  get membership(): Membership {
+    return this.#state.membership
+  }
+  get lastLeaderContact(): number {
+    return this.#state.lastLeaderContact
+  }
+  get transferring(): boolean {
+    const { role } = this.#state
+    return role.type === 'leader' && role.transfer !== null
+  }
+  /** What may be applied: committed, and on this server's own disk, so that its state never runs ahead of its log. */
+  get applicableIndex(): LogIndex {
+    return Math.min(this.#state.log.commitIndex, this.#state.log.persistedIndex)
+  }
+  /** As it stands now, for a log that starts over after a snapshot. */
+  get hardState(): HardState {
+    const { term, votedFor, log } = this.#state
+    return { term, votedFor, commitIndex: log.commitIndex }
+  }
+  /** On the leader, per follower; empty elsewhere. */
+  get followers(): ReadonlyMap<ServerId, FollowerProgress> {
+    const { role } = this.#state
+    return role.type === 'leader' ? role.progress : new Map()
+  }
+  /** When `tick` has something to do next. */
+  get nextDeadline(): number {
+    const { role, electionDeadline, options, now } = this.#state
+    if (role.type === 'leader') return role.nextHeartbeat
+    if (role.type === 'follower' && role.askedReads.length > 0) {
+      return Math.min(electionDeadline, now + options.heartbeatMs)
+    }
+    return electionDeadline
+  }
+
+  // --- inputs ---
+
+  /** Time passed. `late`: the owner was held up for long; messages that wait are heard before anyone is given up. */
+  tick(now: number, late: boolean): void {
+    const state = this.#at(now)
+    const { role } = state
+    if (role.type === 'leader') {
+      leaderTick(state, role, late)
+      return
+    }
+    if (role.type === 'follower') askAgain(state, role)
+    if (now < state.electionDeadline) return
+    if (late) {
+      state.electionDeadline = now + state.options.heartbeatMs * (1 + state.options.random.next())
+      return
+    }
+    electionTimeout(state)
+  }
+
+  message(message: Message, now: number): void {
+    const state = this.#at(now)
+    assert(message.to === state.id, 'a message is for this server')
+    if (message.term > state.term) {
+      if (!this.#riseTo(message)) return
+    } else if (message.term < state.term) {
+      this.#answerOld(message)
+      return
+    }
+    this.#dispatch(message)
+  }
+
+  propose(data: Uint8Array, now: number): ProposeResult {
+    return propose(this.#at(now), data)
+  }
+
+  changeMembership(change: Change, now: number): ProposeResult {
+    return changeMembership(this.#at(now), change)
+  }
+
+  /** Null: begun. `Ready` and later messages carry it on. */
+  transfer(target: ServerId | null, now: number): Refusal | null {
+    return transfer(this.#at(now), target)
+  }
+
+  /** The first configuration of a new cluster; written by exactly one of its servers, into an empty log. */
+  bootstrap(configuration: Configuration, now: number): void {
+    const state = this.#at(now)
+    assert(state.log.lastIndex === 0, 'only an empty log is bootstrapped')
+    assert(state.term === 0, 'only a server that never voted is bootstrapped')
+    const data = encodeConfiguration(configuration)
+    const entry: Entry = { index: 1, term: 1, kind: 'configuration', data }
+    state.term = 1
+    state.log.append(entry)
+    state.membership.appended(entry)
+    state.electionDeadline = now
+  }
+
+  read(id: number, linearizable: boolean, now: number): void {
+    read(this.#at(now), id, linearizable)
+  }
+
+  /** The index of a read that needs no message: this server leads and its lease, if it may be trusted, holds. */
+  readNow(linearizable: boolean, now: number): LogIndex | null {
+    const state = this.#at(now)
+    const { role, log, options } = state
+    if (role.type !== 'leader' || log.commitIndex < role.noopIndex) return null
+    if (linearizable && !options.leaseReads) return null
+    return holdsLease(state, role) ? log.commitIndex : null
+  }
+
+  /** All writes up to `sequence` are durable. */
+  persisted(sequence: number, now: number): void {
+    const state = this.#at(now)
+    const before = state.log.persistedIndex
+    const ownVotes: Term[] = []
+    for (;;) {
+      const oldest = state.pendingPersists[0]
+      if (oldest === undefined || oldest.sequence > sequence) break
+      state.pendingPersists.shift()
+      state.log.persisted(oldest.lastIndex, oldest.lastTerm)
+      if (oldest.ownVote !== null) ownVotes.push(oldest.ownVote)
+    }
+    for (const term of ownVotes) ownVotePersisted(state, term)
+    if (state.log.persistedIndex > before) maybeCommit(state)
+  }
+
+  /** The state machine is at `index`; `entries` are those that brought it there. */
+  applied(entries: readonly Entry[], now: number): void {
+    const state = this.#at(now)
+    const last = entries.at(-1)
+    if (last === undefined) return
+    assert(last.index <= this.applicableIndex, 'only what is committed and durable is applied')
+    state.appliedIndex = last.index
+    if (state.role.type === 'leader') {
+      for (const entry of entries) {
+        if (entry.index >= state.role.noopIndex) state.unappliedBytes -= bytesOf(entry)
+      }
+    }
+    state.log.shrink(state.options.cacheBytesMax)
+  }
+
+  fetched(peer: ServerId, term: Term, entries: readonly Entry[], now: number): void {
+    fetched(this.#at(now), term, peer, entries)
+  }
+
+  snapshotSent(peer: ServerId, index: LogIndex, ok: boolean, now: number): void {
+    snapshotSent(this.#at(now), peer, index, ok)
+  }
+
+  snapshotReceived(from: ServerId, term: Term, meta: SnapshotMeta, now: number): void {
+    snapshotReceived(this.#at(now), from, term, meta)
+  }
+
+  snapshotInstalled(meta: SnapshotMeta, now: number): void {
+    snapshotInstalled(this.#at(now), meta)
+  }
+
+  compacted(index: LogIndex, term: Term, now: number): void {
+    this.#at(now).log.compacted(index, term)
+  }
+
+  /** The process of `peer` is gone, as far as its sockets tell. */
+  peerGone(peer: ServerId, now: number): void {
+    const state = this.#at(now)
+    if (state.leaderId === peer) leaderGone(state)
+  }
+
+  // --- output ---
+
+  takeReady(now: number): Ready {
+    const state = this.#at(now)
+    const { role } = state
+    if (role.type === 'leader') {
+      startReadRound(state, role)
+      replicate(state, role)
+    } else if (role.type === 'follower') {
+      askLeader(state, role)
+    }
+    const persist = this.#takePersist()
+    const { send, reads, fetches, snapshots, install } = state.out
+    state.out = emptyOutbox()
+    return { send, persist, reads, fetches, snapshots, install }
+  }
+
+  #takePersist(): Persist | null {
+    const state = this.#state
+    const afterwards = state.out.afterwards
+    const hardStateChanged = state.term !== state.handedTerm || state.votedFor !== state.handedVote
+    if (!hardStateChanged && !state.log.hasWrites() && afterwards.length === 0) return null
+    const { truncateFrom, entries } = state.log.takeWrites()
+    const { commitIndex } = state.log
+    state.persistSequence += 1
+    state.pendingPersists.push({
+      sequence: state.persistSequence,
+      lastIndex: state.log.lastIndex,
+      lastTerm: state.log.lastTerm,
+      since: state.now,
+      ownVote: state.ownVote,
+    })
+    state.ownVote = null
+    state.handedTerm = state.term
+    state.handedVote = state.votedFor
+    const hardState: HardState | null = hardStateChanged
+      ? { term: state.term, votedFor: state.votedFor, commitIndex }
+      : null
+    return {
+      sequence: state.persistSequence,
+      write: { truncateFrom, entries, hardState },
+      afterwards,
+    }
+  }
+
+  #at(now: number): State {
+    assert(now >= this.#state.now, 'time does not go back')
+    this.#state.now = now
+    return this.#state
+  }
+
+  /** A message of a later term. False: it is not to be handled further. */
+  #riseTo(message: Message): boolean {
+    const state = this.#state
+    switch (message.type) {
+      case 'preVoteRequest':
+        return true
+      case 'preVoteResponse':
+        // A grant speaks of a term that nobody is in yet.
+        if (message.granted) return true
+        becomeFollower(state, message.term, null)
+        return false
+      case 'voteRequest':
+        // Removed and cut-off servers must not disturb a leader that is heard (4.2.3).
+        if (!message.transfer && hearsLeader(state)) return false
+        becomeFollower(state, message.term, null)
+        return true
+      case 'appendRequest':
+      case 'heartbeat':
+        becomeFollower(state, message.term, message.from)
+        return true
+      default:
+        becomeFollower(state, message.term, null)
+        return true
+    }
+  }
+
+  /** A message of an earlier term: whoever still leads or campaigns there is told the present one. */
+  #answerOld(message: Message): void {
+    const { id: from, term, out } = this.#state
+    const to = message.from
+    switch (message.type) {
+      case 'appendRequest':
+      case 'heartbeat':
+        out.afterwards.push({ type: 'heartbeatResponse', from, to, term, round: 0 })
+        return
+      case 'preVoteRequest':
+        out.afterwards.push({ type: 'preVoteResponse', from, to, term, granted: false })
+        return
+      case 'voteRequest':
+        out.afterwards.push({ type: 'voteResponse', from, to, term, granted: false })
+        return
+      default:
+    }
+  }
+
+  #dispatch(message: Message): void {
+    const state = this.#state
+    const { role } = state
+    switch (message.type) {
+      case 'preVoteRequest':
+        return onPreVoteRequest(state, message)
+      case 'preVoteResponse':
+        return onPreVoteResponse(state, message)
+      case 'voteRequest':
+        return onVoteRequest(state, message)
+      case 'voteResponse':
+        return onVoteResponse(state, message)
+      case 'appendRequest':
+        return onAppendRequest(state, message)
+      case 'heartbeat':
+        return onHeartbeat(state, message)
+      case 'appendResponse':
+        if (role.type === 'leader') onAppendResponse(state, role, message)
+        return
+      case 'heartbeatResponse':
+        if (role.type === 'leader') onHeartbeatResponse(state, role, message)
+        return
+      case 'timeoutNow':
+        return onTimeoutNow(state, message)
+      case 'readIndexRequest':
+        return onReadIndexRequest(state, message)
+      case 'readIndexResponse':
+        return onReadIndexResponse(state, message)
+      default:
+        return assertNever(message)
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * What a follower does with what its leader sends (3.5, and 7 for snapshots).
+ */
+import { assert } from '../../lib/assert.ts'
+import type {
+  AppendRequest,
+  Entry,
+  Heartbeat,
+  LogIndex,
+  ServerId,
+  SnapshotMeta,
+  Term,
+  TimeoutNow,
+} from './message.ts'
+import { campaign } from './candidate.ts'
+import { becomeFollower, commitTo, type State } from './state.ts'
+
+/** A message that only the leader of this term sends. */
+function heardLeader(state: State, from: ServerId): void {
+  assert(state.role.type !== 'leader', 'a term has one leader')
+  becomeFollower(state, state.term, from)
+  state.lastLeaderContact = state.now
+  state.quickElections = 0
+}
+
+export function onHeartbeat(state: State, { from, commitIndex, round }: Heartbeat): void {
+  heardLeader(state, from)
+  // The leader caps this at what it knows to be in this log.
+  if (state.installing === null) commitTo(state, Math.min(commitIndex, state.log.lastIndex))
+  if (round === 0) return
+  const { id, term } = state
+  state.out.send.push({ type: 'heartbeatResponse', from: id, to: from, term, round })
+}
+
+export function onAppendRequest(state: State, request: AppendRequest): void {
+  heardLeader(state, request.from)
+  if (state.installing !== null) return
+  const { log } = state
+  if (request.prevIndex < log.commitIndex) {
+    // All of it up to the commit index is the same in every log.
+    acknowledge(state, request, log.commitIndex)
+    return
+  }
+  if (log.termAt(request.prevIndex) !== request.prevTerm) {
+    reject(state, request)
+    return
+  }
+  const matchIndex = request.prevIndex + request.entries.length
+  const firstNew = request.entries.findIndex((entry) => log.termAt(entry.index) !== entry.term)
+  if (firstNew !== -1) appendFrom(state, request.entries.slice(firstNew))
+  // Only what this message matched: entries behind it may be another leader's.
+  commitTo(state, Math.min(request.commitIndex, matchIndex))
+  acknowledge(state, request, matchIndex)
+}
+
+/** Only a real conflict cuts the log: an old message whose entries are all there leaves what follows them alone. */
+function appendFrom(state: State, entries: readonly Entry[]): void {
+  const { log, membership } = state
+  const first = entries[0]
+  if (first !== undefined && first.index <= log.lastIndex) {
+    log.truncate(first.index)
+    membership.truncated(first.index)
+  }
+  for (const entry of entries) {
+    log.append(entry)
+    if (entry.kind === 'configuration') membership.appended(entry)
+  }
+}
+
+/** Leaves after the write that it speaks of, and after all that came before. */
+function acknowledge(state: State, request: AppendRequest, matchIndex: LogIndex): void {
+  state.out.afterwards.push({
+    type: 'appendResponse',
+    from: state.id,
+    to: request.from,
+    term: state.term,
+    round: request.round,
+    ok: true,
+    matchIndex,
+  })
+}
+
+function reject(state: State, request: AppendRequest): void {
+  const { log } = state
+  const hintIndex = log.latestNotAbove(request.prevIndex, request.prevTerm)
+  state.out.send.push({
+    type: 'appendResponse',
+    from: state.id,
+    to: request.from,
+    term: state.term,
+    round: request.round,
+    ok: false,
+    rejectedIndex: request.prevIndex,
+    hintIndex,
+    hintTerm: log.termAt(hintIndex) ?? 0,
+  })
+}
+
+/** The leader hands over: campaign at once, without asking first. */
+export function onTimeoutNow(state: State, message: TimeoutNow): void {
+  if (state.role.type !== 'follower' || !state.membership.isVoter(state.id)) return
+  if (state.installing !== null || state.leaderId !== message.from) return
+  campaign(state, 'candidate', true)
+}
+
+/** A snapshot from the leader of `term` is staged whole. */
+export function snapshotReceived(
+  state: State,
+  from: ServerId,
+  term: Term,
+  meta: SnapshotMeta,
+): void {
+  if (term < state.term || (term === state.term && state.role.type === 'leader')) return
+  becomeFollower(state, term, from)
+  state.lastLeaderContact = state.now
+  if (state.installing !== null || meta.index <= state.log.commitIndex) return
+  state.installing = meta
+  state.out.install = meta
+}
+
+/** The state and the durable log now stand at `meta`. */
+export function snapshotInstalled(state: State, meta: SnapshotMeta): void {
+  assert(state.installing !== null, 'an install was asked for')
+  assert(state.installing.index === meta.index, 'the install that was asked for is done')
+  state.installing = null
+  state.log.reset(meta.index, meta.term)
+  state.membership.replaced({
+    index: meta.configurationIndex,
+    configuration: meta.configuration,
+  })
+  state.pendingPersists = []
+  state.appliedIndex = Math.max(state.appliedIndex, meta.index)
+  if (state.leaderId === null) return
+  state.out.afterwards.push({
+    type: 'appendResponse',
+    from: state.id,
+    to: state.leaderId,
+    term: state.term,
+    round: 0,
+    ok: true,
+    matchIndex: meta.index,
+  })
+}

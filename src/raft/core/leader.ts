@@ -1,0 +1,403 @@
+/**
+ * What a leader does: replication (3.5), commitment (3.6.2), check-quorum (6.2), transfer (3.10), membership (4.1).
+ * Reads are in `reads.ts`.
+ */
+import { assert, present } from '../../lib/assert.ts'
+import { bytesOf } from './log.ts'
+import { applyChange, encodeConfiguration, type Change } from './membership.ts'
+import type {
+  AppendResponse,
+  Entry,
+  EntryKind,
+  HeartbeatResponse,
+  LogIndex,
+  ServerId,
+  Term,
+} from './message.ts'
+import { Progress } from './progress.ts'
+import { majorityOf, reachedByMajority } from './quorum.ts'
+import { readsConfirmed, readsReleased } from './reads.ts'
+import {
+  becomeFollower,
+  commitTo,
+  diskStalls,
+  leaveRole,
+  type Leader,
+  type State,
+} from './state.ts'
+
+/** Rounds whose sending time is remembered; an answer to an older one extends no lease. */
+const roundsRemembered = 256
+/** A learner is caught up when it lacks no more than this. */
+const promoteLagEntriesMax = 1_000
+
+export type Refusal = {
+  readonly code: 'notLeader' | 'transferring' | 'overloaded' | 'notNow' | 'invalid'
+  readonly text: string
+}
+
+export type ProposeResult =
+  | { readonly ok: true; readonly index: LogIndex; readonly term: Term }
+  | { readonly ok: false; readonly refusal: Refusal }
+
+const empty = new Uint8Array(0)
+
+export function becomeLeader(state: State): void {
+  assert(state.membership.isVoter(state.id), 'only voters lead')
+  leaveRole(state)
+  const { log, now } = state
+  const progress = new Map<ServerId, Progress>()
+  for (const id of state.membership.peers) progress.set(id, new Progress(log.lastIndex + 1, now))
+  const leader: Leader = {
+    type: 'leader',
+    progress,
+    noopIndex: log.lastIndex + 1,
+    round: 0,
+    roundsSentAt: new Map(),
+    nextHeartbeat: now,
+    waitingReads: [],
+    readRound: null,
+    transfer: null,
+  }
+  state.role = leader
+  state.leaderId = state.id
+  state.quickElections = 0
+  state.unappliedBytes = 0
+  appendOwn(state, 'noop', empty)
+  broadcastHeartbeat(state, leader)
+}
+
+export function propose(state: State, data: Uint8Array): ProposeResult {
+  const { role } = state
+  if (role.type !== 'leader') return refuse('notLeader', 'this server is not the leader')
+  if (role.transfer !== null) return refuse('transferring', 'leadership is being handed over')
+  const bytes = data.length + 64
+  if (
+    state.unappliedBytes > 0 &&
+    state.unappliedBytes + bytes > state.options.uncommittedBytesMax
+  ) {
+    return refuse('overloaded', 'too much is waiting to be committed')
+  }
+  return { ok: true, index: appendOwn(state, 'command', data), term: state.term }
+}
+
+export function changeMembership(state: State, change: Change): ProposeResult {
+  const { role, membership, log, now, options } = state
+  if (role.type !== 'leader') return refuse('notLeader', 'this server is not the leader')
+  if (role.transfer !== null) return refuse('transferring', 'leadership is being handed over')
+  // Both conditions of the single-server change, see `membership.ts`.
+  if (log.commitIndex < role.noopIndex) return refuse('notNow', 'the new leader is settling in')
+  if (membership.index > log.commitIndex) return refuse('notNow', 'another change is under way')
+  if (change.type === 'promote') {
+    const match = role.progress.get(change.id)?.match ?? 0
+    if (log.lastIndex - match > promoteLagEntriesMax) {
+      return refuse('notNow', `server ${change.id} has not caught up yet`)
+    }
+  }
+  const next = applyChange(membership.configuration, change)
+  if (typeof next === 'string') return refuse('invalid', next)
+  if (change.type === 'remove') {
+    const voters = next.members.filter((member) => member.role === 'voter')
+    const live = voters.filter(({ id }) => {
+      const contact = id === state.id ? now : (role.progress.get(id)?.lastContact ?? 0)
+      return now - contact <= options.electionMs
+    })
+    if (live.length < majorityOf(voters.length)) {
+      return refuse('notNow', 'the servers that would be left have no quorum now')
+    }
+  }
+  const index = appendOwn(state, 'configuration', encodeConfiguration(next))
+  return { ok: true, index, term: state.term }
+}
+
+function refuse(code: Refusal['code'], text: string): ProposeResult {
+  return { ok: false, refusal: { code, text } }
+}
+
+function appendOwn(state: State, kind: EntryKind, data: Uint8Array): LogIndex {
+  const entry: Entry = { index: state.log.lastIndex + 1, term: state.term, kind, data }
+  state.log.append(entry)
+  state.unappliedBytes += bytesOf(entry)
+  if (kind === 'configuration') {
+    state.membership.appended(entry)
+    syncProgress(state)
+  }
+  return entry.index
+}
+
+/** One progress per member, after the configuration in force changed. */
+export function syncProgress(state: State): void {
+  const { role, membership } = state
+  if (role.type !== 'leader') return
+  for (const id of membership.peers) {
+    if (!role.progress.has(id)) {
+      role.progress.set(id, new Progress(state.log.lastIndex + 1, state.now))
+    }
+  }
+  for (const id of role.progress.keys()) {
+    if (!membership.isMember(id)) role.progress.delete(id)
+  }
+}
+
+/** Sends to every follower what it may be sent now. Called once after all inputs of a turn, so batches form. */
+export function replicate(state: State, leader: Leader): void {
+  for (const [id, progress] of leader.progress) {
+    while (progress.mayAppend(state.options) && progress.next <= state.log.lastIndex) {
+      if (!sendEntries(state, leader, id, progress)) break
+    }
+    tellCommit(state, id, progress)
+  }
+}
+
+function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progress): boolean {
+  const { log, options } = state
+  if (log.termAt(progress.next - 1) === undefined) {
+    offerSnapshot(state, id, progress)
+    return false
+  }
+  const entries = log.slice(progress.next, log.lastIndex, options.appendBytesMax)
+  if (entries === undefined) {
+    progress.fetching = true
+    state.out.fetches.push({ peer: id, from: progress.next, to: log.lastIndex })
+    return false
+  }
+  sendAppend(state, leader, id, progress, entries)
+  return true
+}
+
+function offerSnapshot(state: State, id: ServerId, progress: Progress): void {
+  if (state.now - progress.lastContact > state.options.electionMs) return
+  progress.becomeSnapshot()
+  state.out.snapshots.push(id)
+}
+
+/** Entries that `Fetch` asked for; ignored when the follower's position moved meanwhile. */
+export function fetched(state: State, term: Term, id: ServerId, entries: readonly Entry[]): void {
+  const { role } = state
+  if (role.type !== 'leader' || term !== state.term) return
+  const progress = role.progress.get(id)
+  if (progress === undefined || !progress.fetching) return
+  progress.fetching = false
+  const first = entries[0]
+  if (first === undefined || first.index !== progress.next) return
+  if (!progress.mayAppend(state.options)) return
+  if (state.log.termAt(progress.next - 1) === undefined) return
+  sendAppend(state, role, id, progress, entries)
+}
+
+function sendAppend(
+  state: State,
+  leader: Leader,
+  id: ServerId,
+  progress: Progress,
+  entries: readonly Entry[],
+): void {
+  const prevIndex = progress.next - 1
+  const prevTerm = present(state.log.termAt(prevIndex), 'the term before what is sent')
+  const last = entries.at(-1)
+  if (last !== undefined) {
+    let bytes = 0
+    for (const entry of entries) bytes += bytesOf(entry)
+    progress.sent(last.index, bytes)
+  }
+  progress.toldCommit = state.log.commitIndex
+  state.out.send.push({
+    type: 'appendRequest',
+    from: state.id,
+    to: id,
+    term: state.term,
+    prevIndex,
+    prevTerm,
+    entries,
+    commitIndex: state.log.commitIndex,
+    round: leader.round,
+  })
+}
+
+/** A follower with nothing to receive still learns at once what is committed, so that reads there do not lag. */
+function tellCommit(state: State, id: ServerId, progress: Progress): void {
+  if (progress.state !== 'replicate') return
+  const commitIndex = Math.min(state.log.commitIndex, progress.match)
+  if (commitIndex <= progress.toldCommit) return
+  progress.toldCommit = commitIndex
+  // Round 0 asks for no answer.
+  state.out.send.push(heartbeatTo(state, id, commitIndex, 0))
+}
+
+function heartbeatTo(state: State, to: ServerId, commitIndex: LogIndex, round: number) {
+  return { type: 'heartbeat', from: state.id, to, term: state.term, commitIndex, round } as const
+}
+
+export function broadcastHeartbeat(state: State, leader: Leader): void {
+  leader.round += 1
+  leader.roundsSentAt.set(leader.round, state.now)
+  leader.roundsSentAt.delete(leader.round - roundsRemembered)
+  leader.nextHeartbeat = state.now + state.options.heartbeatMs
+  for (const [id, progress] of leader.progress) {
+    const commitIndex = Math.min(state.log.commitIndex, progress.match)
+    state.out.send.push(heartbeatTo(state, id, commitIndex, leader.round))
+  }
+}
+
+export function leaderTick(state: State, leader: Leader, late: boolean): void {
+  if (diskStalls(state)) {
+    abdicate(state, leader)
+    return
+  }
+  // A process that was held up hears its waiting messages first; its lease is judged by sending times all the same.
+  if (!late && state.now - quorumContact(state, leader) > state.options.electionMs) {
+    becomeFollower(state, state.term, null)
+    return
+  }
+  if (leader.transfer !== null && state.now >= leader.transfer.deadline) leader.transfer = null
+  if (state.now >= leader.nextHeartbeat) broadcastHeartbeat(state, leader)
+}
+
+/** The latest time since which a majority (this server included) has been heard. */
+function quorumContact(state: State, leader: Leader): number {
+  return reachedByMajority(
+    state.membership.voters.map((id) =>
+      id === state.id ? state.now : (leader.progress.get(id)?.lastContact ?? 0),
+    ),
+  )
+}
+
+/** Steps down for a reason of its own, and asks the follower that is furthest along to take over. */
+function abdicate(state: State, leader: Leader): void {
+  const target = bestTarget(state, leader)
+  if (target !== null) sendTimeoutNow(state, target)
+  becomeFollower(state, state.term, null)
+}
+
+function bestTarget(state: State, leader: Leader): ServerId | null {
+  let best: ServerId | null = null
+  let bestMatch = -1
+  for (const [id, { match, lastContact }] of leader.progress) {
+    const live = state.now - lastContact <= state.options.electionMs
+    if (state.membership.isVoter(id) && live && match > bestMatch) {
+      best = id
+      bestMatch = match
+    }
+  }
+  return best
+}
+
+function sendTimeoutNow(state: State, to: ServerId): void {
+  state.out.send.push({ type: 'timeoutNow', from: state.id, to, term: state.term })
+}
+
+/** Begins to hand over. Proposals are refused until it worked or an election timeout passed. */
+export function transfer(state: State, target: ServerId | null): Refusal | null {
+  const { role } = state
+  if (role.type !== 'leader') return { code: 'notLeader', text: 'this server is not the leader' }
+  if (role.transfer !== null) return { code: 'notNow', text: 'a handover is under way already' }
+  const chosen = target ?? bestTarget(state, role)
+  if (chosen === null) return { code: 'notNow', text: 'no other voter is reachable' }
+  if (chosen === state.id) return { code: 'invalid', text: 'this server is the leader already' }
+  if (!state.membership.isVoter(chosen)) {
+    return { code: 'invalid', text: `server ${chosen} is not a voter of this cluster` }
+  }
+  role.transfer = {
+    target: chosen,
+    deadline: state.now + state.options.electionMs,
+    asked: false,
+  }
+  continueTransfer(state, role)
+  return null
+}
+
+function continueTransfer(state: State, leader: Leader): void {
+  const { transfer } = leader
+  if (transfer === null || transfer.asked) return
+  if (leader.progress.get(transfer.target)?.match !== state.log.lastIndex) return
+  transfer.asked = true
+  sendTimeoutNow(state, transfer.target)
+}
+
+export function onAppendResponse(state: State, leader: Leader, response: AppendResponse): void {
+  const progress = leader.progress.get(response.from)
+  if (progress === undefined) return
+  contacted(state, leader, progress, response.round)
+  if (response.ok) {
+    assert(response.matchIndex <= state.log.lastIndex, 'a follower acknowledges what was sent')
+    const news = progress.acknowledged(response.matchIndex)
+    if (progress.state === 'probe') progress.becomeReplicate()
+    else if (progress.state === 'snapshot' && state.log.termAt(progress.match) !== undefined) {
+      progress.becomeReplicate()
+    }
+    if (news) {
+      maybeCommit(state)
+      continueTransfer(state, leader)
+    }
+  } else {
+    rejected(state, progress, response)
+  }
+  readsConfirmed(state, leader)
+}
+
+function rejected(
+  state: State,
+  progress: Progress,
+  { rejectedIndex, hintIndex, hintTerm }: Extract<AppendResponse, { ok: false }>,
+): void {
+  // Replies may be late or out of order: one that does not speak of the present position says nothing new.
+  if (progress.state === 'snapshot' || rejectedIndex <= progress.match) return
+  if (progress.state === 'probe' && rejectedIndex !== progress.next - 1) return
+  progress.becomeProbe(state.log.latestNotAbove(hintIndex, hintTerm) + 1)
+}
+
+export function onHeartbeatResponse(
+  state: State,
+  leader: Leader,
+  response: HeartbeatResponse,
+): void {
+  const progress = leader.progress.get(response.from)
+  if (progress === undefined) return
+  contacted(state, leader, progress, response.round)
+  progress.probing = false
+  // An append may have been lost: an empty one behind it makes the follower say what it lacks.
+  if (progress.state === 'replicate' && progress.match < progress.next - 1 && !progress.fetching) {
+    sendAppend(state, leader, response.from, progress, [])
+  } else if (progress.state === 'probe' && progress.next > state.log.lastIndex) {
+    probeEmpty(state, leader, response.from, progress)
+  }
+  readsConfirmed(state, leader)
+}
+
+/** A follower whose log seems complete is still to be matched before it can count. */
+function probeEmpty(state: State, leader: Leader, id: ServerId, progress: Progress): void {
+  if (state.log.termAt(progress.next - 1) === undefined) offerSnapshot(state, id, progress)
+  else sendAppend(state, leader, id, progress, [])
+}
+
+function contacted(state: State, leader: Leader, progress: Progress, round: number): void {
+  progress.lastContact = state.now
+  if (round <= progress.ackedRound) return
+  progress.ackedRound = round
+  progress.ackedSentAt = leader.roundsSentAt.get(round) ?? progress.ackedSentAt
+}
+
+/** The transport delivered a snapshot up to `index`, or gave up. */
+export function snapshotSent(state: State, id: ServerId, index: LogIndex, ok: boolean): void {
+  if (state.role.type !== 'leader') return
+  const progress = state.role.progress.get(id)
+  if (progress === undefined || progress.state !== 'snapshot') return
+  progress.becomeProbe(ok ? index + 1 : progress.match + 1)
+  // The next heartbeat's answer starts the probe: the follower may still be putting the snapshot in place.
+  progress.probing = true
+}
+
+/** Commits what a majority holds durably, if it is of the own term; older entries come along with it (3.6.2). */
+export function maybeCommit(state: State): void {
+  const { role, log, membership } = state
+  if (role.type !== 'leader') return
+  const index = reachedByMajority(
+    membership.voters.map((id) =>
+      id === state.id ? log.persistedIndex : (role.progress.get(id)?.match ?? 0),
+    ),
+  )
+  if (index <= log.commitIndex || log.termAt(index) !== state.term) return
+  commitTo(state, index)
+  readsReleased(state, role)
+  if (membership.index <= index && !membership.isVoter(state.id)) abdicate(state, role)
+}

@@ -1,0 +1,185 @@
+/**
+ * Who is in the cluster, and how one configuration becomes the next: one server at a time (4.1).
+ *
+ * Two majorities of configurations that differ by one voter always overlap, provided that a leader changes the
+ * configuration only after it committed an entry of its own term, and one change is committed before the next begins.
+ * Without the first condition two leaders of different terms can each commit a different change whose majorities
+ * do not overlap (Ongaro's message to raft-dev, 2015-07-10). `leader.ts` holds both conditions.
+ */
+import { assert } from '../../lib/assert.ts'
+import type { Configuration, Entry, LogIndex, Member, ServerId } from './message.ts'
+
+export type Change =
+  | { readonly type: 'addLearner'; readonly member: Omit<Member, 'role'> }
+  | { readonly type: 'promote'; readonly id: ServerId }
+  | { readonly type: 'remove'; readonly id: ServerId }
+  | { readonly type: 'readdress'; readonly member: Omit<Member, 'role'> }
+
+export const membersMax = 32
+const encodedBytesMax = 64 * 1024
+
+const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder('utf-8', { fatal: true }) }
+
+/** The bytes of a configuration entry: JSON with a version, for it is small, rare and worth reading in a dump. */
+export function encodeConfiguration(configuration: Configuration): Uint8Array {
+  return utf8.encoder.encode(JSON.stringify({ version: 1, ...configuration }))
+}
+
+/** Throws when the bytes are not a configuration that this program knows: the log is then of another program. */
+export function decodeConfiguration(data: Uint8Array): Configuration {
+  assert(data.length <= encodedBytesMax, 'a configuration entry is within its bound')
+  const parsed: unknown = JSON.parse(utf8.decoder.decode(data))
+  if (!isRecord(parsed) || parsed['version'] !== 1 || typeof parsed['clusterId'] !== 'string') {
+    throw new Error('the log holds a cluster configuration of an unknown format')
+  }
+  const members = parsed['members']
+  if (!Array.isArray(members) || members.length > membersMax) {
+    throw new Error('the log holds a cluster configuration with a bad member list')
+  }
+  return { clusterId: parsed['clusterId'], members: members.map(parseMember) }
+}
+
+function parseMember(value: unknown): Member {
+  if (isRecord(value)) {
+    const { id, name, address, role } = value
+    if (
+      typeof id === 'string' &&
+      typeof name === 'string' &&
+      typeof address === 'string' &&
+      (role === 'voter' || role === 'learner')
+    ) {
+      return { id, name, address, role }
+    }
+  }
+  throw new Error('the log holds a cluster configuration with a bad member')
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The next configuration, or in words why there is none. */
+export function applyChange(current: Configuration, change: Change): Configuration | string {
+  const { members } = current
+  const others = (id: ServerId) => members.filter((member) => member.id !== id)
+  switch (change.type) {
+    case 'addLearner': {
+      if (members.some((member) => member.id === change.member.id)) {
+        return `server ${change.member.id} is a member already`
+      }
+      if (members.length >= membersMax) return `a cluster has at most ${membersMax} servers`
+      return { ...current, members: [...members, { ...change.member, role: 'learner' }] }
+    }
+    case 'promote': {
+      const member = members.find((candidate) => candidate.id === change.id)
+      if (member === undefined) return `server ${change.id} is not a member`
+      if (member.role === 'voter') return `server ${change.id} is a voter already`
+      return { ...current, members: replace(members, { ...member, role: 'voter' }) }
+    }
+    case 'remove': {
+      const rest = others(change.id)
+      if (rest.length === members.length) return `server ${change.id} is not a member`
+      if (!rest.some((member) => member.role === 'voter')) {
+        return 'the last voter cannot be removed'
+      }
+      return { ...current, members: rest }
+    }
+    case 'readdress': {
+      const member = members.find((candidate) => candidate.id === change.member.id)
+      if (member === undefined) return `server ${change.member.id} is not a member`
+      return { ...current, members: replace(members, { ...change.member, role: member.role }) }
+    }
+  }
+}
+
+function replace(members: readonly Member[], changed: Member): readonly Member[] {
+  return members.map((member) => (member.id === changed.id ? changed : member))
+}
+
+type Effective = { readonly index: LogIndex; readonly configuration: Configuration }
+
+/**
+ * The configuration in force, and those it would fall back to if its entry were cut off.
+ * Invariant: `#history` is never empty and ascends by index.
+ */
+export class Membership {
+  #history: Effective[]
+  #voters: readonly ServerId[] = []
+  #peers: readonly ServerId[] = []
+  readonly #self: ServerId
+
+  constructor(self: ServerId, base: Effective) {
+    this.#self = self
+    this.#history = [base]
+    this.#derive()
+  }
+
+  get configuration(): Configuration {
+    return this.#newest().configuration
+  }
+
+  /** Index of the entry that brought the configuration in force. */
+  get index(): LogIndex {
+    return this.#newest().index
+  }
+
+  get voters(): readonly ServerId[] {
+    return this.#voters
+  }
+
+  /** Every member but this server, learners included. */
+  get peers(): readonly ServerId[] {
+    return this.#peers
+  }
+
+  isVoter(id: ServerId): boolean {
+    return this.#voters.includes(id)
+  }
+
+  isMember(id: ServerId): boolean {
+    return this.configuration.members.some((member) => member.id === id)
+  }
+
+  appended(entry: Entry): void {
+    assert(entry.index > this.index, 'configurations are appended in order')
+    this.#history.push({
+      index: entry.index,
+      configuration: decodeConfiguration(entry.data),
+    })
+    this.#derive()
+  }
+
+  /** Entries from `from` on are gone. True when the configuration in force changed. */
+  truncated(from: LogIndex): boolean {
+    const kept = this.#history.filter((effective) => effective.index < from)
+    if (kept.length === this.#history.length) return false
+    assert(kept.length > 0, 'a committed configuration is never cut off')
+    this.#history = kept
+    this.#derive()
+    return true
+  }
+
+  /** Nothing at or below `commitIndex` can be cut off any more. */
+  committed(commitIndex: LogIndex): void {
+    while (this.#history.length > 1 && (this.#history[1]?.index ?? Infinity) <= commitIndex) {
+      this.#history.shift()
+    }
+  }
+
+  replaced(base: Effective): void {
+    this.#history = [base]
+    this.#derive()
+  }
+
+  #newest(): Effective {
+    const newest = this.#history.at(-1)
+    assert(newest !== undefined, 'a configuration is always in force')
+    return newest
+  }
+
+  #derive(): void {
+    const { members } = this.configuration
+    this.#voters = members.filter((member) => member.role === 'voter').map((member) => member.id)
+    this.#peers = members.map((member) => member.id).filter((id) => id !== this.#self)
+  }
+}

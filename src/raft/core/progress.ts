@@ -1,0 +1,104 @@
+/**
+ * The leader's view of one follower's log.
+ *
+ *   probe:     where the logs meet is not known; one AppendRequest at a time.
+ *   replicate: they meet; entries are sent ahead of their acknowledgement, within a window.
+ *   snapshot:  what the follower needs is compacted; nothing is appended until it holds a snapshot.
+ *
+ * Invariants: `match < next`; in `replicate`, everything in [match + 1, next - 1] is in flight.
+ */
+import { assert } from '../../lib/assert.ts'
+import type { LogIndex } from './message.ts'
+
+export type ProgressState = 'probe' | 'replicate' | 'snapshot'
+
+type Inflight = { readonly lastIndex: LogIndex; readonly bytes: number }
+
+export class Progress {
+  state: ProgressState = 'probe'
+  /** Highest index known to be durable on the follower. */
+  match: LogIndex = 0
+  /** Next index to send. */
+  next: LogIndex
+  /** In `probe`: a request is out and unanswered. */
+  probing = false
+  /** Entries are being read from disk for this follower. */
+  fetching = false
+  /** Whether it follows a commit index as high as this; avoids telling it twice. */
+  toldCommit: LogIndex = 0
+  /** When it last answered anything, in the core's time. */
+  lastContact: number
+  /** Highest round it answered, and when that round was sent: until then it surely took us for its leader. */
+  ackedRound = 0
+  ackedSentAt = 0
+  #inflight: Inflight[] = []
+  #inflightBytes = 0
+
+  constructor(next: LogIndex, now: number) {
+    this.next = next
+    this.lastContact = now
+  }
+
+  becomeProbe(next: LogIndex): void {
+    this.state = 'probe'
+    this.next = Math.max(next, this.match + 1)
+    this.probing = false
+    this.#clearInflight()
+  }
+
+  becomeReplicate(): void {
+    this.state = 'replicate'
+    this.next = this.match + 1
+    this.probing = false
+    this.#clearInflight()
+  }
+
+  becomeSnapshot(): void {
+    this.state = 'snapshot'
+    this.probing = false
+    this.#clearInflight()
+  }
+
+  /** The follower holds everything up to `index`. False when that was known. */
+  acknowledged(index: LogIndex): boolean {
+    while ((this.#inflight[0]?.lastIndex ?? Infinity) <= index) {
+      this.#inflightBytes -= this.#inflight.shift()?.bytes ?? 0
+    }
+    if (index <= this.match) return false
+    this.match = index
+    this.next = Math.max(this.next, index + 1)
+    return true
+  }
+
+  sent(lastIndex: LogIndex, bytes: number): void {
+    assert(lastIndex >= this.next, 'what is sent is new')
+    if (this.state === 'probe') {
+      this.probing = true
+      return
+    }
+    this.next = lastIndex + 1
+    this.#inflight.push({ lastIndex, bytes })
+    this.#inflightBytes += bytes
+  }
+
+  mayAppend(limits: { inflightMessagesMax: number; inflightBytesMax: number }): boolean {
+    if (this.fetching) return false
+    switch (this.state) {
+      case 'snapshot':
+        return false
+      case 'probe':
+        return !this.probing
+      case 'replicate':
+        return (
+          this.#inflight.length < limits.inflightMessagesMax &&
+          this.#inflightBytes < limits.inflightBytesMax
+        )
+    }
+  }
+
+  #clearInflight(): void {
+    this.#inflight = []
+    this.#inflightBytes = 0
+    this.fetching = false
+  }
+}

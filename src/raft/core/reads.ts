@@ -1,0 +1,131 @@
+/**
+ * Linearizable reads without log entries (6.4): the leader notes its commit index, makes sure that a majority still
+ * follows it, and the reader waits until that index is applied. One round serves all reads that came before it.
+ *
+ * A read that may trust the lease (6.4.1) is answered at once while a majority answered something *sent* less than
+ * `leaseShare` of an election timeout ago: until then no voter helps to elect another.
+ */
+import { broadcastHeartbeat } from './leader.ts'
+import type { LogIndex, ReadIndexRequest, ReadIndexResponse } from './message.ts'
+import { reachedByMajority } from './quorum.ts'
+import { answerRead, type Follower, type Leader, type LeaderRead, type State } from './state.ts'
+
+/** What is left of an election timeout after clocks that run differently. */
+const leaseShare = 0.8
+/** A question to the leader that got no answer is asked again after this many heartbeats. */
+const askAgainHeartbeats = 3
+/** Reads of one follower that are in question at once; those beyond it wait for the next message. */
+const askedMax = 2
+
+/** This server wants to read. The answer comes in `Ready.reads`. */
+export function read(state: State, id: number, linearizable: boolean): void {
+  const { role } = state
+  switch (role.type) {
+    case 'leader':
+      leaderRead(state, role, { type: 'own', id, linearizable })
+      return
+    case 'follower':
+      if (state.leaderId === null) state.out.reads.push({ id, index: null })
+      else role.waitingReads.push({ id, linearizable })
+      return
+    default:
+      state.out.reads.push({ id, index: null })
+  }
+}
+
+export function onReadIndexRequest(state: State, request: ReadIndexRequest): void {
+  const { from: peer, id, linearizable } = request
+  const read: LeaderRead = { type: 'remote', peer, id, linearizable }
+  if (state.role.type === 'leader') leaderRead(state, state.role, read)
+  else answerRead(state, read, null)
+}
+
+function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
+  const trustLease = !read.linearizable || state.options.leaseReads
+  // The commit index is to be trusted only after an entry of the own term is committed.
+  const settled = state.log.commitIndex >= leader.noopIndex
+  if (settled && trustLease && holdsLease(state, leader)) {
+    answerRead(state, read, state.log.commitIndex)
+  } else {
+    leader.waitingReads.push(read)
+  }
+}
+
+/** Whether no other leader can have been elected yet. Judged by the present time, never remembered. */
+export function holdsLease(state: State, leader: Leader): boolean {
+  const since = reachedByMajority(
+    state.membership.voters.map((id) =>
+      id === state.id ? state.now : (leader.progress.get(id)?.ackedSentAt ?? 0),
+    ),
+  )
+  return state.now - since < state.options.electionMs * leaseShare
+}
+
+/** Starts the round for the reads that wait, unless one is under way. Called once after all inputs of a turn. */
+export function startReadRound(state: State, leader: Leader): void {
+  if (leader.readRound !== null || leader.waitingReads.length === 0) return
+  if (state.log.commitIndex < leader.noopIndex) return
+  const reads = leader.waitingReads
+  leader.waitingReads = []
+  broadcastHeartbeat(state, leader)
+  leader.readRound = { round: leader.round, index: state.log.commitIndex, reads }
+  readsConfirmed(state, leader)
+}
+
+/** Ends the round if a majority answered it. */
+export function readsConfirmed(state: State, leader: Leader): void {
+  const { readRound } = leader
+  if (readRound === null) return
+  const reached = reachedByMajority(
+    state.membership.voters.map((id) =>
+      id === state.id ? leader.round : (leader.progress.get(id)?.ackedRound ?? 0),
+    ),
+  )
+  if (reached < readRound.round) return
+  leader.readRound = null
+  for (const read of readRound.reads) answerRead(state, read, readRound.index)
+}
+
+/** The first entry of the term was committed: reads that waited for it go on in the next round. */
+export function readsReleased(state: State, leader: Leader): void {
+  const waiting = leader.waitingReads
+  if (waiting.length === 0 || state.log.commitIndex < leader.noopIndex) return
+  leader.waitingReads = []
+  for (const read of waiting) leaderRead(state, leader, read)
+}
+
+/** A follower asks for all reads that came in this turn with one message. */
+export function askLeader(state: State, follower: Follower): void {
+  if (state.leaderId === null || follower.waitingReads.length === 0) return
+  if (follower.askedReads.length >= askedMax) return
+  const linearizable = follower.waitingReads.some((read) => read.linearizable)
+  const reads = follower.waitingReads.map((read) => read.id)
+  const id = reads[0] ?? 0
+  follower.waitingReads = []
+  follower.askedReads.push({ id, linearizable, sentAt: state.now, reads })
+  sendQuestion(state, id, linearizable)
+}
+
+function sendQuestion(state: State, id: number, linearizable: boolean): void {
+  if (state.leaderId === null) return
+  const { term, leaderId: to } = state
+  state.out.send.push({ type: 'readIndexRequest', from: state.id, to, term, id, linearizable })
+}
+
+export function askAgain(state: State, follower: Follower): void {
+  for (const asked of follower.askedReads) {
+    if (state.now - asked.sentAt < state.options.heartbeatMs * askAgainHeartbeats) continue
+    asked.sentAt = state.now
+    sendQuestion(state, asked.id, asked.linearizable)
+  }
+}
+
+export function onReadIndexResponse(state: State, response: ReadIndexResponse): void {
+  const { role } = state
+  if (role.type !== 'follower') return
+  const asked = role.askedReads.find((candidate) => candidate.id === response.id)
+  if (asked === undefined) return
+  role.askedReads = role.askedReads.filter((candidate) => candidate !== asked)
+  const index: LogIndex | null = response.index === 0 ? null : response.index
+  for (const id of asked.reads) state.out.reads.push({ id, index })
+}

@@ -1,0 +1,214 @@
+/**
+ * The mutable state of one server's core, and its outbox. The role files (`follower`, `candidate`, `leader`)
+ * are functions over it; `core.ts` is the only one that outsiders call.
+ */
+import type { Random } from '../../lib/random.ts'
+import type { RaftLog } from './log.ts'
+import type { Membership } from './membership.ts'
+import type { LogIndex, Message, ServerId, SnapshotMeta, Term } from './message.ts'
+import type { Progress } from './progress.ts'
+import type { Fetch, ReadResult } from './ready.ts'
+
+export type CoreOptions = {
+  readonly electionMs: number
+  readonly heartbeatMs: number
+  /** Linearizable reads may trust the lease; then no voter breaks its promise early (see `candidate.ts`). */
+  readonly leaseReads: boolean
+  readonly appendBytesMax: number
+  readonly inflightMessagesMax: number
+  readonly inflightBytesMax: number
+  readonly uncommittedBytesMax: number
+  readonly cacheBytesMax: number
+  readonly random: Random
+}
+
+/** Reads that wait for one confirmation share it; those that come meanwhile share the next. */
+export type LeaderRead =
+  | { readonly type: 'own'; readonly id: number; readonly linearizable: boolean }
+  | {
+      readonly type: 'remote'
+      readonly peer: ServerId
+      readonly id: number
+      readonly linearizable: boolean
+    }
+
+export type ReadRound = {
+  readonly round: number
+  readonly index: LogIndex
+  readonly reads: readonly LeaderRead[]
+}
+
+export type Transfer = {
+  readonly target: ServerId
+  readonly deadline: number
+  asked: boolean
+}
+
+export type Leader = {
+  readonly type: 'leader'
+  readonly progress: Map<ServerId, Progress>
+  /** The entry this leader began its term with: once committed, everything before it is (3.6.2). */
+  readonly noopIndex: LogIndex
+  /** Counts broadcasts of heartbeats; `roundsSentAt` remembers when the newest ones left. */
+  round: number
+  readonly roundsSentAt: Map<number, number>
+  nextHeartbeat: number
+  /** Reads not yet in a round, and the round under way. */
+  waitingReads: LeaderRead[]
+  readRound: ReadRound | null
+  transfer: Transfer | null
+}
+
+/** One question to the leader; it is asked again with the same id when no answer comes. */
+export type AskedRead = {
+  readonly id: number
+  readonly linearizable: boolean
+  sentAt: number
+  readonly reads: readonly number[]
+}
+
+export type Follower = {
+  readonly type: 'follower'
+  /** Reads asked of the leader in one message, and those that wait for the next. */
+  askedReads: AskedRead[]
+  waitingReads: { readonly id: number; readonly linearizable: boolean }[]
+}
+
+export type Candidate = {
+  readonly type: 'preCandidate' | 'candidate'
+  readonly answers: Map<ServerId, boolean>
+  /** A leader asked for this election. */
+  readonly transfer: boolean
+}
+
+export type Role = Leader | Follower | Candidate
+
+/** Writes handed out and not yet reported durable. */
+export type PendingPersist = {
+  readonly sequence: number
+  readonly lastIndex: LogIndex
+  readonly lastTerm: Term
+  readonly since: number
+  /** The candidate's vote for itself in this term counts once this write is durable. */
+  readonly ownVote: Term | null
+}
+
+export type Outbox = {
+  send: Message[]
+  afterwards: Message[]
+  reads: ReadResult[]
+  fetches: Fetch[]
+  snapshots: ServerId[]
+  install: SnapshotMeta | null
+}
+
+export type State = {
+  readonly id: ServerId
+  readonly options: CoreOptions
+  readonly log: RaftLog
+  readonly membership: Membership
+  /** Monotonic milliseconds, given with every input. */
+  now: number
+  term: Term
+  votedFor: ServerId | null
+  role: Role
+  leaderId: ServerId | null
+  /** When a leader of the present term was last heard; a voter keeps its promise from here (4.2.3). */
+  lastLeaderContact: number
+  electionDeadline: number
+  /** Quick attempts left after the leader's process was seen to be gone. */
+  quickElections: number
+  appliedIndex: LogIndex
+  /** Bytes of own proposals that are not applied yet. */
+  unappliedBytes: number
+  /** A snapshot is being put in place; appends wait. */
+  installing: SnapshotMeta | null
+  persistSequence: number
+  pendingPersists: PendingPersist[]
+  /** Term and vote as last handed to the disk. */
+  handedTerm: Term
+  handedVote: ServerId | null
+  /** The vote for oneself that the next write will carry. */
+  ownVote: Term | null
+  out: Outbox
+}
+
+export function emptyOutbox(): Outbox {
+  return { send: [], afterwards: [], reads: [], fetches: [], snapshots: [], install: null }
+}
+
+/** Redraws the election timeout, at random in [T, 2T) and anew each time, so that candidates part (3.4). */
+export function resetElectionDeadline(state: State): void {
+  const { electionMs, random } = state.options
+  state.electionDeadline = state.now + electionMs * (1 + random.next())
+}
+
+/** True while this server must not help to elect another leader: it heard one within the least timeout (4.2.3). */
+export function hearsLeader(state: State): boolean {
+  if (state.role.type === 'leader') return true
+  return state.leaderId !== null && state.now - state.lastLeaderContact < state.options.electionMs
+}
+
+/** The disk has been at one write for longer than an election timeout. */
+export function diskStalls(state: State): boolean {
+  const oldest = state.pendingPersists[0]
+  return oldest !== undefined && state.now - oldest.since > state.options.electionMs
+}
+
+/** The one place where a role is left: whoever waits on it is told. */
+export function leaveRole(state: State): void {
+  const { role } = state
+  if (role.type === 'leader') {
+    const reads = [...role.waitingReads, ...(role.readRound?.reads ?? [])]
+    role.waitingReads = []
+    role.readRound = null
+    for (const read of reads) answerRead(state, read, null)
+  } else if (role.type === 'follower') {
+    for (const asked of role.askedReads) {
+      for (const id of asked.reads) state.out.reads.push({ id, index: null })
+    }
+    for (const { id } of role.waitingReads) state.out.reads.push({ id, index: null })
+    role.askedReads = []
+    role.waitingReads = []
+  }
+}
+
+/** Tells the reader, here or at a follower, which index to wait for; null: refused. */
+export function answerRead(state: State, read: LeaderRead, index: LogIndex | null): void {
+  if (read.type === 'own') {
+    state.out.reads.push({ id: read.id, index })
+    return
+  }
+  state.out.send.push({
+    type: 'readIndexResponse',
+    from: state.id,
+    to: read.peer,
+    term: state.term,
+    id: read.id,
+    index: index ?? 0,
+  })
+}
+
+/**
+ * Follows `leaderId` (null: nobody known yet) in `term`. The vote is kept when the term stands.
+ */
+export function becomeFollower(state: State, term: Term, leaderId: ServerId | null): void {
+  const sameLeader = state.role.type === 'follower' && state.leaderId === leaderId
+  if (!(sameLeader && term === state.term)) {
+    leaveRole(state)
+    state.role = { type: 'follower', askedReads: [], waitingReads: [] }
+  }
+  if (term > state.term) {
+    state.term = term
+    state.votedFor = null
+  }
+  state.leaderId = leaderId
+  resetElectionDeadline(state)
+}
+
+/** The commit index only rises. */
+export function commitTo(state: State, index: LogIndex): void {
+  if (index <= state.log.commitIndex) return
+  state.log.commitIndex = index
+  state.membership.committed(index)
+}
