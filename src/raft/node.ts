@@ -1,0 +1,385 @@
+/**
+ * The driver: a thin loop around the core. Inputs come from the transport, the disk, the state machine, timers and
+ * callers; after a turn's inputs one `Ready` is taken and performed in the order that its type demands.
+ *
+ * This is the door of the folder: others import `RaftNode` and the contracts beside it, nothing behind them.
+ */
+import type { Timer } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { Applier } from './applier.ts'
+import { RaftCore } from './core/core.ts'
+import type { ProposeResult, Refusal } from './core/leader.ts'
+import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
+import type { Fetch, Ready } from './core/ready.ts'
+import type { MembershipChange, RaftNodeDoor, RaftNodeOptions, RaftStatus } from './door.ts'
+import { Snapshots } from './snapshots.ts'
+import { startOf } from './startup.ts'
+import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
+import { LogWriter } from './writer.ts'
+
+/** A read that was refused (no leader, a leader that just changed) is asked again after this. */
+const readRetryMs = 15
+
+export class RaftNode implements RaftNodeDoor {
+  readonly #options: RaftNodeOptions
+  readonly #writer: LogWriter
+  readonly #applier: Applier
+  readonly #snapshots: Snapshots
+  readonly #proposals = new Proposals()
+  readonly #reads: DeadlineWaiters<number, LogIndex | null>
+  readonly #applied: DeadlineWaiters<{ readonly index: LogIndex }, void>
+  readonly #changes: DeadlineWaiters<{ readonly until: () => boolean }, void>
+  readonly #listeners = new Set<(status: RaftStatus) => void>()
+  #core: RaftCore | null = null
+  #timer: Timer | null = null
+  #timerAt = Infinity
+  #turnScheduled = false
+  #stopped = false
+  #readId = 0
+  #announced = ''
+  #ledTerm = 0
+  #peersOf: Configuration | null = null
+
+  constructor(options: RaftNodeOptions) {
+    this.#options = options
+    this.#reads = new DeadlineWaiters(options.clock)
+    this.#applied = new DeadlineWaiters(options.clock)
+    this.#changes = new DeadlineWaiters(options.clock)
+    this.#writer = new LogWriter(options.log, {
+      send: (message) => options.transport.send(message),
+      persisted: (sequence) => this.#input((core, now) => core.persisted(sequence, now), 'now'),
+      failed: (error) => this.#fail(error),
+    })
+    this.#applier = new Applier(options, {
+      core: () => this.#running(),
+      applied: (entries, outcomes) => {
+        this.#input((core, now) => core.applied(entries, now))
+        for (const [i, entry] of entries.entries()) {
+          this.#proposals.applied(entry.index, entry.term, outcomes[i])
+        }
+        this.#advanced()
+        this.#snapshots.maybeCompact()
+      },
+      failed: (error) => this.#fail(error),
+    })
+    this.#snapshots = new Snapshots(options, this.#writer, this.#applier, {
+      core: () => this.#running(),
+      input: (give) => this.#input(give),
+      installed: () => this.#advanced(),
+      failed: (error) => this.#fail(error),
+    })
+  }
+
+  async start(): Promise<void> {
+    const options = this.#options
+    const start = await startOf(options)
+    const { electionMs, heartbeatMs } = options.timing
+    const core = new RaftCore(
+      options.id,
+      {
+        ...options.limits,
+        electionMs,
+        heartbeatMs,
+        leaseReads: options.leaseReads,
+        random: options.random,
+      },
+      start,
+      options.clock.monotonicMs(),
+    )
+    this.#core = core
+    this.#syncPeers(core)
+    await options.transport.start({
+      onMessage: (message) => this.#receive(message),
+      onPeerConnected: () => undefined,
+      onPeerGone: (id) => this.#input((core, now) => core.peerGone(id, now)),
+      onSnapshotOffer: (offer) => this.#snapshots.offered(offer),
+      onSnapshotReceived: (offer) => this.#snapshots.received(offer),
+    })
+    this.#turn()
+  }
+
+  async bootstrap(configuration: Configuration): Promise<void> {
+    const core = this.#require()
+    if (core.log.lastIndex !== 0 || core.term !== 0) {
+      throw new MusterError(
+        'conflict',
+        'this server holds data already; it is never bootstrapped again',
+      )
+    }
+    this.#input((core, now) => core.bootstrap(configuration, now))
+    this.#turn()
+    await this.#writer.idle()
+  }
+
+  // --- callers ---
+
+  propose(data: Uint8Array): Promise<Applied> {
+    const core = this.#running()
+    if (core === null) return Promise.reject(stoppedError())
+    return this.#submit(core.propose(data, this.#now()))
+  }
+
+  async changeMembership(change: MembershipChange): Promise<void> {
+    await this.#submit(this.#require().changeMembership(change, this.#now()))
+  }
+
+  async readBarrier(
+    mode: 'linearizable' | 'leader',
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const index = await this.#readIndex(mode === 'linearizable', deadlineMs, signal)
+    if (this.#options.machine.appliedIndex >= index) return
+    await this.#applied.wait({ index }, deadlineMs, 'this server is behind its leader', signal)
+  }
+
+  async transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void> {
+    const core = this.#require()
+    const refusal = core.transfer(target, this.#now())
+    if (refusal !== null) throw errorOf(refusal)
+    this.#schedule()
+    const ended = () => core.role !== 'leader' || !core.transferring
+    await this.#changes.wait({ until: ended }, deadlineMs, 'the handover took too long')
+    if (core.role === 'leader') {
+      throw new MusterError(
+        'timeout',
+        'the chosen server did not take over within an election timeout',
+      )
+    }
+    const led = () => core.leaderId !== null
+    if (!led()) await this.#changes.wait({ until: led }, deadlineMs, 'no new leader was heard of')
+  }
+
+  status(): RaftStatus {
+    const core = this.#require()
+    return {
+      id: this.#options.id,
+      role: core.role,
+      term: core.term,
+      leaderId: core.leaderId,
+      lastIndex: core.log.lastIndex,
+      commitIndex: core.log.commitIndex,
+      appliedIndex: this.#options.machine.appliedIndex,
+      transferring: core.transferring,
+      configuration: core.membership.configuration,
+      configurationIndex: core.membership.index,
+      followers: core.followers,
+    }
+  }
+
+  lastContactMs(): number {
+    const core = this.#running()
+    if (core === null) return 0
+    return core.role === 'leader' ? 0 : Math.max(0, this.#now() - core.lastLeaderContact)
+  }
+
+  onChange(listener: (status: RaftStatus) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async stop(): Promise<void> {
+    this.#halt()
+    await this.#options.transport.stop()
+    await this.#snapshots.stop()
+    await this.#writer.idle()
+    await this.#applier.idle()
+  }
+
+  // --- the loop ---
+
+  #receive(message: Message): void {
+    this.#input((core, now) => core.message(message, now))
+  }
+
+  /**
+   * One input; the turn that follows takes all that came meanwhile. After a write of this server's own disk
+   * the turn comes at once, for somebody waits on it.
+   */
+  #input(give: (core: RaftCore, now: number) => void, turn: 'now' | 'soon' = 'soon'): void {
+    const core = this.#running()
+    if (core === null) return
+    try {
+      give(core, this.#now())
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    if (turn === 'now') this.#turn()
+    else this.#schedule()
+  }
+
+  /** The state moved on: whoever waited for that goes on. */
+  #advanced(): void {
+    const { appliedIndex } = this.#options.machine
+    this.#applied.resolveWhere((key) => key.index <= appliedIndex, undefined)
+  }
+
+  #schedule(): void {
+    if (this.#turnScheduled || this.#stopped) return
+    this.#turnScheduled = true
+    this.#options.defer(() => {
+      this.#turnScheduled = false
+      this.#turn()
+    })
+  }
+
+  #turn(): void {
+    const core = this.#running()
+    if (core === null) return
+    try {
+      this.#perform(core.takeReady(this.#now()))
+      this.#announce(core)
+      this.#arm(core)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #perform(ready: Ready): void {
+    for (const message of ready.send) this.#options.transport.send(message)
+    if (ready.persist !== null) this.#writer.push(ready.persist)
+    for (const { id, index } of ready.reads) this.#reads.resolve(id, index)
+    for (const fetch of ready.fetches) this.#fetch(fetch)
+    for (const peer of ready.snapshots) this.#snapshots.send(peer)
+    if (ready.install !== null) this.#snapshots.install(ready.install)
+    this.#applier.kick()
+  }
+
+  /** Tells callers and listeners what changed: role, term, leader, members. */
+  #announce(core: RaftCore): void {
+    this.#syncPeers(core)
+    const { role, term, leaderId, transferring, membership } = core
+    if (this.#ledTerm !== 0 && (role !== 'leader' || term !== this.#ledTerm)) {
+      this.#proposals.abandon(core.log.commitIndex)
+      this.#snapshots.abandon()
+    }
+    this.#ledTerm = role === 'leader' ? term : 0
+    const key = `${role} ${term} ${leaderId} ${transferring} ${membership.index}`
+    if (key === this.#announced) return
+    this.#announced = key
+    this.#options.logger.debug('raft state changed', { role, term, leader: leaderId, transferring })
+    const status = this.status()
+    for (const listener of this.#listeners) listener(status)
+    this.#changes.resolveWhere((change) => change.until(), undefined)
+  }
+
+  #syncPeers(core: RaftCore): void {
+    const { configuration } = core.membership
+    if (configuration === this.#peersOf) return
+    this.#peersOf = configuration
+    const peers = configuration.members.filter(({ id }) => id !== this.#options.id)
+    this.#options.transport.setPeers(peers.map(({ id, name, address }) => ({ id, name, address })))
+  }
+
+  #arm(core: RaftCore): void {
+    const at = core.nextDeadline
+    // A deadline that moved on is noticed when the old timer fires: heartbeats need not re-arm it.
+    if (this.#timer !== null && this.#timerAt <= at) return
+    this.#timer?.cancel()
+    this.#timerAt = at
+    this.#timer = this.#options.clock.setTimer(Math.max(1, at - this.#now()), () => {
+      this.#timer = null
+      const late = this.#now() - at > this.#options.timing.electionMs / 2
+      if (!late) {
+        this.#input((core, now) => core.tick(now, false), 'now')
+        return
+      }
+      // This process was held up: what waits in its sockets is heard before anyone is given up.
+      this.#options.logger.warn('held up', { forMs: Math.round(this.#now() - at) })
+      this.#options.defer(() => this.#input((core, now) => core.tick(now, true), 'now'))
+    })
+  }
+
+  #fetch({ peer, from, to }: Fetch): void {
+    const core = this.#require()
+    const { term } = core
+    this.#options.log.read(from, to, this.#options.limits.appendBytesMax).then(
+      (entries) => this.#input((core, now) => core.fetched(peer, term, entries, now)),
+      (error: unknown) => this.#fail(error),
+    )
+  }
+
+  async #readIndex(
+    linearizable: boolean,
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<LogIndex> {
+    for (;;) {
+      const core = this.#running()
+      if (core === null) throw stoppedError()
+      const now = this.#now()
+      const known = core.readNow(linearizable, now)
+      if (known !== null) return known
+      if (now >= deadlineMs) throw new MusterError('no_leader', 'No cluster leader')
+      this.#readId += 1
+      const id = this.#readId
+      const answer = this.#reads.wait(id, deadlineMs, 'the leader did not answer in time', signal)
+      this.#input((core, now) => core.read(id, linearizable, now))
+      const index = await answer
+      if (index !== null) return index
+      await this.#pause(readRetryMs)
+    }
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.#options.clock.setTimer(delayMs, resolve))
+  }
+
+  #submit(result: ProposeResult): Promise<Applied> {
+    if (!result.ok) return Promise.reject(errorOf(result.refusal))
+    this.#schedule()
+    return this.#proposals.wait(result.index, result.term)
+  }
+
+  #now(): number {
+    return this.#options.clock.monotonicMs()
+  }
+
+  #running(): RaftCore | null {
+    return this.#stopped ? null : this.#core
+  }
+
+  #require(): RaftCore {
+    if (this.#core === null) throw new MusterError('unavailable', 'this server is starting')
+    return this.#core
+  }
+
+  /** Nothing leaves any more, and whoever waits is told. */
+  #halt(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+    this.#timer = null
+    this.#listeners.clear()
+    this.#proposals.abandon(0)
+    for (const waiters of [this.#reads, this.#applied, this.#changes]) {
+      waiters.rejectAll(stoppedError())
+    }
+  }
+
+  /** The disk, the state or this program is broken: the owner ends the process. */
+  #fail(error: unknown): void {
+    if (this.#stopped) return
+    this.#halt()
+    this.#options.logger.error('consensus stopped', { reason: textOf(error) })
+    this.#options.onFatal(error)
+  }
+}
+
+function stoppedError(): MusterError {
+  return new MusterError('unavailable', 'this server is stopping')
+}
+
+function errorOf({ code, text }: Refusal): MusterError {
+  switch (code) {
+    case 'notLeader':
+    case 'transferring':
+      return new MusterError('not_leader', text)
+    case 'overloaded':
+      return new MusterError('overloaded', `${text}; nothing was written, try again`)
+    case 'notNow':
+      return new MusterError('unavailable', `${text}; try again`)
+    case 'invalid':
+      return new MusterError('invalid_argument', text)
+  }
+}
