@@ -4,6 +4,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
+import type { FollowerProgress } from './core/core.ts'
 import type { Configuration, LogIndex, Member, ServerId, Term } from './core/message.ts'
 import type { StateMachine } from './state-machine.ts'
 import type { LogStore, RecoveredLog } from './storage/log-store.ts'
@@ -60,7 +61,7 @@ export type RaftStatus = {
   readonly configuration: Configuration
   readonly configurationIndex: LogIndex
   /** On the leader: how far each follower is known to be. */
-  readonly followers: ReadonlyMap<ServerId, { readonly match: LogIndex; readonly state: string }>
+  readonly followers: ReadonlyMap<ServerId, FollowerProgress>
 }
 
 export type MembershipChange =

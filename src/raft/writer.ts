@@ -37,8 +37,9 @@ export class LogWriter {
   /** Runs `work` while no write is under way; units that come meanwhile wait. One at a time. */
   exclusively<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#turns.then(async () => {
-      while (this.#busy !== null) await this.#busy
+      // Held first: else the next write would begin before this continuation runs.
       this.#held = true
+      while (this.#busy !== null) await this.#busy
       try {
         return await work()
       } finally {
