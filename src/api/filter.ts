@@ -1,0 +1,62 @@
+/**
+ * Filter expressions of list requests: the go-bexpr language, whole (`filter-parse.ts` has the grammar,
+ * `filter-compile.ts` checks an expression against the shape of the records and makes a predicate of it).
+ *
+ * Pure: knows neither HTTP nor a domain. What is wrong with an expression is said before the first record is looked at,
+ * always as `invalid_argument`.
+ */
+import { compileExpression, type Predicate } from './filter-compile.ts'
+import { parseFilter } from './filter-parse.ts'
+import type { RecordShape } from './filter-shape.ts'
+
+export type { RecordShape, Shape } from './filter-shape.ts'
+
+export type Filter = {
+  readonly source: string
+  matches(record: Readonly<Record<string, unknown>>): boolean
+  /**
+   * Upper estimate of the work per byte of a record's texts, at least 1. Whoever scans many records gives way to other
+   * work after so many records that the sum of `weight` times record size stays small.
+   */
+  readonly weight: number
+}
+
+/** Compiles the expressions of one kind of record and remembers the ones used last. */
+export class FilterCompiler {
+  readonly #shape: RecordShape
+  readonly #entriesMax: number
+  /** In order of use, the oldest first: a Map keeps the order of insertion. */
+  readonly #recent = new Map<string, Filter>()
+
+  constructor(shape: RecordShape, options: { readonly entriesMax?: number } = {}) {
+    this.#shape = shape
+    this.#entriesMax = options.entriesMax ?? 256
+  }
+
+  /** null for an empty expression. Throws `invalid_argument`; the text says what is wrong and where. */
+  compile(source: string): Filter | null {
+    if (source === '') return null
+    const known = this.#recent.get(source)
+    if (known !== undefined) {
+      this.#recent.delete(source)
+      this.#recent.set(source, known)
+      return known
+    }
+    const filter = compileFilter(source, this.#shape)
+    this.#recent.set(source, filter)
+    if (this.#recent.size > this.#entriesMax) {
+      const oldest = this.#recent.keys().next()
+      if (!oldest.done) this.#recent.delete(oldest.value)
+    }
+    return filter
+  }
+}
+
+export function compileFilter(source: string, shape: RecordShape): Filter {
+  const predicate: Predicate = compileExpression(parseFilter(source), shape)
+  return {
+    source,
+    weight: predicate.weight,
+    matches: (record) => predicate.matches([record]),
+  }
+}
