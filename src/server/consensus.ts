@@ -1,0 +1,84 @@
+/** Consensus as `rpc` wants it, made from the Raft node. */
+import { MusterError } from '../lib/errors.ts'
+import type { RaftNode } from '../raft/node.ts'
+import type { RaftStatus } from '../raft/door.ts'
+import type { Consensus, LeaderInfo, Proposed } from '../rpc/consensus.ts'
+
+/** Where a member is dialed: its advertised address, unless the configuration file lists another for its name. */
+export type AddressOf = (member: { readonly name: string; readonly address: string }) => string
+
+export class RaftConsensus implements Consensus {
+  readonly #node: RaftNode
+  readonly #addressOf: AddressOf
+  #status: RaftStatus
+  #leader: LeaderInfo | null = null
+  readonly #waiting = new Set<(leader: LeaderInfo) => void>()
+
+  constructor(node: RaftNode, addressOf: AddressOf) {
+    this.#node = node
+    this.#addressOf = addressOf
+    this.#status = node.status()
+    this.#changed(this.#status)
+    node.onChange((status) => this.#changed(status))
+  }
+
+  propose(data: Uint8Array): Promise<Proposed> {
+    return this.#node.propose(data)
+  }
+
+  readBarrier(mode: 'linearizable' | 'leader', deadlineMs: number, signal?: AbortSignal) {
+    return this.#node.readBarrier(mode, deadlineMs, signal)
+  }
+
+  /** False while it hands over, so that requests wait for the next leader instead of being refused. */
+  isLeader(): boolean {
+    return this.#status.role === 'leader' && !this.#status.transferring
+  }
+
+  leader(): LeaderInfo | null {
+    return this.#leader
+  }
+
+  waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo> {
+    if (this.#leader !== null) return Promise.resolve(this.#leader)
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer)
+        this.#waiting.delete(found)
+        signal?.removeEventListener('abort', abort)
+      }
+      const found = (leader: LeaderInfo) => {
+        leave()
+        resolve(leader)
+      }
+      const abort = () => {
+        leave()
+        reject(new MusterError('cancelled', 'the caller went away'))
+      }
+      const timer = setTimeout(
+        () => {
+          leave()
+          reject(new MusterError('no_leader', 'No cluster leader'))
+        },
+        Math.max(0, deadlineMs - performance.now()),
+      )
+      this.#waiting.add(found)
+      if (signal?.aborted === true) abort()
+      else signal?.addEventListener('abort', abort, { once: true })
+    })
+  }
+
+  lastContactMs(): number {
+    return this.#node.lastContactMs()
+  }
+
+  #changed(status: RaftStatus): void {
+    this.#status = status
+    const member = status.configuration.members.find(({ id }) => id === status.leaderId)
+    const known = member !== undefined && !(status.role === 'leader' && status.transferring)
+    this.#leader = known
+      ? { id: member.id, name: member.name, address: this.#addressOf(member) }
+      : null
+    if (this.#leader !== null) for (const found of this.#waiting) found(this.#leader)
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * The composition root of a server and what belongs to no domain: who it is, how it finds its cluster, its duties
+ * as a leader. May import everything but `client`, `cli` and `agent`; of ours only `agent` and `main` import it.
+ *
+ * This file: a server's id. It is made once and lives in the data folder, because a server that lost its disk must not
+ * come back under the old id: it might vote twice in one term.
+ */
+import { randomUUID } from 'node:crypto'
+import { open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MusterError } from '../lib/errors.ts'
+
+const fileName = 'server.json'
+const formatVersion = 1
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file. */
+export async function serverId(dataFolder: string): Promise<string> {
+  const path = join(dataFolder, fileName)
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (text !== null) return parse(text, path)
+  const id = randomUUID()
+  const temporary = `${path}.new`
+  const file = await open(temporary, 'w', 0o600)
+  try {
+    await file.writeFile(`${JSON.stringify({ version: formatVersion, id })}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+  const folder = await open(dataFolder, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+  return id
+}
+
+function parse(text: string, path: string): string {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new MusterError('corrupt', `${path} is not JSON: it should hold this server's id`, {
+      cause: error,
+    })
+  }
+  if (typeof value === 'object' && value !== null && 'version' in value && 'id' in value) {
+    const { version, id } = value
+    if (typeof version === 'number' && version > formatVersion) {
+      throw new MusterError(
+        'incompatible',
+        `${path} is of format ${version}, written by a newer program; this one knows ${formatVersion}`,
+      )
+    }
+    if (version === formatVersion && typeof id === 'string' && uuidPattern.test(id)) return id
+  }
+  throw new MusterError('corrupt', `${path} does not hold a server id`)
+}
