@@ -8,7 +8,7 @@ import type { FollowerProgress } from './core/core.ts'
 import type { Configuration, LogIndex, Member, ServerId, Term } from './core/message.ts'
 import type { StateMachine } from './state-machine.ts'
 import type { LogStore, RecoveredLog } from './storage/log-store.ts'
-import type { RaftTransport } from './transport/transport.ts'
+import type { Peer, RaftTransport } from './transport/transport.ts'
 
 export type RaftTiming = {
   /** A follower that heard nothing for a random time in [electionMs, 2 electionMs) asks for votes. */
@@ -75,6 +75,8 @@ export interface RaftNodeDoor {
   start(): Promise<void>
   /** Writes the first configuration into an empty log. Refuses on a log that holds anything. */
   bootstrap(configuration: Configuration): Promise<void>
+  /** Servers to answer although no configuration here names them yet: a new server hears its leader before its log tells who that is. */
+  introduce(peers: readonly Peer[]): void
   /** Rejects with `not_leader`, `overloaded` (surely not appended) or `outcome_unknown`. */
   propose(data: Uint8Array): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
   /** Resolves once the local state is as new as the cluster was at the call. `signal` ends the wait with `cancelled`. */

@@ -13,6 +13,7 @@ import type { Configuration, LogIndex, Message, ServerId } from './core/message.
 import type { Fetch, Ready } from './core/ready.ts'
 import type { MembershipChange, RaftNodeDoor, RaftNodeOptions, RaftStatus } from './door.ts'
 import { Snapshots } from './snapshots.ts'
+import type { Peer } from './transport/transport.ts'
 import { startOf } from './startup.ts'
 import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
 import { LogWriter } from './writer.ts'
@@ -39,6 +40,7 @@ export class RaftNode implements RaftNodeDoor {
   #announced = ''
   #ledTerm = 0
   #peersOf: Configuration | null = null
+  #introduced: readonly Peer[] = []
 
   constructor(options: RaftNodeOptions) {
     this.#options = options
@@ -109,6 +111,12 @@ export class RaftNode implements RaftNodeDoor {
     this.#input((core, now) => core.bootstrap(configuration, now))
     this.#turn()
     await this.#writer.idle()
+  }
+
+  introduce(peers: readonly Peer[]): void {
+    this.#introduced = peers
+    this.#peersOf = null
+    this.#schedule()
   }
 
   // --- callers ---
@@ -268,7 +276,9 @@ export class RaftNode implements RaftNodeDoor {
     const { configuration } = core.membership
     if (configuration === this.#peersOf) return
     this.#peersOf = configuration
-    const peers = configuration.members.filter(({ id }) => id !== this.#options.id)
+    const { members } = configuration
+    const others = this.#introduced.filter(({ id }) => !members.some((member) => member.id === id))
+    const peers = [...members, ...others].filter(({ id }) => id !== this.#options.id)
     this.#options.transport.setPeers(peers.map(({ id, name, address }) => ({ id, name, address })))
   }
 

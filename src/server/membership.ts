@@ -130,6 +130,7 @@ export class ServerMembership {
     const others = peers.filter(({ name }) => name !== self.name)
     const answers = await Promise.all(others.map((peer) => this.#askIdentity(peer)))
     const known = answers.filter((answer) => answer !== null)
+    node.introduce(known)
     const settled = known.filter(({ holdsData, clusterId }) => holdsData && clusterId !== '')
     if (settled.length > 0) {
       await this.#askToJoin(others)
