@@ -1,0 +1,172 @@
+/**
+ * A few cores on a table: messages are delivered when the test says so, disks write when the test says so.
+ * For rules of the protocol, one at a time; whole histories belong to the simulator.
+ */
+import { RaftCore } from '../../../src/raft/core/core.ts'
+import { encodeConfiguration } from '../../../src/raft/core/membership.ts'
+import type { Configuration, Entry, Message, ServerId } from '../../../src/raft/core/message.ts'
+import type { Persist, ReadResult } from '../../../src/raft/core/ready.ts'
+import type { CoreOptions } from '../../../src/raft/core/state.ts'
+import { seededRandom } from '../../../src/lib/random.ts'
+
+export const electionMs = 1_000
+
+const options: CoreOptions = {
+  electionMs,
+  heartbeatMs: 100,
+  leaseReads: false,
+  appendBytesMax: 1 << 20,
+  inflightMessagesMax: 8,
+  inflightBytesMax: 1 << 20,
+  uncommittedBytesMax: 1 << 20,
+  cacheBytesMax: 1 << 20,
+  random: seededRandom(1),
+}
+
+export type Seat = {
+  readonly core: RaftCore
+  /** Writes that the disk was asked for and did not do yet. */
+  disk: Persist[]
+  /** A stalled disk keeps them until `sync`. */
+  stalled: boolean
+  reads: ReadResult[]
+}
+
+export type CoresOptions = Partial<CoreOptions> & { readonly learners?: readonly ServerId[] }
+
+export class Cores {
+  readonly seats = new Map<ServerId, Seat>()
+  now = 0
+  /** Messages that left and did not arrive yet. */
+  mail: Message[] = []
+  readonly cut = new Set<string>()
+
+  constructor(ids: readonly ServerId[], changed: CoresOptions = {}) {
+    const { learners = [], ...core } = changed
+    const configuration: Configuration = {
+      clusterId: 'c',
+      members: ids.map((id) => ({
+        id,
+        name: id,
+        address: `${id}:1`,
+        role: learners.includes(id) ? 'learner' : 'voter',
+      })),
+    }
+    const first: Entry = {
+      index: 1,
+      term: 1,
+      kind: 'configuration',
+      data: encodeConfiguration(configuration),
+    }
+    for (const id of ids) {
+      this.seats.set(id, {
+        core: new RaftCore(
+          id,
+          { ...options, ...core },
+          {
+            base: { index: 0, term: 0 },
+            lastIndex: 1,
+            termRuns: [{ term: 1, firstIndex: 1 }],
+            tail: [first],
+            hardState: { term: 1, votedFor: null, commitIndex: 1 },
+            appliedIndex: 0,
+            configuration: { clusterId: '', members: [] },
+            configurationIndex: 0,
+            configurations: [first],
+          },
+          0,
+        ),
+        disk: [],
+        stalled: false,
+        reads: [],
+      })
+    }
+  }
+
+  seat(id: ServerId): Seat {
+    const seat = this.seats.get(id)
+    if (seat === undefined) throw new Error(`no core ${id}`)
+    return seat
+  }
+
+  core(id: ServerId): RaftCore {
+    return this.seat(id).core
+  }
+
+  /** Takes what one core has to say and lets its disk write, unless it stalls. */
+  turn(id: ServerId): void {
+    const seat = this.seat(id)
+    const ready = seat.core.takeReady(this.now)
+    this.mail.push(...ready.send)
+    seat.reads.push(...ready.reads)
+    if (ready.persist !== null) seat.disk.push(ready.persist)
+    if (!seat.stalled) this.sync(id)
+  }
+
+  sync(id: ServerId): void {
+    const seat = this.seat(id)
+    for (const unit of seat.disk.splice(0)) {
+      this.mail.push(...unit.afterwards)
+      seat.core.persisted(unit.sequence, this.now)
+    }
+  }
+
+  /** Delivers until nothing moves. Cut links lose what is sent on them. */
+  settle(): void {
+    for (let i = 0; i < 1_000; i += 1) {
+      for (const id of this.seats.keys()) this.turn(id)
+      const mail = this.mail
+      this.mail = []
+      if (mail.length === 0) return
+      for (const message of mail) this.deliver(message)
+    }
+    throw new Error('the cores talk for ever')
+  }
+
+  deliver(message: Message): void {
+    if (this.cut.has(`${message.from}>${message.to}`)) return
+    this.seats.get(message.to)?.core.message(message, this.now)
+  }
+
+  isolate(id: ServerId): void {
+    for (const other of this.seats.keys()) {
+      this.cut.add(`${id}>${other}`)
+      this.cut.add(`${other}>${id}`)
+    }
+  }
+
+  heal(): void {
+    this.cut.clear()
+  }
+
+  /** Time passes for everybody, in steps of a heartbeat. */
+  pass(ms: number): void {
+    for (const end = this.now + ms; this.now < end;) {
+      this.now += 50
+      for (const { core } of this.seats.values()) core.tick(this.now, false)
+      this.settle()
+    }
+  }
+
+  /** Makes `id` the leader through an ordinary election: it alone gets to ask. */
+  elect(id: ServerId): void {
+    const others = [...this.seats.keys()].filter((other) => other !== id)
+    for (let i = 0; i < 200; i += 1) {
+      this.now += 50
+      this.core(id).tick(this.now, false)
+      this.settle()
+      if (this.core(id).role === 'leader') return
+    }
+    throw new Error(`${id} was not elected against ${others.join()}`)
+  }
+
+  leaders(): ServerId[] {
+    return [...this.seats].filter(([, { core }]) => core.role === 'leader').map(([id]) => id)
+  }
+
+  propose(id: ServerId, text: string): number {
+    const result = this.core(id).propose(new TextEncoder().encode(text), this.now)
+    if (!result.ok) throw new Error(result.refusal.text)
+    return result.index
+  }
+}

@@ -1,0 +1,327 @@
+import t from 'tap'
+import type { Message } from '../../../src/raft/core/message.ts'
+import { Cores, electionMs } from './bench-of-cores.ts'
+
+const three = ['a', 'b', 'c'] as const
+
+t.test(
+  'a cluster elects one leader, which commits an entry of its own term (3.4, 3.6.2)',
+  async (t) => {
+    const cores = new Cores(three)
+    cores.pass(3 * electionMs)
+    t.equal(cores.leaders().length, 1)
+    for (const id of three) t.equal(cores.core(id).log.commitIndex, 2, `${id} knows it committed`)
+  },
+)
+
+t.test('a write is committed when a majority has it on disk, and not before (3.5)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  for (const id of three) cores.seat(id).stalled = true
+  const index = cores.propose('a', 'x')
+  cores.settle()
+  t.equal(cores.core('a').log.commitIndex, index - 1, 'on no disk')
+  cores.sync('a')
+  cores.settle()
+  t.equal(cores.core('a').log.commitIndex, index - 1, 'on the disk of the leader alone')
+  cores.sync('b')
+  cores.settle()
+  t.equal(cores.core('a').log.commitIndex, index, 'on two disks')
+})
+
+t.test('the leader sends while its own write is under way', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.seat('a').stalled = true
+  const index = cores.propose('a', 'x')
+  cores.settle()
+  t.equal(cores.core('a').log.commitIndex, index, 'two followers commit it without the leader')
+  t.equal(cores.core('a').applicableIndex, index - 1, 'which applies it once it holds it itself')
+})
+
+t.test('a vote leaves only when term and vote are on disk (3.8)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('a')
+  cores.seat('c').stalled = true
+  cores.now += 2 * electionMs
+  for (let i = 0; i < 100 && cores.core('b').role !== 'candidate'; i += 1) {
+    cores.now += 50
+    cores.core('b').tick(cores.now, false)
+    cores.settle()
+  }
+  t.equal(cores.core('b').role, 'candidate', 'c agreed in the pre-vote')
+  t.equal(cores.seat('c').disk.at(-1)?.write.hardState?.votedFor, 'b', 'c is writing its vote')
+  cores.sync('c')
+  cores.settle()
+  t.equal(cores.core('b').role, 'leader')
+})
+
+t.test('an older log wins no votes (3.6.1)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('c')
+  cores.propose('a', 'x')
+  cores.settle()
+  cores.heal()
+  cores.isolate('a')
+  cores.now += 2 * electionMs
+  cores.core('c').tick(cores.now, false)
+  cores.settle()
+  t.equal(cores.core('c').role, 'preCandidate', 'b has more')
+  t.equal(cores.core('c').term, cores.core('b').term, 'and the question raised no term')
+})
+
+t.test('entries of an older term are not committed by counting (3.6.2, figure 3.7)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('a')
+  const index = cores.propose('a', 'old')
+  cores.settle()
+  const { log } = cores.core('a')
+  t.equal(log.lastIndex, index)
+  // A new leader of a later term must not take the old entry for committed although a majority holds it.
+  const message: Message = {
+    type: 'appendResponse',
+    from: 'b',
+    to: 'a',
+    term: cores.core('a').term - 1,
+    round: 0,
+    ok: true,
+    matchIndex: index,
+  }
+  cores.core('a').message(message, cores.now)
+  t.equal(log.commitIndex, index - 1, 'an answer of an older term says nothing')
+})
+
+t.test('a server that was cut off deposes nobody when it returns (9.6)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  const { term } = cores.core('a')
+  cores.isolate('c')
+  cores.pass(10 * electionMs)
+  cores.heal()
+  cores.pass(2 * electionMs)
+  t.same(cores.leaders(), ['a'])
+  t.equal(cores.core('c').term, term)
+})
+
+t.test('a leader that hears no majority steps down (6.2)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.cut.add('b>a').add('c>a')
+  cores.pass(3 * electionMs)
+  t.not(cores.leaders()[0], 'a', 'it could still send, and yet it made way')
+  t.equal(cores.leaders().length, 1)
+})
+
+t.test('a leader that is not heard steps down', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.cut.add('a>b').add('a>c')
+  cores.pass(4 * electionMs)
+  t.equal(cores.leaders().length, 1)
+  t.not(cores.leaders()[0], 'a')
+})
+
+t.test('a leader whose disk stalls hands over', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.seat('a').stalled = true
+  cores.propose('a', 'x')
+  cores.pass(2 * electionMs)
+  t.equal(cores.leaders().length, 1)
+  t.not(cores.leaders()[0], 'a')
+})
+
+t.test('leadership is handed over at once, to a server that has everything (3.10)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.propose('a', 'x')
+  cores.settle()
+  t.equal(cores.core('a').transfer('c', cores.now), null)
+  t.match(cores.core('a').propose(new Uint8Array(), cores.now), {
+    ok: false,
+    refusal: { code: 'transferring' },
+  })
+  cores.settle()
+  t.same(cores.leaders(), ['c'], 'no time has passed')
+})
+
+t.test('a linearizable read is answered after a majority confirmed the leader (6.4)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('a')
+  cores.core('a').read(1, true, cores.now)
+  cores.settle()
+  t.same(cores.seat('a').reads, [], 'nobody confirmed it')
+  cores.heal()
+  cores.now += 100
+  cores.core('a').tick(cores.now, false)
+  cores.settle()
+  t.same(cores.seat('a').reads, [{ id: 1, index: cores.core('a').log.commitIndex }])
+})
+
+t.test('a follower reads at an index that the leader confirmed (6.4)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  const index = cores.propose('a', 'x')
+  cores.settle()
+  for (const id of [1, 2, 3]) cores.core('b').read(id, true, cores.now)
+  cores.turn('b')
+  const asked = cores.mail.filter((message) => message.type === 'readIndexRequest')
+  t.equal(asked.length, 1, 'reads of one turn share one question')
+  cores.settle()
+  t.same(
+    cores.seat('b').reads,
+    [1, 2, 3].map((id) => ({ id, index })),
+  )
+})
+
+t.test('reads of a leader that lost its office are refused, not answered', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('a')
+  cores.core('a').read(7, true, cores.now)
+  cores.pass(3 * electionMs)
+  t.same(cores.seat('a').reads, [{ id: 7, index: null }])
+})
+
+t.test('a lease is judged by when the confirmed messages were sent (6.4.1)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.pass(300)
+  t.not(cores.core('a').readNow(false, cores.now), null)
+  t.equal(cores.core('a').readNow(true, cores.now), null, 'unless leases are trusted')
+  t.equal(cores.core('a').readNow(false, cores.now + electionMs), null, 'a leader that slept')
+})
+
+t.test('an old append whose entries are there cuts nothing (3.5)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.propose('a', 'x')
+  cores.turn('a')
+  const old = cores.mail.find((message) => message.type === 'appendRequest' && message.to === 'b')
+  cores.settle()
+  cores.isolate('c')
+  cores.propose('a', 'y')
+  cores.settle()
+  const { lastIndex } = cores.core('b').log
+  if (old !== undefined) cores.core('b').message(old, cores.now)
+  t.equal(cores.core('b').log.lastIndex, lastIndex)
+})
+
+t.test(
+  'a follower with a conflicting tail gets the leader’s, and keeps what matches',
+  async (t) => {
+    const cores = new Cores(three)
+    cores.elect('a')
+    cores.isolate('a')
+    for (const text of ['1', '2', '3', '4']) cores.propose('a', text)
+    cores.settle()
+    cores.pass(4 * electionMs)
+    const [leader] = cores.leaders()
+    t.not(leader, 'a')
+    const index = cores.propose(leader ?? '', 'kept')
+    cores.settle()
+    cores.heal()
+    cores.pass(electionMs)
+    const terms = (id: string) =>
+      Array.from({ length: index }, (_, i) => cores.core(id).log.termAt(i + 1))
+    t.same(terms('a'), terms(leader ?? ''))
+    t.equal(cores.core('a').log.lastIndex, cores.core(leader ?? '').log.lastIndex)
+  },
+)
+
+t.test(
+  'one membership change at a time, and only after an entry of the own term (4.1)',
+  async (t) => {
+    const cores = new Cores(three)
+    cores.elect('a')
+    const member = { id: 'd', name: 'd', address: 'd:1' }
+    cores.isolate('a')
+    t.match(cores.core('a').changeMembership({ type: 'addLearner', member }, cores.now), {
+      ok: true,
+    })
+    t.match(cores.core('a').changeMembership({ type: 'remove', id: 'b' }, cores.now), {
+      ok: false,
+      refusal: { code: 'notNow' },
+    })
+  },
+)
+
+t.test('a configuration that was cut off is no longer in force (4.1)', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('a')
+  const member = { id: 'd', name: 'd', address: 'd:1' }
+  cores.core('a').changeMembership({ type: 'addLearner', member }, cores.now)
+  cores.settle()
+  t.ok(cores.core('a').membership.isMember('d'))
+  cores.pass(4 * electionMs)
+  cores.heal()
+  cores.pass(electionMs)
+  t.notOk(cores.core('a').membership.isMember('d'))
+})
+
+t.test(
+  'a removed leader serves until its removal is committed, then makes way (4.2.2)',
+  async (t) => {
+    const cores = new Cores(three)
+    cores.elect('a')
+    t.match(cores.core('a').changeMembership({ type: 'remove', id: 'a' }, cores.now), { ok: true })
+    cores.settle()
+    t.equal(cores.leaders().length, 1, 'it asked another to take over')
+    t.not(cores.leaders()[0], 'a')
+    cores.pass(3 * electionMs)
+    t.not(cores.leaders()[0], 'a', 'and disturbs nobody afterwards')
+  },
+)
+
+t.test('learners get entries and count for nothing (4.2.1)', async (t) => {
+  const cores = new Cores(['a', 'b', 'l'], { learners: ['l'] })
+  cores.elect('a')
+  cores.isolate('b')
+  const index = cores.propose('a', 'x')
+  cores.settle()
+  t.equal(cores.core('l').log.lastIndex, index)
+  t.equal(cores.core('a').log.commitIndex, index - 1)
+})
+
+t.test('a leader refuses what would fill its memory, and takes it again later', async (t) => {
+  const cores = new Cores(three, { uncommittedBytesMax: 500 })
+  cores.elect('a')
+  cores.core('a').applied(cores.core('a').log.slice(1, 2, 1e6) ?? [], cores.now)
+  cores.isolate('a')
+  for (let i = 0; i < 5; i += 1) cores.core('a').propose(new Uint8Array(50), cores.now)
+  const refused = cores.core('a').propose(new Uint8Array(50), cores.now)
+  t.match(refused, { ok: false, refusal: { code: 'overloaded' } })
+})
+
+t.test('a dead leader is replaced without waiting for the timeout', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.pass(200)
+  const since = cores.now
+  cores.isolate('a')
+  for (const id of ['b', 'c']) cores.core(id).peerGone('a', cores.now)
+  while (cores.core('b').role !== 'leader' && cores.core('c').role !== 'leader') {
+    cores.now += 10
+    for (const id of ['b', 'c']) cores.core(id).tick(cores.now, false)
+    cores.settle()
+    if (cores.now - since > electionMs) break
+  }
+  t.ok(cores.now - since < electionMs / 2, `after ${cores.now - since} ms`)
+})
+
+t.test('with lease reads a voter keeps its promise even when the leader seems gone', async (t) => {
+  const cores = new Cores(three, { leaseReads: true })
+  cores.elect('a')
+  cores.pass(200)
+  for (const id of ['b', 'c']) cores.core(id).peerGone('a', cores.now)
+  cores.now += 200
+  for (const id of ['b', 'c']) cores.core(id).tick(cores.now, false)
+  cores.settle()
+  t.same(cores.leaders(), ['a'])
+  t.not(cores.core('a').readNow(true, cores.now), null)
+})
