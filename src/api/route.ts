@@ -34,6 +34,8 @@ export type Route = {
 export interface ApiRequest {
   /** As sent. HEAD arrives as GET. */
   readonly method: string
+  /** As sent, without the query string. */
+  readonly path: string
   /** Path parameter, percent-decoded once. Throws an assertion if the route does not name it. */
   parameter(name: string): string
   /** What `*` stands for, percent-decoded once (`%2F` is `/`); doubled and trailing slashes are as they were sent. */

@@ -42,6 +42,10 @@ export class Search {
     this.#pairs = text === '' ? [] : parsePairs(text)
   }
 
+  get empty(): boolean {
+    return this.#pairs.length === 0
+  }
+
   /** The first value, null when the name is not there. */
   text(name: string): string | null {
     for (const [key, value] of this.#pairs) if (key === name) return value

@@ -1,0 +1,78 @@
+/** The one map from error code to HTTP status, and the two shapes of an error's body. */
+import type { ErrorCode } from '../lib/errors.ts'
+import { codeOf, MusterError } from '../lib/errors.ts'
+
+const statusByCode = {
+  invalid_argument: 400,
+  unauthenticated: 403,
+  permission_denied: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  // Peers answer 500 for all that has to do with a missing leader, and their clients try again on it.
+  not_leader: 500,
+  no_leader: 500,
+  outcome_unknown: 500,
+  // A bound of this server, not of this caller: that would be 429.
+  overloaded: 503,
+  unavailable: 503,
+  cancelled: 503,
+  timeout: 504,
+  not_implemented: 501,
+  incompatible: 500,
+  corrupt: 500,
+  internal: 500,
+} as const satisfies Record<ErrorCode, number>
+
+/** Seconds after which a client that met 503 may come back. */
+const retryAfterSeconds = 1
+
+/** A refusal that only HTTP knows. */
+export class HttpRefusal extends MusterError {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super('invalid_argument', message)
+    this.status = status
+  }
+}
+
+export type ErrorReply = {
+  readonly status: number
+  readonly type: string
+  readonly body: string
+  readonly retryAfter: number | null
+}
+
+/** Paths whose errors, and nothing else's, are JSON: clients of the secrets service parse them. */
+export function hasJsonErrors(path: string): boolean {
+  return path.startsWith('/v1/auth/') || path.startsWith('/v1/sys/')
+}
+
+/** A defect's text stays inside: the caller gets the request's id, which the log has beside the text. */
+export function errorReply(error: unknown, path: string, requestId: string): ErrorReply {
+  const code = codeOf(error)
+  const status = error instanceof HttpRefusal ? error.status : statusByCode[code]
+  const text =
+    error instanceof MusterError && code !== 'internal'
+      ? oneLine(error.message)
+      : `internal error, request ${requestId}`
+  return {
+    status,
+    ...errorBody(path, text),
+    retryAfter: status === 503 ? retryAfterSeconds : null,
+  }
+}
+
+/** An empty text is an empty body, or an empty list of errors. */
+export function errorBody(path: string, text: string): { type: string; body: string } {
+  return hasJsonErrors(path)
+    ? { type: 'application/json', body: JSON.stringify({ errors: text === '' ? [] : [text] }) }
+    : { type: 'text/plain; charset=utf-8', body: text }
+}
+
+function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.replaceAll(/[\u0000-\u001f\u007f]+/g, ' ')
+}

@@ -1,0 +1,73 @@
+/**
+ * Header names under the program's own prefix and under its peers', so that their clients work unchanged: tokens are
+ * read under all of them, reply headers are written under those that the configuration lists. Names are built once.
+ */
+export const headerPrefixes = ['X-Service-', 'X-Consul-', 'X-Nomad-', 'X-Vault-'] as const
+export type HeaderPrefix = (typeof headerPrefixes)[number]
+
+const ownPrefix: HeaderPrefix = 'X-Service-'
+
+const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}token`)
+
+/** The same header under each emitted prefix. */
+export type ReplyHeaderNames = {
+  readonly index: readonly string[]
+  readonly knownLeader: readonly string[]
+  readonly lastContact: readonly string[]
+  readonly nextToken: readonly string[]
+}
+
+/** `aliases` are emitted besides the own prefix. */
+export function replyHeaderNames(aliases: readonly HeaderPrefix[]): ReplyHeaderNames {
+  const prefixes = [...new Set([ownPrefix, ...aliases])]
+  const under = (name: string) => prefixes.map((prefix) => `${prefix}${name}`)
+  return {
+    index: under('Index'),
+    knownLeader: under('KnownLeader'),
+    lastContact: under('LastContact'),
+    nextToken: under('NextToken'),
+  }
+}
+
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/** The first token that is not empty: the own header, an alias, then `Authorization: Bearer`. */
+export function tokenOf(headers: RequestHeaders): string | null {
+  for (const name of tokenHeaders) {
+    const value = headers[name]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  const authorization = headers['authorization']
+  if (typeof authorization !== 'string') return null
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null
+}
+
+/**
+ * Whether the client takes gzip: named (or `*`) with a quality above 0. An `Accept-Encoding` that prefers identity
+ * explicitly is obeyed.
+ */
+export function acceptsGzip(header: string | undefined): boolean {
+  if (header === undefined || header === '') return false
+  if (header === 'gzip') return true
+  let gzip: number | null = null
+  let any: number | null = null
+  let identity = 0
+  for (const part of header.split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase())
+    const quality = qualityOf(parameters)
+    if (name === 'gzip' || name === 'x-gzip') gzip = quality
+    else if (name === '*') any = quality
+    else if (name === 'identity') identity = quality
+  }
+  const wanted = gzip ?? any ?? 0
+  return wanted > 0 && wanted >= identity
+}
+
+function qualityOf(parameters: readonly string[]): number {
+  for (const parameter of parameters) {
+    if (!parameter.startsWith('q=')) continue
+    const text = parameter.slice(2)
+    return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(text) ? Number(text) : 0
+  }
+  return 1
+}

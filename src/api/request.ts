@@ -1,0 +1,227 @@
+/** One request on its way through the engine: what a route sees of it, and what the reply needs to know of it. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Static, TSchema } from 'typebox'
+import { assert } from '../lib/assert.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { Random } from '../lib/random.ts'
+import type { Dispatcher, Contact } from '../rpc/dispatch.ts'
+import type { Caller, LeaderMethod, LocalMethod, Query, QueryResult } from '../rpc/method.ts'
+import type { QueryAnswer } from '../rpc/read.ts'
+import { readOptions, waitMsDefault } from './blocking.ts'
+import { announcesBody, type BodyReader } from './body.ts'
+import { Fields } from './fields.ts'
+import { tokenOf } from './headers.ts'
+import { decodeJson } from './json.ts'
+import type { ApiRequest, Route } from './route.ts'
+import { Search } from './search.ts'
+
+/** What all requests of a server share. */
+export type ExchangeContext = {
+  readonly dispatcher: Dispatcher
+  readonly random: Random
+  readonly bodies: BodyReader
+  readonly bodyBytesMax: number
+}
+
+const noBytes = new Uint8Array(0)
+
+export class Exchange implements ApiRequest {
+  readonly route: Route
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+  readonly remote: string
+  /** Path without the query string, as sent. */
+  readonly path: string
+  readonly #context: ExchangeContext
+  readonly #parameters: Readonly<Record<string, string | undefined>>
+  readonly #abort = new AbortController()
+  #search: Search | null = null
+  #bytes: Uint8Array = noBytes
+  #json: unknown
+  #answers: QueryAnswer[] | null = null
+  #index: number | null = null
+  #contact: Contact | null = null
+
+  constructor(
+    context: ExchangeContext,
+    route: Route,
+    request: IncomingMessage,
+    response: ServerResponse,
+    parameters: Readonly<Record<string, string | undefined>>,
+    requestId: string,
+  ) {
+    this.#context = context
+    this.route = route
+    this.request = request
+    this.response = response
+    this.#parameters = parameters
+    this.requestId = requestId
+    this.remote = addressOf(request.socket.remoteAddress)
+    this.path = pathOf(request.url ?? '/')
+  }
+
+  get method(): string {
+    return this.request.method === 'HEAD' ? 'GET' : (this.request.method ?? 'GET')
+  }
+
+  get search(): Search {
+    if (this.#search === null) {
+      const url = this.request.url ?? ''
+      this.#search = new Search(url.slice(this.path.length + 1))
+    }
+    return this.#search
+  }
+
+  get namespace(): string | null {
+    return this.search.text('namespace') || null
+  }
+
+  get token(): string | null {
+    return tokenOf(this.request.headers) ?? (this.search.text('token') || null)
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Of the read that this request made; null for one that made none. */
+  get index(): number | null {
+    return this.#index
+  }
+
+  get contact(): Contact | null {
+    return this.#contact
+  }
+
+  /** The client asked for indented JSON. A broken query string asks for nothing. */
+  get pretty(): boolean {
+    try {
+      return !this.search.empty && this.search.has('pretty') && this.search.flag('pretty')
+    } catch {
+      return false
+    }
+  }
+
+  parameter(name: string): string {
+    const value = this.#parameters[name]
+    assert(value !== undefined, `route ${this.route.path} has no parameter ${name}`)
+    return value
+  }
+
+  /** Taken from the path as sent: a router may fold what must stay different. */
+  get tail(): string {
+    const { path } = this.route
+    assert(path.endsWith('/*'), `route ${path} has no tail`)
+    let start = 0
+    for (let at = 0; at < path.length; at += 1) {
+      if (path[at] === '/') start = this.path.indexOf('/', start) + 1
+    }
+    return decodePath(this.path.slice(start))
+  }
+
+  header(name: string): string | null {
+    const value = this.request.headers[name]
+    return (Array.isArray(value) ? value[0] : value) ?? null
+  }
+
+  get json(): unknown {
+    return this.#json
+  }
+
+  fields(): Fields {
+    return new Fields(this.#json)
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
+
+  stream(): AsyncIterable<Uint8Array> {
+    return this.#context.bodies.stream(this.request, this.#bodyBytesMax)
+  }
+
+  async query<Args extends TSchema, Value>(
+    method: Query<Args, Value> | string,
+    args: Static<Args>,
+  ): Promise<QueryResult<Value>> {
+    const { dispatcher, random } = this.#context
+    const options = readOptions(this.search, {
+      waitMsMax: this.route.waitMsMax ?? waitMsDefault,
+      byPresence: this.route.switches === 'presence',
+      random,
+    })
+    const first = this.#answers === null
+    const answer = await dispatcher.query(
+      typeof method === 'string' ? method : method.name,
+      args,
+      this.#caller(),
+      // A second read of the same request must not wait for a second change.
+      first ? options : { ...options, minIndex: 0 },
+      { signal: this.#abort.signal },
+    )
+    this.#answers ??= []
+    this.#answers.push(answer)
+    if (first) this.#index = answer.index
+    const contact = dispatcher.contact()
+    this.#contact = options.consistency === 'stale' ? contact : { ...contact, lastContactMs: 0 }
+    return answer as QueryResult<Value>
+  }
+
+  async call<Args extends TSchema, Value>(
+    method: LeaderMethod<Args, Value> | LocalMethod<Args, Value> | string,
+    args: Static<Args>,
+  ): Promise<Value> {
+    const name = typeof method === 'string' ? method : method.name
+    const { dispatcher } = this.#context
+    const signal = this.#abort.signal
+    return (await dispatcher.call(name, args, this.#caller(), { signal })) as Value
+  }
+
+  /** Reads what the route wants of the body; a body nobody wants is read too, for the next request comes after it. */
+  async readBody(): Promise<void> {
+    const kind = this.route.body ?? (this.route.method === 'GET' ? 'none' : 'json')
+    if (kind === 'stream' || !announcesBody(this.request)) return
+    this.#bytes = await this.#context.bodies.read(this.request, this.#bodyBytesMax)
+    if (kind === 'json') this.#json = decodeJson(this.#bytes)
+  }
+
+  /** The client went away, or the server stops. */
+  abort(): void {
+    this.#abort.abort()
+  }
+
+  /** Gives back what its reads still hold. */
+  close(): void {
+    if (this.#answers !== null) for (const answer of this.#answers) answer.close()
+  }
+
+  get #bodyBytesMax(): number {
+    return this.route.bodyBytesMax ?? this.#context.bodyBytesMax
+  }
+
+  #caller(): Caller {
+    return { token: this.token, remote: this.remote, requestId: this.requestId }
+  }
+}
+
+export function pathOf(url: string): string {
+  const cut = url.indexOf('?')
+  return cut < 0 ? url : url.slice(0, cut)
+}
+
+/** 400 for a broken escape or invalid UTF-8. */
+export function decodePath(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new MusterError('invalid_argument', 'the path has a broken percent escape')
+  }
+}
+
+/** IPv4 in IPv6 is IPv4; what comes through memory in tests is loopback. */
+function addressOf(address: string | undefined): string {
+  if (address === undefined) return '127.0.0.1'
+  return address.startsWith('::ffff:') ? address.slice(7) : address
+}

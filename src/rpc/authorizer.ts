@@ -1,0 +1,17 @@
+/** What `rpc` needs of access control, declared here; `domains/acl` gives its form. */
+import type { Caller, Requirement } from './method.ts'
+
+/** What one caller may do, decided on the state as it was when the caller was resolved. */
+export interface Permissions {
+  may(requirement: Requirement): boolean
+}
+
+export interface Authorizer {
+  /** Throws `unauthenticated` when the token is not known. Called again after a long sleep. */
+  resolve(caller: Caller): Permissions | Promise<Permissions>
+}
+
+const everything: Permissions = { may: () => true }
+
+/** For a cluster without access control. */
+export const allowAll: Authorizer = { resolve: () => everything }

@@ -1,0 +1,324 @@
+/**
+ * Whatever a server is asked comes through here: arguments checked, then run where the method belongs (a query where it
+ * arrives, a write at the leader, a local one here), authorized on the state of the server that runs it, and one audit
+ * line at the end.
+ */
+import type { Command, Reader } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
+import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import { assertMay, QueryReader, type QueryAnswer } from './read.ts'
+import type { Authorizer, Permissions } from './authorizer.ts'
+import type { Consensus, Proposed } from './consensus.ts'
+import { Forwarder } from './forward.ts'
+import type { CallRequest, PeerLink } from './link.ts'
+import type {
+  AnyLeaderMethod,
+  AnyLocalMethod,
+  Caller,
+  LeaderContext,
+  LocalContext,
+  Method,
+  ReadOptions,
+  Requirement,
+} from './method.ts'
+import { buildRegistry, findMethod, type Registry } from './registry.ts'
+import type { ReadableState, RecordingView } from './state.ts'
+import { Writer } from './write.ts'
+
+export type DispatchLimits = {
+  /** How long a request waits for a leader before it fails with `no_leader`. */
+  readonly noLeaderMs: number
+  /** A call's whole time when its caller gives no deadline; for a blocking query, the time before it parks. */
+  readonly callMs: number
+  /** Longest time another server may ask for. */
+  readonly forwardedMsMax: number
+  readonly parkedMax: number
+}
+
+export const defaultDispatchLimits: DispatchLimits = {
+  noLeaderMs: 5_000,
+  callMs: 30_000,
+  forwardedMsMax: 600_000,
+  parkedMax: 50_000,
+}
+
+export type AuditLine = {
+  readonly method: string
+  readonly requestId: string
+  readonly remote: string
+  readonly outcome: 'ok' | ErrorCode
+  /** Came from another server. */
+  readonly forwarded: boolean
+  readonly durationMs: number
+}
+
+export type DispatcherOptions = {
+  readonly methods: readonly Method[]
+  readonly consensus: Consensus
+  readonly link: PeerLink
+  readonly state: ReadableState
+  readonly authorizer: Authorizer
+  /** `encodeCommand` of `fsm/codec.ts`. */
+  readonly encode: (command: Command) => Uint8Array
+  readonly clock: Clock
+  readonly log: Logger
+  readonly limits?: Partial<DispatchLimits>
+  /** Called once per call that arrived here, at its end. Must not throw. */
+  readonly audit?: (line: AuditLine) => void
+}
+
+export type CallOptions = {
+  /** Monotonic ms of the dispatcher's clock. */
+  readonly deadlineMs?: number
+  readonly signal?: AbortSignal
+}
+
+/** What replies tell about this server's view of the cluster. */
+export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: number }
+
+const never = new AbortController().signal
+
+export class Dispatcher {
+  readonly #options: DispatcherOptions
+  readonly #limits: DispatchLimits
+  readonly #registry: Registry
+  readonly #reader: QueryReader
+  readonly #writer: Writer
+  readonly #forwarder: Forwarder
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+    this.#limits = { ...defaultDispatchLimits, ...options.limits }
+    this.#registry = buildRegistry(options.methods)
+    const { consensus, state, authorizer, clock, link, encode } = options
+    const { noLeaderMs, parkedMax } = this.#limits
+    this.#reader = new QueryReader({ consensus, state, authorizer, clock, noLeaderMs, parkedMax })
+    this.#writer = new Writer({ consensus, encode, clock })
+    this.#forwarder = new Forwarder({ consensus, link, clock, noLeaderMs })
+  }
+
+  /** Runs a query here. The answer's `close` is called by whoever asked, after the last use of its value. */
+  async query(
+    name: string,
+    args: unknown,
+    caller: Caller,
+    read: ReadOptions,
+    options: CallOptions = {},
+  ): Promise<QueryAnswer> {
+    const { method, check } = findMethod(this.#registry, name)
+    if (method.kind !== 'query') {
+      throw new MusterError('invalid_argument', `${name} is not a query`)
+    }
+    return this.#audited(name, caller, false, async () => {
+      check(args)
+      const { deadlineMs, signal } = this.#bounds(options)
+      return this.#reader.run({ method, args, caller, options: read, deadlineMs, signal })
+    })
+  }
+
+  /** Runs a leader method at the leader, wherever it is, or a local method here. */
+  async call(
+    name: string,
+    args: unknown,
+    caller: Caller,
+    options: CallOptions = {},
+  ): Promise<unknown> {
+    const { method, check } = findMethod(this.#registry, name)
+    if (method.kind === 'query') {
+      throw new MusterError('invalid_argument', `${name} is a query: ask it as one`)
+    }
+    return this.#audited(name, caller, false, async () => {
+      check(args)
+      const { deadlineMs, signal } = this.#bounds(options)
+      if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
+      const here = () => this.#runAtLeader(method, args, caller, deadlineMs, signal)
+      return this.#forwarder.run({ method: name, args, caller, deadlineMs, signal, here })
+    })
+  }
+
+  /**
+   * The receiving side of a forwarded call: runs here or not at all, so a request takes one hop at most.
+   * A leader method on a server that does not lead is `not_leader`; the sender looks again.
+   */
+  readonly handleForwarded = async (
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
+    const { args, token, remote, requestId } = request
+    const caller: Caller = { token, remote, requestId }
+    const { method, check } = findMethod(this.#registry, request.method)
+    if (method.kind === 'query') {
+      throw new MusterError('invalid_argument', `${method.name} is a query and is not forwarded`)
+    }
+    return this.#audited(method.name, caller, true, async () => {
+      check(args)
+      if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
+      if (!this.#options.consensus.isLeader()) {
+        throw new MusterError('not_leader', 'this server does not lead the cluster')
+      }
+      const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
+      const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
+      return this.#runAtLeader(method, args, caller, deadlineMs, signal)
+    })
+  }
+
+  contact(): Contact {
+    const { consensus } = this.#options
+    return {
+      knownLeader: consensus.leader() !== null,
+      lastContactMs: Math.max(0, Math.floor(consensus.lastContactMs())),
+    }
+  }
+
+  get parkedCount(): number {
+    return this.#reader.parkedCount
+  }
+
+  /** Answers all blocking queries with what there is, and lets none wait any more. The server is about to stop. */
+  drain(): void {
+    this.#reader.drain()
+  }
+
+  #bounds(options: CallOptions): { readonly deadlineMs: number; readonly signal: AbortSignal } {
+    const deadlineMs = options.deadlineMs ?? this.#options.clock.monotonicMs() + this.#limits.callMs
+    return { deadlineMs, signal: options.signal ?? never }
+  }
+
+  async #runLocal(
+    method: AnyLocalMethod,
+    args: unknown,
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const permissions = await this.#options.authorizer.resolve(caller)
+    assertMay(permissions.may(method.requires(args as never)))
+    const context = new MethodContext(this.#options, this.#writer, permissions, caller, signal, 0)
+    try {
+      return await method.run(context, args as never)
+    } finally {
+      context.close()
+    }
+  }
+
+  async #runAtLeader(
+    method: AnyLeaderMethod,
+    args: unknown,
+    caller: Caller,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const permissions = await this.#options.authorizer.resolve(caller)
+    assertMay(permissions.may(method.requires(args as never)))
+    const context = new MethodContext(
+      this.#options,
+      this.#writer,
+      permissions,
+      caller,
+      signal,
+      deadlineMs,
+    )
+    try {
+      return await method.run(context, args as never)
+    } catch (error) {
+      throw context.judge(error)
+    } finally {
+      context.close()
+    }
+  }
+
+  async #audited<T>(
+    method: string,
+    caller: Caller,
+    forwarded: boolean,
+    run: () => Promise<T>,
+  ): Promise<T> {
+    const { audit, clock, log } = this.#options
+    const startMs = audit === undefined ? 0 : clock.monotonicMs()
+    let outcome: 'ok' | ErrorCode = 'ok'
+    try {
+      return await run()
+    } catch (error) {
+      outcome = codeOf(error)
+      if (outcome === 'internal') {
+        const { requestId } = caller
+        const stack = error instanceof Error ? (error.stack ?? null) : null
+        log.error('a method failed', { method, requestId, error: textOf(error), stack })
+      }
+      throw error
+    } finally {
+      if (audit !== undefined) {
+        const { requestId, remote } = caller
+        const durationMs = clock.monotonicMs() - startMs
+        audit({ method, requestId, remote, outcome, forwarded, durationMs })
+      }
+    }
+  }
+}
+
+/** What a method is handed while it runs. Views it opened are closed behind it. */
+class MethodContext implements LeaderContext, LocalContext {
+  readonly caller: Caller
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+  readonly #state: ReadableState
+  readonly #writer: Writer
+  readonly #permissions: Permissions
+  readonly #deadlineMs: number
+  #views: RecordingView[] | null = null
+  #proposed = false
+
+  constructor(
+    options: DispatcherOptions,
+    writer: Writer,
+    permissions: Permissions,
+    caller: Caller,
+    signal: AbortSignal,
+    deadlineMs: number,
+  ) {
+    this.caller = caller
+    this.signal = signal
+    this.clock = options.clock
+    this.log = options.log
+    this.#state = options.state
+    this.#writer = writer
+    this.#permissions = permissions
+    this.#deadlineMs = deadlineMs
+  }
+
+  may(requirement: Requirement): boolean {
+    return this.#permissions.may(requirement)
+  }
+
+  read(): Reader {
+    const view = this.#state.view()
+    this.#views ??= []
+    this.#views.push(view)
+    return view
+  }
+
+  async propose(command: Command): Promise<Proposed> {
+    const proposed = await this.#writer.propose(command, this.#deadlineMs)
+    this.#proposed = true
+    return proposed
+  }
+
+  /** "Nothing was appended" is no longer true of the whole method after its first command. */
+  judge(error: unknown): unknown {
+    const code = codeOf(error)
+    const saysNothingDone = code === 'not_leader' || code === 'unavailable' || code === 'overloaded'
+    if (!this.#proposed || !saysNothingDone) return error
+    return new MusterError(
+      'outcome_unknown',
+      `a part of the request took effect, then: ${textOf(error)}`,
+      { cause: error },
+    )
+  }
+
+  close(): void {
+    if (this.#views === null) return
+    for (const view of this.#views) view.close()
+    this.#views = null
+  }
+}

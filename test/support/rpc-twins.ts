@@ -1,0 +1,249 @@
+/**
+ * In-memory forms of what `rpc` needs: consensus, the link between servers, the replicated state. Small enough to be
+ * seen through, and every failure that the real ones may show can be asked for.
+ */
+import type { Command, Key, Reader, Table } from '../../src/fsm/domain.ts'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
+import { MusterError } from '../../src/lib/errors.ts'
+import { silentLogger } from '../../src/lib/log.ts'
+import type { Consensus, LeaderInfo, Proposed } from '../../src/rpc/consensus.ts'
+import { allowAll } from '../../src/rpc/authorizer.ts'
+import { Dispatcher, type DispatcherOptions } from '../../src/rpc/dispatch.ts'
+import type { CallHandler, CallRequest, CallTarget, PeerLink } from '../../src/rpc/link.ts'
+import type { ReadableState, RecordingView, Touched } from '../../src/rpc/state.ts'
+
+export type TwinRow = { readonly key: string; readonly value: unknown; readonly index: number }
+
+/** The one table of the twin state: rows by a single text key. */
+export const twinTable: Table<TwinRow> = { name: 'rows', key: (row) => [row.key] }
+
+type TwinTouched = { readonly keys: Set<string>; readonly prefixes: Set<string> }
+
+/** One table in memory. Changes are kept for ever, so `changedSince` always knows, unless told to forget. */
+export class TwinState implements ReadableState {
+  appliedIndex = 0
+  floorIndex = 1
+  /** Changes up to here are forgotten. */
+  forgottenIndex = 0
+  openViews = 0
+  viewsOpened = 0
+  readonly #rows = new Map<string, TwinRow>()
+  readonly #changes: { readonly index: number; readonly key: string }[] = []
+  readonly #parked = new Set<{ readonly touched: TwinTouched; readonly wake: () => void }>()
+
+  get parkedCount(): number {
+    return this.#parked.size
+  }
+
+  put(key: string, value: unknown): number {
+    this.appliedIndex += 1
+    this.#rows.set(key, { key, value, index: this.appliedIndex })
+    this.#changed(key)
+    return this.appliedIndex
+  }
+
+  delete(key: string): number {
+    this.appliedIndex += 1
+    this.#rows.delete(key)
+    this.#changed(key)
+    return this.appliedIndex
+  }
+
+  view(): RecordingView {
+    this.openViews += 1
+    this.viewsOpened += 1
+    const rows = new Map(this.#rows)
+    const touched: TwinTouched = { keys: new Set(), prefixes: new Set() }
+    const tableIndex = Math.max(this.#changes.at(-1)?.index ?? 0, this.floorIndex, 1)
+    let closed = false
+    const view: RecordingView = {
+      appliedIndex: this.appliedIndex,
+      floorIndex: this.floorIndex,
+      get<Row>(_table: Table<Row>, key: Key): Row | undefined {
+        const name = String(key[0])
+        touched.keys.add(name)
+        return rows.get(name) as Row | undefined
+      },
+      pages<Row>(_table: Table<Row>, range: { readonly startsWith?: string } = {}) {
+        const prefix = range.startsWith ?? ''
+        touched.prefixes.add(prefix)
+        const found = [...rows.values()]
+          .filter((row) => row.key.startsWith(prefix))
+          .sort((a, b) => (a.key < b.key ? -1 : 1))
+        return inPages(found as Row[])
+      },
+      pagesBy() {
+        throw new Error('the twin has no secondary indexes')
+      },
+      tableIndex: () => tableIndex,
+      touched: () => touched,
+      close: () => {
+        if (!closed) this.openViews -= 1
+        closed = true
+      },
+    }
+    return view
+  }
+
+  changedSince(index: number, touched: Touched): boolean | 'unknown' {
+    if (index < this.forgottenIndex) return 'unknown'
+    return this.#changes.some(
+      (change) => change.index > index && touches(touched as TwinTouched, change.key),
+    )
+  }
+
+  park(touched: Touched, sinceIndex: number, wake: () => void): () => void {
+    const entry = { touched: touched as TwinTouched, wake }
+    this.#parked.add(entry)
+    if (this.changedSince(sinceIndex, touched) !== false) {
+      queueMicrotask(() => {
+        if (this.#parked.delete(entry)) wake()
+      })
+    }
+    return () => this.#parked.delete(entry)
+  }
+
+  #changed(key: string): void {
+    this.#changes.push({ index: this.appliedIndex, key })
+    for (const entry of this.#parked) {
+      if (!touches(entry.touched, key)) continue
+      this.#parked.delete(entry)
+      entry.wake()
+    }
+  }
+}
+
+function touches(touched: TwinTouched, key: string): boolean {
+  if (touched.keys.has(key)) return true
+  for (const prefix of touched.prefixes) if (key.startsWith(prefix)) return true
+  return false
+}
+
+async function* inPages<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
+  for (let at = 0; at < rows.length; at += 100) yield rows.slice(at, at + 100)
+}
+
+/** A consensus whose every answer the test decides. Leads unless told otherwise. */
+export class TwinConsensus implements Consensus {
+  self: LeaderInfo = { id: 'id-a', name: 'a', address: 'a:1' }
+  /** null: nobody leads. */
+  known: LeaderInfo | null = this.self
+  contactMs = 0
+  barriers: ('linearizable' | 'leader')[] = []
+  /** Replaces what a proposal does. */
+  onPropose: (data: Uint8Array) => Promise<Proposed>
+  /** Replaces the barrier. */
+  onBarrier: (() => Promise<void>) | null = null
+  readonly #waiting = new Set<(leader: LeaderInfo) => void>()
+
+  constructor(onPropose: (data: Uint8Array) => Promise<Proposed>) {
+    this.onPropose = onPropose
+  }
+
+  elect(leader: LeaderInfo | null): void {
+    this.known = leader
+    if (leader === null) return
+    for (const resolve of this.#waiting) resolve(leader)
+    this.#waiting.clear()
+  }
+
+  propose(data: Uint8Array): Promise<Proposed> {
+    return this.onPropose(data)
+  }
+
+  async readBarrier(
+    mode: 'linearizable' | 'leader',
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    this.barriers.push(mode)
+    if (this.onBarrier !== null) await this.onBarrier()
+    else await this.waitForLeader(deadlineMs, signal)
+  }
+
+  isLeader(): boolean {
+    return this.known?.id === this.self.id
+  }
+
+  leader(): LeaderInfo | null {
+    return this.known
+  }
+
+  waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo> {
+    if (this.known !== null) return Promise.resolve(this.known)
+    return new Promise((resolve, reject) => {
+      const found = (leader: LeaderInfo) => {
+        timer.cancel()
+        resolve(leader)
+      }
+      const timer = systemClock.setTimer(
+        Math.max(0, deadlineMs - systemClock.monotonicMs()),
+        () => {
+          this.#waiting.delete(found)
+          reject(new MusterError('no_leader', 'no leader'))
+        },
+      )
+      signal?.addEventListener('abort', () => {
+        timer.cancel()
+        this.#waiting.delete(found)
+        reject(new MusterError('cancelled', 'the caller went away'))
+      })
+      this.#waiting.add(found)
+    })
+  }
+
+  lastContactMs(): number {
+    return this.contactMs
+  }
+}
+
+/** Calls between servers of one process. An address nobody answers at is `unavailable`. */
+export class TwinLink implements PeerLink {
+  readonly handlers = new Map<string, CallHandler>()
+  readonly calls: CallRequest[] = []
+
+  async call(target: CallTarget, request: CallRequest, signal?: AbortSignal): Promise<unknown> {
+    this.calls.push(request)
+    const handler = this.handlers.get(target.address)
+    if (handler === undefined) throw new MusterError('unavailable', `${target.address} is down`)
+    return handler(structuredClone(request), signal ?? new AbortController().signal)
+  }
+
+  async stop(): Promise<void> {}
+}
+
+export type TwinServer = {
+  readonly state: TwinState
+  readonly consensus: TwinConsensus
+  readonly link: TwinLink
+  readonly dispatcher: Dispatcher
+}
+
+/** A server whose only command is `put` of `{ key, value }`, applied to its own twin state. */
+export function twinServer(
+  options: Partial<DispatcherOptions> & { readonly clock?: Clock } = {},
+): TwinServer {
+  const state = new TwinState()
+  const consensus = new TwinConsensus(async (data) => {
+    const { args } = JSON.parse(Buffer.from(data).toString()) as {
+      args: { key: string; value: unknown }
+    }
+    const index = state.put(args.key, args.value)
+    return { index, outcome: { index } }
+  })
+  const link = new TwinLink()
+  const dispatcher = new Dispatcher({
+    methods: [],
+    consensus,
+    link,
+    state,
+    authorizer: allowAll,
+    encode: (command: Command) => Buffer.from(JSON.stringify(command)),
+    clock: systemClock,
+    log: silentLogger,
+    ...options,
+  })
+  return { state, consensus, link, dispatcher }
+}
+
+export type { Reader }
