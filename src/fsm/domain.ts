@@ -67,17 +67,27 @@ export type Applied<Outcome> = {
 export type CommandDefinition<Args, Loaded, Outcome> = {
   /** Checked when an entry is decoded; a command that does not check is an incompatible log, not a bad request. */
   readonly args: TSchema
+  /** The command version that brought this command or its present arguments; 1 when absent. Proposed only when every server knows it. */
+  readonly since?: number
   /** Reads the rows that `apply` needs; sees everything that earlier entries changed, also in the same batch. */
   readonly load: (reader: Reader, args: Args) => Loaded | Promise<Loaded>
   /** Pure. */
   readonly apply: (context: ApplyContext, args: Args, loaded: Loaded) => Applied<Outcome>
 }
 
+/** A command whose types only its own domain knows. */
+export type AnyCommandDefinition = {
+  readonly args: TSchema
+  readonly since?: number
+  readonly load: (reader: Reader, args: never) => unknown
+  readonly apply: (context: ApplyContext, args: never, loaded: never) => Applied<unknown>
+}
+
 export type Domain = {
   readonly name: string
   readonly tables: readonly Table<never>[]
   /** By full name, `variables.put`. */
-  readonly commands: Readonly<Record<string, CommandDefinition<never, never, unknown>>>
+  readonly commands: Readonly<Record<string, AnyCommandDefinition>>
   /** Rows that exist in a state nobody has written to yet (the default namespace): same on every server. */
   readonly seed?: readonly Change[]
 }

@@ -1,0 +1,182 @@
+/**
+ * The changes of consecutive entries on their way to one atomic write: rows, index entries, the tables' last
+ * indexes. Nobody but `load` of the entries in it sees it before it is whole.
+ */
+import { assert } from '../lib/assert.ts'
+import type { Change, Key } from './domain.ts'
+import { pack, rowBytesMax, unpack } from './codec.ts'
+import { encodeKey, encodeNumber } from './keys.ts'
+import { appliedRow, configurationRow, generationsRow } from './meta.ts'
+import type { ConfigurationRow, Generations } from './meta.ts'
+import type { Position, State } from './state.ts'
+import { indexEntryKey, keyOfRow } from './table.ts'
+import type { BoundTable, Tables } from './table.ts'
+
+/** The keys an entry changed, without generation: what watches look up. */
+export type ChangedKeys = { readonly index: number; readonly keys: string[] }
+
+export class Batch {
+  readonly state: State
+  /** Full keys; the newest value of each. */
+  readonly rows = new Map<string, Uint8Array | null>()
+  readonly changed: ChangedKeys[] = []
+  readonly tableIndexes = new Map<string, number>()
+  readonly #tables: Tables
+  #appliedIndex: number
+  #appliedTerm: number
+  #configuration: ConfigurationRow | null = null
+  #generations: Generations | null = null
+
+  constructor(tables: Tables, state: State) {
+    this.#tables = tables
+    this.state = state
+    this.#appliedIndex = state.position.appliedIndex
+    this.#appliedTerm = state.position.appliedTerm
+  }
+
+  /** The last entry that is whole in here. */
+  get appliedIndex(): number {
+    return this.#appliedIndex
+  }
+
+  get generations(): Generations {
+    return this.#generations ?? this.state.position.generations
+  }
+
+  /** `key` without generation, in the current one. */
+  get(key: string): Uint8Array | undefined {
+    const changed = this.rows.get(this.state.generationPrefix + key)
+    return changed === undefined ? this.state.get(key) : (changed ?? undefined)
+  }
+
+  /** The changes of one entry, in their order. */
+  change(index: number, changes: readonly Change[]): void {
+    if (changes.length === 0) return
+    const keys: string[] = []
+    for (const change of changes) {
+      const bound = this.#tables.get(change.table.name)
+      const changed =
+        change.type === 'put'
+          ? this.#put(bound, change.row, keys)
+          : this.#delete(bound, change.key, keys)
+      if (changed) this.tableIndexes.set(bound.name, index)
+    }
+    if (keys.length > 0) this.changed.push({ index, keys })
+  }
+
+  setConfiguration(row: ConfigurationRow): void {
+    this.#configuration = row
+  }
+
+  setGenerations(generations: Generations): void {
+    this.#generations = generations
+  }
+
+  applied(index: number, term: number): void {
+    this.#appliedIndex = index
+    this.#appliedTerm = term
+  }
+
+  /** Adds the machine's own rows; the batch is whole now. Returns the position after it. */
+  finish(): Position {
+    const before = this.state.position
+    const front = this.state.generationPrefix
+    for (const [table, index] of this.tableIndexes) {
+      this.rows.set(front + this.#tables.get(table).tableIndexKey, Buffer.from(encodeNumber(index)))
+    }
+    this.rows.set(appliedRow.key, appliedRow.encode([this.#appliedIndex, this.#appliedTerm]))
+    if (this.#configuration !== null) {
+      const { index, configuration } = this.#configuration
+      this.rows.set(
+        configurationRow.key,
+        configurationRow.encode({
+          index,
+          configuration: { ...configuration, members: [...configuration.members] },
+        }),
+      )
+    }
+    if (this.#generations !== null) {
+      this.rows.set(generationsRow.key, generationsRow.encode(this.#generations))
+    }
+    return {
+      appliedIndex: this.#appliedIndex,
+      appliedTerm: this.#appliedTerm,
+      configuration: this.#configuration?.configuration ?? before.configuration,
+      configurationIndex: this.#configuration?.index ?? before.configurationIndex,
+      generations: this.generations,
+      floorIndex: before.floorIndex,
+      tableIndexes:
+        this.tableIndexes.size === 0
+          ? before.tableIndexes
+          : new Map([...before.tableIndexes, ...this.tableIndexes]),
+    }
+  }
+
+  #put(bound: BoundTable, row: unknown, keys: string[]): boolean {
+    const front = this.state.generationPrefix
+    const primary = encodeKey(keyOfRow(bound, row))
+    const key = bound.rowPrefix + primary
+    if (bound.indexes.length > 0) {
+      const stored = this.get(key)
+      const old = stored === undefined ? undefined : unpack(stored)
+      for (const index of bound.indexes) {
+        const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
+        const newEntry = indexEntryKey(index, row, primary)
+        if (oldEntry !== null) keys.push(oldEntry)
+        if (oldEntry === newEntry) continue
+        if (oldEntry !== null) this.rows.set(front + oldEntry, null)
+        if (newEntry !== null) {
+          this.rows.set(front + newEntry, Buffer.from(primary))
+          keys.push(newEntry)
+        }
+      }
+    }
+    this.rows.set(front + key, packRow(bound, row))
+    keys.push(key)
+    return true
+  }
+
+  /** Deleting what is not there changes nothing. */
+  #delete(bound: BoundTable, key: Key, keys: string[]): boolean {
+    const front = this.state.generationPrefix
+    const primary = encodeKey(key)
+    const stored = this.get(bound.rowPrefix + primary)
+    if (stored === undefined) return false
+    if (bound.indexes.length > 0) {
+      const old = unpack(stored)
+      for (const index of bound.indexes) {
+        const entry = indexEntryKey(index, old, primary)
+        if (entry === null) continue
+        this.rows.set(front + entry, null)
+        keys.push(entry)
+      }
+    }
+    this.rows.set(front + bound.rowPrefix + primary, null)
+    keys.push(bound.rowPrefix + primary)
+    return true
+  }
+
+  /** Rows of a generation that is being staged; nobody reads there. */
+  stageRow(
+    front: string,
+    bound: BoundTable,
+    primary: string,
+    row: unknown,
+    bytes: Uint8Array,
+  ): void {
+    for (const index of bound.indexes) {
+      const entry = indexEntryKey(index, row, primary)
+      if (entry !== null) this.rows.set(front + entry, Buffer.from(primary))
+    }
+    this.rows.set(front + bound.rowPrefix + primary, bytes)
+  }
+}
+
+export function packRow(bound: BoundTable, row: unknown): Buffer {
+  const bytes = pack(row)
+  assert(
+    bytes.byteLength <= rowBytesMax,
+    `a row has at most ${rowBytesMax} bytes; one of table ${bound.name} has ${bytes.byteLength}`,
+  )
+  return bytes
+}

@@ -1,0 +1,148 @@
+/**
+ * Commands and rows to bytes and back, versioned.
+ *
+ * A command is msgpack of [envelope, version, type, args]. `envelope` is the shape of these four; `version` is the
+ * command version the cluster ran at when it was proposed: a program refuses what is newer than itself, and a cluster of mixed
+ * versions proposes at the lowest. The same value always packs to the same bytes, for property order comes from code.
+ */
+import { Packr } from 'msgpackr'
+import { Type } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { MusterError, textOf } from '../lib/errors.ts'
+import type { Command } from './domain.ts'
+
+/** The newest command version this program applies. A definition that came later names its own in `since`. */
+export const commandVersion = 1
+
+const envelope = 1
+
+/** Bytes of one encoded command. Over it `encodeCommand` refuses with `too_large`. */
+export const commandBytesMax = 2 * 1024 * 1024
+
+/** Bytes of one row, so that a snapshot's chunk stays below a transport's frame. Domains keep their limits below it. */
+export const rowBytesMax = 700 * 1024
+
+const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' })
+
+export function pack(value: unknown): Buffer {
+  return packr.pack(value)
+}
+
+/** Throws whatever the codec throws on bytes that are not msgpack. */
+export function unpack(bytes: Uint8Array): unknown {
+  return packr.unpack(bytes)
+}
+
+/** Bytes inside of command arguments. */
+export function bytesSchema(bytesMax: number) {
+  return Type.Refine(
+    Type.Unsafe<Uint8Array>({}),
+    (value) => value instanceof Uint8Array && value.byteLength <= bytesMax,
+    () => `must be at most ${bytesMax} bytes`,
+  )
+}
+
+/** What the codec needs to know of a command. */
+export type Encodable = { readonly args: TSchema; readonly since?: number }
+
+type Checked<Definition> = {
+  readonly definition: Definition
+  readonly check: (args: unknown) => boolean
+}
+
+/** All commands of a program. Schemas are compiled once, here. */
+export class CommandCodec<Definition extends Encodable> {
+  readonly #commands: ReadonlyMap<string, Checked<Definition>>
+
+  constructor(definitions: Iterable<readonly [string, Definition]>) {
+    const commands = new Map<string, Checked<Definition>>()
+    for (const [type, definition] of definitions) {
+      if (commands.has(type)) throw new MusterError('internal', `command ${type} is defined twice`)
+      commands.set(type, { definition, check: checker(definition.args) })
+    }
+    this.#commands = commands
+  }
+
+  /**
+   * `version`: the command version of the cluster, the lowest of its servers. Throws `not_implemented` when the command
+   * is newer than that, `too_large` over `commandBytesMax`, and `internal` when the arguments do not check: an entry
+   * that cannot be decoded would stop every server.
+   */
+  encode(command: Command, version: number = commandVersion): Uint8Array {
+    const known = this.#commands.get(command.type)
+    if (known === undefined) {
+      throw new MusterError('internal', `no domain defines the command ${command.type}`)
+    }
+    const since = known.definition.since ?? 1
+    if (since > version) {
+      throw new MusterError(
+        'not_implemented',
+        `${command.type} needs every server at command version ${since}; the cluster runs at ${version}`,
+      )
+    }
+    const data = pack([envelope, version, command.type, command.args])
+    if (data.byteLength > commandBytesMax) {
+      throw new MusterError(
+        'too_large',
+        `a command has at most ${commandBytesMax} bytes, this ${command.type} has ${data.byteLength}`,
+      )
+    }
+    // Checked in the form in which it will arrive, for msgpack drops what it cannot keep.
+    const { args } = decodeEnvelope(data)
+    if (!known.check(args)) {
+      throw new MusterError('internal', `the arguments of ${command.type} do not match its schema`)
+    }
+    return data
+  }
+
+  /** Throws `incompatible` on whatever this program cannot apply. */
+  decode(data: Uint8Array): { readonly definition: Definition; readonly args: unknown } {
+    const { version, type, args } = decodeEnvelope(data)
+    if (version > commandVersion) {
+      throw new MusterError(
+        'incompatible',
+        `the log holds a command of version ${version}; this program knows versions up to ${commandVersion}: run a newer one`,
+      )
+    }
+    const known = this.#commands.get(type)
+    if (known === undefined) {
+      throw new MusterError(
+        'incompatible',
+        `the log holds the command ${JSON.stringify(type)}, which this program does not know: run a newer one`,
+      )
+    }
+    if (!known.check(args)) {
+      throw new MusterError(
+        'incompatible',
+        `the log holds a ${type} whose arguments this program does not understand: run the version that wrote it`,
+      )
+    }
+    return { args, definition: known.definition }
+  }
+}
+
+function checker(schema: TSchema): (args: unknown) => boolean {
+  const validator = Compile(schema)
+  return (args) => validator.Check(args)
+}
+
+function decodeEnvelope(data: Uint8Array): { version: number; type: string; args: unknown } {
+  let fields: unknown
+  try {
+    fields = unpack(data)
+  } catch (error) {
+    throw new MusterError(
+      'incompatible',
+      `the log holds a command that is not msgpack: ${textOf(error)}`,
+    )
+  }
+  if (Array.isArray(fields) && fields.length === 4 && fields[0] === envelope) {
+    const [, version, type, args] = fields as [number, unknown, unknown, unknown]
+    if (typeof version === 'number' && typeof type === 'string') return { version, type, args }
+  }
+  throw new MusterError(
+    'incompatible',
+    'the log holds a command in an envelope that this program does not know: run a newer one',
+  )
+}

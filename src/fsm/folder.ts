@@ -1,0 +1,132 @@
+/**
+ * The machine's folder: which LevelDB folder inside it is the state, and who may use it.
+ *
+ * `STATE` names the folder in use and is replaced atomically (written aside, synced, renamed, folder synced). Every other
+ * `state-*` folder is left over from a snapshot that never took effect, or that was replaced, and is removed when opened next.
+ */
+import { ClassicLevel } from 'classic-level'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { stateFormat } from './meta.ts'
+
+const pointerName = 'STATE'
+const lockName = 'lock'
+const statePattern = /^state-(\d+)$/
+
+const Pointer = Compile(
+  Type.Object({
+    format: Type.Integer({ minimum: 1 }),
+    folder: Type.String({ pattern: '^state-[0-9]+$' }),
+  }),
+)
+
+export class StateFolder {
+  readonly path: string
+  /** LevelDB's file lock is the one lock on files that is at hand: an empty database whose only use is to be open. */
+  readonly #lock: ClassicLevel
+  #newest = 0
+
+  private constructor(path: string, lock: ClassicLevel) {
+    this.path = path
+    this.#lock = lock
+  }
+
+  /** Throws `unavailable` when another process has it open. */
+  static async open(path: string): Promise<StateFolder> {
+    await mkdir(path, { recursive: true, mode: 0o700 })
+    const lock = new ClassicLevel(join(path, lockName))
+    try {
+      await lock.open()
+    } catch (error) {
+      throw new MusterError(
+        'unavailable',
+        `the state in ${path} is in use by another process, or cannot be opened: stop that one first`,
+        { cause: error },
+      )
+    }
+    return new StateFolder(path, lock)
+  }
+
+  /** The folder in use, null in a new one. Throws `incompatible` when a newer program wrote it. */
+  async current(): Promise<string | null> {
+    const path = join(this.path, pointerName)
+    let text: string
+    try {
+      text = await readFile(path, 'utf8')
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+      throw error
+    }
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch (error) {
+      throw new MusterError('corrupt', `${path} is not JSON: ${textOf(error)}`)
+    }
+    if (!Pointer.Check(value)) {
+      throw new MusterError('corrupt', `${path} does not name a format and a state folder`)
+    }
+    assertFormat(value.format, this.path)
+    return value.folder
+  }
+
+  /** A name that no folder has and none had in this process. */
+  async unusedName(): Promise<string> {
+    for (const name of await readdir(this.path)) {
+      const number = Number(statePattern.exec(name)?.[1] ?? 0)
+      this.#newest = Math.max(this.#newest, number)
+    }
+    this.#newest += 1
+    return `state-${this.#newest}`
+  }
+
+  /** From the moment this resolves, and possibly a little before, `name` is the state after any crash. */
+  async choose(name: string): Promise<void> {
+    const temporary = join(this.path, `${pointerName}.new`)
+    const file = await open(temporary, 'w', 0o600)
+    try {
+      await file.writeFile(`${JSON.stringify({ format: stateFormat, folder: name })}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, join(this.path, pointerName))
+    const folder = await open(this.path, 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
+  }
+
+  pathOf(name: string): string {
+    return join(this.path, name)
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(this.pathOf(name), { recursive: true, force: true })
+  }
+
+  /** Removes every state folder except `kept`. */
+  async removeOthers(kept: string): Promise<void> {
+    for (const name of await readdir(this.path)) {
+      if (name !== kept && statePattern.test(name)) await this.remove(name)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#lock.close()
+  }
+}
+
+/** `where`: a folder, or who sent it. */
+export function assertFormat(format: number, where: string): void {
+  if (format <= stateFormat) return
+  throw new MusterError(
+    'incompatible',
+    `the state in ${where} has format ${format}, written by a newer program; this one knows formats up to ${stateFormat}: run the newer one`,
+  )
+}

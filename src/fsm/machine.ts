@@ -1,0 +1,396 @@
+/**
+ * The replicated state machine: committed entries in order, each loaded, applied and written in one atomic batch with
+ * the applied index; readers of any state since; snapshots out and in.
+ *
+ * A batch is visible to readers as soon as it is whole, from memory, while LevelDB writes it; at most one batch is
+ * being written while the next is built. All entries are in the durable log, so what a crash takes comes back.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { assert, assertNever } from '../lib/assert.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Configuration } from '../raft/core/message.ts'
+import type {
+  Entry,
+  LogIndex,
+  SnapshotMeta,
+  SnapshotSink,
+  SnapshotSource,
+  StateMachine,
+} from '../raft/state-machine.ts'
+import { RowExport } from './archive.ts'
+import { Batch } from './batch.ts'
+import { CommandCodec } from './codec.ts'
+import type { AnyCommandDefinition, Command, Domain, Reader } from './domain.ts'
+import { StateFolder } from './folder.ts'
+import { openStore } from './open.ts'
+import { metaOf, readInstalled, readPosition } from './position.ts'
+import { restoreCommands } from './restore.ts'
+import type { StateCommand } from './restore.ts'
+import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
+import { State } from './state.ts'
+import { Store, storeLimits } from './store.ts'
+import type { Rows, StoreLimits } from './store.ts'
+import { Sweeper } from './sweep.ts'
+import { Tables } from './table.ts'
+import { BatchReader, LiveReader, View } from './view.ts'
+import { Touched, Watches, watchLimits } from './watch.ts'
+import type { WatchLimits } from './watch.ts'
+
+/** Views open at a time; beyond it `view` throws `overloaded`. */
+export const openViewsMax = 20_000
+
+/** Entries applied before other work gets a turn. */
+const entriesPerTurn = 64
+
+export type MachineOptions = {
+  /** A folder of its own. */
+  readonly folder: string
+  readonly domains: readonly Domain[]
+  /** The data of a configuration entry. */
+  readonly decodeConfiguration: (data: Uint8Array) => Configuration
+  readonly logger: Logger
+  readonly watchLimits?: WatchLimits
+  readonly storeLimits?: StoreLimits
+}
+
+type Definition = AnyCommandDefinition | StateCommand
+
+/** Throws `incompatible` when a newer program wrote the folder, `corrupt` when it is damaged, `unavailable` when it is in use. */
+export async function openMachine(options: MachineOptions): Promise<Machine> {
+  const tables = new Tables(options.domains.flatMap((domain) => domain.tables))
+  const folder = await StateFolder.open(options.folder)
+  try {
+    const limits = options.storeLimits ?? storeLimits
+    const opened = await openStore({ folder, tables, limits, domains: options.domains })
+    const { store } = opened
+    if (store.logCut !== null) {
+      const { file, keptBytes, cutBytes } = store.logCut
+      options.logger.warn('cut the torn end of the state', { file, keptBytes, cutBytes })
+    }
+    const position = await readPosition(store, null)
+    return new Machine(options, {
+      folder,
+      tables,
+      ...opened,
+      state: new State(store, position, []),
+    })
+  } catch (error) {
+    await folder.close()
+    throw error
+  }
+}
+
+export class Machine implements StateMachine {
+  readonly #options: MachineOptions
+  readonly #folder: StateFolder
+  readonly #tables: Tables
+  readonly #codec: CommandCodec<Definition>
+  readonly #watches: Watches
+  readonly #listeners = new Set<(appliedIndex: LogIndex) => void>()
+  readonly #sweeper: Sweeper
+  #name: string
+  #store: Store
+  #state: State
+  #installedIndex: LogIndex
+  /** Batches that readers see and the store does not have yet, oldest first. */
+  #pending: readonly Rows[] = []
+  /** Ends with the last write; never rejects, see `#failure`. */
+  #writing: Promise<void> = Promise.resolve()
+  #failure: unknown = null
+  #busy = false
+  #openViews = 0
+  #staged: StagedSnapshot | null = null
+  #closed = false
+
+  constructor(
+    options: MachineOptions,
+    parts: { folder: StateFolder; tables: Tables; name: string; store: Store; state: State },
+  ) {
+    this.#options = options
+    this.#folder = parts.folder
+    this.#tables = parts.tables
+    this.#name = parts.name
+    this.#store = parts.store
+    this.#state = parts.state
+    this.#installedIndex = readInstalled(parts.store)
+    this.#watches = new Watches(this.appliedIndex, options.watchLimits ?? watchLimits)
+    this.#codec = new CommandCodec<Definition>([
+      ...options.domains.flatMap((domain) => Object.entries(domain.commands)),
+      ...Object.entries(restoreCommands),
+    ])
+    this.#sweeper = new Sweeper({
+      store: () => this.#store,
+      living: () => this.#state.position.generations,
+      logger: options.logger,
+    })
+    this.#sweeper.request()
+  }
+
+  get appliedIndex(): LogIndex {
+    return this.#state.position.appliedIndex
+  }
+
+  get installedIndex(): LogIndex {
+    return this.#installedIndex
+  }
+
+  /** `version`: the command version of the cluster; this program's when absent. For what it throws see `CommandCodec.encode`. */
+  encodeCommand(command: Command, version?: number): Uint8Array {
+    return this.#codec.encode(command, version)
+  }
+
+  /** The newest state, whatever that is at each call. Point reads cost microseconds and are consistent within one turn. */
+  reader(): Reader {
+    return new LiveReader({ tables: this.#tables, state: () => this.#state })
+  }
+
+  /** The state as it is now, for as long as the view is open. The caller closes it. Throws `overloaded` at `openViewsMax`. */
+  view(): View {
+    if (this.#openViews >= openViewsMax) {
+      throw new MusterError(
+        'overloaded',
+        `${openViewsMax} reads are open here already; try again later`,
+      )
+    }
+    this.#assertOpen()
+    this.#openViews += 1
+    return new View(this.#tables, this.#state, () => {
+      this.#openViews -= 1
+    })
+  }
+
+  /** See `Watches.changedSince`. */
+  changedSince(index: LogIndex, touched: object): boolean | 'unknown' {
+    return this.#watches.changedSince(index, asTouched(touched))
+  }
+
+  /** See `Watches.park`. `sinceIndex` is the `appliedIndex` of the view that did the reading. */
+  park(touched: object, sinceIndex: LogIndex, wake: () => void): () => void {
+    return this.#watches.park(asTouched(touched), sinceIndex, wake)
+  }
+
+  watchStats(): ReturnType<Watches['stats']> {
+    return this.#watches.stats()
+  }
+
+  /** Called after each batch, once it is visible. Returns the way to stop listening. */
+  onApplied(listener: (appliedIndex: LogIndex) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** After a rejection the machine applies nothing more: the process must stop. */
+  async apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
+    return this.#exclusively(async () => {
+      try {
+        return await this.#apply(entries)
+      } catch (error) {
+        this.#failure ??= error
+        throw error
+      }
+    })
+  }
+
+  async flush(): Promise<SnapshotMeta> {
+    this.#assertOpen()
+    // The batch that led to this position is queued in the store already, so the sync comes after it.
+    const { position } = this.#state
+    await this.#store.sync()
+    return metaOf(position)
+  }
+
+  async snapshot(): Promise<SnapshotSource> {
+    this.#assertOpen()
+    return StateSnapshot.take(this.#store)
+  }
+
+  /** sha256 over the whole state, once all that was applied is in the store. */
+  async digest(): Promise<string> {
+    await this.#writing
+    const snapshot = await StateSnapshot.take(this.#store)
+    try {
+      return await snapshot.digest()
+    } finally {
+      await snapshot.close()
+    }
+  }
+
+  /** The rows of all tables as they are now, for an archive. The caller closes it. */
+  exportRows(): RowExport {
+    this.#assertOpen()
+    return new RowExport(this.#state)
+  }
+
+  async stage(id: string, meta: SnapshotMeta): Promise<SnapshotSink> {
+    this.#assertOpen()
+    const staged = this.#staged
+    if (staged !== null && staged.id === id && staged.usable) return staged
+    await this.#discardStaged()
+    const name = await this.#folder.unusedName()
+    const store = await Store.open(
+      this.#folder.pathOf(name),
+      this.#options.storeLimits ?? storeLimits,
+    )
+    this.#staged = new StagedSnapshot({ id, meta, name, store })
+    return this.#staged
+  }
+
+  /** Views opened before fail with `unavailable` at their next read; whoever is parked wakes. */
+  async install(meta: SnapshotMeta): Promise<void> {
+    return this.#exclusively(async () => {
+      const staged = this.#staged
+      assert(staged?.finished === true, 'a snapshot is installed once it is staged whole')
+      assert(staged.meta.index === meta.index, 'the snapshot to install is the one that was staged')
+      assert(meta.index > this.appliedIndex, 'a snapshot to install is newer than the state')
+      await this.#writing
+      const position = await readPosition(staged.store, null)
+      await this.#folder.choose(staged.name)
+      const old = { name: this.#name, store: this.#store }
+      this.#name = staged.name
+      this.#store = staged.store
+      this.#state = new State(staged.store, position, [])
+      this.#installedIndex = meta.index
+      this.#staged = null
+      this.#watches.allChanged(meta.index)
+      this.#announce()
+      await old.store.close()
+      await this.#folder.remove(old.name)
+      this.#sweeper.request()
+    })
+  }
+
+  /** Wakes everyone parked; reads fail with `unavailable` from now on. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#watches.allChanged(this.appliedIndex)
+    await this.#writing
+    await this.#sweeper.stop()
+    await this.#discardStaged()
+    await this.#store.close()
+    await this.#folder.close()
+  }
+
+  async #apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
+    const outcomes: unknown[] = []
+    let batch = new Batch(this.#tables, this.#state)
+    let reader = new BatchReader(this.#tables, batch)
+    for (const entry of entries) {
+      assert(
+        entry.index === batch.appliedIndex + 1,
+        `entry ${entry.index} comes after ${batch.appliedIndex}`,
+      )
+      const outcome = this.#applyEntry(entry, batch, reader)
+      outcomes.push(outcome instanceof Promise ? await outcome : outcome)
+      batch.applied(entry.index, entry.term)
+      if (batch.generations.current !== this.#state.position.generations.current) {
+        // What comes after a restore must see its rows: they get a batch of their own.
+        await this.#publish(batch)
+        batch = new Batch(this.#tables, this.#state)
+        reader = new BatchReader(this.#tables, batch)
+      }
+      if (outcomes.length % entriesPerTurn === 0) await setImmediate()
+    }
+    if (batch.appliedIndex > this.appliedIndex) await this.#publish(batch)
+    return outcomes
+  }
+
+  /** The outcome, or a promise of it only where `load` returned one: a microtask per entry would be a large part of its cost. */
+  #applyEntry(entry: Entry, batch: Batch, reader: BatchReader): unknown {
+    switch (entry.kind) {
+      case 'noop':
+        return undefined
+      case 'configuration':
+        batch.setConfiguration({
+          index: entry.index,
+          configuration: this.#options.decodeConfiguration(entry.data),
+        })
+        return undefined
+      case 'command': {
+        const { definition, args } = this.#codec.decode(entry.data)
+        if ('run' in definition) {
+          return definition.run({ batch, tables: this.#tables, index: entry.index }, args as never)
+        }
+        const applyLoaded = (loaded: never): unknown => {
+          const applied = definition.apply({ index: entry.index }, args as never, loaded)
+          batch.change(entry.index, applied.changes)
+          return applied.outcome
+        }
+        const loaded = definition.load(reader, args as never)
+        return loaded instanceof Promise
+          ? loaded.then((value) => applyLoaded(value as never))
+          : applyLoaded(loaded as never)
+      }
+      default:
+        return assertNever(entry.kind)
+    }
+  }
+
+  /** Makes a batch visible, starts writing it, and waits for the one before. */
+  async #publish(batch: Batch): Promise<void> {
+    const before = this.#state.position.generations
+    const position = batch.finish()
+    const restored = position.generations.current !== before.current
+    // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
+    this.#state.supersede()
+    this.#pending = [...this.#pending, batch.rows]
+    this.#state = new State(
+      this.#store,
+      restored
+        ? { ...position, floorIndex: position.appliedIndex, tableIndexes: new Map() }
+        : position,
+      this.#pending,
+    )
+    const previous = this.#writing
+    this.#writing = this.#store.write(batch.rows).then(
+      () => {
+        this.#pending = this.#pending.filter((rows) => rows !== batch.rows)
+        this.#state.landed(this.#pending)
+      },
+      (error: unknown) => {
+        this.#failure ??= error
+      },
+    )
+    if (restored) this.#watches.allChanged(position.appliedIndex)
+    else for (const { index, keys } of batch.changed) this.#watches.changed(index, keys)
+    this.#announce()
+    if (position.generations !== before) this.#sweeper.request()
+    await previous
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  #announce(): void {
+    for (const listener of this.#listeners) listener(this.appliedIndex)
+  }
+
+  async #discardStaged(): Promise<void> {
+    const staged = this.#staged
+    if (staged === null) return
+    this.#staged = null
+    staged.void()
+    await staged.store.close()
+    await this.#folder.remove(staged.name)
+  }
+
+  async #exclusively<Result>(run: () => Promise<Result>): Promise<Result> {
+    this.#assertOpen()
+    assert(!this.#busy, 'apply and install are called one at a time')
+    this.#busy = true
+    try {
+      return await run()
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#failure !== null) throw this.#failure
+    if (this.#closed) throw new MusterError('unavailable', 'the state is closed')
+  }
+}
+
+function asTouched(touched: object): Touched {
+  assert(touched instanceof Touched, 'what a view touched comes from `view.touched()`')
+  return touched
+}

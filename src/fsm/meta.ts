@@ -1,0 +1,94 @@
+/**
+ * The machine's own rows, beside the tables: how far the state is, the configuration, and which generation of the
+ * tables counts. `replicated` ones are part of the state and equal on every server; `local` ones are this store's.
+ */
+import { Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { MusterError } from '../lib/errors.ts'
+import type { Configuration } from '../raft/core/message.ts'
+import { pack, unpack } from './codec.ts'
+import { generationPrefix } from './keys.ts'
+
+/** Written into every store and every snapshot chunk; a store of a newer format is refused. */
+export const stateFormat = 1
+
+const own = generationPrefix(0)
+export const replicatedPrefix = `${own}r:`
+
+const Index = Type.Integer({ minimum: 0 })
+
+const Applied = Type.Tuple([Index, Index])
+
+const ConfigurationRow = Type.Object({
+  index: Index,
+  configuration: Type.Object({
+    clusterId: Type.String(),
+    members: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        name: Type.String(),
+        address: Type.String(),
+        role: Type.Union([Type.Literal('voter'), Type.Literal('learner')]),
+      }),
+    ),
+  }),
+})
+
+/** An operator restore on its way: rows arrive in a generation of their own. */
+const Staging = Type.Object({
+  id: Type.String(),
+  generation: Index,
+  nextChunk: Index,
+  rows: Index,
+  /** Chain over the chunks so far, see `restoreDigest`. */
+  digest: Type.String(),
+  /** Rows arrive in key order; this is the last key. */
+  lastKey: Type.String(),
+})
+
+const Generations = Type.Object({
+  current: Index,
+  /** The highest generation ever given, so that none is used twice. */
+  newest: Index,
+  staging: Type.Union([Staging, Type.Null()]),
+})
+
+export type Staging = Static<typeof Staging>
+export type Generations = Static<typeof Generations>
+export type ConfigurationRow = {
+  readonly index: number
+  readonly configuration: Configuration
+}
+
+function row<Schema extends TSchema>(key: string, schema: Schema) {
+  const validator = Compile(schema)
+  return {
+    key,
+    encode: (value: Static<Schema>): Buffer => pack(value),
+    /** Throws `corrupt` when the stored bytes are not what `encode` wrote. */
+    decode(bytes: Uint8Array): Static<Schema> {
+      const value = unpack(bytes)
+      if (!validator.Check(value)) {
+        throw new MusterError(
+          'corrupt',
+          `the state's row ${key.slice(4)} does not hold what was written to it`,
+        )
+      }
+      return value
+    },
+  }
+}
+
+export const appliedRow = row(`${replicatedPrefix}applied`, Applied)
+export const configurationRow = row(`${replicatedPrefix}configuration`, ConfigurationRow)
+export const generationsRow = row(`${replicatedPrefix}generations`, Generations)
+export const formatRow = row(`${own}l:format`, Index)
+export const installedRow = row(`${own}l:installed`, Index)
+/** Rewritten to have something to write with a sync. */
+export const syncRow = row(`${own}l:sync`, Index)
+
+export const noConfiguration: ConfigurationRow = {
+  index: 0,
+  configuration: { clusterId: '', members: [] },
+}

@@ -1,0 +1,71 @@
+/**
+ * Finds the store in a machine's folder, or makes the first one, and checks that this program can read it.
+ */
+import { MusterError } from '../lib/errors.ts'
+import { Batch } from './batch.ts'
+import type { Domain } from './domain.ts'
+import { assertFormat } from './folder.ts'
+import type { StateFolder } from './folder.ts'
+import { formatRow, generationsRow, stateFormat } from './meta.ts'
+import { firstPosition } from './position.ts'
+import { State } from './state.ts'
+import { Store } from './store.ts'
+import type { StoreLimits } from './store.ts'
+import type { Tables } from './table.ts'
+
+export type OpenedStore = { readonly name: string; readonly store: Store }
+
+export async function openStore(options: {
+  readonly folder: StateFolder
+  readonly tables: Tables
+  readonly limits: StoreLimits
+  readonly domains: readonly Domain[]
+}): Promise<OpenedStore> {
+  const { folder, limits } = options
+  const current = await folder.current()
+  if (current === null) return createStore(options)
+  await folder.removeOthers(current)
+  const store = await Store.open(folder.pathOf(current), limits)
+  try {
+    const bytes = store.get(formatRow.key)
+    if (bytes === undefined) {
+      throw new MusterError(
+        'corrupt',
+        `the state in ${store.folder} does not say its format: remove this server's data folder and let it join anew`,
+      )
+    }
+    assertFormat(formatRow.decode(bytes), store.folder)
+    return { name: current, store }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/** The rows that every state begins with; whole on disk before `STATE` names it. */
+async function createStore(options: {
+  readonly folder: StateFolder
+  readonly tables: Tables
+  readonly limits: StoreLimits
+  readonly domains: readonly Domain[]
+}): Promise<OpenedStore> {
+  const { folder, tables, limits, domains } = options
+  await folder.removeOthers('')
+  const name = await folder.unusedName()
+  const store = await Store.open(folder.pathOf(name), limits)
+  try {
+    const batch = new Batch(tables, new State(store, firstPosition, []))
+    for (const { seed } of domains) batch.change(0, seed ?? [])
+    batch.finish()
+    const rows = new Map(batch.rows)
+    rows.set(generationsRow.key, generationsRow.encode(firstPosition.generations))
+    rows.set(formatRow.key, formatRow.encode(stateFormat))
+    await store.write(rows)
+    await store.settle()
+    await folder.choose(name)
+    return { name, store }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * One state of the machine: the store, and on top of it the batches that are applied but still on their way into it.
+ * A `State` never changes in content. While it is the newest it is read straight from the store; the moment before a
+ * later batch is written, one that still has readers is pinned to a LevelDB snapshot.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { MusterError } from '../lib/errors.ts'
+import type { Configuration } from '../raft/core/message.ts'
+import { compareEncoded, generationPrefix } from './keys.ts'
+import type { Generations } from './meta.ts'
+import { pageRowsMax } from './store.ts'
+import type { Rows, Store, StoreIterator, StoreSnapshot } from './store.ts'
+import type { KeyRange } from './table.ts'
+
+/** How far a state is; the part of it that is not rows. */
+export type Position = {
+  readonly appliedIndex: number
+  readonly appliedTerm: number
+  readonly configuration: Configuration
+  readonly configurationIndex: number
+  readonly generations: Generations
+  readonly floorIndex: number
+  /** By table name; a table that is not in it was never written since `floorIndex`. */
+  readonly tableIndexes: ReadonlyMap<string, number>
+}
+
+/** A page of (key without generation, value), in key order. Keys are empty where they were not asked for. */
+export type Page = readonly (readonly [key: string, value: Uint8Array])[]
+
+export class State {
+  readonly store: Store
+  readonly position: Position
+  /** In front of every key of a table. */
+  readonly generationPrefix: string
+  /** Oldest first. May hold batches that the store has by now: the same rows. */
+  #overlays: readonly Rows[]
+  #readers = 0
+  #snapshot: StoreSnapshot | null = null
+  #superseded = false
+
+  constructor(store: Store, position: Position, overlays: readonly Rows[]) {
+    this.store = store
+    this.position = position
+    this.generationPrefix = generationPrefix(position.generations.current)
+    this.#overlays = overlays
+  }
+
+  /** Keeps this state readable until `release`, whatever is applied meanwhile. Throws `unavailable` when it is too late. */
+  retain(): void {
+    if (this.#superseded && this.#readers === 0) {
+      throw new MusterError('unavailable', 'the state this read began on is gone; read again')
+    }
+    this.#readers += 1
+  }
+
+  release(): void {
+    this.#readers -= 1
+    if (this.#readers > 0 || this.#snapshot === null) return
+    const snapshot = this.#snapshot
+    this.#snapshot = null
+    // Closing a snapshot is synchronous inside; it cannot fail, and after the store was closed it is closed already.
+    void snapshot.close().catch(() => {})
+  }
+
+  /** Called before anything newer is written to the store. */
+  supersede(): void {
+    this.#superseded = true
+    if (this.#readers > 0) this.#pin()
+  }
+
+  /** The oldest batches are in the store. A pinned state keeps them: its snapshot may be older. */
+  landed(overlays: readonly Rows[]): void {
+    if (this.#snapshot === null) this.#overlays = overlays
+  }
+
+  /** `key` without generation. */
+  get(key: string): Uint8Array | undefined {
+    const full = this.generationPrefix + key
+    const changed = this.#overlaid(full)
+    if (changed !== undefined) return changed ?? undefined
+    return this.store.get(full, this.#snapshot)
+  }
+
+  /** The values of many keys, read off the event loop. Call it on a retained state. */
+  async getMany(keys: readonly string[], extra?: Rows): Promise<(Uint8Array | undefined)[]> {
+    const full = keys.map((key) => this.generationPrefix + key)
+    const values = full.map((key) => extra?.get(key) ?? this.#overlaid(key))
+    const missing = full.filter((_, position) => values[position] === undefined)
+    if (missing.length > 0) {
+      const found = (await this.store.getMany(missing, this.#pin())).values()
+      for (const [position, value] of values.entries()) {
+        if (value === undefined) values[position] = found.next().value
+      }
+    }
+    return values.map((value) => value ?? undefined)
+  }
+
+  /**
+   * Rows of a range in pages, with other work between them; the state is retained from the first page to the last.
+   * `extra` lies over everything: the rows of a batch that is being built.
+   */
+  async *pages(range: KeyRange, withKeys: boolean, extra?: Rows): AsyncGenerator<Page> {
+    const front = this.generationPrefix
+    const prefix = front + range.prefix
+    const from = front + range.from
+    // Both taken in one turn: together they are this state, whatever lands in the store later.
+    const overlays = extra === undefined ? this.#overlays : [...this.#overlays, extra]
+    const changes = overlaidRange(overlays, prefix, from)
+    const merging = changes.length > 0
+    const keys = withKeys || merging
+    this.retain()
+    let iterator: StoreIterator | null = null
+    try {
+      iterator = this.store.iterator({ from, prefix, keys, snapshot: this.#snapshot })
+      const merge = merging ? new Merge(changes) : null
+      for (;;) {
+        const stored = await this.store.nextPage(iterator)
+        const ended = stored.length === 0
+        const page: Page =
+          merge === null
+            ? stored.map(([key, value]) => [
+                withKeys ? key.toString().slice(front.length) : '',
+                value,
+              ])
+            : merge.next(stored, front.length)
+        for (let start = 0; start < page.length; start += pageRowsMax) {
+          yield page.length <= pageRowsMax ? page : page.slice(start, start + pageRowsMax)
+          await setImmediate()
+        }
+        if (ended) return
+      }
+    } finally {
+      await iterator?.close()
+      this.release()
+    }
+  }
+
+  #overlaid(full: string): Uint8Array | null | undefined {
+    for (let position = this.#overlays.length - 1; position >= 0; position -= 1) {
+      const value = this.#overlays[position]?.get(full)
+      if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  #pin(): StoreSnapshot {
+    this.#snapshot ??= this.store.snapshot()
+    return this.#snapshot
+  }
+}
+
+type Change = readonly [key: string, value: Uint8Array | null]
+
+/** What the overlays hold of a range, newest value of each key, in key order. */
+function overlaidRange(overlays: readonly Rows[], prefix: string, from: string): readonly Change[] {
+  const found = new Map<string, Uint8Array | null>()
+  for (const rows of overlays) {
+    for (const [key, value] of rows) {
+      if (key.startsWith(prefix) && compareEncoded(key, from) >= 0) found.set(key, value)
+    }
+  }
+  return [...found].sort(([left], [right]) => compareEncoded(left, right))
+}
+
+/** Puts changes between and over stored rows, page by page. */
+class Merge {
+  readonly #changes: readonly Change[]
+  #position = 0
+
+  constructor(changes: readonly Change[]) {
+    this.#changes = changes
+  }
+
+  /** An empty `stored` is the end: what is left of the changes comes now. */
+  next(stored: readonly (readonly [Buffer, Uint8Array])[], frontLength: number): Page {
+    const page: (readonly [string, Uint8Array])[] = []
+    for (const [keyBytes, value] of stored) {
+      const key = keyBytes.toString()
+      const replaced = this.#takeUpTo(key, page, frontLength)
+      if (!replaced) page.push([key.slice(frontLength), value])
+    }
+    if (stored.length === 0) this.#takeUpTo(null, page, frontLength)
+    return page
+  }
+
+  /** Moves changes up to `key` onto the page; whether one of them was of `key` itself. */
+  #takeUpTo(
+    key: string | null,
+    page: (readonly [string, Uint8Array])[],
+    frontLength: number,
+  ): boolean {
+    for (;;) {
+      const change = this.#changes[this.#position]
+      if (change === undefined) return false
+      const order = key === null ? -1 : compareEncoded(change[0], key)
+      if (order > 0) return false
+      this.#position += 1
+      if (change[1] !== null) page.push([change[0].slice(frontLength), change[1]])
+      if (order === 0) return true
+    }
+  }
+}

@@ -1,0 +1,281 @@
+/**
+ * One LevelDB folder. Writes go through here one at a time, in order, and the guard below makes what is on disk a
+ * prefix of them at any moment, also after a power cut, although single writes are not synced.
+ *
+ * LevelDB does not sync its write-ahead file when it starts the next one. So it is never let to do that by itself:
+ * after `flushBytes` a write is synced and a flush asked for, and until the flush is done every write is synced
+ * (docs/decisions/0002-leveldb-prefix-durability.md has the reasoning step by step).
+ */
+import { ClassicLevel } from 'classic-level'
+import type { IteratorOptions } from 'classic-level'
+import { mkdir } from 'node:fs/promises'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { emptyRange, endOfPrefix } from './keys.ts'
+import { syncRow } from './meta.ts'
+import { cutTornLog } from './wal.ts'
+import type { LogCut } from './wal.ts'
+
+/** Full keys to values; null deletes. One such map is one atomic batch. */
+export type Rows = ReadonlyMap<string, Uint8Array | null>
+
+export type StoreLimits = {
+  /** Unsynced bytes after which the memory table is flushed into a synced file. */
+  readonly flushBytes: number
+  /** Unflushed bytes at which a write waits for the flush under way. */
+  readonly unflushedBytesMax: number
+  /** What LevelDB would allow before it acts by itself; far above the other two, so that it never does. */
+  readonly writeBufferBytes: number
+}
+
+export const storeLimits: StoreLimits = {
+  flushBytes: 8 * 1024 * 1024,
+  unflushedBytesMax: 32 * 1024 * 1024,
+  writeBufferBytes: 64 * 1024 * 1024,
+}
+
+/**
+ * Table files are mapped into memory, so what is resident is bounded by open files times their size
+ * (118 x 2 MiB), not by the size of the state.
+ */
+const tuning = {
+  cacheSize: 32 * 1024 * 1024,
+  blockSize: 8 * 1024,
+  maxFileSize: 2 * 1024 * 1024,
+  maxOpenFiles: 128,
+}
+
+/** What a row costs in LevelDB's memory table besides its bytes. */
+const rowOverheadBytes = 64
+
+/** How much of a scan is fetched at once: pages are cut at whichever comes first. */
+export const pageRowsMax = 512
+export const pageBytesMax = 256 * 1024
+
+type Database = ClassicLevel<string, Buffer>
+export type StoreSnapshot = ReturnType<Database['snapshot']>
+export type StoreIterator = ReturnType<typeof iterate>
+
+/** Bounds are bytes, for the upper one is no text. */
+function iterate(database: Database, options: IteratorOptions<Buffer, Buffer>) {
+  return database.iterator<Buffer, Buffer>({ keyEncoding: 'buffer', ...options })
+}
+
+export class Store {
+  readonly folder: string
+  /** What opening cut from the end of the write-ahead file, for the log. */
+  readonly logCut: LogCut | null
+  readonly #database: Database
+  readonly #limits: StoreLimits
+  /** Ends when everything asked for so far is written; never rejects. */
+  #tail: Promise<void> = Promise.resolve()
+  #failure: MusterError | null = null
+  #unflushedBytes = 0
+  #flushing: Promise<void> | null = null
+  #closed = false
+
+  private constructor(
+    folder: string,
+    database: Database,
+    limits: StoreLimits,
+    logCut: LogCut | null,
+  ) {
+    this.folder = folder
+    this.#database = database
+    this.#limits = limits
+    this.logCut = logCut
+  }
+
+  /** Creates the folder when there is none. The caller holds the lock on its parent. */
+  static async open(folder: string, limits: StoreLimits): Promise<Store> {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      // Before there is a database object: it begins to open by itself.
+      const logCut = await cutTornLog(folder)
+      const database: Database = new ClassicLevel(folder, {
+        keyEncoding: 'utf8',
+        valueEncoding: 'buffer',
+        writeBufferSize: limits.writeBufferBytes,
+        ...tuning,
+      })
+      await database.open()
+      return new Store(folder, database, limits, logCut)
+    } catch (error) {
+      if (error instanceof MusterError) throw error
+      throw new MusterError('corrupt', `cannot open the state in ${folder}: ${describe(error)}`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** The value now, or as of `snapshot`. Microseconds when the block is in memory. */
+  get(key: string, snapshot: StoreSnapshot | null = null): Buffer | undefined {
+    try {
+      if (snapshot === null) return this.#database.getSync(key)
+      return this.#database.getSync(key, {
+        snapshot,
+        keyEncoding: 'utf8',
+        valueEncoding: 'buffer',
+      })
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  async getMany(keys: string[], snapshot: StoreSnapshot): Promise<(Buffer | undefined)[]> {
+    try {
+      return await this.#database.getMany(keys, {
+        snapshot,
+        keyEncoding: 'utf8',
+        valueEncoding: 'buffer',
+      })
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  /** A consistent picture from this very moment on. The caller closes it. */
+  snapshot(): StoreSnapshot {
+    try {
+      return this.#database.snapshot()
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  /** Keys from `from` that begin with `prefix`, in order, as of `snapshot` or of this moment. The caller closes it. */
+  iterator(range: {
+    readonly from: string
+    readonly prefix: string
+    readonly keys: boolean
+    readonly snapshot: StoreSnapshot | null
+  }): StoreIterator {
+    try {
+      return iterate(this.#database, {
+        gte: Buffer.from(range.from, 'utf8'),
+        lt: endOfPrefix(range.prefix),
+        keys: range.keys,
+        highWaterMarkBytes: pageBytesMax,
+        fillCache: false,
+        ...(range.snapshot === null ? {} : { snapshot: range.snapshot }),
+      })
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  /** The next page of an iterator; empty at the end. Throws `unavailable` when the store was closed meanwhile. */
+  async nextPage(iterator: StoreIterator): Promise<[Buffer, Buffer][]> {
+    try {
+      return await iterator.nextv(pageRowsMax)
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  /** Writes one atomic batch after all earlier ones. A rejection is final for this store. */
+  write(rows: Rows, options: { readonly sync: boolean } = { sync: false }): Promise<void> {
+    const written = this.#tail.then(() => this.#write(rows, options.sync))
+    this.#tail = written.catch(() => {})
+    return written
+  }
+
+  /** Resolves when everything written before this call is on disk. */
+  sync(): Promise<void> {
+    return this.write(new Map([[syncRow.key, syncRow.encode(0)]]), { sync: true })
+  }
+
+  /** As `sync`, and everything is in table files: nothing is replayed when the folder is opened next. */
+  async settle(): Promise<void> {
+    await this.sync()
+    await this.#flushing
+    this.#startFlush()
+    await this.#flushing
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  /** Open snapshots and iterators fail with `unavailable` from now on. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#tail
+    await this.#flushing
+    await this.#database.close()
+  }
+
+  async #write(rows: Rows, sync: boolean): Promise<void> {
+    if (this.#failure !== null) throw this.#failure
+    if (this.#unflushedBytes >= this.#limits.unflushedBytesMax) await this.#flushing
+    const flushDue = this.#flushing === null && this.#unflushedBytes >= this.#limits.flushBytes
+    try {
+      const batch = this.#database.batch()
+      for (const [key, value] of rows) {
+        if (value === null) batch.del(key)
+        else batch.put(key, asBuffer(value))
+        this.#unflushedBytes += key.length + (value?.byteLength ?? 0) + rowOverheadBytes
+      }
+      await batch.write({ sync: sync || flushDue || this.#flushing !== null })
+    } catch (error) {
+      throw this.#fail(error)
+    }
+    // Nothing else is written between the synced batch above and the flush: writes come one at a time.
+    if (flushDue) this.#startFlush()
+  }
+
+  /** A compaction of no keys at all: LevelDB switches to a new memory table and writes the old one into a synced file. */
+  #startFlush(): void {
+    const before = this.#unflushedBytes
+    this.#flushing = this.#database
+      .compactRange<Buffer>(emptyRange, emptyRange, { keyEncoding: 'buffer' })
+      .then(
+        () => {
+          this.#unflushedBytes -= before
+          this.#flushing = null
+        },
+        (error: unknown) => {
+          this.#fail(error)
+          this.#flushing = null
+        },
+      )
+  }
+
+  #fail(error: unknown): MusterError {
+    this.#failure ??= new MusterError(
+      'internal',
+      `the state in ${this.folder} cannot be written: ${describe(error)}`,
+      { cause: error },
+    )
+    return this.#failure
+  }
+
+  #readFailure(error: unknown): MusterError {
+    if (this.#closed || this.#database.status !== 'open') {
+      return new MusterError(
+        'unavailable',
+        'the state was replaced or closed during this read; try again',
+        {
+          cause: error,
+        },
+      )
+    }
+    return new MusterError(
+      'corrupt',
+      `the state in ${this.folder} cannot be read: ${describe(error)}`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** LevelDB's own words are in the cause. */
+function describe(error: unknown): string {
+  const cause =
+    error instanceof Error && error.cause !== undefined ? `: ${textOf(error.cause)}` : ''
+  return textOf(error) + cause
+}

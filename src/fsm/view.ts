@@ -1,0 +1,192 @@
+/**
+ * Readers: typed rows of one state. A `View` stays with the state it was opened on, also while later entries are
+ * applied, and remembers what it read, so that its owner can be parked on just that.
+ */
+import { MusterError } from '../lib/errors.ts'
+import type { Key, Range, Reader, Table } from './domain.ts'
+import type { Batch } from './batch.ts'
+import { unpack } from './codec.ts'
+import type { Page, State } from './state.ts'
+import { indexOf, keyRange, rowKey } from './table.ts'
+import type { BoundTable, Tables } from './table.ts'
+import { Touched } from './watch.ts'
+
+/** What a reader reads, and where it notes it. */
+export type ReaderSource = {
+  readonly tables: Tables
+  readonly state: () => State
+  readonly touched?: Touched
+}
+
+class TableReader implements Reader {
+  readonly #source: ReaderSource
+
+  constructor(source: ReaderSource) {
+    this.#source = source
+  }
+
+  get appliedIndex(): number {
+    return this.#source.state().position.appliedIndex
+  }
+
+  get floorIndex(): number {
+    return Math.max(1, this.#source.state().position.floorIndex)
+  }
+
+  get<Row>(table: Table<Row>, key: Key): Row | undefined {
+    const { tables, state, touched } = this.#source
+    const bound = tables.get(table.name)
+    const encoded = rowKey(bound, key)
+    touched?.addKey(encoded, bound.rowPrefix)
+    const bytes = state().get(encoded)
+    return bytes === undefined ? undefined : (unpack(bytes) as Row)
+  }
+
+  pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
+    const { tables, state, touched } = this.#source
+    const keys = keyRange(tables.get(table.name).rowPrefix, range)
+    touched?.addPrefix(keys.prefix)
+    return decodePages(() => state().pages(keys, false))
+  }
+
+  pagesBy<Row>(table: Table<Row>, index: string, range: Range = {}): AsyncIterable<readonly Row[]> {
+    const { tables, state, touched } = this.#source
+    const bound = tables.get(table.name)
+    const keys = keyRange(indexOf(bound, index).prefix, range)
+    touched?.addPrefix(keys.prefix)
+    return {
+      async *[Symbol.asyncIterator]() {
+        const source = state()
+        yield* rowsOfEntries<Row>(bound, source.pages(keys, false), (found) =>
+          source.getMany(found),
+        )
+      },
+    }
+  }
+
+  tableIndex(table: Table<never> | Table<unknown>): number {
+    const { tables, state } = this.#source
+    const { position } = state()
+    const changed = position.tableIndexes.get(tables.get(table.name).name) ?? 0
+    return Math.max(1, position.floorIndex, changed)
+  }
+}
+
+/** Always the newest state: between two awaits it may move on. Its pages are of one state, that of the first page. */
+export class LiveReader extends TableReader {}
+
+/** See `machine.view`. Whoever opened it closes it, so that the state it stays with can go. */
+export class View extends TableReader {
+  readonly #touched: Touched
+  readonly #onClose: () => void
+  #state: State | null
+
+  constructor(tables: Tables, state: State, onClose: () => void) {
+    const touched = new Touched()
+    super({ tables, touched, state: () => this.#open() })
+    state.retain()
+    this.#touched = touched
+    this.#state = state
+    this.#onClose = onClose
+  }
+
+  /** What was read so far. Stays good after `close`. */
+  touched(): Touched {
+    return this.#touched
+  }
+
+  /** Harmless when done twice. Pages that are being read go on to their end. */
+  close(): void {
+    if (this.#state === null) return
+    this.#state.release()
+    this.#state = null
+    this.#onClose()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #open(): State {
+    if (this.#state === null)
+      throw new MusterError('internal', 'a view was read after it was closed')
+    return this.#state
+  }
+}
+
+/** What `load` reads through: the state, and over it what earlier entries of the same batch changed. */
+export class BatchReader implements Reader {
+  readonly #tables: Tables
+  readonly #batch: Batch
+
+  constructor(tables: Tables, batch: Batch) {
+    this.#tables = tables
+    this.#batch = batch
+  }
+
+  get appliedIndex(): number {
+    return this.#batch.appliedIndex
+  }
+
+  get floorIndex(): number {
+    return Math.max(1, this.#batch.state.position.floorIndex)
+  }
+
+  get<Row>(table: Table<Row>, key: Key): Row | undefined {
+    const bytes = this.#batch.get(rowKey(this.#tables.get(table.name), key))
+    return bytes === undefined ? undefined : (unpack(bytes) as Row)
+  }
+
+  pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
+    const keys = keyRange(this.#tables.get(table.name).rowPrefix, range)
+    return decodePages(() => this.#batch.state.pages(keys, false, this.#batch.rows))
+  }
+
+  pagesBy<Row>(table: Table<Row>, index: string, range: Range = {}): AsyncIterable<readonly Row[]> {
+    const { state, rows } = this.#batch
+    const bound = this.#tables.get(table.name)
+    const keys = keyRange(indexOf(bound, index).prefix, range)
+    return {
+      [Symbol.asyncIterator]: () =>
+        rowsOfEntries<Row>(bound, state.pages(keys, false, rows), (found) =>
+          state.getMany(found, rows),
+        ),
+    }
+  }
+
+  tableIndex(table: Table<never> | Table<unknown>): number {
+    const { position } = this.#batch.state
+    const { name } = this.#tables.get(table.name)
+    const changed = this.#batch.tableIndexes.get(name) ?? position.tableIndexes.get(name) ?? 0
+    return Math.max(1, position.floorIndex, changed)
+  }
+}
+
+function decodePages<Row>(open: () => AsyncIterable<Page>): AsyncIterable<readonly Row[]> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const page of open()) yield page.map(([, bytes]) => unpack(bytes) as Row)
+    },
+  }
+}
+
+/** The rows that a page of index entries points to. */
+async function* rowsOfEntries<Row>(
+  bound: BoundTable,
+  pages: AsyncIterable<Page>,
+  getMany: (keys: string[]) => Promise<readonly (Uint8Array | undefined)[]>,
+): AsyncGenerator<readonly Row[]> {
+  for await (const page of pages) {
+    const keys = page.map(([, primary]) => bound.rowPrefix + Buffer.from(primary).toString())
+    const found = await getMany(keys)
+    yield found.map((bytes, position) => {
+      if (bytes === undefined) {
+        throw new MusterError(
+          'corrupt',
+          `table ${bound.name} has an index entry without its row, number ${position} of a page`,
+        )
+      }
+      return unpack(bytes) as Row
+    })
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Makes LevelDB's write-ahead file a prefix of what was written, before LevelDB opens it.
+ *
+ * LevelDB skips a record that does not check and goes on with the next: after a power cut in which blocks of
+ * the unsynced end reached the disk out of order, later batches would be there and an earlier one not. Here the
+ * file is read by LevelDB's own format (blocks of 32 KiB; records of checksum, length, kind) and cut at the first record that
+ * does not check. See docs/decisions/0002-leveldb-prefix-durability.md.
+ */
+import { open, readdir } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MusterError } from '../lib/errors.ts'
+
+const blockBytes = 32 * 1024
+const headerBytes = 7
+const recordKind = { full: 1, first: 2, middle: 3, last: 4 } as const
+
+export type LogCut = {
+  readonly file: string
+  readonly keptBytes: number
+  readonly cutBytes: number
+}
+
+/**
+ * Cuts the newest write-ahead file of a closed LevelDB folder; the caller holds the lock on it. Resolves to what was cut, null
+ * when nothing was. Throws `corrupt` when an older one is damaged: those were synced whole.
+ */
+export async function cutTornLog(folder: string): Promise<LogCut | null> {
+  const logs = (await readdir(folder))
+    .filter((name) => /^\d+\.log$/.test(name))
+    .sort((left, right) => Number.parseInt(left, 10) - Number.parseInt(right, 10))
+  for (const [position, name] of logs.entries()) {
+    const path = join(folder, name)
+    const file = await open(path, 'r+')
+    try {
+      const { size } = await file.stat()
+      const keptBytes = await soundBytes(file, size)
+      if (keptBytes === size) continue
+      if (position < logs.length - 1) {
+        throw new MusterError(
+          'corrupt',
+          `${path} is damaged at byte ${keptBytes} of ${size}, and newer data builds on it: remove this server's data folder and let it join anew`,
+        )
+      }
+      await file.truncate(keptBytes)
+      await file.sync()
+      return { file: path, keptBytes, cutBytes: size - keptBytes }
+    } finally {
+      await file.close()
+    }
+  }
+  return null
+}
+
+/** Bytes up to the end of the last whole record before the first thing that does not check. */
+async function soundBytes(file: FileHandle, size: number): Promise<number> {
+  const block = Buffer.alloc(blockBytes)
+  let sound = 0
+  let inRecord = false
+  for (let start = 0; start < size; start += blockBytes) {
+    const length = await readFully(file, block, start, Math.min(blockBytes, size - start))
+    let offset = 0
+    while (offset + headerBytes <= length) {
+      const dataBytes = block.readUInt16LE(offset + 4)
+      const end = offset + headerBytes + dataBytes
+      if (end > length) return sound
+      const checksum = maskedCrc32c(block, offset + 6, end)
+      if (checksum !== block.readUInt32LE(offset)) return sound
+      const type = block[offset + 6]
+      const opens = type === recordKind.full || type === recordKind.first
+      if (opens === inRecord || type === undefined || type > recordKind.last) return sound
+      inRecord = type === recordKind.first || type === recordKind.middle
+      offset = end
+      if (!inRecord) sound = start + offset
+    }
+    // A block's last bytes, too short for a header, are padding: they belong to the record before.
+    if (!inRecord && length === blockBytes) sound = start + blockBytes
+  }
+  return sound
+}
+
+async function readFully(
+  file: FileHandle,
+  into: Buffer,
+  position: number,
+  length: number,
+): Promise<number> {
+  let done = 0
+  while (done < length) {
+    const { bytesRead } = await file.read(into, done, length - done, position + done)
+    if (bytesRead === 0) break
+    done += bytesRead
+  }
+  return done
+}
+
+/** CRC-32C (Castagnoli), reflected polynomial. */
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte
+  for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0x82f6_3b78 : crc >>> 1
+  return crc
+})
+
+/** The checksum as LevelDB stores it: rotated and offset, so that a checksum of checksummed data stays a good one. */
+function maskedCrc32c(bytes: Buffer, from: number, to: number): number {
+  let crc = 0xffff_ffff
+  for (let position = from; position < to; position += 1) {
+    crc = (crc >>> 8) ^ (crcTable[(crc ^ (bytes[position] as number)) & 255] as number)
+  }
+  crc = ~crc >>> 0
+  return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0
+}

@@ -1,0 +1,155 @@
+/**
+ * Parks readers on exactly what they read, and wakes those whose rows changed.
+ *
+ * A parked reader is filed under each key it read and each prefix it scanned. A changed key is looked up once as it is and
+ * once for each length that parked prefixes have, so its cost does not grow with the number of readers parked elsewhere.
+ */
+import { MusterError } from '../lib/errors.ts'
+import { RecentChanges } from './recent.ts'
+
+/** Keys one reader remembers singly; beyond it, whole tables. */
+export const touchedKeysMax = 1024
+
+export type WatchLimits = {
+  /** Readers parked at a time; beyond it `park` throws `overloaded`. */
+  readonly parkedMax: number
+  /** Changed keys remembered for readers that come back. */
+  readonly recentMax: number
+}
+
+export const watchLimits: WatchLimits = { parkedMax: 100_000, recentMax: 32_768 }
+
+/** Keys and prefixes of keys that a view has read, without generation. Only this folder looks inside. */
+export class Touched {
+  readonly keys = new Set<string>()
+  readonly prefixes = new Set<string>()
+
+  /** `tablePrefix` stands for the key when there are too many. */
+  addKey(key: string, tablePrefix: string): void {
+    if (this.keys.size < touchedKeysMax) this.keys.add(key)
+    else if (!this.keys.has(key)) this.prefixes.add(tablePrefix)
+  }
+
+  addPrefix(prefix: string): void {
+    this.prefixes.add(prefix)
+  }
+}
+
+type Parked = { readonly touched: Touched; readonly wake: () => void }
+
+type Shelf = Map<string, Set<Parked>>
+
+export class Watches {
+  readonly #limits: WatchLimits
+  readonly #recent: RecentChanges
+  readonly #parked = new Set<Parked>()
+  readonly #byKey: Shelf = new Map()
+  /** By length of the prefix, then by prefix. */
+  readonly #byPrefix = new Map<number, Shelf>()
+  #lookups = 0
+  #wakes = 0
+
+  /** `index`: how far the state is; what changed before is not known. */
+  constructor(index: number, limits: WatchLimits = watchLimits) {
+    this.#limits = limits
+    this.#recent = new RecentChanges(limits.recentMax, index)
+  }
+
+  /** Readers parked now, and work done since the start. */
+  stats(): { readonly parked: number; readonly lookups: number; readonly wakes: number } {
+    return { parked: this.#parked.size, lookups: this.#lookups, wakes: this.#wakes }
+  }
+
+  /** Whether anything touched changed after `index`. unknown: that is longer ago than is remembered. */
+  changedSince(index: number, touched: Touched): boolean | 'unknown' {
+    return this.#recent.changedSince(index, touched)
+  }
+
+  /**
+   * Calls `wake` once, never inside of this call, when something touched changes after `sinceIndex`, or has already.
+   * Returns the way to leave. Throws `overloaded` at `parkedMax`.
+   */
+  park(touched: Touched, sinceIndex: number, wake: () => void): () => void {
+    if (this.#parked.size >= this.#limits.parkedMax) {
+      throw new MusterError(
+        'overloaded',
+        `${this.#limits.parkedMax} readers wait for changes here already; try another server or later`,
+      )
+    }
+    const parked: Parked = { touched, wake }
+    this.#file(parked)
+    if (this.changedSince(sinceIndex, touched) !== false) {
+      queueMicrotask(() => this.#wake(parked))
+    }
+    return () => this.#remove(parked)
+  }
+
+  /** Notes the keys that the entry at `index` changed, and wakes who read them. */
+  changed(index: number, keys: readonly string[]): void {
+    for (const key of keys) {
+      this.#recent.add(index, key)
+      if (this.#parked.size === 0) continue
+      this.#wakeShelf(this.#byKey, key)
+      for (const [length, shelf] of this.#byPrefix) {
+        if (length <= key.length) this.#wakeShelf(shelf, key.slice(0, length))
+      }
+    }
+  }
+
+  /** Everything may have changed with `index`: a restore, an installed snapshot. */
+  allChanged(index: number): void {
+    this.#recent.forget(index)
+    // A copy: whoever wakes may park again at once.
+    for (const parked of Array.from(this.#parked)) this.#wake(parked)
+  }
+
+  #wakeShelf(shelf: Shelf, key: string): void {
+    this.#lookups += 1
+    const found = shelf.get(key)
+    if (found === undefined) return
+    for (const parked of Array.from(found)) this.#wake(parked)
+  }
+
+  #wake(parked: Parked): void {
+    if (!this.#parked.has(parked)) return
+    this.#remove(parked)
+    this.#wakes += 1
+    parked.wake()
+  }
+
+  #file(parked: Parked): void {
+    this.#parked.add(parked)
+    for (const key of parked.touched.keys) put(this.#byKey, key, parked)
+    for (const prefix of parked.touched.prefixes) {
+      let shelf = this.#byPrefix.get(prefix.length)
+      if (shelf === undefined) {
+        shelf = new Map()
+        this.#byPrefix.set(prefix.length, shelf)
+      }
+      put(shelf, prefix, parked)
+    }
+  }
+
+  #remove(parked: Parked): void {
+    if (!this.#parked.delete(parked)) return
+    for (const key of parked.touched.keys) take(this.#byKey, key, parked)
+    for (const prefix of parked.touched.prefixes) {
+      const shelf = this.#byPrefix.get(prefix.length)
+      if (shelf === undefined) continue
+      take(shelf, prefix, parked)
+      if (shelf.size === 0) this.#byPrefix.delete(prefix.length)
+    }
+  }
+}
+
+function put(shelf: Shelf, key: string, parked: Parked): void {
+  const found = shelf.get(key)
+  if (found === undefined) shelf.set(key, new Set([parked]))
+  else found.add(parked)
+}
+
+function take(shelf: Shelf, key: string, parked: Parked): void {
+  const found = shelf.get(key)
+  found?.delete(parked)
+  if (found?.size === 0) shelf.delete(key)
+}
