@@ -89,6 +89,9 @@ export interface RaftNodeDoor {
   transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void>
   changeMembership(change: MembershipChange): Promise<void>
   status(): RaftStatus
+  /** Empty until this server knows its cluster. */
+  clusterId(): string
+  /** Since a leader was last heard; 0 on the leader. */
   lastContactMs(): number
   /** Called on every change of role, term or known leader. Returns the way to stop listening. */
   onChange(listener: (status: RaftStatus) => void): () => void

@@ -175,6 +175,11 @@ export class RaftNode implements RaftNodeDoor {
     }
   }
 
+  /** Empty until this server knows its cluster. */
+  clusterId(): string {
+    return this.#core?.membership.configuration.clusterId ?? ''
+  }
+
   lastContactMs(): number {
     const core = this.#running()
     if (core === null) return 0

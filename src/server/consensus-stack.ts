@@ -1,0 +1,123 @@
+/**
+ * Builds what agrees: state, log, wire, transport and the Raft node, in order; taken down in reverse.
+ */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Domain } from '../fsm/domain.ts'
+import { openMachine, type Machine } from '../fsm/machine.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Random } from '../lib/random.ts'
+import { decodeConfiguration } from '../raft/core/membership.ts'
+import { RaftNode } from '../raft/node.ts'
+import type { RaftLimits, RaftTiming } from '../raft/door.ts'
+import { openDurableLog } from '../raft/storage/durable-log.ts'
+import { systemDisk } from '../raft/storage/system-disk.ts'
+import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
+import type { RaftTransport } from '../raft/transport/transport.ts'
+import { CallService, GrpcPeerLink } from '../rpc/grpc.ts'
+import type { CallHandler, PeerLink } from '../rpc/link.ts'
+import { WireServer } from '../wire/server.ts'
+import { Wire } from '../wire/wire.ts'
+import type { AddressOf } from './consensus.ts'
+
+export type ConsensusStackOptions = {
+  readonly id: string
+  readonly dataFolder: string
+  readonly bindAddress: string
+  readonly rpcPort: number
+  readonly timing: RaftTiming
+  readonly limits: RaftLimits
+  readonly leaseReads: boolean
+  readonly domains: readonly Domain[]
+  readonly addressOf: AddressOf
+  /** Calls of other servers. */
+  readonly onCall: CallHandler
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly onFatal: (error: unknown) => void
+}
+
+export type ConsensusStack = {
+  readonly machine: Machine
+  readonly node: RaftNode
+  readonly link: PeerLink
+  readonly wire: Wire
+  readonly rpcPort: number
+  stop(): Promise<void>
+}
+
+/** Resolves once this server can be reached by the others and takes part. What was opened before a failure is closed. */
+export async function startConsensus(options: ConsensusStackOptions): Promise<ConsensusStack> {
+  const { id, dataFolder, clock, random, logger, onFatal } = options
+  await using opened = new AsyncDisposableStack()
+
+  const machine = await openMachine({
+    folder: join(dataFolder, 'state'),
+    domains: options.domains,
+    decodeConfiguration,
+    logger: logger.named('state'),
+  })
+  opened.defer(() => machine.close())
+
+  const logFolder = join(dataFolder, 'raft')
+  await mkdir(logFolder, { recursive: true, mode: 0o700 })
+  const { store: log, recovered } = await openDurableLog(await systemDisk(logFolder))
+  opened.defer(() => log.close())
+
+  let node: RaftNode | null = null
+  const wire = new Wire({
+    identity: () => ({ serverId: id, clusterId: node?.clusterId() ?? '' }),
+    clock,
+    random,
+    logger: logger.named('wire'),
+  })
+  const transport = new GrpcRaftTransport({ wire })
+  const calls = new CallService({ wire, handler: options.onCall })
+  const server = new WireServer({
+    wire,
+    bindAddress: options.bindAddress,
+    port: options.rpcPort,
+    services: [...transport.services, calls],
+  })
+  const rpcPort = await server.listen()
+  opened.defer(() => server.stop())
+
+  const link = new GrpcPeerLink({ wire })
+  opened.defer(() => link.stop())
+
+  const raft = new RaftNode({
+    id,
+    timing: options.timing,
+    limits: options.limits,
+    leaseReads: options.leaseReads,
+    log,
+    recovered,
+    machine,
+    transport: dialing(transport, options.addressOf),
+    clock,
+    random,
+    defer: setImmediate,
+    logger: logger.named('raft'),
+    onFatal,
+  })
+  node = raft
+  opened.defer(() => raft.stop())
+  await raft.start()
+
+  const owned = opened.move()
+  return { machine, node: raft, link, wire, rpcPort, stop: () => owned.disposeAsync() }
+}
+
+/** The transport, with peers dialed where the configuration file says, if it names them. */
+function dialing(transport: GrpcRaftTransport, addressOf: AddressOf): RaftTransport {
+  return {
+    start: (handlers) => transport.start(handlers),
+    setPeers: (peers) =>
+      transport.setPeers(peers.map((peer) => ({ ...peer, address: addressOf(peer) }))),
+    send: (message) => transport.send(message),
+    sendSnapshot: (to, term, source, signal) => transport.sendSnapshot(to, term, source, signal),
+    stop: () => transport.stop(),
+  }
+}
