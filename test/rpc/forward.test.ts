@@ -1,0 +1,124 @@
+import t from 'tap'
+import Type from 'typebox'
+import { MusterError } from '../../src/lib/errors.ts'
+import { defineLeaderMethod, type Caller } from '../../src/rpc/method.ts'
+import { twinServer, type TwinServer } from '../support/rpc-twins.ts'
+
+const caller: Caller = { token: 'tok', remote: '10.0.0.1', requestId: 'r1' }
+
+const put = defineLeaderMethod({
+  kind: 'leader',
+  name: 'rows.put',
+  args: Type.Object({ key: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  async run(context, { key }) {
+    const { index } = await context.propose({ type: 'put', args: { key, value: 1 } })
+    return { index, asked: context.caller }
+  },
+})
+
+const a = { id: 'id-a', name: 'a', address: 'a:1' }
+const b = { id: 'id-b', name: 'b', address: 'b:1' }
+
+/** Server a follows server b. Both hang on the link of a. */
+function pair(limits: { readonly noLeaderMs?: number; readonly callMs?: number } = {}) {
+  const follower = twinServer({ methods: [put], limits })
+  const leader = twinServer({ methods: [put] })
+  leader.consensus.self = b
+  leader.consensus.elect(b)
+  follower.consensus.elect(b)
+  follower.link.handlers.set('b:1', leader.dispatcher.handleForwarded)
+  return { follower, leader }
+}
+
+const putA = (server: TwinServer, signal?: AbortSignal) =>
+  server.dispatcher.call('rows.put', { key: 'k' }, caller, signal === undefined ? {} : { signal })
+
+t.test('a follower passes the request on with its caller and the time that is left', async (t) => {
+  const { follower, leader } = pair({ callMs: 9_000 })
+  t.same(await putA(follower), { index: 1, asked: caller })
+  t.equal(leader.state.appliedIndex, 1)
+  t.equal(follower.state.appliedIndex, 0)
+  const [sent] = follower.link.calls
+  t.match(sent, { method: 'rows.put', token: 'tok', remote: '10.0.0.1', requestId: 'r1' })
+  t.ok((sent?.timeoutMs ?? 0) > 0)
+  t.ok((sent?.timeoutMs ?? 0) <= 9_000)
+})
+
+t.test('refusals of the leader come back as they are', async (t) => {
+  const { follower, leader } = pair()
+  leader.consensus.onPropose = () => Promise.reject(new MusterError('overloaded', 'full'))
+  await t.rejects(putA(follower), { code: 'overloaded' })
+  t.equal(follower.link.calls.length, 1)
+})
+
+t.test('a write whose outcome is unknown is never sent again', async (t) => {
+  const { follower } = pair()
+  follower.link.handlers.set('b:1', () => {
+    throw new MusterError('outcome_unknown', 'the connection broke')
+  })
+  await t.rejects(putA(follower), { code: 'outcome_unknown' })
+  t.equal(follower.link.calls.length, 1)
+})
+
+t.test('a server that was asked as leader and is none refuses: one hop at most', async (t) => {
+  const { follower, leader } = pair()
+  const request = {
+    method: 'rows.put',
+    args: { key: 'k' },
+    token: null,
+    remote: '',
+    requestId: 'r',
+    timeoutMs: 1_000,
+  }
+  leader.consensus.elect(a)
+  const { signal } = new AbortController()
+  await t.rejects(leader.dispatcher.handleForwarded(request, signal), { code: 'not_leader' })
+  t.equal(leader.link.calls.length, 0)
+  t.ok(follower)
+})
+
+t.test('after `not_leader` the sender looks again and finds the new leader', async (t) => {
+  const { follower, leader } = pair()
+  leader.consensus.elect(a)
+  let answers = 0
+  follower.link.handlers.set('b:1', async (request, signal) => {
+    answers += 1
+    if (answers === 3) follower.consensus.elect(a)
+    return leader.dispatcher.handleForwarded(request, signal)
+  })
+  t.match(await putA(follower), { index: 1 })
+  t.equal(answers, 3)
+  t.equal(follower.state.appliedIndex, 1, 'it became the leader itself')
+})
+
+t.test('a request that arrives during an election waits for the leader', async (t) => {
+  const { follower, leader } = pair()
+  follower.consensus.elect(null)
+  const waiting = putA(follower)
+  setImmediate(() => follower.consensus.elect(b))
+  t.match(await waiting, { index: 1 })
+  t.equal(leader.state.appliedIndex, 1)
+})
+
+t.test('without a leader the wait is bounded and the text says so', async (t) => {
+  const { follower } = pair({ noLeaderMs: 30 })
+  follower.consensus.elect(null)
+  await t.rejects(putA(follower), { code: 'no_leader', message: /^no cluster leader after 30 ms/ })
+})
+
+t.test('a leader that cannot be reached is tried until the wait is over', async (t) => {
+  const { follower } = pair({ noLeaderMs: 60 })
+  follower.link.handlers.clear()
+  await t.rejects(putA(follower), { code: 'unavailable' })
+  t.ok(follower.link.calls.length > 1)
+})
+
+t.test('a caller who leaves ends the wait', async (t) => {
+  const { follower } = pair()
+  follower.consensus.elect(null)
+  const abort = new AbortController()
+  const waiting = putA(follower, abort.signal)
+  abort.abort()
+  await t.rejects(waiting, { code: 'cancelled' })
+})

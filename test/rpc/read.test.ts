@@ -1,0 +1,268 @@
+import t from 'tap'
+import Type from 'typebox'
+import { MusterError } from '../../src/lib/errors.ts'
+import type { ReadOptions } from '../../src/rpc/method.ts'
+import { defineQuery, type Caller } from '../../src/rpc/method.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+import { twinServer, twinTable, type TwinRow } from '../support/rpc-twins.ts'
+
+const caller: Caller = { token: null, remote: '10.0.0.1', requestId: 'r1' }
+const none = () => ({ resource: 'none' }) as const
+
+/** One row: its own index, the table's when it is absent. */
+const get = defineQuery({
+  kind: 'query',
+  name: 'rows.get',
+  args: Type.Object({ key: Type.String() }),
+  requires: none,
+  query(reader, { key }) {
+    const row = reader.get(twinTable, [key])
+    return { value: row?.value ?? null, index: row?.index ?? reader.tableIndex(twinTable as never) }
+  },
+})
+
+const list = defineQuery({
+  kind: 'query',
+  name: 'rows.list',
+  args: Type.Object({ prefix: Type.String() }),
+  requires: none,
+  async query(reader, { prefix }) {
+    const rows: string[] = []
+    for await (const page of reader.pages(twinTable, { startsWith: prefix })) {
+      rows.push(...page.map((row) => row.key))
+    }
+    return { value: rows, index: reader.tableIndex(twinTable as never) }
+  },
+})
+
+const stream = defineQuery({
+  kind: 'query',
+  name: 'rows.stream',
+  args: Type.Object({}),
+  requires: none,
+  query: (reader) => ({
+    value: reader.pages(twinTable),
+    index: reader.tableIndex(twinTable as never),
+  }),
+})
+
+function server(limits: { readonly noLeaderMs?: number; readonly parkedMax?: number } = {}) {
+  const twin = twinServer({ methods: [get, list, stream], limits })
+  const read = (
+    name: string,
+    args: unknown,
+    options: Partial<ReadOptions> = {},
+    signal?: AbortSignal,
+  ) =>
+    twin.dispatcher.query(
+      name,
+      args,
+      caller,
+      { consistency: 'default', minIndex: 0, waitMs: 60_000, ...options },
+      signal === undefined ? {} : { signal },
+    )
+  return { ...twin, read }
+}
+
+const parked = (twin: ReturnType<typeof server>, count: number) =>
+  eventuallyTrue(
+    `${count} parked`,
+    () => twin.dispatcher.parkedCount === count && twin.state.parkedCount === count,
+  )
+
+t.test('each consistency asks for its own freshness', async (t) => {
+  const { read, consensus } = server()
+  await read('rows.get', { key: 'a' }, { consistency: 'default' })
+  await read('rows.get', { key: 'a' }, { consistency: 'consistent' })
+  await read('rows.get', { key: 'a' }, { consistency: 'stale' })
+  t.same(consensus.barriers, ['leader', 'linearizable'])
+})
+
+t.test(
+  'a server that has not caught up since its start does not answer stale from nothing',
+  async (t) => {
+    const { read, consensus, state } = server({ noLeaderMs: 20 })
+    consensus.elect(null)
+    await t.rejects(read('rows.get', { key: 'a' }, { consistency: 'stale' }), { code: 'no_leader' })
+    state.put('a', 1)
+    const old = await read('rows.get', { key: 'a' }, { consistency: 'stale' })
+    t.equal(old.value, 1, 'but an old copy is better than none')
+  },
+)
+
+t.test('without a leader, reads that need one fail in bounded time', async (t) => {
+  const { read, consensus } = server({ noLeaderMs: 20 })
+  consensus.elect(null)
+  for (const consistency of ['default', 'consistent'] as const) {
+    await t.rejects(read('rows.get', { key: 'a' }, { consistency }), { code: 'no_leader' })
+  }
+  consensus.onBarrier = () => Promise.reject(new MusterError('timeout', 'no quorum'))
+  await t.rejects(read('rows.get', { key: 'a' }, { consistency: 'consistent' }), {
+    code: 'no_leader',
+  })
+})
+
+t.test('an index is never 0 and never below the floor of a restore', async (t) => {
+  const { read, state } = server()
+  t.equal((await read('rows.get', { key: 'a' })).index, 1)
+  state.put('a', 1)
+  state.floorIndex = 70
+  t.equal((await read('rows.get', { key: 'a' })).index, 70)
+})
+
+t.test('a read with an older index answers at once', async (t) => {
+  const { read, state } = server()
+  state.put('a', 1)
+  state.put('a', 2)
+  const answer = await read('rows.get', { key: 'a' }, { minIndex: 1 })
+  t.same([answer.value, answer.index], [2, 2])
+})
+
+t.test('a parked read of one row sleeps through other rows and wakes for its own', async (t) => {
+  const twin = server()
+  twin.state.put('a', 1)
+  const waiting = twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  await parked(twin, 1)
+  const views = twin.state.viewsOpened
+  for (let n = 0; n < 50; n += 1) twin.state.put('b', n)
+  await new Promise(setImmediate)
+  t.equal(twin.state.viewsOpened, views, 'nothing was read for the others')
+  twin.state.put('a', 2)
+  const answer = await waiting
+  t.same([answer.value, answer.index], [2, 52])
+  t.equal(twin.state.openViews, 0)
+})
+
+t.test(
+  'a read of an absent row wakes when it appears, one of a present row when it goes',
+  async (t) => {
+    const twin = server()
+    twin.state.put('b', 1)
+    const appears = twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
+    await parked(twin, 1)
+    twin.state.put('a', 1)
+    t.same((await appears).value, 1)
+    const goes = twin.read('rows.get', { key: 'a' }, { minIndex: 2 })
+    await parked(twin, 1)
+    twin.state.delete('a')
+    t.same(await goes.then((answer) => [answer.value, answer.index]), [null, 3])
+  },
+)
+
+t.test('a list parks although its table moved on for other rows', async (t) => {
+  const twin = server()
+  twin.state.put('app/a', 1)
+  twin.state.put('web/a', 1)
+  const waiting = twin.read('rows.list', { prefix: 'app/' }, { minIndex: 1 })
+  await parked(twin, 1)
+  twin.state.put('app/b', 1)
+  t.same((await waiting).value, ['app/a', 'app/b'])
+})
+
+t.test('a list whose past is forgotten answers rather than sleep through a change', async (t) => {
+  const { read, state } = server()
+  state.put('app/a', 1)
+  state.put('web/a', 1)
+  state.forgottenIndex = 2
+  t.equal((await read('rows.list', { prefix: 'app/' }, { minIndex: 1 })).index, 2)
+})
+
+t.test('what changes between the reading and the parking is not missed', async (t) => {
+  const twin = server()
+  twin.state.put('a', 1)
+  // The last thing before parking: the change comes just after the view was taken.
+  twin.state.view = ((view) => () => {
+    const taken = view.call(twin.state)
+    if (twin.state.appliedIndex === 1) twin.state.put('a', 2)
+    return taken
+  })(twin.state.view)
+  const answer = await twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  t.equal(answer.value, 2)
+})
+
+t.test('when the wait is over the unchanged result comes with its index', async (t) => {
+  const { read, state } = server()
+  state.put('a', 1)
+  const answer = await read('rows.get', { key: 'a' }, { minIndex: 1, waitMs: 20 })
+  t.same([answer.value, answer.index], [1, 1])
+  t.equal(state.parkedCount, 0)
+})
+
+t.test('an index from the future waits too, and ends with the real one', async (t) => {
+  const { read, state } = server()
+  state.put('a', 1)
+  const answer = await read('rows.get', { key: 'a' }, { minIndex: 1_000, waitMs: 20 })
+  t.equal(answer.index, 1)
+})
+
+t.test('a caller who leaves frees its place', async (t) => {
+  const twin = server()
+  twin.state.put('a', 1)
+  const abort = new AbortController()
+  const waiting = twin.read('rows.get', { key: 'a' }, { minIndex: 1 }, abort.signal)
+  await parked(twin, 1)
+  abort.abort()
+  await t.rejects(waiting, { code: 'cancelled' })
+  t.same([twin.dispatcher.parkedCount, twin.state.parkedCount], [0, 0])
+})
+
+t.test('beyond the bound no more may park', async (t) => {
+  const twin = server({ parkedMax: 1 })
+  twin.state.put('a', 1)
+  const waiting = twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  await parked(twin, 1)
+  await t.rejects(twin.read('rows.get', { key: 'a' }, { minIndex: 1 }), { code: 'overloaded' })
+  twin.dispatcher.drain()
+  t.equal((await waiting).value, 1, 'a drain answers those who wait')
+  t.equal(
+    (await twin.read('rows.get', { key: 'a' }, { minIndex: 1 })).value,
+    1,
+    'and lets none wait',
+  )
+})
+
+t.test('a thousand parked reads wake together', async (t) => {
+  const twin = server()
+  twin.state.put('a', 1)
+  const waiting = Array.from({ length: 1_000 }, () =>
+    twin.read('rows.get', { key: 'a' }, { minIndex: 1 }),
+  )
+  await parked(twin, 1_000)
+  twin.state.put('a', 2)
+  t.ok((await Promise.all(waiting)).every((answer) => answer.value === 2))
+  t.equal(twin.state.openViews, 0)
+})
+
+t.test('permission is asked for again after the sleep', async (t) => {
+  let allowed = true
+  const twin = twinServer({
+    methods: [get],
+    authorizer: { resolve: () => ({ may: () => allowed }) },
+  })
+  twin.state.put('a', 1)
+  const waiting = twin.dispatcher.query('rows.get', { key: 'a' }, caller, {
+    consistency: 'default',
+    minIndex: 1,
+    waitMs: 60_000,
+  })
+  await eventuallyTrue('one parked', () => twin.dispatcher.parkedCount === 1)
+  allowed = false
+  twin.state.put('a', 2)
+  await t.rejects(waiting, { code: 'permission_denied' })
+})
+
+t.test('a value that streams keeps its view until it is closed', async (t) => {
+  const { read, state } = server()
+  state.put('a', 1)
+  const answer = await read('rows.stream', {})
+  t.equal(state.openViews, 1)
+  state.put('b', 1)
+  const keys: string[] = []
+  for await (const page of answer.value as AsyncIterable<readonly TwinRow[]>) {
+    keys.push(...page.map((row) => row.key))
+  }
+  t.same(keys, ['a'], 'and shows the state it was read from')
+  answer.close()
+  answer.close()
+  t.equal(state.openViews, 0)
+})
