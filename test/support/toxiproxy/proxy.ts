@@ -142,7 +142,11 @@ export class Proxy {
 
   #reset(connection: Connection): void {
     this.#forget(connection)
-    for (const socket of connection.sockets) socket.resetAndDestroy()
+    for (const socket of connection.sockets) {
+      // A reset after a FIN is refused by libuv, and the handle would then stay open for ever.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
   }
 
   #forget(connection: Connection): void {
