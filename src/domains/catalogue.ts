@@ -1,0 +1,128 @@
+/**
+ * The domains in order: the only file that names them all. The order is the law between them: a domain may read the
+ * state of an earlier one, never of a later.
+ */
+import type { Route } from '../api/route.ts'
+import type { Domain, Reader } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Method } from '../rpc/method.ts'
+import { namespaceCommands, type NamespaceTenant } from './namespaces/commands.ts'
+import { namespaceMethods } from './namespaces/methods.ts'
+import { namespaceRoutes } from './namespaces/routes.ts'
+import { namespaces, namespaceSeed } from './namespaces/table.ts'
+import { operatorMethods } from './operator/methods.ts'
+import type { RaftControl } from './operator/raft.ts'
+import { Restorer } from './operator/restore.ts'
+import { operatorRoutes } from './operator/routes.ts'
+import { snapshotMethods, type RowSource } from './operator/snapshot.ts'
+import { ClusterKeyShare, type ClusterKeyLink } from './variables/cluster-key-share.ts'
+import type { ClusterKeys } from './variables/cluster-key.ts'
+import { variableCommands } from './variables/commands.ts'
+import { startDuties, type Duties, type KeyringDutyContext } from './variables/duties.ts'
+import { keyringCommands } from './variables/keyring-commands.ts'
+import { keyringMethods } from './variables/keyring-methods.ts'
+import { keyringRoutes } from './variables/keyring-routes.ts'
+import { ClusterKeyring } from './variables/keyring.ts'
+import { variableMethods } from './variables/methods.ts'
+import { variableRoutes } from './variables/routes.ts'
+import { hasVariables, keyring, keysOf, sealedItems, variables } from './variables/table.ts'
+
+const namespaceTenants: readonly NamespaceTenant[] = [{ what: 'variables', livesIn: hasVariables }]
+
+/** What the state machine needs: no instance of anything. */
+export const domains: readonly Domain[] = [
+  {
+    name: 'namespaces',
+    tables: [namespaces],
+    commands: namespaceCommands(namespaceTenants),
+    seed: namespaceSeed,
+  },
+  {
+    name: 'variables',
+    tables: [variables, sealedItems, keyring],
+    commands: { ...variableCommands, ...keyringCommands },
+  },
+]
+
+export type CatalogueOptions = {
+  readonly clusterKeys: ClusterKeys
+  readonly raft: RaftControl
+  readonly link: ClusterKeyLink
+  /** `machine.view` and `machine.exportRows` */
+  readonly view: () => Reader & { close(): void }
+  readonly exportRows: () => RowSource
+  /** For archives on their way in. */
+  readonly restoreFolder: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export type Duty = { readonly name: string; start(): Duties }
+
+export type Catalogue = {
+  readonly methods: readonly Method[]
+  readonly routes: readonly Route[]
+  /** Started with the server and stopped with it; its `handle` answers `clusterKeyCall` of other servers. */
+  readonly clusterKeyShare: ClusterKeyShare
+  /** Its `clean` is called once at start. */
+  readonly restorer: Restorer
+  /** Leader only: started in order on election, stopped in reverse when leadership is lost. */
+  duties(context: Pick<KeyringDutyContext, 'propose'>): readonly Duty[]
+}
+
+export function buildCatalogue(options: CatalogueOptions): Catalogue {
+  const { clusterKeys, raft, link, view, exportRows, restoreFolder, clock, log } = options
+  const ring = new ClusterKeyring(clusterKeys)
+  const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
+
+  const ofVariables = variableMethods(ring)
+  const ofKeyring = keyringMethods(ring)
+  const ofOperator = operatorMethods(raft)
+  const ofSnapshots = snapshotMethods({
+    raft,
+    exportRows,
+    clusterKeysOf: async (reader) => [
+      ...new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId)),
+    ],
+    wallMs: () => clock.wallMs(),
+  })
+  const restorer = new Restorer({
+    folder: restoreFolder,
+    methods: ofSnapshots,
+    holdsClusterKey: (id) => clusterKeys.get(id) !== null,
+    clock,
+  })
+
+  return {
+    methods: [
+      ...namespaceMethods,
+      ...Object.values(ofVariables),
+      ...Object.values(ofKeyring),
+      ...Object.values(ofOperator),
+      ...Object.values(ofSnapshots),
+    ],
+    routes: [
+      ...namespaceRoutes,
+      ...variableRoutes(ofVariables),
+      ...keyringRoutes(ofKeyring),
+      ...operatorRoutes(ofOperator, ofSnapshots, restorer),
+    ],
+    clusterKeyShare: share,
+    restorer,
+    duties: ({ propose }) => [
+      {
+        name: 'keyring',
+        start: () =>
+          startDuties({
+            keyring: ring,
+            clock,
+            log: log.named('keyring'),
+            view,
+            propose,
+            isHeldByMajority: (key) => share.isHeldByMajority(key),
+          }),
+      },
+    ],
+  }
+}

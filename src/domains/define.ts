@@ -1,0 +1,47 @@
+/**
+ * The features of the product, a folder each, with the same file names inside: `model` (records, limits, parsing),
+ * `table`, `commands`, `queries`, `methods`, `routes`, `duties`. `catalogue.ts` names them in order.
+ *
+ * This file is how a domain writes down a command and its changes with their types kept. The four deterministic roles
+ * (model, table, commands, queries) import `lib`, `fsm`, this file, and the same roles of earlier domains.
+ */
+import type { Static, TSchema } from 'typebox'
+import type {
+  AnyCommandDefinition,
+  Applied,
+  ApplyContext,
+  Change,
+  Key,
+  Reader,
+  Table,
+} from '../fsm/domain.ts'
+
+type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
+  readonly args: Args
+  readonly since?: number
+  readonly load: (reader: Reader, args: Static<Args>) => Loaded | Promise<Loaded>
+  readonly apply: (context: ApplyContext, args: Static<Args>, loaded: Loaded) => Applied<Outcome>
+}
+
+/** The argument types follow from the schema; the machine, which checks it, knows the command without them. */
+export function defineCommand<Args extends TSchema, Loaded, Outcome>(
+  command: TypedCommand<Args, Loaded, Outcome>,
+): AnyCommandDefinition {
+  return command
+}
+
+export function put<Row>(table: Table<Row>, row: Row): Change {
+  return { type: 'put', table, row }
+}
+
+export function remove<Row>(table: Table<Row>, key: Key): Change {
+  return { type: 'delete', table, key }
+}
+
+/** The first row of a range, null when it is empty. */
+export async function firstOf<Row>(pages: AsyncIterable<readonly Row[]>): Promise<Row | null> {
+  for await (const page of pages) {
+    for (const row of page) return row
+  }
+  return null
+}

@@ -1,0 +1,71 @@
+/** Changes of namespaces. Whether one may be deleted is decided in its entry, against the state at that very index. */
+import { Type } from 'typebox'
+import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
+import { defineCommand, put, remove } from '../define.ts'
+import { defaultNamespace, type NamespaceRow } from './model.ts'
+import { namespaces } from './table.ts'
+
+/** Something of a later domain that lives in namespaces; the catalogue gives the list. */
+export type NamespaceTenant = {
+  /** For people: `variables`. */
+  readonly what: string
+  readonly livesIn: (reader: Reader, namespace: string) => Promise<boolean>
+}
+
+export type PutNamespaceOutcome = { readonly row: NamespaceRow }
+
+export type DeleteNamespaceOutcome =
+  | { readonly type: 'deleted' }
+  | { readonly type: 'unknown' }
+  | { readonly type: 'default' }
+  | { readonly type: 'occupied'; readonly by: readonly string[] }
+
+export const PutNamespace = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  meta: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+})
+
+export const DeleteNamespace = Type.Object({ name: Type.String() })
+
+export function namespaceCommands(
+  tenants: readonly NamespaceTenant[],
+): Readonly<Record<string, AnyCommandDefinition>> {
+  return {
+    'namespaces.put': defineCommand({
+      args: PutNamespace,
+      load: (reader, { name }) => reader.get(namespaces, [name]),
+      apply: ({ index }, args, before) => {
+        const row: NamespaceRow = {
+          name: args.name,
+          description: args.description,
+          meta: args.meta,
+          createIndex: before?.createIndex ?? index,
+          modifyIndex: index,
+        }
+        return { changes: [put(namespaces, row)], outcome: { row } satisfies PutNamespaceOutcome }
+      },
+    }),
+    'namespaces.delete': defineCommand({
+      args: DeleteNamespace,
+      load: async (reader, { name }) => {
+        const row = reader.get(namespaces, [name])
+        const by: string[] = []
+        if (row !== undefined) {
+          for (const tenant of tenants) {
+            if (await tenant.livesIn(reader, name)) by.push(tenant.what)
+          }
+        }
+        return { row, by }
+      },
+      apply: (_context, { name }, { row, by }) => {
+        const refuse = (outcome: DeleteNamespaceOutcome) => ({ changes: [], outcome })
+        if (name === defaultNamespace) return refuse({ type: 'default' })
+        if (row === undefined) return refuse({ type: 'unknown' })
+        if (by.length > 0) return refuse({ type: 'occupied', by })
+        const outcome: DeleteNamespaceOutcome = { type: 'deleted' }
+        return { changes: [remove(namespaces, [name])], outcome }
+      },
+    }),
+  }
+}

@@ -1,0 +1,77 @@
+/** What may be asked about namespaces. */
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import {
+  DeleteNamespace,
+  PutNamespace,
+  type DeleteNamespaceOutcome,
+  type PutNamespaceOutcome,
+} from './commands.ts'
+import { checkNamespaceSpec, type NamespaceRow } from './model.ts'
+import { listNamespaces, namespaceOf } from './queries.ts'
+
+export const namespacesList = defineQuery({
+  kind: 'query',
+  name: 'namespaces.list',
+  args: Type.Object({ prefix: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, { prefix }, context) => {
+    const { value, index } = await listNamespaces(reader, prefix)
+    const visible = value.filter(({ name }) =>
+      context.may({ resource: 'namespace', namespace: name, access: 'read' }),
+    )
+    return { value: visible, index }
+  },
+})
+
+export const namespacesRead = defineQuery({
+  kind: 'query',
+  name: 'namespaces.read',
+  args: Type.Object({ name: Type.String() }),
+  requires: ({ name }) => ({ resource: 'namespace', namespace: name, access: 'read' }),
+  query: (reader, { name }) => namespaceOf(reader, name),
+})
+
+export const namespacesPut = defineLeaderMethod({
+  kind: 'leader',
+  name: 'namespaces.put',
+  args: PutNamespace,
+  requires: () => ({ resource: 'operator', access: 'write' }),
+  run: async (context, args): Promise<NamespaceRow> => {
+    const { outcome } = await context.propose({
+      type: 'namespaces.put',
+      args: checkNamespaceSpec(args),
+    })
+    return (outcome as PutNamespaceOutcome).row
+  },
+})
+
+export const namespacesDelete = defineLeaderMethod({
+  kind: 'leader',
+  name: 'namespaces.delete',
+  args: DeleteNamespace,
+  requires: () => ({ resource: 'operator', access: 'write' }),
+  run: async (context, { name }): Promise<{ readonly index: number }> => {
+    const proposed = await context.propose({ type: 'namespaces.delete', args: { name } })
+    const outcome = proposed.outcome as DeleteNamespaceOutcome
+    switch (outcome.type) {
+      case 'deleted':
+        return { index: proposed.index }
+      case 'unknown':
+        throw new MusterError('not_found', 'namespace not found')
+      case 'default':
+        throw new MusterError('invalid_argument', 'the default namespace cannot be deleted')
+      case 'occupied':
+        throw new MusterError(
+          'conflict',
+          `namespace ${JSON.stringify(name)} still has ${outcome.by.join(' and ')}: delete them first`,
+        )
+      default:
+        return assertNever(outcome)
+    }
+  },
+})
+
+export const namespaceMethods = [namespacesList, namespacesRead, namespacesPut, namespacesDelete]

@@ -1,0 +1,61 @@
+/** Namespaces: names that scope variables, and later jobs and policies. `default` exists from the start and stays. */
+import { MusterError } from '../../lib/errors.ts'
+
+export const defaultNamespace = 'default'
+
+/** In a request: all namespaces. Never a name. */
+export const allNamespaces = '*'
+
+export const descriptionBytesMax = 256
+export const metaPairsMax = 64
+/** UTF-8 bytes of all names and values of Meta. */
+export const metaBytesMax = 16 * 1024
+
+const namePattern = /^[a-zA-Z0-9-]{1,128}$/
+
+export type NamespaceRow = {
+  readonly name: string
+  readonly description: string
+  /** Pairs in the order of their names: every text is a legal name. */
+  readonly meta: readonly (readonly [string, string])[]
+  readonly createIndex: number
+  readonly modifyIndex: number
+}
+
+export type NamespaceSpec = Pick<NamespaceRow, 'name' | 'description' | 'meta'>
+
+/** The text for people when a name breaks the rule. */
+export const namespaceRule = 'a namespace is 1 to 128 letters, digits and hyphens'
+
+export function isNamespaceName(name: string): boolean {
+  return namePattern.test(name)
+}
+
+/** Throws `invalid_argument`. */
+export function checkNamespaceName(name: string): void {
+  if (!isNamespaceName(name)) throw new MusterError('invalid_argument', namespaceRule)
+}
+
+/** A specification as it is stored: texts well-formed, pairs in order of their names. Throws `invalid_argument`. */
+export function checkNamespaceSpec(spec: NamespaceSpec): NamespaceSpec {
+  checkNamespaceName(spec.name)
+  const description = spec.description.toWellFormed()
+  if (Buffer.byteLength(description) > descriptionBytesMax) {
+    throw new MusterError(
+      'invalid_argument',
+      `Description may have at most ${descriptionBytesMax} bytes`,
+    )
+  }
+  const meta = [
+    ...new Map(spec.meta.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])),
+  ]
+  const bytes = meta.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0)
+  if (meta.length > metaPairsMax || bytes > metaBytesMax) {
+    throw new MusterError(
+      'invalid_argument',
+      `Meta may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`,
+    )
+  }
+  meta.sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+  return { name: spec.name, description, meta }
+}

@@ -1,0 +1,67 @@
+/** `/v1/namespaces`, `/v1/namespace/:name` and `PUT /v1/namespace`. */
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { namespacesDelete, namespacesList, namespacesPut, namespacesRead } from './methods.ts'
+import type { NamespaceRow } from './model.ts'
+
+export const namespaceRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/namespaces',
+    handle: async (request) => {
+      const prefix = request.search.text('prefix') ?? ''
+      const { value } = await request.query(namespacesList, { prefix })
+      return { json: value.map(shown) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/namespace/:name',
+    handle: async (request) => {
+      const { value } = await request.query(namespacesRead, { name: request.parameter('name') })
+      return value === null ? { status: 404, text: 'namespace not found' } : { json: shown(value) }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/namespace/:name',
+    handle: (request) => putNamespace(request, request.parameter('name')),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/namespace',
+    handle: (request) => putNamespace(request, null),
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/namespace/:name',
+    handle: async (request) => {
+      const { index } = await request.call(namespacesDelete, { name: request.parameter('name') })
+      return { index }
+    },
+  },
+]
+
+async function putNamespace(request: ApiRequest, named: string | null): Promise<ApiReply> {
+  const fields = request.fields()
+  const written = fields.text('Name') ?? ''
+  if (named !== null && written !== '' && written !== named) {
+    throw new MusterError('invalid_argument', 'Name differs from the name in the path')
+  }
+  const row = await request.call(namespacesPut, {
+    name: named ?? written,
+    description: fields.text('Description') ?? '',
+    meta: (fields.textPairs('Meta') ?? []).map(([key, value]): [string, string] => [key, value]),
+  })
+  return { json: shown(row), index: row.modifyIndex }
+}
+
+function shown(row: NamespaceRow) {
+  return {
+    Name: row.name,
+    Description: row.description,
+    Meta: Object.fromEntries(row.meta),
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Restoring an archive that a client sends, on any server: first all of it into a temporary file, verified to the
+ * last byte; only then the first step of the restore. Until the last one the cluster goes on with its own state.
+ */
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ApiRequest } from '../../api/route.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { codeOf, MusterError } from '../../lib/errors.ts'
+import { readArchive, type ArchiveHeader } from './archive.ts'
+import type { SnapshotMethods } from './snapshot.ts'
+
+/** Restores at a time on one server: each may fill the disk. */
+export const restoresMax = 1
+
+/** A bound was reached at the leader: try again this often, this far apart. */
+const overloadedRetriesMax = 50
+const overloadedPauseMs = 200
+
+const filePrefix = 'restore-'
+
+export type RestorerOptions = {
+  /** For archives on their way in; its files are this class's own. */
+  readonly folder: string
+  readonly methods: SnapshotMethods
+  /** Whether this server holds the cluster key of that id. */
+  readonly holdsClusterKey: (id: string) => boolean
+  readonly clock: Clock
+}
+
+export type Restored = { readonly rows: number; readonly index: number }
+
+export class Restorer {
+  readonly #options: RestorerOptions
+  #running = 0
+
+  constructor(options: RestorerOptions) {
+    this.#options = options
+  }
+
+  /** Files that a crash left. Called once, before requests come. */
+  async clean(): Promise<void> {
+    const { folder } = this.#options
+    const names = await readdir(folder).catch(() => [])
+    for (const name of names) {
+      if (name.startsWith(filePrefix)) await rm(join(folder, name), { force: true })
+    }
+  }
+
+  /** Throws `invalid_argument` for an archive that is not whole, or whose keys this cluster cannot open. */
+  async restore(request: ApiRequest): Promise<Restored> {
+    if (this.#running >= restoresMax) {
+      throw new MusterError('overloaded', 'a restore is under way on this server already')
+    }
+    this.#running++
+    const { folder } = this.#options
+    const id = randomUUID()
+    const path = join(folder, `${filePrefix}${id}`)
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const header = await receive(path, request.stream())
+      this.#checkKeys(header)
+      return await this.#run(request, id, path)
+    } finally {
+      this.#running--
+      await rm(path, { force: true })
+    }
+  }
+
+  #checkKeys({ clusterKeys }: ArchiveHeader): void {
+    for (const id of clusterKeys) {
+      if (this.#options.holdsClusterKey(id)) continue
+      throw new MusterError(
+        'invalid_argument',
+        `the archive's variables need cluster key ${id}, which this cluster does not hold: ` +
+          'set server.keyring_key_file to the key file of the cluster it was saved from, restart, and restore again',
+      )
+    }
+  }
+
+  async #run(request: ApiRequest, id: string, path: string): Promise<Restored> {
+    const { begin, chunk, commit, abort } = this.#options.methods
+    await request.call(begin, { id })
+    let committing = false
+    try {
+      let number = 0
+      for await (const part of readArchive(createReadStream(path))) {
+        if (part.type === 'header') continue
+        if (part.type === 'block') {
+          const args = { id, number: number++, rows: part.block }
+          await this.#patiently(() => request.call(chunk, args))
+          continue
+        }
+        committing = true
+        const { rows, digest } = part.trailer
+        const { index } = await this.#patiently(() => request.call(commit, { id, rows, digest }))
+        return { rows, index }
+      }
+      throw new MusterError('internal', 'an archive ended without its end')
+    } catch (error) {
+      await request.call(abort, { id }).catch(() => {})
+      if (committing || codeOf(error) !== 'outcome_unknown') throw error
+      throw new MusterError(
+        'unavailable',
+        'the restore was interrupted and changed nothing: send the archive again',
+        {
+          cause: error,
+        },
+      )
+    }
+  }
+
+  /** Refused for lack of room means nothing was appended, so the same step may be tried again. */
+  async #patiently<T>(run: () => Promise<T>): Promise<T> {
+    for (let retry = 0; ; retry++) {
+      try {
+        return await run()
+      } catch (error) {
+        if (codeOf(error) !== 'overloaded' || retry >= overloadedRetriesMax) throw error
+        await new Promise<void>((resolve) => {
+          this.#options.clock.setTimer(overloadedPauseMs, resolve)
+        })
+      }
+    }
+  }
+}
+
+/** Writes the stream to a file and verifies it on the way. */
+async function receive(path: string, stream: AsyncIterable<Uint8Array>): Promise<ArchiveHeader> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    const written = async function* () {
+      for await (const bytes of stream) {
+        await file.writeFile(bytes)
+        yield bytes
+      }
+    }
+    let header: ArchiveHeader | null = null
+    for await (const part of readArchive(written())) {
+      if (part.type === 'header') header = part.header
+    }
+    if (header === null) throw new MusterError('internal', 'an archive was read without its header')
+    return header
+  } finally {
+    await file.close()
+  }
+}

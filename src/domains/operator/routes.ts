@@ -1,0 +1,92 @@
+/** `/v1/status/*`, `/v1/operator/raft/*` and `/v1/operator/snapshot`. */
+import type { ApiRequest, Route } from '../../api/route.ts'
+import type { OperatorMethods } from './methods.ts'
+import { archiveType } from './archive.ts'
+import type { Restorer } from './restore.ts'
+import type { SnapshotMethods } from './snapshot.ts'
+
+/** Protocol version in members' entries: what peers' tools print beside each server. */
+const raftProtocol = '3'
+
+/** An archive's size; its content is streamed, never held. */
+export const archiveBytesMax = 2 ** 40
+
+export function operatorRoutes(
+  methods: OperatorMethods,
+  snapshots: SnapshotMethods,
+  restorer: Restorer,
+): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/status/leader',
+      handle: async (request) => {
+        const { leaderId, members } = await request.call(methods.status, {})
+        return { json: members.find(({ id }) => id === leaderId)?.address ?? '' }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/status/peers',
+      handle: async (request) => {
+        const { members } = await request.call(methods.status, {})
+        return { json: members.map(({ address }) => address) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/operator/raft/configuration',
+      handle: async (request) => {
+        const { index, leaderId, members } = await request.call(methods.configuration, {})
+        const servers = members.map(({ id, name, address, role }) => ({
+          ID: id,
+          Node: name,
+          Address: address,
+          Leader: id === leaderId,
+          Voter: role === 'voter',
+          RaftProtocol: raftProtocol,
+        }))
+        return { json: { Index: index, Servers: servers }, index: Math.max(1, index) }
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/operator/raft/transfer-leadership',
+      body: 'none',
+      handle: async (request) => {
+        await request.call(methods.transferLeadership, targetOf(request))
+        return { json: { Success: true } }
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/operator/raft/peer',
+      handle: async (request) => {
+        const { index } = await request.call(methods.removePeer, targetOf(request))
+        return { index }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/operator/snapshot',
+      handle: async (request) => {
+        const { value } = await request.query(snapshots.save, {})
+        return { stream: value, type: archiveType }
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/operator/snapshot',
+      body: 'stream',
+      bodyBytesMax: archiveBytesMax,
+      handle: async (request) => {
+        const { rows, index } = await restorer.restore(request)
+        return { json: { Index: index, Rows: rows }, index }
+      },
+    },
+  ]
+}
+
+function targetOf(request: ApiRequest) {
+  return { id: request.search.text('id') || null, address: request.search.text('address') || null }
+}

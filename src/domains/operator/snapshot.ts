@@ -1,0 +1,112 @@
+/**
+ * Saving an archive, which reads the state where it is asked, and the three steps of a restore, which are commands of
+ * the state machine and run at the leader.
+ */
+import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import { bytesSchema } from '../../fsm/codec.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import { blockBytesMax, writeArchive } from './archive.ts'
+import type { RaftControl } from './raft.ts'
+
+/** The rows of one state, in blocks. `fsm/archive.ts` has its form. */
+export type RowSource = {
+  readonly index: number
+  readonly rows: number
+  readonly digest: string
+  blocks(): AsyncIterable<Uint8Array>
+  close(): void
+}
+
+export type SnapshotOptions = {
+  readonly raft: Pick<RaftControl, 'status'>
+  /** `machine.exportRows` */
+  readonly exportRows: () => RowSource
+  /** Ids of the cluster keys that the state's keyring needs. */
+  readonly clusterKeysOf: (reader: Reader) => Promise<readonly string[]>
+  readonly wallMs: () => number
+}
+
+type RestoreOutcome =
+  { readonly ok: true; readonly rows: number } | { readonly ok: false; readonly reason: string }
+
+export type RestoreStep = { readonly index: number }
+
+const Id = Type.String({ minLength: 1, maxLength: 128 })
+const Count = Type.Integer({ minimum: 0 })
+
+export type SnapshotMethods = ReturnType<typeof snapshotMethods>
+
+export function snapshotMethods(options: SnapshotOptions) {
+  const save = defineQuery({
+    kind: 'query',
+    name: 'operator.snapshotSave',
+    args: Type.Object({}),
+    requires: () => ({ resource: 'operator', access: 'read' }),
+    query: async (reader) => ({
+      value: archive(options, await options.clusterKeysOf(reader)),
+      index: reader.appliedIndex,
+    }),
+  })
+
+  const begin = defineLeaderMethod({
+    kind: 'leader',
+    name: 'operator.restoreBegin',
+    args: Type.Object({ id: Id }),
+    requires: () => ({ resource: 'operator', access: 'write' }),
+    run: (context, args) => step(context, 'state.restoreBegin', args),
+  })
+
+  const chunk = defineLeaderMethod({
+    kind: 'leader',
+    name: 'operator.restoreChunk',
+    args: Type.Object({ id: Id, number: Count, rows: bytesSchema(blockBytesMax) }),
+    requires: () => ({ resource: 'operator', access: 'write' }),
+    run: (context, args) => step(context, 'state.restoreChunk', args),
+  })
+
+  const commit = defineLeaderMethod({
+    kind: 'leader',
+    name: 'operator.restoreCommit',
+    args: Type.Object({ id: Id, rows: Count, digest: Type.String({ maxLength: 64 }) }),
+    requires: () => ({ resource: 'operator', access: 'write' }),
+    run: (context, args) => step(context, 'state.restoreCommit', args),
+  })
+
+  const abort = defineLeaderMethod({
+    kind: 'leader',
+    name: 'operator.restoreAbort',
+    args: Type.Object({ id: Id }),
+    requires: () => ({ resource: 'operator', access: 'write' }),
+    run: (context, args) => step(context, 'state.restoreAbort', args),
+  })
+
+  return { save, begin, chunk, commit, abort }
+}
+
+/** Opens the rows when the first byte is asked for, so that an archive nobody reads holds nothing open. */
+async function* archive(
+  options: SnapshotOptions,
+  clusterKeys: readonly string[],
+): AsyncGenerator<Uint8Array> {
+  const rows = options.exportRows()
+  try {
+    const { term } = options.raft.status()
+    const createdMs = Math.floor(options.wallMs())
+    yield* writeArchive({ index: rows.index, term, createdMs, clusterKeys }, rows.blocks(), () => ({
+      rows: rows.rows,
+      digest: rows.digest,
+    }))
+  } finally {
+    rows.close()
+  }
+}
+
+async function step(context: LeaderContext, type: string, args: object): Promise<RestoreStep> {
+  const { index, outcome } = await context.propose({ type, args })
+  const result = outcome as RestoreOutcome
+  if (!result.ok)
+    throw new MusterError('invalid_argument', `the restore was refused: ${result.reason}`)
+  return { index }
+}

@@ -1,0 +1,184 @@
+/**
+ * How the cluster key gets from server to server: whoever lacks it asks, first the leader, then the others. Nothing of it
+ * passes through the log.
+ *
+ * The first keyring begins only when a majority of the voters says it holds the key: else the loss of one disk could
+ * lose every variable. The request is one of the servers' own calls, never a method that a client can name.
+ */
+import type { Reader } from '../../fsm/domain.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
+import { textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { clusterKeyOf, missingClusterKey, type ClusterKey } from './cluster-key.ts'
+import type { ClusterKeyring } from './keyring.ts'
+
+/** The name of the call between servers. */
+export const clusterKeyCall = 'keyring.clusterKey'
+
+/** While something is missing, and when all is well. */
+const busyMs = 150
+const idleMs = 2_000
+
+/** What this needs of the servers' links and of consensus. Ids are servers' ids. */
+export interface ClusterKeyLink {
+  /** This server's own id. */
+  readonly id: string
+  leaderId(): string | null
+  /** All voters, this server among them if it is one. */
+  voterIds(): readonly string[]
+  call(serverId: string, args: ClusterKeyRequest): Promise<unknown>
+}
+
+export type ClusterKeyRequest = {
+  readonly from: string
+  /** Ids of the keys the caller has on its disk. */
+  readonly holds: readonly string[]
+  /** The key it asks for; null: whichever the leader will begin with. */
+  readonly wanted: string | null
+}
+
+export type ClusterKeyReply = { readonly key: Uint8Array | null }
+
+export type ClusterKeyShareOptions = {
+  readonly keyring: ClusterKeyring
+  readonly link: ClusterKeyLink
+  readonly clock: Clock
+  readonly log: Logger
+  /** This server's state as it is; closed after use. */
+  readonly view: () => Reader & { close(): void }
+}
+
+export class ClusterKeyShare {
+  readonly #options: ClusterKeyShareOptions
+  /** By key id, the other servers known to hold it. A leader forgets nothing by being asked again. */
+  readonly #holders = new Map<string, Set<string>>()
+  #timer: Timer | null = null
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+  #lastFault = ''
+
+  constructor(options: ClusterKeyShareOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#arm(0)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#running
+  }
+
+  /** The receiving side of `clusterKeyCall`. */
+  handle(args: unknown): ClusterKeyReply {
+    const request = parseRequest(args)
+    for (const id of request.holds) {
+      const holders = this.#holders.get(id) ?? new Set()
+      this.#holders.set(id, holders.add(request.from))
+    }
+    const { keys } = this.#options.keyring
+    const key = request.wanted === null ? this.#candidateAsLeader() : keys.get(request.wanted)
+    return { key: key?.bytes ?? null }
+  }
+
+  /** Whether a majority of the voters holds the key, counting this server. */
+  isHeldByMajority(key: ClusterKey): boolean {
+    const { link, keyring } = this.#options
+    const voters = link.voterIds()
+    const holders = this.#holders.get(key.id) ?? new Set()
+    const holding = voters.filter((id) =>
+      id === link.id ? keyring.keys.get(key.id) !== null : holders.has(id),
+    )
+    return holding.length > voters.length / 2
+  }
+
+  #candidateAsLeader(): ClusterKey | null {
+    const { link, keyring } = this.#options
+    return link.leaderId() === link.id ? keyring.keys.candidate() : null
+  }
+
+  #arm(delayMs: number): void {
+    if (this.#stopped) return
+    this.#timer = this.#options.clock.setTimer(delayMs, () => {
+      this.#running = this.#round().then((settled) => this.#arm(settled ? idleMs : busyMs))
+    })
+  }
+
+  /** Resolves to whether there is nothing left to do for now. */
+  async #round(): Promise<boolean> {
+    try {
+      const { active, missing } = await this.#look()
+      if (missing.length > 0) return await this.#fetch(missing)
+      return active || (await this.#join())
+    } catch (error) {
+      this.#report(textOf(error))
+      return false
+    }
+  }
+
+  async #look(): Promise<{ readonly active: boolean; readonly missing: readonly string[] }> {
+    const { keyring } = this.#options
+    const view = this.#options.view()
+    try {
+      return { active: (await keyring.active(view)) !== null, missing: await keyring.missing(view) }
+    } finally {
+      view.close()
+    }
+  }
+
+  /** Before there is a keyring: takes the leader's key, and tells it so in the next round. */
+  async #join(): Promise<boolean> {
+    const { link, keyring } = this.#options
+    const leader = link.leaderId()
+    if (leader === null || leader === link.id) return false
+    const reply = await this.#ask(leader, null)
+    if (reply !== null && keyring.keys.get(clusterKeyOf(reply).id) === null) {
+      await keyring.keys.adopt(reply)
+      await this.#ask(leader, null)
+    }
+    return false
+  }
+
+  async #fetch(missing: readonly string[]): Promise<boolean> {
+    const { link, keyring, log } = this.#options
+    const leader = link.leaderId()
+    const others = [...new Set([...(leader === null ? [] : [leader]), ...link.voterIds()])]
+    for (const wanted of missing) {
+      for (const other of others) {
+        if (other === link.id || this.#stopped) continue
+        const bytes = await this.#ask(other, wanted).catch(() => null)
+        if (bytes === null || clusterKeyOf(bytes).id !== wanted) continue
+        await keyring.keys.adopt(bytes)
+        log.info('received a cluster key', { clusterKeyId: wanted, from: other })
+        break
+      }
+      if (keyring.keys.get(wanted) === null) this.#report(missingClusterKey(wanted).message)
+    }
+    return false
+  }
+
+  async #ask(serverId: string, wanted: string | null): Promise<Uint8Array | null> {
+    const { link, keyring } = this.#options
+    const reply = await link.call(serverId, { from: link.id, holds: keyring.keys.ids(), wanted })
+    const key: unknown = (reply as Partial<ClusterKeyReply> | null)?.key
+    return key instanceof Uint8Array ? key : null
+  }
+
+  /** Said once, not every round. */
+  #report(fault: string): void {
+    if (fault === this.#lastFault) return
+    this.#lastFault = fault
+    this.#options.log.warn('the cluster key is not here yet', { reason: fault })
+  }
+}
+
+function parseRequest(args: unknown): ClusterKeyRequest {
+  const { from, holds, wanted } = (args ?? {}) as Partial<Record<keyof ClusterKeyRequest, unknown>>
+  return {
+    from: typeof from === 'string' ? from : '',
+    holds: Array.isArray(holds) ? holds.filter((id) => typeof id === 'string').slice(0, 64) : [],
+    wanted: typeof wanted === 'string' ? wanted : null,
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Changes of variables. The items arrive sealed and the time chosen; what is decided here, at the entry's index, is
+ * whether the check holds, the namespace exists, and the key that sealed is still in the keyring.
+ */
+import { Type, type Static } from 'typebox'
+import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
+import { bytesSchema } from '../../fsm/codec.ts'
+import { defineCommand, put, remove } from '../define.ts'
+import { namespaces } from '../namespaces/table.ts'
+import { keyring, sealedItems, variables } from './table.ts'
+import { sealedBytesMax, type SealedRow, type VariableRow } from './model.ts'
+
+/** Variables of one `variables.reseal`. */
+export const resealEntriesMax = 256
+
+const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
+const Place = { namespace: Type.String(), path: Type.String() }
+
+const Put = Type.Object({
+  ...Place,
+  keyId: Type.String(),
+  sealed: bytesSchema(sealedBytesMax),
+  timeMs: Type.Integer({ minimum: 0 }),
+  cas: Cas,
+})
+
+const Delete = Type.Object({ ...Place, cas: Cas })
+
+const Reseal = Type.Object({
+  entries: Type.Array(
+    Type.Object({
+      ...Place,
+      modifyIndex: Type.Integer({ minimum: 1 }),
+      fromKeyId: Type.String(),
+      keyId: Type.String(),
+      sealed: bytesSchema(sealedBytesMax),
+    }),
+    { maxItems: resealEntriesMax },
+  ),
+})
+
+export type PutVariable = Static<typeof Put>
+export type DeleteVariable = Static<typeof Delete>
+export type ResealVariables = Static<typeof Reseal>
+
+/** The variable as it stood in the way, with its sealed items; null when there is none. */
+export type Conflict = {
+  readonly type: 'conflict'
+  readonly row: VariableRow | null
+  readonly sealed: SealedRow | null
+}
+
+export type PutOutcome =
+  | { readonly type: 'written'; readonly row: VariableRow }
+  | Conflict
+  | { readonly type: 'unknownNamespace' }
+  /** The key went between sealing and this entry: seal again. */
+  | { readonly type: 'unknownKey' }
+
+export type DeleteOutcome = { readonly type: 'deleted'; readonly found: boolean } | Conflict
+
+export type ResealOutcome = { readonly replaced: number }
+
+function loadVariable(reader: Reader, namespace: string, path: string, cas: number | null) {
+  const row = reader.get(variables, [namespace, path]) ?? null
+  const holds = cas === null || cas === (row?.modifyIndex ?? 0)
+  const sealed = holds ? null : (reader.get(sealedItems, [namespace, path]) ?? null)
+  return { row, conflict: holds ? null : ({ type: 'conflict', row, sealed } as const) }
+}
+
+export const variableCommands: Readonly<Record<string, AnyCommandDefinition>> = {
+  'variables.put': defineCommand({
+    args: Put,
+    load: (reader, { namespace, path, cas, keyId }) => ({
+      ...loadVariable(reader, namespace, path, cas),
+      hasNamespace: reader.get(namespaces, [namespace]) !== undefined,
+      hasKey: reader.get(keyring, [keyId]) !== undefined,
+    }),
+    apply: ({ index }, args, { row: before, conflict, hasNamespace, hasKey }) => {
+      const refuse = (outcome: PutOutcome) => ({ changes: [], outcome })
+      if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
+      if (conflict !== null) return refuse(conflict)
+      if (!hasKey) return refuse({ type: 'unknownKey' })
+      const { namespace, path, keyId, sealed } = args
+      // Leaders' clocks differ: a variable's time never runs backwards.
+      const timeMs = Math.max(args.timeMs, before?.modifyTimeMs ?? 0)
+      const row: VariableRow = {
+        namespace,
+        path,
+        createIndex: before?.createIndex ?? index,
+        modifyIndex: index,
+        createTimeMs: before?.createTimeMs ?? timeMs,
+        modifyTimeMs: timeMs,
+      }
+      const outcome: PutOutcome = { type: 'written', row }
+      const changes = [
+        put(variables, row),
+        put(sealedItems, { namespace, path, modifyIndex: index, keyId, sealed }),
+      ]
+      return { changes, outcome }
+    },
+  }),
+
+  'variables.delete': defineCommand({
+    args: Delete,
+    load: (reader, { namespace, path, cas }) => loadVariable(reader, namespace, path, cas),
+    apply: (_context, { namespace, path }, { row, conflict }) => {
+      const key = [namespace, path]
+      const outcome: DeleteOutcome = conflict ?? { type: 'deleted', found: row !== null }
+      const goes = conflict === null && row !== null
+      return {
+        changes: goes ? [remove(variables, key), remove(sealedItems, key)] : [],
+        outcome,
+      }
+    },
+  }),
+
+  /** Other bytes for the same items: no index and no time moves, and nobody who waits for a change is told. */
+  'variables.reseal': defineCommand({
+    args: Reseal,
+    load: (reader, { entries }) =>
+      entries.map(({ namespace, path, keyId }) => ({
+        row: reader.get(sealedItems, [namespace, path]),
+        hasKey: reader.get(keyring, [keyId]) !== undefined,
+      })),
+    apply: (_context, { entries }, loaded) => {
+      const changes = entries.flatMap((entry, position) => {
+        const { row, hasKey } = loaded[position] ?? {}
+        const unchanged =
+          row?.modifyIndex === entry.modifyIndex && row.keyId === entry.fromKeyId && hasKey === true
+        if (!unchanged) return []
+        return [put(sealedItems, { ...row, keyId: entry.keyId, sealed: entry.sealed })]
+      })
+      return { changes, outcome: { replaced: changes.length } satisfies ResealOutcome }
+    },
+  }),
+}

@@ -1,0 +1,205 @@
+/**
+ * What the leader does for the keyring, derived from the state in every round, so a new leader goes on where the last
+ * one stopped: begin it, replace an active key that is too old, seal anew what an old key sealed, remove old keys that
+ * nothing uses.
+ */
+import type { Command, Reader } from '../../fsm/domain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { codeOf, textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Proposed } from '../../rpc/consensus.ts'
+import type { ClusterKey } from './cluster-key.ts'
+import { resealEntriesMax, type ResealVariables } from './commands.ts'
+import type { ClusterKeyring } from './keyring.ts'
+import type { AddKey, RemoveKeyOutcome } from './keyring-commands.ts'
+import { activeKey, keyAgeMaxMs, keysMax, retiredKeyKeptMs, type KeyRow } from './keyring-model.ts'
+import type { SealedRow } from './model.ts'
+import { keysOf, sealedItems } from './table.ts'
+
+/** Sealed bytes of one `variables.reseal`. */
+export const resealBytesMax = 256 * 1024
+
+/** Between two rounds, and after one that failed. */
+const roundMs = 1_000
+const retryMs = 2_000
+/** Between two batches of re-encryption: writes of clients go first. */
+const batchPauseMs = 5
+
+export type KeyringDutyContext = {
+  readonly keyring: ClusterKeyring
+  readonly clock: Clock
+  readonly log: Logger
+  readonly view: () => Reader & { close(): void }
+  readonly propose: (command: Command) => Promise<Proposed>
+  /** `ClusterKeyShare.isHeldByMajority` */
+  readonly isHeldByMajority: (key: ClusterKey) => boolean
+}
+
+export type Duties = { stop(): Promise<void> }
+
+export function startDuties(context: KeyringDutyContext): Duties {
+  const duty = new KeyringDuty(context)
+  const running = duty.run()
+  return {
+    async stop() {
+      duty.stop()
+      await running
+    },
+  }
+}
+
+class KeyringDuty {
+  readonly #context: KeyringDutyContext
+  readonly #abort = new AbortController()
+  /** What could not be opened: namespace, path and index of the items; left out until they change. */
+  readonly #unreadable = new Set<string>()
+
+  constructor(context: KeyringDutyContext) {
+    this.#context = context
+  }
+
+  stop(): void {
+    this.#abort.abort()
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped()) {
+      let pauseMs = roundMs
+      try {
+        await this.#round()
+      } catch (error) {
+        pauseMs = retryMs
+        const level = codeOf(error) === 'internal' ? 'error' : 'warn'
+        this.#context.log[level]('a round of keyring duties failed', { error: textOf(error) })
+      }
+      await this.#sleep(pauseMs)
+    }
+  }
+
+  async #round(): Promise<void> {
+    const rows = await this.#read((reader) => keysOf(reader))
+    const active = activeKey(rows)
+    if (active === null) return this.#begin()
+    const { keyring, clock } = this.#context
+    if (keyring.keys.get(active.clusterKeyId) === null) return
+    if (clock.wallMs() - active.createTimeMs >= keyAgeMaxMs && rows.length < keysMax) {
+      await this.#add(active.id, keyring.keys.get(active.clusterKeyId))
+      return
+    }
+    for (const row of rows) {
+      if (row.state === 'active' || this.#stopped()) continue
+      await this.#replace(row, active)
+      const idleMs = clock.wallMs() - (row.retiredTimeMs ?? 0)
+      if (idleMs >= retiredKeyKeptMs) await this.#remove(row)
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { keyring, isHeldByMajority, log } = this.#context
+    const clusterKey = await keyring.keys.candidateOrNew()
+    if (!isHeldByMajority(clusterKey)) return
+    await this.#add(null, clusterKey)
+    log.info('the keyring began', { clusterKeyId: clusterKey.id })
+  }
+
+  async #add(replaces: string | null, clusterKey: ClusterKey | null): Promise<void> {
+    if (clusterKey === null) return
+    const { keyring, clock } = this.#context
+    const timeMs = Math.floor(clock.wallMs())
+    const args: AddKey = { ...keyring.makeKey(clusterKey), timeMs, replaces }
+    await this.#context.propose({ type: 'keyring.add', args })
+  }
+
+  /** Seals anew all that `old` sealed, a batch at a time. */
+  async #replace(old: KeyRow, active: KeyRow): Promise<void> {
+    let replaced = 0
+    while (!this.#stopped()) {
+      const batch = await this.#read((reader) => this.#nextBatch(reader, old, active))
+      if (batch.length === 0) break
+      const args: ResealVariables = { entries: batch }
+      const { outcome } = await this.#context.propose({ type: 'variables.reseal', args })
+      replaced += (outcome as { readonly replaced: number }).replaced
+      await this.#sleep(batchPauseMs)
+    }
+    if (replaced > 0) {
+      this.#context.log.info('variables were sealed with the active key', { old: old.id, replaced })
+    }
+  }
+
+  async #nextBatch(
+    reader: Reader,
+    old: KeyRow,
+    active: KeyRow,
+  ): Promise<ResealVariables['entries']> {
+    const { keyring } = this.#context
+    const entries: ResealVariables['entries'] = []
+    let bytes = 0
+    for await (const page of reader.pagesBy(sealedItems, 'key', { prefix: [old.id] })) {
+      for (const row of page) {
+        if (entries.length >= resealEntriesMax || bytes >= resealBytesMax) return entries
+        const sealed = this.#sealAnew(reader, row, active, keyring)
+        if (sealed === null) continue
+        const { namespace, path, modifyIndex } = row
+        entries.push({ namespace, path, modifyIndex, fromKeyId: old.id, keyId: active.id, sealed })
+        bytes += sealed.byteLength
+      }
+    }
+    return entries
+  }
+
+  #sealAnew(
+    reader: Reader,
+    row: SealedRow,
+    active: KeyRow,
+    keyring: ClusterKeyring,
+  ): Uint8Array | null {
+    const name = `${row.namespace} ${row.path} ${row.modifyIndex}`
+    if (this.#unreadable.has(name)) return null
+    try {
+      return keyring.seal(active, row, keyring.open(reader, row))
+    } catch (error) {
+      if (codeOf(error) !== 'corrupt') throw error
+      this.#unreadable.add(name)
+      this.#context.log.error('a variable cannot be sealed with the active key', {
+        namespace: row.namespace,
+        path: row.path,
+        error: textOf(error),
+      })
+      return null
+    }
+  }
+
+  async #remove(row: KeyRow): Promise<void> {
+    const { outcome } = await this.#context.propose({
+      type: 'keyring.remove',
+      args: { id: row.id },
+    })
+    if ((outcome as RemoveKeyOutcome).type === 'removed') {
+      this.#context.log.info('an unused key was removed', { id: row.id })
+    }
+  }
+
+  async #read<T>(run: (reader: Reader) => Promise<T>): Promise<T> {
+    const view = this.#context.view()
+    try {
+      return await run(view)
+    } finally {
+      view.close()
+    }
+  }
+
+  #stopped(): boolean {
+    return this.#abort.signal.aborted
+  }
+
+  async #sleep(delayMs: number): Promise<void> {
+    if (this.#stopped()) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = this.#context.clock.setTimer(delayMs, resolve)
+    const wake = () => resolve()
+    this.#abort.signal.addEventListener('abort', wake)
+    await promise
+    this.#abort.signal.removeEventListener('abort', wake)
+    timer.cancel()
+  }
+}

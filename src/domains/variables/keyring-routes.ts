@@ -1,0 +1,39 @@
+/** `/v1/operator/keyring/*`. */
+import { nanoseconds } from '../../api/json.ts'
+import type { Route } from '../../api/route.ts'
+import type { KeyringMethods, ShownKey } from './keyring-methods.ts'
+
+export function keyringRoutes(methods: KeyringMethods): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/operator/keyring/keys',
+      handle: async (request) => {
+        const { value } = await request.query(methods.list, {})
+        return { json: value.map(shown) }
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/operator/keyring/rotate',
+      body: 'none',
+      handle: async (request) => {
+        // `full` asks to seal everything anew, which every rotation does.
+        request.search.flag('full')
+        const key = await request.call(methods.rotate, {})
+        return { json: { Key: shown(key) }, index: key.modifyIndex }
+      },
+    },
+  ]
+}
+
+function shown(key: ShownKey) {
+  return {
+    KeyID: key.id,
+    Algorithm: 'aes256-gcm',
+    State: key.state,
+    CreateTime: nanoseconds(key.createTimeMs),
+    CreateIndex: key.createIndex,
+    ModifyIndex: key.modifyIndex,
+  }
+}

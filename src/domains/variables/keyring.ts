@@ -1,0 +1,77 @@
+/**
+ * The keyring as one server uses it: data keys unwrapped on demand and kept in memory, the active one to seal with.
+ * Which keys there are is read from the state each time, so a rotation or a restore needs no notice.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Reader } from '../../fsm/domain.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { missingClusterKey, type ClusterKey, type ClusterKeys } from './cluster-key.ts'
+import { activeKey, type KeyRow } from './keyring-model.ts'
+import type { Items, SealedRow } from './model.ts'
+import { keyBytes, Sealer, unwrapKey, wrapKey, type Owner } from './seal.ts'
+import { keyring, keysOf } from './table.ts'
+
+export type NewKey = Pick<KeyRow, 'id' | 'clusterKeyId' | 'wrapped'>
+
+/** Unwrapped data keys kept in memory. */
+const unwrappedMax = 256
+
+export class ClusterKeyring {
+  readonly keys: ClusterKeys
+  readonly #sealer = new Sealer()
+  /** By the wrapped bytes: after a restore, one id may stand for other bytes. */
+  readonly #unwrapped = new Map<string, Buffer>()
+
+  constructor(keys: ClusterKeys) {
+    this.keys = keys
+  }
+
+  /** The key to seal with, null while there is none that this server can open. */
+  async active(reader: Reader): Promise<KeyRow | null> {
+    const active = activeKey(await keysOf(reader))
+    return active !== null && this.keys.get(active.clusterKeyId) !== null ? active : null
+  }
+
+  /** Cluster keys that the state needs and this server lacks. */
+  async missing(reader: Reader): Promise<readonly string[]> {
+    const needed = new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId))
+    return [...needed].filter((id) => this.keys.get(id) === null)
+  }
+
+  seal(key: KeyRow, owner: Owner, items: Items): Buffer {
+    return this.#sealer.seal(items, { id: key.id, bytes: this.#unwrap(key) }, owner)
+  }
+
+  /** Throws `unavailable` without the cluster key, `corrupt` for bytes that do not open. */
+  open(reader: Reader, row: SealedRow): Items {
+    const key = reader.get(keyring, [row.keyId])
+    if (key === undefined) {
+      throw new MusterError(
+        'corrupt',
+        `the keyring has no key ${row.keyId}, which sealed a variable`,
+      )
+    }
+    return this.#sealer.open(row.sealed, { id: key.id, bytes: this.#unwrap(key) }, row)
+  }
+
+  /** A fresh data key for the keyring, wrapped. */
+  makeKey(clusterKey: ClusterKey): NewKey {
+    const bytes = randomBytes(keyBytes)
+    const id = randomUUID()
+    const wrapped = wrapKey(bytes, id, clusterKey)
+    bytes.fill(0)
+    return { id, clusterKeyId: clusterKey.id, wrapped }
+  }
+
+  #unwrap(row: KeyRow): Buffer {
+    const name = `${row.id} ${Buffer.from(row.wrapped).toString('latin1')}`
+    const known = this.#unwrapped.get(name)
+    if (known !== undefined) return known
+    const clusterKey = this.keys.get(row.clusterKeyId)
+    if (clusterKey === null) throw missingClusterKey(row.clusterKeyId)
+    const bytes = unwrapKey(row.wrapped, row.id, clusterKey)
+    if (this.#unwrapped.size >= unwrappedMax) this.#unwrapped.clear()
+    this.#unwrapped.set(name, bytes)
+    return bytes
+  }
+}

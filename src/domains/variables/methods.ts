@@ -1,0 +1,231 @@
+/** What may be asked about variables. The leader seals before it proposes; reads are opened where they arrive. */
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import {
+  defineLeaderMethod,
+  defineQuery,
+  type LeaderContext,
+  type Requirement,
+} from '../../rpc/method.ts'
+import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
+import type {
+  Conflict,
+  DeleteOutcome,
+  DeleteVariable,
+  PutOutcome,
+  PutVariable,
+} from './commands.ts'
+import type { ClusterKeyring } from './keyring.ts'
+import type { KeyRow } from './keyring-model.ts'
+import { compileListFilter, matching, onePage } from './list.ts'
+import {
+  checkItems,
+  checkPath,
+  itemsBytesMax,
+  parseListToken,
+  type Items,
+  type VariableRow,
+} from './model.ts'
+import { listVariables, variableOf } from './queries.ts'
+import { variables } from './table.ts'
+
+/** How long a write waits for a keyring in a cluster that has just begun. */
+export const keyringWaitMs = 5_000
+const keyringPollMs = 50
+
+/** How often a write seals anew because its key went meanwhile. */
+const sealAttemptsMax = 3
+
+/** Prefixes and tokens beyond any namespace and path together match nothing and need not be looked up. */
+const listTextMax = 1_024
+
+export type Variable = { readonly row: VariableRow; readonly items: Items }
+
+export type Refused = {
+  readonly type: 'conflict'
+  /** null: there is no such variable, and the caller's `cas` says there is. */
+  readonly row: VariableRow | null
+  /** null without permission to read. */
+  readonly items: Items | null
+  readonly index: number
+}
+
+export type Written = { readonly type: 'written'; readonly row: VariableRow } | Refused
+export type Deleted = { readonly type: 'deleted'; readonly index: number } | Refused
+
+const Place = { namespace: Type.String(), path: Type.String() }
+const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
+const ListRange = {
+  namespace: Type.String(),
+  prefix: Type.String({ maxLength: listTextMax }),
+  filter: Type.String(),
+}
+
+export type VariableMethods = ReturnType<typeof variableMethods>
+
+export function variableMethods(keyring: ClusterKeyring) {
+  const read = defineQuery({
+    kind: 'query',
+    name: 'variables.read',
+    args: Type.Object(Place),
+    requires: (args) => requirement(args, 'read'),
+    query: (reader, { namespace, path }) => {
+      checkPlace({ namespace, path })
+      const { found, index } = variableOf(reader, namespace, path)
+      const value: Variable | null =
+        found === null ? null : { row: found.row, items: keyring.open(reader, found.sealed) }
+      return { value, index }
+    },
+  })
+
+  const page = defineQuery({
+    kind: 'query',
+    name: 'variables.page',
+    args: Type.Object({
+      ...ListRange,
+      perPage: Type.Integer({ minimum: 1 }),
+      nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),
+    }),
+    requires: () => ({ resource: 'none' }),
+    query: async (reader, args, context) => {
+      const filter = compileListFilter(args.filter)
+      const sources = await listVariables(reader, listRange(args, args.nextToken))
+      const value = await onePage({ sources, filter, context }, args.perPage)
+      return { value, index: reader.tableIndex(variables) }
+    },
+  })
+
+  const list = defineQuery({
+    kind: 'query',
+    name: 'variables.list',
+    args: Type.Object({
+      ...ListRange,
+      nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),
+    }),
+    requires: () => ({ resource: 'none' }),
+    query: async (reader, args, context) => {
+      const filter = compileListFilter(args.filter)
+      const sources = await listVariables(reader, listRange(args, args.nextToken))
+      return {
+        value: matching({ sources, filter, context }),
+        index: reader.tableIndex(variables),
+      }
+    },
+  })
+
+  const put = defineLeaderMethod({
+    kind: 'leader',
+    name: 'variables.put',
+    args: Type.Object({
+      ...Place,
+      items: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+      cas: Cas,
+    }),
+    requires: (args) => requirement(args, 'write'),
+    run: async (context, { namespace, path, items, cas }): Promise<Written> => {
+      checkPlace({ namespace, path })
+      const checked = checkItems(items)
+      for (let attempt = 1; ; attempt++) {
+        const key = await sealingKey(keyring, context)
+        const sealed = keyring.seal(key, { namespace, path }, checked)
+        const timeMs = Math.floor(context.clock.wallMs())
+        const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas }
+        const proposed = await context.propose({ type: 'variables.put', args })
+        const outcome = proposed.outcome as PutOutcome
+        switch (outcome.type) {
+          case 'written':
+            return outcome
+          case 'conflict':
+            return refused(context, outcome, { namespace, path }, proposed.index)
+          case 'unknownNamespace':
+            throw new MusterError(
+              'invalid_argument',
+              `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
+            )
+          case 'unknownKey':
+            if (attempt < sealAttemptsMax) break
+            throw new MusterError('overloaded', 'the keyring changes too fast: try again')
+          default:
+            return assertNever(outcome)
+        }
+      }
+    },
+  })
+
+  const remove = defineLeaderMethod({
+    kind: 'leader',
+    name: 'variables.delete',
+    args: Type.Object({ ...Place, cas: Cas }),
+    requires: (args) => requirement(args, 'destroy'),
+    run: async (context, { namespace, path, cas }): Promise<Deleted> => {
+      checkPlace({ namespace, path })
+      const args: DeleteVariable = { namespace, path, cas }
+      const proposed = await context.propose({ type: 'variables.delete', args })
+      const outcome = proposed.outcome as DeleteOutcome
+      return outcome.type === 'deleted'
+        ? { type: 'deleted', index: proposed.index }
+        : refused(context, outcome, { namespace, path }, proposed.index)
+    },
+  })
+
+  function refused(
+    context: LeaderContext,
+    conflict: Conflict,
+    place: { readonly namespace: string; readonly path: string },
+    index: number,
+  ): Refused {
+    const { row, sealed } = conflict
+    const readable = sealed !== null && context.may(requirement(place, 'read'))
+    const items = readable ? keyring.open(context.read(), sealed) : null
+    return { type: 'conflict', row, items, index: row?.modifyIndex ?? index }
+  }
+
+  return { read, page, list, put, remove }
+}
+
+function requirement(
+  { namespace, path }: { readonly namespace: string; readonly path: string },
+  access: 'read' | 'write' | 'destroy',
+): Requirement {
+  return { resource: 'variables', namespace, path, access }
+}
+
+function checkPlace({
+  namespace,
+  path,
+}: {
+  readonly namespace: string
+  readonly path: string
+}): void {
+  checkNamespaceName(namespace)
+  checkPath(path)
+}
+
+function listRange(
+  { namespace, prefix }: { readonly namespace: string; readonly prefix: string },
+  nextToken: string | null,
+) {
+  if (namespace !== allNamespaces) checkNamespaceName(namespace)
+  return { namespace, prefix, start: nextToken === null ? null : parseListToken(nextToken) }
+}
+
+/** The active key. A write never goes on without one: nothing is stored unsealed. */
+async function sealingKey(keyring: ClusterKeyring, context: LeaderContext): Promise<KeyRow> {
+  const deadlineMs = context.clock.monotonicMs() + keyringWaitMs
+  for (;;) {
+    const active = await keyring.active(context.read())
+    if (active !== null) return active
+    if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
+    if (context.clock.monotonicMs() >= deadlineMs) {
+      throw new MusterError(
+        'unavailable',
+        'the keyring that seals variables is not ready: a majority of servers must hold the cluster key first',
+      )
+    }
+    await new Promise<void>((resolve) => context.clock.setTimer(keyringPollMs, resolve))
+  }
+}
+
+/** What a request body may take: items whose every byte is escaped, and room for the rest. */
+export const variableBodyBytesMax = 6 * itemsBytesMax + 128 * 1024

@@ -1,0 +1,121 @@
+/** `/v1/vars` and `/v1/var/*`: shapes of HTTP to methods and back. */
+import { nanoseconds } from '../../api/json.ts'
+import { readPaging } from '../../api/pages.ts'
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
+import { variableBodyBytesMax, type Refused, type VariableMethods } from './methods.ts'
+import { casIndex, checkPath, type Items, type VariableRow } from './model.ts'
+
+export function variableRoutes(methods: VariableMethods): readonly Route[] {
+  const list = async (request: ApiRequest): Promise<ApiReply> => {
+    const { perPage, nextToken } = readPaging(request.search)
+    const range = {
+      namespace: request.namespace ?? defaultNamespace,
+      prefix: request.search.text('prefix') ?? '',
+      filter: request.search.text('filter') ?? '',
+      nextToken,
+    }
+    if (perPage === null) {
+      const { value } = await request.query(methods.list, range)
+      return { rows: shownPages(value) }
+    }
+    const { value } = await request.query(methods.page, { ...range, perPage })
+    return { json: value.rows.map(shown), nextToken: value.nextToken }
+  }
+
+  const read = async (request: ApiRequest): Promise<ApiReply> => {
+    const namespace = oneNamespace(request.namespace)
+    const { value } = await request.query(methods.read, { namespace, path: pathOf(request) })
+    return value === null
+      ? { status: 404, text: 'variable not found' }
+      : { json: withItems(value.row, value.items) }
+  }
+
+  const put = async (request: ApiRequest): Promise<ApiReply> => {
+    const path = pathOf(request)
+    const cas = casOf(request)
+    const fields = request.fields()
+    // What servers set is theirs: its values here are not looked at, and the path of the URL wins.
+    const namespace = oneNamespace(request.namespace ?? (fields.text('Namespace') || null))
+    const items = fields.textPairs('Items')
+    if (items === undefined || items.length === 0) {
+      throw new MusterError('invalid_argument', 'Items must be an object with at least one entry')
+    }
+    const pairs = items.map(([key, value]): [string, string] => [key, value])
+    const result = await request.call(methods.put, { namespace, path, items: pairs, cas })
+    return result.type === 'written'
+      ? { json: withItems(result.row, stored(pairs)), index: result.row.modifyIndex }
+      : conflict(result, { namespace, path })
+  }
+
+  const remove = async (request: ApiRequest): Promise<ApiReply> => {
+    const place = { namespace: oneNamespace(request.namespace), path: pathOf(request) }
+    const result = await request.call(methods.remove, { ...place, cas: casOf(request) })
+    return result.type === 'deleted'
+      ? { json: { Index: result.index }, index: result.index }
+      : conflict(result, place)
+  }
+
+  return [
+    { method: 'GET', path: '/v1/vars', handle: list },
+    { method: 'GET', path: '/v1/var/*', handle: read },
+    { method: 'PUT', path: '/v1/var/*', bodyBytesMax: variableBodyBytesMax, handle: put },
+    { method: 'DELETE', path: '/v1/var/*', handle: remove },
+  ]
+}
+
+function pathOf(request: ApiRequest): string {
+  checkPath(request.tail)
+  return request.tail
+}
+
+function oneNamespace(namespace: string | null): string {
+  if (namespace === allNamespaces) {
+    throw new MusterError('invalid_argument', 'namespace * is for lists: name one namespace')
+  }
+  return namespace ?? defaultNamespace
+}
+
+function casOf(request: ApiRequest): number | null {
+  const cas = request.search.unsigned('cas')
+  return cas === null ? null : casIndex(cas)
+}
+
+/** As reading would show them. */
+function stored(items: Items): Items {
+  return items.map(([key, value]) => [key.toWellFormed(), value.toWellFormed()])
+}
+
+function conflict(
+  { row, items, index }: Refused,
+  place: { readonly namespace: string; readonly path: string },
+): ApiReply {
+  const none = { createIndex: 0, modifyIndex: 0, createTimeMs: 0, modifyTimeMs: 0 }
+  const present = row ?? { ...place, ...none }
+  return {
+    status: 409,
+    json: items === null ? shown(present) : withItems(present, items),
+    index,
+  }
+}
+
+async function* shownPages(pages: AsyncIterable<readonly VariableRow[]>) {
+  for await (const page of pages) yield page.map(shown)
+}
+
+function shown(row: VariableRow) {
+  return {
+    Namespace: row.namespace,
+    Path: row.path,
+    CreateIndex: row.createIndex,
+    CreateTime: nanoseconds(row.createTimeMs),
+    ModifyIndex: row.modifyIndex,
+    ModifyTime: nanoseconds(row.modifyTimeMs),
+  }
+}
+
+function withItems(row: VariableRow, items: Items) {
+  // Object.fromEntries defines members, so `__proto__` becomes one of them.
+  return { ...shown(row), Items: Object.fromEntries(items) }
+}

@@ -1,0 +1,40 @@
+/** Rows of variables, of their sealed items, and of the keys that seal them. */
+import type { Reader, Table } from '../../fsm/domain.ts'
+import { firstOf } from '../define.ts'
+import type { KeyRow } from './keyring-model.ts'
+import type { SealedRow, VariableRow } from './model.ts'
+
+/** What lists read, and what their index counts. */
+export const variables: Table<VariableRow> = {
+  name: 'variables',
+  key: (row) => [row.namespace, row.path],
+}
+
+export const sealedItems: Table<SealedRow> = {
+  name: 'variable_items',
+  key: (row) => [row.namespace, row.path],
+  indexes: {
+    /** Finds what an old key still seals without reading what it does not. */
+    key: (row) => [row.keyId],
+  },
+}
+
+export const keyring: Table<KeyRow> = {
+  name: 'keyring',
+  key: (row) => [row.id],
+}
+
+/** Rows of the keyring, in the order of their ids. There are few: old keys go once nothing uses them. */
+export async function keysOf(reader: Reader): Promise<readonly KeyRow[]> {
+  const rows: KeyRow[] = []
+  for await (const page of reader.pages(keyring)) rows.push(...page)
+  return rows
+}
+
+export async function isKeyInUse(reader: Reader, keyId: string): Promise<boolean> {
+  return (await firstOf(reader.pagesBy(sealedItems, 'key', { prefix: [keyId] }))) !== null
+}
+
+export async function hasVariables(reader: Reader, namespace: string): Promise<boolean> {
+  return (await firstOf(reader.pages(variables, { prefix: [namespace] }))) !== null
+}
