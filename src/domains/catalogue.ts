@@ -58,8 +58,6 @@ export type CatalogueOptions = {
   readonly log: Logger
 }
 
-export type Duty = { readonly name: string; start(): Duties }
-
 export type Catalogue = {
   readonly methods: readonly Method[]
   readonly routes: readonly Route[]
@@ -67,8 +65,8 @@ export type Catalogue = {
   readonly clusterKeyShare: ClusterKeyShare
   /** Its `clean` is called once at start. */
   readonly restorer: Restorer
-  /** Leader only: started in order on election, stopped in reverse when leadership is lost. */
-  duties(context: Pick<KeyringDutyContext, 'propose'>): readonly Duty[]
+  /** Leader only: started on election, stopped when leadership is lost. */
+  startDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
 }
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
@@ -110,19 +108,14 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     ],
     clusterKeyShare: share,
     restorer,
-    duties: ({ propose }) => [
-      {
-        name: 'keyring',
-        start: () =>
-          startDuties({
-            keyring: ring,
-            clock,
-            log: log.named('keyring'),
-            view,
-            propose,
-            isHeldByMajority: (key) => share.isHeldByMajority(key),
-          }),
-      },
-    ],
+    startDuties: ({ propose }) =>
+      startDuties({
+        keyring: ring,
+        clock,
+        log: log.named('keyring'),
+        view,
+        propose,
+        isHeldByMajority: (key) => share.isHeldByMajority(key),
+      }),
   }
 }
