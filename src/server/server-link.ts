@@ -1,0 +1,44 @@
+/** Calls to servers by id, as the sharing of the cluster key wants them. */
+import type { ClusterKeyLink } from '../domains/variables/cluster-key-share.ts'
+import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { RaftNode } from '../raft/node.ts'
+import type { PeerLink } from '../rpc/link.ts'
+import type { AddressOf } from './consensus.ts'
+
+const callTimeoutMs = 2_000
+
+export function serverLink(options: {
+  readonly id: string
+  readonly node: RaftNode
+  readonly link: PeerLink
+  readonly addressOf: AddressOf
+}): ClusterKeyLink {
+  const { id, node, link, addressOf } = options
+  const members = () => node.status().configuration.members
+  return {
+    id,
+    leaderId: () => node.status().leaderId,
+    voterIds: () =>
+      members()
+        .filter(({ role }) => role === 'voter')
+        .map((member) => member.id),
+    async call(serverId, args) {
+      const member = members().find((candidate) => candidate.id === serverId)
+      if (member === undefined) {
+        throw new MusterError('unavailable', `server ${serverId} is not a member of this cluster`)
+      }
+      return link.call(
+        { address: addressOf(member), id: serverId },
+        {
+          method: clusterKeyCall,
+          args,
+          token: null,
+          remote: '',
+          requestId: clusterKeyCall,
+          timeoutMs: callTimeoutMs,
+        },
+      )
+    },
+  }
+}

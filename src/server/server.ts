@@ -1,0 +1,232 @@
+/**
+ * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
+ */
+import { join } from 'node:path'
+import type { AgentConfig, HeaderAlias } from '../agent/config.ts'
+import type { HeaderPrefix } from '../api/headers.ts'
+import { OpsServer } from '../api/ops.ts'
+import { HttpServer } from '../api/server.ts'
+import { buildCatalogue, domains } from '../domains/catalogue.ts'
+import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
+import { ClusterKeys } from '../domains/variables/cluster-key.ts'
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Random } from '../lib/random.ts'
+import type { RaftNode } from '../raft/node.ts'
+import { allowAll } from '../rpc/authorizer.ts'
+import { Dispatcher } from '../rpc/dispatch.ts'
+import type { CallHandler } from '../rpc/link.ts'
+import { Writer } from '../rpc/write.ts'
+import { RaftConsensus, type AddressOf } from './consensus.ts'
+import { startConsensus } from './consensus-stack.ts'
+import { serverId } from './identity.ts'
+import { Leadership } from './leadership.ts'
+import { identityMethod, joinMethod, parseSelf, ServerMembership } from './membership.ts'
+import { serverLink } from './server-link.ts'
+
+export type ServerDependencies = {
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly random: Random
+  /** A disk or the state failed for good: the process ends. */
+  readonly onFatal: (error: unknown) => void
+}
+
+export type RunningServer = {
+  /** host:port of each listener, with the ports the system chose. */
+  readonly addresses: { readonly http: string; readonly rpc: string; readonly ops: string }
+  /** Hands over leadership, finishes open requests, closes everything. */
+  stop(): Promise<void>
+}
+
+const aliasPrefixes: Readonly<Record<HeaderAlias, HeaderPrefix>> = {
+  consul: 'X-Consul-',
+  nomad: 'X-Nomad-',
+  vault: 'X-Vault-',
+}
+
+/** A handover that takes longer is given up: the others elect a leader without it. */
+const handoverMs = 3_000
+/** Requests under way when the server stops have this long to end. */
+const drainMs = 5_000
+/** A duty's command that is not confirmed by then is tried again in the duty's next round. */
+const dutyWriteMs = 10_000
+
+export async function startServer(
+  config: AgentConfig,
+  dependencies: ServerDependencies,
+): Promise<RunningServer> {
+  const { logger, clock, random } = dependencies
+  const { bindAddr, ports, dataDir } = config
+  await using opened = new AsyncDisposableStack()
+
+  const id = await serverId(dataDir)
+  const clusterKeys = await ClusterKeys.load(dataDir, config.server.keyringKeyFile)
+  const peers = config.server.peers.map(({ name, host, port }) => ({
+    name,
+    address: hostPort(host, port),
+  }))
+  const addressOf: AddressOf = ({ name, address }) =>
+    peers.find((peer) => peer.name === name)?.address ?? address
+
+  // Other servers may call before everything is wired; they are told to come again.
+  let onCall: CallHandler = () => Promise.reject(starting())
+  const stack = await startConsensus({
+    id,
+    dataFolder: dataDir,
+    bindAddress: bindAddr,
+    rpcPort: ports.rpc,
+    timing: config.server.raft,
+    limits: config.server.raft,
+    leaseReads: config.server.raft.leaseReads,
+    domains,
+    addressOf,
+    onCall: (request, signal) => onCall(request, signal),
+    clock,
+    random,
+    logger,
+    onFatal: dependencies.onFatal,
+  })
+  opened.defer(() => stack.stop())
+  const { node, machine, link } = stack
+
+  const advertised = hostPort(config.advertiseAddr, stack.rpcPort)
+  const membership = new ServerMembership({
+    self: { id, name: config.name, address: advertised },
+    peers,
+    bootstrapExpect: config.server.bootstrapExpect,
+    node,
+    link,
+    logger: logger.named('membership'),
+    deadAfterMs: 2 * config.server.raft.electionMs,
+  })
+
+  const consensus = new RaftConsensus(node, addressOf)
+  const catalogue = buildCatalogue({
+    clusterKeys,
+    raft: node,
+    link: serverLink({ id, node, link, addressOf }),
+    view: () => machine.view(),
+    exportRows: () => machine.exportRows(),
+    restoreFolder: join(dataDir, 'restore'),
+    clock,
+    log: logger,
+  })
+  await catalogue.restorer.clean()
+
+  const encode = machine.encodeCommand.bind(machine)
+  const dispatcher = new Dispatcher({
+    methods: catalogue.methods,
+    consensus,
+    link,
+    state: machine,
+    authorizer: allowAll,
+    encode: (command) => encode(command),
+    clock,
+    log: logger.named('rpc'),
+    limits: { parkedMax: config.limits.blockingQueriesMax },
+  })
+  onCall = async (request, signal) => {
+    switch (request.method) {
+      case identityMethod:
+        return membership.identity()
+      case joinMethod: {
+        const joiner = parseSelf(request.args)
+        if (joiner === null)
+          throw new MusterError('invalid_argument', 'a server has id, name and address')
+        return membership.join(joiner)
+      }
+      case clusterKeyCall:
+        return catalogue.clusterKeyShare.handle(request.args)
+      default:
+        return dispatcher.handleForwarded(request, signal)
+    }
+  }
+
+  const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
+  const leadership = new Leadership({
+    node,
+    logger,
+    duties: [
+      {
+        name: 'keyring',
+        start: () =>
+          catalogue.startDuties({
+            propose: (command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs),
+          }),
+      },
+    ],
+  })
+  opened.defer(() => leadership.stop())
+  catalogue.clusterKeyShare.start()
+  opened.defer(() => catalogue.clusterKeyShare.stop())
+  membership.start()
+  opened.defer(() => membership.stop())
+
+  const http = new HttpServer({
+    routes: catalogue.routes,
+    dispatcher,
+    clock,
+    random,
+    log: logger.named('http'),
+    aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
+    limits: {
+      bodyBytesMax: config.limits.httpBodyBytesMax,
+      connectionsMax: config.limits.httpConnectionsMax,
+      connectionsPerAddressMax: config.limits.httpConnectionsPerClientMax,
+    },
+  })
+  const httpPort = await http
+    .listen({ host: bindAddr, port: ports.http })
+    .catch((error: unknown) => {
+      throw new MusterError(
+        'unavailable',
+        `cannot listen on ${bindAddr}:${ports.http} for HTTP: ${textOf(error)}`,
+        { cause: error },
+      )
+    })
+  opened.defer(() => http.stop(drainMs))
+
+  let stopping = false
+  const ops = new OpsServer({ healthy: () => !stopping })
+  const opsPort = await ops.listen(bindAddr, ports.ops)
+  opened.defer(() => ops.stop())
+
+  opened.defer(async () => {
+    stopping = true
+    await handOver(node, clock, logger)
+  })
+
+  const owned = opened.move()
+  assert(!owned.disposed, 'what was opened is owned by the running server')
+  return {
+    addresses: {
+      http: hostPort(bindAddr, httpPort),
+      rpc: advertised,
+      ops: hostPort(bindAddr, opsPort),
+    },
+    stop: () => owned.disposeAsync(),
+  }
+}
+
+/** So that nobody waits for an election: requests here wait for the next leader and are passed on to it. */
+async function handOver(node: RaftNode, clock: Clock, logger: Logger): Promise<void> {
+  const { role, configuration } = node.status()
+  const voters = configuration.members.filter((member) => member.role === 'voter')
+  if (role !== 'leader' || voters.length < 2) return
+  try {
+    await node.transferLeadership(null, clock.monotonicMs() + handoverMs)
+  } catch (error) {
+    logger.warn('leadership was not handed over', { reason: textOf(error) })
+  }
+}
+
+function starting(): MusterError {
+  return new MusterError('unavailable', 'this server is starting')
+}
+
+function hostPort(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
