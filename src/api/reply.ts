@@ -7,7 +7,7 @@ import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
 import { encodeJson } from './json.ts'
 import type { Exchange } from './request.ts'
 import type { ApiReply } from './route.ts'
-import { dropStalled, jsonArray, peek, sendStream } from './streams.ts'
+import { dropStalled, jsonArray, readAhead, sendStream } from './streams.ts'
 
 export type ReplyRules = {
   readonly names: ReplyHeaderNames
@@ -152,26 +152,21 @@ async function sendRows(
   rows: AsyncIterable<readonly unknown[]>,
 ): Promise<void> {
   const { response, request } = exchange
-  const { first, rest } = await peek(jsonArray(rows, exchange.pretty))
+  const made = await readAhead(jsonArray(rows, exchange.pretty))
   writeHead(rules, exchange, reply, reply.type ?? 'application/json')
-  if (rest === null) {
-    await sendBody(rules, exchange, first)
+  if ('whole' in made) {
+    await sendBody(rules, exchange, made.whole)
     return
   }
   const gzipped = acceptsGzip(request.headers['accept-encoding'])
   response.setHeader('Vary', 'Accept-Encoding')
   if (gzipped) response.setHeader('Content-Encoding', 'gzip')
   if (request.method === 'HEAD') {
-    await rest.return(undefined)
+    await made.stream.return(undefined)
     response.end()
     return
   }
-  await sendStream(response, joined(first, rest), { gzip: gzipped, stallMs: rules.stallMs })
-}
-
-async function* joined(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
-  yield first
-  yield* rest
+  await sendStream(response, made.stream, { gzip: gzipped, stallMs: rules.stallMs })
 }
 
 async function endUnread(source: AsyncIterable<unknown>): Promise<void> {

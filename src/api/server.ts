@@ -119,6 +119,11 @@ export class HttpServer {
     this.app = this.#buildApp()
   }
 
+  /** Requests that are not answered to their end, blocking queries among them. */
+  get underWayCount(): number {
+    return this.#underWay.size
+  }
+
   /** Opens one more listener; resolves with its port once it takes connections. */
   async listen(listen: Listen): Promise<number> {
     assert(!this.#stopping, 'the HTTP server is stopping')
@@ -192,7 +197,7 @@ export class HttpServer {
       exposeHeadRoutes: false,
       return503OnClosing: false,
       genReqId: () => `${this.#idPrefix}-${(this.#nextId += 1).toString(36)}`,
-      rewriteUrl: (request) => escapeHighBytes(request.url ?? '/'),
+      rewriteUrl: (request) => originForm(request.url ?? '/'),
       routerOptions: {
         maxParamLength: this.#limits.headBytesMax,
         // The query string is read by `search.ts`, when a route asks.
@@ -269,7 +274,7 @@ export class HttpServer {
   /** A body that was not read to its end is in the way of the next request: the connection ends after this one. */
   #closeIfLast(exchange: Exchange): boolean {
     const { request, response } = exchange
-    const unread = !request.complete && announcesBody(request)
+    const unread = !request.complete && !request.readableEnded && announcesBody(request)
     if (unread || this.#stopping) response.setHeader('Connection', 'close')
     return unread
   }
@@ -319,14 +324,11 @@ function neverReached(): never {
   throw new MusterError('internal', 'the engine takes requests over before their handler')
 }
 
-/** Bytes above ASCII that a client sent as they are become escapes, so that one decoder judges them all. */
-function escapeHighBytes(url: string): string {
-  return /[^\u0021-\u007e]/.test(url)
-    ? url.replaceAll(
-        /[^\u0021-\u007e]/g,
-        (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
-      )
-    : url
+/** Proxies send whole URLs: what counts is what follows the host. */
+function originForm(url: string): string {
+  if (url.startsWith('/')) return url
+  const path = url.replace(/^https?:\/\/[^/?]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
 }
 
 function refuseControlCharacters(path: string): void {

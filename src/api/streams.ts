@@ -34,36 +34,33 @@ export async function* jsonArray(
 }
 
 /**
- * Takes the first chunk, so that a source that fails at once still gets a proper status, and says whether it is all.
- * The caller iterates `rest` or calls its `return`.
+ * Reads ahead, so that a source that fails at once still gets a proper status, and a short text is known to be whole.
+ * The caller iterates `stream` or calls its `return`.
  */
-export async function peek(source: AsyncIterable<string>): Promise<{
-  readonly first: string
-  readonly rest: AsyncGenerator<string> | null
-}> {
-  const iterator = source[Symbol.asyncIterator]()
-  const head = await iterator.next()
-  if (head.done === true) return { first: '', rest: null }
-  if (head.value.length < chunkLengthMin) {
+export async function readAhead(
+  source: AsyncGenerator<string>,
+): Promise<{ readonly whole: string } | { readonly stream: AsyncGenerator<string> }> {
+  const first = await source.next()
+  if (first.done === true) return { whole: '' }
+  const ahead = [first]
+  if (first.value.length < chunkLengthMin) {
     // Only the last chunk is short; asking once more lets the source finish.
-    const end = await iterator.next()
-    if (end.done === true) return { first: head.value, rest: null }
-    return { first: head.value, rest: following(end.value, iterator) }
+    const second = await source.next()
+    if (second.done === true) return { whole: first.value }
+    ahead.push(second)
   }
-  return { first: head.value, rest: following('', iterator) }
-}
-
-async function* following(second: string, iterator: AsyncIterator<string>): AsyncGenerator<string> {
-  try {
-    if (second !== '') yield second
-    for (;;) {
-      const next = await iterator.next()
-      if (next.done === true) return
-      yield next.value
-    }
-  } finally {
-    await iterator.return?.()
+  // Not a generator over the source: one that was never started would not pass `return` on.
+  const stream: AsyncGenerator<string> = {
+    next: () => {
+      const head = ahead.shift()
+      return head === undefined ? source.next() : Promise.resolve(head)
+    },
+    return: (value) => source.return(value),
+    throw: (error) => source.throw(error),
+    [Symbol.asyncIterator]: () => stream,
+    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
   }
+  return { stream }
 }
 
 /** Resolves when the last byte is handed over or the client has gone; then the source has been ended as well. */
