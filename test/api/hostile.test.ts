@@ -113,7 +113,7 @@ t.test('a body over its bound is 413, declared or not, and the client sees it', 
   const chunked = await talk(
     port,
     'PUT /v1/tiny HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
-    `${'ff\r\n' + 'a'.repeat(255) + '\r\n'}`.repeat(50),
+    `ff\r\n${'a'.repeat(255)}\r\n`.repeat(50),
     '0\r\n\r\n',
   )
   t.same(statuses(chunked), ['413'])
@@ -218,6 +218,7 @@ t.test('a client that hangs up frees its wait', async (t) => {
   await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
   socket.destroy()
   await eventuallyTrue('unparked', () => twin.dispatcher.parkedCount === 0)
+  t.equal(twin.state.parkedCount, 0)
   await twin.http.stop()
 })
 

@@ -165,6 +165,7 @@ t.test('a client that takes nothing is dropped', async (t) => {
   const [reply] = (await once(request, 'response')) as [IncomingMessage]
   reply.on('error', () => {})
   await eventuallyTrue('the source ends', () => progress.ended)
+  t.ok(progress.ended)
   reply.destroy()
   await twin.http.stop()
 })
