@@ -1,0 +1,250 @@
+/**
+ * A cluster of real server processes on loopback, to be broken: killed, stopped, paused, cut off, slowed down.
+ * Servers count from 0. Nothing outlives the test: a guard process kills the servers and removes their files
+ * even when the test process itself is killed.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { eventually } from './eventually.ts'
+import { freePorts } from './free-ports.ts'
+import { HttpClient } from './http-client.ts'
+import { Network } from './network.ts'
+import { ServerProcess, type ServerPorts } from './server-process.ts'
+import { Variables } from './variables.ts'
+
+export type ClusterOptions = {
+  /** 3 unless said. */
+  readonly servers?: number
+  /** A fault proxy on every directed pair. */
+  readonly proxies?: boolean
+  /** Keys of `server.raft` in the configuration. */
+  readonly raft?: Readonly<Record<string, unknown>>
+  readonly logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error'
+  /** Of the faults' chance. */
+  readonly seed?: number
+  /** The parent of the cluster's folder; the system's temporary folder unless said. */
+  readonly parentFolder?: string
+}
+
+const portsPerServer = 4
+const leaderTimeoutMs = 20_000
+const logLinesShown = 60
+
+export class Cluster {
+  readonly folder: string
+  readonly servers: readonly ServerProcess[]
+  readonly #network: Network | null
+  readonly #clients: readonly HttpClient[]
+  readonly #guard: ChildProcess
+
+  private constructor(
+    folder: string,
+    servers: readonly ServerProcess[],
+    network: Network | null,
+    guard: ChildProcess,
+  ) {
+    this.folder = folder
+    this.servers = servers
+    this.#network = network
+    this.#clients = servers.map((server) => new HttpClient(server.spec.ports.http))
+    this.#guard = guard
+  }
+
+  /** Resolves once there is a leader that all servers know. */
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const { servers: size = 3, proxies = false, raft, logLevel = 'info', seed = 1 } = options
+    const folder = await mkdtemp(join(options.parentFolder ?? tmpdir(), 'muster-cluster-'))
+    const pidFile = join(folder, 'pids')
+    await writeFile(pidFile, '')
+    const guard = startGuard(folder, pidFile)
+    const ports = await Promise.all(Array.from({ length: size }, () => serverPorts()))
+    const addresses = ports.map(({ rpc }) => `127.0.0.1:${rpc}`)
+    const network = proxies ? await Network.start(addresses, seed) : null
+    const servers = ports.map((own, at) => {
+      const peers = addresses.map((address, other) => {
+        const seen = network === null || other === at ? address : network.addressFor(at, other)
+        return `${nameOf(other)}=${seen}`
+      })
+      return new ServerProcess({
+        name: nameOf(at),
+        folder,
+        ports: own,
+        pidFile,
+        config: {
+          log_level: logLevel,
+          server: {
+            enabled: true,
+            bootstrap_expect: size,
+            peers,
+            ...(raft === undefined ? {} : { raft }),
+          },
+        },
+      })
+    })
+    const cluster = new Cluster(folder, servers, network, guard)
+    try {
+      for (const server of servers) await server.start()
+      await cluster.waitForLeader()
+      return cluster
+    } catch (error) {
+      const logs = await cluster.logs()
+      await cluster.stop()
+      throw new Error(`the cluster did not start\n${logs}`, { cause: error })
+    }
+  }
+
+  get size(): number {
+    return this.servers.length
+  }
+
+  /** Server numbers, for loops. */
+  get all(): readonly number[] {
+    return this.servers.map((_, at) => at)
+  }
+
+  server(at: number): ServerProcess {
+    const server = this.servers[at]
+    if (server === undefined) throw new RangeError(`no server ${at}`)
+    return server
+  }
+
+  http(at: number): HttpClient {
+    const client = this.#clients[at]
+    if (client === undefined) throw new RangeError(`no server ${at}`)
+    return client
+  }
+
+  variables(at: number, timeoutMs?: number): Variables {
+    return new Variables(this.http(at), timeoutMs)
+  }
+
+  /** Faults between servers; only with `proxies`. */
+  get network(): Network {
+    if (this.#network === null) throw new Error('this cluster was started without proxies')
+    return this.#network
+  }
+
+  async kill(at: number): Promise<void> {
+    await this.server(at).kill()
+  }
+
+  async terminate(at: number): Promise<void> {
+    await this.server(at).terminate()
+  }
+
+  pause(at: number): void {
+    this.server(at).pause()
+  }
+
+  resume(at: number): void {
+    this.server(at).resume()
+  }
+
+  /** Starts a stopped server, or kills and starts a running one. */
+  async restart(at: number): Promise<void> {
+    await this.kill(at)
+    await this.server(at).start()
+  }
+
+  /** Kills the server, if it runs, and empties its disk. */
+  async wipe(at: number): Promise<void> {
+    await this.kill(at)
+    await this.server(at).wipe()
+  }
+
+  /** The server that most servers call their leader, or null. Ask when no partition divides opinions. */
+  async leader(): Promise<number | null> {
+    const named = await Promise.all(this.all.map((at) => this.leaderAsSeenBy(at)))
+    const found = this.all.find((at) => named.filter((name) => name === at).length * 2 > this.size)
+    return found ?? null
+  }
+
+  /** The leader that server `at` follows or is; null if it knows none or does not answer. */
+  async leaderAsSeenBy(at: number): Promise<number | null> {
+    if (!this.server(at).running) return null
+    const address = await this.http(at)
+      .json('GET', '/v1/status/leader?stale', { timeoutMs: 1_000 })
+      .catch(() => null)
+    const found = this.servers.findIndex(({ spec }) => address === `127.0.0.1:${spec.ports.rpc}`)
+    return found < 0 ? null : found
+  }
+
+  /** Waits until all running servers agree on a leader, which is not `except`. */
+  async waitForLeader(options: { except?: number; timeoutMs?: number } = {}): Promise<number> {
+    const { except, timeoutMs = leaderTimeoutMs } = options
+    return eventually(
+      'all running servers agree on a leader',
+      async () => {
+        const running = this.all.filter((at) => this.server(at).running && at !== except)
+        const named = await Promise.all(running.map((at) => this.leaderAsSeenBy(at)))
+        const [first] = named
+        if (first === null || first === undefined || first === except) return undefined
+        return named.every((name) => name === first) ? first : undefined
+      },
+      { timeoutMs, everyMs: 50 },
+    )
+  }
+
+  /** A server that is not the leader. */
+  async follower(): Promise<number> {
+    const leader = await this.waitForLeader()
+    return (leader + 1) % this.size
+  }
+
+  /** The ends of all log files. */
+  async logs(lines = logLinesShown): Promise<string> {
+    const tails = this.servers.map(
+      async (server) => `--- ${server.spec.name}\n${await server.logTail(lines)}`,
+    )
+    return (await Promise.all(tails)).join('\n')
+  }
+
+  /** Kills everything and removes the folder. */
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.close()
+    await Promise.all(this.servers.map((server) => server.kill()))
+    await this.#network?.stop()
+    this.#guard.kill('SIGKILL')
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** A cluster for one test: stopped with it, its logs shown when it fails. */
+export async function startCluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
+  const cluster = await Cluster.start(options)
+  t.teardown(async () => {
+    if (!t.passing()) t.comment(await cluster.logs())
+    await cluster.stop()
+  })
+  return cluster
+}
+
+function nameOf(at: number): string {
+  return `s${at + 1}`
+}
+
+async function serverPorts(): Promise<ServerPorts> {
+  const [http, rpc, gossip, ops] = await freePorts(portsPerServer)
+  if (http === undefined || rpc === undefined || gossip === undefined || ops === undefined) {
+    throw new Error('no ports')
+  }
+  return { http, rpc, gossip, ops }
+}
+
+/** Waits on a pipe that ends with this process, however that dies; `stop` kills it before it acts. */
+function startGuard(folder: string, pidFile: string): ChildProcess {
+  const script = 'cat >/dev/null; while read -r pid; do kill -9 "$pid"; done <"$1"; rm -rf "$2"'
+  const guard = spawn('sh', ['-c', script, 'guard', pidFile, folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  guard.unref()
+  // The pipe alone must not keep a finished test waiting.
+  if (guard.stdin !== null && 'unref' in guard.stdin && typeof guard.stdin.unref === 'function') {
+    guard.stdin.unref()
+  }
+  return guard
+}

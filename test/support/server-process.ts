@@ -1,0 +1,106 @@
+/** One server of a cluster under test: a real process that can be stopped in every way, and its log file. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFile, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export type ServerPorts = {
+  readonly http: number
+  readonly rpc: number
+  readonly gossip: number
+  readonly ops: number
+}
+
+export type ServerSpec = {
+  readonly name: string
+  /** Configuration, data and log go here. */
+  readonly folder: string
+  readonly ports: ServerPorts
+  /** Beside name, data_dir, bind_addr and ports, which the process sets itself. */
+  readonly config: Readonly<Record<string, unknown>>
+  /** Gets the process id of every child, one a line, for whoever must clean up after us. */
+  readonly pidFile: string
+}
+
+const entryPoint = new URL('../../src/main.ts', import.meta.url).pathname
+
+export class ServerProcess {
+  readonly spec: ServerSpec
+  readonly configFile: string
+  readonly dataFolder: string
+  readonly logFile: string
+  #child: ChildProcess | null = null
+  #exited: Promise<unknown> = Promise.resolve()
+
+  constructor(spec: ServerSpec) {
+    this.spec = spec
+    this.configFile = join(spec.folder, `${spec.name}.json`)
+    this.dataFolder = join(spec.folder, spec.name)
+    this.logFile = join(spec.folder, `${spec.name}.log`)
+  }
+
+  get running(): boolean {
+    return this.#child !== null
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null
+  }
+
+  /** Starts the process; that it answers is for others to wait for. */
+  async start(): Promise<void> {
+    if (this.#child !== null) throw new Error(`${this.spec.name} is running`)
+    const { name, ports, config } = this.spec
+    const whole = {
+      name,
+      data_dir: this.dataFolder,
+      bind_addr: '127.0.0.1',
+      log_level: 'info',
+      ports,
+      ...config,
+    }
+    await writeFile(this.configFile, JSON.stringify(whole, null, 2))
+    const log = await open(this.logFile, 'a')
+    const child = spawn(process.execPath, [entryPoint, 'agent', '-config', this.configFile], {
+      stdio: ['ignore', log.fd, log.fd],
+    })
+    this.#child = child
+    this.#exited = once(child, 'exit').then(([code, signal]) => {
+      if (this.#child === child) this.#child = null
+      return appendFile(this.logFile, `--- exited: code ${code}, signal ${signal}\n`)
+    })
+    await log.close()
+    await appendFile(this.spec.pidFile, `${child.pid}\n`)
+  }
+
+  /** SIGKILL: what was not on disk is gone. */
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL')
+    await this.#exited
+  }
+
+  /** SIGTERM, and waits until the process has ended. */
+  async terminate(): Promise<void> {
+    this.#child?.kill('SIGTERM')
+    await this.#exited
+  }
+
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  /** An empty disk: only while the process is down. */
+  async wipe(): Promise<void> {
+    if (this.running) throw new Error(`${this.spec.name} is running`)
+    await rm(this.dataFolder, { recursive: true, force: true })
+  }
+
+  async logTail(lines: number): Promise<string> {
+    const text = await readFile(this.logFile, 'utf8').catch(() => '')
+    return text.split('\n').slice(-lines).join('\n')
+  }
+}
