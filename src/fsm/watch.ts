@@ -89,25 +89,32 @@ export class Watches {
     for (const key of keys) {
       this.#recent.add(index, key)
       if (this.#parked.size === 0) continue
-      this.#wakeShelf(this.#byKey, key)
-      for (const [length, shelf] of this.#byPrefix) {
-        if (length <= key.length) this.#wakeShelf(shelf, key.slice(0, length))
-      }
+      const found = this.#readersOf(key)
+      if (found !== null) this.#wakeAll(found)
     }
   }
 
   /** Everything may have changed with `index`: a restore, an installed snapshot. */
   allChanged(index: number): void {
     this.#recent.forget(index)
-    // A copy: whoever wakes may park again at once.
-    for (const parked of Array.from(this.#parked)) this.#wake(parked)
+    this.#wakeAll(new Set(this.#parked))
   }
 
-  #wakeShelf(shelf: Shelf, key: string): void {
+  /** Null when there are none, which is the common case. */
+  #readersOf(key: string): Set<Parked> | null {
     this.#lookups += 1
-    const found = shelf.get(key)
-    if (found === undefined) return
-    for (const parked of Array.from(found)) this.#wake(parked)
+    let readers = union(null, this.#byKey.get(key))
+    for (const [length, shelf] of this.#byPrefix) {
+      if (length > key.length) continue
+      this.#lookups += 1
+      readers = union(readers, shelf.get(key.slice(0, length)))
+    }
+    return readers
+  }
+
+  /** Takes a set of its own: whoever wakes may park again at once. */
+  #wakeAll(readers: ReadonlySet<Parked>): void {
+    for (const parked of readers) this.#wake(parked)
   }
 
   #wake(parked: Parked): void {
@@ -152,4 +159,11 @@ function take(shelf: Shelf, key: string, parked: Parked): void {
   const found = shelf.get(key)
   found?.delete(parked)
   if (found?.size === 0) shelf.delete(key)
+}
+
+function union(into: Set<Parked> | null, found: ReadonlySet<Parked> | undefined) {
+  if (found === undefined) return into
+  if (into === null) return new Set(found)
+  for (const parked of found) into.add(parked)
+  return into
 }
