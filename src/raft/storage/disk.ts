@@ -4,7 +4,7 @@
  *
  * Contract: `write` may be reordered and torn by a crash until `sync` of the same file resolves.
  * A created, renamed or removed name may be lost or come back until `syncFolder` resolves.
- * Calls on one file are issued one at a time by their owner.
+ * Writes, syncs and truncations of one file are issued one at a time by their owner; reads of other bytes may overlap them.
  */
 export type DiskFile = {
   /** Bytes the file holds now, preallocated zeros included. */

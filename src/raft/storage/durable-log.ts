@@ -1,0 +1,311 @@
+/**
+ * The Raft log on disk. This folder holds the log's contract, its byte format, its files and their recovery;
+ * `raft/node.ts` and its neighbours may import it, the core may not.
+ *
+ * The log is a row of segments. One `write` is one frame, one call to the disk, one sync, whoever's entries it
+ * holds. Nothing that was synced is ever written over: a truncation is a record like any other.
+ *
+ * Guarded here: at most one frame is not synced at any time (`#turn`), for recovery rests on it; and after the first
+ * failed write or sync nothing is written any more, for the kernel may have dropped pages it still shows.
+ */
+import { randomBytes } from 'node:crypto'
+import { assert, present } from '../../lib/assert.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import type { Entry, HardState, LogIndex, SnapshotMeta, Term } from '../core/message.ts'
+import { nextBase } from './compaction.ts'
+import type { Retention } from './compaction.ts'
+import type { Disk } from './disk.ts'
+import { encodeFrame, frameBytes, frameBytesMax, segmentHeaderBytes } from './frame.ts'
+import { LogMap } from './log-map.ts'
+import type { LogStore, LogWrite, RecoveredLog } from './log-store.ts'
+import type { LogRecord } from './record.ts'
+import { recover } from './recovery.ts'
+import type { Segment } from './segment.ts'
+import { SegmentSupply } from './segment-supply.ts'
+
+export type DurableLogOptions = Partial<Retention> & {
+  /** Size of new segments; existing ones keep theirs. A larger frame makes its segment grow. */
+  readonly segmentBytes?: number
+  /** Of entry data that `recovered.tail` holds. */
+  readonly tailBytesMax?: number
+  /** 32 random bits for each segment. Handed in by the simulator. */
+  readonly newSalt?: () => number
+}
+
+const MiB = 1024 * 1024
+const defaults = {
+  segmentBytes: 16 * MiB,
+  retainBytes: 64 * MiB,
+  retainEntries: 1000,
+  tailBytesMax: 8 * MiB,
+  newSalt: () => randomBytes(4).readUInt32LE(),
+} satisfies Required<DurableLogOptions>
+
+/** The buffer that frames are built in is kept up to this size. */
+const scratchBytesMax = 4 * MiB
+
+/**
+ * Opens the log in this folder, or begins one. What `recovered` says is durable.
+ * Throws MusterError `corrupt` when acknowledged bytes are lost and `incompatible` for the files of a newer program;
+ * both texts name the file. Other errors are the disk's.
+ */
+export async function openDurableLog(
+  disk: Disk,
+  options: DurableLogOptions = {},
+): Promise<{ readonly store: LogStore; readonly recovered: RecoveredLog }> {
+  const settings = { ...defaults, ...options }
+  assert(settings.segmentBytes >= 4096, 'a segment holds at least 4096 bytes')
+  const map = new LogMap()
+  const { nextFrame, spares } = await recover(disk, map)
+  const supply = new SegmentSupply({ disk, ...settings })
+  for (const spare of spares) supply.adopt(spare)
+  const store = new DurableLog({ disk, map, supply, retention: settings, nextFrame })
+  try {
+    return { store, recovered: await store.recovered(settings.tailBytesMax) }
+  } catch (error) {
+    await store.close().catch(() => undefined)
+    throw error
+  }
+}
+
+class DurableLog implements LogStore {
+  readonly #disk: Disk
+  readonly #map: LogMap
+  readonly #supply: SegmentSupply
+  readonly #retention: Retention
+  /** Sequence of the next frame. */
+  #nextFrame: number
+  #scratch = Buffer.alloc(0)
+  /** The last frame's turn: each waits for the one before. Never rejects. */
+  #turn: Promise<unknown> = Promise.resolve()
+  /** Files of the past being removed, one after the other. Never rejects. */
+  #removal: Promise<void> = Promise.resolve()
+  #failure: { readonly cause: unknown } | null = null
+  #closed = false
+
+  constructor(parts: {
+    disk: Disk
+    map: LogMap
+    supply: SegmentSupply
+    retention: Retention
+    nextFrame: number
+  }) {
+    this.#disk = parts.disk
+    this.#map = parts.map
+    this.#supply = parts.supply
+    this.#retention = parts.retention
+    this.#nextFrame = parts.nextFrame
+    this.#prepare()
+  }
+
+  /** Ends what a crash interrupted, and tells what the log holds. */
+  async recovered(tailBytesMax: number): Promise<RecoveredLog> {
+    this.#removeUnneeded()
+    await this.#removal
+    this.#assertUsable()
+    const { base, hardState, lastIndex, termRuns, configurations } = this.#map
+    const from = this.#map.tailFrom(tailBytesMax)
+    return {
+      hardState,
+      snapshot: base,
+      lastIndex,
+      termRuns: [...termRuns],
+      configurations: [...configurations],
+      tail: from > lastIndex ? [] : await this.read(from, lastIndex, tailBytesMax),
+    }
+  }
+
+  write(writes: readonly LogWrite[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const records = this.#recordsOf(writes)
+      if (records.length > 0) await this.#append(records)
+    })
+  }
+
+  async read(from: LogIndex, to: LogIndex, bytesMax: number): Promise<readonly Entry[]> {
+    this.#assertUsable()
+    assert(from > this.#map.base.index, 'what is read is above the base')
+    assert(from <= to, 'a read has a first and a last entry')
+    assert(to <= this.#map.lastIndex, 'what is read is in the log')
+    // All reads are begun here and now: a segment that is removed meanwhile waits for them.
+    const parts = this.#map
+      .locate(from, to, bytesMax)
+      .map(({ segment, first, last }) => segment.read(first, last))
+    return (await Promise.all(parts)).flat()
+  }
+
+  compact(
+    snapshot: SnapshotMeta,
+  ): Promise<{ readonly baseIndex: LogIndex; readonly baseTerm: Term }> {
+    return this.#inTurn(async () => {
+      assert(snapshot.index <= this.#map.lastIndex, 'the state is not ahead of the log')
+      // The base is durable before anything below it goes: a crash at any point leaves a log that begins at the
+      // old base or at the new one, and in the second case the next start removes what is left below.
+      const base = nextBase(this.#map, snapshot, this.#retention)
+      if (base !== null) await this.#append([{ type: 'base', base }])
+      this.#removeUnneeded()
+      return { baseIndex: this.#map.base.index, baseTerm: this.#map.base.term }
+    })
+  }
+
+  reset(snapshot: SnapshotMeta, hardState: HardState): Promise<void> {
+    return this.#inTurn(async () => {
+      // The new segment's first record stands for the reset: until it is durable the old log is whole.
+      await this.#append([], {
+        type: 'checkpoint',
+        reset: true,
+        base: snapshot,
+        hardState,
+        lastIndex: snapshot.index,
+        lastTerm: snapshot.term,
+      })
+      this.#removeUnneeded()
+    })
+  }
+
+  /** `bytes` are those of headers and frames; what is preallocated and not used yet does not count. */
+  stats(): { readonly bytes: number; readonly segments: number; readonly firstIndex: LogIndex } {
+    const { segments, base } = this.#map
+    const bytes = segments.reduce((sum, segment) => sum + segment.end, 0)
+    return { bytes, segments: segments.length, firstIndex: base.index + 1 }
+  }
+
+  /** Waits for the write under way. Frees every file even when one does not close. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#turn
+    await this.#removal
+    const files = this.#map.segments.map((segment) => segment.close())
+    const results = await Promise.allSettled([...files, this.#supply.stop()])
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed !== undefined && this.#failure === null) throw failed.reason
+  }
+
+  #recordsOf(writes: readonly LogWrite[]): LogRecord[] {
+    const records: LogRecord[] = []
+    let hardState: HardState | null = null
+    let last = this.#map.lastIndex
+    let lastTerm = this.#map.termAt(last) ?? 0
+    for (const write of writes) {
+      if (write.truncateFrom !== null && write.truncateFrom <= last) {
+        assert(write.truncateFrom > this.#map.base.index, 'what is cut is above the base')
+        last = write.truncateFrom - 1
+        lastTerm = termInBatch(records, last) ?? this.#map.termAt(last) ?? 0
+        records.push({ type: 'truncation', from: write.truncateFrom })
+      }
+      for (const entry of write.entries) {
+        assert(entry.index === last + 1, 'entries follow the last one')
+        assert(entry.term >= lastTerm, 'terms do not go back')
+        records.push({ type: 'entry', entry })
+        last = entry.index
+        lastTerm = entry.term
+      }
+      hardState = write.hardState ?? hardState
+    }
+    // A frame is there as a whole or not at all: of several states only the last can ever be seen.
+    if (hardState !== null) records.push({ type: 'hardState', hardState })
+    return records
+  }
+
+  /** Writes one frame and syncs it, in a new segment if `reset` is given or there is no room. */
+  async #append(records: readonly LogRecord[], reset: LogRecord | null = null): Promise<void> {
+    try {
+      let all = records
+      let bytes = frameBytes(all)
+      let segment = this.#map.segments.at(-1)
+      const isNew = segment === undefined || reset !== null || segment.size - segment.end < bytes
+      if (isNew) {
+        all = [reset ?? this.#map.checkpoint(), ...records]
+        bytes = frameBytes(all)
+        segment = await this.#supply.take((segment?.sequence ?? 0) + 1)
+      }
+      assert(segment !== undefined, 'there is a segment to write to')
+      await this.#writeFrame(segment, all, bytes)
+      if (isNew) this.#prepare()
+    } catch (error) {
+      this.#failure ??= { cause: error }
+      throw this.#refusal()
+    }
+  }
+
+  async #writeFrame(segment: Segment, records: readonly LogRecord[], bytes: number): Promise<void> {
+    assert(bytes <= frameBytesMax, 'a write is within the bound of a frame')
+    const frame = this.#buffer(bytes)
+    const start = segment.end
+    const sequence = this.#nextFrame
+    const offsets = encodeFrame(frame, { sequence, salt: segment.salt, records })
+    await segment.file.write(frame, start)
+    await segment.file.sync()
+    this.#nextFrame++
+    segment.end = start + bytes
+    segment.size = Math.max(segment.size, segment.end)
+    if (start === segmentHeaderBytes) this.#map.segments.push(segment)
+    for (const [at, record] of records.entries()) {
+      this.#map.apply(record, segment, start + present(offsets[at], 'an offset'))
+    }
+  }
+
+  #buffer(bytes: number): Buffer {
+    if (bytes > scratchBytesMax) return Buffer.allocUnsafeSlow(bytes)
+    if (this.#scratch.length < bytes) {
+      this.#scratch = Buffer.allocUnsafeSlow(Math.min(scratchBytesMax, bytes * 2))
+    }
+    return this.#scratch.subarray(0, bytes)
+  }
+
+  #prepare(): void {
+    this.#supply.prepare((this.#map.segments.at(-1)?.sequence ?? 0) + 1)
+  }
+
+  /**
+   * Removes the files before the first one that is needed. One at a time with a sync of the folder each: were two
+   * removals under way, a crash could undo the first and not the second, and leave a gap that looks like damage.
+   */
+  #removeUnneeded(): void {
+    for (;;) {
+      const segment = this.#map.takeUnneeded()
+      if (segment === null) return
+      this.#removal = this.#removal.then(async () => {
+        try {
+          if (this.#failure === null) {
+            await this.#disk.remove(segment.name)
+            await this.#disk.syncFolder()
+          }
+        } catch (error) {
+          this.#failure ??= { cause: error }
+        }
+        await segment.close().catch(() => undefined)
+      })
+    }
+  }
+
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(() => {
+      this.#assertUsable()
+      return run()
+    })
+    this.#turn = result.catch(() => undefined)
+    return result
+  }
+
+  #assertUsable(): void {
+    if (this.#failure !== null) throw this.#refusal()
+    if (this.#closed) throw new MusterError('unavailable', 'the log is closed')
+  }
+
+  #refusal(): MusterError {
+    const cause = this.#failure?.cause
+    return new MusterError(
+      'unavailable',
+      `the log in ${this.#disk.path} cannot be written any more: ${textOf(cause)}; check the disk and start the server again`,
+      { cause },
+    )
+  }
+}
+
+/** The term of an entry that the same batch wrote. */
+function termInBatch(records: readonly LogRecord[], index: LogIndex): Term | null {
+  const record = records.findLast((at) => at.type === 'entry' && at.entry.index === index)
+  return record?.type === 'entry' ? record.entry.term : null
+}
