@@ -1,0 +1,140 @@
+/**
+ * Brings the judges what they ask for: messages as they leave, entries as they reach a disk or a state machine,
+ * and a look at every node after every event.
+ */
+import { createHash } from 'node:crypto'
+import type { Message, ServerId } from '../../src/raft/core/message.ts'
+import type { RaftStatus } from '../../src/raft/door.ts'
+import { Commits, type Views } from './checkers/commits.ts'
+import { AcknowledgedWrites } from './checkers/durability.ts'
+import { ElectionSafety } from './checkers/elections.ts'
+import { checkLeaderCompleteness, LogMatching } from './checkers/logs.ts'
+import { MembershipChanges } from './checkers/membership.ts'
+import { Promises } from './checkers/promises.ts'
+import { encodeState, type MachineWatch } from './machine.ts'
+import { digestOf, type LogWatch } from './observed-log.ts'
+import type { SimServer } from './server.ts'
+import type { World } from './world.ts'
+
+export class Judges {
+  readonly #world: World
+  readonly elections: ElectionSafety
+  readonly commits: Commits
+  readonly writes: AcknowledgedWrites
+  readonly changes: MembershipChanges
+  readonly #matching: LogMatching
+  readonly #promises: Promises
+  /** Server and term of every leader that was looked at. */
+  readonly #reigns = new Set<string>()
+
+  constructor(world: World) {
+    this.#world = world
+    this.elections = new ElectionSafety(world.report)
+    this.commits = new Commits(world.report)
+    this.writes = new AcknowledgedWrites(world.report)
+    this.changes = new MembershipChanges(world.report)
+    this.#matching = new LogMatching(world.report)
+    this.#promises = new Promises(world.report)
+  }
+
+  sent(message: Message): void {
+    const { from, to, term, type } = message
+    const sender = this.#world.servers.get(from)
+    if (sender === undefined) return
+    this.#promises.sent(message, sender.image)
+    if (type === 'appendRequest' || type === 'heartbeat') this.elections.leads(from, term)
+    else if (type === 'voteRequest') this.elections.votes(from, term, from)
+    else if (type === 'voteResponse' && message.granted) this.elections.votes(from, term, to)
+  }
+
+  /** After an event, when everything it moved has settled. */
+  look(): void {
+    for (const server of this.#world.servers.values()) {
+      const status = server.status
+      if (status === null) continue
+      const life = `${server.id}, life ${server.life?.number}`
+      this.commits.shows(life, status.commitIndex, status.lastIndex)
+      if (status.role === 'leader') this.#lookAtLeader(server, status)
+    }
+  }
+
+  #lookAtLeader({ id, image }: SimServer, status: RaftStatus): void {
+    const { term, commitIndex, lastIndex, configurationIndex } = status
+    // Its messages may have told so already; for the judges of logs and members the reign begins here.
+    this.elections.leads(id, term)
+    const reign = `${id} ${term}`
+    if (!this.#reigns.has(reign)) {
+      this.#reigns.add(reign)
+      this.#world.count('elections')
+      this.#world.trace.add(() => `${id} leads term ${term}`)
+      checkLeaderCompleteness(
+        this.#world.report,
+        { server: id, term, disk: image },
+        this.commits.committed,
+      )
+    }
+    const voters = votersOf(status)
+    this.changes.shows({ server: id, term, commitIndex, lastIndex, configurationIndex, voters })
+  }
+
+  machineWatch(server: SimServer): MachineWatch {
+    const { id } = server
+    return {
+      applied: (entry, chain) => {
+        if (entry.index > this.commits.highest) this.#world.count('commits')
+        const mark = { term: entry.term, digest: digestOf(entry) }
+        const term = server.status?.term ?? server.image.term
+        this.commits.applied({ server: id, term, chain }, entry.index, mark, () => this.#views())
+      },
+      installed: (index, chain) => {
+        this.#world.count('snapshots installed')
+        this.#world.trace.add(() => `${id} installs a snapshot at ${index}`)
+        this.commits.installed(id, index, chain)
+      },
+      misused: (text) => {
+        this.#world.report({
+          rule: 'the state machine is used by its contract',
+          text: `${id}: ${text}`,
+        })
+      },
+    }
+  }
+
+  logWatch({ id }: SimServer): LogWatch {
+    return {
+      wrote: (index, mark, previousTerm) => this.#matching.wrote(id, index, mark, previousTerm),
+      truncated: (from, lastIndex) => {
+        if (from <= lastIndex) this.#world.count('truncations')
+      },
+      compacted: () => this.#world.count('compactions'),
+      lost: () => this.#world.count('writes lost or torn'),
+      report: this.#world.report,
+    }
+  }
+
+  /** All is healed and everyone has caught up. */
+  atEnd(members: readonly SimServer[]): void {
+    const states = new Map<ServerId, { index: number; digest: string }>()
+    for (const { id, running } of members) {
+      if (running === null) continue
+      const { state } = running.machine
+      const digest = createHash('sha256').update(encodeState(state)).digest('hex').slice(0, 16)
+      states.set(id, { index: state.index, digest })
+    }
+    this.writes.atEnd(this.commits.committed, states)
+  }
+
+  #views(): Views {
+    const disks = new Map([...this.#world.servers].map(([id, { image }]) => [id, image]))
+    const voterSets = this.changes.voterSetsAbove(this.commits.highest)
+    for (const server of this.#world.servers.values()) {
+      const status = server.status
+      if (status !== null) voterSets.push(votersOf(status))
+    }
+    return { disks, voterSets }
+  }
+}
+
+export function votersOf({ configuration }: RaftStatus): ServerId[] {
+  return configuration.members.flatMap(({ id, role }) => (role === 'voter' ? [id] : []))
+}

@@ -1,0 +1,106 @@
+/** What kind of run a seed stands for: sizes, speeds, and how much goes wrong. */
+import type { RaftLimits, RaftTiming } from '../../src/raft/door.ts'
+import type { DurableLogOptions } from '../../src/raft/storage/durable-log.ts'
+import { between, happens, integer, pick, spread, streamOf } from './chance.ts'
+import type { Durability } from './machine.ts'
+import type { Weather } from './network.ts'
+
+export const faultNames = [
+  'partition',
+  'weather',
+  'crash',
+  'stop',
+  'pause',
+  'disk',
+  'transfer',
+  'membership',
+  'gone',
+] as const
+export type FaultName = (typeof faultNames)[number]
+
+export type Plan = {
+  readonly seed: number
+  readonly servers: number
+  readonly clients: number
+  /** Faults happen up to here; then all is healed and the cluster has to come together. */
+  readonly troubleMs: number
+  readonly timing: RaftTiming
+  readonly limits: RaftLimits
+  readonly leaseReads: boolean
+  readonly log: DurableLogOptions
+  readonly durability: Durability
+  readonly weather: Weather
+  /** Milliseconds of one write or sync, about. */
+  readonly diskMs: number
+  readonly applyMs: number
+  readonly thinkMs: number
+  readonly paddingBytes: number
+  readonly keys: number
+  readonly clockDrift: number
+  readonly snapshotBreakRate: number
+  /** Mean time between two faults. */
+  readonly faultGapMs: number
+  readonly faults: Readonly<Record<FaultName, number>>
+}
+
+export function planOf(seed: number, servers: number | null): Plan {
+  const random = streamOf(seed, 'plan')
+  const electionMs = pick(random, [150, 250, 400])
+  const faults = Object.fromEntries(
+    // Some runs know one or two kinds of fault only, so that these meet each other more often.
+    faultNames.map((name) => [name, happens(random, 0.6) ? spread(random, 0.2, 3) : 0]),
+  ) as Record<FaultName, number>
+  faults.crash += 0.1
+  return {
+    seed,
+    servers: servers ?? (happens(random, 0.6) ? 3 : 5),
+    clients: integer(random, 2, 5),
+    troubleMs: between(random, 40, 90) * electionMs * 0.4,
+    timing: { electionMs, heartbeatMs: Math.round(electionMs / pick(random, [4, 6, 8])) },
+    limits: {
+      appendBytesMax: pick(random, [200, 2_000, 100_000]),
+      inflightMessagesMax: pick(random, [1, 3, 64]),
+      inflightBytesMax: pick(random, [1_000, 100_000]),
+      uncommittedBytesMax: pick(random, [3_000, 1_000_000]),
+      cacheBytesMax: pick(random, [0, 500, 5_000, 1_000_000]),
+      compactBytes: pick(random, [2_000, 8_000, 50_000]),
+    },
+    leaseReads: happens(random, 0.35),
+    log: {
+      segmentBytes: pick(random, [4096, 4096, 8192]),
+      retainBytes: pick(random, [0, 0, 6_000]),
+      retainEntries: pick(random, [0, 5, 50]),
+      tailBytesMax: pick(random, [0, 1_000, 100_000]),
+    },
+    durability: happens(random, 0.6) ? 'prefix' : 'all',
+    weather: weatherOf(random, happens(random, 0.3)),
+    diskMs: spread(random, 0.1, 4),
+    applyMs: spread(random, 0.05, 3),
+    thinkMs: spread(random, 5, 60),
+    paddingBytes: pick(random, [0, 150, 600]),
+    keys: integer(random, 2, 6),
+    clockDrift: between(random, 0, 0.03),
+    snapshotBreakRate: pick(random, [0, 0.05, 0.3]),
+    faultGapMs: spread(random, 100, 1_200),
+    faults,
+  }
+}
+
+/** `foul`: messages get lost, doubled and overtaken, not only late. */
+export function weatherOf(random: { next(): number }, foul: boolean): Weather {
+  const share = (rates: readonly number[]) => (foul ? pick(random, rates) : 0)
+  return {
+    latencyMs: spread(random, 0.1, 3),
+    jitterMs: spread(random, 0.1, foul ? 20 : 3),
+    lossRate: share([0, 0.01, 0.05, 0.2]),
+    duplicateRate: share([0, 0.02, 0.2]),
+    reorderRate: share([0, 0.05, 0.3]),
+    reorderMs: spread(random, 5, 150),
+    holdRate: pick(random, [0, 0.3, 1]),
+  }
+}
+
+/** How the world is when everything is well again. */
+export function calm(weather: Weather): Weather {
+  return { ...weather, jitterMs: 1, latencyMs: 1, lossRate: 0, duplicateRate: 0, reorderRate: 0 }
+}

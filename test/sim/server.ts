@@ -1,0 +1,259 @@
+/**
+ * One simulated server: a disk that lasts, and on it one life after another, each with the production node.
+ */
+import { MusterError, textOf } from '../../src/lib/errors.ts'
+import { silentLogger, type Logger } from '../../src/lib/log.ts'
+import type { Random } from '../../src/lib/random.ts'
+import type { Configuration, LogIndex, ServerId } from '../../src/raft/core/message.ts'
+import type { RaftStatus } from '../../src/raft/door.ts'
+import { RaftNode } from '../../src/raft/node.ts'
+import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
+import { between, integer } from './chance.ts'
+import type { Report } from './checkers/rule.ts'
+import { SimDisk } from './disk.ts'
+import { MachineDisk, SimMachine, type MachineWatch } from './machine.ts'
+import { mortalDisk } from './mortal-disk.ts'
+import type { Network } from './network.ts'
+import { LogImage, ObservedLog, type LogWatch } from './observed-log.ts'
+import type { Plan } from './plan.ts'
+import { Life, type Scheduler } from './scheduler.ts'
+import type { Trace } from './trace.ts'
+import { SimTransport } from './transport.ts'
+
+export type ServerWorld = {
+  readonly plan: Plan
+  readonly scheduler: Scheduler
+  readonly network: Network
+  readonly trace: Trace
+  readonly report: Report
+  machineWatch(server: SimServer): MachineWatch
+  logWatch(server: SimServer): LogWatch
+  /** The node gave up after a disk error that was planted. */
+  died(server: SimServer): void
+}
+
+/** What runs between a start and a crash. */
+type Running = {
+  readonly life: Life
+  readonly node: RaftNode
+  readonly machine: SimMachine
+  readonly log: ObservedLog
+}
+
+export class SimServer {
+  readonly id: ServerId
+  readonly #world: ServerWorld
+  readonly #random: Random
+  readonly #disk: SimDisk
+  readonly #machineDisk: MachineDisk
+  readonly #diskDelay: { lowMs: number; highMs: number }
+  #lives = 0
+  #life: Life | null = null
+  #running: Running | null = null
+  image = new LogImage()
+  /** A planted disk error has not shown yet. */
+  #mayDie = false
+  /** Whether the state on disk keeps a floor: applied entries up to here must be found again. */
+  #flooredAt: LogIndex = 0
+
+  constructor(id: ServerId, world: ServerWorld, random: Random) {
+    this.id = id
+    this.#world = world
+    this.#random = random
+    const { diskMs, durability } = world.plan
+    this.#diskDelay = { lowMs: 0, highMs: diskMs }
+    this.#disk = new SimDisk({ path: `/${id}`, random, delay: this.#diskDelay })
+    this.#machineDisk = new MachineDisk(durability)
+  }
+
+  get up(): boolean {
+    return this.#life !== null
+  }
+
+  get life(): Life | null {
+    return this.#life
+  }
+
+  get running(): Running | null {
+    return this.#running
+  }
+
+  get status(): RaftStatus | null {
+    return this.#running?.node.status() ?? null
+  }
+
+  /** Begins a life. The node is `running` a little later, when its log was read. */
+  start(bootstrap: Configuration | null = null): void {
+    if (this.#life !== null) return
+    const { plan } = this.#world
+    this.#lives += 1
+    const life = new Life({
+      server: this.id,
+      number: this.#lives,
+      rate: 1 + between(this.#random, -plan.clockDrift, plan.clockDrift),
+      offsetMs: between(this.#random, 0, 1e6),
+    })
+    this.#life = life
+    this.#world.trace.add(() => `${this.id} starts, life ${life.number}`)
+    this.#boot(life, bootstrap).catch((error: unknown) => {
+      if (!life.alive) return
+      if (this.#mayDie) {
+        this.#mayDie = false
+        this.#world.died(this)
+        return
+      }
+      if (this.#mayDie) {
+        this.#world.died(this)
+        return
+      }
+      this.#world.report({
+        rule: 'a server starts again after every crash',
+        text: `${this.id}: ${textOf(error)}`,
+      })
+    })
+  }
+
+  async #boot(life: Life, bootstrap: Configuration | null): Promise<void> {
+    const world = this.#world
+    const { plan, scheduler } = world
+    const clock = scheduler.clockOf(life)
+    const opened = await openDurableLog(mortalDisk(this.#disk.mount(clock), life), {
+      ...plan.log,
+      newSalt: () => integer(this.#random, 1, 0xffff_ffff),
+    })
+    const observed = await ObservedLog.recovered(opened, this.id, this.image, world.logWatch(this))
+    if (!life.alive) return
+    this.image = observed.image
+    const machine = new SimMachine({
+      disk: this.#machineDisk,
+      life,
+      scheduler,
+      random: this.#random,
+      watch: world.machineWatch(this),
+    })
+    machine.latencyMs = plan.applyMs
+    if (machine.appliedIndex < this.#flooredAt) {
+      world.report({
+        rule: 'the state never goes below what was durable',
+        text: `${this.id} is at ${machine.appliedIndex}, it was durable at ${this.#flooredAt}`,
+      })
+    }
+    const node = new RaftNode({
+      id: this.id,
+      timing: plan.timing,
+      limits: plan.limits,
+      leaseReads: plan.leaseReads,
+      log: observed.log,
+      recovered: opened.recovered,
+      machine,
+      transport: new SimTransport({
+        id: this.id,
+        life,
+        scheduler,
+        network: world.network,
+        random: this.#random,
+        breakRate: plan.snapshotBreakRate,
+      }),
+      clock,
+      random: this.#random,
+      defer: (run) => scheduler.after(between(this.#random, 0, 0.2), run, life),
+      logger: this.#logger(life),
+      onFatal: (error) => this.#fatal(life, error),
+    })
+    await node.start()
+    if (!life.alive) return
+    this.#running = { life, node, machine, log: observed.log }
+    if (bootstrap !== null) await node.bootstrap(bootstrap)
+  }
+
+  /** The power fails, or only the process is killed; the life is over between two events. */
+  crash(power: boolean): void {
+    const life = this.#end()
+    if (life === null) return
+    this.#world.trace.add(() => `${this.id} ${power ? 'loses power' : 'is killed'}`)
+    if (power) {
+      this.#disk.crash(this.#random)
+      this.#machineDisk.crash(this.#random)
+    } else {
+      this.#disk.kill()
+      this.#machineDisk.kill()
+    }
+  }
+
+  /** Ends in order, as at SIGTERM. */
+  async stop(): Promise<void> {
+    const running = this.#running
+    if (running === null) return
+    this.#world.trace.add(() => `${this.id} stops`)
+    await running.node.stop()
+    await running.log.close()
+    await running.machine.close()
+    if (!running.life.alive) return
+    this.#end()
+    this.#disk.kill()
+    this.#machineDisk.kill()
+  }
+
+  freeze(forMs: number): void {
+    if (this.#life === null) return
+    this.#world.trace.add(() => `${this.id} stands still for ${forMs.toFixed(0)} ms`)
+    this.#world.scheduler.freeze(this.#life, forMs)
+  }
+
+  stallDisk(forMs: number): void {
+    this.#world.trace.add(() => `${this.id} disk stalls for ${forMs.toFixed(0)} ms`)
+    this.#disk.stall(forMs)
+  }
+
+  /** `factor` 1 is the ordinary speed. */
+  slowDisk(factor: number): void {
+    this.#world.trace.add(() => `${this.id} disk is ${factor.toFixed(1)} times as slow`)
+    this.#diskDelay.highMs = this.#world.plan.diskMs * factor
+  }
+
+  /** The next sync fails; the node must stop then. */
+  breakDisk(): void {
+    this.#world.trace.add(() => `${this.id} disk fails its next sync`)
+    this.#mayDie = true
+    this.#disk.failNextSync()
+  }
+
+  #end(): Life | null {
+    const life = this.#life
+    if (life === null) return null
+    life.alive = false
+    this.#life = null
+    this.#running = null
+    this.#flooredAt = this.#machineDisk.durable.index
+    this.#world.network.detach(this.id)
+    return life
+  }
+
+  #fatal(life: Life, error: unknown): void {
+    if (!life.alive) return
+    if (this.#mayDie && error instanceof MusterError && error.code === 'unavailable') {
+      this.#mayDie = false
+      this.#world.died(this)
+      return
+    }
+    this.#world.report({
+      rule: 'a node does not fail by itself',
+      text: `${this.id}: ${error instanceof Error ? (error.stack ?? error.message) : textOf(error)}`,
+    })
+  }
+
+  #logger(life: Life): Logger {
+    const line = (level: string) => (message: string, fields?: object) => {
+      if (!life.alive) return
+      const details = fields === undefined ? '' : ` ${JSON.stringify(fields)}`
+      this.#world.trace.add(() => `${this.id} ${level}: ${message}${details}`)
+    }
+    return {
+      ...silentLogger,
+      debug: line('debug'),
+      info: line('info'),
+      warn: line('warn'),
+      error: line('error'),
+    }
+  }
+}
