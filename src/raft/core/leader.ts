@@ -158,7 +158,9 @@ function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progr
   const entries = log.slice(progress.next, log.lastIndex, options.appendBytesMax)
   if (entries === undefined) {
     progress.fetching = true
-    state.out.fetches.push({ peer: id, from: progress.next, to: log.lastIndex })
+    // Only what is on disk can be read there; the rest is in memory when its turn comes.
+    const to = Math.min(log.lastIndex, log.persistedIndex)
+    state.out.fetches.push({ peer: id, from: progress.next, to })
     return false
   }
   sendAppend(state, leader, id, progress, entries)
@@ -357,14 +359,14 @@ export function onHeartbeatResponse(
   progress.probing = false
   // An append may have been lost: an empty one behind it makes the follower say what it lacks.
   if (progress.state === 'replicate' && progress.match < progress.next - 1 && !progress.fetching) {
-    sendAppend(state, leader, response.from, progress, [])
+    probeEmpty(state, leader, response.from, progress)
   } else if (progress.state === 'probe' && progress.next > state.log.lastIndex) {
     probeEmpty(state, leader, response.from, progress)
   }
   readsConfirmed(state, leader)
 }
 
-/** A follower whose log seems complete is still to be matched before it can count. */
+/** Asks whether the follower holds all before `next`, or offers a snapshot when that is compacted. */
 function probeEmpty(state: State, leader: Leader, id: ServerId, progress: Progress): void {
   if (state.log.termAt(progress.next - 1) === undefined) offerSnapshot(state, id, progress)
   else sendAppend(state, leader, id, progress, [])
