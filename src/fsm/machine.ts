@@ -200,7 +200,9 @@ export class Machine implements StateMachine {
     return metaOf(position)
   }
 
+  /** At the applied index of this call, or later. */
   async snapshot(): Promise<SnapshotSource> {
+    await this.#writing
     this.#assertOpen()
     return StateSnapshot.take(this.#store)
   }
@@ -347,6 +349,8 @@ export class Machine implements StateMachine {
       () => {
         this.#pending = this.#pending.filter((rows) => rows !== batch.rows)
         this.#state.landed(this.#pending)
+        // Only now: the batch itself may hold rows that do not count any more.
+        if (position.generations !== before) this.#sweeper.request()
       },
       (error: unknown) => {
         this.#failure ??= error
@@ -355,7 +359,6 @@ export class Machine implements StateMachine {
     if (restored) this.#watches.allChanged(position.appliedIndex)
     else for (const { index, keys } of batch.changed) this.#watches.changed(index, keys)
     this.#announce()
-    if (position.generations !== before) this.#sweeper.request()
     await previous
     if (this.#failure !== null) throw this.#failure
   }

@@ -1,0 +1,208 @@
+/** An operator's restore through the log: rows in chunks, one commit, and all its refusals. */
+import t from 'tap'
+import type { Machine } from '../../src/fsm/machine.ts'
+import { decodeBlock, encodeBlock, noRowsDigest, restoreDigest } from '../../src/fsm/restore.ts'
+import type { ArchivedRow } from '../../src/fsm/restore.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+import { counters, namesOf, temporaryFolder, things, toyMachine, ToyLog } from './toy.ts'
+
+type Archive = { readonly blocks: Uint8Array[]; readonly rows: number; readonly digest: string }
+
+async function archiveOf(machine: Machine): Promise<Archive> {
+  const rows = machine.exportRows()
+  try {
+    const blocks: Uint8Array[] = []
+    for await (const block of rows.blocks()) blocks.push(block)
+    return { blocks, rows: rows.rows, digest: rows.digest }
+  } finally {
+    rows.close()
+  }
+}
+
+function restoreEntries(log: ToyLog, { blocks, rows, digest }: Archive, id = 'r'): ToyLog {
+  log.command('state.restoreBegin', { id })
+  for (const [number, block] of blocks.entries()) {
+    log.command('state.restoreChunk', { id, number, rows: block })
+  }
+  return log.command('state.restoreCommit', { id, rows, digest })
+}
+
+function rowsOf(block: Uint8Array | undefined): ArchivedRow[] {
+  const rows = decodeBlock(block ?? Buffer.alloc(0))
+  if (typeof rows === 'string') throw new Error(rows)
+  return [...rows]
+}
+
+/** An archive of several blocks: three spaces, some rows tagged. */
+async function sampleArchive(test: Parameters<typeof toyMachine>[0]): Promise<Archive> {
+  const source = await toyMachine(test)
+  const log = new ToyLog(source)
+  for (let number = 0; number < 90; number += 1) {
+    log.put(`s${number % 3}`, `n${number}`, 'v'.repeat(9000), number % 2 === 0 ? 'red' : null)
+  }
+  await source.apply(log.take())
+  const archive = await archiveOf(source)
+  await source.close()
+  return archive
+}
+
+t.test(
+  'a restore replaces the rows of all tables at one index, on every server alike',
+  async (t) => {
+    const archive = await sampleArchive(t)
+    t.ok(archive.blocks.length > 2, 'several blocks')
+    t.equal(archive.rows, 91, 'the seeded row is among them')
+    const one = await toyMachine(t)
+    const other = await toyMachine(t)
+    const log = new ToyLog(one)
+    log.put('old', 'gone', '', 'red').command('toy.count', { name: 'seeded' })
+    restoreEntries(log, archive).put('s0', 'after', '', 'red').noop()
+    const entries = log.take()
+    const before = entries.slice(0, 5)
+    await one.apply(before)
+    t.equal(one.reader().get(things, ['s0', 'n0']), undefined, 'nothing shows before the commit')
+    const view = one.view()
+    let woken = false
+    one.park(view.touched(), view.appliedIndex, () => {
+      woken = true
+    })
+    await one.apply(entries.slice(5))
+    await other.apply(entries)
+
+    const committed = entries.length - 2
+    const reader = one.reader()
+    t.ok(woken, 'whoever is parked wakes')
+    t.equal(reader.get(things, ['old', 'gone']), undefined)
+    t.equal(reader.get(counters, ['seeded'])?.count, 7, 'the archive’s row, not the changed one')
+    t.equal(
+      (await namesOf(reader, '', 'red')).length,
+      45 + 1,
+      'indexes are built anew, and the entry after sees them',
+    )
+    t.equal(reader.floorIndex, committed)
+    t.same([reader.tableIndex(counters), reader.tableIndex(things)], [committed, committed + 1])
+    t.equal(view.get(things, ['old', 'gone'])?.tag, 'red', 'an open view stays with its state')
+    view.close()
+    t.equal(await one.digest(), await other.digest())
+  },
+)
+
+t.test('rows of replaced states are swept, now or after a restart', async (t) => {
+  const archive = await sampleArchive(t)
+  const folder = await temporaryFolder(t)
+  const lines: string[] = []
+  const note = (message: string, fields: unknown) =>
+    lines.push(`${message} ${JSON.stringify(fields)}`)
+  const logger = {
+    trace() {},
+    debug() {},
+    info: note,
+    warn: note,
+    error: note,
+    named: () => logger,
+  }
+  const machine = await toyMachine(t, { folder, logger })
+  const log = new ToyLog(machine)
+  for (let number = 0; number < 1000; number += 1) log.put('old', `n${number}`)
+  await machine.apply(restoreEntries(log, archive).take())
+  await eventuallyTrue('the old rows are removed', () => lines.length > 0)
+  // A thousand rows, the seed, and the two last indexes of tables.
+  t.same(lines, ['removed rows of replaced states {"rows":1002}'])
+  const digest = await machine.digest()
+  await machine.close()
+  const again = await toyMachine(t, { folder })
+  t.equal(await again.digest(), digest)
+  t.equal(again.reader().floorIndex, machine.appliedIndex)
+})
+
+t.test(
+  'a later begin voids the earlier restore, and abort leaves the state as it was',
+  async (t) => {
+    const archive = await sampleArchive(t)
+    const machine = await toyMachine(t)
+    const log = new ToyLog(machine)
+    const [first] = archive.blocks
+    const outcomes = await machine.apply(
+      log
+        .put('s', 'kept')
+        .command('state.restoreBegin', { id: 'one' })
+        .command('state.restoreChunk', { id: 'one', number: 0, rows: first })
+        .command('state.restoreBegin', { id: 'two' })
+        .command('state.restoreChunk', { id: 'one', number: 1, rows: first })
+        .command('state.restoreCommit', { id: 'one', rows: 0, digest: noRowsDigest })
+        .command('state.restoreChunk', { id: 'two', number: 0, rows: first })
+        .command('state.restoreAbort', { id: 'two' })
+        .command('state.restoreCommit', { id: 'two', rows: 0, digest: noRowsDigest })
+        .take(),
+    )
+    t.same(
+      outcomes.slice(1).map((outcome) => (outcome as { ok: boolean }).ok),
+      [true, true, true, false, false, true, true, false],
+    )
+    t.equal(machine.reader().get(things, ['s', 'kept'])?.name, 'kept')
+    t.equal(machine.reader().floorIndex, 1)
+  },
+)
+
+t.test('what is not an archive in order is refused, with a reason', async (t) => {
+  const archive = await sampleArchive(t)
+  const rows = rowsOf(archive.blocks[0])
+  const [one, two] = [rows[1], rows[2]]
+  if (one === undefined || two === undefined) throw new Error('the sample has rows')
+  const cases: [string, { number?: number; rows: Uint8Array }, RegExp][] = [
+    ['a gap', { number: 1, rows: encodeBlock([one]) }, /chunk 1 came where chunk 0/],
+    ['no msgpack', { rows: Buffer.from([0xd9]) }, /not msgpack/],
+    ['no pairs', { rows: encodeBlock([one]).subarray(0, 0) }, /not msgpack|not pairs/],
+    ['wrong order', { rows: encodeBlock([two, one]) }, /order of their keys/],
+    ['a row twice', { rows: encodeBlock([one, one]) }, /order of their keys/],
+    [
+      'another row’s key',
+      { rows: encodeBlock([{ key: one.key, value: two.value }]) },
+      /another row/,
+    ],
+    [
+      'a row that is no row',
+      { rows: encodeBlock([{ key: one.key, value: Buffer.of(1) }]) },
+      /cannot be read|another row/,
+    ],
+    [
+      'an unknown table',
+      {
+        rows: encodeBlock([
+          { ...one, key: one.key.replace('counters', 'computers').replace('things', 'thongs') },
+        ]),
+      },
+      /table that this program does not know/,
+    ],
+    [
+      'an index entry',
+      { rows: encodeBlock([{ ...one, key: `\x02${one.key.slice(1)}` }]) },
+      /does not know/,
+    ],
+  ]
+  for (const [name, chunk, reason] of cases) {
+    const machine = await toyMachine(t)
+    const log = new ToyLog(machine)
+      .command('state.restoreBegin', { id: 'r' })
+      .command('state.restoreChunk', { id: 'r', number: 0, ...chunk })
+    const outcomes = await machine.apply(log.take())
+    t.match(outcomes[1], { ok: false, reason }, name)
+    await machine.close()
+  }
+})
+
+t.test('a commit checks the number of rows and the digest over all blocks', async (t) => {
+  const archive = await sampleArchive(t)
+  const machine = await toyMachine(t)
+  const { blocks, rows, digest } = archive
+  t.equal(blocks.reduce(restoreDigest, noRowsDigest), digest)
+  const entries = restoreEntries(new ToyLog(machine), { blocks, rows: rows - 1, digest }).take()
+  const more = new ToyLog(machine, entries.length + 1)
+    .command('state.restoreCommit', { id: 'r', rows, digest: `${digest.slice(1)}0` })
+    .command('state.restoreCommit', { id: 'r', rows, digest })
+  const outcomes = await machine.apply([...entries, ...more.take()])
+  t.same(
+    outcomes.slice(-3).map((outcome) => (outcome as { ok: boolean }).ok),
+    [false, false, true],
+  )
+})
