@@ -31,6 +31,8 @@ export class ServerProcess {
   readonly logFile: string
   #child: ChildProcess | null = null
   #exited: Promise<unknown> = Promise.resolve()
+  #stopping = false
+  #crash: string | null = null
 
   constructor(spec: ServerSpec) {
     this.spec = spec
@@ -41,6 +43,11 @@ export class ServerProcess {
 
   get running(): boolean {
     return this.#child !== null
+  }
+
+  /** How the process ended on its own, which it never should; null as long as it did not. */
+  get crash(): string | null {
+    return this.#crash
   }
 
   get pid(): number | null {
@@ -65,9 +72,12 @@ export class ServerProcess {
       stdio: ['ignore', log.fd, log.fd],
     })
     this.#child = child
+    this.#stopping = false
     this.#exited = once(child, 'exit').then(([code, signal]) => {
       if (this.#child === child) this.#child = null
-      return appendFile(this.logFile, `--- exited: code ${code}, signal ${signal}\n`)
+      const how = `code ${code}, signal ${signal}`
+      if (!this.#stopping) this.#crash = how
+      return appendFile(this.logFile, `--- exited: ${how}\n`)
     })
     await log.close()
     await appendFile(this.spec.pidFile, `${child.pid}\n`)
@@ -75,12 +85,14 @@ export class ServerProcess {
 
   /** SIGKILL: what was not on disk is gone. */
   async kill(): Promise<void> {
+    this.#stopping = true
     this.#child?.kill('SIGKILL')
     await this.#exited
   }
 
   /** SIGTERM, and waits until the process has ended. */
   async terminate(): Promise<void> {
+    this.#stopping = true
     this.#child?.kill('SIGTERM')
     await this.#exited
   }
