@@ -60,9 +60,9 @@ t.test('a long list comes in bounded pages, and other work gets its turn', async
     log.put('s', String(number).padStart(5, '0'), 'v', 'red')
   await machine.apply(log.take())
   let turns = 0
-  let counting = true
+  const done = new AbortController()
   const others = (async () => {
-    while (counting) {
+    while (!done.signal.aborted) {
       await setImmediate()
       turns += 1
     }
@@ -76,7 +76,7 @@ t.test('a long list comes in bounded pages, and other work gets its turn', async
     }
     t.equal(rows, 3000)
   }
-  counting = false
+  done.abort()
   await others
   t.ok(turns >= 10, `other work had ${turns} turns`)
 })
