@@ -1,0 +1,120 @@
+/**
+ * One process: reads its configuration, claims its data folder, starts a server, and stops all of it in reverse.
+ * Client agents start here too once there are any.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Random } from '../lib/random.ts'
+import type { startServer } from '../server/server.ts'
+import { loadConfig, type AgentConfig } from './config.ts'
+import { claimDataFolder } from './data-folder.ts'
+import { createLog, type LogSink } from './logging.ts'
+import { watchLife, type Life, type ProcessEvents } from './signals.ts'
+
+const KEYRING_KEY_BYTES = 32
+
+export type AgentArguments = {
+  /** Files and folders, later over earlier. */
+  readonly configPaths: readonly string[]
+  /** One server in a temporary folder that goes when the process ends. */
+  readonly dev: boolean
+}
+
+export type AgentEnvironment = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly sink: LogSink
+  readonly soon: (run: () => void) => void
+  readonly events: ProcessEvents
+  readonly exit: (code: number) => void
+  readonly version: string
+  readonly startServer: typeof startServer
+}
+
+/**
+ * Resolves once the server runs; the process then ends by a signal. Throws `invalid_argument` for the configuration,
+ * `conflict` for a data folder in use, and whatever keeps the server from starting.
+ */
+export async function runAgent(
+  { configPaths, dev }: AgentArguments,
+  environment: AgentEnvironment,
+): Promise<void> {
+  const temporary = dev ? await mkdtemp(join(tmpdir(), 'muster-dev-')) : null
+  let life: Life | null = null
+  try {
+    const base = temporary === null ? {} : await devBase(temporary)
+    const config = await loadConfig(configPaths, base)
+    const log = createLog({
+      name: config.name,
+      level: config.logLevel,
+      json: config.logJson,
+      sink: environment.sink,
+      wallMs: () => environment.clock.wallMs(),
+      soon: environment.soon,
+    })
+    life = watchLife({
+      events: environment.events,
+      clock: environment.clock,
+      logger: log.logger,
+      exit(code) {
+        log.flush()
+        environment.exit(code)
+      },
+    })
+    const stop = await startInOrder(config, log.logger, life, environment)
+    life.onStop(async () => {
+      await stop()
+      await removeFolder(temporary)
+    })
+  } catch (error) {
+    life?.dispose()
+    await removeFolder(temporary)
+    throw error
+  }
+}
+
+async function startInOrder(
+  config: AgentConfig,
+  logger: Logger,
+  life: Life,
+  environment: AgentEnvironment,
+): Promise<() => Promise<void>> {
+  logger.info('starting', {
+    version: environment.version,
+    node: process.version,
+    pid: process.pid,
+    dataDir: config.dataDir,
+  })
+  const folder = await claimDataFolder(config.dataDir)
+  try {
+    const server = await environment.startServer(config, {
+      logger,
+      clock: environment.clock,
+      random: environment.random,
+      onFatal: (error) => life.die('the server cannot go on', error),
+    })
+    logger.info('started', { ...server.addresses })
+    return async () => {
+      await server.stop()
+      await folder.release()
+    }
+  } catch (error) {
+    await folder.release()
+    throw error
+  }
+}
+
+async function devBase(folder: string) {
+  const keyringKeyFile = join(folder, 'keyring.key')
+  const key = randomBytes(KEYRING_KEY_BYTES).toString('base64')
+  await writeFile(keyringKeyFile, `${key}\n`, { mode: 0o600 })
+  return { dataDir: join(folder, 'data'), serverEnabled: true, keyringKeyFile }
+}
+
+async function removeFolder(folder: string | null): Promise<void> {
+  if (folder !== null) await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,212 @@
+/**
+ * The keys of a configuration file. A leaf's description completes the sentence "must be …";
+ * `docs/operators.md` holds the same list for people.
+ */
+import { isIPv4, isIPv6 } from 'node:net'
+import Type from 'typebox'
+import { parseDurationMs } from '../lib/duration.ts'
+import { logLevels } from '../lib/log.ts'
+
+const closed = { additionalProperties: false } as const
+
+const NAME_LENGTH_MAX = 63
+const HOST_LENGTH_MAX = 253
+
+export const namePattern = '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$'
+
+function name(what: string) {
+  return Type.String({
+    minLength: 1,
+    maxLength: NAME_LENGTH_MAX,
+    pattern: namePattern,
+    description: `${what}: 1 to ${NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, with a letter or digit at both ends`,
+  })
+}
+
+function path(what: string) {
+  return Type.String({ minLength: 1, pattern: '^[^\\u0000]+$', description: what })
+}
+
+function host(what: string) {
+  return Type.Refine(Type.String({ description: `${what}: an IP address or a host name` }), isHost)
+}
+
+const port = Type.Integer({
+  minimum: 0,
+  maximum: 65_535,
+  description: 'a port number from 1 to 65535, or 0 for any free one',
+})
+
+function duration(fromMs: number, toMs: number, words: string) {
+  return Type.Refine(
+    Type.String({ description: `a duration such as "300ms" or "1.5s", from ${words}` }),
+    (text) => {
+      const ms = parseDurationMs(text)
+      return ms !== undefined && ms >= fromMs && ms <= toMs
+    },
+  )
+}
+
+const sizeWords = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 } as const
+
+/** Bytes of `4194304` or of text such as `4MiB`; undefined when it is neither. */
+export function parseSize(value: string | number): number | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined
+  const match = /^(\d{1,15})(?:(Ki|Mi|Gi)?B)?$/.exec(value)
+  if (match === null) return undefined
+  const unit = match[2]
+  const factor = unit === 'Ki' || unit === 'Mi' || unit === 'Gi' ? sizeWords[unit] : 1
+  const bytes = Number(match[1]) * factor
+  return Number.isSafeInteger(bytes) ? bytes : undefined
+}
+
+function size(from: number, to: number, words: string) {
+  return Type.Refine(
+    Type.Union([Type.String(), Type.Integer()], {
+      description: `a size in bytes or text such as "4MiB", from ${words}`,
+    }),
+    (value) => {
+      const bytes = parseSize(value)
+      return bytes !== undefined && bytes >= from && bytes <= to
+    },
+  )
+}
+
+function count(from: number, to: number) {
+  return Type.Integer({
+    minimum: from,
+    maximum: to,
+    description: `a whole number from ${from} to ${to}`,
+  })
+}
+
+const boolean = Type.Boolean({ description: 'true or false' })
+
+const MiB = 2 ** 20
+const GiB = 2 ** 30
+
+const raftSchema = Type.Object(
+  {
+    election_timeout: Type.Optional(duration(50, 60_000, '50ms to 1m')),
+    heartbeat_interval: Type.Optional(duration(10, 20_000, '10ms to 20s')),
+    lease_reads: Type.Optional(boolean),
+    append_bytes_max: Type.Optional(size(64 * 1024, 16 * MiB, '64KiB to 16MiB')),
+    inflight_messages_max: Type.Optional(count(1, 4096)),
+    inflight_bytes_max: Type.Optional(size(MiB, GiB, '1MiB to 1GiB')),
+    uncommitted_bytes_max: Type.Optional(size(MiB, GiB, '1MiB to 1GiB')),
+    cache_bytes_max: Type.Optional(size(MiB, GiB, '1MiB to 1GiB')),
+    compact_bytes: Type.Optional(size(MiB, 64 * GiB, '1MiB to 64GiB')),
+  },
+  closed,
+)
+
+export const PEERS_MAX = 15
+
+const serverSchema = Type.Object(
+  {
+    enabled: Type.Optional(boolean),
+    bootstrap_expect: Type.Optional(
+      Type.Integer({
+        enum: [0, 1, 3, 5, 7, 9],
+        description: '1, 3, 5, 7 or 9, or 0 for a server that only joins',
+      }),
+    ),
+    retry_join: Type.Optional(
+      Type.Array(Type.String({ description: 'a gossip address host:port' }), {
+        description: 'a list of gossip addresses',
+      }),
+    ),
+    peers: Type.Optional(
+      Type.Array(
+        Type.Refine(
+          Type.String({ description: 'name=host:rpcport, as in "s1=10.0.0.1:4647"' }),
+          (text) => parsePeer(text) !== undefined,
+        ),
+        { maxItems: PEERS_MAX, description: `a list of at most ${PEERS_MAX} name=host:rpcport` },
+      ),
+    ),
+    keyring_key_file: Type.Optional(path('the path of a file')),
+    raft: Type.Optional(raftSchema),
+  },
+  closed,
+)
+
+export const headerAliases = ['consul', 'nomad', 'vault'] as const
+export type HeaderAlias = (typeof headerAliases)[number]
+
+export const fileSchema = Type.Object(
+  {
+    name: Type.Optional(name('a name')),
+    region: Type.Optional(name('a region')),
+    datacenter: Type.Optional(name('a datacenter')),
+    data_dir: Type.Optional(path('the path of a folder')),
+    bind_addr: Type.Optional(host('an address')),
+    advertise_addr: Type.Optional(host('an address')),
+    log_level: Type.Optional(
+      Type.Enum([...logLevels], { description: `one of ${logLevels.join(', ')}` }),
+    ),
+    log_json: Type.Optional(boolean),
+    ports: Type.Optional(
+      Type.Object(
+        {
+          http: Type.Optional(port),
+          rpc: Type.Optional(port),
+          gossip: Type.Optional(port),
+          ops: Type.Optional(port),
+        },
+        closed,
+      ),
+    ),
+    server: Type.Optional(serverSchema),
+    header_aliases: Type.Optional(
+      Type.Array(
+        Type.Enum([...headerAliases], { description: `one of ${headerAliases.join(', ')}` }),
+        { uniqueItems: true, description: `a list of ${headerAliases.join(', ')}, each once` },
+      ),
+    ),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          http_body_bytes_max: Type.Optional(size(64 * 1024, 64 * MiB, '64KiB to 64MiB')),
+          http_connections_max: Type.Optional(count(16, 1_000_000)),
+          http_connections_per_client_max: Type.Optional(count(1, 1_000_000)),
+          blocking_queries_max: Type.Optional(count(1, 1_000_000)),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+)
+
+export type ConfigFile = Type.Static<typeof fileSchema>
+
+/** An IPv4 or IPv6 address without brackets, or a host name by RFC 1123. */
+export function isHost(text: string): boolean {
+  if (text.length === 0 || text.length > HOST_LENGTH_MAX) return false
+  if (text.includes(':')) return isIPv6(text)
+  if (/^[\d.]+$/.test(text)) return isIPv4(text)
+  return text
+    .split('.')
+    .every((label) => /^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/.test(label))
+}
+
+export type StaticPeer = {
+  readonly name: string
+  /** Without brackets, also for IPv6. */
+  readonly host: string
+  readonly port: number
+}
+
+/** `name=host:rpcport`; an IPv6 host stands in brackets. Undefined when it is not of this form. */
+export function parsePeer(text: string): StaticPeer | undefined {
+  const match = /^([^=]+)=(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
+  if (match === null) return undefined
+  const [, peerName = '', bracketed, plain, portText = ''] = match
+  const peerHost = bracketed ?? plain ?? ''
+  const peerPort = Number(portText)
+  if (peerName.length > NAME_LENGTH_MAX || !new RegExp(namePattern).test(peerName)) return undefined
+  if (!isHost(peerHost) || peerPort < 1 || peerPort > 65_535) return undefined
+  if (bracketed !== undefined && !isIPv6(bracketed)) return undefined
+  return { name: peerName, host: peerHost, port: peerPort }
+}

@@ -1,0 +1,188 @@
+/**
+ * Configuration files as one tree that remembers where each value was written. JSON and HCL become the same shape,
+ * later files are laid over earlier ones, and whoever checks the tree can name file and line.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { parseHcl, type HclBody, type HclBlock, type HclPosition, type HclValue } from './hcl.ts'
+
+export const CONFIG_FILE_BYTES_MAX = 1024 * 1024
+export const CONFIG_FILES_MAX = 100
+const DEPTH_MAX = 32
+
+/** Where a value was written; the line counts from 1 and is null where the format does not tell. */
+export type Source = { readonly file: string; readonly line: number | null }
+
+export type ConfigNode =
+  | {
+      readonly type: 'scalar'
+      readonly value: string | number | boolean | null
+      readonly source: Source
+    }
+  | { readonly type: 'list'; readonly items: readonly ConfigNode[]; readonly source: Source }
+  | {
+      readonly type: 'map'
+      readonly entries: ReadonlyMap<string, ConfigNode>
+      readonly source: Source
+    }
+
+/**
+ * The files that `path` stands for: itself, or the `*.hcl` and `*.json` of the folder in byte order.
+ * Throws `invalid_argument` if there is nothing to read.
+ */
+export async function configFiles(path: string): Promise<readonly string[]> {
+  let folder: boolean
+  try {
+    folder = (await stat(path)).isDirectory()
+  } catch (error) {
+    throw new MusterError('invalid_argument', `${path}: cannot be read: ${textOf(error)}`, {
+      cause: error,
+    })
+  }
+  if (!folder) return [path]
+  const names = (await readdir(path))
+    .filter((name) => /\.(hcl|json)$/.test(name) && !name.startsWith('.'))
+    .map((name) => Buffer.from(name))
+    .sort((left, right) => Buffer.compare(left, right))
+    .map((name) => name.toString())
+  if (names.length === 0) {
+    throw new MusterError('invalid_argument', `${path}: no *.hcl or *.json file in this folder`)
+  }
+  if (names.length > CONFIG_FILES_MAX) {
+    throw new MusterError(
+      'invalid_argument',
+      `${path}: ${names.length} configuration files; at most ${CONFIG_FILES_MAX} are read`,
+    )
+  }
+  return names.map((name) => join(path, name))
+}
+
+/** Throws `invalid_argument` with file, and line and column where they are known. */
+export async function readConfigFile(file: string): Promise<ConfigNode> {
+  let bytes: Buffer
+  try {
+    bytes = await readFile(file)
+  } catch (error) {
+    throw new MusterError('invalid_argument', `${file}: cannot be read: ${textOf(error)}`, {
+      cause: error,
+    })
+  }
+  if (bytes.length > CONFIG_FILE_BYTES_MAX) {
+    throw new MusterError(
+      'invalid_argument',
+      `${file}: ${bytes.length} bytes; a configuration file has at most ${CONFIG_FILE_BYTES_MAX}`,
+    )
+  }
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new MusterError('invalid_argument', `${file}: the file is not valid UTF-8`)
+  }
+  return parseConfigText(text, file)
+}
+
+/** JSON where the name ends in `.json` or the text starts with a brace, else HCL. */
+export function parseConfigText(text: string, file: string): ConfigNode {
+  if (file.endsWith('.json') || (!file.endsWith('.hcl') && /^\s*\{/.test(text))) {
+    return parseJsonText(text, file)
+  }
+  return bodyNode(parseHcl(text, file), { file, line: 1 })
+}
+
+function parseJsonText(text: string, file: string): ConfigNode {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    const reason = textOf(error).replaceAll(/\s+/g, ' ')
+    throw new MusterError('invalid_argument', `${file}: not valid JSON: ${reason}`, {
+      cause: error,
+    })
+  }
+  const root = jsonNode(value, { file, line: null }, 0)
+  if (root.type === 'map') return root
+  throw new MusterError('invalid_argument', `${file}: a configuration is a JSON object { … }`)
+}
+
+function jsonNode(value: unknown, source: Source, depth: number): ConfigNode {
+  if (depth > DEPTH_MAX) {
+    throw new MusterError(
+      'invalid_argument',
+      `${source.file}: values nest deeper than ${DEPTH_MAX}`,
+    )
+  }
+  if (Array.isArray(value)) {
+    return { type: 'list', items: value.map((item) => jsonNode(item, source, depth + 1)), source }
+  }
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).map(
+      ([key, item]) => [key, jsonNode(item, source, depth + 1)] as const,
+    )
+    return { type: 'map', entries: new Map(entries), source }
+  }
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    return { type: 'scalar', value, source }
+  }
+  return { type: 'scalar', value: null, source }
+}
+
+/** Blocks become maps under their name; several blocks of one name are laid over each other. */
+function bodyNode(body: HclBody, source: Source): ConfigNode {
+  const entries = new Map<string, ConfigNode>()
+  for (const [name, value] of body.attributes) entries.set(name, hclNode(value, source.file))
+  for (const block of body.blocks) {
+    const node = bodyNode(block.body, at(source.file, block.position))
+    const earlier = entries.get(block.name)
+    refuseLabels(block, source.file)
+    entries.set(block.name, earlier === undefined ? node : overlay(earlier, node))
+  }
+  return { type: 'map', entries, source }
+}
+
+function refuseLabels(block: HclBlock, file: string): void {
+  const label = block.labels[0]
+  if (label === undefined) return
+  throw new MusterError(
+    'invalid_argument',
+    `${file}:${block.position.line}: the block ${block.name} takes no label; found ${JSON.stringify(label)}`,
+  )
+}
+
+function hclNode(value: HclValue, file: string): ConfigNode {
+  const source = at(file, value.position)
+  switch (value.type) {
+    case 'list':
+      return { type: 'list', items: value.items.map((item) => hclNode(item, file)), source }
+    case 'object': {
+      const entries = [...value.entries].map(([key, item]) => [key, hclNode(item, file)] as const)
+      return { type: 'map', entries: new Map(entries), source }
+    }
+    case 'null':
+      return { type: 'scalar', value: null, source }
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return { type: 'scalar', value: value.value, source }
+  }
+}
+
+function at(file: string, position: HclPosition): Source {
+  return { file, line: position.line }
+}
+
+/** `over` wins; maps are joined key by key, lists are replaced whole. */
+export function overlay(base: ConfigNode, over: ConfigNode): ConfigNode {
+  if (base.type !== 'map' || over.type !== 'map') return over
+  const entries = new Map(base.entries)
+  for (const [key, node] of over.entries) {
+    const earlier = entries.get(key)
+    entries.set(key, earlier === undefined ? node : overlay(earlier, node))
+  }
+  return { type: 'map', entries, source: over.source }
+}
+
+export function emptyTree(): ConfigNode {
+  return { type: 'map', entries: new Map(), source: { file: 'configuration', line: null } }
+}

@@ -1,0 +1,324 @@
+/**
+ * Files to one frozen, checked value. After this nobody looks at a configuration file again, and nobody checks again.
+ */
+import { isIPv6 } from 'node:net'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import * as Value from 'typebox/value'
+import { parseDurationMs } from '../lib/duration.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import type { LogLevel } from '../lib/log.ts'
+import { checkTree, problemLine, type Problem } from './config-check.ts'
+import {
+  fileSchema,
+  headerAliases,
+  namePattern,
+  parsePeer,
+  parseSize,
+  type ConfigFile,
+  type HeaderAlias,
+  type StaticPeer,
+} from './config-schema.ts'
+import {
+  configFiles,
+  emptyTree,
+  overlay,
+  readConfigFile,
+  type ConfigNode,
+  type Source,
+} from './config-tree.ts'
+
+export type { HeaderAlias, StaticPeer } from './config-schema.ts'
+
+/** Times in milliseconds, sizes in bytes. */
+export type RaftConfig = {
+  readonly electionMs: number
+  /** heartbeatMs * 2 <= electionMs */
+  readonly heartbeatMs: number
+  /** Linearizable reads without a quorum round, on trust in the servers' clocks; costs the quick election after a crash. */
+  readonly leaseReads: boolean
+  readonly appendBytesMax: number
+  readonly inflightMessagesMax: number
+  readonly inflightBytesMax: number
+  readonly uncommittedBytesMax: number
+  readonly cacheBytesMax: number
+  readonly compactBytes: number
+}
+
+export type AgentConfig = {
+  readonly name: string
+  readonly region: string
+  readonly datacenter: string
+  /** Absolute. */
+  readonly dataDir: string
+  readonly bindAddr: string
+  /** What others connect to; never a wildcard. */
+  readonly advertiseAddr: string
+  readonly logLevel: LogLevel
+  readonly logJson: boolean
+  /** 0: any free port. */
+  readonly ports: {
+    readonly http: number
+    readonly rpc: number
+    readonly gossip: number
+    readonly ops: number
+  }
+  readonly server: {
+    readonly enabled: boolean
+    /** Servers that make a new cluster together; 0: this one only joins. Not above the servers named by `peers` and this one. */
+    readonly bootstrapExpect: number
+    /** The other servers, this one left out. */
+    readonly peers: readonly StaticPeer[]
+    readonly keyringKeyFile: string | null
+    readonly raft: RaftConfig
+  }
+  /** Whose header names are emitted beside our own. */
+  readonly headerAliases: readonly HeaderAlias[]
+  readonly limits: {
+    readonly httpBodyBytesMax: number
+    readonly httpConnectionsMax: number
+    readonly httpConnectionsPerClientMax: number
+    readonly blockingQueriesMax: number
+  }
+}
+
+const MiB = 2 ** 20
+
+/** What this process brings itself: `-dev` and tests. */
+export type ConfigBase = {
+  /** Used when no file names a folder. */
+  readonly dataDir?: string
+  readonly serverEnabled?: boolean
+  readonly keyringKeyFile?: string
+}
+
+/**
+ * Reads files and folders in order, later over earlier. Throws `invalid_argument` with one line per problem,
+ * each naming the file, the line where it is known, and the key.
+ */
+export async function loadConfig(
+  paths: readonly string[],
+  base: ConfigBase = {},
+): Promise<AgentConfig> {
+  const failures: string[] = []
+  let tree = emptyTree()
+  for (const path of paths) {
+    try {
+      for (const file of await configFiles(path)) {
+        tree = overlay(tree, await readConfigFile(file))
+      }
+    } catch (error) {
+      failures.push(textOf(error))
+    }
+  }
+  if (failures.length > 0) throw new MusterError('invalid_argument', failures.join('\n'))
+  return checkConfig(tree, base)
+}
+
+/** The value of a whole tree. Throws as `loadConfig`. */
+export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfig {
+  const problems: Problem[] = []
+  const file = checkTree(fileSchema, tree, problems)
+  if (problems.length === 0 && Value.Check(fileSchema, file)) {
+    const complain = (key: string, text: string): void => {
+      problems.push({ key, source: sourceOf(tree, key), text })
+    }
+    const config = complete(file, base, complain)
+    if (problems.length === 0) return freezeDeep(config)
+  }
+  throw new MusterError('invalid_argument', problems.map(problemLine).join('\n'))
+}
+
+type Complain = (key: string, text: string) => void
+
+function complete(file: ConfigFile, base: ConfigBase, complain: Complain): AgentConfig {
+  const bindAddr = file.bind_addr ?? '127.0.0.1'
+  const ports = {
+    http: file.ports?.http ?? 4646,
+    rpc: file.ports?.rpc ?? 4647,
+    gossip: file.ports?.gossip ?? 4648,
+    ops: file.ports?.ops ?? 9203,
+  }
+  checkPorts(ports, complain)
+  const serverName = file.name ?? hostname()
+  if (!new RegExp(namePattern).test(serverName)) {
+    complain('name', `the host name ${JSON.stringify(serverName)} cannot be a name; set name`)
+  }
+  const dataDir = file.data_dir ?? base.dataDir
+  if (dataDir === undefined) complain('data_dir', 'missing; name the folder that keeps the data')
+  if (base.dataDir !== undefined && file.data_dir !== undefined) {
+    complain('data_dir', 'a -dev agent keeps its data in a temporary folder; leave data_dir out')
+  }
+  const server = file.server ?? {}
+  if (server.retry_join !== undefined) {
+    complain(
+      'server.retry_join',
+      'this version has no gossip yet; list the servers in server.peers as name=host:rpcport',
+    )
+  }
+  const enabled = server.enabled ?? base.serverEnabled ?? false
+  if (!enabled) {
+    complain('server.enabled', 'nothing to run; this version has servers only, so set it to true')
+  }
+  const keyringKeyFile = server.keyring_key_file ?? base.keyringKeyFile
+  return {
+    name: serverName,
+    region: file.region ?? 'global',
+    datacenter: file.datacenter ?? 'dc1',
+    dataDir: resolve(dataDir ?? '.'),
+    bindAddr,
+    advertiseAddr: advertised(file.advertise_addr, bindAddr, complain),
+    logLevel: file.log_level ?? 'info',
+    logJson: file.log_json ?? false,
+    ports,
+    server: {
+      enabled,
+      ...completePeers(serverName, ports.rpc, server, complain),
+      keyringKeyFile: keyringKeyFile === undefined ? null : resolve(keyringKeyFile),
+      raft: completeRaft(server.raft ?? {}, complain),
+    },
+    headerAliases: file.header_aliases ?? headerAliases,
+    limits: {
+      httpBodyBytesMax: sizeOr(file.limits?.http_body_bytes_max, 2 * MiB),
+      httpConnectionsMax: file.limits?.http_connections_max ?? 16_384,
+      httpConnectionsPerClientMax: file.limits?.http_connections_per_client_max ?? 4_096,
+      blockingQueriesMax: file.limits?.blocking_queries_max ?? 16_384,
+    },
+  }
+}
+
+function checkPorts(ports: AgentConfig['ports'], complain: Complain): void {
+  const owners = new Map<number, string>()
+  for (const [key, port] of Object.entries(ports)) {
+    const owner = owners.get(port)
+    if (port !== 0 && owner !== undefined) {
+      complain(`ports.${key}`, `${port} is also ports.${owner}; each listener needs its own port`)
+    }
+    owners.set(port, key)
+  }
+}
+
+const wildcards: readonly string[] = ['0.0.0.0', '::']
+
+function advertised(given: string | undefined, bindAddr: string, complain: Complain): string {
+  const address = given ?? bindAddr
+  if (wildcards.includes(address)) {
+    const reason = `${address} is every address of this machine, and others cannot connect to that`
+    complain('advertise_addr', `${reason}; name the one address that others reach this server at`)
+  }
+  return address
+}
+
+type ServerFile = NonNullable<ConfigFile['server']>
+
+/**
+ * Every server's file may hold the same list, itself included: the own entry is checked and left out.
+ * So one list serves all, and a copied file with a forgotten name or port is noticed at start.
+ */
+function completePeers(
+  ownName: string,
+  ownPort: number,
+  server: ServerFile,
+  complain: Complain,
+): Pick<AgentConfig['server'], 'peers' | 'bootstrapExpect'> {
+  const listed = (server.peers ?? []).flatMap((text) => parsePeer(text) ?? [])
+  const names = new Set<string>()
+  const addresses = new Set<string>()
+  for (const peer of listed) {
+    const address = joinHostPort(peer.host, peer.port)
+    if (names.has(peer.name)) complain('server.peers', `${peer.name} is listed twice`)
+    if (addresses.has(address)) complain('server.peers', `the address ${address} is listed twice`)
+    names.add(peer.name)
+    addresses.add(address)
+  }
+  const own = listed.find((peer) => peer.name === ownName)
+  if (own !== undefined && own.port !== ownPort) {
+    complain(
+      'server.peers',
+      `${ownName} is this server, listed at port ${own.port}, but ports.rpc is ${ownPort}; they must agree`,
+    )
+  }
+  const peers = listed.filter((peer) => peer.name !== ownName)
+  if (ownPort === 0 && peers.length > 0) {
+    complain('ports.rpc', 'a server with peers needs a fixed port, so that they find it')
+  }
+  return { peers, bootstrapExpect: expectedServers(server, peers.length + 1, complain) }
+}
+
+function expectedServers(server: ServerFile, named: number, complain: Complain): number {
+  const given = server.bootstrap_expect
+  if (given === undefined) {
+    if (named % 2 === 1) return named
+    complain(
+      'server.bootstrap_expect',
+      `missing; server.peers and this server are ${named}, so say how many make the first cluster (1, 3, 5 …, or 0 to join one)`,
+    )
+    return 0
+  }
+  if (given > named) {
+    complain(
+      'server.bootstrap_expect',
+      `${given} servers are expected, but server.peers and this server are only ${named}; list them all as name=host:rpcport`,
+    )
+  }
+  if (given === 0 && named === 1) {
+    complain('server.bootstrap_expect', '0 only joins others, but server.peers names none')
+  }
+  return given
+}
+
+function completeRaft(file: NonNullable<ServerFile['raft']>, complain: Complain): RaftConfig {
+  const raft: RaftConfig = {
+    electionMs: durationOr(file.election_timeout, 300),
+    heartbeatMs: durationOr(file.heartbeat_interval, 60),
+    leaseReads: file.lease_reads ?? false,
+    appendBytesMax: sizeOr(file.append_bytes_max, MiB),
+    inflightMessagesMax: file.inflight_messages_max ?? 64,
+    inflightBytesMax: sizeOr(file.inflight_bytes_max, 16 * MiB),
+    uncommittedBytesMax: sizeOr(file.uncommitted_bytes_max, 32 * MiB),
+    cacheBytesMax: sizeOr(file.cache_bytes_max, 32 * MiB),
+    compactBytes: sizeOr(file.compact_bytes, 64 * MiB),
+  }
+  if (raft.heartbeatMs * 2 > raft.electionMs) {
+    complain(
+      'server.raft.heartbeat_interval',
+      `${raft.heartbeatMs}ms is more than half of election_timeout (${raft.electionMs}ms); one lost heartbeat would cause an election`,
+    )
+  }
+  if (raft.appendBytesMax > raft.inflightBytesMax) {
+    complain('server.raft.append_bytes_max', 'must not be above inflight_bytes_max')
+  }
+  return raft
+}
+
+function durationOr(text: string | undefined, defaultMs: number): number {
+  return text === undefined ? defaultMs : (parseDurationMs(text) ?? defaultMs)
+}
+
+function sizeOr(value: string | number | undefined, bytes: number): number {
+  return value === undefined ? bytes : (parseSize(value) ?? bytes)
+}
+
+/** `host:port`, an IPv6 host in brackets. */
+export function joinHostPort(host: string, port: number): string {
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Where a key was written, or the nearest block around it. */
+function sourceOf(tree: ConfigNode, key: string): Source {
+  let node = tree
+  for (const part of key.split('.')) {
+    const child = node.type === 'map' ? node.entries.get(part) : undefined
+    if (child === undefined) return { file: node.source.file, line: null }
+    node = child
+  }
+  return node.source
+}
+
+function freezeDeep<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) freezeDeep(item)
+  }
+  return value
+}

@@ -1,0 +1,228 @@
+/**
+ * The letters of HCL: one pass over the text that knows where it is, and the literals that are scanned as a whole
+ * (names, numbers, quoted strings, heredocs). The grammar above it is `hcl.ts`.
+ */
+import { MusterError } from '../lib/errors.ts'
+
+/** Both count from 1; the column counts UTF-16 units. */
+export type HclPosition = { readonly line: number; readonly column: number }
+
+const simpleEscapes: Readonly<Record<string, string>> = {
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  '"': '"',
+  '\\': '\\',
+}
+
+export class HclScanner {
+  readonly #file: string
+  readonly #text: string
+  #offset = 0
+  #line = 1
+  #lineStart = 0
+
+  constructor(text: string, file: string) {
+    this.#text = text.startsWith('\uFEFF') ? text.slice(1) : text
+    this.#file = file
+  }
+
+  position(): HclPosition {
+    return { line: this.#line, column: this.#offset - this.#lineStart + 1 }
+  }
+
+  /** Throws `invalid_argument` with file, line and column in front of the text. */
+  fail(message: string, position: HclPosition = this.position()): never {
+    throw new MusterError(
+      'invalid_argument',
+      `${this.#file}:${position.line}:${position.column}: ${message}`,
+    )
+  }
+
+  /** The next letter, or '' at the end of the text. */
+  peek(): string {
+    return this.#text.charAt(this.#offset)
+  }
+
+  atEnd(): boolean {
+    return this.#offset >= this.#text.length
+  }
+
+  lookingAt(words: string): boolean {
+    return this.#text.startsWith(words, this.#offset)
+  }
+
+  /** Steps over `words` if they come next; they hold no newline. */
+  takeIf(words: string): boolean {
+    if (!this.lookingAt(words)) return false
+    this.#offset += words.length
+    return true
+  }
+
+  /** What comes next, in words for an error. */
+  describeNext(): string {
+    if (this.atEnd()) return 'the end of the file'
+    const letter = this.peek()
+    return letter === '\n' || letter === '\r' ? 'the end of the line' : JSON.stringify(letter)
+  }
+
+  /** Spaces and comments up to the end of the line; a block comment may hold newlines. */
+  skipSpace(): void {
+    for (;;) {
+      const letter = this.peek()
+      if (letter === ' ' || letter === '\t' || (letter === '\r' && this.lookingAt('\r\n'))) {
+        this.#offset += 1
+      } else if (letter === '#' || this.lookingAt('//')) {
+        const end = this.#text.indexOf('\n', this.#offset)
+        this.#offset = end === -1 ? this.#text.length : end
+      } else if (this.lookingAt('/*')) {
+        const start = this.position()
+        const end = this.#text.indexOf('*/', this.#offset + 2)
+        if (end === -1) this.fail('this comment is never closed with */', start)
+        this.#advanceOverLines(end + 2)
+      } else {
+        return
+      }
+    }
+  }
+
+  /** As `skipSpace`, and over newlines. */
+  skipBlank(): void {
+    this.skipSpace()
+    while (this.takeNewline()) this.skipSpace()
+  }
+
+  takeNewline(): boolean {
+    if (this.peek() !== '\n') return false
+    this.#advanceOverLines(this.#offset + 1)
+    return true
+  }
+
+  /** A name such as `bootstrap_expect`, or null if none comes next. */
+  name(): string | null {
+    return this.#match(/[\p{L}_][\p{L}\p{N}_-]*/uy)
+  }
+
+  /** A number, or null if none comes next. Whole numbers beyond 2^53 are refused: they would change silently. */
+  number(): number | null {
+    const start = this.position()
+    const text = this.#match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
+    if (text === null) return null
+    if (/[\p{L}\p{N}_.]/u.test(this.peek())) {
+      this.fail(`a number ends before ${this.describeNext()}; write text in quotes`, start)
+    }
+    const value = Number(text)
+    if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+      this.fail(`the number ${text} is too large to be kept exactly`, start)
+    }
+    return value
+  }
+
+  /** A quoted string, escapes resolved; the next letter is its opening quote. */
+  quoted(): string {
+    const start = this.position()
+    this.#offset += 1
+    let value = ''
+    for (;;) {
+      const plain = this.#match(/[^"\\\n$%]+/y)
+      if (plain !== null) value += plain
+      const letter = this.peek()
+      if (letter === '' || letter === '\n') this.fail('this string is never closed', start)
+      if (letter === '"') {
+        this.#offset += 1
+        return value
+      }
+      value += letter === '\\' ? this.#escape() : this.#dollar()
+    }
+  }
+
+  /** A heredoc's text; the next letters are `<<`. With `<<-` the indentation that all lines share goes. */
+  heredoc(): string {
+    const start = this.position()
+    this.#offset += 2
+    const indented = this.takeIf('-')
+    const marker = this.name()
+    if (marker === null) this.fail('a heredoc starts with a marker, as in <<EOF')
+    this.takeIf('\r')
+    if (!this.takeNewline()) this.fail(`the heredoc's marker ${marker} must end its line`)
+    const lines: string[] = []
+    for (;;) {
+      if (this.atEnd()) this.fail(`the heredoc is never closed by a line ${marker}`, start)
+      const text = this.#match(/[^\n]*/y) ?? ''
+      const line = text.endsWith('\r') ? text.slice(0, -1) : text
+      // The newline after the marker stays: it ends the attribute.
+      if (line.trim() === marker) break
+      lines.push(this.#untemplated(line))
+      this.takeNewline()
+    }
+    const shared = indented ? sharedIndentation(lines) : 0
+    return lines.map((line) => `${line.slice(shared)}\n`).join('')
+  }
+
+  #escape(): string {
+    const start = this.position()
+    const letter = this.#text.charAt(this.#offset + 1)
+    this.#offset += 2
+    const simple = simpleEscapes[letter]
+    if (simple !== undefined) return simple
+    const digits =
+      letter === 'u'
+        ? this.#match(/[0-9A-Fa-f]{4}/y)
+        : letter === 'U'
+          ? this.#match(/[0-9A-Fa-f]{8}/y)
+          : null
+    const code = digits === null ? Number.NaN : Number.parseInt(digits, 16)
+    if (!(code <= 0x10ffff) || (code >= 0xd800 && code <= 0xdfff)) {
+      this.fail('unknown escape; there are \\n \\r \\t \\" \\\\ \\uNNNN and \\UNNNNNNNN', start)
+    }
+    return String.fromCodePoint(code)
+  }
+
+  /** `$${` and `%%{` stand for `${` and `%{`; a template itself is refused, never taken as text. */
+  #dollar(): string {
+    const sign = this.peek()
+    if (this.takeIf(`${sign}${sign}{`)) return `${sign}{`
+    if (this.lookingAt(`${sign}{`)) this.fail(templateRefusal(sign))
+    this.#offset += 1
+    return sign
+  }
+
+  #untemplated(line: string): string {
+    return line.replaceAll(/([$%])(\1)?\{/g, (_, sign: string, twice: string | undefined) => {
+      if (twice === undefined) {
+        this.fail(templateRefusal(sign), { line: this.#line, column: 1 })
+      }
+      return `${sign}{`
+    })
+  }
+
+  #match(pattern: RegExp): string | null {
+    pattern.lastIndex = this.#offset
+    const found = pattern.exec(this.#text)
+    if (found === null) return null
+    this.#offset += found[0].length
+    return found[0]
+  }
+
+  #advanceOverLines(offset: number): void {
+    for (;;) {
+      const newline = this.#text.indexOf('\n', this.#offset)
+      if (newline === -1 || newline >= offset) break
+      this.#line += 1
+      this.#lineStart = newline + 1
+      this.#offset = newline + 1
+    }
+    this.#offset = offset
+  }
+}
+
+function templateRefusal(sign: string): string {
+  return `templates such as ${sign}{…} are not evaluated here; write ${sign}${sign}{ for the text ${sign}{`
+}
+
+function sharedIndentation(lines: readonly string[]): number {
+  const indents = lines
+    .filter((line) => line.trim() !== '')
+    .map((line) => line.length - line.trimStart().length)
+  return indents.length === 0 ? 0 : Math.min(...indents)
+}

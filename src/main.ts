@@ -1,0 +1,57 @@
+/**
+ * The program's entry: hands clock, chance, output and the process itself to the command line.
+ * Nothing imports it. Modules of the server are loaded only by the verb that runs one.
+ */
+import { readFile } from 'node:fs/promises'
+import type { AgentArguments } from './agent/agent.ts'
+import { runCommand, type Output, type Verbs } from './cli/cli.ts'
+import { agentVerb } from './cli/verbs/agent.ts'
+import { versionVerb } from './cli/verbs/version.ts'
+import { systemClock } from './lib/clock.ts'
+import { systemRandom } from './lib/random.ts'
+
+const output: Output = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+}
+
+// A reader that went away (`muster help | head`) must not end a server.
+process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
+
+const version = await readVersion()
+const verbs: Verbs = {
+  agent: agentVerb(runAgentHere),
+  version: versionVerb(version),
+}
+
+const code = await runCommand(process.argv.slice(2), verbs, output)
+if (code !== null) process.exit(code)
+
+async function runAgentHere(args: AgentArguments): Promise<void> {
+  const [{ runAgent }, { startServer }] = await Promise.all([
+    import('./agent/agent.ts'),
+    import('./server/server.ts'),
+  ])
+  await runAgent(args, {
+    clock: systemClock,
+    random: systemRandom,
+    sink: { write: (text) => output.out(text) },
+    soon: (run) => void setImmediate(run),
+    events: process,
+    exit: (status) => process.exit(status),
+    version,
+    startServer,
+  })
+}
+
+async function readVersion(): Promise<string> {
+  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8')
+  const manifest: unknown = JSON.parse(text)
+  return typeof manifest === 'object' &&
+    manifest !== null &&
+    'version' in manifest &&
+    typeof manifest.version === 'string'
+    ? manifest.version
+    : 'unknown'
+}

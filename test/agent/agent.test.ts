@@ -1,0 +1,122 @@
+/** One process from start to stop, with a stand-in for the server. */
+import { EventEmitter, once } from 'node:events'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { runAgent } from '../../src/agent/agent.ts'
+import { claimDataFolder } from '../../src/agent/data-folder.ts'
+import type { AgentConfig } from '../../src/agent/config.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { systemRandom } from '../../src/lib/random.ts'
+import type { ServerDependencies } from '../../src/server/server.ts'
+
+/** A process to send signals to, and a server that notes what is done with it. */
+function stage(options: { readonly startFails?: Error } = {}) {
+  const events = new EventEmitter()
+  const exited = new EventEmitter()
+  const seen: string[] = []
+  let output = ''
+  let config: AgentConfig | null = null
+  let dependencies: ServerDependencies | null = null
+  const environment = {
+    clock: systemClock,
+    random: systemRandom,
+    sink: { write: (text: string) => void (output += text) },
+    soon: (run: () => void) => void setImmediate(run),
+    events,
+    exit: (code: number) => void exited.emit('exit', code),
+    version: '1.2.3',
+    async startServer(given: AgentConfig, more: ServerDependencies) {
+      config = given
+      dependencies = more
+      if (options.startFails !== undefined) throw options.startFails
+      seen.push('started')
+      const addresses = { http: '127.0.0.1:1', rpc: '127.0.0.1:2', ops: '127.0.0.1:3' }
+      return { addresses, stop: async () => void seen.push('stopped') }
+    },
+  }
+  return {
+    environment,
+    events,
+    exited,
+    seen,
+    output: () => output,
+    config: (): AgentConfig => {
+      if (config === null) throw new Error('no server was started')
+      return config
+    },
+    dependencies: (): ServerDependencies => {
+      if (dependencies === null) throw new Error('no server was started')
+      return dependencies
+    },
+  }
+}
+
+function configFile(t: Test): string {
+  const folder = t.testdir()
+  t.testdir({
+    'a.json': JSON.stringify({
+      name: 's1',
+      data_dir: join(folder, 'data'),
+      server: { enabled: true },
+    }),
+  })
+  return join(folder, 'a.json')
+}
+
+t.test('runs a server until a signal, and gives its folder free', async (t) => {
+  const { environment, events, exited, seen, output, config } = stage()
+  await runAgent({ configPaths: [configFile(t)], dev: false }, environment)
+  await t.rejects(claimDataFolder(config().dataDir), { code: 'conflict' })
+  const ended = once(exited, 'exit')
+  events.emit('SIGTERM')
+  t.same(await ended, [0])
+  t.same(seen, ['started', 'stopped'])
+  await (await claimDataFolder(config().dataDir)).release()
+  t.match(
+    output(),
+    /\[INFO\] s1: starting: version=1\.2\.3 .*\n.* s1: started: http=127\.0\.0\.1:1 /,
+  )
+  t.match(
+    output(),
+    /s1: stopping: signal=|s1: stopped\n$/,
+    'the last lines are written before the exit',
+  )
+})
+
+t.test('a -dev agent has a key and a folder of its own, which goes at the end', async (t) => {
+  const { environment, events, exited, config } = stage()
+  await runAgent({ configPaths: [], dev: true }, environment)
+  const { dataDir, server } = config()
+  const keyFile = server.keyringKeyFile ?? ''
+  t.equal(Buffer.from(await readFile(keyFile, 'utf8'), 'base64').length, 32)
+  t.equal((await stat(keyFile)).mode & 0o777, 0o600)
+  const ended = once(exited, 'exit')
+  events.emit('SIGINT')
+  t.same(await ended, [0])
+  await t.rejects(readdir(dirname(dataDir)), { code: 'ENOENT' })
+})
+
+t.test('a server that cannot start leaves nothing behind', async (t) => {
+  const { environment, events, config } = stage({ startFails: new Error('port 4646 is taken') })
+  await t.rejects(runAgent({ configPaths: [configFile(t)], dev: false }, environment), {
+    message: 'port 4646 is taken',
+  })
+  await (await claimDataFolder(config().dataDir)).release()
+  t.same(events.eventNames(), [])
+  const dev = stage({ startFails: new Error('no') })
+  await t.rejects(runAgent({ configPaths: [], dev: true }, dev.environment), { message: 'no' })
+  await t.rejects(readdir(dirname(dev.config().dataDir)), { code: 'ENOENT' })
+})
+
+t.test('a failure for good ends the process with exit code 1', async (t) => {
+  const { environment, exited, dependencies, output, events } = stage()
+  await runAgent({ configPaths: [configFile(t)], dev: false }, environment)
+  const ended = once(exited, 'exit')
+  dependencies().onFatal(new Error('the disk is gone'))
+  t.same(await ended, [1])
+  t.match(output(), /\[ERROR\] s1: the server cannot go on: error="Error: the disk is gone/)
+  const stopped = once(exited, 'exit')
+  events.emit('SIGTERM')
+  await stopped
+})
