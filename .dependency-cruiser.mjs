@@ -1,0 +1,270 @@
+/**
+ * The arrows: who may import whom, also for types alone. The table of ARCHITECTURE.md as rules; `npm run arrows` or
+ * `npm test -- --only arrows` checks them.
+ *
+ * Each row names a folder, what of ours it may import beside itself, and which packages. What a row does not name is
+ * refused, so a new folder is refused until it has a row.
+ */
+
+/** The catalogue's order is the law: a domain knows earlier ones, never later ones. */
+const domainOrder = [
+  'namespaces',
+  'acl',
+  'catalog',
+  'sessions',
+  'kv',
+  'variables',
+  'nodes',
+  'jobs',
+  'allocations',
+  'ldap',
+  'orchestrator',
+  'events',
+  'operator',
+  'agent',
+]
+
+/** `keyring-model.ts` is a model too: a domain may hold a second thing with the same roles. */
+const stateRoles = '[a-z-]*(model|table|commands|queries)[.]ts$'
+const anyPackage = ['.']
+const noPackage = []
+
+/** What other folders see of Raft: its door, its contracts, the words of the protocol. */
+const raftContracts = [
+  '^src/raft/(door|state-machine)[.]ts$',
+  '^src/raft/core/message[.]ts$',
+  '^src/raft/transport/transport[.]ts$',
+]
+
+const rows = [
+  { name: 'lib', from: '^src/lib/', ours: [], packages: noPackage },
+  {
+    name: 'raft-core',
+    from: '^src/raft/core/',
+    ours: ['^src/lib/'],
+    packages: noPackage,
+    pure: true,
+  },
+  {
+    name: 'gossip-core',
+    from: '^src/gossip/core/',
+    ours: ['^src/lib/'],
+    packages: noPackage,
+    pure: true,
+  },
+  {
+    name: 'raft-transport',
+    from: '^src/raft/transport/',
+    ours: ['^src/raft/', '^src/lib/', '^src/wire/'],
+    packages: anyPackage,
+  },
+  {
+    name: 'raft',
+    from: '^src/raft/(?!core/|transport/)',
+    ours: ['^src/raft/', '^src/lib/'],
+    packages: anyPackage,
+  },
+  {
+    name: 'gossip',
+    from: '^src/gossip/(?!core/)',
+    ours: ['^src/gossip/', '^src/lib/', '^src/wire/'],
+    packages: anyPackage,
+  },
+  { name: 'wire', from: '^src/wire/', ours: ['^src/lib/'], packages: anyPackage },
+  {
+    name: 'fsm',
+    from: '^src/fsm/',
+    ours: ['^src/lib/', ...raftContracts],
+    packages: ['level', 'classic-level', 'abstract-level', 'msgpackr', 'typebox'],
+  },
+  {
+    name: 'rpc',
+    from: '^src/rpc/',
+    ours: ['^src/lib/', '^src/fsm/', '^src/wire/'],
+    packages: anyPackage,
+  },
+  {
+    name: 'api',
+    from: '^src/api/',
+    ours: ['^src/lib/', '^src/rpc/'],
+    packages: ['fastify', '@fastify', 'ws', 'typebox'],
+  },
+  ...domainOrder.flatMap(domainRows),
+  {
+    name: 'domains-define',
+    from: '^src/domains/define[.]ts$',
+    ours: ['^src/lib/', '^src/fsm/'],
+    packages: ['typebox'],
+  },
+  {
+    name: 'domains-catalogue',
+    from: '^src/domains/catalogue[.]ts$',
+    ours: ['^src/lib/', '^src/fsm/', '^src/rpc/', '^src/api/', '^src/domains/'],
+    packages: noPackage,
+  },
+  {
+    name: 'scheduler',
+    from: '^src/scheduler/',
+    ours: ['^src/lib/', '^src/fsm/', '^src/domains/(nodes|jobs|allocations)/(model|queries)[.]ts$'],
+    packages: noPackage,
+  },
+  {
+    name: 'server',
+    from: '^src/server/',
+    ours: [
+      '^src/(lib|wire|fsm|rpc|api|domains|scheduler|gossip)/',
+      '^src/raft/(?!core/)',
+      '^src/raft/core/message[.]ts$',
+    ],
+    packages: anyPackage,
+  },
+  {
+    name: 'client',
+    from: '^src/client/',
+    ours: ['^src/lib/', '^src/domains/[^/]+/model[.]ts$'],
+    packages: anyPackage,
+  },
+  {
+    name: 'cli',
+    from: '^src/cli/',
+    ours: ['^src/lib/', '^src/domains/[^/]+/model[.]ts$'],
+    packages: anyPackage,
+  },
+  {
+    name: 'agent',
+    from: '^src/agent/',
+    ours: ['^src/lib/', '^src/server/', '^src/client/'],
+    packages: ['typebox'],
+  },
+  {
+    name: 'main',
+    from: '^src/main[.]ts$',
+    ours: ['^src/(lib|agent|cli|server|client)/'],
+    packages: noPackage,
+  },
+]
+
+/** One domain: its state files are deterministic and know no method; its methods know no route. */
+function domainRows(domain, position) {
+  const own = `^src/domains/${domain}/`
+  const earlier = domainOrder.slice(0, position)
+  const others = earlier.length === 0 ? [] : [`^src/domains/(${earlier.join('|')})/`]
+  const issuers = earlier.filter((name) => name === 'acl' || name === 'allocations')
+  const methodsOf = issuers.map((name) => `^src/domains/${name}/methods[.]ts$`)
+  return [
+    {
+      name: `${domain}-state`,
+      from: own + stateRoles,
+      ours: [
+        '^src/lib/',
+        '^src/fsm/',
+        '^src/domains/define[.]ts$',
+        own + stateRoles,
+        ...others.map((path) => path + stateRoles),
+      ],
+      packages: ['typebox'],
+      self: false,
+    },
+    {
+      name: `${domain}-routes`,
+      from: `${own}routes[.]ts$`,
+      ours: [own, '^src/api/', '^src/lib/'],
+      packages: ['typebox'],
+    },
+    {
+      name: `${domain}-methods`,
+      from: `${own}(?![a-z-]*(model|table|commands|queries|routes)[.]ts$)`,
+      ours: [
+        `${own}(?!routes[.]ts$)`,
+        '^src/rpc/',
+        '^src/lib/',
+        '^src/fsm/domain[.]ts$',
+        ...others.map((path) => `${path}[a-z-]*(model|queries)[.]ts$`),
+        ...methodsOf,
+      ],
+      packages: anyPackage,
+      self: false,
+    },
+  ]
+}
+
+function rules(row) {
+  // The state roles and methods of a domain share its folder, so a folder is not always open to itself.
+  const own = row.self === false ? [] : [row.from]
+  const allowed = [...row.ours, ...own]
+  const made = [
+    {
+      name: `${row.name}-imports`,
+      severity: 'error',
+      from: { path: row.from },
+      to: { path: '^(src|test|scripts)/', pathNot: allowed },
+    },
+  ]
+  if (row.packages !== anyPackage) {
+    made.push({
+      name: `${row.name}-packages`,
+      severity: 'error',
+      from: { path: row.from },
+      to: {
+        path: '(^|/)node_modules/',
+        pathNot: row.packages.map((name) => `(^|/)node_modules/${name}/`),
+      },
+    })
+  }
+  if (row.pure === true) {
+    made.push({
+      name: `${row.name}-is-pure`,
+      comment: 'A core has no I/O, no clock and no chance of its own.',
+      severity: 'error',
+      from: { path: row.from },
+      to: { dependencyTypes: ['core'] },
+    })
+  }
+  return made
+}
+
+/** Every file of src must be covered by a row. */
+const covered = rows.map((row) => row.from)
+
+export default {
+  forbidden: [
+    ...rows.flatMap(rules),
+    {
+      name: 'no-cycles',
+      comment: 'Also none of types alone: two files that need each other are one idea or three.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'folder-without-arrows',
+      comment: 'Give the folder a row in .dependency-cruiser.mjs and in ARCHITECTURE.md.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: covered },
+      to: {},
+    },
+    {
+      name: 'not-resolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'nothing-imports-tests',
+      comment: 'The simulator and the fault runs live in test and have a door in scripts.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|scripts)/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.mjs', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['node', 'import', 'types'],
+    },
+  },
+}

@@ -1,0 +1,131 @@
+/**
+ * The steps of the gate, in order: first what reads the sources, then what runs them.
+ * Each takes the project's folder and tells whether it passed, with the text to show if it did not.
+ */
+import { spawn } from 'node:child_process'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { countTap, type Counts } from './tap-count.ts'
+
+export type StepResult = { readonly counts: Counts; readonly text: string }
+export type Step = {
+  readonly name: string
+  readonly kind: 'static' | 'test'
+  readonly run: (root: string) => Promise<StepResult>
+}
+
+/** Starting a cluster and breaking it takes its time on a small machine. */
+const CLUSTER_TEST_SECONDS_MAX = 300
+
+export const steps: readonly Step[] = [
+  tool('types', ['tsc', '--noEmit']),
+  tool('lint', ['oxlint', '--type-aware', '--deny-warnings']),
+  tool('format', ['prettier', '--check', '--log-level', 'warn', '.']),
+  { name: 'arrows', kind: 'static', run: checkArrows },
+  tool('unused', ['knip', '--no-progress']),
+  {
+    name: 'tidy',
+    kind: 'static',
+    run: async (root) => asOne(await runNode(root, ['scripts/tidy.ts'])),
+  },
+  {
+    name: 'unit',
+    kind: 'test',
+    run: (root) => runTests(root, 'unit', (path) => !path.startsWith('test/cluster/'), []),
+  },
+  {
+    name: 'cluster',
+    kind: 'test',
+    // One at a time: each starts processes and measures how they behave.
+    run: (root) =>
+      runTests(root, 'cluster', (path) => path.startsWith('test/cluster/'), [
+        '--jobs=1',
+        `--timeout=${CLUSTER_TEST_SECONDS_MAX}`,
+      ]),
+  },
+]
+
+type Finished = { readonly code: number; readonly output: string }
+
+/** A tool of node_modules whose exit code is the answer. */
+function tool(name: string, [program = '', ...args]: readonly string[]): Step {
+  return {
+    name,
+    kind: 'static',
+    run: async (root) => asOne(await runNode(root, [binary(root, program), ...args])),
+  }
+}
+
+function binary(root: string, name: string): string {
+  return join(root, 'node_modules', '.bin', name)
+}
+
+function asOne({ code, output }: Finished): StepResult {
+  return { counts: code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 }, text: output }
+}
+
+/** A checker that saw nothing finds nothing: so it must say how many modules it saw. */
+async function checkArrows(root: string): Promise<StepResult> {
+  const finished = await runNode(root, [
+    binary(root, 'depcruise'),
+    '--config',
+    '.dependency-cruiser.mjs',
+    'src',
+    'scripts',
+    'test',
+  ])
+  const seen = Number(/\b(\d+) modules\b/.exec(finished.output)?.[1] ?? 0)
+  if (seen > 0) return asOne(finished)
+  return { counts: { passed: 0, failed: 1 }, text: `${finished.output}\nno module was seen` }
+}
+
+async function runTests(
+  root: string,
+  name: string,
+  belongs: (path: string) => boolean,
+  options: readonly string[],
+): Promise<StepResult> {
+  const names = await readdir(join(root, 'test'), { recursive: true })
+  const files = names
+    .map((name) => join('test', name))
+    .filter((path) => path.endsWith('.test.ts') && belongs(path))
+    .sort()
+  if (files.length === 0)
+    return { counts: { passed: 0, failed: 1 }, text: 'no test file was found' }
+  // Kept after the run: a failed test's comments, its seed among them, are in there.
+  const tapFile = join(root, '.tap', `check-${name}.tap`)
+  await rm(tapFile, { force: true })
+  await mkdir(dirname(tapFile), { recursive: true })
+  const finished = await runNode(root, [
+    binary(root, 'tap'),
+    'run',
+    '--reporter=min',
+    `--output-file=${tapFile}`,
+    ...options,
+    ...files,
+  ])
+  const counts = countTap(await readFile(tapFile, 'utf8').catch(() => ''))
+  const nothing = counts.passed === 0 && counts.failed === 0
+  const silent = finished.code !== 0 && counts.failed === 0
+  return {
+    counts: nothing || silent ? { ...counts, failed: counts.failed + 1 } : counts,
+    text: `${stripVTControlCharacters(finished.output)}\nThe whole output: ${relative(root, tapFile)}`,
+  }
+}
+
+/** With this very Node.js: the pinned one. */
+async function runNode(root: string, args: readonly string[]): Promise<Finished> {
+  return await new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code: code ?? 1, output }))
+  })
+}

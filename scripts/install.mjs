@@ -1,0 +1,109 @@
+/**
+ * Installs what is missing. Plain JavaScript on purpose: it runs on whatever Node.js (20 or newer) the machine has,
+ * before the pinned one is there. Compares two files and does nothing when node_modules is as package-lock.json says.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const NODE_MAJOR_MIN = 20
+
+/**
+ * Why `npm ci` must run in the folder `root`, or null when nothing is to be done.
+ * npm writes its own copy of the lock file into node_modules as the last step of an install.
+ *
+ * @param {string} root
+ * @returns {string | null}
+ */
+export function reasonToInstall(root) {
+  const installed = join(root, 'node_modules', '.package-lock.json')
+  if (!existsSync(installed)) return 'node_modules is missing'
+  if (!existsSync(join(root, 'node_modules', 'node', 'bin', 'node')))
+    return 'the pinned Node.js is missing'
+  return differs(readPackages(join(root, 'package-lock.json')), readPackages(installed))
+}
+
+/**
+ * @param {Record<string, { version?: string, optional?: boolean, devOptional?: boolean }>} wanted
+ * @param {Record<string, { version?: string }>} found
+ * @returns {string | null}
+ */
+export function differs(wanted, found) {
+  for (const [path, entry] of Object.entries(wanted)) {
+    if (path === '') continue
+    const version = found[path]?.version
+    // Optional packages of other platforms are not installed.
+    if (version === undefined && (entry.optional === true || entry.devOptional === true)) continue
+    if (version !== entry.version)
+      return `${path} should be ${entry.version}, is ${version ?? 'missing'}`
+  }
+  for (const path of Object.keys(found)) {
+    if (!(path in wanted)) return `${path} is no longer wanted`
+  }
+  return null
+}
+
+/** @param {string} file */
+function readPackages(file) {
+  return JSON.parse(readFileSync(file, 'utf8')).packages ?? {}
+}
+
+/** @param {string} output what npm printed */
+export function explainFailure(output) {
+  if (
+    /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|ECONNRESET|ENOTCACHED|network/i.test(
+      output,
+    )
+  ) {
+    return [
+      'The packages could not be fetched: the registry was not reachable.',
+      'Muster needs the network once, for its packages and the pinned Node.js. Then it runs without.',
+      'Behind a proxy or a mirror, point npm to it (npm config set proxy …, npm config set registry …) and try again.',
+    ].join('\n')
+  }
+  return 'npm ci failed; its own words are above. `npm ci` by hand repeats it.'
+}
+
+/** @param {string} root */
+function install(root) {
+  const reason = reasonToInstall(root)
+  if (reason === null) return 0
+  console.error(`Installing packages once (${reason}) …`)
+  const npm = process.env.npm_execpath
+  const [command, before] = npm?.endsWith('npm-cli.js') ? [process.execPath, [npm]] : ['npm', []]
+  const result = spawnSync(
+    command,
+    [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  )
+  const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`
+  const left = result.status === 0 ? reasonToInstall(root) : null
+  if (result.status === 0 && left === null) return 0
+  console.error(output.trimEnd())
+  console.error(
+    left === null ? explainFailure(output) : `After npm ci something is still wrong: ${left}`,
+  )
+  return 1
+}
+
+/** Whether this file is what Node.js was asked to run, also through a symbolic link. */
+function isMain() {
+  const script = process.argv[1]
+  return script !== undefined && realpathSync(script) === fileURLToPath(import.meta.url)
+}
+
+if (isMain()) {
+  const major = Number(process.versions.node.split('.')[0])
+  if (major < NODE_MAJOR_MIN) {
+    console.error(
+      `Node.js ${NODE_MAJOR_MIN} or newer is needed to install; this is ${process.version}.`,
+    )
+    process.exit(1)
+  }
+  process.exit(install(dirname(dirname(fileURLToPath(import.meta.url)))))
+}

@@ -1,0 +1,158 @@
+/**
+ * `npm start`: a cluster on loopback, one process per server, until Ctrl-C.
+ */
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { existingServers, prepare, tail, wipe } from './start/folder.ts'
+import {
+  HOST,
+  parseStartOptions,
+  planServers,
+  usage,
+  type ServerPlan,
+  type StartOptions,
+} from './start/options.ts'
+import { takenPorts } from './start/ports.ts'
+import { ServerProcesses } from './start/processes.ts'
+import { clusterReport } from './start/report.ts'
+
+const SERVERS = 3
+/** Data of a million rows opens well within this. */
+const LEADER_WAIT_MS = 60_000
+const POLL_MS = 100
+const REQUEST_MS = 2_000
+const TAIL_LINES = 20
+/** One Ctrl-C may arrive twice: from the terminal and from npm. */
+const SAME_SIGNAL_MS = 1_000
+
+const binary = fileURLToPath(new URL('../bin/muster', import.meta.url))
+const cwd = process.cwd()
+
+try {
+  const options = parseStartOptions(process.argv.slice(2), cwd)
+  if (options === null) process.stdout.write(usage)
+  else await main(options)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
+
+async function main(options: StartOptions): Promise<void> {
+  const plans = planServers({ ...options, servers: await decideServers(options) })
+  const taken = await takenPorts(plans)
+  if (taken.length > 0) {
+    const lines = taken.map(({ port, what, owner }) => `  ${port} (${what}): taken by ${owner}`)
+    throw new Error(
+      `Ports are taken:\n${lines.join('\n')}\nStop what has them, or choose others: npm start -- --base-port 14646 --data .muster/other`,
+    )
+  }
+  if (options.fresh) await wipe(options.dataDir)
+  await prepare(options.dataDir, plans)
+  const cluster = new ServerProcesses((ended, how) => void reportEnd(plans, cluster, ended, how))
+  stopOnSignals(cluster)
+  console.log(`Starting ${plans.length} server${plans.length === 1 ? '' : 's'} …`)
+  for (const plan of plans) {
+    await cluster.start(plan.name, [binary, 'agent', '-config', plan.configFile], plan.logFile)
+  }
+  const leaderPort = await waitForLeader(plans, cluster)
+  if (stopRequested()) return
+  if (leaderPort === null) {
+    const words =
+      cluster.running().length < plans.length
+        ? 'Not all servers could start.'
+        : `No leader within ${LEADER_WAIT_MS / 1000} s; the logs are in ${relative(cwd, options.dataDir)}.`
+    await cluster.stop()
+    throw new Error(words)
+  }
+  console.log(`\n${clusterReport(plans, leaderPort, cwd)}\n`)
+}
+
+/** The number that was asked for must be the number the data has. */
+async function decideServers(options: StartOptions): Promise<number> {
+  const found = options.fresh ? [] : await existingServers(options.dataDir)
+  if (found.length === 0) return options.servers ?? SERVERS
+  if (options.servers !== null && options.servers !== found.length) {
+    throw new Error(
+      `${relative(cwd, options.dataDir) || '.'} holds a cluster of ${found.length}: leave --servers out, add --fresh to begin anew, or choose another --data folder`,
+    )
+  }
+  return found.length
+}
+
+/** The port of the leader's address once a server knows one, null when time is up or a server ended. */
+async function waitForLeader(
+  plans: readonly ServerPlan[],
+  cluster: ServerProcesses,
+): Promise<number | null> {
+  const deadline = performance.now() + LEADER_WAIT_MS
+  while (performance.now() < deadline && !stopRequested()) {
+    if (cluster.running().length < plans.length) return null
+    const ports = await Promise.all(plans.map((plan) => askLeader(plan.ports.http)))
+    const [known] = ports
+    // All of them: a server that does not answer yet would make the printed lines fail.
+    if (known !== null && known !== undefined && ports.every((port) => port === known)) return known
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  return null
+}
+
+async function askLeader(port: number): Promise<number | null> {
+  try {
+    const response = await fetch(`http://${HOST}:${port}/v1/status/leader`, {
+      signal: AbortSignal.timeout(REQUEST_MS),
+    })
+    const address: unknown = response.ok ? await response.json() : null
+    const match = typeof address === 'string' ? /:(\d+)$/.exec(address) : null
+    return match === null ? null : Number(match[1])
+  } catch {
+    return null
+  }
+}
+
+async function reportEnd(
+  plans: readonly ServerPlan[],
+  cluster: ServerProcesses,
+  ended: { readonly name: string; readonly pid: number },
+  how: string,
+): Promise<void> {
+  const plan = plans.find(({ name }) => name === ended.name)
+  if (plan === undefined) return
+  const lines = await tail(plan.logFile, TAIL_LINES)
+  console.error(
+    `\n${ended.name} (process ${ended.pid}) ended with ${how}. Its last log lines:\n${lines}`,
+  )
+  if (cluster.running().length === 0) {
+    console.error('\nNo server is left.')
+    process.exitCode = 1
+    return
+  }
+  console.error(
+    `\nThe others go on. To have it back: bin/muster agent -config ${relative(cwd, plan.configFile)}`,
+  )
+}
+
+/** When the first signal came, on the monotonic clock. */
+let stopRequestedMs: number | null = null
+
+function stopRequested(): boolean {
+  return stopRequestedMs !== null
+}
+
+function stopOnSignals(cluster: ServerProcesses): void {
+  const onSignal = (): void => {
+    const now = performance.now()
+    if (stopRequestedMs === null) {
+      stopRequestedMs = now
+      console.log('\nStopping …')
+      void cluster.stop().then((killed) => {
+        for (const name of killed) console.error(`${name} did not stop in time and was killed`)
+        console.log('Stopped.')
+        process.exit(0)
+      })
+    } else if (now - stopRequestedMs > SAME_SIGNAL_MS) {
+      cluster.kill()
+      process.exit(1)
+    }
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+}

@@ -1,0 +1,53 @@
+/** What `npm start` prints about a running cluster. */
+import { relative } from 'node:path'
+import { HOST, type ServerPlan } from './options.ts'
+
+/** Columns as wide as their widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = []
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length)
+    })
+  }
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** `leaderPort` is the port in the address that `/v1/status/leader` gave. */
+export function clusterReport(
+  plans: readonly ServerPlan[],
+  leaderPort: number | null,
+  cwd: string,
+): string {
+  const isLeader = (plan: ServerPlan): boolean =>
+    plan.ports.rpc === leaderPort || plan.ports.http === leaderPort
+  const rows = plans.map((plan) => [
+    plan.name,
+    isLeader(plan) ? 'leader' : 'follower',
+    `http://${HOST}:${plan.ports.http}`,
+    `${HOST}:${plan.ports.rpc}`,
+    `http://${HOST}:${plan.ports.ops}`,
+    relative(cwd, plan.dataDir) || '.',
+  ])
+  const first = plans[0]
+  const last = plans.at(-1)
+  const header = ['name', 'role', 'HTTP', 'RPC', 'ops', 'data']
+  return [
+    table([header, ...rows]),
+    '',
+    'Try it: write a variable through one server, read it through another.',
+    '',
+    `  curl -X PUT http://${HOST}:${first?.ports.http}/v1/var/app/db -d '{"Items":{"user":"ada"}}'`,
+    `  curl http://${HOST}:${last?.ports.http}/v1/var/app/db?pretty`,
+    '',
+    `Logs: ${plans.map((plan) => relative(cwd, plan.logFile)).join('  ')}`,
+    'Ctrl-C stops all; npm start goes on with this data, npm start -- --fresh begins anew.',
+  ].join('\n')
+}

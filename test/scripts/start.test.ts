@@ -1,0 +1,144 @@
+/** `npm start`: its options, its plan, its folder, and its child processes. */
+import { createServer } from 'node:net'
+import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { existingServers, prepare, tail, wipe } from '../../scripts/start/folder.ts'
+import { HOST, parseStartOptions, planServers } from '../../scripts/start/options.ts'
+import { isFree, takenPorts } from '../../scripts/start/ports.ts'
+import { ServerProcesses } from '../../scripts/start/processes.ts'
+import { clusterReport, table } from '../../scripts/start/report.ts'
+import { loadConfig } from '../../src/agent/config.ts'
+
+const defaults = { servers: null, fresh: false, dataDir: '/here/.muster', basePort: 4646 }
+
+t.test('options have defaults and are checked', async (t) => {
+  const parse = (line: string) => parseStartOptions(line === '' ? [] : line.split(' '), '/here')
+  t.same(parse(''), defaults)
+  t.same(parse('--servers 5 --fresh --data d --base-port 10000'), {
+    servers: 5,
+    fresh: true,
+    dataDir: '/here/d',
+    basePort: 10000,
+  })
+  t.equal(parse('--help'), null)
+  t.throws(() => parse('--servers 2'), { message: '--servers must be 1, 3 or 5, not 2' })
+  t.throws(() => parse('--base-port 80'), { message: /must be from 1024 to 60000, not 80/ })
+  t.throws(() => parse('--base-port x'), { message: /must be from 1024 to 60000, not x/ })
+  t.throws(() => parse('--data='), { message: '--data must name a folder' })
+  t.throws(() => parse('--wrong'), { message: /Unknown option '--wrong'/ })
+})
+
+t.test('ports are where the documents say', async (t) => {
+  const plans = planServers({ ...defaults, servers: 3 })
+  t.same(
+    plans.map(({ name, ports }) => [name, ...Object.values(ports)]),
+    [
+      ['s1', 4646, 4647, 4648, 9203],
+      ['s2', 5646, 5647, 5648, 9213],
+      ['s3', 6646, 6647, 6648, 9223],
+    ],
+  )
+})
+
+t.test('the folder is made, kept, wiped, and its configurations are good ones', async (t) => {
+  const dataDir = join(t.testdir(), 'data')
+  const plans = planServers({ ...defaults, servers: 3, dataDir })
+  await prepare(dataDir, plans)
+  t.same(await existingServers(dataDir), ['s1', 's2', 's3'])
+  const keyFile = join(dataDir, 'cluster.key')
+  const key = await readFile(keyFile, 'utf8')
+  t.equal(Buffer.from(key, 'base64').length, 32)
+  t.equal((await stat(keyFile)).mode & 0o777, 0o600)
+  for (const plan of plans) {
+    const config = await loadConfig([plan.configFile])
+    t.match(config, { name: plan.name, dataDir: plan.dataDir, ports: plan.ports })
+    t.match(config.server, { bootstrapExpect: 3, peers: { length: 2 }, keyringKeyFile: keyFile })
+  }
+  const log = plans[0]?.logFile ?? ''
+  await writeFile(log, 'old\n')
+  await prepare(dataDir, plans)
+  t.equal(await readFile(log, 'utf8'), 'old\n', 'a short log goes on')
+  await truncate(log, 17 * 1024 * 1024)
+  await prepare(dataDir, plans)
+  t.same((await readdir(join(dataDir, 's1'))).sort(), ['agent.json', 'server.log.1'])
+  await mkdir(join(dataDir, 'mine'))
+  await wipe(dataDir)
+  t.same((await readdir(dataDir)).sort(), ['cluster.key', 'mine'], 'only servers are wiped')
+  t.equal(await readFile(keyFile, 'utf8'), key)
+})
+
+t.test('a taken port is named with its owner', async (t) => {
+  const server = createServer()
+  t.teardown(() => server.close())
+  await new Promise<void>((resolve) => {
+    server.listen(0, HOST, () => resolve())
+  })
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  t.notOk(await isFree(port))
+  const [plan] = planServers({ ...defaults, servers: 1 })
+  if (plan === undefined) throw new Error('no plan')
+  const taken = await takenPorts([{ ...plan, ports: { ...plan.ports, http: port } }])
+  const mine = taken.find((one) => one.port === port)
+  t.equal(mine?.what, 'http of s1')
+  if (process.platform === 'linux') t.match(mine?.owner, new RegExp(`^process ${process.pid} \\(`))
+})
+
+t.test(
+  'servers are stopped together, reported when they end, killed when they do not',
+  async (t) => {
+    const folder = t.testdir()
+    const ends: string[] = []
+    let reported = (): void => {}
+    const firstEnd = new Promise<void>((resolve) => {
+      reported = resolve
+    })
+    const processes = new ServerProcesses((ended, how) => {
+      ends.push(`${ended.name}: ${how}`)
+      reported()
+    })
+    const node = (script: string) => [process.execPath, '-e', script] as const
+    const started = (name: string) => join(folder, name)
+    await processes.start('polite', node(polite), started('polite'))
+    await processes.start('deaf', node(deaf), started('deaf'))
+    await processes.start('dead', node("console.log('bye'); process.exit(3)"), started('dead'))
+    await firstEnd
+    t.same(ends, ['dead: exit code 3'])
+    t.equal(await tail(started('dead'), 5), 'bye')
+    t.same(
+      processes.running().map((one) => one.name),
+      ['polite', 'deaf'],
+    )
+    for (const name of ['polite', 'deaf']) {
+      while ((await tail(started(name), 1)) !== 'ready') await new Promise((r) => setTimeout(r, 10))
+    }
+    t.same(await processes.stop(300), ['deaf'])
+    t.equal(await tail(started('polite'), 1), 'stopped')
+    t.same(processes.running(), [])
+    t.same(ends, ['dead: exit code 3'], 'ends after a stop are expected')
+  },
+)
+
+const polite =
+  "process.on('SIGTERM', () => { console.log('stopped'); process.exit(0) }); setInterval(() => {}, 1000); console.log('ready')"
+const deaf = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('ready')"
+
+t.test('the report aligns its columns and marks the leader', async (t) => {
+  t.equal(
+    table([
+      ['a', 'bb'],
+      ['ccc', 'd'],
+    ]),
+    'a    bb\nccc  d',
+  )
+  const plans = planServers({ ...defaults, servers: 3 })
+  const text = clusterReport(plans, 5647, '/here')
+  t.match(text, /^name {2}role {6}HTTP {19}RPC/)
+  t.match(
+    text,
+    /\ns2 {4}leader {4}http:\/\/127\.0\.0\.1:5646 {2}127\.0\.0\.1:5647 {2}http:\/\/127\.0\.0\.1:9213 {2}\.muster\/s2\/data\n/,
+  )
+  t.match(text, /\n {2}curl -X PUT http:\/\/127\.0\.0\.1:4646\/v1\/var\/app\/db -d '\{"Items"/)
+  t.match(text, /\n {2}curl http:\/\/127\.0\.0\.1:6646\/v1\/var\/app\/db\?pretty\n/)
+})
