@@ -1,7 +1,6 @@
 /**
  * `npm start`: a cluster on loopback, one process per server, until Ctrl-C.
  */
-import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { existingServers, prepare, tail, wipe } from './start/folder.ts'
 import {
@@ -14,7 +13,7 @@ import {
 } from './start/options.ts'
 import { takenPorts } from './start/ports.ts'
 import { ServerProcesses } from './start/processes.ts'
-import { clusterReport } from './start/report.ts'
+import { clusterReport, shortPath } from './start/report.ts'
 
 const SERVERS = 3
 /** Data of a million rows opens well within this. */
@@ -27,6 +26,8 @@ const SAME_SIGNAL_MS = 1_000
 
 const binary = fileURLToPath(new URL('../bin/muster', import.meta.url))
 const cwd = process.cwd()
+/** When the first signal came, on the monotonic clock. */
+let stopRequestedMs: number | null = null
 
 try {
   const options = parseStartOptions(process.argv.slice(2), cwd)
@@ -50,6 +51,20 @@ async function main(options: StartOptions): Promise<void> {
   await prepare(options.dataDir, plans)
   const cluster = new ServerProcesses((ended, how) => void reportEnd(plans, cluster, ended, how))
   stopOnSignals(cluster)
+  try {
+    await bringUp(options, plans, cluster)
+  } catch (error) {
+    await cluster.stop()
+    throw error
+  }
+}
+
+/** Starts all and prints how to use them. Throws when they do not become a cluster; nothing is stopped then. */
+async function bringUp(
+  options: StartOptions,
+  plans: readonly ServerPlan[],
+  cluster: ServerProcesses,
+): Promise<void> {
   console.log(`Starting ${plans.length} server${plans.length === 1 ? '' : 's'} …`)
   for (const plan of plans) {
     await cluster.start(plan.name, [binary, 'agent', '-config', plan.configFile], plan.logFile)
@@ -57,12 +72,11 @@ async function main(options: StartOptions): Promise<void> {
   const leaderPort = await waitForLeader(plans, cluster)
   if (stopRequested()) return
   if (leaderPort === null) {
-    const words =
+    throw new Error(
       cluster.running().length < plans.length
         ? 'Not all servers could start.'
-        : `No leader within ${LEADER_WAIT_MS / 1000} s; the logs are in ${relative(cwd, options.dataDir)}.`
-    await cluster.stop()
-    throw new Error(words)
+        : `No leader within ${LEADER_WAIT_MS / 1000} s; the logs are in ${shortPath(options.dataDir, cwd)}.`,
+    )
   }
   console.log(`\n${clusterReport(plans, leaderPort, cwd)}\n`)
 }
@@ -73,7 +87,7 @@ async function decideServers(options: StartOptions): Promise<number> {
   if (found.length === 0) return options.servers ?? SERVERS
   if (options.servers !== null && options.servers !== found.length) {
     throw new Error(
-      `${relative(cwd, options.dataDir) || '.'} holds a cluster of ${found.length}: leave --servers out, add --fresh to begin anew, or choose another --data folder`,
+      `${shortPath(options.dataDir, cwd)} holds a cluster of ${found.length}: leave --servers out, add --fresh to begin anew, or choose another --data folder`,
     )
   }
   return found.length
@@ -127,12 +141,9 @@ async function reportEnd(
     return
   }
   console.error(
-    `\nThe others go on. To have it back: bin/muster agent -config ${relative(cwd, plan.configFile)}`,
+    `\nThe others go on. To have it back: bin/muster agent -config ${shortPath(plan.configFile, cwd)}`,
   )
 }
-
-/** When the first signal came, on the monotonic clock. */
-let stopRequestedMs: number | null = null
 
 function stopRequested(): boolean {
   return stopRequestedMs !== null

@@ -2,6 +2,12 @@
 import { relative } from 'node:path'
 import { HOST, type ServerPlan } from './options.ts'
 
+/** Relative where that is the shorter word for it. */
+export function shortPath(path: string, cwd: string): string {
+  const near = relative(cwd, path)
+  return near === '' ? '.' : near.startsWith('..') ? path : near
+}
+
 /** Columns as wide as their widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
@@ -34,7 +40,7 @@ export function clusterReport(
     `http://${HOST}:${plan.ports.http}`,
     `${HOST}:${plan.ports.rpc}`,
     `http://${HOST}:${plan.ports.ops}`,
-    relative(cwd, plan.dataDir) || '.',
+    shortPath(plan.dataDir, cwd),
   ])
   const first = plans[0]
   const last = plans.at(-1)
@@ -45,9 +51,9 @@ export function clusterReport(
     'Try it: write a variable through one server, read it through another.',
     '',
     `  curl -X PUT http://${HOST}:${first?.ports.http}/v1/var/app/db -d '{"Items":{"user":"ada"}}'`,
-    `  curl http://${HOST}:${last?.ports.http}/v1/var/app/db?pretty`,
+    `  curl 'http://${HOST}:${last?.ports.http}/v1/var/app/db?pretty'`,
     '',
-    `Logs: ${plans.map((plan) => relative(cwd, plan.logFile)).join('  ')}`,
+    `Logs: ${plans.map((plan) => shortPath(plan.logFile, cwd)).join('  ')}`,
     'Ctrl-C stops all; npm start goes on with this data, npm start -- --fresh begins anew.',
   ].join('\n')
 }

@@ -140,5 +140,5 @@ t.test('the report aligns its columns and marks the leader', async (t) => {
     /\ns2 {4}leader {4}http:\/\/127\.0\.0\.1:5646 {2}127\.0\.0\.1:5647 {2}http:\/\/127\.0\.0\.1:9213 {2}\.muster\/s2\/data\n/,
   )
   t.match(text, /\n {2}curl -X PUT http:\/\/127\.0\.0\.1:4646\/v1\/var\/app\/db -d '\{"Items"/)
-  t.match(text, /\n {2}curl http:\/\/127\.0\.0\.1:6646\/v1\/var\/app\/db\?pretty\n/)
+  t.match(text, /\n {2}curl 'http:\/\/127\.0\.0\.1:6646\/v1\/var\/app\/db\?pretty'\n/)
 })
