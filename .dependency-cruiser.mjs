@@ -167,7 +167,7 @@ function domainRows(domain, position) {
     },
     {
       name: `${domain}-routes`,
-      from: `${own}routes[.]ts$`,
+      from: `${own}[a-z-]*routes[.]ts$`,
       ours: [own, '^src/api/', '^src/lib/'],
       packages: ['typebox'],
     },
@@ -175,7 +175,7 @@ function domainRows(domain, position) {
       name: `${domain}-methods`,
       from: `${own}(?![a-z-]*(model|table|commands|queries|routes)[.]ts$)`,
       ours: [
-        `${own}(?!routes[.]ts$)`,
+        `${own}(?![a-z-]*routes[.]ts$)`,
         '^src/rpc/',
         '^src/lib/',
         '^src/fsm/domain[.]ts$',
