@@ -235,7 +235,7 @@ async function serverPorts(): Promise<ServerPorts> {
 }
 
 /** Waits on a pipe that ends with this process, however that dies; `stop` kills it before it acts. */
-function startGuard(folder: string, pidFile: string): ChildProcess {
+export function startGuard(folder: string, pidFile: string): ChildProcess {
   const script = 'cat >/dev/null; while read -r pid; do kill -9 "$pid"; done <"$1"; rm -rf "$2"'
   const guard = spawn('sh', ['-c', script, 'guard', pidFile, folder], {
     stdio: ['pipe', 'ignore', 'ignore'],

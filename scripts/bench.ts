@@ -1,0 +1,165 @@
+/**
+ * `npm run bench`: a Muster and an etcd cluster of three side by side on the same disk, each figure measured on one
+ * and then the other, round by round. `--quick` is short, `--json` for machines, `--only muster` or `--only etcd`,
+ * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out.
+ */
+import { mkdir, readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { EtcdSystem, etcdIsInstalled } from './bench/etcd.ts'
+import { measureFailover } from './bench/failover.ts'
+import { MusterSystem } from './bench/muster.ts'
+import { middle, runLoad, type Figures } from './bench/plan.ts'
+import { loadTable, otherTable, targets, type Measured } from './bench/report.ts'
+import { keys, type System } from './bench/system.ts'
+
+type Figure = {
+  readonly name: string
+  readonly at: 'leader' | 'follower'
+  readonly concurrency: number
+  readonly request: (system: System, key: number) => string
+}
+
+const put: Figure['request'] = (system, key) => system.putRequest(key)
+const linearizable: Figure['request'] = (system, key) => system.getRequest(key, 'linearizable')
+const stale: Figure['request'] = (system, key) => system.getRequest(key, 'stale')
+
+const concurrencies = [1, 16, 64, 256]
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    figures: { type: 'string', default: '' },
+    'no-failover': { type: 'boolean', default: false },
+  },
+})
+
+const figures: readonly Figure[] = [
+  ...(['leader', 'follower'] as const).flatMap((at) =>
+    concurrencies.map((concurrency) => figure(`PUT ${at}`, at, concurrency, put)),
+  ),
+  ...concurrencies.map((concurrency) =>
+    figure('GET linearizable leader', 'leader', concurrency, linearizable),
+  ),
+  figure('GET linearizable follower', 'follower', 64, linearizable),
+  figure('GET stale leader', 'leader', 64, stale),
+  figure('GET stale follower', 'follower', 64, stale),
+].filter(({ name }) => name.startsWith(values.figures))
+
+const { quick } = values
+const rounds = quick ? 1 : 3
+const durationMs = quick ? 1_500 : 4_000
+const warmupMs = quick ? 500 : 1_000
+const failovers = values['no-failover'] ? 0 : quick ? 5 : 20
+
+const folder = resolve('.muster/bench')
+await mkdir(folder, { recursive: true })
+const systems: System[] = []
+try {
+  if (values.only !== 'etcd') systems.push(await MusterSystem.start(folder))
+  if (values.only !== 'muster') {
+    if (await etcdIsInstalled()) systems.push(await EtcdSystem.start(folder))
+    else say('etcd is not installed (Debian: etcd-server): measuring without comparison')
+  }
+  const measured = await measure()
+  print(measured)
+} finally {
+  for (const system of systems) await system.stop()
+}
+
+async function measure(): Promise<Map<string, Measured>> {
+  const collected = new Map(systems.map((system) => [system, new Map<string, Figures[]>()]))
+  for (const system of systems) await fill(system)
+  for (const figure of figures) {
+    for (let round = 0; round < rounds; round += 1) {
+      for (const system of systems) {
+        const figures = await measureOnce(system, figure)
+        const byName = collected.get(system)
+        byName?.set(figure.name, [...(byName.get(figure.name) ?? []), figures])
+        say(
+          `${figure.name}: ${system.name} ${figures.perSecond.toFixed(0)}/s, p50 ${figures.p50Ms.toFixed(2)} ms`,
+        )
+      }
+    }
+  }
+  const result = new Map<string, Measured>()
+  for (const [system, byName] of collected) {
+    const residentMiB = await Promise.all(membersOf(system).map((at) => residentMiBOf(system, at)))
+    say(`killing the leader of ${system.name} ${failovers} times`)
+    const failover = failovers === 0 ? null : await measureFailover(system, failovers)
+    const loads = new Map([...byName].map(([name, all]) => [name, middle(all)]))
+    result.set(system.name, { loads, residentMiB, failover })
+  }
+  return result
+}
+
+/** So that every key can be read. */
+async function fill(system: System): Promise<void> {
+  const all: Figure = { name: 'fill', at: 'leader', concurrency: 16, request: put }
+  await measureOnce(system, all, 1_000)
+}
+
+async function measureOnce(
+  system: System,
+  { at, concurrency, request }: Figure,
+  extraWarmupMs = 0,
+): Promise<Figures> {
+  const leader = await system.leader()
+  const member = at === 'leader' ? leader : (leader + 1) % system.size
+  return runLoad({
+    port: system.member(member).httpPort,
+    concurrency,
+    warmupMs: warmupMs + extraWarmupMs,
+    durationMs,
+    requests: Array.from({ length: keys }, (_, key) => request(system, key)),
+  })
+}
+
+async function residentMiBOf(system: System, at: number): Promise<number> {
+  const { pid } = system.member(at)
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024
+}
+
+function print(measured: ReadonlyMap<string, Measured>): void {
+  const ours = measured.get('Muster')
+  const reached = ours === undefined ? [] : targets(ours, measured.get('etcd'))
+  if (values.json) {
+    const plain = [...measured].map(([name, { loads, ...rest }]) => [
+      name,
+      { ...rest, loads: Object.fromEntries(loads) },
+    ])
+    console.log(JSON.stringify({ systems: Object.fromEntries(plain), targets: reached }, null, 2))
+    return
+  }
+  console.log(
+    `\n${loadTable(
+      figures.map(({ name }) => name),
+      measured,
+    )}\n`,
+  )
+  console.log(`${otherTable(measured)}\n`)
+  for (const { text, met } of reached) {
+    console.log(`${met === null ? '-   ' : met ? 'ok  ' : 'MISS'} ${text}`)
+  }
+}
+
+function figure(
+  name: string,
+  at: Figure['at'],
+  concurrency: number,
+  request: Figure['request'],
+): Figure {
+  return { name: `${name} @${concurrency}`, at, concurrency, request }
+}
+
+function membersOf(system: System): number[] {
+  return Array.from({ length: system.size }, (_, at) => at)
+}
+
+/** Progress goes beside the figures, so that `--json` stays clean. */
+function say(text: string): void {
+  process.stderr.write(`${text}\n`)
+}

@@ -1,0 +1,52 @@
+/** Muster as a system under test: real servers with default settings. */
+import { Cluster } from '../../test/support/cluster.ts'
+import { httpRequest, keyOf, valueOf, type Member, type ReadKind, type System } from './system.ts'
+
+export class MusterSystem implements System {
+  readonly name = 'Muster'
+  readonly #cluster: Cluster
+
+  private constructor(cluster: Cluster) {
+    this.#cluster = cluster
+  }
+
+  static async start(parentFolder: string): Promise<MusterSystem> {
+    return new MusterSystem(await Cluster.start({ parentFolder, logLevel: 'warn' }))
+  }
+
+  get size(): number {
+    return this.#cluster.size
+  }
+
+  member(at: number): Member {
+    const server = this.#cluster.server(at)
+    return { httpPort: server.spec.ports.http, pid: server.pid }
+  }
+
+  async leader(): Promise<number> {
+    return this.#cluster.waitForLeader()
+  }
+
+  async kill(at: number): Promise<void> {
+    await this.#cluster.kill(at)
+  }
+
+  async revive(at: number): Promise<void> {
+    await this.#cluster.restart(at)
+    await this.#cluster.waitForLeader()
+  }
+
+  putRequest(key: number): string {
+    const body = JSON.stringify({ Items: { v: valueOf(key) } })
+    return httpRequest('PUT', `/v1/var/${keyOf(key)}`, body)
+  }
+
+  getRequest(key: number, kind: ReadKind): string {
+    const query = kind === 'stale' ? 'stale' : 'consistent'
+    return httpRequest('GET', `/v1/var/${keyOf(key)}?${query}`, null)
+  }
+
+  async stop(): Promise<void> {
+    await this.#cluster.stop()
+  }
+}

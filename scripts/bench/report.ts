@@ -1,0 +1,116 @@
+/** The bench's figures as rows with their ratios and targets, and as a table. */
+import type { Failover } from './failover.ts'
+import type { Figures } from './plan.ts'
+
+export type Measured = {
+  /** By the names of the figures in `bench.ts`. */
+  readonly loads: ReadonlyMap<string, Figures>
+  readonly residentMiB: readonly number[]
+  readonly failover: Failover | null
+}
+
+export type Target = { readonly text: string; readonly met: boolean | null }
+
+export function loadTable(
+  names: readonly string[],
+  systems: ReadonlyMap<string, Measured>,
+): string {
+  const rows = [['', ...[...systems.keys()].flatMap((name) => [name, 'p50 ms', 'p99 ms']), 'ratio']]
+  for (const name of names) {
+    const figures = [...systems.values()].map(({ loads }) => loads.get(name))
+    const cells = figures.flatMap((figure) =>
+      figure === undefined
+        ? ['-', '-', '-']
+        : [`${figure.perSecond.toFixed(0)}/s`, figure.p50Ms.toFixed(2), figure.p99Ms.toFixed(2)],
+    )
+    const [ours, theirs] = figures
+    rows.push([name, ...cells, ratioText(ours?.perSecond, theirs?.perSecond)])
+  }
+  return alignColumns(rows)
+}
+
+export function otherTable(systems: ReadonlyMap<string, Measured>): string {
+  const rows = [['', ...systems.keys()]]
+  const all = [...systems.values()]
+  rows.push([
+    'resident MiB by server',
+    ...all.map(({ residentMiB }) => residentMiB.map((mib) => mib.toFixed(0)).join(' ')),
+  ])
+  rows.push(['fail-over median ms', ...all.map(({ failover }) => fixed(failover?.medianMs))])
+  rows.push(['fail-over worst ms', ...all.map(({ failover }) => fixed(failover?.worstMs))])
+  return alignColumns(rows)
+}
+
+/** What Muster has set itself to reach. `met` is null where the other side was not measured. */
+export function targets(ours: Measured, theirs: Measured | undefined): Target[] {
+  const ratio = (name: string, field: 'perSecond' | 'p50Ms'): number | null => {
+    const above = ours.loads.get(name)?.[field]
+    const below = theirs?.loads.get(name)?.[field]
+    return above === undefined || below === undefined ? null : above / below
+  }
+  const within = (ms: number | undefined, limitMs: number): boolean | null =>
+    ms === undefined ? null : ms < limitMs
+  const put = ratio('PUT leader @64', 'perSecond')
+  const alone = ratio('PUT leader @1', 'p50Ms')
+  const get = ratio('GET linearizable leader @64', 'perSecond')
+  const leaderPut = ours.loads.get('PUT leader @64')?.perSecond
+  const followerPut = ours.loads.get('PUT follower @64')?.perSecond
+  const follower =
+    leaderPut === undefined || followerPut === undefined ? null : followerPut / leaderPut
+  const { failover } = ours
+  return [
+    { text: `PUT @64 is ${times(put)} of etcd, wanted 2.5`, met: atLeast(put, 2.5) },
+    { text: `p50 of PUT @1 is ${times(alone)} of etcd, wanted at most 1`, met: atMost(alone, 1) },
+    { text: `linearizable GET is ${times(get)} of etcd, wanted 3`, met: atLeast(get, 3) },
+    {
+      text: `follower PUT is ${times(follower)} of leader PUT, wanted 0.7`,
+      met: atLeast(follower, 0.7),
+    },
+    {
+      text: `fail-over median ${fixed(failover?.medianMs)} ms, wanted under 500`,
+      met: within(failover?.medianMs, 500),
+    },
+    {
+      text: `fail-over worst ${fixed(failover?.worstMs)} ms, wanted under 1000`,
+      met: within(failover?.worstMs, 1000),
+    },
+  ]
+}
+
+function atLeast(value: number | null, limit: number): boolean | null {
+  return value === null ? null : value >= limit
+}
+
+function atMost(value: number | null, limit: number): boolean | null {
+  return value === null ? null : value <= limit
+}
+
+function times(value: number | null): string {
+  return value === null ? 'unknown' : `${value.toFixed(2)}x`
+}
+
+function ratioText(ours: number | undefined, theirs: number | undefined): string {
+  return ours === undefined || theirs === undefined ? '' : `${(ours / theirs).toFixed(2)}x`
+}
+
+function fixed(ms: number | undefined): string {
+  return ms === undefined ? '-' : ms.toFixed(0)
+}
+
+/** First column to the left, the others to the right. */
+function alignColumns(rows: readonly (readonly string[])[]): string {
+  const columns = Math.max(...rows.map((row) => row.length))
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  )
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => {
+          const width = widths[column] ?? 0
+          return column === 0 ? cell.padEnd(width) : cell.padStart(width)
+        })
+        .join('  '),
+    )
+    .join('\n')
+}
