@@ -111,6 +111,7 @@ export class SimDisk {
       life.waiting.clear()
     }
     this.#lives.clear()
+    this.#failing = null
   }
 
   /** Nothing resolves for this long, what is under way included. */

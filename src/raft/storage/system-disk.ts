@@ -22,10 +22,10 @@ export async function systemDisk(folder: string): Promise<Disk> {
     path: absolute,
     list: () => fs.promises.readdir(absolute),
     // `wx+` refuses a name that exists, and so does not write into somebody's file.
-    create: (name) => openFile(at(name), 'wx+'),
-    open: (name) => openFile(at(name), 'r+'),
-    rename: (from, to) => fs.promises.rename(at(from), at(to)),
-    remove: (name) => fs.promises.unlink(at(name)),
+    create: async (name) => openFile(at(name), 'wx+'),
+    open: async (name) => openFile(at(name), 'r+'),
+    rename: async (from, to) => fs.promises.rename(at(from), at(to)),
+    remove: async (name) => fs.promises.unlink(at(name)),
     syncFolder: () => syncPath(absolute),
   }
 }
