@@ -345,7 +345,11 @@ function rejected(
   // Replies may be late or out of order: one that does not speak of the present position says nothing new.
   if (progress.state === 'snapshot' || rejectedIndex <= progress.match) return
   if (progress.state === 'probe' && rejectedIndex !== progress.next - 1) return
-  progress.becomeProbe(state.log.latestNotAbove(hintIndex, hintTerm) + 1)
+  const { log } = state
+  const meeting = log.latestNotAbove(hintIndex, hintTerm)
+  // The search ends at the base. If not even that can match, the logs meet below it: only a snapshot helps.
+  const compacted = (log.termAt(meeting) ?? 0) > hintTerm
+  progress.becomeProbe(compacted ? meeting : meeting + 1)
 }
 
 export function onHeartbeatResponse(
