@@ -98,6 +98,10 @@ export class Snapshots {
     if (offer.meta.index <= core.log.commitIndex) {
       throw new MusterError('conflict', `this server is at ${core.log.commitIndex} already`)
     }
+    if (core.installing) {
+      // Staging another now would take the first one from under the installation.
+      throw new MusterError('conflict', 'this server is putting a snapshot in place')
+    }
     return this.#options.machine.stage(offer.id, offer.meta)
   }
 
@@ -117,7 +121,9 @@ export class Snapshots {
             await this.#options.machine.install(meta)
             const core = this.#handlers.core()
             if (core === null) return
-            await this.#options.log.reset(meta, { ...core.hardState, commitIndex: meta.index })
+            const { hardState } = core
+            this.#writer.dropEntries()
+            await this.#options.log.reset(meta, { ...hardState, commitIndex: meta.index })
             this.#handlers.input((core, now) => core.snapshotInstalled(meta, now))
             this.#handlers.installed()
             this.#compactedBytes = this.#options.log.stats().bytes

@@ -51,6 +51,18 @@ export class LogWriter {
     return turn
   }
 
+  /**
+   * The log is about to start over behind a snapshot, with term and vote as they are now: entries that still wait
+   * here conflict with it or are covered by it, and acknowledging those of the first kind would be a lie.
+   */
+  dropEntries(): void {
+    this.#queue = this.#queue.map(({ sequence, afterwards }) => ({
+      sequence,
+      write: { truncateFrom: null, entries: [], hardState: null },
+      afterwards: afterwards.filter((message) => message.type !== 'appendResponse' || !message.ok),
+    }))
+  }
+
   async idle(): Promise<void> {
     while (this.#busy !== null) await this.#busy
   }

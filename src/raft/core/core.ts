@@ -146,6 +146,10 @@ export class RaftCore {
   get lastLeaderContact(): number {
     return this.#state.lastLeaderContact
   }
+  /** A received snapshot is being put in place. */
+  get installing(): boolean {
+    return this.#state.installing !== null
+  }
   get transferring(): boolean {
     const { role } = this.#state
     return role.type === 'leader' && role.transfer !== null

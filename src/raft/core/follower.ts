@@ -114,6 +114,11 @@ export function snapshotReceived(
   becomeFollower(state, term, from)
   state.lastLeaderContact = state.now
   if (state.installing !== null || meta.index <= state.log.commitIndex) return
+  if (state.log.termAt(meta.index) === meta.term) {
+    // The log holds all of it already, and behind it perhaps entries that were acknowledged: none of those may go (7).
+    commitTo(state, meta.index)
+    return
+  }
   state.installing = meta
   state.out.install = meta
 }
