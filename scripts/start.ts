@@ -28,6 +28,8 @@ const binary = fileURLToPath(new URL('../bin/muster', import.meta.url))
 const cwd = process.cwd()
 /** When the first signal came, on the monotonic clock. */
 let stopRequestedMs: number | null = null
+/** Whether the cluster was up once: before that, one server's end is the start's failure. */
+let ready = false
 
 try {
   const options = parseStartOptions(process.argv.slice(2), cwd)
@@ -78,6 +80,7 @@ async function bringUp(
         : `No leader within ${LEADER_WAIT_MS / 1000} s; the logs are in ${shortPath(options.dataDir, cwd)}.`,
     )
   }
+  ready = true
   console.log(`\n${clusterReport(plans, leaderPort, cwd)}\n`)
 }
 
@@ -135,6 +138,7 @@ async function reportEnd(
   console.error(
     `\n${ended.name} (process ${ended.pid}) ended with ${how}. Its last log lines:\n${lines}`,
   )
+  if (!ready) return
   if (cluster.running().length === 0) {
     console.error('\nNo server is left.')
     process.exitCode = 1
