@@ -51,20 +51,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
   const elapsedSeconds = (performance.now() - startMs) / 1000
   await workload.stop().catch((error: unknown) => failures.push(textOf(error)))
-  const { history, created } = workload.recorded
+  const { history } = workload.recorded
   const operationsPerSecond = workload.operations / elapsedSeconds
-  try {
-    await heal(cluster)
-    await cluster.waitForLeader()
-    await workload.finalReads()
-    failures.push(...(await lostWrites(cluster, created)))
-    failures.push(...(await unequalReplicas(cluster, workload.keys())))
-  } catch (error) {
-    failures.push(textOf(error))
-  }
-  const verdict = checkLinearizability(history)
-  if (verdict.type === 'violation') failures.push(verdict.explanation)
-  if (verdict.type === 'undecided') failures.push(`key ${verdict.key}: the judge gave up`)
+  await heal(cluster).catch((error: unknown) => failures.push(textOf(error)))
+  failures.push(...(await judge(cluster, workload)))
   const logs = failures.length > 0 ? await cluster.logs(200) : ''
   await cluster.stop()
   return {
@@ -76,6 +66,27 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     history,
     logs,
   }
+}
+
+/**
+ * What did not hold, once the cluster is whole and the workload has stopped: acknowledged writes still there, replicas
+ * equal, and all that clients saw explained by one register per key.
+ */
+export async function judge(cluster: Cluster, workload: Workload): Promise<string[]> {
+  const failures: string[] = []
+  const { history, created } = workload.recorded
+  try {
+    await cluster.waitForLeader()
+    await workload.finalReads()
+    failures.push(...(await lostWrites(cluster, created)))
+    failures.push(...(await unequalReplicas(cluster, workload.keys())))
+  } catch (error) {
+    failures.push(textOf(error))
+  }
+  const verdict = checkLinearizability(history)
+  if (verdict.type === 'violation') failures.push(verdict.explanation)
+  if (verdict.type === 'undecided') failures.push(`key ${verdict.key}: the judge gave up`)
+  return failures
 }
 
 /** Acknowledged creations that are not there, or not as acknowledged. */

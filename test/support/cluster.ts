@@ -20,6 +20,8 @@ export type ClusterOptions = {
   readonly servers?: number
   /** A fault proxy on every directed pair. */
   readonly proxies?: boolean
+  /** Keys of `server` in the configuration, beside those that make the cluster. */
+  readonly server?: Readonly<Record<string, unknown>>
   /** Keys of `server.raft` in the configuration. */
   readonly raft?: Readonly<Record<string, unknown>>
   readonly logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error'
@@ -53,9 +55,10 @@ export class Cluster {
     this.#guard = guard
   }
 
-  /** Resolves once there is a leader that all servers know. */
+  /** Resolves once every server takes writes and reads back what is encrypted. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { servers: size = 3, proxies = false, raft, logLevel = 'info', seed = 1 } = options
+    const { servers: size = 3, proxies = false, logLevel = 'info', seed = 1 } = options
+    const { server: extra = {}, raft = {} } = options
     const folder = await mkdtemp(join(options.parentFolder ?? tmpdir(), 'muster-cluster-'))
     const pidFile = join(folder, 'pids')
     await writeFile(pidFile, '')
@@ -79,7 +82,8 @@ export class Cluster {
             enabled: true,
             bootstrap_expect: size,
             peers,
-            ...(raft === undefined ? {} : { raft }),
+            raft,
+            ...extra,
           },
         },
       })
@@ -88,11 +92,28 @@ export class Cluster {
     try {
       for (const server of servers) await server.start()
       await cluster.waitForLeader()
+      await cluster.#waitUntilReady()
       return cluster
     } catch (error) {
       const logs = await cluster.logs()
       await cluster.stop()
       throw new Error(`the cluster did not start\n${logs}`, { cause: error })
+    }
+  }
+
+  /** Leaves one variable per server under `ready/`. */
+  async #waitUntilReady(): Promise<void> {
+    for (const at of this.all) {
+      await eventually(`server ${at} takes writes`, async () => {
+        const outcome = await this.variables(at).put(`ready/${at}`, 'yes')
+        return outcome.type === 'ok' ? true : undefined
+      })
+    }
+    for (const at of this.all) {
+      await eventually(`server ${at} shares the keys`, async () => {
+        const outcome = await this.variables(at).read('ready/0')
+        return outcome.type === 'ok' && outcome.seen.value === 'yes' ? true : undefined
+      })
     }
   }
 
