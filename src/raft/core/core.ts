@@ -107,6 +107,8 @@ export class RaftCore {
       votedFor: start.hardState.votedFor,
       role: { type: 'follower', askedReads: [], waitingReads: [] },
       leaderId: null,
+      promisedUntil:
+        options.leaseReads && start.hardState.term > 0 ? now + options.electionMs : now,
       lastLeaderContact: now,
       electionDeadline: now,
       quickElections: 0,

@@ -58,6 +58,7 @@ export function becomeLeader(state: State): void {
     waitingReads: [],
     readRound: null,
     transfer: null,
+    leaseForfeited: false,
   }
   state.role = leader
   state.leaderId = state.id
@@ -313,6 +314,7 @@ function continueTransfer(state: State, leader: Leader): void {
   if (transfer === null || transfer.asked) return
   if (leader.progress.get(transfer.target)?.match !== state.log.lastIndex) return
   transfer.asked = true
+  leader.leaseForfeited = true
   sendTimeoutNow(state, transfer.target)
 }
 

@@ -53,6 +53,7 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
 
 /** Whether no other leader can have been elected yet. Judged by the present time, never remembered. */
 export function holdsLease(state: State, leader: Leader): boolean {
+  if (leader.leaseForfeited) return false
   const since = reachedByMajority(
     state.membership.voters.map((id) =>
       id === state.id ? state.now : (leader.progress.get(id)?.ackedSentAt ?? 0),

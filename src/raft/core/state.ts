@@ -57,6 +57,8 @@ export type Leader = {
   waitingReads: LeaderRead[]
   readRound: ReadRound | null
   transfer: Transfer | null
+  /** Somebody was told to campaign at once, and may do so at any time from now on: the lease proves nothing (6.4.1). */
+  leaseForfeited: boolean
 }
 
 /** One question to the leader; it is asked again with the same id when no answer comes. */
@@ -113,6 +115,11 @@ export type State = {
   votedFor: ServerId | null
   role: Role
   leaderId: ServerId | null
+  /**
+   * With lease reads: what this server promised before it was restarted, it cannot know; a leader may count on it
+   * until then. So it helps nobody else for the least election timeout.
+   */
+  readonly promisedUntil: number
   /** When a leader of the present term was last heard; a voter keeps its promise from here (4.2.3). */
   lastLeaderContact: number
   electionDeadline: number
@@ -145,7 +152,7 @@ export function resetElectionDeadline(state: State): void {
 
 /** True while this server must not help to elect another leader: it heard one within the least timeout (4.2.3). */
 export function hearsLeader(state: State): boolean {
-  if (state.role.type === 'leader') return true
+  if (state.role.type === 'leader' || state.now < state.promisedUntil) return true
   return state.leaderId !== null && state.now - state.lastLeaderContact < state.options.electionMs
 }
 
