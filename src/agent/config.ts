@@ -269,8 +269,8 @@ function expectedServers(server: ServerFile, named: number, complain: Complain):
 
 function completeRaft(file: NonNullable<ServerFile['raft']>, complain: Complain): RaftConfig {
   const raft: RaftConfig = {
-    electionMs: durationOr(file.election_timeout, 300),
-    heartbeatMs: durationOr(file.heartbeat_interval, 60),
+    electionMs: durationOr(file.election_timeout, 1_000),
+    heartbeatMs: durationOr(file.heartbeat_interval, 100),
     leaseReads: file.lease_reads ?? false,
     appendBytesMax: sizeOr(file.append_bytes_max, MiB),
     inflightMessagesMax: file.inflight_messages_max ?? 64,

@@ -56,6 +56,8 @@ export type RaftStatus = {
   readonly lastIndex: LogIndex
   readonly commitIndex: LogIndex
   readonly appliedIndex: LogIndex
+  /** It leads, and its state holds everything that was acknowledged before: it may decide on it. */
+  readonly settled: boolean
   /** Leadership is being handed over: nothing is accepted until it worked or failed. */
   readonly transferring: boolean
   readonly configuration: Configuration

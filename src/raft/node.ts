@@ -21,6 +21,9 @@ import { LogWriter } from './writer.ts'
 /** A read that was refused (no leader, a leader that just changed) is asked again after this. */
 const readRetryMs = 15
 
+/** What a configuration entry holds, for the state machine. */
+export { decodeConfiguration } from './core/membership.ts'
+
 export class RaftNode implements RaftNodeDoor {
   readonly #options: RaftNodeOptions
   readonly #writer: LogWriter
@@ -168,6 +171,7 @@ export class RaftNode implements RaftNodeDoor {
       lastIndex: core.log.lastIndex,
       commitIndex: core.log.commitIndex,
       appliedIndex: this.#options.machine.appliedIndex,
+      settled: this.#settled(core),
       transferring: core.transferring,
       configuration: core.membership.configuration,
       configurationIndex: core.membership.index,
@@ -268,13 +272,18 @@ export class RaftNode implements RaftNodeDoor {
       this.#snapshots.abandon()
     }
     this.#ledTerm = role === 'leader' ? term : 0
-    const key = `${role} ${term} ${leaderId} ${transferring} ${membership.index}`
+    const settled = this.#settled(core)
+    const key = `${role} ${term} ${leaderId} ${settled} ${transferring} ${membership.index}`
     if (key === this.#announced) return
     this.#announced = key
     this.#options.logger.debug('raft state changed', { role, term, leader: leaderId, transferring })
     const status = this.status()
     for (const listener of this.#listeners) listener(status)
     this.#changes.resolveWhere((change) => change.until(), undefined)
+  }
+
+  #settled({ noopIndex }: RaftCore): boolean {
+    return noopIndex !== null && this.#options.machine.appliedIndex >= noopIndex
   }
 
   #syncPeers(core: RaftCore): void {

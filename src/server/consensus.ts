@@ -30,9 +30,12 @@ export class RaftConsensus implements Consensus {
     return this.#node.readBarrier(mode, deadlineMs, signal)
   }
 
-  /** False while it hands over, so that requests wait for the next leader instead of being refused. */
+  /**
+   * False until its state holds all that was acknowledged before it was elected, for methods decide on that state;
+   * and while it hands over, so that requests wait for the next leader instead of being refused.
+   */
   isLeader(): boolean {
-    return this.#status.role === 'leader' && !this.#status.transferring
+    return this.#status.settled && !this.#status.transferring
   }
 
   leader(): LeaderInfo | null {
@@ -75,10 +78,12 @@ export class RaftConsensus implements Consensus {
   #changed(status: RaftStatus): void {
     this.#status = status
     const member = status.configuration.members.find(({ id }) => id === status.leaderId)
-    const known = member !== undefined && !(status.role === 'leader' && status.transferring)
-    this.#leader = known
-      ? { id: member.id, name: member.name, address: this.#addressOf(member) }
-      : null
+    const leads = status.role === 'leader'
+    const accepts = !leads || (status.settled && !status.transferring)
+    this.#leader =
+      member !== undefined && accepts
+        ? { id: member.id, name: member.name, address: this.#addressOf(member) }
+        : null
     if (this.#leader !== null) for (const found of this.#waiting) found(this.#leader)
   }
 }

@@ -22,6 +22,7 @@ export type MembershipOptions = {
   readonly self: Self
   /** From the configuration file; may name this server itself. */
   readonly peers: readonly StaticPeer[]
+  /** Servers that begin a cluster together; 0: this one only ever joins. */
   readonly bootstrapExpect: number
   readonly node: RaftNode
   readonly link: PeerLink
@@ -136,7 +137,7 @@ export class ServerMembership {
       await this.#askToJoin(others)
       return
     }
-    if (this.identity().holdsData) return
+    if (this.identity().holdsData || bootstrapExpect === 0) return
     const names = [self.name, ...others.map(({ name }) => name)].sort()
     if (names[0] !== self.name) return
     if (known.length + 1 < bootstrapExpect || known.some(({ holdsData }) => holdsData)) {

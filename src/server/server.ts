@@ -2,7 +2,6 @@
  * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
  */
 import { join } from 'node:path'
-import type { AgentConfig, HeaderAlias } from '../agent/config.ts'
 import type { HeaderPrefix } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
@@ -14,6 +13,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
+import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import type { RaftNode } from '../raft/node.ts'
 import { allowAll } from '../rpc/authorizer.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
@@ -41,21 +41,48 @@ export type RunningServer = {
   stop(): Promise<void>
 }
 
-const aliasPrefixes: Readonly<Record<HeaderAlias, HeaderPrefix>> = {
+/** What a server wants to know; the agent's configuration fits. Times in milliseconds, sizes in bytes. */
+export type ServerConfig = {
+  readonly name: string
+  readonly dataDir: string
+  readonly bindAddr: string
+  readonly advertiseAddr: string
+  /** 0: any free one. */
+  readonly ports: { readonly http: number; readonly rpc: number; readonly ops: number }
+  readonly server: {
+    readonly bootstrapExpect: number
+    readonly peers: readonly {
+      readonly name: string
+      readonly host: string
+      readonly port: number
+    }[]
+    readonly keyringKeyFile: string | null
+    readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
+  }
+  readonly headerAliases: readonly ('consul' | 'nomad' | 'vault')[]
+  readonly limits: {
+    readonly httpBodyBytesMax: number
+    readonly httpConnectionsMax: number
+    readonly httpConnectionsPerClientMax: number
+    readonly blockingQueriesMax: number
+  }
+}
+
+const aliasPrefixes: Readonly<Record<ServerConfig['headerAliases'][number], HeaderPrefix>> = {
   consul: 'X-Consul-',
   nomad: 'X-Nomad-',
   vault: 'X-Vault-',
 }
 
 /** A handover that takes longer is given up: the others elect a leader without it. */
-const handoverMs = 3_000
+const handoverMs = 1_500
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
 /** A duty's command that is not confirmed by then is tried again in the duty's next round. */
 const dutyWriteMs = 10_000
 
 export async function startServer(
-  config: AgentConfig,
+  config: ServerConfig,
   dependencies: ServerDependencies,
 ): Promise<RunningServer> {
   const { logger, clock, random } = dependencies

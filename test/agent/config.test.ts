@@ -25,8 +25,8 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       peers: [],
       keyringKeyFile: null,
       raft: {
-        electionMs: 300,
-        heartbeatMs: 60,
+        electionMs: 1_000,
+        heartbeatMs: 100,
         leaseReads: false,
         appendBytesMax: 2 ** 20,
         inflightMessagesMax: 64,

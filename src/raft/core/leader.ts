@@ -3,6 +3,7 @@
  * Reads are in `reads.ts`.
  */
 import { assert, present } from '../../lib/assert.ts'
+import { broadcastHeartbeat, heartbeatTo } from './heartbeat.ts'
 import { bytesOf } from './log.ts'
 import { applyChange, encodeConfiguration, type Change } from './membership.ts'
 import type {
@@ -26,8 +27,6 @@ import {
   type State,
 } from './state.ts'
 
-/** Rounds whose sending time is remembered; an answer to an older one extends no lease. */
-const roundsRemembered = 256
 /** A learner is caught up when it lacks no more than this. */
 const promoteLagEntriesMax = 1_000
 
@@ -225,21 +224,6 @@ function tellCommit(state: State, id: ServerId, progress: Progress): void {
   progress.toldCommit = commitIndex
   // Round 0 asks for no answer.
   state.out.send.push(heartbeatTo(state, id, commitIndex, 0))
-}
-
-function heartbeatTo(state: State, to: ServerId, commitIndex: LogIndex, round: number) {
-  return { type: 'heartbeat', from: state.id, to, term: state.term, commitIndex, round } as const
-}
-
-export function broadcastHeartbeat(state: State, leader: Leader): void {
-  leader.round += 1
-  leader.roundsSentAt.set(leader.round, state.now)
-  leader.roundsSentAt.delete(leader.round - roundsRemembered)
-  leader.nextHeartbeat = state.now + state.options.heartbeatMs
-  for (const [id, progress] of leader.progress) {
-    const commitIndex = Math.min(state.log.commitIndex, progress.match)
-    state.out.send.push(heartbeatTo(state, id, commitIndex, leader.round))
-  }
 }
 
 export function leaderTick(state: State, leader: Leader, late: boolean): void {

@@ -5,7 +5,7 @@
  * A read that may trust the lease (6.4.1) is answered at once while a majority answered something *sent* less than
  * `leaseShare` of an election timeout ago: until then no voter helps to elect another.
  */
-import { broadcastHeartbeat } from './leader.ts'
+import { broadcastHeartbeat } from './heartbeat.ts'
 import type { LogIndex, ReadIndexRequest, ReadIndexResponse } from './message.ts'
 import { reachedByMajority } from './quorum.ts'
 import { answerRead, type Follower, type Leader, type LeaderRead, type State } from './state.ts'

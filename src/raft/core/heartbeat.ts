@@ -1,0 +1,30 @@
+/**
+ * A leader's heartbeats (3.4): "I lead", sent on a timer and for each round of reads. A round's number comes back in
+ * the answers and proves that they are recent.
+ */
+import type { Heartbeat, LogIndex, ServerId } from './message.ts'
+import type { Leader, State } from './state.ts'
+
+/** Rounds whose sending time is remembered; an answer to an older one extends no lease. */
+const roundsRemembered = 256
+
+/** Round 0 asks for no answer. */
+export function heartbeatTo(
+  state: State,
+  to: ServerId,
+  commitIndex: LogIndex,
+  round: number,
+): Heartbeat {
+  return { type: 'heartbeat', from: state.id, to, term: state.term, commitIndex, round }
+}
+
+export function broadcastHeartbeat(state: State, leader: Leader): void {
+  leader.round += 1
+  leader.roundsSentAt.set(leader.round, state.now)
+  leader.roundsSentAt.delete(leader.round - roundsRemembered)
+  leader.nextHeartbeat = state.now + state.options.heartbeatMs
+  for (const [id, progress] of leader.progress) {
+    const commitIndex = Math.min(state.log.commitIndex, progress.match)
+    state.out.send.push(heartbeatTo(state, id, commitIndex, leader.round))
+  }
+}
