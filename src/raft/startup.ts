@@ -14,14 +14,10 @@ export async function startOf(options: RaftNodeOptions): Promise<CoreStart> {
       `the state is at index ${machine.appliedIndex}, but the log begins after ${recovered.snapshot.index}: state that was durable is gone; replace this server by an empty one`,
     )
   }
-  if (machine.appliedIndex > recovered.lastIndex) {
-    if (machine.installedIndex !== machine.appliedIndex) {
-      throw new MusterError(
-        'corrupt',
-        `the log ends at index ${recovered.lastIndex}, but the state has applied ${machine.appliedIndex}: entries that were durable are gone; replace this server by an empty one`,
-      )
-    }
-    // The process ended between putting a snapshot in place and starting the log over behind it.
+  const installing = machine.installedIndex === machine.appliedIndex
+  if (installing && machine.installedIndex > recovered.snapshot.index) {
+    // The process ended between putting a snapshot in place and starting the log over behind it. However far the
+    // log reaches, it is void: a snapshot is put in place only where the log does not agree with it.
     const meta = await machine.flush()
     await log.reset(meta, { ...recovered.hardState, commitIndex: meta.index })
     return {
@@ -35,6 +31,12 @@ export async function startOf(options: RaftNodeOptions): Promise<CoreStart> {
       configurationIndex: meta.configurationIndex,
       configurations: [],
     }
+  }
+  if (machine.appliedIndex > recovered.lastIndex) {
+    throw new MusterError(
+      'corrupt',
+      `the log ends at index ${recovered.lastIndex}, but the state has applied ${machine.appliedIndex}: entries that were durable are gone; replace this server by an empty one`,
+    )
   }
   const { snapshot } = recovered
   return {
