@@ -39,7 +39,8 @@ export class RaftNode implements RaftNodeDoor {
   #timerAt = Infinity
   #turnScheduled = false
   #stopped = false
-  #readId = 0
+  /** Begins anywhere: an answer on its way to this server's earlier life must not fit a question of the next. */
+  #readId: number
   #announced = ''
   #ledTerm = 0
   #peersOf: Configuration | null = null
@@ -47,6 +48,7 @@ export class RaftNode implements RaftNodeDoor {
 
   constructor(options: RaftNodeOptions) {
     this.#options = options
+    this.#readId = Math.floor(options.random.next() * 2 ** 40)
     this.#reads = new DeadlineWaiters(options.clock)
     this.#applied = new DeadlineWaiters(options.clock)
     this.#changes = new DeadlineWaiters(options.clock)
