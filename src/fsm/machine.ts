@@ -34,7 +34,8 @@ import type { Rows, StoreLimits } from './store.ts'
 import { Sweeper } from './sweep.ts'
 import { Tables } from './table.ts'
 import { BatchReader, LiveReader, View } from './view.ts'
-import { Touched, Watches, watchLimits } from './watch.ts'
+import { Touched } from './touched.ts'
+import { Watches, watchLimits } from './watch.ts'
 import type { WatchLimits } from './watch.ts'
 
 /** Views open at a time; beyond it `view` throws `overloaded`. */

@@ -2,7 +2,7 @@
  * The keys that changed lately and the index of their last change: tells a reader that comes back with an old index
  * whether anything it reads has changed since, although its table has.
  */
-import type { Touched } from './watch.ts'
+import type { Touched } from './touched.ts'
 
 export class RecentChanges {
   readonly #max: number

@@ -9,7 +9,7 @@ import { unpack } from './codec.ts'
 import type { Page, State } from './state.ts'
 import { indexOf, keyRange, rowKey } from './table.ts'
 import type { BoundTable, Tables } from './table.ts'
-import { Touched } from './watch.ts'
+import { Touched } from './touched.ts'
 
 /** What a reader reads, and where it notes it. */
 export type ReaderSource = {

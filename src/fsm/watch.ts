@@ -6,9 +6,7 @@
  */
 import { MusterError } from '../lib/errors.ts'
 import { RecentChanges } from './recent.ts'
-
-/** Keys one reader remembers singly; beyond it, whole tables. */
-export const touchedKeysMax = 1024
+import type { Touched } from './touched.ts'
 
 export type WatchLimits = {
   /** Readers parked at a time; beyond it `park` throws `overloaded`. */
@@ -18,22 +16,6 @@ export type WatchLimits = {
 }
 
 export const watchLimits: WatchLimits = { parkedMax: 100_000, recentMax: 32_768 }
-
-/** Keys and prefixes of keys that a view has read, without generation. Only this folder looks inside. */
-export class Touched {
-  readonly keys = new Set<string>()
-  readonly prefixes = new Set<string>()
-
-  /** `tablePrefix` stands for the key when there are too many. */
-  addKey(key: string, tablePrefix: string): void {
-    if (this.keys.size < touchedKeysMax) this.keys.add(key)
-    else if (!this.keys.has(key)) this.prefixes.add(tablePrefix)
-  }
-
-  addPrefix(prefix: string): void {
-    this.prefixes.add(prefix)
-  }
-}
 
 type Parked = { readonly touched: Touched; readonly wake: () => void }
 

@@ -1,6 +1,7 @@
 /** Watches: who wakes, who does not, and how much work a change costs. */
 import t from 'tap'
-import { Touched, Watches } from '../../src/fsm/watch.ts'
+import { Touched } from '../../src/fsm/touched.ts'
+import { Watches } from '../../src/fsm/watch.ts'
 import { namesOf, things, toyMachine, ToyLog } from './toy.ts'
 
 function touching(keys: readonly string[], prefixes: readonly string[] = []): Touched {

@@ -1,0 +1,21 @@
+/**
+ * What a view has read, for watches to park it on.
+ */
+/** Keys one reader remembers singly; beyond it, whole tables. */
+export const touchedKeysMax = 1024
+
+/** Keys and prefixes of keys that a view has read, without generation. Only this folder looks inside. */
+export class Touched {
+  readonly keys = new Set<string>()
+  readonly prefixes = new Set<string>()
+
+  /** `tablePrefix` stands for the key when there are too many. */
+  addKey(key: string, tablePrefix: string): void {
+    if (this.keys.size < touchedKeysMax) this.keys.add(key)
+    else if (!this.keys.has(key)) this.prefixes.add(tablePrefix)
+  }
+
+  addPrefix(prefix: string): void {
+    this.prefixes.add(prefix)
+  }
+}
