@@ -19,6 +19,7 @@ const unwrappedMax = 256
 export class ClusterKeyring {
   readonly keys: ClusterKeys
   readonly #sealer = new Sealer()
+  #active: { readonly index: number; readonly row: KeyRow | null } | null = null
   /** By the wrapped bytes: after a restore, one id may stand for other bytes. */
   readonly #unwrapped = new Map<string, Buffer>()
 
@@ -26,10 +27,17 @@ export class ClusterKeyring {
     this.keys = keys
   }
 
-  /** The key to seal with, null while there is none that this server can open. */
+  /**
+   * The key to seal with, null while there is none that this server can open. Every write asks, so the answer is kept
+   * for as long as the keyring's table does not change.
+   */
   async active(reader: Reader): Promise<KeyRow | null> {
-    const active = activeKey(await keysOf(reader))
-    return active !== null && this.keys.get(active.clusterKeyId) !== null ? active : null
+    const index = reader.tableIndex(keyring)
+    if (this.#active?.index !== index) {
+      this.#active = { index, row: activeKey(await keysOf(reader)) }
+    }
+    const { row } = this.#active
+    return row !== null && this.keys.get(row.clusterKeyId) !== null ? row : null
   }
 
   /** Cluster keys that the state needs and this server lacks. */
