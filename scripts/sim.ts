@@ -47,7 +47,8 @@ async function replay(seed: number, servers: number | null, verbose: boolean): P
     ...(verbose ? { sink: (line: string) => console.log(line) } : {}),
   })
   const { violation, lastEvents, counts, simulatedMs, events } = run
-  for (const [what, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1))) console.log(`  ${what} ${count}`)
+  for (const [what, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`  ${what} ${count}`)
   console.log(`${events} events in ${(simulatedMs / 1000).toFixed(1)} simulated seconds`)
   if (violation !== null) console.log(describeFailure({ seed, violation, lastEvents }, eventsShown))
   return violation === null

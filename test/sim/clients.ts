@@ -5,7 +5,7 @@
 import type { Random } from '../../src/lib/random.ts'
 import type { ServerId } from '../../src/raft/core/message.ts'
 import { between, happens, integer, pick, streamOf, weighted } from './chance.ts'
-import type { Action, Operation, WriteOutcome } from './checkers/register.ts'
+import { describe, type Action, type Operation, type WriteOutcome } from './checkers/register.ts'
 import { encodeCommand, type Command, type Outcome, type Row } from './commands.ts'
 import { digestOf } from './observed-log.ts'
 import type { SimServer } from './server.ts'
@@ -79,11 +79,13 @@ export class Client {
     const action = await this.#act(key)
     const operation = { ...action, client: this.#name, key, callMs, returnMs: scheduler.nowMs }
     this.#history.push(operation)
+    this.#world.trace.add(() => `${key} ${describe(operation)}`)
     this.#world.count(`${action.type} ${action.outcome.type}`)
     return operation
   }
 
   #act(key: string): Promise<Action> {
+    if (this.#world.quiet) return this.read(key)
     switch (weighted(this.#random, { read: 4, put: 4, cas: 1.5, delete: 0.5 })) {
       case 'read':
         return this.read(key)
@@ -175,7 +177,7 @@ export class Client {
   #choose(): SimServer | null {
     const { servers } = this.#world
     const known = this.#leader === null ? undefined : servers.get(this.#leader)
-    if (known !== undefined && happens(this.#random, 0.7)) return known
+    if (known !== undefined && happens(this.#random, this.#world.quiet ? 0.95 : 0.7)) return known
     return servers.size === 0 ? null : pick(this.#random, [...servers.values()])
   }
 

@@ -58,7 +58,8 @@ export class Judges {
     }
   }
 
-  #lookAtLeader({ id, image }: SimServer, status: RaftStatus): void {
+  #lookAtLeader(server: SimServer, status: RaftStatus): void {
+    const { id, image } = server
     const { term, commitIndex, lastIndex, configurationIndex } = status
     // Its messages may have told so already; for the judges of logs and members the reign begins here.
     this.elections.leads(id, term)
@@ -66,6 +67,8 @@ export class Judges {
     if (!this.#reigns.has(reign)) {
       this.#reigns.add(reign)
       this.#world.count('elections')
+      this.#world.delicate(server, 'an election')
+      this.#world.onElected()
       this.#world.trace.add(() => `${id} leads term ${term}`)
       checkLeaderCompleteness(
         this.#world.report,
@@ -90,6 +93,7 @@ export class Judges {
         this.#world.count('snapshots installed')
         this.#world.trace.add(() => `${id} installs a snapshot at ${index}`)
         this.commits.installed(id, index, chain)
+        this.#world.delicate(server, 'an install')
       },
       misused: (text) => {
         this.#world.report({
@@ -100,11 +104,17 @@ export class Judges {
     }
   }
 
-  logWatch({ id }: SimServer): LogWatch {
+  logWatch(server: SimServer): LogWatch {
+    const { id } = server
     return {
       wrote: (index, mark, previousTerm) => this.#matching.wrote(id, index, mark, previousTerm),
       truncated: (from, lastIndex) => {
-        if (from <= lastIndex) this.#world.count('truncations')
+        if (from > lastIndex) return
+        this.#world.count('truncations')
+        this.#world.delicate(server, 'a truncation')
+      },
+      restarted: (snapshotIndex, lastIndex) => {
+        if (lastIndex >= snapshotIndex) this.#world.count('installs over a conflicting log')
       },
       compacted: () => this.#world.count('compactions'),
       lost: () => this.#world.count('writes lost or torn'),

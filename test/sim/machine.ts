@@ -174,7 +174,7 @@ export class SimMachine implements StateMachine {
 
   async stage(id: string, meta: SnapshotMeta): Promise<SnapshotSink> {
     await this.#pause()
-    if (this.#disk.staged?.id !== id || this.#disk.staged.finished) {
+    if (this.#disk.staged?.id !== id) {
       this.#disk.staged = { id, meta, chunks: [], finished: false }
     }
     const staged = this.#disk.staged

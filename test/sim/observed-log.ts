@@ -71,6 +71,8 @@ export type LogWatch = {
   wrote(index: LogIndex, mark: EntryMark, previousTerm: Term): void
   truncated(from: LogIndex, lastIndex: LogIndex): void
   compacted(): void
+  /** The log starts over behind a snapshot. */
+  restarted(snapshotIndex: LogIndex, lastIndex: LogIndex): void
   /** A crash took entries that were being written. */
   lost(): void
   readonly report: Report
@@ -169,6 +171,7 @@ export class ObservedLog implements LogStore {
     this.#image.unconfirmed.push(begun)
     await this.#store.reset(snapshot, hardState)
     this.#image.unconfirmed = this.#image.unconfirmed.filter((write) => write !== begun)
+    this.#watch.restarted(snapshot.index, this.#image.lastIndex)
     this.#image.reset(snapshot.index, snapshot.term)
     this.#image.vote(hardState)
   }

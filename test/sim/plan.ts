@@ -15,6 +15,8 @@ export const faultNames = [
   'transfer',
   'membership',
   'gone',
+  'burst',
+  'lease',
 ] as const
 export type FaultName = (typeof faultNames)[number]
 
@@ -38,6 +40,8 @@ export type Plan = {
   readonly keys: number
   readonly clockDrift: number
   readonly snapshotBreakRate: number
+  /** Share of the delicate moments (an election won, a snapshot put in place, a file renamed) that end in a crash. */
+  readonly ambushRate: number
   /** Mean time between two faults. */
   readonly faultGapMs: number
   readonly faults: Readonly<Record<FaultName, number>>
@@ -81,6 +85,7 @@ export function planOf(seed: number, servers: number | null): Plan {
     keys: integer(random, 2, 6),
     clockDrift: between(random, 0, 0.03),
     snapshotBreakRate: pick(random, [0, 0.05, 0.3]),
+    ambushRate: happens(random, 0.5) ? spread(random, 0.01, 0.5) : 0,
     faultGapMs: spread(random, 100, 1_200),
     faults,
   }

@@ -6,7 +6,7 @@ import { checkLinearizability } from './checkers/linearizability.ts'
 import type { Violation } from './checkers/rule.ts'
 import { Client, Clients } from './clients.ts'
 import { Faults } from './faults.ts'
-import { calm, planOf } from './plan.ts'
+import { calm, planOf, type Plan } from './plan.ts'
 import type { SimServer } from './server.ts'
 import { World } from './world.ts'
 
@@ -29,9 +29,15 @@ const effortMax = 300_000
 
 export async function runSeed(
   seed: number,
-  options: { readonly servers?: number | null; readonly sink?: (line: string) => void } = {},
+  options: {
+    readonly servers?: number | null
+    readonly sink?: (line: string) => void
+    /** For experiments with one kind of trouble. */
+    readonly adjust?: (plan: Plan) => Plan
+  } = {},
 ): Promise<Run> {
-  const plan = planOf(seed, options.servers ?? null)
+  const drawn = planOf(seed, options.servers ?? null)
+  const plan = options.adjust?.(drawn) ?? drawn
   const world = new World(plan, options.sink ?? null)
   world.trace.add(() => `seed ${seed}: ${JSON.stringify(plan)}`)
   const onRejection = (error: unknown) => {
@@ -68,6 +74,8 @@ async function live(world: World): Promise<void> {
   if (world.violation !== null) return
 
   trace.add(() => 'everything is mended')
+  world.healing = true
+  world.quiet = false
   faults.stop()
   clients.stop()
   network.weather = calm(plan.weather)

@@ -28,6 +28,8 @@ export type ServerWorld = {
   readonly report: Report
   machineWatch(server: SimServer): MachineWatch
   logWatch(server: SimServer): LogWatch
+  /** A moment at which a crash is hard to bear; there may be one. */
+  delicate(server: SimServer, moment: string): void
   /** The node gave up after a disk error that was planted. */
   died(server: SimServer): void
 }
@@ -48,6 +50,7 @@ export class SimServer {
   readonly #machineDisk: MachineDisk
   readonly #diskDelay: { lowMs: number; highMs: number }
   #lives = 0
+  #bootstrap: Configuration | null = null
   #life: Life | null = null
   #running: Running | null = null
   image = new LogImage()
@@ -64,6 +67,14 @@ export class SimServer {
     this.#diskDelay = { lowMs: 0, highMs: diskMs }
     this.#disk = new SimDisk({ path: `/${id}`, random, delay: this.#diskDelay })
     this.#machineDisk = new MachineDisk(durability)
+    this.#disk.onOperation = ({ type }) => {
+      if (['create', 'rename', 'remove', 'syncFolder'].includes(type)) world.delicate(this, type)
+    }
+  }
+
+  /** This server writes down the first configuration, if its log is empty. */
+  bootstraps(configuration: Configuration): void {
+    this.#bootstrap = configuration
   }
 
   get up(): boolean {
@@ -83,7 +94,7 @@ export class SimServer {
   }
 
   /** Begins a life. The node is `running` a little later, when its log was read. */
-  start(bootstrap: Configuration | null = null): void {
+  start(): void {
     if (this.#life !== null) return
     const { plan } = this.#world
     this.#lives += 1
@@ -95,7 +106,7 @@ export class SimServer {
     })
     this.#life = life
     this.#world.trace.add(() => `${this.id} starts, life ${life.number}`)
-    this.#boot(life, bootstrap).catch((error: unknown) => {
+    this.#boot(life).catch((error: unknown) => {
       if (!life.alive) return
       if (this.#mayDie) {
         this.#mayDie = false
@@ -113,7 +124,7 @@ export class SimServer {
     })
   }
 
-  async #boot(life: Life, bootstrap: Configuration | null): Promise<void> {
+  async #boot(life: Life): Promise<void> {
     const world = this.#world
     const { plan, scheduler } = world
     const clock = scheduler.clockOf(life)
@@ -163,7 +174,11 @@ export class SimServer {
     await node.start()
     if (!life.alive) return
     this.#running = { life, node, machine, log: observed.log }
-    if (bootstrap !== null) await node.bootstrap(bootstrap)
+    // An operator begins the cluster again if the first attempt left nothing behind.
+    const { lastIndex, term } = node.status()
+    if (this.#bootstrap !== null && lastIndex === 0 && term === 0) {
+      await node.bootstrap(this.#bootstrap)
+    }
   }
 
   /** The power fails, or only the process is killed; the life is over between two events. */

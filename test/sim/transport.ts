@@ -37,6 +37,7 @@ export class SimTransport implements RaftTransport, Endpoint {
   readonly #breakRate: number
   #handlers: TransportHandlers | null = null
   #reception: Reception | null = null
+  #line: Promise<unknown> = Promise.resolve()
 
   constructor(options: {
     readonly id: ServerId
@@ -118,11 +119,11 @@ export class SimTransport implements RaftTransport, Endpoint {
   ): Promise<void> {
     const { id, meta } = source
     const self = { id: this.#id, life: this.life }
-    const ask = <T>(question: (receiver: SimTransport) => Promise<T>): Promise<T> => {
+    const ask = async <T>(question: (receiver: SimTransport) => Promise<T>): Promise<T> => {
       if (signal.aborted) throw new MusterError('cancelled', 'the snapshot is not wanted any more')
       return this.#network.ask(self, to, (endpoint) => {
         if (!(endpoint instanceof SimTransport)) throw interrupted()
-        return question(endpoint)
+        return endpoint.#inLine(() => question(endpoint))
       })
     }
     const reception = await ask((receiver) => receiver.#offer(this.#id, term, id, meta))
@@ -135,6 +136,13 @@ export class SimTransport implements RaftTransport, Endpoint {
   }
 
   // --- snapshots, receiving ---
+
+  /** One step at a time, whoever asks for it. */
+  #inLine<T>(step: () => Promise<T>): Promise<T> {
+    const result = this.#line.then(step)
+    this.#line = result.catch(() => undefined)
+    return result
+  }
 
   async #offer(
     from: ServerId,

@@ -5,7 +5,7 @@ import { present } from '../../src/lib/assert.ts'
 import { MusterError, codeOf, type ErrorCode } from '../../src/lib/errors.ts'
 import type { Random } from '../../src/lib/random.ts'
 import type { Configuration, Message, ServerId } from '../../src/raft/core/message.ts'
-import { between, streamOf } from './chance.ts'
+import { between, happens, spread, streamOf } from './chance.ts'
 import { Judges } from './judges.ts'
 import { Network } from './network.ts'
 import type { MachineWatch } from './machine.ts'
@@ -30,7 +30,15 @@ export class World implements ServerWorld {
   readonly judges: Judges
   readonly servers = new Map<ServerId, SimServer>()
   readonly #random: Random
+  readonly #ambushes: Random
+  #ambushed = false
   #names = 0
+  /** Somebody won an election. */
+  onElected: () => void = () => undefined
+  /** No more trouble. */
+  healing = false
+  /** Clients only read for now, so that nobody's log falls behind. */
+  quiet = false
   violation: Violation | null = null
   /** What happened how often, for the coverage report. */
   readonly counts = new Map<string, number>()
@@ -38,6 +46,7 @@ export class World implements ServerWorld {
   constructor(plan: Plan, sink: ((line: string) => void) | null) {
     this.plan = plan
     this.#random = streamOf(plan.seed, 'world')
+    this.#ambushes = streamOf(plan.seed, 'ambushes')
     this.trace = new Trace(this.scheduler, sink)
     this.network = new Network(
       this.scheduler,
@@ -55,7 +64,8 @@ export class World implements ServerWorld {
     const first = Array.from({ length: this.plan.servers }, () => this.addServer())
     const members = first.map(({ id }) => ({ ...memberOf(id), role: 'voter' as const }))
     const configuration: Configuration = { clusterId: `sim-${this.plan.seed}`, members }
-    for (const [i, server] of first.entries()) server.start(i === 0 ? configuration : null)
+    first[0]?.bootstraps(configuration)
+    for (const server of first) server.start()
   }
 
   /** A server with an empty disk, not started yet. */
@@ -162,6 +172,27 @@ export class World implements ServerWorld {
 
   logWatch(server: SimServer): LogWatch {
     return this.judges.logWatch(server)
+  }
+
+  /** Crashes at most one server at a time, at this very moment or a step or two later. */
+  delicate(server: SimServer, moment: string): void {
+    const { life } = server
+    if (life === null || this.#ambushed || this.healing) return
+    if (!happens(this.#ambushes, this.plan.ambushRate)) return
+    this.#ambushed = true
+    const delayMs = happens(this.#ambushes, 0.4) ? 0 : spread(this.#ambushes, 0.05, 20)
+    this.scheduler.after(delayMs, () => {
+      if (server.life === life) {
+        this.trace.add(() => `${server.id} is caught at ${moment}`)
+        this.count('ambushes')
+        server.crash(happens(this.#ambushes, 0.75))
+      }
+      const downMs = spread(this.#ambushes, 1, this.plan.timing.electionMs * 4)
+      this.scheduler.after(downMs, () => {
+        this.#ambushed = false
+        if (this.servers.get(server.id) === server) server.start()
+      })
+    })
   }
 
   died(server: SimServer): void {

@@ -1,0 +1,70 @@
+/** Two ways to make a leader trust a lease that others no longer honour. */
+import type { ServerId } from '../../src/raft/core/message.ts'
+import { between, happens, shuffled } from './chance.ts'
+import { transfer } from './faults-people.ts'
+import type { SimServer } from './server.ts'
+import type { Trouble } from './trouble.ts'
+
+/**
+ * The leader keeps the barest majority, and just as others lose patience those voters start anew: whatever they
+ * promised by word of mouth is forgotten, while the leader may still count on it. Or the leader hands over, and is
+ * cut off before it hears that it worked.
+ */
+export function breakLease(trouble: Trouble): void {
+  const { world, random } = trouble
+  const { leader, servers, network, plan } = world
+  const status = leader?.status
+  if (leader === null || status === null || status === undefined) return
+  const voters = status.configuration.members.filter(({ role }) => role === 'voter')
+  const others = shuffled(
+    random,
+    voters.map(({ id }) => id).filter((id) => id !== leader.id),
+  )
+  const kept = others.slice(0, voters.length >> 1)
+  const left = others.slice(voters.length >> 1)
+  if (happens(random, 0.4)) {
+    transferAndCut(trouble, leader, others)
+    return
+  }
+  world.quiet = true
+  // First what is under way comes to its end, so that those who are cut off lack nothing and can win.
+  trouble.later(between(random, 5, 60), () => {
+    for (const id of left) network.cut(leader.id, id)
+  })
+  trouble.later(between(random, 0.8, 2.2) * plan.timing.electionMs, () => {
+    world.quiet = false
+    for (const id of left) network.cut(id, leader.id)
+    for (const id of kept) {
+      network.cut(leader.id, id)
+      network.cut(id, leader.id)
+      const server = servers.get(id)
+      if (server === undefined) continue
+      server.crash(happens(random, 0.5))
+      trouble.later(between(random, 0.5, 10), () => trouble.revive(server))
+    }
+  })
+  trouble.later(between(random, 2, 6) * plan.timing.electionMs, () => {
+    for (const id of others) {
+      network.heal(leader.id, id)
+      network.heal(id, leader.id)
+    }
+  })
+}
+
+function transferAndCut(trouble: Trouble, leader: SimServer, others: readonly ServerId[]): void {
+  const { world, random } = trouble
+  const { network, plan } = world
+  transfer(trouble)
+  trouble.later(between(random, 0.5, 6), () => {
+    for (const id of others) {
+      if (happens(random, 0.3)) network.cut(leader.id, id)
+      network.cut(id, leader.id)
+    }
+  })
+  trouble.later(between(random, 0.5, 4) * plan.timing.electionMs, () => {
+    for (const id of others) {
+      network.heal(leader.id, id)
+      network.heal(id, leader.id)
+    }
+  })
+}
