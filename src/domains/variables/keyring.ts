@@ -20,8 +20,8 @@ export class ClusterKeyring {
   readonly keys: ClusterKeys
   readonly #sealer = new Sealer()
   #active: { readonly index: number; readonly row: KeyRow | null } | null = null
-  /** By the wrapped bytes: after a restore, one id may stand for other bytes. */
-  readonly #unwrapped = new Map<string, Buffer>()
+  /** By id. */
+  readonly #unwrapped = new Map<string, { readonly wrapped: Uint8Array; readonly bytes: Buffer }>()
 
   constructor(keys: ClusterKeys) {
     this.keys = keys
@@ -72,14 +72,14 @@ export class ClusterKeyring {
   }
 
   #unwrap(row: KeyRow): Buffer {
-    const name = `${row.id} ${Buffer.from(row.wrapped).toString('latin1')}`
-    const known = this.#unwrapped.get(name)
-    if (known !== undefined) return known
+    const known = this.#unwrapped.get(row.id)
+    // After a restore, one id may stand for other bytes.
+    if (known !== undefined && Buffer.compare(known.wrapped, row.wrapped) === 0) return known.bytes
     const clusterKey = this.keys.get(row.clusterKeyId)
     if (clusterKey === null) throw missingClusterKey(row.clusterKeyId)
     const bytes = unwrapKey(row.wrapped, row.id, clusterKey)
     if (this.#unwrapped.size >= unwrappedMax) this.#unwrapped.clear()
-    this.#unwrapped.set(name, bytes)
+    this.#unwrapped.set(row.id, { wrapped: row.wrapped, bytes })
     return bytes
   }
 }

@@ -7,7 +7,14 @@
  * nonces per key is out of reach however long a data key lives.
  * Wrapped key: version 1 (1 byte) | nonce (12) | ciphertext (32) | tag (16).
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { assert } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Items } from './model.ts'
@@ -26,14 +33,14 @@ const derivedMax = 256
 
 export type Owner = { readonly namespace: string; readonly path: string }
 
-type SealingKey = { readonly salt: Buffer; readonly key: Buffer; count: number }
+type SealingKey = { readonly salt: Buffer; readonly key: KeyObject; count: number }
 
 /** Seals and opens items under data keys. Holds derived keys only in memory. */
 export class Sealer {
   /** By data key id. */
   readonly #sealing = new Map<string, SealingKey>()
   /** By data key id and salt, in order of use. */
-  readonly #derived = new Map<string, Buffer>()
+  readonly #derived = new Map<string, KeyObject>()
 
   seal(
     items: Items,
@@ -73,7 +80,7 @@ export class Sealer {
     return items
   }
 
-  #derivedKey(key: { readonly id: string; readonly bytes: Uint8Array }, salt: Buffer): Buffer {
+  #derivedKey(key: { readonly id: string; readonly bytes: Uint8Array }, salt: Buffer): KeyObject {
     const name = `${key.id} ${salt.toString('latin1')}`
     const bytes = this.#derived.get(name) ?? derive(key.bytes, salt)
     this.#derived.delete(name)
@@ -138,7 +145,7 @@ function split(bytes: Uint8Array, saltLength: number, what: string): Parts {
   }
 }
 
-function decrypt(key: Uint8Array, parts: Parts, aad: Uint8Array): Buffer | null {
+function decrypt(key: KeyObject | Uint8Array, parts: Parts, aad: Uint8Array): Buffer | null {
   const decipher = createDecipheriv('aes-256-gcm', key, parts.nonce, { authTagLength: tagBytes })
   decipher.setAAD(aad)
   decipher.setAuthTag(parts.tag)
@@ -151,18 +158,23 @@ function decrypt(key: Uint8Array, parts: Parts, aad: Uint8Array): Buffer | null 
   }
 }
 
-function derive(key: Uint8Array, salt: Uint8Array): Buffer {
-  return Buffer.from(hkdfSync('sha256', key, salt, 'muster variable items 1', keyBytes))
+/** A key object: a cipher made from plain bytes takes two and a half times as long. */
+function derive(key: Uint8Array, salt: Uint8Array): KeyObject {
+  return createSecretKey(
+    Buffer.from(hkdfSync('sha256', key, salt, 'muster variable items 1', keyBytes)),
+  )
 }
 
 /** Texts with their lengths in front: no two lists of texts give the same bytes. */
 function bound(...texts: readonly string[]): Buffer {
-  return Buffer.concat(
-    texts.flatMap((text) => {
-      const bytes = Buffer.from(text)
-      const length = Buffer.alloc(4)
-      length.writeUInt32BE(bytes.length)
-      return [length, bytes]
-    }),
-  )
+  let length = 0
+  for (const text of texts) length += 4 + Buffer.byteLength(text)
+  const bytes = Buffer.allocUnsafe(length)
+  let end = 0
+  for (const text of texts) {
+    const written = bytes.write(text, end + 4)
+    bytes.writeUInt32BE(written, end)
+    end += 4 + written
+  }
+  return bytes
 }
