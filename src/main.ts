@@ -2,6 +2,7 @@
  * The program's entry: hands clock, chance, output and the process itself to the command line.
  * Nothing imports it. Modules of the server are loaded only by the verb that runs one.
  */
+import './agent/thread-pool.ts'
 import { readFile } from 'node:fs/promises'
 import type { AgentArguments } from './agent/agent.ts'
 import { runCommand, type Output, type Verbs } from './cli/cli.ts'

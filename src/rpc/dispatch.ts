@@ -175,6 +175,11 @@ export class Dispatcher {
     return this.#reader.parkedCount
   }
 
+  /** See `QueryReader.catchUp`. Started with the server, ended by `signal`. */
+  catchUp(signal: AbortSignal): Promise<void> {
+    return this.#reader.catchUp(signal)
+  }
+
   /** Answers all blocking queries with what there is, and lets none wait any more. The server is about to stop. */
   drain(): void {
     this.#reader.drain()

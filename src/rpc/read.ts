@@ -76,14 +76,31 @@ export class QueryReader {
         may: (requirement: Requirement) => permissions.may(requirement),
       }
       const view = state.view()
+      // A view answers nothing once it is closed, which `runOver` does unless the value streams.
+      const { appliedIndex } = view
       const answer = await runOver(view, call, context)
       if (timeIsUp || this.#draining) return answer
       const touched = view.touched()
       // A table's index moves with any of its rows: a reader of rows that stand still goes on waiting.
       if (answer.index > minIndex && state.changedSince(minIndex, touched) !== false) return answer
-      const { appliedIndex } = view
       answer.close()
       timeIsUp = !(await this.#park(touched, appliedIndex, waitUntilMs, call.signal))
+    }
+  }
+
+  /** Waits, as a server that starts, until its copy is as new as the cluster; then stale reads are answered at once. */
+  async catchUp(signal: AbortSignal): Promise<void> {
+    const { consensus, clock, noLeaderMs } = this.#options
+    while (!this.#caughtUp && !signal.aborted) {
+      try {
+        const deadlineMs = clock.monotonicMs() + noLeaderMs
+        await consensus.waitForLeader(deadlineMs, signal)
+        await consensus.readBarrier('leader', deadlineMs, signal)
+        this.#caughtUp = true
+      } catch (error) {
+        const code = codeOf(error)
+        if (code !== 'no_leader' && code !== 'timeout' && code !== 'not_leader') return
+      }
     }
   }
 
@@ -102,6 +119,8 @@ export class QueryReader {
       await this.#barrier('leader', call)
     } catch (error) {
       if (codeOf(error) !== 'no_leader' || this.#options.state.appliedIndex === 0) throw error
+      // There is something to show, and no leader to say how old it is: later readers need not wait for that too.
+      this.#caughtUp = true
     }
     return undefined
   }

@@ -189,6 +189,12 @@ export async function startServer(
   opened.defer(() => leadership.stop())
   catalogue.clusterKeyShare.start()
   opened.defer(() => catalogue.clusterKeyShare.stop())
+  const stopCatchingUp = new AbortController()
+  const catchingUp = dispatcher.catchUp(stopCatchingUp.signal)
+  opened.defer(async () => {
+    stopCatchingUp.abort()
+    await catchingUp
+  })
   membership.start()
   opened.defer(() => membership.stop())
 
