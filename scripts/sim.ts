@@ -7,7 +7,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { runMutants } from '../test/sim/mutants.ts'
+import { runMutants } from '../test/sim/mutation.ts'
 import { describeFailure, describeTally, runSeedsInJobs } from '../test/sim/report.ts'
 import { runSeed } from '../test/sim/run.ts'
 

@@ -1,18 +1,13 @@
-/** Two ways to make a leader trust a lease that others no longer honour. */
+/** Ways to make a leader trust a lease that others no longer honour. */
 import type { ServerId } from '../../src/raft/core/message.ts'
-import { between, happens, shuffled } from './chance.ts'
+import { between, happens, shuffled, weighted } from './chance.ts'
 import { transfer } from './faults-people.ts'
 import type { SimServer } from './server.ts'
 import type { Trouble } from './trouble.ts'
 
-/**
- * The leader keeps the barest majority, and just as others lose patience those voters start anew: whatever they
- * promised by word of mouth is forgotten, while the leader may still count on it. Or the leader hands over, and is
- * cut off before it hears that it worked.
- */
 export function breakLease(trouble: Trouble): void {
   const { world, random } = trouble
-  const { leader, servers, network, plan } = world
+  const { leader, plan } = world
   const status = leader?.status
   if (leader === null || status === null || status === undefined) return
   const voters = status.configuration.members.filter(({ role }) => role === 'voter')
@@ -20,12 +15,29 @@ export function breakLease(trouble: Trouble): void {
     random,
     voters.map(({ id }) => id).filter((id) => id !== leader.id),
   )
-  const kept = others.slice(0, voters.length >> 1)
-  const left = others.slice(voters.length >> 1)
-  if (happens(random, 0.4)) {
-    transferAndCut(trouble, leader, others)
-    return
+  switch (weighted(random, { restart: 3, transfer: 2, sleep: 2 })) {
+    case 'restart':
+      restartVoters(trouble, leader, others)
+      return
+    case 'transfer':
+      transferAndCut(trouble, leader, others)
+      return
+    case 'sleep':
+      // It wakes up when another may have been elected, and has not noticed yet that its time is over.
+      leader.freeze(between(random, 1.1, 2.4) * plan.timing.electionMs)
   }
+}
+
+/**
+ * The leader keeps the barest majority, and just as others lose patience those voters start anew: whatever they
+ * promised by word of mouth is forgotten, while the leader may still count on it.
+ */
+function restartVoters(trouble: Trouble, leader: SimServer, others: readonly ServerId[]): void {
+  const { world, random } = trouble
+  const { servers, network, plan } = world
+  const keptCount = (others.length + 1) >> 1
+  const kept = others.slice(0, keptCount)
+  const left = others.slice(keptCount)
   world.quiet = true
   // First what is under way comes to its end, so that those who are cut off lack nothing and can win.
   trouble.later(between(random, 5, 60), () => {
@@ -51,6 +63,7 @@ export function breakLease(trouble: Trouble): void {
   })
 }
 
+/** The leader hands over, and is cut off before it hears that it worked. */
 function transferAndCut(trouble: Trouble, leader: SimServer, others: readonly ServerId[]): void {
   const { world, random } = trouble
   const { network, plan } = world

@@ -38,6 +38,8 @@ export function partition(trouble: Trouble): void {
   }
   trace.add(() => `cut (${kind}): ${cuts.map(([a, b]) => `${a}>${b}`).join(' ')}`)
   for (const [a, b] of cuts) network.cut(a, b)
+  // The sockets may break as well, which looks like the end of a process.
+  if (happens(random, 0.3)) for (const [a, b] of cuts) hint(trouble, a, b)
   trouble.later(trouble.spellMs(), () => {
     trace.add(() => `healed (${kind})`)
     for (const [a, b] of cuts) network.heal(a, b)
@@ -57,11 +59,17 @@ export function changeWeather(trouble: Trouble): void {
 /** Sockets broke although nobody died. */
 export function hintFalsely(trouble: Trouble): void {
   const { world, random } = trouble
-  const { network, servers, scheduler } = world
-  const [about = '', to = ''] = shuffled(random, [...servers.keys()])
+  const [about = '', to = ''] = shuffled(random, [...world.servers.keys()])
+  hint(trouble, about, to)
+}
+
+function hint(trouble: Trouble, about: ServerId, to: ServerId): void {
+  const { network, scheduler } = trouble.world
   const endpoint = network.endpoint(to)
   if (endpoint === undefined) return
-  scheduler.enter(endpoint.life, () => endpoint.peerGone(about))
+  trouble.later(between(trouble.random, 0, 5), () => {
+    scheduler.enter(endpoint.life, () => endpoint.peerGone(about))
+  })
 }
 
 /** A leader that hears nobody any more takes many writes: entries that others will have to cut off. */

@@ -3,12 +3,13 @@
  * and a look at every node after every event.
  */
 import { createHash } from 'node:crypto'
-import type { Message, ServerId } from '../../src/raft/core/message.ts'
+import type { Configuration, Message, ServerId } from '../../src/raft/core/message.ts'
+import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { RaftStatus } from '../../src/raft/door.ts'
 import { Commits, type Views } from './checkers/commits.ts'
 import { AcknowledgedWrites } from './checkers/durability.ts'
 import { ElectionSafety } from './checkers/elections.ts'
-import { checkLeaderCompleteness, LogMatching } from './checkers/logs.ts'
+import { checkLeaderCompleteness, checkRestart, LogMatching } from './checkers/logs.ts'
 import { MembershipChanges } from './checkers/membership.ts'
 import { Promises } from './checkers/promises.ts'
 import { encodeState, type MachineWatch } from './machine.ts'
@@ -26,6 +27,8 @@ export class Judges {
   readonly #promises: Promises
   /** Server and term of every leader that was looked at. */
   readonly #reigns = new Set<string>()
+  /** Of the newest configuration that is surely committed. */
+  #committedVoters: readonly ServerId[] = []
 
   constructor(world: World) {
     this.#world = world
@@ -76,6 +79,7 @@ export class Judges {
         this.commits.committed,
       )
     }
+    this.commits.leaderShows({ server: id, term, commitIndex }, image.markAt(commitIndex)?.term)
     const voters = votersOf(status)
     this.changes.shows({ server: id, term, commitIndex, lastIndex, configurationIndex, voters })
   }
@@ -88,6 +92,9 @@ export class Judges {
         const mark = { term: entry.term, digest: digestOf(entry) }
         const term = server.status?.term ?? server.image.term
         this.commits.applied({ server: id, term, chain }, entry.index, mark, () => this.#views())
+        if (entry.kind === 'configuration' && entry.index === this.commits.highest) {
+          this.#committedVoters = votersIn(decodeConfiguration(entry.data))
+        }
       },
       installed: (index, chain) => {
         this.#world.count('snapshots installed')
@@ -113,8 +120,9 @@ export class Judges {
         this.#world.count('truncations')
         this.#world.delicate(server, 'a truncation')
       },
-      restarted: (snapshotIndex, lastIndex) => {
-        if (lastIndex >= snapshotIndex) this.#world.count('installs over a conflicting log')
+      restarted: (snapshot, disk) => {
+        if (disk.lastIndex >= snapshot.index) this.#world.count('installs over a conflicting log')
+        checkRestart(this.#world.report, id, disk, snapshot)
       },
       compacted: () => this.#world.count('compactions'),
       lost: () => this.#world.count('writes lost or torn'),
@@ -136,7 +144,8 @@ export class Judges {
 
   #views(): Views {
     const disks = new Map([...this.#world.servers].map(([id, { image }]) => [id, image]))
-    const voterSets = this.changes.voterSetsAbove(this.commits.highest)
+    // The entry may have been committed before its leader went on to the next configuration.
+    const voterSets = [this.#committedVoters, ...this.changes.voterSetsAbove(this.commits.highest)]
     for (const server of this.#world.servers.values()) {
       const status = server.status
       if (status !== null) voterSets.push(votersOf(status))
@@ -145,6 +154,10 @@ export class Judges {
   }
 }
 
-export function votersOf({ configuration }: RaftStatus): ServerId[] {
-  return configuration.members.flatMap(({ id, role }) => (role === 'voter' ? [id] : []))
+function votersOf({ configuration }: RaftStatus): ServerId[] {
+  return votersIn(configuration)
+}
+
+function votersIn({ members }: Configuration): ServerId[] {
+  return members.flatMap(({ id, role }) => (role === 'voter' ? [id] : []))
 }

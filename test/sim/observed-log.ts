@@ -72,7 +72,7 @@ export type LogWatch = {
   truncated(from: LogIndex, lastIndex: LogIndex): void
   compacted(): void
   /** The log starts over behind a snapshot. */
-  restarted(snapshotIndex: LogIndex, lastIndex: LogIndex): void
+  restarted(snapshot: SnapshotMeta, disk: DiskImage): void
   /** A crash took entries that were being written. */
   lost(): void
   readonly report: Report
@@ -171,7 +171,7 @@ export class ObservedLog implements LogStore {
     this.#image.unconfirmed.push(begun)
     await this.#store.reset(snapshot, hardState)
     this.#image.unconfirmed = this.#image.unconfirmed.filter((write) => write !== begun)
-    this.#watch.restarted(snapshot.index, this.#image.lastIndex)
+    this.#watch.restarted(snapshot, this.#image)
     this.#image.reset(snapshot.index, snapshot.term)
     this.#image.vote(hardState)
   }

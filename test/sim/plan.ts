@@ -55,6 +55,8 @@ export function planOf(seed: number, servers: number | null): Plan {
     faultNames.map((name) => [name, happens(random, 0.6) ? spread(random, 0.2, 3) : 0]),
   ) as Record<FaultName, number>
   faults.crash += 0.1
+  const leaseReads = happens(random, 0.35)
+  if (leaseReads) faults.lease += 1.5
   return {
     seed,
     servers: servers ?? (happens(random, 0.6) ? 3 : 5),
@@ -69,7 +71,7 @@ export function planOf(seed: number, servers: number | null): Plan {
       cacheBytesMax: pick(random, [0, 500, 5_000, 1_000_000]),
       compactBytes: pick(random, [2_000, 8_000, 50_000]),
     },
-    leaseReads: happens(random, 0.35),
+    leaseReads,
     log: {
       segmentBytes: pick(random, [4096, 4096, 8192]),
       retainBytes: pick(random, [0, 0, 6_000]),

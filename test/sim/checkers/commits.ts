@@ -1,6 +1,7 @@
 /**
  * State machine safety: whoever applies an index applies the same entry, in order, and only once it is
- * committed, which is to say on the disks of a majority. What is committed never becomes uncommitted.
+ * committed, which is to say on the disks of a majority. A leader counts only its own term's entries, and what is
+ * committed never becomes uncommitted.
  */
 import type { LogIndex, ServerId, Term } from '../../../src/raft/core/message.ts'
 import { holds, type DiskImage, type EntryMark, type Report } from './rule.ts'
@@ -23,6 +24,8 @@ export class Commits {
   readonly #canon = new Map<LogIndex, Committed>()
   /** Per life of a server: the commit index it showed last. */
   readonly #shown = new Map<string, LogIndex>()
+  /** Per server and term: the commit index the leader showed last. */
+  readonly #reigns = new Map<string, LogIndex>()
   highest: LogIndex = 0
 
   constructor(report: Report) {
@@ -90,6 +93,26 @@ export class Commits {
       })
     }
     this.#shown.set(life, commitIndex)
+  }
+
+  /**
+   * A leader commits by counting only entries of its own term (3.6.2): whatever its commit index moves to is one.
+   * `termThere` is the term of that entry on the leader's disk, undefined while it is not there.
+   */
+  leaderShows(
+    leader: { readonly server: ServerId; readonly term: Term; readonly commitIndex: LogIndex },
+    termThere: Term | undefined,
+  ): void {
+    const { server, term, commitIndex } = leader
+    const reign = `${server} ${term}`
+    const before = this.#reigns.get(reign)
+    this.#reigns.set(reign, commitIndex)
+    if (before === undefined || before === commitIndex) return
+    if (termThere === undefined || termThere === term) return
+    this.#report({
+      rule: 'a leader commits entries of its own term only',
+      text: `${server} in term ${term} moves its commit index from ${before} to ${commitIndex}, an entry of term ${termThere}`,
+    })
   }
 
   #mustBeCommitted(server: ServerId, index: LogIndex, mark: EntryMark, views: Views): void {

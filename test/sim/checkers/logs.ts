@@ -31,6 +31,21 @@ export class LogMatching {
   }
 }
 
+/** A snapshot takes the place of a log only if that lacks its last entry: what follows may be acknowledged (7). */
+export function checkRestart(
+  report: Report,
+  server: ServerId,
+  disk: DiskImage,
+  snapshot: { readonly index: LogIndex; readonly term: Term },
+): void {
+  const { index, term } = snapshot
+  if (index >= disk.lastIndex || disk.markAt(index)?.term !== term) return
+  report({
+    rule: 'a snapshot does not void entries that follow it',
+    text: `${server} starts over at ${index}/${term}, which its log holds, and loses what it has up to ${disk.lastIndex}`,
+  })
+}
+
 export function checkLeaderCompleteness(
   report: Report,
   leader: { readonly server: ServerId; readonly term: Term; readonly disk: DiskImage },
