@@ -2,6 +2,7 @@
  * The domains in order: the only file that names them all. The order is the law between them: a domain may read the
  * state of an earlier one, never of a later.
  */
+import { FilterCompiler } from '../api/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Domain, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -24,6 +25,7 @@ import { keyringCommands } from './variables/keyring-commands.ts'
 import { keyringMethods } from './variables/keyring-methods.ts'
 import { keyringRoutes } from './variables/keyring-routes.ts'
 import { ClusterKeyring } from './variables/keyring.ts'
+import { listFields } from './variables/list.ts'
 import { variableMethods } from './variables/methods.ts'
 import { variableRoutes } from './variables/routes.ts'
 import { hasVariables, keyring, keysOf, sealedItems, variables } from './variables/table.ts'
@@ -74,7 +76,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 
-  const ofVariables = variableMethods(ring)
+  const filters = new FilterCompiler(listFields)
+  const ofVariables = variableMethods(ring, (source) => filters.compile(source))
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -87,7 +90,6 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   })
   const restorer = new Restorer({
     folder: restoreFolder,
-    methods: ofSnapshots,
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
     clock,
   })

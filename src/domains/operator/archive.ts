@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { crc32, zstdCompress, zstdDecompress } from 'node:zlib'
 import { MusterError } from '../../lib/errors.ts'
+import { blockBytesMax } from './model.ts'
 
 export const archiveType = 'application/x-muster-snapshot'
 export const archiveVersion = 1
@@ -18,8 +19,6 @@ export const archiveVersion = 1
 const magic = 'muster-snapshot '
 const headerBytesMax = 64 * 1024
 const trailerBytesMax = 4 * 1024
-/** Of one block, compressed or not. */
-export const blockBytesMax = 1024 * 1024 + 64 * 1024
 
 const compress = promisify(zstdCompress)
 const decompress = promisify(zstdDecompress)

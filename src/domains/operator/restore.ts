@@ -6,11 +6,10 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ApiRequest } from '../../api/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { readArchive, type ArchiveHeader } from './archive.ts'
-import type { SnapshotMethods } from './snapshot.ts'
+import type { RestoreStep } from './snapshot.ts'
 
 /** Restores at a time on one server: each may fill the disk. */
 export const restoresMax = 1
@@ -24,10 +23,17 @@ const filePrefix = 'restore-'
 export type RestorerOptions = {
   /** For archives on their way in; its files are this class's own. */
   readonly folder: string
-  readonly methods: SnapshotMethods
   /** Whether this server holds the cluster key of that id. */
   readonly holdsClusterKey: (id: string) => boolean
   readonly clock: Clock
+}
+
+/** The restore's steps at the leader, asked for in the name of whoever sent the archive. */
+export type RestoreSteps = {
+  begin(args: { id: string }): Promise<RestoreStep>
+  chunk(args: { id: string; number: number; rows: Uint8Array }): Promise<RestoreStep>
+  commit(args: { id: string; rows: number; digest: string }): Promise<RestoreStep>
+  abort(args: { id: string }): Promise<RestoreStep>
 }
 
 export type Restored = { readonly rows: number; readonly index: number }
@@ -50,7 +56,7 @@ export class Restorer {
   }
 
   /** Throws `invalid_argument` for an archive that is not whole, or whose keys this cluster cannot open. */
-  async restore(request: ApiRequest): Promise<Restored> {
+  async restore(archive: AsyncIterable<Uint8Array>, steps: RestoreSteps): Promise<Restored> {
     if (this.#running >= restoresMax) {
       throw new MusterError('overloaded', 'a restore is under way on this server already')
     }
@@ -60,9 +66,9 @@ export class Restorer {
     const path = join(folder, `${filePrefix}${id}`)
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      const header = await receive(path, request.stream())
+      const header = await receive(path, archive)
       this.#checkKeys(header)
-      return await this.#run(request, id, path)
+      return await this.#run(steps, id, path)
     } finally {
       this.#running--
       await rm(path, { force: true })
@@ -80,9 +86,8 @@ export class Restorer {
     }
   }
 
-  async #run(request: ApiRequest, id: string, path: string): Promise<Restored> {
-    const { begin, chunk, commit, abort } = this.#options.methods
-    await request.call(begin, { id })
+  async #run(steps: RestoreSteps, id: string, path: string): Promise<Restored> {
+    await steps.begin({ id })
     let committing = false
     try {
       let number = 0
@@ -90,17 +95,17 @@ export class Restorer {
         if (part.type === 'header') continue
         if (part.type === 'block') {
           const args = { id, number: number++, rows: part.block }
-          await this.#patiently(() => request.call(chunk, args))
+          await this.#patiently(() => steps.chunk(args))
           continue
         }
         committing = true
         const { rows, digest } = part.trailer
-        const { index } = await this.#patiently(() => request.call(commit, { id, rows, digest }))
+        const { index } = await this.#patiently(() => steps.commit({ id, rows, digest }))
         return { rows, index }
       }
       throw new MusterError('internal', 'an archive ended without its end')
     } catch (error) {
-      await request.call(abort, { id }).catch(() => {})
+      await steps.abort({ id }).catch(() => {})
       if (committing || codeOf(error) !== 'outcome_unknown') throw error
       throw new MusterError(
         'unavailable',

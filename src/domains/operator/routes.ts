@@ -80,7 +80,12 @@ export function operatorRoutes(
       body: 'stream',
       bodyBytesMax: archiveBytesMax,
       handle: async (request) => {
-        const { rows, index } = await restorer.restore(request)
+        const { rows, index } = await restorer.restore(request.stream(), {
+          begin: (args) => request.call(snapshots.begin, args),
+          chunk: (args) => request.call(snapshots.chunk, args),
+          commit: (args) => request.call(snapshots.commit, args),
+          abort: (args) => request.call(snapshots.abort, args),
+        })
         return { json: { Index: index, Rows: rows }, index }
       },
     },

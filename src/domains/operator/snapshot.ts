@@ -4,10 +4,10 @@
  */
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
-import { bytesSchema } from '../../fsm/codec.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
-import { blockBytesMax, writeArchive } from './archive.ts'
+import { writeArchive } from './archive.ts'
+import { RestoreBegin, RestoreChunk, RestoreCommit } from './model.ts'
 import type { RaftControl } from './raft.ts'
 
 /** The rows of one state, in blocks. `fsm/archive.ts` has its form. */
@@ -33,9 +33,6 @@ type RestoreOutcome =
 
 export type RestoreStep = { readonly index: number }
 
-const Id = Type.String({ minLength: 1, maxLength: 128 })
-const Count = Type.Integer({ minimum: 0 })
-
 export type SnapshotMethods = ReturnType<typeof snapshotMethods>
 
 export function snapshotMethods(options: SnapshotOptions) {
@@ -53,7 +50,7 @@ export function snapshotMethods(options: SnapshotOptions) {
   const begin = defineLeaderMethod({
     kind: 'leader',
     name: 'operator.restoreBegin',
-    args: Type.Object({ id: Id }),
+    args: RestoreBegin,
     requires: () => ({ resource: 'operator', access: 'write' }),
     run: (context, args) => step(context, 'state.restoreBegin', args),
   })
@@ -61,7 +58,7 @@ export function snapshotMethods(options: SnapshotOptions) {
   const chunk = defineLeaderMethod({
     kind: 'leader',
     name: 'operator.restoreChunk',
-    args: Type.Object({ id: Id, number: Count, rows: bytesSchema(blockBytesMax) }),
+    args: RestoreChunk,
     requires: () => ({ resource: 'operator', access: 'write' }),
     run: (context, args) => step(context, 'state.restoreChunk', args),
   })
@@ -69,7 +66,7 @@ export function snapshotMethods(options: SnapshotOptions) {
   const commit = defineLeaderMethod({
     kind: 'leader',
     name: 'operator.restoreCommit',
-    args: Type.Object({ id: Id, rows: Count, digest: Type.String({ maxLength: 64 }) }),
+    args: RestoreCommit,
     requires: () => ({ resource: 'operator', access: 'write' }),
     run: (context, args) => step(context, 'state.restoreCommit', args),
   })
@@ -77,7 +74,7 @@ export function snapshotMethods(options: SnapshotOptions) {
   const abort = defineLeaderMethod({
     kind: 'leader',
     name: 'operator.restoreAbort',
-    args: Type.Object({ id: Id }),
+    args: RestoreBegin,
     requires: () => ({ resource: 'operator', access: 'write' }),
     run: (context, args) => step(context, 'state.restoreAbort', args),
   })

@@ -3,20 +3,29 @@
  * matches nothing may look at every row there is, so it gives way often and stops when the caller is gone.
  */
 import { setImmediate } from 'node:timers/promises'
-import { FilterCompiler, type Filter } from '../../api/filter.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { QueryContext } from '../../rpc/method.ts'
 import { listToken, type VariableRow } from './model.ts'
 
-/** Field names as the list shows them. */
-const filters = new FilterCompiler({
+/** Fields of an entry that a filter may name, as the list shows them. */
+export const listFields = {
   Namespace: 'string',
   Path: 'string',
   CreateIndex: 'integer',
   ModifyIndex: 'integer',
   CreateTime: 'integer',
   ModifyTime: 'integer',
-})
+} as const
+
+/** What this needs of a filter; `api/filter.ts` has its form. */
+export type ListFilter = {
+  matches(entry: Readonly<Record<string, unknown>>): boolean
+  /** Work per byte of an entry's texts, at least 1. */
+  readonly weight: number
+}
+
+/** Of an expression over `listFields`; null when it is empty. Throws `invalid_argument`. */
+export type CompileListFilter = (source: string) => ListFilter | null
 
 /** Steps of filtering between two turns of other work: a few milliseconds. */
 const stepsPerTurn = 500_000
@@ -27,13 +36,8 @@ export const perPageMax = 100_000
 
 type Scan = {
   readonly sources: readonly AsyncIterable<readonly VariableRow[]>[]
-  readonly filter: Filter | null
+  readonly filter: ListFilter | null
   readonly context: QueryContext
-}
-
-/** null for no filter. Throws `invalid_argument`. */
-export function compileListFilter(source: string): Filter | null {
-  return filters.compile(source)
 }
 
 /** All that match, page by page. */

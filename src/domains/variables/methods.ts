@@ -18,7 +18,7 @@ import type {
 } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
 import type { KeyRow } from './keyring-model.ts'
-import { compileListFilter, matching, onePage } from './list.ts'
+import { matching, onePage, type CompileListFilter } from './list.ts'
 import {
   checkItems,
   checkPath,
@@ -64,7 +64,7 @@ const ListRange = {
 
 export type VariableMethods = ReturnType<typeof variableMethods>
 
-export function variableMethods(keyring: ClusterKeyring) {
+export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileListFilter) {
   const read = defineQuery({
     kind: 'query',
     name: 'variables.read',
@@ -89,7 +89,7 @@ export function variableMethods(keyring: ClusterKeyring) {
     }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, args, context) => {
-      const filter = compileListFilter(args.filter)
+      const filter = compileFilter(args.filter)
       const sources = await listVariables(reader, listRange(args, args.nextToken))
       const value = await onePage({ sources, filter, context }, args.perPage)
       return { value, index: reader.tableIndex(variables) }
@@ -105,7 +105,7 @@ export function variableMethods(keyring: ClusterKeyring) {
     }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, args, context) => {
-      const filter = compileListFilter(args.filter)
+      const filter = compileFilter(args.filter)
       const sources = await listVariables(reader, listRange(args, args.nextToken))
       return {
         value: matching({ sources, filter, context }),

@@ -3,9 +3,15 @@ import { nanoseconds } from '../../api/json.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 import { variableBodyBytesMax, type Refused, type VariableMethods } from './methods.ts'
-import { casIndex, checkPath, type Items, type VariableRow } from './model.ts'
+import {
+  allNamespaces,
+  casIndex,
+  checkPath,
+  defaultNamespace,
+  type Items,
+  type VariableRow,
+} from './model.ts'
 
 export function variableRoutes(methods: VariableMethods): readonly Route[] {
   const list = async (request: ApiRequest): Promise<ApiReply> => {

@@ -1,0 +1,186 @@
+/**
+ * One server with everything but Raft: the real state machine, dispatcher, HTTP engine and domains, over a consensus
+ * that commits at once. Time is the test's own where it asks for it.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { HttpServer } from '../../src/api/server.ts'
+import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
+import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
+import { sealedItems } from '../../src/domains/variables/table.ts'
+import type { SealedRow } from '../../src/domains/variables/model.ts'
+import type { Command } from '../../src/fsm/domain.ts'
+import { openMachine, type Machine } from '../../src/fsm/machine.ts'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
+import { silentLogger } from '../../src/lib/log.ts'
+import { seededRandom } from '../../src/lib/random.ts'
+import { decodeConfiguration } from '../../src/raft/core/membership.ts'
+import { allowAll, type Authorizer } from '../../src/rpc/authorizer.ts'
+import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
+import { Dispatcher } from '../../src/rpc/dispatch.ts'
+import { eventually } from '../support/eventually.ts'
+
+const self = { id: 's1', name: 'one', address: '127.0.0.1:4647', role: 'voter' as const }
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+  readonly bytes: Buffer
+  json(): unknown
+}
+
+export type ServerOfOne = {
+  readonly machine: Machine
+  readonly catalogue: Catalogue
+  readonly clusterKeys: ClusterKeys
+  readonly folder: string
+  /** Whether consensus answers; without, there is no leader. */
+  leaderIsKnown: boolean
+  ask(method: string, url: string, body?: unknown): Promise<Answer>
+  propose(command: Command): Promise<Proposed>
+  /** Which key seals the variable now. */
+  sealedRow(namespace: string, path: string): SealedRow | undefined
+}
+
+export type ServerOfOneOptions = {
+  /** Of duties and domains. */
+  readonly clock?: Clock
+  /** Of requests. */
+  readonly requestClock?: Clock
+  readonly keyFile?: string
+  readonly authorizer?: Authorizer
+  /** Default true: starts the duties and waits for the first key. */
+  readonly begin?: boolean
+}
+
+/** Time that passes faster, for what would only wait. */
+export function hastyClock(factor: number): Clock {
+  return {
+    monotonicMs: () => systemClock.monotonicMs() * factor,
+    wallMs: () => systemClock.wallMs(),
+    setTimer: (delayMs, run) => systemClock.setTimer(delayMs / factor, run),
+  }
+}
+
+export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Promise<ServerOfOne> {
+  const clock = options.clock ?? systemClock
+  const folder = await mkdtemp(join(tmpdir(), 'muster-domains-'))
+  const machine = await openMachine({
+    folder: join(folder, 'state'),
+    domains,
+    decodeConfiguration,
+    logger: silentLogger,
+  })
+  const clusterKeys = await ClusterKeys.load(folder, options.keyFile ?? null)
+  const raft = {
+    status: () => ({
+      term: 1,
+      leaderId: server.leaderIsKnown ? self.id : null,
+      configuration: { members: [self] },
+      configurationIndex: 1,
+    }),
+    transferLeadership: async () => {},
+    changeMembership: async () => {},
+  }
+  const catalogue = buildCatalogue({
+    clusterKeys,
+    raft,
+    link: {
+      id: self.id,
+      leaderId: () => self.id,
+      voterIds: () => [self.id],
+      call: () => Promise.reject(new Error('there is nobody else')),
+    },
+    view: () => machine.view(),
+    exportRows: () => machine.exportRows(),
+    restoreFolder: join(folder, 'restore'),
+    clock,
+    log: silentLogger,
+  })
+
+  let turn: Promise<unknown> = Promise.resolve()
+  const proposeBytes = (data: Uint8Array): Promise<Proposed> => {
+    const next = turn.then(async () => {
+      const index = machine.appliedIndex + 1
+      const [outcome] = await machine.apply([{ index, term: 1, kind: 'command', data }])
+      return { index, outcome }
+    })
+    turn = next.catch(() => {})
+    return next
+  }
+  const leader = { id: self.id, name: self.name, address: self.address }
+  const consensus: Consensus = {
+    propose: proposeBytes,
+    readBarrier: async () => {},
+    isLeader: () => true,
+    leader: () => (server.leaderIsKnown ? leader : null),
+    waitForLeader: async () => leader,
+    lastContactMs: () => 0,
+  }
+  const dispatcher = new Dispatcher({
+    methods: catalogue.methods,
+    consensus,
+    link: { call: () => Promise.reject(new Error('there is nobody else')), stop: async () => {} },
+    state: machine,
+    authorizer: options.authorizer ?? allowAll,
+    encode: (command) => machine.encodeCommand(command),
+    clock: options.requestClock ?? systemClock,
+    log: silentLogger,
+  })
+  const http = new HttpServer({
+    routes: catalogue.routes,
+    dispatcher,
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silentLogger,
+  })
+  const server: ServerOfOne = {
+    machine,
+    catalogue,
+    clusterKeys,
+    folder,
+    leaderIsKnown: true,
+    propose: (command) => proposeBytes(machine.encodeCommand(command)),
+    sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
+    async ask(method, url, body) {
+      const payload =
+        body === undefined || typeof body === 'string' || body instanceof Uint8Array
+          ? body
+          : JSON.stringify(body)
+      const response = await http.app.inject({
+        method: method as 'GET',
+        url,
+        ...(payload === undefined
+          ? {}
+          : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),
+      })
+      return {
+        status: response.statusCode,
+        headers: response.headers,
+        body: response.body,
+        bytes: response.rawPayload,
+        json: () => JSON.parse(response.body) as unknown,
+      }
+    },
+  }
+  const duties =
+    options.begin === false
+      ? null
+      : catalogue.startDuties({ propose: (command) => server.propose(command) })
+  t.teardown(async () => {
+    await duties?.stop()
+    await http.stop(0)
+    await machine.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  if (duties !== null) {
+    await eventually('the first key', async () => {
+      const keys = (await server.ask('GET', '/v1/operator/keyring/keys')).json() as unknown[]
+      return keys.length > 0 ? true : undefined
+    })
+  }
+  return server
+}

@@ -1,0 +1,163 @@
+import t, { type Test } from 'tap'
+import { randomBytes } from 'node:crypto'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ClusterKeys, clusterKeyFileName } from '../../../src/domains/variables/cluster-key.ts'
+import {
+  ClusterKeyShare,
+  type ClusterKeyRequest,
+} from '../../../src/domains/variables/cluster-key-share.ts'
+import { ClusterKeyring } from '../../../src/domains/variables/keyring.ts'
+import type { KeyRow } from '../../../src/domains/variables/keyring-model.ts'
+import type { Reader } from '../../../src/fsm/domain.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
+
+void t.test(
+  'a key made here is on disk, for this user only, and there after a restart',
+  async (t) => {
+    const folder = t.testdir()
+    const keys = await ClusterKeys.load(folder, null)
+    t.equal(keys.candidate(), null)
+    const made = await keys.candidateOrNew()
+    const file = join(folder, clusterKeyFileName)
+    t.equal((await stat(file)).mode & 0o777, 0o600)
+    t.match(await readFile(file, 'utf8'), made.bytes.toString('base64'))
+    const again = await ClusterKeys.load(folder, null)
+    t.same(again.candidate(), made)
+    const second = await again.adopt(randomBytes(32))
+    await again.adopt(second.bytes)
+    t.same((await ClusterKeys.load(folder, null)).ids(), [made.id, second.id])
+    t.notMatch(made.id, made.bytes.toString('hex').slice(0, 8))
+  },
+)
+
+void t.test('the key file of the operator goes first and is not copied', async (t) => {
+  const bytes = randomBytes(32)
+  const folder = t.testdir({ 'given.key': `${bytes.toString('base64')}\n` })
+  const keys = await ClusterKeys.load(folder, join(folder, 'given.key'))
+  t.same((await keys.candidateOrNew()).bytes, bytes)
+  await t.rejects(stat(join(folder, clusterKeyFileName)))
+})
+
+void t.test('bad files are refused without a word of what is in them', async (t) => {
+  const folder = t.testdir({ 'short.key': 'c2VjcmV0' })
+  await t.rejects(ClusterKeys.load(folder, join(folder, 'short.key')), {
+    code: 'invalid_argument',
+    message: /must hold 32 bytes in base64/,
+  })
+  await t.rejects(ClusterKeys.load(folder, join(folder, 'none.key')), { code: 'invalid_argument' })
+  const file = join(folder, clusterKeyFileName)
+  const secret = randomBytes(32).toString('base64')
+  for (const [text, code] of [
+    [`{"version":1,"keys":[{"id":"x","key":"${secret}"}]}`, 'corrupt'],
+    [`{"version":1,"keys":[{"id":"x","key":"${secret}`, 'corrupt'],
+    ['[]', 'corrupt'],
+    ['{"version":2,"keys":[]}', 'incompatible'],
+  ] as const) {
+    await writeFile(file, text)
+    try {
+      await ClusterKeys.load(folder, null)
+      t.fail('it was read')
+    } catch (error) {
+      t.match(error, { code })
+      t.notOk((error as Error).message.includes(secret.slice(0, 8)))
+      t.equal((error as Error).cause, undefined)
+    }
+  }
+})
+
+/** A state that holds a keyring and nothing else. */
+function stateWith(rows: readonly KeyRow[]): Reader & { close(): void } {
+  return {
+    appliedIndex: 1,
+    floorIndex: 1,
+    get: () => undefined,
+    pages: async function* pages<Row>() {
+      yield rows as unknown as readonly Row[]
+    },
+    pagesBy: async function* pagesBy() {},
+    tableIndex: () => 1,
+    close() {},
+  }
+}
+
+async function threeServers(t: Test, state: { rows: readonly KeyRow[] }, leaderId: string) {
+  const folders = t.testdir({ s1: {}, s2: {}, s3: {} })
+  const shares = new Map<string, ClusterKeyShare>()
+  const rings = new Map<string, ClusterKeyring>()
+  const ids = ['s1', 's2', 's3']
+  for (const id of ids) {
+    const keyring = new ClusterKeyring(await ClusterKeys.load(join(folders, id), null))
+    rings.set(id, keyring)
+    shares.set(
+      id,
+      new ClusterKeyShare({
+        keyring,
+        link: {
+          id,
+          leaderId: () => leaderId,
+          voterIds: () => ids,
+          call: async (to: string, args: ClusterKeyRequest) => {
+            const share = shares.get(to)
+            if (share === undefined) throw new Error(`${to} is down`)
+            return share.handle(args)
+          },
+        },
+        clock: systemClock,
+        log: silentLogger,
+        view: () => stateWith(state.rows),
+      }),
+    )
+  }
+  const of = (id: string) => {
+    const share = shares.get(id)
+    const ring = rings.get(id)
+    if (share === undefined || ring === undefined) throw new Error(id)
+    return { share, ring }
+  }
+  return { of, shares }
+}
+
+void t.test('the leader begins once a majority holds its key', async (t) => {
+  const { of, shares } = await threeServers(t, { rows: [] }, 's1')
+  const candidate = await of('s1').ring.keys.candidateOrNew()
+  t.notOk(of('s1').share.isHeldByMajority(candidate), 'it is alone')
+  of('s2').share.start()
+  await eventuallyTrue('a second has it', () => of('s1').share.isHeldByMajority(candidate))
+  t.same(of('s2').ring.keys.ids(), [candidate.id])
+  t.same(of('s3').ring.keys.ids(), [])
+  t.same(
+    of('s2').share.handle({ from: 's3', holds: [], wanted: null }),
+    { key: null },
+    'only the leader names the key to begin with',
+  )
+  for (const share of shares.values()) await share.stop()
+})
+
+void t.test('a server that lacks the key of the state gets it from whoever has it', async (t) => {
+  const state: { rows: readonly KeyRow[] } = { rows: [] }
+  const { of, shares } = await threeServers(t, state, 's1')
+  const key = await of('s3').ring.keys.candidateOrNew()
+  const made = of('s3').ring.makeKey(key)
+  state.rows = [
+    {
+      ...made,
+      state: 'active',
+      createTimeMs: 0,
+      retiredTimeMs: null,
+      createIndex: 1,
+      modifyIndex: 1,
+    },
+  ]
+  const reader = stateWith(state.rows)
+  t.equal(await of('s1').ring.active(reader), null)
+  t.same(await of('s1').ring.missing(reader), [key.id])
+  for (const share of shares.values()) share.start()
+  await eventuallyTrue('all have it', () =>
+    ['s1', 's2', 's3'].every((id) => of(id).ring.keys.get(key.id) !== null),
+  )
+  t.match(await of('s1').ring.active(reader), { id: made.id })
+  for (const share of shares.values()) await share.stop()
+})
