@@ -9,7 +9,7 @@ import { compileExpression, type Predicate } from './filter-compile.ts'
 import { parseFilter } from './filter-parse.ts'
 import type { RecordShape } from './filter-shape.ts'
 
-export type { RecordShape, Shape } from './filter-shape.ts'
+export type { RecordShape } from './filter-shape.ts'
 
 export type Filter = {
   readonly source: string

@@ -19,7 +19,8 @@ export function variableOf(
   if (row === undefined || sealed === undefined) {
     return { found: null, index: reader.tableIndex(variables) }
   }
-  return { found: { row, sealed }, index: row.modifyIndex }
+  // A row restored from another cluster's archive may be ahead of this log: its next change would then seem older.
+  return { found: { row, sealed }, index: Math.min(row.modifyIndex, reader.appliedIndex) }
 }
 
 export type ListRange = {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { randomBytes } from 'node:crypto'
 import { writeFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 async function fill(server: ServerOfOne, count: number, value: string): Promise<void> {
@@ -85,7 +86,7 @@ void t.test('an archive restores a fresh cluster that has the cluster key', asyn
   const keyFile = join(folder, 'cluster.key')
   await writeFile(keyFile, randomBytes(32).toString('base64'))
   const old = await serverOfOne(t, { keyFile })
-  await fill(old, 3, 'kept')
+  for (let round = 0; round < 20; round++) await fill(old, 3, 'kept')
   const archive = await old.ask('GET', '/v1/operator/snapshot')
 
   const stranger = await serverOfOne(t)
@@ -96,7 +97,17 @@ void t.test('an archive restores a fresh cluster that has the cluster key', asyn
 
   const fresh = await serverOfOne(t, { keyFile })
   t.equal((await fresh.ask('PUT', '/v1/operator/snapshot', archive.bytes)).status, 200)
-  t.match((await fresh.ask('GET', '/v1/var/v1')).json(), { Items: { value: 'kept' } })
+  const read = await fresh.ask('GET', '/v1/var/v1')
+  t.match(read.json(), { Items: { value: 'kept' } })
+
+  const index = Number(read.headers['x-service-index'])
+  t.ok(index <= fresh.machine.appliedIndex, 'of this log, not of the old one')
+  const waiting = fresh.ask('GET', `/v1/var/v1?index=${index}&wait=30s`)
+  await eventuallyTrue('it is parked', () => fresh.machine.watchStats().parked === 1)
+  await fill(fresh, 3, 'changed')
+  const changed = await waiting
+  t.match(changed.json(), { Items: { value: 'changed' } })
+  t.ok(Number(changed.headers['x-service-index']) > index)
 })
 
 void t.test('a damaged archive changes nothing', async (t) => {
