@@ -1,0 +1,269 @@
+/**
+ * This server's messages to one peer: a bounded queue and the one stream it drains into, dialled again for as long
+ * as the peer is wanted. Answers come on the peer's own stream, see `inbound.ts`.
+ *
+ * Invariants: messages leave in the order given. At most `windowBytes` are unacknowledged, or a single frame;
+ * at most `queueBytesMax` wait.
+ */
+import type { Timer } from '../../lib/clock.ts'
+import { textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { frameBytesMax, frameBytesTarget } from '../../wire/channel-options.ts'
+import { dial, DialError } from '../../wire/dial.ts'
+import type { WireStream } from '../../wire/stream.ts'
+import type { Wire } from '../../wire/wire.ts'
+import type { Message } from '../core/message.ts'
+import { decodeAck, encodeFrame, frameMessagesMax, messageBytes } from './codec.ts'
+import type { Peer } from './transport.ts'
+
+export const streamPath = '/muster.raft.Raft/Stream'
+
+export type OutboundOptions = {
+  readonly queueBytesMax: number
+  readonly windowBytes: number
+  /** Without an acknowledgement for this long although frames are out, the connection is given up. */
+  readonly halfOpenMs: number
+  /** Messages that waited longer for a connection are not worth sending. */
+  readonly staleMs: number
+  readonly backoffMaxMs: number
+}
+
+export type OutboundEvents = {
+  onConnected(): void
+  /** The connection was lost and a new one refused at once. */
+  onGone(): void
+  /** A message on the reverse direction of this server's own stream, see RaftAck. */
+  onMessage(message: Message): void
+}
+
+type Queued = { readonly message: Message; readonly bytes: number; readonly queuedMs: number }
+type InFlight = { readonly bytes: number; readonly sentMs: number }
+
+const backoffMinMs = 20
+/** A peer that declines will decline again; it is asked less often. */
+const rejectedBackoffMs = 1_000
+/** A connection that lived this long counts as one. */
+const settledMs = 1_000
+const dropLogIntervalMs = 10_000
+
+export class Outbound {
+  readonly peer: Peer
+  readonly #wire: Wire
+  readonly #options: OutboundOptions
+  readonly #events: OutboundEvents
+  readonly #logger: Logger
+  readonly #ended = new AbortController()
+  #queue: Queued[] = []
+  #queuedBytes = 0
+  #stream: WireStream | null = null
+  #writable = false
+  #flush: NodeJS.Immediate | null = null
+  #inFlight: InFlight[] = []
+  #inFlightBytes = 0
+  #acknowledged = 0
+  #lastAckMs = 0
+  #watch: Timer | null = null
+  #backoff: Timer | null = null
+  /** Dials in a row that led to no connection worth the name. */
+  #failures = 0
+  #connectedMs = 0
+  #droppedLoggedMs = Number.NEGATIVE_INFINITY
+
+  constructor(wire: Wire, peer: Peer, options: OutboundOptions, events: OutboundEvents) {
+    this.#wire = wire
+    this.peer = peer
+    this.#options = options
+    this.#events = events
+    this.#logger = wire.logger
+    this.#connect(false)
+  }
+
+  get connected(): boolean {
+    return this.#stream !== null
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes
+  }
+
+  send(message: Message): void {
+    if (this.#ended.signal.aborted) return
+    const bytes = messageBytes(message)
+    const over = this.#queuedBytes + bytes > this.#options.queueBytesMax
+    if (over || bytes > frameBytesMax / 2) {
+      this.#logDropped()
+      return
+    }
+    this.#queue.push({ message, bytes, queuedMs: this.#wire.clock.monotonicMs() })
+    this.#queuedBytes += bytes
+    this.#scheduleFlush()
+  }
+
+  close(): void {
+    if (this.#ended.signal.aborted) return
+    this.#ended.abort()
+    this.#backoff?.cancel()
+    // What was said last (a transfer of leadership) should still arrive.
+    this.#flushQueue()
+    this.#stream?.finish('the connection is not wanted any more')
+    if (this.#flush !== null) clearImmediate(this.#flush)
+    this.#queue = []
+    this.#queuedBytes = 0
+  }
+
+  /** `lost`: a connection has just broken, so being refused now means that the process is gone. */
+  #connect(lost: boolean): void {
+    const { address, id } = this.peer
+    const { signal } = this.#ended
+    dial(this.#wire, { address, path: streamPath, to: id }, signal).then(
+      (stream) => this.#onStream(stream),
+      (error: unknown) => {
+        if (signal.aborted) return
+        const failure = error instanceof DialError ? error.failure : 'unreachable'
+        if (this.#failures === 0) {
+          this.#logger.info('peer cannot be reached', { peer: id, reason: textOf(error) })
+        }
+        this.#failures += 1
+        if (lost && failure === 'connectionRefused') this.#events.onGone()
+        this.#connectLater(failure === 'rejected', false)
+      },
+    )
+  }
+
+  #connectLater(rejected: boolean, lost: boolean): void {
+    const grown = backoffMinMs * 2 ** Math.min(this.#failures, 10)
+    const capMs = rejected ? rejectedBackoffMs : Math.min(grown, this.#options.backoffMaxMs)
+    const delayMs = capMs * (0.5 + this.#wire.random.next() / 2)
+    this.#backoff = this.#wire.clock.setTimer(delayMs, () => this.#connect(lost))
+  }
+
+  #onStream(stream: WireStream): void {
+    if (this.#ended.signal.aborted) {
+      stream.close('the connection is not wanted any more')
+      return
+    }
+    this.#stream = stream
+    this.#writable = true
+    this.#connectedMs = this.#wire.clock.monotonicMs()
+    this.#inFlight = []
+    this.#inFlightBytes = 0
+    this.#acknowledged = 0
+    this.#dropStale()
+    this.#logger.info('peer connected', { peer: this.peer.id, version: stream.peer.version })
+    stream.start({
+      onFrame: (frame) => this.#onAck(stream, frame),
+      onDrain: () => {
+        this.#writable = true
+        this.#flushQueue()
+      },
+      onClose: (reason) => this.#onClose(reason),
+    })
+    if (!stream.open) return
+    this.#events.onConnected()
+    this.#flushQueue()
+  }
+
+  #onClose(reason: string): void {
+    this.#stream = null
+    this.#watch?.cancel()
+    this.#watch = null
+    if (this.#ended.signal.aborted) return
+    this.#logger.info('peer disconnected', { peer: this.peer.id, reason })
+    // At once after a connection that held; one that breaks as soon as it stands must not be dialled in a loop.
+    if (this.#wire.clock.monotonicMs() - this.#connectedMs >= settledMs) this.#failures = 0
+    this.#failures += 1
+    if (this.#failures === 1) this.#connect(true)
+    else this.#connectLater(false, true)
+  }
+
+  #onAck(stream: WireStream, frame: Buffer): void {
+    let ack
+    try {
+      ack = decodeAck(frame, this.peer.id, this.#wire.identity().serverId)
+      if (
+        ack.received < this.#acknowledged ||
+        ack.received > this.#acknowledged + this.#inFlight.length
+      ) {
+        throw new RangeError(`it acknowledges frame ${ack.received}, which was not sent`)
+      }
+    } catch (error) {
+      this.#logger.warn('bad acknowledgement', { peer: this.peer.id, reason: textOf(error) })
+      stream.close(`bad acknowledgement: ${textOf(error)}`)
+      return
+    }
+    this.#lastAckMs = this.#wire.clock.monotonicMs()
+    const count = ack.received - this.#acknowledged
+    for (const { bytes } of this.#inFlight.splice(0, count)) this.#inFlightBytes -= bytes
+    this.#acknowledged = ack.received
+    for (const message of ack.messages) this.#events.onMessage(message)
+    this.#flushQueue()
+  }
+
+  /** One frame for all that one turn of the event loop says. */
+  #scheduleFlush(): void {
+    if (this.#flush !== null || this.#stream === null) return
+    this.#flush = setImmediate(() => {
+      this.#flush = null
+      this.#flushQueue()
+    })
+  }
+
+  #flushQueue(): void {
+    const stream = this.#stream
+    if (stream === null) return
+    let taken = 0
+    while (taken < this.#queue.length && this.#writable) {
+      const batch: Message[] = []
+      let bytes = 0
+      for (let at = taken; at < this.#queue.length; at += 1) {
+        const queued = this.#queue[at]
+        if (queued === undefined || batch.length >= frameMessagesMax) break
+        if (batch.length > 0 && bytes + queued.bytes > frameBytesTarget) break
+        batch.push(queued.message)
+        bytes += queued.bytes
+      }
+      const room = this.#options.windowBytes - this.#inFlightBytes
+      if (this.#inFlight.length > 0 && bytes > room) break
+      taken += batch.length
+      this.#queuedBytes -= bytes
+      const sentMs = this.#wire.clock.monotonicMs()
+      this.#inFlight.push({ bytes, sentMs })
+      this.#inFlightBytes += bytes
+      this.#writable = stream.write(encodeFrame(batch))
+    }
+    if (taken > 0) this.#queue.splice(0, taken)
+    if (this.#inFlight.length > 0) this.#watchAcks(stream)
+  }
+
+  #watchAcks(stream: WireStream): void {
+    if (this.#watch !== null || !stream.open) return
+    this.#watch = this.#wire.clock.setTimer(this.#options.halfOpenMs / 4, () => {
+      this.#watch = null
+      const oldest = this.#inFlight[0]
+      if (oldest === undefined) return
+      const silentMs = this.#wire.clock.monotonicMs() - Math.max(oldest.sentMs, this.#lastAckMs)
+      if (silentMs > this.#options.halfOpenMs) {
+        stream.close(`no acknowledgement for ${Math.round(silentMs)} ms`)
+      } else {
+        this.#watchAcks(stream)
+      }
+    })
+  }
+
+  #dropStale(): void {
+    const oldestMs = this.#wire.clock.monotonicMs() - this.#options.staleMs
+    this.#queue = this.#queue.filter(({ queuedMs }) => queuedMs >= oldestMs)
+    this.#queuedBytes = this.#queue.reduce((total, { bytes }) => total + bytes, 0)
+  }
+
+  #logDropped(): void {
+    const now = this.#wire.clock.monotonicMs()
+    if (now - this.#droppedLoggedMs < dropLogIntervalMs) return
+    this.#droppedLoggedMs = now
+    const level = this.#stream === null ? 'debug' : 'warn'
+    this.#logger[level]('messages dropped: too many bytes wait for this peer', {
+      peer: this.peer.id,
+      queueBytesMax: this.#options.queueBytesMax,
+    })
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Calls between servers on gRPC: `GrpcPeerLink` keeps one link per target, `CallService` serves the links of others.
+ */
+import { MusterError } from '../lib/errors.ts'
+import type { WireService } from '../wire/server.ts'
+import type { WireStream } from '../wire/stream.ts'
+import type { Wire } from '../wire/wire.ts'
+import { callsPath, LinkClient, type LinkOptions } from './link-client.ts'
+import { LinkServerStream } from './link-server.ts'
+import type { CallHandler, CallRequest, CallTarget, PeerLink } from './link.ts'
+
+/** Targets that are linked at once; a cluster has a handful of servers. */
+const linksMax = 256
+
+export type GrpcPeerLinkOptions = { readonly wire: Wire } & Partial<LinkOptions>
+
+export class GrpcPeerLink implements PeerLink {
+  readonly #wire: Wire
+  readonly #options: LinkOptions
+  readonly #links = new Map<string, LinkClient>()
+  #stopped = false
+
+  constructor(options: GrpcPeerLinkOptions) {
+    this.#wire = options.wire
+    this.#options = {
+      callsMax: options.callsMax ?? 4_096,
+      callBytesMax: options.callBytesMax ?? 64 * 1024 * 1024,
+      idleMs: options.idleMs ?? 60_000,
+    }
+  }
+
+  call(target: CallTarget, request: CallRequest, signal?: AbortSignal): Promise<unknown> {
+    if (this.#stopped) {
+      return Promise.reject(new MusterError('unavailable', 'this server stops'))
+    }
+    // A target whose id is not known may be answered by any server, so it shares no link with one whose id is.
+    const key = `${target.id ?? ''} ${target.address}`
+    let link = this.#links.get(key)
+    if (link === undefined) {
+      if (this.#links.size >= linksMax) {
+        const text = `this server is linked to ${linksMax} others, which is the most it can be`
+        return Promise.reject(new MusterError('overloaded', text))
+      }
+      link = new LinkClient(this.#wire, target, this.#options, () => this.#links.delete(key))
+      this.#links.set(key, link)
+    }
+    return link.call(request, signal)
+  }
+
+  /** Calls under way are rejected. */
+  stop(): Promise<void> {
+    this.#stopped = true
+    for (const link of this.#links.values()) link.close('this server stops')
+    this.#links.clear()
+    return Promise.resolve()
+  }
+}
+
+export class CallService implements WireService {
+  readonly path = callsPath
+  readonly #wire: Wire
+  readonly #handler: CallHandler
+  readonly #streams = new Set<LinkServerStream>()
+
+  constructor(options: { readonly wire: Wire; readonly handler: CallHandler }) {
+    this.#wire = options.wire
+    this.#handler = options.handler
+  }
+
+  accept(stream: WireStream): void {
+    let served: LinkServerStream | null = null
+    served = new LinkServerStream(this.#wire, stream, this.#handler, () => {
+      if (served !== null) this.#streams.delete(served)
+    })
+    if (stream.open) this.#streams.add(served)
+  }
+
+  /** Ends every link; the signals of running calls fire. */
+  stop(): Promise<void> {
+    for (const stream of this.#streams) stream.close('this server stops')
+    return Promise.resolve()
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * The calling side of one link: one stream to one address that carries many calls at once.
+ *
+ * Invariant: every call settles exactly once, and says truly whether it can have reached the other side: `unavailable`
+ * only if its request was never written to a connection.
+ */
+import type { Timer } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
+import { dial } from '../wire/dial.ts'
+import type { WireStream } from '../wire/stream.ts'
+import type { Wire } from '../wire/wire.ts'
+import {
+  decodeCalls,
+  decodeFailure,
+  decodeValue,
+  encodeCalls,
+  encodeRequest,
+  encodeValue,
+  type WireRequest,
+  type WireResponse,
+} from './link-codec.ts'
+import type { CallRequest, CallTarget } from './link.ts'
+
+export const callsPath = '/muster.server.Server/Calls'
+
+export type LinkOptions = {
+  /** Calls of one link that are not settled; more are `overloaded`. */
+  readonly callsMax: number
+  /** Bytes of their arguments together. */
+  readonly callBytesMax: number
+  readonly idleMs: number
+}
+
+type Call = {
+  readonly wire: WireRequest
+  readonly bytes: number
+  readonly deadlineMs: number
+  sent: boolean
+  settle(): void
+  resolve(value: unknown): void
+  reject(error: MusterError): void
+}
+
+/** The remote stops a call at its deadline and says so; the caller waits this much longer to hear it. */
+const deadlineGraceMs = 100
+const sweepMs = 25
+/** After a failed dial, calls fail at once for this long instead of dialling each on its own. */
+const redialMs = 50
+
+export class LinkClient {
+  readonly #wire: Wire
+  readonly #target: CallTarget
+  readonly #options: LinkOptions
+  readonly #onIdle: () => void
+  readonly #ended = new AbortController()
+  readonly #calls = new Map<number, Call>()
+  #bytes = 0
+  #nextId = 1
+  #unsent: Call[] = []
+  #cancels: number[] = []
+  #stream: WireStream | null = null
+  #dialling = false
+  #writable = false
+  #flush: NodeJS.Immediate | null = null
+  #sweep: Timer | null = null
+  #sweepBusy = false
+  #usedMs: number
+  #failed: { readonly untilMs: number; readonly reason: string } | null = null
+
+  /** `onIdle`: nothing was called for `idleMs`, and the link has closed itself. */
+  constructor(wire: Wire, target: CallTarget, options: LinkOptions, onIdle: () => void) {
+    this.#wire = wire
+    this.#target = target
+    this.#options = options
+    this.#onIdle = onIdle
+    this.#usedMs = wire.clock.monotonicMs()
+  }
+
+  call(request: CallRequest, signal?: AbortSignal): Promise<unknown> {
+    if (signal?.aborted === true) {
+      return Promise.reject(cancelled(request))
+    }
+    const now = this.#wire.clock.monotonicMs()
+    this.#usedMs = now
+    if (this.#failed !== null && now < this.#failed.untilMs) {
+      return Promise.reject(new MusterError('unavailable', this.#failed.reason))
+    }
+    const args = encodeValue(request.args)
+    const bytes = args.length + request.method.length + 256
+    if (bytes > frameBytesMax / 2) {
+      const text = `the arguments of ${request.method} take ${bytes} bytes, at most ${frameBytesMax / 2} can be sent`
+      return Promise.reject(new MusterError('too_large', text))
+    }
+    const { callsMax, callBytesMax } = this.#options
+    if (this.#calls.size >= callsMax || this.#bytes + bytes > callBytesMax) {
+      const text = `too many calls to ${this.#target.address} are under way, at most ${callsMax} calls or ${callBytesMax} bytes may be`
+      return Promise.reject(new MusterError('overloaded', text))
+    }
+    return new Promise((resolve, reject) => {
+      const id = this.#nextId
+      this.#nextId += 1
+      const onAbort = (): void => this.#cancel(id, cancelled(request))
+      const call: Call = {
+        wire: encodeRequest(id, request, args),
+        bytes,
+        deadlineMs: now + request.timeoutMs,
+        sent: false,
+        settle: () => signal?.removeEventListener('abort', onAbort),
+        resolve,
+        reject,
+      }
+      signal?.addEventListener('abort', onAbort)
+      this.#calls.set(id, call)
+      this.#bytes += bytes
+      this.#unsent.push(call)
+      this.#scheduleFlush()
+      this.#scheduleSweep()
+    })
+  }
+
+  /** Settles what is under way and closes the connection. */
+  close(reason: string): void {
+    if (this.#ended.signal.aborted) return
+    this.#ended.abort()
+    this.#stream?.finish(reason)
+    this.#failAll(reason)
+    this.#sweep?.cancel()
+    if (this.#flush !== null) clearImmediate(this.#flush)
+  }
+
+  /** One frame for all that one turn of the event loop asks. */
+  #scheduleFlush(): void {
+    if (this.#ended.signal.aborted) return
+    if (this.#stream === null) this.#connect()
+    else
+      this.#flush ??= setImmediate(() => {
+        this.#flush = null
+        this.#flushUnsent()
+      })
+  }
+
+  #connect(): void {
+    if (this.#dialling) return
+    this.#dialling = true
+    const { address, id } = this.#target
+    dial(this.#wire, { address, path: callsPath, to: id ?? '' }, this.#ended.signal).then(
+      (stream) => {
+        this.#dialling = false
+        this.#onStream(stream)
+      },
+      (error: unknown) => {
+        this.#dialling = false
+        const reason = textOf(error)
+        this.#failed = { untilMs: this.#wire.clock.monotonicMs() + redialMs, reason }
+        this.#failAll(reason)
+      },
+    )
+  }
+
+  #onStream(stream: WireStream): void {
+    if (this.#ended.signal.aborted) {
+      stream.close('the link is closed')
+      return
+    }
+    this.#failed = null
+    this.#stream = stream
+    this.#writable = true
+    this.#cancels = []
+    stream.start({
+      onFrame: (frame) => this.#onFrame(stream, frame),
+      onDrain: () => {
+        this.#writable = true
+        this.#flushUnsent()
+      },
+      onClose: (reason) => {
+        this.#stream = null
+        this.#failAll(`the connection to ${this.#target.address} was lost: ${reason}`)
+      },
+    })
+    this.#flushUnsent()
+  }
+
+  #flushUnsent(): void {
+    const stream = this.#stream
+    if (stream === null) return
+    while (this.#writable && (this.#unsent.length > 0 || this.#cancels.length > 0)) {
+      const requests: WireRequest[] = []
+      let bytes = 0
+      let taken = 0
+      for (const call of this.#unsent) {
+        if (requests.length > 0 && bytes + call.bytes > frameBytesTarget) break
+        taken += 1
+        if (!this.#calls.has(call.wire.id)) continue
+        call.sent = true
+        requests.push(call.wire)
+        bytes += call.bytes
+      }
+      this.#unsent.splice(0, taken)
+      const cancels = this.#cancels
+      this.#cancels = []
+      if (requests.length > 0 || cancels.length > 0) {
+        this.#writable = stream.write(encodeCalls({ requests, cancels }))
+      }
+    }
+  }
+
+  #onFrame(stream: WireStream, frame: Buffer): void {
+    try {
+      const { responses } = decodeCalls(frame)
+      for (const response of responses) this.#onResponse(response)
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error
+      this.#wire.logger.warn('bad frame of calls', {
+        peer: stream.peer.id,
+        reason: error.message,
+      })
+      stream.close(`bad frame: ${error.message}`)
+    }
+  }
+
+  #onResponse(response: WireResponse): void {
+    const call = this.#take(response.id)
+    // Answers to calls that were given up arrive late.
+    if (call === undefined) return
+    try {
+      if (response.error) call.reject(decodeFailure(response.error))
+      else call.resolve(decodeValue(response.result ?? Buffer.alloc(0)))
+    } catch (error) {
+      const text = `${call.wire.method} was answered, but the answer cannot be read: ${textOf(error)}`
+      call.reject(new MusterError('outcome_unknown', text))
+    }
+  }
+
+  #cancel(id: number, error: MusterError): void {
+    const call = this.#take(id)
+    if (call === undefined) return
+    if (call.sent) {
+      this.#cancels.push(id)
+      this.#scheduleFlush()
+    }
+    call.reject(error)
+  }
+
+  /** The call, if it is not settled; from here on it is. */
+  #take(id: number): Call | undefined {
+    const call = this.#calls.get(id)
+    if (call === undefined) return undefined
+    this.#calls.delete(id)
+    this.#bytes -= call.bytes
+    this.#usedMs = this.#wire.clock.monotonicMs()
+    call.settle()
+    return call
+  }
+
+  #failAll(reason: string): void {
+    for (const id of this.#calls.keys()) {
+      const call = this.#take(id)
+      if (call === undefined) continue
+      call.reject(
+        call.sent
+          ? new MusterError('outcome_unknown', `${call.wire.method} was sent, then ${reason}`)
+          : new MusterError('unavailable', reason),
+      )
+    }
+    this.#unsent = []
+    this.#cancels = []
+  }
+
+  /** One timer for all deadlines: calls come and go far more often than they time out. */
+  #scheduleSweep(): void {
+    if (this.#ended.signal.aborted) return
+    const busy = this.#calls.size > 0
+    // A long wait for idleness must not stand in for the short one of the first call after it.
+    if (this.#sweep !== null && (this.#sweepBusy || !busy)) return
+    this.#sweep?.cancel()
+    this.#sweepBusy = busy
+    const delayMs = busy ? sweepMs : this.#options.idleMs
+    this.#sweep = this.#wire.clock.setTimer(delayMs, () => {
+      this.#sweep = null
+      const now = this.#wire.clock.monotonicMs()
+      for (const [id, call] of this.#calls) this.#expire(id, call, now)
+      if (this.#calls.size === 0 && now - this.#usedMs >= this.#options.idleMs) {
+        this.close('the link was idle')
+        this.#onIdle()
+      } else {
+        this.#scheduleSweep()
+      }
+    })
+  }
+
+  #expire(id: number, call: Call, now: number): void {
+    const { method, timeoutMs } = call.wire
+    const { address } = this.#target
+    if (!call.sent && now >= call.deadlineMs) {
+      const text = `${method} could not be sent to ${address} within ${timeoutMs} ms`
+      this.#cancel(id, new MusterError('unavailable', text))
+    } else if (call.sent && now >= call.deadlineMs + deadlineGraceMs) {
+      const text = `${method} was sent to ${address} and not answered within ${timeoutMs} ms`
+      this.#cancel(id, new MusterError('outcome_unknown', text))
+    }
+  }
+}
+
+function cancelled(request: CallRequest): MusterError {
+  return new MusterError('cancelled', `the caller of ${request.method} went away`)
+}

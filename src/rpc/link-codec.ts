@@ -1,0 +1,112 @@
+/**
+ * Calls to protobuf frames and back. Arguments, results and details are msgpack behind a version byte, so that what
+ * is in them can change its encoding without a new kind of frame. Decoding throws one MusterError, nothing else.
+ */
+import { Packr } from 'msgpackr'
+import { isErrorCode, MusterError } from '../lib/errors.ts'
+import { wireType } from '../wire/protocol.ts'
+import type { CallRequest } from './link.ts'
+
+export type WireRequest = {
+  readonly id: number
+  readonly method: string
+  readonly args: Uint8Array
+  /** Absent: anonymous. */
+  readonly token?: string
+  readonly remote: string
+  readonly requestId: string
+  readonly timeoutMs: number
+}
+export type WireCallError = {
+  readonly code: string
+  readonly message: string
+  readonly details: Uint8Array
+}
+export type WireResponse = {
+  readonly id: number
+  readonly result?: Uint8Array
+  readonly error?: WireCallError | null
+}
+export type CallFrame = {
+  readonly requests: readonly WireRequest[]
+  readonly responses: readonly WireResponse[]
+  readonly cancels: readonly number[]
+}
+
+const valueVersion = 1
+const packr = new Packr({ useRecords: false })
+const frames = wireType<CallFrame>('muster.server.CallFrame')
+const empty = Buffer.alloc(0)
+
+export function encodeValue(value: unknown): Buffer {
+  const packed = packr.pack(value)
+  const bytes = Buffer.allocUnsafe(packed.length + 1)
+  bytes[0] = valueVersion
+  packed.copy(bytes, 1)
+  return bytes
+}
+
+/** Throws MusterError `incompatible`. */
+export function decodeValue(bytes: Uint8Array): unknown {
+  if (bytes[0] !== valueVersion) {
+    throw new MusterError(
+      'incompatible',
+      `a value of encoding ${bytes[0]} came, this program reads encoding ${valueVersion}`,
+    )
+  }
+  try {
+    return packr.unpack(bytes.subarray(1))
+  } catch (cause) {
+    throw new MusterError('incompatible', 'a value is not the msgpack it should be', { cause })
+  }
+}
+
+export function encodeRequest(id: number, request: CallRequest, args: Buffer): WireRequest {
+  const { method, token, remote, requestId } = request
+  const timeoutMs = Math.min(Math.max(Math.round(request.timeoutMs), 1), 2 ** 31 - 1)
+  const wire = { id, method, args, remote, requestId, timeoutMs }
+  return token === null ? wire : { ...wire, token }
+}
+
+/** Throws MusterError `incompatible`. */
+export function decodeRequest(wire: WireRequest): CallRequest {
+  const { method, remote, requestId, timeoutMs } = wire
+  // An absent optional field is its default on the decoder's prototype; only a sent one is its own.
+  const token = Object.hasOwn(wire, 'token') && wire.token !== undefined ? wire.token : null
+  return { method, args: decodeValue(wire.args), token, remote, requestId, timeoutMs }
+}
+
+export function encodeFailure(id: number, error: MusterError): WireResponse {
+  const details = error.details === undefined ? empty : encodeValue(error.details)
+  return { id, error: { code: error.code, message: error.message, details } }
+}
+
+/** What the remote threw, as it threw it. */
+export function decodeFailure(wire: WireCallError): MusterError {
+  // A newer server may know codes that this one does not.
+  const code = isErrorCode(wire.code) ? wire.code : 'internal'
+  if (wire.details.length === 0) return new MusterError(code, wire.message)
+  return new MusterError(code, wire.message, { details: decodeValue(wire.details) })
+}
+
+export function encodeCalls(frame: Partial<CallFrame>): Buffer {
+  return frames.encode({ requests: [], responses: [], cancels: [], ...frame })
+}
+
+/** Throws MusterError `corrupt`. */
+export function decodeCalls(bytes: Buffer): CallFrame {
+  let frame
+  try {
+    frame = frames.decode(bytes)
+  } catch (cause) {
+    throw new MusterError('corrupt', 'a frame of calls is not the protobuf it should be', { cause })
+  }
+  for (const { id } of [...frame.requests, ...frame.responses]) checkId(id)
+  for (const id of frame.cancels) checkId(id)
+  return frame
+}
+
+function checkId(id: number): void {
+  if (Number.isSafeInteger(id)) return
+  throw new MusterError('corrupt', `a call has the id ${id}, it must be below 2^53`)
+}

@@ -1,0 +1,165 @@
+/**
+ * Outgoing streams. Every dial is a channel and a TCP connection of its own, made for one stream and gone with it,
+ * so that reconnecting is a decision of the stream's owner alone and closing is final.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { Client, type ClientDuplexStream, Metadata, status as grpcStatus } from '@grpc/grpc-js'
+import type { StatusObject } from '@grpc/grpc-js'
+import { textOf } from '../lib/errors.ts'
+import { clientOptions } from './channel-options.ts'
+import { acceptHello, encodeHello } from './handshake.ts'
+import { WireStream } from './stream.ts'
+import type { Wire } from './wire.ts'
+
+export type DialTarget = {
+  /** host:port */
+  readonly address: string
+  /** '/muster.raft.Raft/Stream' */
+  readonly path: string
+  /** The server that must answer; '' for whoever does. */
+  readonly to: string
+}
+
+export type DialFailure =
+  /** Nothing listens there. */
+  | 'connectionRefused'
+  /** No connection, or none that got through the handshake in time. */
+  | 'unreachable'
+  /** A server is there, and one side declined: wrong cluster, wrong server, no common version. */
+  | 'rejected'
+  | 'cancelled'
+
+export class DialError extends Error {
+  override readonly name = 'DialError'
+  readonly failure: DialFailure
+
+  constructor(failure: DialFailure, message: string) {
+    super(message)
+    this.failure = failure
+  }
+}
+
+/** How long a finished stream may take to drain. */
+const finishGraceMs = 250
+
+/**
+ * gRPC keeps its sockets to itself: closing a channel whose peer has vanished would leave one behind for as long as
+ * the kernel retries, and a connection attempt for minutes. Node announces every new client socket; those announced
+ * while a dial's context is in force belong to that dial, which can then destroy them and read their error codes.
+ */
+type DialSockets = { readonly sockets: Socket[]; refused: number; destroyed: boolean }
+const dialInProgress = new AsyncLocalStorage<DialSockets>()
+subscribe('net.client.socket', (message) => {
+  const owner = dialInProgress.getStore()
+  if (owner === undefined) return
+  const { socket } = message as { readonly socket: Socket }
+  owner.sockets.push(socket)
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ECONNREFUSED') owner.refused += 1
+  })
+  if (owner.destroyed) socket.destroy()
+})
+
+const passBytes = (bytes: Buffer): Buffer => bytes
+
+/** Connects, shakes hands, and resolves with the open stream. Rejects with DialError, within the connect timeout. */
+export function dial(wire: Wire, target: DialTarget, signal?: AbortSignal): Promise<WireStream> {
+  const held: DialSockets = { sockets: [], refused: 0, destroyed: false }
+  return dialInProgress.run(held, () => dialHeld(wire, target, held, signal))
+}
+
+function dialHeld(
+  wire: Wire,
+  target: DialTarget,
+  held: DialSockets,
+  signal: AbortSignal | undefined,
+): Promise<WireStream> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(
+        new DialError('cancelled', `the connection to ${target.address} is not wanted any more`),
+      )
+      return
+    }
+    let client: Client
+    let duplex: ClientDuplexStream<Buffer, Buffer>
+    try {
+      client = new Client(target.address, wire.channelCredentials, clientOptions)
+      const empty = new Metadata()
+      duplex = client.makeBidiStreamRequest(target.path, passBytes, passBytes, empty)
+    } catch (error) {
+      reject(new DialError('unreachable', `${target.address} cannot be dialled: ${textOf(error)}`))
+      return
+    }
+    let stream: WireStream | null = null
+    let settled = false
+
+    const destroy = (): void => {
+      held.destroyed = true
+      for (const socket of held.sockets) socket.destroy()
+      duplex.cancel()
+      client.close()
+    }
+    const finish = (): void => {
+      duplex.end()
+      const timer = wire.clock.setTimer(finishGraceMs, destroy)
+      duplex.once('status', () => timer.cancel())
+    }
+    const timeout = wire.clock.setTimer(wire.connectTimeoutMs, () => {
+      const text = `${target.address} did not answer within ${wire.connectTimeoutMs} ms`
+      fail(new DialError('unreachable', text))
+    })
+    const cancel = (): void => {
+      fail(new DialError('cancelled', `the connection to ${target.address} is not wanted any more`))
+    }
+    const settle = (): void => {
+      settled = true
+      timeout.cancel()
+      signal?.removeEventListener('abort', cancel)
+    }
+    const fail = (error: DialError): void => {
+      if (settled) return
+      settle()
+      destroy()
+      reject(error)
+    }
+    signal?.addEventListener('abort', cancel)
+
+    // 'status' carries the same and comes always; an unheard 'error' would end the process.
+    duplex.on('error', () => {})
+    duplex.on('status', (status: StatusObject) => {
+      if (stream !== null) {
+        stream.closed(status.details)
+        destroy()
+        return
+      }
+      const refusedAll = held.refused > 0 && held.refused === held.sockets.length
+      if (refusedAll) {
+        fail(new DialError('connectionRefused', `nothing listens at ${target.address}`))
+      } else if (status.code === grpcStatus.FAILED_PRECONDITION) {
+        wire.logRefusal(target.address, status.details)
+        fail(new DialError('rejected', status.details))
+      } else {
+        const text = `no connection to ${target.address}: ${status.details}`
+        fail(new DialError('unreachable', text))
+      }
+    })
+    duplex.once('data', (frame: Buffer) => {
+      if (settled) return
+      duplex.pause()
+      try {
+        const peer = acceptHello(frame, wire.identity(), wire.versions, target.to)
+        settle()
+        wire.rememberVersion(peer.id, peer.version)
+        stream = new WireStream(duplex, peer, target.address, { destroy, finish })
+        resolve(stream)
+      } catch (error) {
+        wire.logRefusal(target.address, textOf(error))
+        fail(new DialError('rejected', textOf(error)))
+      }
+    })
+    duplex.write(encodeHello(wire.identity(), wire.versions, target.to))
+  })
+}

@@ -1,0 +1,53 @@
+/**
+ * What all traffic between servers has in common: encoding, the handshake, outgoing connections, the one gRPC
+ * server of a process. Knows neither consensus nor calls; `raft/transport`, `rpc` and `server` may import it.
+ * It imports `lib`, gRPC and protobufjs. Its invariant: a stream that a user of this folder sees has passed the
+ * handshake, so the other side's id, its cluster and the protocol version are settled.
+ *
+ * This file reads `proto/*.proto` and makes encoders and decoders of them.
+ */
+import { readFileSync } from 'node:fs'
+import protobuf from 'protobufjs'
+
+/** In the order of their imports. */
+const protoFiles = ['handshake.proto', 'raft.proto', 'server.proto'] as const
+
+/**
+ * `Shape` is the TypeScript picture of one message: every field of it is optional on the wire, so decoding fills
+ * in proto3's defaults (0, '', false, empty, null for a message), never undefined.
+ */
+export type WireType<Shape extends object> = {
+  encode(value: Shape): Buffer
+  /**
+   * Bytes fields are views into `bytes`, not copies. Integers may be out of the safe range: the codecs check.
+   * Throws on anything that is not this message.
+   */
+  decode(bytes: Buffer): Shape
+}
+
+function loadRoot(): protobuf.Root {
+  // Without its Long class protobufjs hands out 64-bit integers as numbers. Those above 2^53 come out rounded,
+  // never as a smaller number, so that the codecs' range check refuses them all.
+  Reflect.set(protobuf.util, 'Long', null)
+  protobuf.configure()
+  const root = new protobuf.Root()
+  for (const file of protoFiles) {
+    const text = readFileSync(new URL(`../../proto/${file}`, import.meta.url), 'utf8')
+    protobuf.parse(text, root, { keepCase: false })
+  }
+  root.resolveAll()
+  return root
+}
+
+const root = loadRoot()
+
+/** The encoder and decoder of a message by its full name, `muster.raft.RaftFrame`. */
+export function wireType<Shape extends object>(name: string): WireType<Shape> {
+  const type = root.lookupType(name).setup()
+  return {
+    // `finish` returns a Buffer on Node: the writer allocates from Node's pool.
+    encode: (value) => type.encode(value).finish() as Buffer,
+    // The generated decoder builds exactly the declared fields with the declared wire types.
+    decode: (bytes) => type.decode(bytes) as unknown as Shape,
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * The one gRPC server of a process: listens, shakes hands, and gives each stream to the service it is for.
+ * It owns the TCP sockets, so that `stop` ends in bounded time whatever the other sides do.
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ServerHttp2Stream } from 'node:http2'
+import { createServer, type Server as NetServer, type Socket } from 'node:net'
+import { type ConnectionInjector, Server, status as grpcStatus } from '@grpc/grpc-js'
+import type { ServerDuplexStream } from '@grpc/grpc-js'
+import type { Timer } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { connectionsMax, flowControlWindowBytes, serverOptions } from './channel-options.ts'
+import { acceptHello, encodeHello, type RemotePeer } from './handshake.ts'
+import { WireStream } from './stream.ts'
+import type { Wire } from './wire.ts'
+
+export type WireService = {
+  /** '/muster.raft.Raft/Stream' */
+  readonly path: string
+  /**
+   * Gets every stream of this path once the handshake is through and calls `start` on it,
+   * or throws a MusterError that tells the caller why not.
+   */
+  accept(stream: WireStream): void
+}
+
+export type WireServerOptions = {
+  readonly wire: Wire
+  readonly bindAddress: string
+  /** 0: any free one. */
+  readonly port: number
+  readonly services: readonly WireService[]
+}
+
+type Inbound = ServerDuplexStream<Buffer, Buffer>
+
+/** A connection, and the timer that ends it while no accepted stream is on it. */
+type Connection = { readonly socket: Socket; streams: number; idle: Timer | null; widened: boolean }
+
+/** A connection without a stream that passed the handshake is closed after this. */
+const idleConnectionMs = 10_000
+/** How long streams may take to end on `stop`. */
+const stopGraceMs = 200
+
+const passBytes = (bytes: Buffer): Buffer => bytes
+
+export class WireServer {
+  readonly #options: WireServerOptions
+  readonly #wire: Wire
+  readonly #grpc = new Server(serverOptions)
+  readonly #listener: NetServer
+  readonly #connections = new Map<string, Connection>()
+  readonly #streams = new Set<WireStream>()
+  #injector: ConnectionInjector | null = null
+  #onDrained: () => void = () => {}
+
+  constructor(options: WireServerOptions) {
+    this.#options = options
+    this.#wire = options.wire
+    for (const service of options.services) this.#register(service)
+    this.#listener = createServer({ noDelay: true, keepAlive: true }, (socket) =>
+      this.#onConnection(socket),
+    )
+    this.#listener.maxConnections = connectionsMax
+  }
+
+  /** Resolves to the port. Rejects with `unavailable` when it cannot be had. */
+  listen(): Promise<number> {
+    const { bindAddress, port } = this.#options
+    return new Promise((resolve, reject) => {
+      this.#listener.once('error', (error) => {
+        const text = `cannot listen on ${bindAddress}:${port} for RPC: ${textOf(error)}`
+        reject(new MusterError('unavailable', text, { cause: error }))
+      })
+      this.#listener.listen({ host: bindAddress, port, exclusive: true }, () => {
+        this.#injector = this.#grpc.createConnectionInjector(this.#wire.serverCredentials)
+        subscribe('http2.server.stream.created', this.#widenWindow)
+        this.#listener.removeAllListeners('error')
+        // Without descriptors to spare `accept` fails; connections that exist go on.
+        this.#listener.on('error', (error) =>
+          this.#wire.logger.error('cannot accept a connection', { reason: textOf(error) }),
+        )
+        const address = this.#listener.address()
+        resolve(address !== null && typeof address === 'object' ? address.port : port)
+      })
+    })
+  }
+
+  /** Stops listening at once, ends every stream, and closes every connection. */
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      if (this.#listener.listening) this.#listener.close(() => resolve())
+      else resolve()
+    })
+    unsubscribe('http2.server.stream.created', this.#widenWindow)
+    for (const stream of this.#streams) stream.finish('this server stops')
+    await this.#drained()
+    this.#injector?.destroy()
+    this.#grpc.forceShutdown()
+    for (const { socket } of this.#connections.values()) socket.destroy()
+    await closed
+  }
+
+  #register(service: WireService): void {
+    const { path } = service
+    const definition = {
+      path,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: passBytes,
+      requestDeserialize: passBytes,
+      responseSerialize: passBytes,
+      responseDeserialize: passBytes,
+    }
+    this.#grpc.addService(
+      { stream: definition },
+      { stream: (call: Inbound) => this.#onStream(service, call) },
+    )
+  }
+
+  #onConnection(socket: Socket): void {
+    const key = `${socket.remoteAddress}:${socket.remotePort}`
+    const connection: Connection = { socket, streams: 0, idle: null, widened: false }
+    this.#connections.set(key, connection)
+    this.#watchIdle(connection)
+    // Bytes that are not HTTP/2, resets: the connection ends, nothing else happens.
+    socket.on('error', (error) =>
+      this.#wire.logger.debug('inbound connection failed', { peer: key, reason: textOf(error) }),
+    )
+    socket.once('close', () => {
+      connection.idle?.cancel()
+      this.#connections.delete(key)
+      if (this.#connections.size === 0) this.#onDrained()
+    })
+    this.#injector?.injectConnection(socket)
+  }
+
+  /** Resolves when no connection is left, or when they have had their time. */
+  #drained(): Promise<void> {
+    if (this.#connections.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = this.#wire.clock.setTimer(stopGraceMs, resolve)
+      this.#onDrained = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
+  }
+
+  #watchIdle(connection: Connection): void {
+    connection.idle?.cancel()
+    if (connection.socket.destroyed) return
+    connection.idle = this.#wire.clock.setTimer(idleConnectionMs, () => connection.socket.destroy())
+  }
+
+  /**
+   * gRPC sets the receive window of clients only. A server's stays at HTTP/2's 64 KiB, all that a round trip can
+   * carry, so it is widened when the first stream of a connection appears.
+   */
+  readonly #widenWindow = (message: unknown): void => {
+    const { session } = (message as { readonly stream: ServerHttp2Stream }).stream
+    const socket = session?.socket
+    const connection = this.#connections.get(`${socket?.remoteAddress}:${socket?.remotePort}`)
+    if (session === undefined || connection === undefined || connection.widened) return
+    connection.widened = true
+    session.settings({ initialWindowSize: flowControlWindowBytes })
+    session.setLocalWindowSize(flowControlWindowBytes)
+  }
+
+  #onStream(service: WireService, call: Inbound): void {
+    const remote = call.getPeer()
+    const connection = this.#connections.get(remote)
+    let stream: WireStream | null = null
+    const onEnd = (reason: string): void => {
+      timer.cancel()
+      if (stream === null) return
+      stream.closed(reason)
+      if (!this.#streams.delete(stream) || connection === undefined) return
+      connection.streams -= 1
+      if (connection.streams === 0) this.#watchIdle(connection)
+    }
+    const refuse = (code: grpcStatus, sentence: string): void => {
+      call.emit('error', { code, details: sentence })
+    }
+    const timer = this.#wire.clock.setTimer(this.#wire.connectTimeoutMs, () =>
+      refuse(grpcStatus.DEADLINE_EXCEEDED, 'the handshake did not come in time'),
+    )
+    call.on('error', (error) => onEnd(textOf(error)))
+    call.on('cancelled', () => onEnd('the connection was lost'))
+    call.on('close', () => onEnd('the stream was closed'))
+    call.on('end', () => {
+      onEnd('the other side ended the stream')
+      call.end()
+    })
+    call.once('data', (frame: Buffer) => {
+      call.pause()
+      timer.cancel()
+      try {
+        const peer = this.#shakeHands(call, frame)
+        stream = new WireStream(call, peer, remote, {
+          destroy: () => {
+            connection?.socket.destroy()
+            if (connection === undefined) call.destroy()
+          },
+          finish: (sentence) =>
+            call.emit('error', { code: grpcStatus.UNAVAILABLE, details: sentence }),
+        })
+        this.#streams.add(stream)
+        if (connection !== undefined) {
+          connection.streams += 1
+          connection.idle?.cancel()
+        }
+        service.accept(stream)
+      } catch (error) {
+        if (!(error instanceof MusterError)) throw error
+        if (error.code === 'incompatible') {
+          this.#wire.logRefusal(remote.replace(/:\d+$/, ''), error.message)
+          refuse(grpcStatus.FAILED_PRECONDITION, error.message)
+        } else {
+          refuse(grpcStatus.UNAVAILABLE, error.message)
+        }
+      }
+    })
+  }
+
+  #shakeHands(call: Inbound, frame: Buffer): RemotePeer {
+    const own = this.#wire.identity()
+    const { versions } = this.#wire
+    const peer = acceptHello(frame, own, versions, '')
+    this.#wire.rememberVersion(peer.id, peer.version)
+    call.write(encodeHello(own, versions, peer.id))
+    return peer
+  }
+}
