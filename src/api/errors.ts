@@ -73,6 +73,5 @@ export function errorBody(path: string, text: string): { type: string; body: str
 }
 
 function oneLine(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.replaceAll(/[\u0000-\u001f\u007f]+/g, ' ')
+  return text.replaceAll(/\p{Cc}+/gu, ' ')
 }

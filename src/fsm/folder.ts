@@ -4,7 +4,7 @@
  * `STATE` names the folder in use and is replaced atomically (written aside, synced, renamed, folder synced). Every other
  * `state-*` folder is left over from a snapshot that never took effect, or that was replaced, and is removed when opened next.
  */
-import { ClassicLevel } from 'classic-level'
+import { Level } from 'level'
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
@@ -26,10 +26,10 @@ const Pointer = Compile(
 export class StateFolder {
   readonly path: string
   /** LevelDB's file lock is the one lock on files that is at hand: an empty database whose only use is to be open. */
-  readonly #lock: ClassicLevel
+  readonly #lock: Level
   #newest = 0
 
-  private constructor(path: string, lock: ClassicLevel) {
+  private constructor(path: string, lock: Level) {
     this.path = path
     this.#lock = lock
   }
@@ -37,7 +37,7 @@ export class StateFolder {
   /** Throws `unavailable` when another process has it open. */
   static async open(path: string): Promise<StateFolder> {
     await mkdir(path, { recursive: true, mode: 0o700 })
-    const lock = new ClassicLevel(join(path, lockName))
+    const lock = new Level(join(path, lockName))
     try {
       await lock.open()
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * What the Raft driver needs of a state machine. `fsm/machine.ts` is its form; the simulator has a small twin.
  */
-import type { Entry, LogIndex, ServerId, SnapshotMeta, Term } from './core/message.ts'
+import type { Entry, LogIndex, SnapshotMeta } from './core/message.ts'
 import type { SnapshotSink, SnapshotSource } from './transport/transport.ts'
 
 export interface StateMachine {
@@ -35,4 +35,4 @@ export interface StateMachine {
 }
 
 /** Re-exported so that implementers need one import. */
-export type { Entry, LogIndex, ServerId, SnapshotMeta, SnapshotSink, SnapshotSource, Term }
+export type { Entry, LogIndex, SnapshotMeta, SnapshotSink, SnapshotSource }

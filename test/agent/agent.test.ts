@@ -5,10 +5,9 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runAgent } from '../../src/agent/agent.ts'
 import { claimDataFolder } from '../../src/agent/data-folder.ts'
-import type { AgentConfig } from '../../src/agent/config.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemRandom } from '../../src/lib/random.ts'
-import type { ServerDependencies } from '../../src/server/server.ts'
+import type { ServerConfig, ServerDependencies } from '../../src/server/server.ts'
 
 /** A process to send signals to, and a server that notes what is done with it. */
 function stage(options: { readonly startFails?: Error } = {}) {
@@ -16,7 +15,7 @@ function stage(options: { readonly startFails?: Error } = {}) {
   const exited = new EventEmitter()
   const seen: string[] = []
   let output = ''
-  let config: AgentConfig | null = null
+  let config: ServerConfig | null = null
   let dependencies: ServerDependencies | null = null
   const environment = {
     clock: systemClock,
@@ -26,7 +25,7 @@ function stage(options: { readonly startFails?: Error } = {}) {
     events,
     exit: (code: number) => void exited.emit('exit', code),
     version: '1.2.3',
-    async startServer(given: AgentConfig, more: ServerDependencies) {
+    async startServer(given: ServerConfig, more: ServerDependencies) {
       config = given
       dependencies = more
       if (options.startFails !== undefined) throw options.startFails
@@ -41,7 +40,7 @@ function stage(options: { readonly startFails?: Error } = {}) {
     exited,
     seen,
     output: () => output,
-    config: (): AgentConfig => {
+    config: (): ServerConfig => {
       if (config === null) throw new Error('no server was started')
       return config
     },

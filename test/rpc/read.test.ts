@@ -171,11 +171,12 @@ t.test('what changes between the reading and the parking is not missed', async (
   const twin = server()
   twin.state.put('a', 1)
   // The last thing before parking: the change comes just after the view was taken.
-  twin.state.view = ((view) => () => {
-    const taken = view.call(twin.state)
+  const view = twin.state.view.bind(twin.state)
+  twin.state.view = () => {
+    const taken = view()
     if (twin.state.appliedIndex === 1) twin.state.put('a', 2)
     return taken
-  })(twin.state.view)
+  }
   const answer = await twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
   t.equal(answer.value, 2)
 })

@@ -7,7 +7,7 @@ import type { Trouble } from './trouble.ts'
 
 export function breakLease(trouble: Trouble): void {
   const { world, random } = trouble
-  const { leader, plan } = world
+  const { leader } = world
   const status = leader?.status
   if (leader === null || status === null || status === undefined) return
   const voters = status.configuration.members.filter(({ role }) => role === 'voter')
@@ -23,9 +23,20 @@ export function breakLease(trouble: Trouble): void {
       transferAndCut(trouble, leader, others)
       return
     case 'sleep':
-      // It wakes up when another may have been elected, and has not noticed yet that its time is over.
-      leader.freeze(between(random, 1.1, 2.4) * plan.timing.electionMs)
+      sleepThrough(trouble, leader, others)
   }
+}
+
+/** The leader wakes up when another was elected, and hears of it only later. */
+function sleepThrough(trouble: Trouble, leader: SimServer, others: readonly ServerId[]): void {
+  const { world, random } = trouble
+  const { network, plan } = world
+  const forMs = between(random, 1.1, 2.4) * plan.timing.electionMs
+  leader.freeze(forMs)
+  for (const id of others) network.cut(id, leader.id)
+  trouble.later(forMs + between(random, 1, 50), () => {
+    for (const id of others) network.heal(id, leader.id)
+  })
 }
 
 /**

@@ -12,13 +12,25 @@ import { ElectionSafety } from './checkers/elections.ts'
 import { checkLeaderCompleteness, checkRestart, LogMatching } from './checkers/logs.ts'
 import { MembershipChanges } from './checkers/membership.ts'
 import { Promises } from './checkers/promises.ts'
+import type { Report } from './checkers/rule.ts'
 import { encodeState, type MachineWatch } from './machine.ts'
 import { digestOf, type LogWatch } from './observed-log.ts'
 import type { SimServer } from './server.ts'
-import type { World } from './world.ts'
+import type { Trace } from './trace.ts'
+
+/** What judges need of the world they look at. */
+export type JudgedWorld = {
+  readonly report: Report
+  readonly trace: Trace
+  readonly servers: ReadonlyMap<ServerId, SimServer>
+  count(what: string): void
+  delicate(server: SimServer, moment: string): void
+  /** Somebody won an election. */
+  onElected: () => void
+}
 
 export class Judges {
-  readonly #world: World
+  readonly #world: JudgedWorld
   readonly elections: ElectionSafety
   readonly commits: Commits
   readonly writes: AcknowledgedWrites
@@ -30,7 +42,7 @@ export class Judges {
   /** Of the newest configuration that is surely committed. */
   #committedVoters: readonly ServerId[] = []
 
-  constructor(world: World) {
+  constructor(world: JudgedWorld) {
     this.#world = world
     this.elections = new ElectionSafety(world.report)
     this.commits = new Commits(world.report)

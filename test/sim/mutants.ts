@@ -139,12 +139,6 @@ export const mutants: readonly Mutant[] = [
     replace: 'now',
   },
   {
-    name: 'a snapshot replaces a log that holds all of it and more',
-    file: `${core}/follower.ts`,
-    find: 'if (state.log.termAt(meta.index) === meta.term) {',
-    replace: 'if (state.log.termAt(meta.index) === -1) {',
-  },
-  {
     name: 'entries that waited for the disk are written behind a snapshot',
     file: 'src/raft/snapshots.ts',
     find: 'this.#writer.dropEntries()',

@@ -42,9 +42,9 @@ export function plant(source: string, { find, replace }: Mutant): string | null 
   return parts.length === 2 ? parts.join(replace) : null
 }
 
-async function tryMutant(
+export async function tryMutant(
   mutant: Mutant,
-  { first, last }: MutationOptions,
+  { first, last }: Pick<MutationOptions, 'first' | 'last'>,
 ): Promise<{ readonly caught: boolean; readonly text: string }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'muster-mutant-'))
   try {

@@ -2,7 +2,7 @@
  * In-memory forms of what `rpc` needs: consensus, the link between servers, the replicated state. Small enough to be
  * seen through, and every failure that the real ones may show can be asked for.
  */
-import type { Command, Key, Reader, Table } from '../../src/fsm/domain.ts'
+import type { Command, Key, Table } from '../../src/fsm/domain.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
@@ -245,5 +245,3 @@ export function twinServer(
   })
   return { state, consensus, link, dispatcher }
 }
-
-export type { Reader }

@@ -120,7 +120,13 @@ t.test('bad frames end that stream only', async (t) => {
   const badAppend = encodeFrame([
     {
       type: 'appendRequest',
-      ...{ from: 'e', to: 'b', term: 1, prevIndex: 1, prevTerm: 1, commitIndex: 0, round: 1 },
+      from: 'e',
+      to: 'b',
+      term: 1,
+      prevIndex: 1,
+      prevTerm: 1,
+      commitIndex: 0,
+      round: 1,
       entries: [wrongIndex],
     },
   ])
