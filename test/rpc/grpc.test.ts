@@ -1,0 +1,280 @@
+import t, { type Test } from 'tap'
+import { MusterError } from '../../src/lib/errors.ts'
+import { CallService, GrpcPeerLink, type GrpcPeerLinkOptions } from '../../src/rpc/grpc.ts'
+import { callsPath } from '../../src/rpc/link-client.ts'
+import type { CallHandler, CallRequest, CallTarget } from '../../src/rpc/link.ts'
+import { dial } from '../../src/wire/dial.ts'
+import { WireServer } from '../../src/wire/server.ts'
+import { Wire } from '../../src/wire/wire.ts'
+import { Proxy } from '../wire/proxy.ts'
+import { until } from '../wire/until.ts'
+
+t.test('a call carries its request whole and brings back its result', async (t) => {
+  const { target } = await serverOf(t, async (request) => request)
+  const link = linkOf(t)
+  const args = {
+    path: 'app/db',
+    items: [['user', 'ada']],
+    at: null,
+    big: 2 ** 50,
+    raw: Buffer.from('x'),
+  }
+  const request: CallRequest = { ...requestOf('variables.put', args), token: 'secret' }
+  t.same(await link.call(target, request), request)
+  const anonymous: CallRequest = { ...request, token: null }
+  t.same(await link.call(target, anonymous), anonymous)
+  t.equal(
+    await link.call({ ...target, id: null }, requestOf('m', 1)).then(() => 'any id'),
+    'any id',
+  )
+})
+
+t.test('many calls share one connection and end in any order', async (t) => {
+  const ends = new Map<number, (value: number) => void>()
+  const { port } = await serverOf(
+    t,
+    ({ args }) => new Promise((end) => ends.set(Number(args), end)),
+  )
+  const proxy = new Proxy(port)
+  const target = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+  t.teardown(() => proxy.close())
+  const link = linkOf(t)
+  const order: number[] = []
+  const calls = Array.from({ length: 100 }, async (_, n) => {
+    order.push(Number(await link.call(target, requestOf('m', n))))
+  })
+  await until('all run', () => ends.size === 100)
+  t.equal(proxy.connections, 1)
+  for (const n of [...ends.keys()].toReversed()) ends.get(n)?.(n)
+  await Promise.all(calls)
+  t.same(order, [...ends.keys()].toReversed())
+})
+
+t.test('an error arrives with code, message and details; a defect without its text', async (t) => {
+  const { target } = await serverOf(t, async ({ method }) => {
+    if (method === 'defect') throw new TypeError('/etc/secret is not a function')
+    throw new MusterError('conflict', 'the index is 7', { details: { index: 7 } })
+  })
+  const link = linkOf(t)
+  const conflict = { code: 'conflict', message: 'the index is 7', details: { index: 7 } }
+  await t.rejects(link.call(target, requestOf('m', 1)), conflict)
+  const message = 'defect failed unexpectedly; the log of the server that ran it says why'
+  await t.rejects(link.call(target, requestOf('defect', 1)), { code: 'internal', message })
+})
+
+t.test('what surely was not delivered is unavailable, and at once where it can be', async (t) => {
+  const { target, port } = await serverOf(t, async () => 1)
+  const link = linkOf(t, { connectTimeoutMs: 10_000 })
+  const patient = { ...requestOf('m', 1), timeoutMs: 600_000 }
+  const nobody = { address: '127.0.0.1:1', id: 'b' }
+  const refused = { code: 'unavailable', message: /nothing listens at 127\.0\.0\.1:1/ }
+  await Promise.all([1, 2, 3].map(() => t.rejects(link.call(nobody, patient), refused)))
+  await t.rejects(link.call(nobody, patient), refused, 'again, without a dial')
+  const stranger = link.call({ ...target, id: 'x' }, patient)
+  await t.rejects(stranger, { code: 'unavailable', message: /wants to reach server x/ })
+
+  const proxy = new Proxy(port)
+  const silent = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+  t.teardown(() => proxy.close())
+  proxy.blackHole(true)
+  const impatient = { ...patient, timeoutMs: 50 }
+  await t.rejects(link.call(silent, impatient), {
+    code: 'unavailable',
+    message: /could not be sent to .* within 50 ms/,
+  })
+})
+
+t.test('a connection that breaks under a call leaves its outcome unknown', async (t) => {
+  const signals: AbortSignal[] = []
+  const { port } = await serverOf(t, (_request, signal) => {
+    signals.push(signal)
+    return signals.length === 1 ? new Promise(() => {}) : Promise.resolve('answer')
+  })
+  const proxy = new Proxy(port)
+  const target = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+  t.teardown(() => proxy.close())
+  const link = linkOf(t)
+  const lost = link.call(target, requestOf('variables.put', 1))
+  const rejected = t.rejects(lost, { code: 'outcome_unknown', message: /variables\.put was sent/ })
+  await until('it runs', () => signals.length === 1)
+  proxy.cut()
+  await rejected
+  await until('the handler is told', () => signals[0]?.aborted === true)
+  t.equal(await link.call(target, requestOf('m', 1)), 'answer', 'the next call dials again')
+})
+
+t.test('the deadline travels: the handler is told, and the caller waits no longer', async (t) => {
+  const seen: string[] = []
+  const { target } = await serverOf(t, ({ method, timeoutMs }, signal) => {
+    seen.push(`${method} ${timeoutMs}`)
+    return new Promise((_, reject) => {
+      signal.addEventListener('abort', () => {
+        seen.push(`${method} told`)
+        if (method === 'tidy') reject(new MusterError('timeout', 'out of time'))
+      })
+    })
+  })
+  const link = linkOf(t)
+  const within = (method: string) => ({ ...requestOf(method, 1), timeoutMs: 80 })
+  await t.rejects(link.call(target, within('deaf')), { code: 'outcome_unknown' })
+  await t.rejects(link.call(target, within('tidy')), { code: 'timeout', message: 'out of time' })
+  t.same(seen, ['deaf 80', 'deaf told', 'tidy 80', 'tidy told'])
+})
+
+t.test('a deadline holds on a link that was at rest', async (t) => {
+  const { target } = await serverOf(t, ({ method }) =>
+    method === 'never' ? new Promise(() => {}) : Promise.resolve(1),
+  )
+  const link = linkOf(t, { idleMs: 3_600_000 })
+  await link.call(target, requestOf('m', 1))
+  await new Promise((resolve) => {
+    setTimeout(resolve, 60)
+  })
+  const late = link.call(target, { ...requestOf('never', 1), timeoutMs: 50 })
+  await t.rejects(late, { code: 'outcome_unknown' })
+})
+
+t.test('a caller that goes away cancels its call, sent or not', async (t) => {
+  const signals: AbortSignal[] = []
+  const { target } = await serverOf(t, (_request, signal) => {
+    signals.push(signal)
+    return new Promise(() => {})
+  })
+  const link = linkOf(t)
+  const abort = new AbortController()
+  const call = link.call(target, requestOf('m', 1), abort.signal)
+  const rejected = t.rejects(call, { code: 'cancelled' })
+  await until('it runs', () => signals.length === 1)
+  abort.abort()
+  await rejected
+  await until('the handler is told', () => signals[0]?.aborted === true)
+  await t.rejects(link.call(target, requestOf('m', 1), abort.signal), { code: 'cancelled' })
+  const soon = new AbortController()
+  const unsent = t.rejects(link.call(target, requestOf('m', 1), soon.signal), { code: 'cancelled' })
+  soon.abort()
+  await unsent
+  t.equal(signals.length, 1, 'what was cancelled before it left is never run')
+})
+
+t.test('calls are bounded in number and in bytes', async (t) => {
+  let running = 0
+  const { target } = await serverOf(t, ({ args }) => {
+    running += 1
+    if (args === 'large') return Promise.resolve(Buffer.alloc(20 * 1024 * 1024))
+    return new Promise(() => {})
+  })
+  const link = linkOf(t, { callsMax: 3 })
+  const first = [1, 2, 3].map((n) => link.call(target, requestOf('m', n)).catch(() => {}))
+  await until('three run', () => running === 3)
+  await t.rejects(link.call(target, requestOf('m', 4)), { code: 'overloaded' })
+  await link.stop()
+  await Promise.all(first)
+
+  const narrow = linkOf(t, { callBytesMax: 10_000 })
+  const overloaded = narrow.call(target, requestOf('m', 'x'.repeat(20_000)))
+  await t.rejects(overloaded, { code: 'overloaded' })
+  const wide = linkOf(t)
+  const huge = wide.call(target, requestOf('m', Buffer.alloc(20 * 1024 * 1024)))
+  await t.rejects(huge, { code: 'too_large', message: /the arguments of m take/ })
+  const answer = wide.call(target, requestOf('m', 'large'))
+  await t.rejects(answer, { code: 'too_large', message: /the result of m takes/ })
+})
+
+t.test('large calls pass while small ones go by', async (t) => {
+  const { target } = await serverOf(t, async ({ args }) => args)
+  const link = linkOf(t)
+  const large = Array.from({ length: 8 }, (_, n) =>
+    link.call(target, requestOf('m', Buffer.alloc(3 * 1024 * 1024, n))),
+  )
+  const small = Array.from({ length: 50 }, (_, n) => link.call(target, requestOf('m', n)))
+  t.same(
+    await Promise.all(small),
+    small.map((_, n) => n),
+  )
+  for (const [n, bytes] of (await Promise.all(large)).entries()) {
+    t.ok(Buffer.isBuffer(bytes) && bytes.equals(Buffer.alloc(3 * 1024 * 1024, n)))
+  }
+})
+
+t.test('a link that is not used closes itself and opens again', async (t) => {
+  const { port } = await serverOf(t, async ({ args }) => args)
+  const proxy = new Proxy(port)
+  const target = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+  t.teardown(() => proxy.close())
+  const link = linkOf(t, { idleMs: 50 })
+  t.equal(await link.call(target, requestOf('m', 1)), 1)
+  t.equal(proxy.connections, 1)
+  await until('it is closed', () => proxy.connections === 0)
+  t.equal(await link.call(target, requestOf('m', 2)), 2)
+})
+
+t.test('stopping settles what is under way, on either side', async (t) => {
+  const signals: AbortSignal[] = []
+  const never: CallHandler = (_request, signal) => {
+    signals.push(signal)
+    return new Promise(() => {})
+  }
+  const { target, server } = await serverOf(t, never)
+  const link = linkOf(t)
+  const first = t.rejects(link.call(target, requestOf('m', 1)), { code: 'outcome_unknown' })
+  await until('it runs', () => signals.length === 1)
+  await server.stop()
+  await first
+  t.ok(signals[0]?.aborted)
+
+  const other = await serverOf(t, never)
+  const second = t.rejects(link.call(other.target, requestOf('m', 1)), { code: 'outcome_unknown' })
+  await until('it runs', () => signals.length === 2)
+  await link.stop()
+  await second
+  await t.rejects(link.call(target, requestOf('m', 1)), { code: 'unavailable' })
+  await until('the handler is told', () => signals[1]?.aborted === true)
+})
+
+t.test('bad frames end that stream only', async (t) => {
+  const { target } = await serverOf(t, async ({ args }) => args)
+  const link = linkOf(t)
+  t.equal(await link.call(target, requestOf('m', 1)), 1)
+  const wire = wireOf('evil')
+  const stream = await dial(wire, { address: target.address, path: callsPath, to: 'b' })
+  let closed = ''
+  stream.start({
+    onFrame: () => {},
+    onDrain: () => {},
+    onClose: (reason) => {
+      closed = reason
+    },
+  })
+  stream.write(Buffer.from('nonsense'))
+  await until('it is ended', () => closed !== '')
+  t.match(closed, /bad frame/)
+  t.equal(await link.call(target, requestOf('m', 2)), 2)
+})
+
+function requestOf(method: string, args: unknown): CallRequest {
+  const remote = '127.0.0.1:9'
+  return { method, args, token: null, remote, requestId: 'r1', timeoutMs: 20_000 }
+}
+
+function wireOf(serverId: string, connectTimeoutMs = 2_000): Wire {
+  return new Wire({ identity: () => ({ clusterId: 'c1', serverId }), connectTimeoutMs })
+}
+
+function linkOf(
+  t: Test,
+  options: Partial<GrpcPeerLinkOptions> & { connectTimeoutMs?: number } = {},
+): GrpcPeerLink {
+  const link = new GrpcPeerLink({ wire: wireOf('a', options.connectTimeoutMs), ...options })
+  t.teardown(() => link.stop())
+  return link
+}
+
+async function serverOf(t: Test, handler: CallHandler) {
+  const wire = wireOf('b')
+  const services = [new CallService({ wire, handler })]
+  const server = new WireServer({ wire, bindAddress: '127.0.0.1', port: 0, services })
+  const port = await server.listen()
+  t.teardown(() => server.stop())
+  const target: CallTarget = { address: `127.0.0.1:${port}`, id: 'b' }
+  return { server, port, target }
+}
