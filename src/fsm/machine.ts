@@ -23,6 +23,7 @@ import { Batch } from './batch.ts'
 import { CommandCodec } from './codec.ts'
 import type { AnyCommandDefinition, Command, Domain, Reader } from './domain.ts'
 import { StateFolder } from './folder.ts'
+import { HotRows } from './hot.ts'
 import { openStore } from './open.ts'
 import { metaOf, readInstalled, readPosition } from './position.ts'
 import { restoreCommands } from './restore.ts'
@@ -88,6 +89,7 @@ export class Machine implements StateMachine {
   readonly #tables: Tables
   readonly #codec: CommandCodec<Definition>
   readonly #watches: Watches
+  readonly #hot = new HotRows()
   readonly #listeners = new Set<(appliedIndex: LogIndex) => void>()
   readonly #sweeper: Sweeper
   #name: string
@@ -278,7 +280,7 @@ export class Machine implements StateMachine {
   async #apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
     const outcomes: unknown[] = []
     let batch = new Batch(this.#tables, this.#state)
-    let reader = new BatchReader(this.#tables, batch)
+    let reader = new BatchReader(this.#tables, batch, this.#hot)
     for (const entry of entries) {
       assert(
         entry.index === batch.appliedIndex + 1,
@@ -291,7 +293,7 @@ export class Machine implements StateMachine {
         // What comes after a restore must see its rows: they get a batch of their own.
         await this.#publish(batch)
         batch = new Batch(this.#tables, this.#state)
-        reader = new BatchReader(this.#tables, batch)
+        reader = new BatchReader(this.#tables, batch, this.#hot)
       }
       if (outcomes.length % entriesPerTurn === 0) await setImmediate()
     }

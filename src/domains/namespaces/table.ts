@@ -5,6 +5,7 @@ import { defaultNamespace, type NamespaceRow } from './model.ts'
 
 export const namespaces: Table<NamespaceRow> = {
   name: 'namespaces',
+  hot: true,
   key: (row) => [row.name],
 }
 

@@ -21,6 +21,7 @@ export const sealedItems: Table<SealedRow> = {
 
 export const keyring: Table<KeyRow> = {
   name: 'keyring',
+  hot: true,
   key: (row) => [row.id],
 }
 

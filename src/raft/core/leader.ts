@@ -218,7 +218,8 @@ function sendAppend(
 
 /** A follower with nothing to receive still learns at once what is committed, so that reads there do not lag. */
 function tellCommit(state: State, id: ServerId, progress: Progress): void {
-  if (progress.state !== 'replicate') return
+  // What is in flight carries the index as it was, and its answer brings us back here with the newest.
+  if (progress.state !== 'replicate' || progress.match < progress.next - 1) return
   const commitIndex = Math.min(state.log.commitIndex, progress.match)
   if (commitIndex <= progress.toldCommit) return
   progress.toldCommit = commitIndex
