@@ -69,7 +69,7 @@ export class LogWriter {
 
   #start(): void {
     if (this.#busy !== null || this.#held || this.#failed || this.#queue.length === 0) return
-    const units = this.#queue
+    const units = withoutOvertaken(this.#queue)
     this.#queue = []
     const writes = units.map((unit) => unit.write).filter(isWork)
     if (writes.length === 0) {
@@ -96,6 +96,25 @@ export class LogWriter {
     const last = units.at(-1)
     if (last !== undefined) this.#handlers.persisted(last.sequence)
   }
+}
+
+/**
+ * Units that go to the disk together leave it in the state of the last one: an acknowledgement of entries that a later
+ * unit cuts off again would speak of what the disk does not hold any more.
+ */
+function withoutOvertaken(units: readonly Persist[]): readonly Persist[] {
+  let cutFrom = Infinity
+  return units
+    .toReversed()
+    .map((unit) => {
+      const before = cutFrom
+      cutFrom = Math.min(cutFrom, unit.write.truncateFrom ?? Infinity)
+      if (before === Infinity) return unit
+      const holds = (message: Message) =>
+        message.type !== 'appendResponse' || !message.ok || message.matchIndex < before
+      return { ...unit, afterwards: unit.afterwards.filter(holds) }
+    })
+    .toReversed()
 }
 
 function isWork(write: LogWrite): boolean {

@@ -183,8 +183,8 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   ],
   [
     'a heartbeat too slow',
-    inRaft('heartbeat_interval = "200ms"'),
-    /^a\.hcl:6: server\.raft\.heartbeat_interval: 200ms is more than half of election_timeout \(300ms\)/,
+    inRaft('heartbeat_interval = "600ms"'),
+    /^a\.hcl:6: server\.raft\.heartbeat_interval: 600ms is more than half of election_timeout \(1s\)/,
   ],
   [
     'a size without a unit',
