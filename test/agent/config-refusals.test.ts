@@ -184,7 +184,7 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a heartbeat too slow',
     inRaft('heartbeat_interval = "600ms"'),
-    /^a\.hcl:6: server\.raft\.heartbeat_interval: 600ms is more than half of election_timeout \(1s\)/,
+    /^a\.hcl:6: server\.raft\.heartbeat_interval: 600ms is more than half of election_timeout \(1000ms\)/,
   ],
   [
     'a size without a unit',

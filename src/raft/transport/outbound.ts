@@ -235,18 +235,17 @@ export class Outbound {
     if (this.#inFlight.length > 0) this.#watchAcks(stream)
   }
 
-  #watchAcks(stream: WireStream): void {
+  /** `suspected`: silent at the last look. After a pause of this process the first look precedes what has arrived. */
+  #watchAcks(stream: WireStream, suspected = false): void {
     if (this.#watch !== null || !stream.open) return
     this.#watch = this.#wire.clock.setTimer(this.#options.halfOpenMs / 4, () => {
       this.#watch = null
       const oldest = this.#inFlight[0]
       if (oldest === undefined) return
       const silentMs = this.#wire.clock.monotonicMs() - Math.max(oldest.sentMs, this.#lastAckMs)
-      if (silentMs > this.#options.halfOpenMs) {
-        stream.close(`no acknowledgement for ${Math.round(silentMs)} ms`)
-      } else {
-        this.#watchAcks(stream)
-      }
+      const silent = silentMs > this.#options.halfOpenMs
+      if (silent && suspected) stream.close(`no acknowledgement for ${Math.round(silentMs)} ms`)
+      else this.#watchAcks(stream, silent)
     })
   }
 
