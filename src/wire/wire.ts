@@ -2,9 +2,7 @@
  * What every connection of one process shares: who it is, what it speaks, and what it learnt of others.
  * Built once by the composition root and handed to the server, the Raft transport and the links.
  */
-import { credentials as grpcCredentials } from '@grpc/grpc-js'
-import type { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
-import { ServerCredentials as InsecureServer } from '@grpc/grpc-js'
+import { credentials, type ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Logger, silentLogger } from '../lib/log.ts'
 import { type Random, systemRandom } from '../lib/random.ts'
@@ -43,8 +41,8 @@ export class Wire {
   constructor(options: WireOptions) {
     this.identity = options.identity
     this.versions = options.versions ?? supportedVersions
-    this.channelCredentials = options.channelCredentials ?? grpcCredentials.createInsecure()
-    this.serverCredentials = options.serverCredentials ?? InsecureServer.createInsecure()
+    this.channelCredentials = options.channelCredentials ?? credentials.createInsecure()
+    this.serverCredentials = options.serverCredentials ?? ServerCredentials.createInsecure()
     this.connectTimeoutMs = options.connectTimeoutMs ?? 2_000
     this.clock = options.clock ?? systemClock
     this.random = options.random ?? systemRandom
