@@ -22,7 +22,7 @@ export type ServerSpec = {
   readonly pidFile: string
 }
 
-const entryPoint = new URL('../../src/main.ts', import.meta.url).pathname
+const program = new URL('../../bin/muster', import.meta.url).pathname
 
 export class ServerProcess {
   readonly spec: ServerSpec
@@ -68,7 +68,7 @@ export class ServerProcess {
     }
     await writeFile(this.configFile, JSON.stringify(whole, null, 2))
     const log = await open(this.logFile, 'a')
-    const child = spawn(process.execPath, [entryPoint, 'agent', '-config', this.configFile], {
+    const child = spawn(program, ['agent', '-config', this.configFile], {
       stdio: ['ignore', log.fd, log.fd],
     })
     this.#child = child
