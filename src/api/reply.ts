@@ -134,8 +134,30 @@ async function sendBody(
     return
   }
   if (sentLength > largeBytes) dropStalled(response, rules.stallMs)
-  // Text stays text: Node sends it in one piece with the head, bytes in two.
-  response.end(sent)
+  leaving.push({ response, body: sent })
+  await endOfTurn()
+}
+
+/** Responses that are whole and leave at the end of this turn of the event loop. */
+let leaving: { readonly response: ServerResponse; readonly body: string | Uint8Array }[] = []
+let endingTurn: Promise<void> | null = null
+
+/**
+ * Answers of one turn leave together. Sent one by one, each would wake its client at once, whose next request then
+ * comes alone too: with many clients at work, waking costs more than answering. An idle server sends as soon as ever.
+ */
+function endOfTurn(): Promise<void> {
+  endingTurn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      const batch = leaving
+      leaving = []
+      endingTurn = null
+      // Text stays text: Node sends it in one piece with the head, bytes in two.
+      for (const { response, body } of batch) response.end(body)
+      resolve()
+    })
+  })
+  return endingTurn
 }
 
 function endEmpty(exchange: Exchange, status: number): void {

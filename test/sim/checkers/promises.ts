@@ -24,8 +24,7 @@ export class Promises {
         if (message.granted) this.#vote(message.from, message.term, message.to, disk)
         return
       case 'appendResponse':
-        // One of an earlier term is a late message: what it speaks of was there, and may have been cut off since.
-        if (message.ok && disk.term <= message.term && message.matchIndex > disk.lastIndex) {
+        if (message.ok && message.matchIndex > disk.lastIndex) {
           this.#report({
             rule: 'entries are on disk before they are acknowledged',
             text: `${message.from} acknowledges ${message.matchIndex}, its disk ends at ${disk.lastIndex}`,
