@@ -102,13 +102,14 @@ export class ServerMembership {
   #next(delayMs: number): void {
     if (this.#stopped) return
     this.#timer = setTimeout(() => {
-      this.#round = this.#once()
+      this.#round = this.lookAround()
         .catch((error: unknown) => this.#say('debug', `membership: ${textOf(error)}`))
         .finally(() => this.#next(roundMs))
     }, delayMs)
   }
 
-  async #once(): Promise<void> {
+  /** One look at what is missing: a cluster, a voter, an address. Repeated by a timer once started. */
+  async lookAround(): Promise<void> {
     const { node, self } = this.#options
     const { configuration, role, leaderId } = node.status()
     const { members } = configuration
