@@ -12,7 +12,7 @@ import { between, integer } from './chance.ts'
 import type { Report } from './checkers/rule.ts'
 import { SimDisk } from './disk.ts'
 import { MachineDisk, SimMachine, type MachineWatch } from './machine.ts'
-import { mortalDisk } from './mortal-disk.ts'
+import { mortalDisk, type MortalDisk } from './mortal-disk.ts'
 import type { Network } from './network.ts'
 import { LogImage, ObservedLog, type LogWatch } from './observed-log.ts'
 import type { Plan } from './plan.ts'
@@ -40,6 +40,7 @@ type Running = {
   readonly node: RaftNode
   readonly machine: SimMachine
   readonly log: ObservedLog
+  readonly disk: MortalDisk
 }
 
 export class SimServer {
@@ -53,6 +54,7 @@ export class SimServer {
   #bootstrap: Configuration | null = null
   #life: Life | null = null
   #running: Running | null = null
+  #stopping: Running | null = null
   image = new LogImage()
   /** A planted disk error has not shown yet. */
   #mayDie = false
@@ -128,7 +130,8 @@ export class SimServer {
     const world = this.#world
     const { plan, scheduler } = world
     const clock = scheduler.clockOf(life)
-    const opened = await openDurableLog(mortalDisk(this.#disk.mount(clock), life), {
+    const disk = mortalDisk(this.#disk.mount(clock), life)
+    const opened = await openDurableLog(disk, {
       ...plan.log,
       newSalt: () => integer(this.#random, 1, 0xffff_ffff),
     })
@@ -173,7 +176,7 @@ export class SimServer {
     })
     await node.start()
     if (!life.alive) return
-    this.#running = { life, node, machine, log: observed.log }
+    this.#running = { life, node, machine, log: observed.log, disk }
     // An operator begins the cluster again if the first attempt left nothing behind.
     const { lastIndex, term } = node.status()
     if (this.#bootstrap !== null && lastIndex === 0 && term === 0) {
@@ -198,12 +201,20 @@ export class SimServer {
   /** Ends in order, as at SIGTERM. */
   async stop(): Promise<void> {
     const running = this.#running
-    if (running === null) return
+    if (running === null || this.#stopping === running) return
+    this.#stopping = running
     this.#world.trace.add(() => `${this.id} stops`)
     await running.node.stop()
     await running.log.close()
     await running.machine.close()
     if (!running.life.alive) return
+    const left = [...running.disk.pending]
+    if (left.length > 0) {
+      this.#world.report({
+        rule: 'a server that stopped leaves nothing under way',
+        text: `${this.id}: ${left.join(', ')}`,
+      })
+    }
     this.#end()
     this.#disk.kill()
     this.#machineDisk.kill()

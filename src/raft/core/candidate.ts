@@ -45,8 +45,10 @@ export function electionTimeout(state: State): void {
 
 /** The leader's process is gone, as far as its sockets tell. */
 export function leaderGone(state: State): void {
-  if (state.options.leaseReads || state.role.type !== 'follower') return
+  const { leaderId } = state
+  if (state.options.leaseReads || state.role.type !== 'follower' || leaderId === null) return
   becomeFollower(state, state.term, null)
+  state.gone = { id: leaderId, at: state.now }
   state.quickElections = quickElectionsMax
   state.electionDeadline = state.now + quickElectionMs * state.options.random.next()
 }

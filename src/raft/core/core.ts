@@ -111,6 +111,7 @@ export class RaftCore {
         options.leaseReads && start.hardState.term > 0 ? now + options.electionMs : now,
       lastLeaderContact: now,
       electionDeadline: now,
+      gone: null,
       quickElections: 0,
       appliedIndex: start.appliedIndex,
       unappliedBytes: 0,

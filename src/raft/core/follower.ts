@@ -18,9 +18,19 @@ import { becomeFollower, commitTo, type State } from './state.ts'
 /** A message that only the leader of this term sends. */
 function heardLeader(state: State, from: ServerId): void {
   assert(state.role.type !== 'leader', 'a term has one leader')
+  if (isLastWord(state, from)) return
   becomeFollower(state, state.term, from)
   state.lastLeaderContact = state.now
   state.quickElections = 0
+}
+
+/**
+ * What a dead process sent last may be read after its sockets were seen to close. It is taken for what it says, not for
+ * a sign of life: a live leader is heard again within a heartbeat.
+ */
+function isLastWord({ gone, now, options, role }: State, from: ServerId): boolean {
+  const waits = role.type === 'follower' || role.type === 'preCandidate'
+  return waits && gone?.id === from && now - gone.at < options.heartbeatMs
 }
 
 export function onHeartbeat(state: State, { from, commitIndex, round }: Heartbeat): void {

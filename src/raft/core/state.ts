@@ -123,6 +123,8 @@ export type State = {
   /** When a leader of the present term was last heard; a voter keeps its promise from here (4.2.3). */
   lastLeaderContact: number
   electionDeadline: number
+  /** The leader whose process was seen to be gone, and when. */
+  gone: { readonly id: ServerId; readonly at: number } | null
   /** Quick attempts left after the leader's process was seen to be gone. */
   quickElections: number
   appliedIndex: LogIndex

@@ -314,6 +314,44 @@ t.test('a dead leader is replaced without waiting for the timeout', async (t) =>
   t.ok(cores.now - since < electionMs / 2, `after ${cores.now - since} ms`)
 })
 
+t.test('what a dead leader sent last is no sign of life', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.pass(200)
+  const since = cores.now
+  const { term } = cores.core('a')
+  cores.isolate('a')
+  for (const id of ['b', 'c']) {
+    cores.core(id).peerGone('a', cores.now)
+    const lastWord: Message = {
+      type: 'heartbeat',
+      from: 'a',
+      to: id,
+      term,
+      commitIndex: 1,
+      round: 0,
+    }
+    cores.core(id).message(lastWord, cores.now)
+  }
+  while (cores.core('b').role !== 'leader' && cores.core('c').role !== 'leader') {
+    cores.now += 10
+    for (const id of ['b', 'c']) cores.core(id).tick(cores.now, false)
+    cores.settle()
+    if (cores.now - since > electionMs) break
+  }
+  t.ok(cores.now - since < electionMs / 2, `after ${cores.now - since} ms`)
+})
+
+t.test('a leader that was wrongly taken for gone is followed again', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.pass(200)
+  cores.core('b').peerGone('a', cores.now)
+  cores.pass(2 * electionMs)
+  t.same(cores.leaders(), ['a'], 'c heard it all the time and helps nobody else')
+  t.equal(cores.core('b').leaderId, 'a')
+})
+
 t.test('with lease reads a voter keeps its promise even when the leader seems gone', async (t) => {
   const cores = new Cores(three, { leaseReads: true })
   cores.elect('a')
