@@ -160,6 +160,18 @@ export class Cores {
     throw new Error(`${id} was not elected against ${others.join()}`)
   }
 
+  /** Lets the others go on without `lost`; how long they are without a leader, an election timeout at most. */
+  replace(lost: ServerId): number {
+    const since = this.now
+    const others = [...this.seats].filter(([id]) => id !== lost).map(([, { core }]) => core)
+    while (!others.some(({ role }) => role === 'leader') && this.now - since < electionMs) {
+      this.now += 10
+      for (const core of others) core.tick(this.now, false)
+      this.settle()
+    }
+    return this.now - since
+  }
+
   leaders(): ServerId[] {
     return [...this.seats].filter(([, { core }]) => core.role === 'leader').map(([id]) => id)
   }
