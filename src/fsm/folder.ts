@@ -5,10 +5,11 @@
  * `state-*` folder is left over from a snapshot that never took effect, or that was replaced, and is removed when opened next.
  */
 import { Level } from 'level'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { stateFormat } from './meta.ts'
 
@@ -85,21 +86,8 @@ export class StateFolder {
 
   /** From the moment this resolves, and possibly a little before, `name` is the state after any crash. */
   async choose(name: string): Promise<void> {
-    const temporary = join(this.path, `${pointerName}.new`)
-    const file = await open(temporary, 'w', 0o600)
-    try {
-      await file.writeFile(`${JSON.stringify({ format: stateFormat, folder: name })}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, join(this.path, pointerName))
-    const folder = await open(this.path, 'r')
-    try {
-      await folder.sync()
-    } finally {
-      await folder.close()
-    }
+    const text = `${JSON.stringify({ format: stateFormat, folder: name })}\n`
+    await writeDurably(join(this.path, pointerName), text)
   }
 
   pathOf(name: string): string {

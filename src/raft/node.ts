@@ -133,7 +133,9 @@ export class RaftNode implements RaftNodeDoor {
   }
 
   async changeMembership(change: MembershipChange): Promise<void> {
-    await this.#submit(this.#require().changeMembership(change, this.#now()))
+    const core = this.#running()
+    if (core === null) throw stoppedError()
+    await this.#submit(core.changeMembership(change, this.#now()))
   }
 
   async readBarrier(
@@ -147,7 +149,8 @@ export class RaftNode implements RaftNodeDoor {
   }
 
   async transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void> {
-    const core = this.#require()
+    const core = this.#running()
+    if (core === null) throw stoppedError()
     const refusal = core.transfer(target, this.#now())
     if (refusal !== null) throw errorOf(refusal)
     this.#schedule()

@@ -1,4 +1,5 @@
 /** Consensus as `rpc` wants it, made from the Raft node. */
+import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { RaftStatus } from '../raft/door.ts'
@@ -10,13 +11,15 @@ export type AddressOf = (member: { readonly name: string; readonly address: stri
 export class RaftConsensus implements Consensus {
   readonly #node: RaftNode
   readonly #addressOf: AddressOf
+  readonly #clock: Clock
   #status: RaftStatus
   #leader: LeaderInfo | null = null
   readonly #waiting = new Set<(leader: LeaderInfo) => void>()
 
-  constructor(node: RaftNode, addressOf: AddressOf) {
+  constructor(node: RaftNode, addressOf: AddressOf, clock: Clock) {
     this.#node = node
     this.#addressOf = addressOf
+    this.#clock = clock
     this.#status = node.status()
     this.#changed(this.#status)
     node.onChange((status) => this.#changed(status))
@@ -46,7 +49,7 @@ export class RaftConsensus implements Consensus {
     if (this.#leader !== null) return Promise.resolve(this.#leader)
     return new Promise((resolve, reject) => {
       const leave = () => {
-        clearTimeout(timer)
+        timer.cancel()
         this.#waiting.delete(found)
         signal?.removeEventListener('abort', abort)
       }
@@ -58,13 +61,11 @@ export class RaftConsensus implements Consensus {
         leave()
         reject(new MusterError('cancelled', 'the caller went away'))
       }
-      const timer = setTimeout(
-        () => {
-          leave()
-          reject(new MusterError('no_leader', 'No cluster leader'))
-        },
-        Math.max(0, deadlineMs - performance.now()),
-      )
+      const waitMs = Math.max(0, deadlineMs - this.#clock.monotonicMs())
+      const timer = this.#clock.setTimer(waitMs, () => {
+        leave()
+        reject(new MusterError('no_leader', 'No cluster leader'))
+      })
       this.#waiting.add(found)
       if (signal?.aborted === true) abort()
       else signal?.addEventListener('abort', abort, { once: true })

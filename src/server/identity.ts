@@ -6,8 +6,9 @@
  * come back under the old id: it might vote twice in one term.
  */
 import { randomUUID } from 'node:crypto'
-import { open, readFile, rename } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError } from '../lib/errors.ts'
 
 const fileName = 'server.json'
@@ -23,21 +24,7 @@ export async function serverId(dataFolder: string): Promise<string> {
   })
   if (text !== null) return parse(text, path)
   const id = randomUUID()
-  const temporary = `${path}.new`
-  const file = await open(temporary, 'w', 0o600)
-  try {
-    await file.writeFile(`${JSON.stringify({ version: formatVersion, id })}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(temporary, path)
-  const folder = await open(dataFolder, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await writeDurably(path, `${JSON.stringify({ version: formatVersion, id })}\n`)
   return id
 }
 

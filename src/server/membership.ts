@@ -6,6 +6,7 @@
  * with an empty log, and only after every expected server said that it holds nothing either.
  */
 import { randomUUID } from 'node:crypto'
+import type { Clock, Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
@@ -27,6 +28,8 @@ export type MembershipOptions = {
   readonly node: RaftNode
   readonly link: PeerLink
   readonly logger: Logger
+  /** The one that the node has: times of contact are compared with it. */
+  readonly clock: Clock
   readonly deadAfterMs: number
 }
 
@@ -43,7 +46,7 @@ const promoteRounds = 3
 export class ServerMembership {
   readonly #options: MembershipOptions
   readonly #caughtUpRounds = new Map<string, number>()
-  #timer: NodeJS.Timeout | null = null
+  #timer: Timer | null = null
   #stopped = false
   #round: Promise<void> = Promise.resolve()
   #said = ''
@@ -58,7 +61,7 @@ export class ServerMembership {
 
   async stop(): Promise<void> {
     this.#stopped = true
-    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer?.cancel()
     await this.#round
   }
 
@@ -74,7 +77,7 @@ export class ServerMembership {
 
   /** At the leader: takes a server in as a learner, or notes where a known one is now. Rejects with `not_leader`. */
   async join(joiner: Self): Promise<void> {
-    const { node, deadAfterMs } = this.#options
+    const { node, deadAfterMs, clock } = this.#options
     const { configuration, role, followers } = node.status()
     if (role !== 'leader') throw new MusterError('not_leader', 'this server does not lead')
     const known = configuration.members.find(({ id }) => id === joiner.id)
@@ -85,8 +88,8 @@ export class ServerMembership {
     }
     const namesake = configuration.members.find(({ name }) => name === joiner.name)
     if (namesake !== undefined) {
-      const lastContact = followers.get(namesake.id)?.lastContact ?? performance.now()
-      if (performance.now() - lastContact < deadAfterMs) {
+      const lastContact = followers.get(namesake.id)?.lastContact ?? clock.monotonicMs()
+      if (clock.monotonicMs() - lastContact < deadAfterMs) {
         throw new MusterError(
           'conflict',
           `a live server is called ${joiner.name} already: choose another name, or stop that one`,
@@ -101,11 +104,11 @@ export class ServerMembership {
 
   #next(delayMs: number): void {
     if (this.#stopped) return
-    this.#timer = setTimeout(() => {
+    this.#timer = this.#options.clock.setTimer(delayMs, () => {
       this.#round = this.lookAround()
         .catch((error: unknown) => this.#say('debug', `membership: ${textOf(error)}`))
         .finally(() => this.#next(roundMs))
-    }, delayMs)
+    })
   }
 
   /** One look at what is missing: a cluster, a voter, an address. Repeated by a timer once started. */

@@ -127,10 +127,11 @@ export async function startServer(
     node,
     link,
     logger: logger.named('membership'),
+    clock,
     deadAfterMs: 2 * config.server.raft.electionMs,
   })
 
-  const consensus = new RaftConsensus(node, addressOf)
+  const consensus = new RaftConsensus(node, addressOf, clock)
   const catalogue = buildCatalogue({
     clusterKeys,
     raft: node,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Configuration, Member } from '../../src/raft/core/message.ts'
@@ -80,6 +81,7 @@ function servers(names: readonly string[], options: { down?: readonly string[]; 
       node: node as unknown as RaftNode,
       link,
       logger: silentLogger,
+      clock: systemClock,
       deadAfterMs: 100,
     })
     all.set(name, { node, membership })

@@ -7,8 +7,9 @@
  * nothing about it, so the state can name the key it needs.
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeDurably } from '../../lib/durable-file.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { keyBytes } from './seal.ts'
 
@@ -168,20 +169,5 @@ async function writeStored(folder: string, keys: readonly ClusterKey[]): Promise
     keys: keys.map(({ id, bytes }) => ({ id, key: bytes.toString('base64') })),
   }
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const path = join(folder, clusterKeyFileName)
-  const file = await open(`${path}.new`, 'w', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(`${JSON.stringify(value, null, 2)}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(`${path}.new`, path)
-  const directory = await open(folder, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  await writeDurably(join(folder, clusterKeyFileName), `${JSON.stringify(value, null, 2)}\n`)
 }
