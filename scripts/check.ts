@@ -33,7 +33,7 @@ if (chosen === null) {
 async function runAll(toRun: readonly Step[]): Promise<void> {
   for (const step of toRun) {
     const startMs = performance.now()
-    const { counts, text } = await step.run(root)
+    const { counts, text, failures = [] } = await step.run(root)
     const seconds = ((performance.now() - startMs) / 1000).toFixed(1)
     const good = counts.failed === 0
     passed += counts.passed
@@ -43,6 +43,7 @@ async function runAll(toRun: readonly Step[]): Promise<void> {
     console.log(
       `${good ? 'ok    ' : 'FAILED'} ${step.name.padEnd(8)} ${seconds.padStart(6)} s${figures}`,
     )
+    for (const failure of failures) console.log(`FAILED ${step.name}: ${failure}`)
   }
 }
 

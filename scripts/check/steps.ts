@@ -7,8 +7,14 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { countTap, type Counts } from './tap-count.ts'
+import { failuresInTap } from './tap-failures.ts'
 
-export type StepResult = { readonly counts: Counts; readonly text: string }
+export type StepResult = {
+  readonly counts: Counts
+  readonly text: string
+  /** Failed tests by name; a static step has none. */
+  readonly failures?: readonly string[]
+}
 export type Step = {
   readonly name: string
   readonly kind: 'static' | 'test'
@@ -105,12 +111,14 @@ async function runTests(
     ...options,
     ...files,
   ])
-  const counts = countTap(await readFile(tapFile, 'utf8').catch(() => ''))
+  const tap = await readFile(tapFile, 'utf8').catch(() => '')
+  const counts = countTap(tap)
   const nothing = counts.passed === 0 && counts.failed === 0
   const silent = finished.code !== 0 && counts.failed === 0
   return {
     counts: nothing || silent ? { ...counts, failed: counts.failed + 1 } : counts,
     text: `${stripVTControlCharacters(finished.output)}\nThe whole output: ${relative(root, tapFile)}`,
+    failures: failuresInTap(tap),
   }
 }
 
