@@ -32,7 +32,8 @@ export type ClusterOptions = {
 }
 
 const portsPerServer = 4
-const leaderTimeoutMs = 20_000
+/** Several elections at the longest timeout a test sets, on a machine that is busy with others. */
+const leaderTimeoutMs = 60_000
 const logLinesShown = 60
 
 export class Cluster {

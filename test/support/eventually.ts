@@ -13,7 +13,7 @@ export type Patience = {
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | Promise<T | undefined>,
-  { timeoutMs = 15_000, everyMs = 20 }: Patience = {},
+  { timeoutMs = 30_000, everyMs = 20 }: Patience = {},
 ): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs
   let cause: unknown
