@@ -43,10 +43,11 @@ export class Batch {
     return this.#generations ?? this.state.position.generations
   }
 
-  /** `key` without generation, in the current one. */
-  get(key: string): Uint8Array | undefined {
+  /** The decoded row of `key`, without generation, in the current one. Not to be changed. */
+  row(key: string): unknown {
     const changed = this.rows.get(this.state.generationPrefix + key)
-    return changed === undefined ? this.state.get(key) : (changed ?? undefined)
+    if (changed === undefined) return this.state.row(key)
+    return changed === null ? undefined : unpack(changed)
   }
 
   /** The changes of one entry, in their order. */
@@ -117,8 +118,7 @@ export class Batch {
     const primary = encodeKey(keyOfRow(bound, row))
     const key = bound.rowPrefix + primary
     if (bound.indexes.length > 0) {
-      const stored = this.get(key)
-      const old = stored === undefined ? undefined : unpack(stored)
+      const old = this.row(key)
       for (const index of bound.indexes) {
         const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
         const newEntry = indexEntryKey(index, row, primary)
@@ -140,10 +140,9 @@ export class Batch {
   #delete(bound: BoundTable, key: Key, keys: string[]): boolean {
     const front = this.state.generationPrefix
     const primary = encodeKey(key)
-    const stored = this.get(bound.rowPrefix + primary)
-    if (stored === undefined) return false
+    const old = this.row(bound.rowPrefix + primary)
+    if (old === undefined) return false
     if (bound.indexes.length > 0) {
-      const old = unpack(stored)
       for (const index of bound.indexes) {
         const entry = indexEntryKey(index, old, primary)
         if (entry === null) continue

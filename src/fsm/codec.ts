@@ -23,6 +23,9 @@ export const commandBytesMax = 2 * 1024 * 1024
 /** Bytes of one row, so that a snapshot's chunk stays below a transport's frame. Domains keep their limits below it. */
 export const rowBytesMax = 700 * 1024
 
+/** Encoded commands on their way to this server's own state. */
+const decodedMax = 1_024
+
 const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' })
 
 export function pack(value: unknown): Buffer {
@@ -46,6 +49,8 @@ export function bytesSchema(bytesMax: number) {
 /** What the codec needs to know of a command. */
 export type Encodable = { readonly args: TSchema; readonly since?: number }
 
+type Decoded<Definition> = { readonly definition: Definition; readonly args: unknown }
+
 type Checked<Definition> = {
   readonly definition: Definition
   readonly check: (args: unknown) => boolean
@@ -54,6 +59,8 @@ type Checked<Definition> = {
 /** All commands of a program. Schemas are compiled once, here. */
 export class CommandCodec<Definition extends Encodable> {
   readonly #commands: ReadonlyMap<string, Checked<Definition>>
+  /** What was decoded to check an encoding, for the server that encoded it and will soon apply it. */
+  readonly #decoded = new Map<Uint8Array, Decoded<Definition>>()
 
   constructor(definitions: Iterable<readonly [string, Definition]>) {
     const commands = new Map<string, Checked<Definition>>()
@@ -93,11 +100,19 @@ export class CommandCodec<Definition extends Encodable> {
     if (!known.check(args)) {
       throw new MusterError('internal', `the arguments of ${command.type} do not match its schema`)
     }
+    // Most are taken within milliseconds; those of entries that were never committed are not worth a better rule.
+    if (this.#decoded.size >= decodedMax) this.#decoded.clear()
+    this.#decoded.set(data, { definition: known.definition, args })
     return data
   }
 
   /** Throws `incompatible` on whatever this program cannot apply. */
-  decode(data: Uint8Array): { readonly definition: Definition; readonly args: unknown } {
+  decode(data: Uint8Array): Decoded<Definition> {
+    const own = this.#decoded.get(data)
+    if (own !== undefined) {
+      this.#decoded.delete(data)
+      return own
+    }
     const { version, type, args } = decodeEnvelope(data)
     if (version > commandVersion) {
       throw new MusterError(

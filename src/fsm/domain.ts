@@ -15,8 +15,6 @@ export type Key = readonly KeyPart[]
 export type Table<Row> = {
   readonly name: string
   readonly key: (row: Row) => Key
-  /** Few rows, looked at by most commands: decoded ones are kept in memory. */
-  readonly hot?: boolean
   /** Secondary indexes by name; null leaves the row out of that index. Kept in step inside the same batch. */
   readonly indexes?: Readonly<Record<string, (row: Row) => Key | null>>
 }

@@ -23,7 +23,7 @@ import { Batch } from './batch.ts'
 import { CommandCodec } from './codec.ts'
 import type { AnyCommandDefinition, Command, Domain, Reader } from './domain.ts'
 import { StateFolder } from './folder.ts'
-import { HotRows } from './hot.ts'
+import { RowCache } from './row-cache.ts'
 import { openStore } from './open.ts'
 import { metaOf, readInstalled, readPosition } from './position.ts'
 import { restoreCommands } from './restore.ts'
@@ -75,7 +75,7 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
       folder,
       tables,
       ...opened,
-      state: new State(store, position, []),
+      state: new State(store, position, [], new RowCache()),
     })
   } catch (error) {
     await folder.close()
@@ -89,7 +89,6 @@ export class Machine implements StateMachine {
   readonly #tables: Tables
   readonly #codec: CommandCodec<Definition>
   readonly #watches: Watches
-  readonly #hot = new HotRows()
   readonly #listeners = new Set<(appliedIndex: LogIndex) => void>()
   readonly #sweeper: Sweeper
   #name: string
@@ -254,7 +253,7 @@ export class Machine implements StateMachine {
       const old = { name: this.#name, store: this.#store }
       this.#name = staged.name
       this.#store = staged.store
-      this.#state = new State(staged.store, position, [])
+      this.#state = new State(staged.store, position, [], new RowCache())
       this.#installedIndex = meta.index
       this.#staged = null
       this.#watches.allChanged(meta.index)
@@ -280,7 +279,7 @@ export class Machine implements StateMachine {
   async #apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
     const outcomes: unknown[] = []
     let batch = new Batch(this.#tables, this.#state)
-    let reader = new BatchReader(this.#tables, batch, this.#hot)
+    let reader = new BatchReader(this.#tables, batch)
     for (const entry of entries) {
       assert(
         entry.index === batch.appliedIndex + 1,
@@ -293,7 +292,7 @@ export class Machine implements StateMachine {
         // What comes after a restore must see its rows: they get a batch of their own.
         await this.#publish(batch)
         batch = new Batch(this.#tables, this.#state)
-        reader = new BatchReader(this.#tables, batch, this.#hot)
+        reader = new BatchReader(this.#tables, batch)
       }
       if (outcomes.length % entriesPerTurn === 0) await setImmediate()
     }
@@ -339,6 +338,7 @@ export class Machine implements StateMachine {
     const restored = position.generations.current !== before.current
     // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
     this.#state.supersede()
+    this.#state.cache.changed(batch.rows, position.appliedIndex)
     this.#pending = [...this.#pending, batch.rows]
     this.#state = new State(
       this.#store,
@@ -346,6 +346,7 @@ export class Machine implements StateMachine {
         ? { ...position, floorIndex: position.appliedIndex, tableIndexes: new Map() }
         : position,
       this.#pending,
+      this.#state.cache,
     )
     const previous = this.#writing
     this.#writing = this.#store.write(batch.rows).then(

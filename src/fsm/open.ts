@@ -8,6 +8,7 @@ import { assertFormat } from './folder.ts'
 import type { StateFolder } from './folder.ts'
 import { formatRow, generationsRow, stateFormat } from './meta.ts'
 import { firstPosition } from './position.ts'
+import { RowCache } from './row-cache.ts'
 import { State } from './state.ts'
 import { Store } from './store.ts'
 import type { StoreLimits } from './store.ts'
@@ -54,7 +55,7 @@ async function createStore(options: {
   const name = await folder.unusedName()
   const store = await Store.open(folder.pathOf(name), limits)
   try {
-    const batch = new Batch(tables, new State(store, firstPosition, []))
+    const batch = new Batch(tables, new State(store, firstPosition, [], new RowCache()))
     for (const { seed } of domains) batch.change(0, seed ?? [])
     batch.finish()
     const rows = new Map(batch.rows)

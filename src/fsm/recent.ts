@@ -10,8 +10,6 @@ export class RecentChanges {
   readonly #keys: string[] = []
   readonly #indexes: number[] = []
   #next = 0
-  /** Last change of each key in the ring. */
-  readonly #lastOf = new Map<string, number>()
   /** All changes after this index are in the ring. */
   #knownFrom: number
 
@@ -22,15 +20,9 @@ export class RecentChanges {
 
   add(index: number, key: string): void {
     const place = this.#next
-    const droppedKey = this.#keys[place]
-    const droppedIndex = this.#indexes[place]
-    if (droppedKey !== undefined && droppedIndex !== undefined) {
-      this.#knownFrom = Math.max(this.#knownFrom, droppedIndex)
-      if (this.#lastOf.get(droppedKey) === droppedIndex) this.#lastOf.delete(droppedKey)
-    }
+    this.#knownFrom = Math.max(this.#knownFrom, this.#indexes[place] ?? 0)
     this.#keys[place] = key
     this.#indexes[place] = index
-    this.#lastOf.set(key, index)
     this.#next = (place + 1) % this.#max
   }
 
@@ -38,24 +30,20 @@ export class RecentChanges {
   forget(index: number): void {
     this.#keys.length = 0
     this.#indexes.length = 0
-    this.#lastOf.clear()
     this.#next = 0
     this.#knownFrom = index
   }
 
   changedSince(index: number, touched: Touched): boolean | 'unknown' {
     if (index < this.#knownFrom) return 'unknown'
-    for (const key of touched.keys) {
-      if ((this.#lastOf.get(key) ?? 0) > index) return true
-    }
-    if (touched.prefixes.size === 0) return false
     const prefixes = [...touched.prefixes]
     // Backwards from the newest: what is older than `index` is not looked at.
     for (let step = 1; step <= this.#keys.length; step += 1) {
       const place = (this.#next - step + this.#max) % this.#max
       if ((this.#indexes[place] ?? 0) <= index) return false
       const key = this.#keys[place]
-      if (key !== undefined && prefixes.some((prefix) => key.startsWith(prefix))) return true
+      if (key === undefined) return false
+      if (touched.keys.has(key) || prefixes.some((prefix) => key.startsWith(prefix))) return true
     }
     return false
   }

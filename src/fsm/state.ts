@@ -7,7 +7,9 @@ import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../lib/errors.ts'
 import type { Configuration } from '../raft/core/message.ts'
 import { compareEncoded, generationPrefix } from './keys.ts'
+import { unpack } from './codec.ts'
 import type { Generations } from './meta.ts'
+import type { RowCache } from './row-cache.ts'
 import { pageRowsMax } from './store.ts'
 import type { Rows, Store, StoreIterator, StoreSnapshot } from './store.ts'
 import type { KeyRange } from './table.ts'
@@ -32,17 +34,20 @@ export class State {
   readonly position: Position
   /** In front of every key of a table. */
   readonly generationPrefix: string
+  readonly cache: RowCache
   /** Oldest first. May hold batches that the store has by now: the same rows. */
   #overlays: readonly Rows[]
   #readers = 0
   #snapshot: StoreSnapshot | null = null
   #superseded = false
 
-  constructor(store: Store, position: Position, overlays: readonly Rows[]) {
+  /** `cache`: of this store alone; told of every batch before the state that follows it is read. */
+  constructor(store: Store, position: Position, overlays: readonly Rows[], cache: RowCache) {
     this.store = store
     this.position = position
     this.generationPrefix = generationPrefix(position.generations.current)
     this.#overlays = overlays
+    this.cache = cache
   }
 
   /** Keeps this state readable until `release`, whatever is applied meanwhile. Throws `unavailable` when it is too late. */
@@ -73,12 +78,19 @@ export class State {
     if (this.#snapshot === null) this.#overlays = overlays
   }
 
-  /** `key` without generation. */
-  get(key: string): Uint8Array | undefined {
+  /** The decoded row of `key`, without generation. It is shared: not to be changed. */
+  row(key: string): unknown {
     const full = this.generationPrefix + key
+    const { appliedIndex } = this.position
+    const kept = this.cache.get(full, appliedIndex)
+    if (kept !== undefined) return kept
     const changed = this.#overlaid(full)
-    if (changed !== undefined) return changed ?? undefined
-    return this.store.get(full, this.#snapshot)
+    const bytes = changed === undefined ? this.store.get(full, this.#snapshot) : changed
+    if (bytes === undefined || bytes === null) return undefined
+    const row = unpack(bytes)
+    // Of an older state nobody knows here whether the row has changed since.
+    if (!this.#superseded) this.cache.add(full, bytes, row, appliedIndex)
+    return row
   }
 
   /** The values of many keys, read off the event loop. Call it on a retained state. */

@@ -2,7 +2,6 @@
  * Readers: typed rows of one state. A `View` stays with the state it was opened on, also while later entries are
  * applied, and remembers what it read, so that its owner can be parked on just that.
  */
-import type { HotRows } from './hot.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Key, Range, Reader, Table } from './domain.ts'
 import type { Batch } from './batch.ts'
@@ -39,8 +38,7 @@ class TableReader implements Reader {
     const bound = tables.get(table.name)
     const encoded = rowKey(bound, key)
     touched?.addKey(encoded, bound.rowPrefix)
-    const bytes = state().get(encoded)
-    return bytes === undefined ? undefined : (unpack(bytes) as Row)
+    return state().row(encoded) as Row | undefined
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {
@@ -119,12 +117,10 @@ export class View extends TableReader {
 export class BatchReader implements Reader {
   readonly #tables: Tables
   readonly #batch: Batch
-  readonly #hot: HotRows
 
-  constructor(tables: Tables, batch: Batch, hot: HotRows) {
+  constructor(tables: Tables, batch: Batch) {
     this.#tables = tables
     this.#batch = batch
-    this.#hot = hot
   }
 
   get appliedIndex(): number {
@@ -136,13 +132,7 @@ export class BatchReader implements Reader {
   }
 
   get<Row>(table: Table<Row>, key: Key): Row | undefined {
-    if (table.hot !== true) return this.#read(table, key)
-    return this.#hot.get(table, key, this.tableIndex(table), () => this.#read(table, key))
-  }
-
-  #read<Row>(table: Table<Row>, key: Key): Row | undefined {
-    const bytes = this.#batch.get(rowKey(this.#tables.get(table.name), key))
-    return bytes === undefined ? undefined : (unpack(bytes) as Row)
+    return this.#batch.row(rowKey(this.#tables.get(table.name), key)) as Row | undefined
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {

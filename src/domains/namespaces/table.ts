@@ -5,7 +5,6 @@ import { defaultNamespace, type NamespaceRow } from './model.ts'
 
 export const namespaces: Table<NamespaceRow> = {
   name: 'namespaces',
-  hot: true,
   key: (row) => [row.name],
 }
 

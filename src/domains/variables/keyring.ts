@@ -23,6 +23,9 @@ export class ClusterKeyring {
   /** By id. */
   readonly #unwrapped = new Map<string, { readonly wrapped: Uint8Array; readonly bytes: Buffer }>()
 
+  /** For as long as the state keeps the very row, so that what many read is opened once. */
+  readonly #opened = new WeakMap<SealedRow, Items>()
+
   constructor(keys: ClusterKeys) {
     this.keys = keys
   }
@@ -59,7 +62,13 @@ export class ClusterKeyring {
         `the keyring has no key ${row.keyId}, which sealed a variable`,
       )
     }
-    return this.#sealer.open(row.sealed, { id: key.id, bytes: this.#unwrap(key) }, row)
+    const bytes = this.#unwrap(key)
+    let items = this.#opened.get(row)
+    if (items === undefined) {
+      items = this.#sealer.open(row.sealed, { id: key.id, bytes }, row)
+      this.#opened.set(row, items)
+    }
+    return items
   }
 
   /** A fresh data key for the keyring, wrapped. */

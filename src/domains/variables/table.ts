@@ -21,7 +21,6 @@ export const sealedItems: Table<SealedRow> = {
 
 export const keyring: Table<KeyRow> = {
   name: 'keyring',
-  hot: true,
   key: (row) => [row.id],
 }
 
