@@ -1,0 +1,234 @@
+/**
+ * The TCP side of the sockets: one message each way on a connection, under a deadline, a bound in number and a bound in
+ * bytes held by all of them together.
+ */
+import { connect, type Socket } from 'node:net'
+import type { Clock } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Endpoint, StreamMessage } from './core/message.ts'
+import {
+  asRequest,
+  streamsMax,
+  streamTimeoutMs,
+  type StreamRequest,
+  type TransportHandlers,
+} from './transport.ts'
+import { formatAddress, formatEndpoint, parseAddress } from './wire/address.ts'
+import type { StreamDecoder, StreamRead, StreamWire } from './wire/stream.ts'
+
+/** Received and not yet decoded, over all streams: three of the largest. */
+const heldBytesMax = 64 * 1024 * 1024
+
+export type StreamStats = {
+  accepted: number
+  opened: number
+  /** Closed at once, because 128 were open. */
+  turnedAway: number
+  timedOut: number
+}
+
+type Stream = {
+  readonly socket: Socket
+  readonly decoder: StreamDecoder
+  /** Ends the stream; the reason goes to whoever waits for it. */
+  fail(error: MusterError): void
+}
+
+export class StreamSockets {
+  readonly stats: StreamStats = { accepted: 0, opened: 0, turnedAway: 0, timedOut: 0 }
+  readonly #wire: StreamWire
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #inbound = new Set<Stream>()
+  readonly #outbound = new Set<Stream>()
+  #closed = false
+
+  constructor(wire: StreamWire, clock: Clock, logger: Logger) {
+    this.#wire = wire
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  /** Takes over a connection that someone opened to us. */
+  accept(socket: Socket, handlers: TransportHandlers | null): void {
+    const address = parseAddress(socket.remoteAddress ?? '')
+    if (this.#closed || handlers === null || address === null) {
+      socket.destroy()
+      return
+    }
+    if (this.#inbound.size >= streamsMax) {
+      this.stats.turnedAway += 1
+      socket.destroy()
+      return
+    }
+    this.stats.accepted += 1
+    const from = { address, port: socket.remotePort ?? 0 }
+    const stream: Stream = {
+      socket,
+      decoder: this.#wire.decoder('request'),
+      fail() {
+        socket.destroy()
+      },
+    }
+    this.#watch(stream, this.#inbound, from)
+    let answered = false
+    const take = (read: StreamRead): void => {
+      // What comes after the request is read and dropped: a reset would take the answer with it.
+      if (answered || read.type === 'incomplete') return
+      answered = true
+      socket.end(this.#answer(read, handlers, from))
+    }
+    socket.on('data', (chunk) => {
+      if (!answered) take(this.#feed(stream, chunk))
+    })
+    socket.on('end', () => {
+      take(stream.decoder.end())
+      socket.end()
+    })
+  }
+
+  /** Sends a request and resolves with what came back. */
+  ask(to: Endpoint, request: StreamRequest): Promise<StreamMessage> {
+    return this.#open(to, request, (stream, resolve, reject) => {
+      const where = formatEndpoint(to)
+      const take = (read: StreamRead): void => {
+        if (read.type === 'message') resolve(read.message)
+        else if (read.type === 'refused') {
+          reject(new MusterError('incompatible', `the answer of ${where} is ${read.reason}`))
+        }
+      }
+      stream.socket.on('data', (chunk) => {
+        take(this.#feed(stream, chunk))
+      })
+      stream.socket.on('end', () => {
+        take(stream.decoder.end())
+        // Without effect after an answer.
+        reject(new MusterError('unavailable', `${where} ended the gossip stream unanswered`))
+      })
+      return (bytes) => stream.socket.write(bytes)
+    })
+  }
+
+  /** Sends a user message, which nobody answers; resolves once the system has taken it. */
+  async tell(to: Endpoint, bytes: Uint8Array): Promise<void> {
+    const request: StreamRequest = { type: 'user', bytes }
+    await this.#open(to, request, (stream, resolve) => {
+      stream.socket.resume()
+      return (encoded) => stream.socket.end(encoded, () => resolve(request))
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const stream of [...this.#inbound, ...this.#outbound]) {
+      stream.fail(new MusterError('cancelled', 'the gossip transport is closed'))
+    }
+  }
+
+  /** `begin` attaches itself to the stream and returns what writes the request once the stream is connected. */
+  #open(
+    to: Endpoint,
+    request: StreamRequest,
+    begin: (
+      stream: Stream,
+      resolve: (message: StreamMessage) => void,
+      reject: (error: MusterError) => void,
+    ) => (bytes: Uint8Array) => void,
+  ): Promise<StreamMessage> {
+    return new Promise((resolve, reject) => {
+      const where = formatEndpoint(to)
+      if (this.#closed) throw new MusterError('cancelled', 'the gossip transport is closed')
+      if (this.#outbound.size >= streamsMax) {
+        throw new MusterError(
+          'overloaded',
+          `${streamsMax} gossip streams are open; try again later`,
+        )
+      }
+      if (to.port < 1 || to.port > 65_535) {
+        throw new MusterError('invalid_argument', `${where} has no port to connect to`)
+      }
+      const bytes = this.#wire.encode(request, 'request')
+      const socket = connect({ host: formatAddress(to.address), port: to.port, noDelay: true })
+      this.stats.opened += 1
+      const fail = (error: MusterError): void => {
+        reject(error)
+        socket.destroy()
+      }
+      const stream: Stream = { socket, decoder: this.#wire.decoder('answer'), fail }
+      this.#watch(stream, this.#outbound, to)
+      const done = (message: StreamMessage): void => {
+        resolve(message)
+        socket.destroy()
+      }
+      const write = begin(stream, done, fail)
+      socket.on('connect', () => {
+        write(bytes)
+      })
+      socket.on('error', (error) => {
+        fail(
+          new MusterError('unavailable', `the gossip stream to ${where} failed: ${error.message}`),
+        )
+      })
+      socket.on('close', () => {
+        // Without effect when it ended well.
+        reject(new MusterError('unavailable', `the gossip stream to ${where} was cut off`))
+      })
+    })
+  }
+
+  /** Keeps a stream in its set, under its deadline, until it is closed. */
+  #watch(stream: Stream, streams: Set<Stream>, other: Endpoint): void {
+    streams.add(stream)
+    const deadline = this.#clock.setTimer(streamTimeoutMs, () => {
+      this.stats.timedOut += 1
+      stream.fail(
+        new MusterError(
+          'timeout',
+          `the gossip stream with ${formatEndpoint(other)} took over 10 s`,
+        ),
+      )
+    })
+    stream.socket.on('close', () => {
+      deadline.cancel()
+      streams.delete(stream)
+      stream.decoder.end()
+    })
+    stream.socket.on('error', () => {
+      // Always followed by `close`.
+    })
+  }
+
+  #feed(stream: Stream, chunk: Uint8Array): StreamRead {
+    let held = chunk.length
+    for (const { decoder } of this.#inbound) held += decoder.heldBytes
+    for (const { decoder } of this.#outbound) held += decoder.heldBytes
+    return held > heldBytesMax ? stream.decoder.refuse('too-large') : stream.decoder.feed(chunk)
+  }
+
+  /** The bytes that go back; empty for none. */
+  #answer(read: StreamRead, handlers: TransportHandlers, from: Endpoint): Uint8Array {
+    const silence = new Uint8Array()
+    try {
+      if (read.type === 'message') {
+        const request = asRequest(read.message)
+        const answer = request === null ? null : handlers.onStream(request, from)
+        return answer === null ? silence : this.#wire.encode(answer, 'answer')
+      }
+      if (read.type !== 'refused') return silence
+      this.#logger.debug('a gossip stream was refused', {
+        from: formatEndpoint(from),
+        reason: read.reason,
+      })
+      // Another cluster is not told anything.
+      if (read.reason === 'wrong-label') return silence
+      return this.#wire.encode({ type: 'error', text: `refused: ${read.reason}` }, 'answer')
+    } catch (error) {
+      this.#logger.error('a gossip stream could not be answered', {
+        from: formatEndpoint(from),
+        error: textOf(error),
+      })
+      return silence
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The contract between the gossip driver and whatever carries its bytes, and what both carriers share. `sockets.ts` is
+ * its form on UDP and TCP, `memory-transport.ts` its twin for tests.
+ */
+import { MusterError } from '../lib/errors.ts'
+import type { Endpoint, PushPull, StreamMessage } from './core/message.ts'
+
+export type Ping = Extract<StreamMessage, { readonly type: 'ping' }>
+export type Ack = Extract<StreamMessage, { readonly type: 'ack' }>
+export type StreamRequest = Extract<StreamMessage, { readonly type: 'push-pull' | 'ping' | 'user' }>
+export type StreamAnswer = Extract<StreamMessage, { readonly type: 'push-pull' | 'ack' | 'error' }>
+
+/** From the first byte to the last of a stream, connecting included; memberlist's `TCPTimeout`. */
+export const streamTimeoutMs = 10_000
+/** Streams open at once, each way. */
+export const streamsMax = 128
+
+/** Called one after the other, never after `close` was called. */
+export type TransportHandlers = {
+  /** A packet as it came; the bytes are the receiver's to keep. */
+  onPacket(packet: Uint8Array, from: Endpoint): void
+  /**
+   * What someone asks on a stream, with the port it happened to use. The answer goes back before the stream ends; null
+   * ends it without one. A push/pull is answered from the state before it is merged.
+   */
+  onStream(request: StreamRequest, from: Endpoint): StreamAnswer | null
+}
+
+/**
+ * What a stream call rejects with: unavailable (not reachable, or ended without an answer), timeout, incompatible (the
+ * other side refused, or its answer cannot be read), overloaded (128 are open), too_large, cancelled (closed here).
+ */
+export interface GossipTransport {
+  /** Where it listens, for packets and streams alike. */
+  readonly endpoint: Endpoint
+  /** Called once. What comes before it is lost. */
+  start(handlers: TransportHandlers): void
+  /** Never throws, never blocks, may lose the packet. */
+  sendPacket(to: Endpoint, packet: Uint8Array): void
+  /** Sends our state and resolves with theirs. */
+  pushPull(to: Endpoint, request: PushPull): Promise<PushPull>
+  /** Resolves with the ack of the same sequence number. */
+  ping(to: Endpoint, request: Ping): Promise<Ack>
+  /** Resolves once the message is handed over; nobody answers it. */
+  sendUser(to: Endpoint, bytes: Uint8Array): Promise<void>
+  /** Ends every stream; idempotent. */
+  close(): Promise<void>
+}
+
+/** Only a request may begin a stream. */
+export function asRequest(message: StreamMessage): StreamRequest | null {
+  return message.type === 'push-pull' || message.type === 'ping' || message.type === 'user'
+    ? message
+    : null
+}
+
+/** The push/pull that answers ours. Throws incompatible for anything else. */
+export function pushPullFrom(answer: StreamMessage): PushPull {
+  if (answer.type === 'push-pull') return answer
+  throw unexpected(answer, 'a push/pull')
+}
+
+/** The ack that answers our ping. Throws incompatible for anything else. */
+export function ackFrom(answer: StreamMessage, sequence: number): Ack {
+  if (answer.type !== 'ack') throw unexpected(answer, 'an ack')
+  if (answer.sequence === sequence) return answer
+  throw new MusterError(
+    'incompatible',
+    `the gossip ping ${sequence} was answered by an ack of ${answer.sequence}`,
+  )
+}
+
+function unexpected(answer: StreamMessage, wanted: string): MusterError {
+  return new MusterError(
+    'incompatible',
+    answer.type === 'error'
+      ? `the other side refused: ${JSON.stringify(answer.text)}`
+      : `the other side answered with a ${answer.type}, not with ${wanted}`,
+  )
+}
