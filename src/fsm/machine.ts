@@ -268,7 +268,7 @@ export class Machine implements StateMachine {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    this.#watches.allChanged(this.appliedIndex)
+    this.#watches.close(this.appliedIndex)
     await this.#writing
     await this.#sweeper.stop()
     await this.#discardStaged()

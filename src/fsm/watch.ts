@@ -17,6 +17,12 @@ export type WatchLimits = {
 
 export const watchLimits: WatchLimits = { parkedMax: 100_000, recentMax: 32_768 }
 
+/**
+ * Readers woken in one turn of the event loop. Each runs its query again and answers at once, so the many readers of
+ * one row would otherwise hold up the write that woke them, and the news of it to the other servers.
+ */
+const wakesPerTurn = 32
+
 type Parked = { readonly touched: Touched; readonly wake: () => void }
 
 type Shelf = Map<string, Set<Parked>>
@@ -28,6 +34,9 @@ export class Watches {
   readonly #byKey: Shelf = new Map()
   /** By length of the prefix, then by prefix. */
   readonly #byPrefix = new Map<number, Shelf>()
+  /** Readers whose change has come and whose turn has not, and the turn itself. */
+  readonly #due: Parked[] = []
+  #turn: NodeJS.Immediate | null = null
   #lookups = 0
   #wakes = 0
 
@@ -82,6 +91,15 @@ export class Watches {
     this.#wakeAll(new Set(this.#parked))
   }
 
+  /** As `allChanged`, for the last time: nobody is left waiting for a turn. */
+  close(index: number): void {
+    this.#recent.forget(index)
+    if (this.#turn !== null) clearImmediate(this.#turn)
+    this.#turn = null
+    this.#due.length = 0
+    for (const parked of [...this.#parked]) this.#wake(parked)
+  }
+
   /** Null when there are none, which is the common case. */
   #readersOf(key: string): Set<Parked> | null {
     this.#lookups += 1
@@ -96,7 +114,13 @@ export class Watches {
 
   /** Takes a set of its own: whoever wakes may park again at once. */
   #wakeAll(readers: ReadonlySet<Parked>): void {
-    for (const parked of readers) this.#wake(parked)
+    for (const parked of readers) this.#due.push(parked)
+    if (this.#turn === null) this.#wakeSome()
+  }
+
+  #wakeSome(): void {
+    for (const parked of this.#due.splice(0, wakesPerTurn)) this.#wake(parked)
+    this.#turn = this.#due.length === 0 ? null : setImmediate(() => this.#wakeSome())
   }
 
   #wake(parked: Parked): void {
