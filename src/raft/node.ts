@@ -127,15 +127,11 @@ export class RaftNode implements RaftNodeDoor {
   // --- callers ---
 
   propose(data: Uint8Array): Promise<Applied> {
-    const core = this.#running()
-    if (core === null) return Promise.reject(stoppedError())
-    return this.#submit(core.propose(data, this.#now()))
+    return this.#submit((core, now) => core.propose(data, now))
   }
 
   async changeMembership(change: MembershipChange): Promise<void> {
-    const core = this.#running()
-    if (core === null) throw stoppedError()
-    await this.#submit(core.changeMembership(change, this.#now()))
+    await this.#submit((core, now) => core.changeMembership(change, now))
   }
 
   async readBarrier(
@@ -355,7 +351,17 @@ export class RaftNode implements RaftNodeDoor {
     return new Promise((resolve) => this.#options.clock.setTimer(delayMs, resolve))
   }
 
-  #submit(result: ProposeResult): Promise<Applied> {
+  #submit(give: (core: RaftCore, now: number) => ProposeResult): Promise<Applied> {
+    const core = this.#running()
+    if (core === null) return Promise.reject(stoppedError())
+    let result
+    try {
+      result = give(core, this.#now())
+    } catch (error) {
+      // A broken invariant: nothing this core says can be trusted any more.
+      this.#fail(error)
+      return Promise.reject(stoppedError())
+    }
     if (!result.ok) return Promise.reject(errorOf(result.refusal))
     this.#schedule()
     return this.#proposals.wait(result.index, result.term)
