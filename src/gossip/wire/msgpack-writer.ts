@@ -23,7 +23,8 @@ export class Writer {
 
   /** One byte as it is, outside msgpack. */
   byte(value: number): this {
-    this.#bytes[this.#reserve(1)] = value
+    const start = this.#reserve(1)
+    this.#bytes[start] = value
     return this
   }
 
@@ -94,7 +95,10 @@ export class Writer {
     return this
   }
 
-  /** Makes room for `count` bytes and returns where they begin. */
+  /**
+   * Makes room for `count` bytes and returns where they begin. The buffer may be another afterwards: call it before the
+   * buffer is named.
+   */
   #reserve(count: number): number {
     const start = this.#length
     this.#length += count
