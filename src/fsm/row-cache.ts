@@ -8,7 +8,7 @@
 import { unpack } from './codec.ts'
 
 /** Bytes of encoded rows in one half. Decoded they take a few times as much. */
-const halfBytesMax = 4 * 1024 * 1024
+const halfBytesMax = 8 * 1024 * 1024
 
 /** What an entry costs besides its bytes. */
 const entryBytes = 200
