@@ -113,7 +113,7 @@ function itemsOf(schema: TSchema): TSchema | null {
 function keyPaths(schema: TSchema, prefix: string): readonly string[] {
   const paths: string[] = []
   for (const [key, child] of propertiesOf(schema) ?? []) {
-    paths.push(prefix + key, ...keyPaths(child, `${prefix}${key}.`))
+    paths.push(prefix + key, ...keyPaths(itemsOf(child) ?? child, `${prefix}${key}.`))
   }
   return paths
 }

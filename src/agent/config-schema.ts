@@ -131,6 +131,39 @@ const serverSchema = Type.Object(
   closed,
 )
 
+export const listenerPurposes = ['api', 'ops'] as const
+export type ListenerPurpose = (typeof listenerPurposes)[number]
+
+export const LISTENERS_MAX = 16
+
+/** `purpose` has no default, which is checked later: a schema cannot name the line of what is missing. */
+const listenerSchema = Type.Object(
+  {
+    purpose: Type.Optional(
+      Type.Enum([...listenerPurposes], {
+        description: `one of ${listenerPurposes.join(', ')}`,
+      }),
+    ),
+    address: Type.Optional(
+      Type.Refine(
+        Type.String({ description: 'host:port, as in "10.0.0.1:9203" or "[::1]:9203"' }),
+        (text) => parseAddress(text) !== undefined,
+      ),
+    ),
+    tls_disable: Type.Optional(boolean),
+    tls_cert_file: Type.Optional(path('the path of a PEM file')),
+    tls_key_file: Type.Optional(path('the path of a PEM file')),
+  },
+  closed,
+)
+
+const controllerSchema = Type.Object(
+  {
+    graceful_shutdown_wait_duration: Type.Optional(duration(0, 24 * 60 * 60_000, '0s to 24h')),
+  },
+  closed,
+)
+
 export const headerAliases = ['consul', 'nomad', 'vault'] as const
 export type HeaderAlias = (typeof headerAliases)[number]
 
@@ -157,6 +190,13 @@ export const fileSchema = Type.Object(
         closed,
       ),
     ),
+    listener: Type.Optional(
+      Type.Array(listenerSchema, {
+        maxItems: LISTENERS_MAX,
+        description: `at most ${LISTENERS_MAX} listeners`,
+      }),
+    ),
+    controller: Type.Optional(controllerSchema),
     server: Type.Optional(serverSchema),
     header_aliases: Type.Optional(
       Type.Array(
@@ -189,6 +229,20 @@ export function isHost(text: string): boolean {
   return text
     .split('.')
     .every((label) => /^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/.test(label))
+}
+
+/** `host:port` or `host`; an IPv6 host with a port stands in brackets. Undefined when it is neither. */
+export function parseAddress(
+  text: string,
+): { readonly host: string; readonly port: number | null } | undefined {
+  if (isIPv6(text)) return { host: text, port: null }
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text)
+  if (match === null) return undefined
+  const [, bracketed, plain, portText] = match
+  const address = bracketed ?? plain ?? ''
+  if (bracketed !== undefined ? !isIPv6(bracketed) : !isHost(address)) return undefined
+  const number = portText === undefined ? null : Number(portText)
+  return number !== null && number > 65_535 ? undefined : { host: address, port: number }
 }
 
 export type StaticPeer = {

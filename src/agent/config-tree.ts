@@ -11,6 +11,12 @@ export const CONFIG_FILE_BYTES_MAX = 1024 * 1024
 export const CONFIG_FILES_MAX = 100
 const DEPTH_MAX = 32
 
+/**
+ * Blocks that may stand several times, each for a thing of its own, also over several files; and the one label that they
+ * may bear, for people are used to write it.
+ */
+const repeatedBlocks: ReadonlyMap<string, string> = new Map([['listener', 'tcp']])
+
 /** Where a value was written; the line counts from 1 and is null where the format does not tell. */
 export type Source = { readonly file: string; readonly line: number | null }
 
@@ -102,7 +108,12 @@ function parseJsonText(text: string, file: string): ConfigNode {
     })
   }
   const root = jsonNode(value, { file, line: null }, 0)
-  if (root.type === 'map') return root
+  if (root.type === 'map') {
+    const entries = [...root.entries].map(
+      ([key, node]) => [key, repeatedBlocks.has(key) ? asList(key, node) : node] as const,
+    )
+    return { ...root, entries: new Map(entries) }
+  }
   throw new MusterError('invalid_argument', `${file}: a configuration is a JSON object { … }`)
 }
 
@@ -128,25 +139,40 @@ function jsonNode(value: unknown, source: Source, depth: number): ConfigNode {
   return { type: 'scalar', value: null, source }
 }
 
-/** Blocks become maps under their name; several blocks of one name are laid over each other. */
+/** A single object is a list of one; an object whose only key is the label is what is below it. */
+function asList(name: string, node: ConfigNode): ConfigNode {
+  if (node.type !== 'map' && node.type !== 'list') return node
+  const items = node.type === 'map' ? [node] : node.items
+  const label = repeatedBlocks.get(name) ?? ''
+  const bare = items.map((item) => {
+    const labelled = item.type === 'map' && item.entries.size === 1 ? item.entries.get(label) : null
+    return labelled ?? item
+  })
+  return { type: 'list', items: bare, source: node.source }
+}
+
+/** Blocks become maps under their name; several blocks of one name are laid over each other, or make a list. */
 function bodyNode(body: HclBody, source: Source): ConfigNode {
   const entries = new Map<string, ConfigNode>()
   for (const [name, value] of body.attributes) entries.set(name, hclNode(value, source.file))
   for (const block of body.blocks) {
-    const node = bodyNode(block.body, at(source.file, block.position))
-    const earlier = entries.get(block.name)
     refuseLabels(block, source.file)
-    entries.set(block.name, earlier === undefined ? node : overlay(earlier, node))
+    const body = bodyNode(block.body, at(source.file, block.position))
+    const node = repeatedBlocks.has(block.name) ? asList(block.name, body) : body
+    const earlier = entries.get(block.name)
+    entries.set(block.name, earlier === undefined ? node : joined(block.name, earlier, node))
   }
   return { type: 'map', entries, source }
 }
 
 function refuseLabels(block: HclBlock, file: string): void {
-  const label = block.labels[0]
+  const allowed = repeatedBlocks.get(block.name)
+  const label = block.labels.find((given, position) => position > 0 || given !== allowed)
   if (label === undefined) return
+  const wanted = allowed === undefined ? 'no label' : `no label but ${JSON.stringify(allowed)}`
   throw new MusterError(
     'invalid_argument',
-    `${file}:${block.position.line}: the block ${block.name} takes no label; found ${JSON.stringify(label)}`,
+    `${file}:${block.position.line}: the block ${block.name} takes ${wanted}; found ${JSON.stringify(label)}`,
   )
 }
 
@@ -172,15 +198,22 @@ function at(file: string, position: HclPosition): Source {
   return { file, line: position.line }
 }
 
-/** `over` wins; maps are joined key by key, lists are replaced whole. */
+/** `over` wins; maps are joined key by key, lists are replaced whole, but for those of repeated blocks. */
 export function overlay(base: ConfigNode, over: ConfigNode): ConfigNode {
   if (base.type !== 'map' || over.type !== 'map') return over
   const entries = new Map(base.entries)
   for (const [key, node] of over.entries) {
     const earlier = entries.get(key)
-    entries.set(key, earlier === undefined ? node : overlay(earlier, node))
+    entries.set(key, earlier === undefined ? node : joined(key, earlier, node))
   }
   return { type: 'map', entries, source: over.source }
+}
+
+function joined(key: string, base: ConfigNode, over: ConfigNode): ConfigNode {
+  if (repeatedBlocks.has(key) && base.type === 'list' && over.type === 'list') {
+    return { type: 'list', items: [...base.items, ...over.items], source: over.source }
+  }
+  return overlay(base, over)
 }
 
 export function emptyTree(): ConfigNode {

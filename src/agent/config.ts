@@ -19,6 +19,7 @@ import {
   type HeaderAlias,
   type StaticPeer,
 } from './config-schema.ts'
+import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
 import {
   configFiles,
   emptyTree,
@@ -28,6 +29,7 @@ import {
   type Source,
 } from './config-tree.ts'
 
+export type { ListenerConfig } from './config-listeners.ts'
 export type { HeaderAlias, StaticPeer } from './config-schema.ts'
 
 /** Times in milliseconds, sizes in bytes. */
@@ -62,6 +64,12 @@ export type AgentConfig = {
     readonly rpc: number
     readonly gossip: number
     readonly ops: number
+  }
+  /** All of them, those that `ports` names included. */
+  readonly listeners: readonly ListenerConfig[]
+  readonly controller: {
+    /** From the signal to the handover; 0: none. */
+    readonly gracefulShutdownWaitMs: number
   }
   readonly server: {
     readonly enabled: boolean
@@ -129,8 +137,6 @@ export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfi
   throw new MusterError('invalid_argument', problems.map(problemLine).join('\n'))
 }
 
-type Complain = (key: string, text: string) => void
-
 function complete(file: ConfigFile, base: ConfigBase, complain: Complain): AgentConfig {
   const bindAddr = file.bind_addr ?? '127.0.0.1'
   const ports = {
@@ -139,7 +145,6 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     gossip: file.ports?.gossip ?? 4648,
     ops: file.ports?.ops ?? 9203,
   }
-  checkPorts(ports, complain)
   const serverName = file.name ?? hostname()
   if (!new RegExp(namePattern).test(serverName)) {
     complain('name', `the host name ${JSON.stringify(serverName)} cannot be a name; set name`)
@@ -171,6 +176,10 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     logLevel: file.log_level ?? 'info',
     logJson: file.log_json ?? false,
     ports,
+    listeners: completeListeners(file.listener ?? [], bindAddr, ports, complain),
+    controller: {
+      gracefulShutdownWaitMs: durationOr(file.controller?.graceful_shutdown_wait_duration, 0),
+    },
     server: {
       enabled,
       ...completePeers(serverName, ports.rpc, server, complain),
@@ -184,17 +193,6 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       httpConnectionsPerClientMax: file.limits?.http_connections_per_client_max ?? 4_096,
       blockingQueriesMax: file.limits?.blocking_queries_max ?? 16_384,
     },
-  }
-}
-
-function checkPorts(ports: AgentConfig['ports'], complain: Complain): void {
-  const owners = new Map<number, string>()
-  for (const [key, port] of Object.entries(ports)) {
-    const owner = owners.get(port)
-    if (port !== 0 && owner !== undefined) {
-      complain(`ports.${key}`, `${port} is also ports.${owner}; each listener needs its own port`)
-    }
-    owners.set(port, key)
   }
 }
 
@@ -308,11 +306,18 @@ export function joinHostPort(host: string, port: number): string {
 function sourceOf(tree: ConfigNode, key: string): Source {
   let node = tree
   for (const part of key.split('.')) {
-    const child = node.type === 'map' ? node.entries.get(part) : undefined
-    if (child === undefined) return { file: node.source.file, line: null }
+    const child = childOf(node, part)
+    if (child === undefined) {
+      return node === tree ? { file: node.source.file, line: null } : node.source
+    }
     node = child
   }
   return node.source
+}
+
+function childOf(node: ConfigNode, part: string): ConfigNode | undefined {
+  if (node.type === 'map') return node.entries.get(part)
+  return node.type === 'list' ? node.items[Number(part)] : undefined
 }
 
 function freezeDeep<T>(value: T): T {

@@ -94,7 +94,7 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'one port twice',
     `${smallest}ports {\n  http = 4648\n}`,
-    'a.hcl: ports.gossip: 4648 is also ports.http; each listener needs its own port',
+    'a.hcl:5: ports.gossip: 4648 is also ports.http; each listener needs its own port',
   ],
   [
     'nothing to run',
@@ -114,7 +114,7 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'an even list without a number',
     inServer('peers = ["s2=h:1"]'),
-    /^a\.hcl: server\.bootstrap_expect: missing; server\.peers and this server are 2/,
+    /^a\.hcl:3: server\.bootstrap_expect: missing; server\.peers and this server are 2/,
   ],
   [
     'joining nobody',

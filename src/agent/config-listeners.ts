@@ -1,0 +1,106 @@
+/**
+ * Where a server listens for people and machines that are not servers: what `listener` blocks say, and what `ports` says
+ * where there is no block for a purpose. The RPC and gossip ports are not named by blocks.
+ */
+import { resolve } from 'node:path'
+import { parseAddress, type ConfigFile, type ListenerPurpose } from './config-schema.ts'
+
+export type ListenerConfig = {
+  readonly purpose: ListenerPurpose
+  /** Without brackets, also for IPv6. */
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Absolute paths of PEM files; null: plain HTTP. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+}
+
+export type Complain = (key: string, text: string) => void
+
+type ListenerFile = NonNullable<ConfigFile['listener']>[number]
+
+type Ports = {
+  readonly http: number
+  readonly rpc: number
+  readonly gossip: number
+  readonly ops: number
+}
+
+/** What an address without a port means. */
+const defaultPorts = { api: 4646, ops: 9203 } as const satisfies Record<ListenerPurpose, number>
+
+const wildcards: readonly string[] = ['0.0.0.0', '::']
+
+/** A purpose that a block names is served by its blocks alone; else `ports` holds for it. */
+export function completeListeners(
+  blocks: readonly ListenerFile[],
+  bindAddr: string,
+  ports: Ports,
+  complain: Complain,
+): readonly ListenerConfig[] {
+  const given = blocks.map((block, at) => listenerOf(block, `listener.${at}`, bindAddr, complain))
+  const has = (purpose: ListenerPurpose) => blocks.some((block) => block.purpose === purpose)
+  const byPort = (purpose: ListenerPurpose, port: number) =>
+    has(purpose) ? [] : [{ purpose, host: bindAddr, port, tls: null }]
+  const onPort = (key: string, port: number) => ({ key, host: bindAddr, port })
+  refuseSharedPorts(
+    [
+      ...(has('api') ? [] : [onPort('ports.http', ports.http)]),
+      onPort('ports.rpc', ports.rpc),
+      onPort('ports.gossip', ports.gossip),
+      ...(has('ops') ? [] : [onPort('ports.ops', ports.ops)]),
+      ...given.map(({ host, port }, at) => ({ key: `listener.${at}.address`, host, port })),
+    ],
+    complain,
+  )
+  return [...byPort('api', ports.http), ...byPort('ops', ports.ops), ...given]
+}
+
+function listenerOf(
+  block: ListenerFile,
+  key: string,
+  bindAddr: string,
+  complain: Complain,
+): ListenerConfig {
+  if (block.purpose === undefined) {
+    complain(`${key}.purpose`, 'missing; say "api" for clients, or "ops" for health and metrics')
+  }
+  const purpose = block.purpose ?? 'api'
+  const address = block.address === undefined ? undefined : parseAddress(block.address)
+  return {
+    purpose,
+    host: address?.host ?? bindAddr,
+    port: address?.port ?? defaultPorts[purpose],
+    tls: tlsOf(block, key, complain),
+  }
+}
+
+function tlsOf(block: ListenerFile, key: string, complain: Complain): ListenerConfig['tls'] {
+  const { tls_disable: disabled, tls_cert_file: certFile, tls_key_file: keyFile } = block
+  if (disabled === true) return null
+  if (certFile !== undefined && keyFile !== undefined) {
+    return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
+  }
+  const wanted = disabled === false || certFile !== undefined || keyFile !== undefined
+  const way = 'name the PEM file, or set tls_disable to true'
+  if (wanted && certFile === undefined) complain(`${key}.tls_cert_file`, `missing; ${way}`)
+  if (wanted && keyFile === undefined) complain(`${key}.tls_key_file`, `missing; ${way}`)
+  return null
+}
+
+type Endpoint = { readonly key: string; readonly host: string; readonly port: number }
+
+function refuseSharedPorts(endpoints: readonly Endpoint[], complain: Complain): void {
+  for (const [at, { key, host, port }] of endpoints.entries()) {
+    const earlier = endpoints
+      .slice(0, at)
+      .find((other) => port !== 0 && other.port === port && overlap(other.host, host))
+    if (earlier !== undefined) {
+      complain(key, `${port} is also ${earlier.key}; each listener needs its own port`)
+    }
+  }
+}
+
+function overlap(left: string, right: string): boolean {
+  return left === right || wildcards.includes(left) || wildcards.includes(right)
+}
