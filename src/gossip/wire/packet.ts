@@ -19,7 +19,7 @@ const datagramBytesMax = 65_507
 const checksumBytes = 5
 const compoundHeaderBytes = 2
 /** What each message of a compound adds to its own length. */
-export const compoundElementBytes = 2
+const compoundElementBytes = 2
 const compoundElementsMax = 255
 /** Compression and compound within one another; other programs nest two deep. */
 const nestingMax = 4
@@ -47,9 +47,12 @@ export class PacketWire {
     this.#label = labelBytes(options.label)
   }
 
-  /** How many bytes a compound may have: each message counts its own and `compoundElementBytes`. */
-  get roomBytes(): number {
-    return packetBytesMax - this.#outerBytes - compoundHeaderBytes
+  /**
+   * What is left of a packet for messages, or for a compound of them: two bytes, and two for each message beside its
+   * own. Whoever puts messages together stays within this, or they are sent in several packets.
+   */
+  get contentBytesMax(): number {
+    return packetBytesMax - this.#outerBytes
   }
 
   /**
@@ -62,17 +65,18 @@ export class PacketWire {
   ): readonly Uint8Array[] {
     const packets: Uint8Array[] = []
     let group: Uint8Array[] = []
-    let groupBytes = 0
+    let groupBytes = compoundHeaderBytes
     const flush = (): void => {
       if (group.length > 0) packets.push(this.#sealed(joined(group), checksum))
       group = []
-      groupBytes = 0
+      groupBytes = compoundHeaderBytes
     }
     for (const message of messages) {
       const bytes = encodeMessage(message)
       if (bytes.length + this.#outerBytes > datagramBytesMax) continue
       const needed = bytes.length + compoundElementBytes
-      if (groupBytes + needed > this.roomBytes || group.length === compoundElementsMax) flush()
+      const over = groupBytes + needed > this.contentBytesMax
+      if (over || group.length === compoundElementsMax) flush()
       group.push(bytes)
       groupBytes += needed
     }

@@ -97,7 +97,7 @@ await t.test('a packet is filled up to the last byte', (t) => {
   for (const [what, options] of settings) {
     const { packets } = wires({ ...options, compress: false })
     // One byte of kind and two in the compound are added to each.
-    const exact = [user(100), user(packets.roomBytes - 103 - 3)]
+    const exact = [user(100), user(packets.contentBytesMax - 2 - 103 - 3)]
     const built = packets.encode(exact, { checksum: true })
     t.equal(one(built).length, packetBytesMax, what)
     t.equal(packets.encode([...exact, user(0)], { checksum: true }).length, 2, `${what}, one more`)

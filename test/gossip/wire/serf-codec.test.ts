@@ -6,6 +6,16 @@ import type { SerfMessage } from '../../../src/gossip/core/message.ts'
 import { codeOf } from '../../../src/lib/errors.ts'
 import { formatAddress, formatEndpoint, parseAddress } from '../../../src/gossip/wire/address.ts'
 import { decodeSerfMessage, encodeSerfMessage } from '../../../src/gossip/wire/serf-codec.ts'
+import { createCodec } from '../../../src/gossip/wire/core-codec.ts'
+import { encodeFilter } from '../../../src/gossip/wire/filters.ts'
+import {
+  decodeConflictResponse,
+  decodeKeyRequest,
+  decodeKeyResponse,
+  encodeConflictResponse,
+  encodeKeyRequest,
+  encodeKeyResponse,
+} from '../../../src/gossip/wire/internal-queries.ts'
 import { decodeTags, encodeTags } from '../../../src/gossip/wire/tags.ts'
 import { hex, hexOf } from './hex.ts'
 import { serfMessage } from './messages.ts'
@@ -128,6 +138,60 @@ await t.test('messages come back as they went', (t) => {
     }),
     { numRuns: 300 },
   )
+  t.end()
+})
+
+await t.test('filters say who answers; one that is not understood lets nobody through', (t) => {
+  const nodes = hex("00 92 a1'a' a1'b'")
+  const tag = hex("01 82 a4'Expr'a2'^w' a3'Tag'a4'role'")
+  t.equal(hexOf(encodeFilter({ type: 'nodes', names: ['a', 'b'] })), hexOf(nodes))
+  t.equal(hexOf(encodeFilter({ type: 'tag', tag: 'role', pattern: '^w' })), hexOf(tag))
+  const web = { name: 'a', tags: new Map([['role', 'web']]) }
+  const plain = { name: 'c', tags: new Map<string, string>() }
+  const codec = createCodec((pattern, text) => {
+    if (pattern === '(') throw new Error('no pattern')
+    return pattern === '^w' ? text.startsWith('w') : text === ''
+  })
+  const bad = encodeFilter({ type: 'tag', tag: 'role', pattern: '(' })
+  const none = encodeFilter({ type: 'tag', tag: 'role', pattern: '^$' })
+  const rows: readonly (readonly [string, readonly Uint8Array[], boolean, boolean])[] = [
+    ['no filter', [], true, true],
+    ['names', [nodes], true, false],
+    ['a tag', [tag], true, false],
+    ['both', [nodes, tag], true, false],
+    ['a tag that is not there is empty', [none], false, true],
+    ['a pattern that is refused', [bad], false, false],
+    ['an unknown kind', [hex('02 90')], false, false],
+    ['no bytes', [new Uint8Array()], false, false],
+    ['a name that is none', [hex('00 91 a0')], false, false],
+  ]
+  for (const [what, filters, first, second] of rows) {
+    t.equal(codec.matches(filters, web), first, what)
+    t.equal(codec.matches(filters, plain), second, `${what}, of another`)
+  }
+  t.end()
+})
+
+await t.test('the payloads of internal queries have the bytes of the format', (t) => {
+  const key = Uint8Array.of(1, 2)
+  t.equal(hexOf(encodeKeyRequest(key)), hexOf(hex("07 81 a3'Key'a20102")))
+  t.same(decodeKeyRequest(encodeKeyRequest(key)), key)
+  t.same(decodeKeyRequest(hex("07 81 a3'Key'c0")), new Uint8Array())
+  const response = { ok: true, message: '', keys: ['AQI='], primaryKey: 'AQI=' }
+  const bytes = hex("08 84 a4'Keys'91 a4'AQI=' a7'Message'a0 aa'PrimaryKey'a4'AQI=' a6'Result'c3")
+  t.equal(hexOf(encodeKeyResponse(response)), hexOf(bytes))
+  t.same(decodeKeyResponse(bytes), response)
+  const conflict = { name: 'b', endpoint }
+  const known = hex("06 83 a4'Addr'a40a000001 a4'Name'a1'b' a4'Port'cd1f0a")
+  t.equal(hexOf(encodeConflictResponse(conflict)), hexOf(known))
+  t.same(decodeConflictResponse(known), conflict)
+  t.equal(hexOf(encodeConflictResponse(null)), '06c0')
+  t.equal(decodeConflictResponse(hex('06 c0')), null)
+  for (const text of ['', '06', '06 80', '07 80', "08 81 a4'Keys'91 01", '08 90']) {
+    t.equal(decodeConflictResponse(hex(text)), 'invalid', text)
+    t.equal(decodeKeyResponse(hex(text)), null, text)
+  }
+  t.equal(decodeKeyRequest(hex('08 80')), null)
   t.end()
 })
 

@@ -11,6 +11,13 @@ import type {
   SerfMessage,
 } from '../../../src/gossip/core/message.ts'
 import { bindSockets, type SocketTransport } from '../../../src/gossip/sockets.ts'
+import { encodeFilter } from '../../../src/gossip/wire/filters.ts'
+import {
+  decodeKeyResponse,
+  encodeKeyRequest,
+  internalQuery,
+  type KeyResponse,
+} from '../../../src/gossip/wire/internal-queries.ts'
 import { Keyring } from '../../../src/gossip/wire/keyring.ts'
 import { decodeSerfMessage, encodeSerfMessage } from '../../../src/gossip/wire/serf-codec.ts'
 import { decodeTags, encodeTags } from '../../../src/gossip/wire/tags.ts'
@@ -30,6 +37,7 @@ const versions = {
 
 type Talk = {
   readonly wire: Wires
+  readonly ring: Keyring | null
   readonly transport: SocketTransport
   readonly serf: Endpoint
   /** What came in packets, in order. */
@@ -58,7 +66,8 @@ function pushPull(nodes: readonly PushPullNode[]): PushPull {
 /** An agent named `x`, and us beside it; it is there when this resolves. */
 async function talk(t: Test, key: Uint8Array | null, ourKey = key): Promise<Talk> {
   const agent = await startSerf('x', { ...(key === null ? {} : { key }), tags: ['role=web'] })
-  const wire = wires({ keyring: ourKey === null ? null : new Keyring(ourKey) })
+  const ring = ourKey === null ? null : new Keyring(ourKey)
+  const wire = wires({ keyring: ring })
   const transport = await bindSockets({
     host: '127.0.0.1',
     port: 0,
@@ -87,7 +96,7 @@ async function talk(t: Test, key: Uint8Array | null, ourKey = key): Promise<Talk
     }
   }
   if (key === ourKey) await eventually('the serf agent', state, patience)
-  return { wire, transport, serf, heard, send, state }
+  return { wire, ring, transport, serf, heard, send, state }
 }
 
 function user(message: SerfMessage): PacketMessage {
@@ -217,6 +226,59 @@ await t.test(
     t.match(event, { time: 10, events: [{ name: 'deploy', payload: Buffer.from('v1') }] })
     t.equal(refusals(wire.counters.packets.refused), '')
     t.equal(wire.counters.messages.refused, 0)
+  },
+)
+
+await t.test(
+  'a serf agent installs, uses, lists and removes keys as it is told',
+  { skip: serfMissing },
+  async (t) => {
+    const [old, next] = [new Uint8Array(32).fill(1), new Uint8Array(16).fill(2)]
+    const { transport, heard, ring, send, state } = await talk(t, old)
+    if (ring === null) throw new Error('there is no keyring')
+    let time = 0
+    const ask = async (name: string, key: Uint8Array): Promise<KeyResponse> => {
+      time += 1
+      const id = time
+      send(
+        user({
+          type: 'query',
+          time,
+          id,
+          endpoint: transport.endpoint,
+          sourceNode: 'us',
+          filters: [encodeFilter({ type: 'nodes', names: ['x'] })],
+          wantsAck: false,
+          noBroadcast: true,
+          relayFactor: 0,
+          timeoutNs: 5e9,
+          name,
+          payload: encodeKeyRequest(key),
+        }),
+      )
+      return eventually(`the answer to ${name}`, () => {
+        for (const message of heard) {
+          const read = message.type === 'user' ? decodeSerfMessage(message.bytes) : null
+          if (read?.type !== 'query-response' || read.id !== id) continue
+          return decodeKeyResponse(read.payload) ?? undefined
+        }
+        return undefined
+      })
+    }
+    const base64 = (key: Uint8Array): string => Buffer.from(key).toString('base64')
+    ring.install(next)
+    t.match(await ask(internalQuery.installKey, next), { ok: true })
+    t.match(await ask(internalQuery.useKey, next), { ok: true })
+    ring.use(next)
+    t.match(await ask(internalQuery.listKeys, new Uint8Array()), {
+      ok: true,
+      keys: [base64(next), base64(old)],
+      primaryKey: base64(next),
+    })
+    t.match(await ask(internalQuery.removeKey, next), { ok: false, message: /primary/ })
+    t.match(await ask(internalQuery.removeKey, old), { ok: true })
+    ring.remove(old)
+    t.match((await state()).members, [{ name: 'x' }])
   },
 )
 

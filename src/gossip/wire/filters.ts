@@ -1,0 +1,67 @@
+/** The filters of a query: who is to answer it. All of them must hold. */
+import { assertNever } from '../../lib/assert.ts'
+import { Fields, nameFrom } from './fields.ts'
+import { isMap, readValue, type ReadBounds } from './msgpack.ts'
+import { Writer } from './msgpack-writer.ts'
+
+const kind = { nodes: 0, tag: 1 } as const
+const textBytesMax = 1024
+const bounds: ReadBounds = { valuesMax: 4096, stringBytesMax: textBytesMax }
+
+export type QueryFilter =
+  /** Members of these names. */
+  | { readonly type: 'nodes'; readonly names: readonly string[] }
+  /** Members whose tag, empty if they have none, matches a regular expression anywhere. */
+  | { readonly type: 'tag'; readonly tag: string; readonly pattern: string }
+
+export function encodeFilter(filter: QueryFilter): Uint8Array {
+  const writer = new Writer()
+  switch (filter.type) {
+    case 'nodes':
+      writer.byte(kind.nodes).array(filter.names.length)
+      for (const name of filter.names) writer.text(name)
+      break
+    case 'tag':
+      writer.byte(kind.tag).map(2)
+      writer.text('Expr').text(filter.pattern)
+      writer.text('Tag').text(filter.tag)
+      break
+    default:
+      assertNever(filter)
+  }
+  return writer.finish()
+}
+
+/** Null for bytes that are no filter, or one of a kind not known here. */
+export function decodeFilter(bytes: Uint8Array): QueryFilter | null {
+  const read = readValue(bytes, 1, bounds)
+  if (read.type !== 'value') return null
+  const { value } = read
+  if (bytes[0] === kind.nodes && Array.isArray(value)) {
+    const names = value.map(nameFrom)
+    return names.every((name) => name !== null) ? { type: 'nodes', names } : null
+  }
+  if (bytes[0] !== kind.tag || !isMap(value)) return null
+  const fields = new Fields(value)
+  const tag = fields.text('Tag', textBytesMax)
+  const pattern = fields.text('Expr', textBytesMax)
+  return fields.valid ? { type: 'tag', tag, pattern } : null
+}
+
+/** A filter that is not understood lets nobody through. `test` may throw for a pattern it refuses. */
+export function passesFilters(
+  filters: readonly Uint8Array[],
+  member: { readonly name: string; readonly tags: ReadonlyMap<string, string> },
+  test: (pattern: string, text: string) => boolean,
+): boolean {
+  return filters.every((bytes) => {
+    const filter = decodeFilter(bytes)
+    if (filter === null) return false
+    if (filter.type === 'nodes') return filter.names.includes(member.name)
+    try {
+      return test(filter.pattern, member.tags.get(filter.tag) ?? '')
+    } catch {
+      return false
+    }
+  })
+}
