@@ -22,6 +22,40 @@ const largeBytes = 65_536
 
 const gzipAsync = promisify(gzip)
 
+/** A response's head before it is written: Node takes names and values in one flat list fastest. */
+class Head {
+  readonly status: number
+  readonly lines: string[] = []
+
+  constructor(status: number) {
+    this.status = status
+  }
+
+  set(name: string, value: string): void {
+    this.lines.push(name, value)
+  }
+
+  setAll(names: readonly string[], value: string): void {
+    for (const name of names) this.lines.push(name, value)
+  }
+
+  has(name: string): boolean {
+    return this.lines.some((line, at) => at % 2 === 0 && line.toLowerCase() === name)
+  }
+
+  writeTo(response: ServerResponse): void {
+    response.writeHead(this.status, this.lines)
+  }
+
+  /** As `writeTo`, when the first piece of the body may still turn out to be an error. */
+  prepare(response: ServerResponse): void {
+    response.statusCode = this.status
+    for (let at = 0; at + 1 < this.lines.length; at += 2) {
+      response.setHeader(this.lines[at] ?? '', this.lines[at + 1] ?? '')
+    }
+  }
+}
+
 /** Resolves when the response is handed over, or its stream has ended. */
 export async function sendReply(
   rules: ReplyRules,
@@ -34,7 +68,7 @@ export async function sendReply(
     return
   }
   if (reply.stream !== undefined) {
-    writeHead(rules, exchange, reply, reply.type ?? 'application/octet-stream')
+    headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream').prepare(response)
     if (exchange.request.method === 'HEAD') {
       await endUnread(reply.stream)
       response.end()
@@ -45,17 +79,16 @@ export async function sendReply(
   }
   if (reply.json !== undefined) {
     const text = encodeJson(reply.json, exchange.pretty)
-    writeHead(rules, exchange, reply, reply.type ?? 'application/json')
-    await sendBody(rules, exchange, text)
+    const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
+    await sendBody(rules, exchange, head, text)
   } else if (reply.text !== undefined) {
-    writeHead(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')
-    await sendBody(rules, exchange, reply.text)
+    const head = headOf(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')
+    await sendBody(rules, exchange, head, reply.text)
   } else if (reply.bytes !== undefined) {
-    writeHead(rules, exchange, reply, reply.type ?? 'application/octet-stream')
-    await sendBody(rules, exchange, reply.bytes)
+    const head = headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream')
+    await sendBody(rules, exchange, head, reply.bytes)
   } else {
-    writeHead(rules, exchange, reply, reply.type ?? null)
-    endEmpty(exchange, reply.status ?? 200)
+    endEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
   }
 }
 
@@ -69,9 +102,10 @@ export async function sendError(
 ): Promise<void> {
   const { response } = exchange
   const { status, type, body, retryAfter } = errorReply(error, exchange.path, exchange.requestId)
-  writeHead(rules, exchange, { status }, type)
-  if (retryAfter !== null) response.setHeader('Retry-After', retryAfter)
-  response.setHeader('Content-Length', Buffer.byteLength(body))
+  const head = headOf(rules, exchange, { status }, type)
+  if (retryAfter !== null) head.set('Retry-After', String(retryAfter))
+  head.set('Content-Length', String(Buffer.byteLength(body)))
+  head.writeTo(response)
   const rest = linger()
   if (rest !== null) {
     response.flushHeaders()
@@ -85,61 +119,60 @@ export async function sendError(
   }
 }
 
-function writeHead(
-  rules: ReplyRules,
-  exchange: Exchange,
-  reply: ApiReply,
-  type: string | null,
-): void {
-  const { response, contact } = exchange
+function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: string | null): Head {
+  const { contact } = exchange
   const { names } = rules
-  response.statusCode = reply.status ?? 200
-  if (type !== null) response.setHeader('Content-Type', type)
+  const head = new Head(reply.status ?? 200)
+  if (type !== null) head.set('Content-Type', type)
   const index = reply.index ?? exchange.index
-  if (index !== null) setAll(response, names.index, String(index))
+  if (index !== null) head.setAll(names.index, String(index))
   if (contact !== null) {
-    setAll(response, names.knownLeader, contact.knownLeader ? 'true' : 'false')
-    setAll(response, names.lastContact, String(contact.lastContactMs))
+    head.setAll(names.knownLeader, contact.knownLeader ? 'true' : 'false')
+    head.setAll(names.lastContact, String(contact.lastContactMs))
   }
-  if (reply.nextToken) setAll(response, names.nextToken, reply.nextToken)
+  if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
   if (reply.headers !== undefined) {
-    for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(reply.headers)) head.set(name, value)
   }
-}
-
-function setAll(response: ServerResponse, names: readonly string[], value: string): void {
-  for (const name of names) response.setHeader(name, value)
+  return head
 }
 
 async function sendBody(
   rules: ReplyRules,
   exchange: Exchange,
+  head: Head,
   body: string | Uint8Array,
 ): Promise<void> {
   const { response } = exchange
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
   let sent = body
   let sentLength = length
-  if (length > rules.gzipBytesMin && !response.hasHeader('content-encoding')) {
-    response.setHeader('Vary', 'Accept-Encoding')
+  if (length > rules.gzipBytesMin && !head.has('content-encoding')) {
+    head.set('Vary', 'Accept-Encoding')
     if (acceptsGzip(exchange.request.headers['accept-encoding'])) {
       sent = await gzipAsync(body, { level: constants.Z_BEST_SPEED })
       sentLength = sent.length
-      response.setHeader('Content-Encoding', 'gzip')
+      head.set('Content-Encoding', 'gzip')
     }
   }
-  response.setHeader('Content-Length', sentLength)
+  head.set('Content-Length', String(sentLength))
   if (exchange.request.method === 'HEAD') {
+    head.writeTo(response)
     response.end()
     return
   }
   if (sentLength > largeBytes) dropStalled(response, rules.stallMs)
-  leaving.push({ response, body: sent })
+  leaving.push({ response, head, body: sent })
   await endOfTurn()
 }
 
 /** Responses that are whole and leave at the end of this turn of the event loop. */
-let leaving: { readonly response: ServerResponse; readonly body: string | Uint8Array }[] = []
+type Leaving = {
+  readonly response: ServerResponse
+  readonly head: Head
+  readonly body: string | Uint8Array
+}
+let leaving: Leaving[] = []
 let endingTurn: Promise<void> | null = null
 
 /**
@@ -153,17 +186,23 @@ function endOfTurn(): Promise<void> {
       leaving = []
       endingTurn = null
       // Text stays text: Node sends it in one piece with the head, bytes in two.
-      for (const { response, body } of batch) response.end(body)
+      for (const { response, head, body } of batch) {
+        // The client may have gone, and been cut off, while this waited.
+        if (response.headersSent || response.destroyed) continue
+        head.writeTo(response)
+        response.end(body)
+      }
       resolve()
     })
   })
   return endingTurn
 }
 
-function endEmpty(exchange: Exchange, status: number): void {
+function endEmpty({ response }: Exchange, head: Head): void {
   // 204 and 304 have no body by definition, so no length either.
-  if (status !== 204 && status !== 304) exchange.response.setHeader('Content-Length', 0)
-  exchange.response.end()
+  if (head.status !== 204 && head.status !== 304) head.set('Content-Length', '0')
+  head.writeTo(response)
+  response.end()
 }
 
 /** A short list is a plain body with its length; a long one streams. */
@@ -175,14 +214,15 @@ async function sendRows(
 ): Promise<void> {
   const { response, request } = exchange
   const made = await readAhead(jsonArray(rows, exchange.pretty))
-  writeHead(rules, exchange, reply, reply.type ?? 'application/json')
+  const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
   if ('whole' in made) {
-    await sendBody(rules, exchange, made.whole)
+    await sendBody(rules, exchange, head, made.whole)
     return
   }
   const gzipped = acceptsGzip(request.headers['accept-encoding'])
-  response.setHeader('Vary', 'Accept-Encoding')
-  if (gzipped) response.setHeader('Content-Encoding', 'gzip')
+  head.set('Vary', 'Accept-Encoding')
+  if (gzipped) head.set('Content-Encoding', 'gzip')
+  head.prepare(response)
   if (request.method === 'HEAD') {
     await made.stream.return(undefined)
     response.end()
