@@ -4,8 +4,7 @@ import { startCluster, type Cluster } from '../support/cluster.ts'
 import { equalReplicas } from '../support/replicas.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
-/** CATCH_UP_WRITES=100000 for the long form. */
-const missedWrites = Number(process.env['CATCH_UP_WRITES'] ?? 12_000)
+const missedWrites = 100_000
 const writersAtOnce = 48
 /** Small, so that the log no longer holds what was missed and a snapshot has to be sent. */
 const raft = { compact_bytes: '1MiB' }
