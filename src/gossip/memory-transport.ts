@@ -88,12 +88,12 @@ class MemoryTransport implements GossipTransport {
     this.#handlers?.onPacket(packet, from)
   }
 
-  async pushPull(to: Endpoint, request: PushPull): Promise<PushPull> {
-    return pushPullFrom(await this.#exchange(to, request))
+  async pushPull(to: Endpoint, request: PushPull, timeoutMs?: number): Promise<PushPull> {
+    return pushPullFrom(await this.#exchange(to, request, timeoutMs))
   }
 
-  async ping(to: Endpoint, request: Ping): Promise<Ack> {
-    return ackFrom(await this.#exchange(to, request), request.sequence)
+  async ping(to: Endpoint, request: Ping, timeoutMs?: number): Promise<Ack> {
+    return ackFrom(await this.#exchange(to, request, timeoutMs), request.sequence)
   }
 
   async sendUser(to: Endpoint, bytes: Uint8Array): Promise<void> {
@@ -124,7 +124,11 @@ class MemoryTransport implements GossipTransport {
   }
 
   /** A user message resolves with itself. */
-  #exchange(to: Endpoint, request: StreamRequest): Promise<StreamMessage> {
+  #exchange(
+    to: Endpoint,
+    request: StreamRequest,
+    timeoutMs = streamTimeoutMs,
+  ): Promise<StreamMessage> {
     const where = formatEndpoint(to)
     return new Promise((resolve, reject) => {
       const bytes = this.wire.encode(request, 'request')
@@ -133,8 +137,8 @@ class MemoryTransport implements GossipTransport {
         this.#waiting.delete(fail)
         reject(error)
       }
-      const deadline = this.#network.clock.setTimer(streamTimeoutMs, () => {
-        fail(new MusterError('timeout', `the gossip stream to ${where} took over 10 s`))
+      const deadline = this.#network.clock.setTimer(timeoutMs, () => {
+        fail(new MusterError('timeout', `the gossip stream to ${where} took over ${timeoutMs} ms`))
       })
       this.#waiting.add(fail)
       if (this.#network.lost(this.endpoint, to, 'stream')) return

@@ -150,12 +150,12 @@ export class SocketTransport implements GossipTransport {
     }
   }
 
-  async pushPull(to: Endpoint, request: PushPull): Promise<PushPull> {
-    return pushPullFrom(await this.#streams.ask(to, request))
+  async pushPull(to: Endpoint, request: PushPull, timeoutMs?: number): Promise<PushPull> {
+    return pushPullFrom(await this.#streams.ask(to, request, timeoutMs))
   }
 
-  async ping(to: Endpoint, request: Ping): Promise<Ack> {
-    return ackFrom(await this.#streams.ask(to, request), request.sequence)
+  async ping(to: Endpoint, request: Ping, timeoutMs?: number): Promise<Ack> {
+    return ackFrom(await this.#streams.ask(to, request, timeoutMs), request.sequence)
   }
 
   sendUser(to: Endpoint, bytes: Uint8Array): Promise<void> {

@@ -28,6 +28,12 @@ export type StreamStats = {
   timedOut: number
 }
 
+type Call = {
+  readonly to: Endpoint
+  readonly request: StreamRequest
+  readonly timeoutMs: number
+}
+
 type Stream = {
   readonly socket: Socket
   readonly decoder: StreamDecoder
@@ -71,7 +77,7 @@ export class StreamSockets {
         socket.destroy()
       },
     }
-    this.#watch(stream, this.#inbound, from)
+    this.#watch(stream, this.#inbound, from, streamTimeoutMs)
     let answered = false
     const take = (read: StreamRead): void => {
       // What comes after the request is read and dropped: a reset would take the answer with it.
@@ -89,8 +95,8 @@ export class StreamSockets {
   }
 
   /** Sends a request and resolves with what came back. */
-  ask(to: Endpoint, request: StreamRequest): Promise<StreamMessage> {
-    return this.#open(to, request, (stream, resolve, reject) => {
+  ask(to: Endpoint, request: StreamRequest, timeoutMs = streamTimeoutMs): Promise<StreamMessage> {
+    return this.#open({ to, request, timeoutMs }, (stream, resolve, reject) => {
       const where = formatEndpoint(to)
       const take = (read: StreamRead): void => {
         if (read.type === 'message') resolve(read.message)
@@ -113,7 +119,7 @@ export class StreamSockets {
   /** Sends a user message, which nobody answers; resolves once the system has taken it. */
   async tell(to: Endpoint, bytes: Uint8Array): Promise<void> {
     const request: StreamRequest = { type: 'user', bytes }
-    await this.#open(to, request, (stream, resolve) => {
+    await this.#open({ to, request, timeoutMs: streamTimeoutMs }, (stream, resolve) => {
       stream.socket.resume()
       return (encoded) => stream.socket.end(encoded, () => resolve(request))
     })
@@ -128,8 +134,7 @@ export class StreamSockets {
 
   /** `begin` attaches itself to the stream and returns what writes the request once the stream is connected. */
   #open(
-    to: Endpoint,
-    request: StreamRequest,
+    { to, request, timeoutMs }: Call,
     begin: (
       stream: Stream,
       resolve: (message: StreamMessage) => void,
@@ -156,7 +161,7 @@ export class StreamSockets {
         socket.destroy()
       }
       const stream: Stream = { socket, decoder: this.#wire.decoder('answer'), fail }
-      this.#watch(stream, this.#outbound, to)
+      this.#watch(stream, this.#outbound, to, timeoutMs)
       const done = (message: StreamMessage): void => {
         resolve(message)
         socket.destroy()
@@ -178,14 +183,14 @@ export class StreamSockets {
   }
 
   /** Keeps a stream in its set, under its deadline, until it is closed. */
-  #watch(stream: Stream, streams: Set<Stream>, other: Endpoint): void {
+  #watch(stream: Stream, streams: Set<Stream>, other: Endpoint, timeoutMs: number): void {
     streams.add(stream)
-    const deadline = this.#clock.setTimer(streamTimeoutMs, () => {
+    const deadline = this.#clock.setTimer(timeoutMs, () => {
       this.stats.timedOut += 1
       stream.fail(
         new MusterError(
           'timeout',
-          `the gossip stream with ${formatEndpoint(other)} took over 10 s`,
+          `the gossip stream with ${formatEndpoint(other)} took over ${timeoutMs} ms`,
         ),
       )
     })

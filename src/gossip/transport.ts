@@ -10,7 +10,7 @@ export type Ack = Extract<StreamMessage, { readonly type: 'ack' }>
 export type StreamRequest = Extract<StreamMessage, { readonly type: 'push-pull' | 'ping' | 'user' }>
 export type StreamAnswer = Extract<StreamMessage, { readonly type: 'push-pull' | 'ack' | 'error' }>
 
-/** From the first byte to the last of a stream, connecting included; memberlist's `TCPTimeout`. */
+/** From the first byte to the last of a stream, connecting included, unless the caller wants less or more. */
 export const streamTimeoutMs = 10_000
 /** Streams open at once, each way. */
 export const streamsMax = 128
@@ -38,9 +38,9 @@ export interface GossipTransport {
   /** Never throws, never blocks, may lose the packet. */
   sendPacket(to: Endpoint, packet: Uint8Array): void
   /** Sends our state and resolves with theirs. */
-  pushPull(to: Endpoint, request: PushPull): Promise<PushPull>
+  pushPull(to: Endpoint, request: PushPull, timeoutMs?: number): Promise<PushPull>
   /** Resolves with the ack of the same sequence number. */
-  ping(to: Endpoint, request: Ping): Promise<Ack>
+  ping(to: Endpoint, request: Ping, timeoutMs?: number): Promise<Ack>
   /** Resolves once the message is handed over; nobody answers it. */
   sendUser(to: Endpoint, bytes: Uint8Array): Promise<void>
   /** Ends every stream; idempotent. */

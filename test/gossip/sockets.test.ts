@@ -302,6 +302,9 @@ await t.test('sockets: a stream that says nothing ends at its deadline, both way
     return silent.closed
   })
   t.equal(await asked, 'timeout')
+  const ping = { type: 'ping', sequence: 1, node: 'b', source: null } as const
+  const muteEndpoint = { address: Uint8Array.of(127, 0, 0, 1), port: address.port }
+  t.equal(await rejection(a.ping(muteEndpoint, ping, 30)), 'timeout', 'a shorter one')
   mute.close()
 })
 
@@ -318,6 +321,31 @@ await t.test('sockets: 128 streams are served at once, the next is turned away',
   const taken = await eventually('a free place', () => a.pushPull(b.endpoint, state(1, true)))
   t.same(taken, state(1, false))
 })
+
+await t.test(
+  'sockets: all streams together hold 64 MiB, whoever brings more is refused',
+  async (t) => {
+    const server = wires()
+    const { b } = await socketPair(t, [wires(), server])
+    const announced = 20 * 1024 * 1024
+    const head = Buffer.concat([
+      Buffer.from([8, 0x81, 0xaa]),
+      Buffer.from('UserMsgLen'),
+      Buffer.from([0xce, announced >> 24, (announced >> 16) & 255, 0, 0]),
+    ])
+    const most = Buffer.alloc(17 * 1024 * 1024)
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => opened(b.endpoint)))
+    for (const socket of sockets) {
+      socket.resume()
+      socket.write(head)
+      socket.write(most)
+    }
+    const { refused } = server.counters.streams
+    await eventuallyTrue('a refusal', () => refused['too-large'] > 0)
+    t.equal(refused['too-large'], 1)
+    for (const socket of sockets) socket.destroy()
+  },
+)
 
 await t.test('sockets: rubbish, resets and half-closed streams leave the rest alone', async (t) => {
   const server = wires()

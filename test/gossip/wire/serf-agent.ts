@@ -3,9 +3,11 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { freePorts } from '../../support/free-ports.ts'
 
+const program = 'serf'
+
 /** False where serf is there; otherwise why its tests are left out. */
 export const serfMissing: string | false =
-  spawnSync('serf', ['version']).status === 0
+  spawnSync(program, ['version']).status === 0
     ? false
     : 'the program serf is not installed (Debian package serf)'
 
@@ -24,7 +26,7 @@ export async function startSerf(
   const rpcAddress = `127.0.0.1:${rpcPort}`
   const { key, tags = [] } = options
   const child: ChildProcess = spawn(
-    'serf',
+    program,
     [
       'agent',
       `-node=${name}`,
