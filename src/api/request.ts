@@ -2,22 +2,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Static, TSchema } from 'typebox'
 import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Random } from '../lib/random.ts'
-import type { Dispatcher, Contact } from '../rpc/dispatch.ts'
-import type { Caller, LeaderMethod, LocalMethod, Query, QueryResult } from '../rpc/method.ts'
+import type { CallOptions, Dispatcher, Contact } from '../rpc/dispatch.ts'
+import type {
+  Caller,
+  LeaderMethod,
+  LocalMethod,
+  Query,
+  QueryResult,
+  StreamMethod,
+} from '../rpc/method.ts'
 import type { QueryAnswer } from '../rpc/read.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
 import { announcesBody, type BodyReader } from './body.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
 import { decodeJson } from './json.ts'
-import type { ApiRequest, Route } from './route.ts'
+import type { ApiRequest, PlaceOptions, Route } from './route.ts'
 import { Search } from './search.ts'
 
 /** What all requests of a server share. */
 export type ExchangeContext = {
   readonly dispatcher: Dispatcher
+  readonly clock: Clock
   readonly random: Random
   readonly bodies: BodyReader
   readonly bodyBytesMax: number
@@ -171,11 +180,21 @@ export class Exchange implements ApiRequest {
   async call<Args extends TSchema, Value>(
     method: LeaderMethod<Args, Value> | LocalMethod<Args, Value> | string,
     args: Static<Args>,
+    options: PlaceOptions = {},
   ): Promise<Value> {
     const name = typeof method === 'string' ? method : method.name
     const { dispatcher } = this.#context
-    const signal = this.#abort.signal
-    return (await dispatcher.call(name, args, this.#caller(), { signal })) as Value
+    return (await dispatcher.call(name, args, this.#caller(), this.#bounds(options))) as Value
+  }
+
+  async open<Args extends TSchema, Item>(
+    method: StreamMethod<Args, Item>,
+    args: Static<Args>,
+    options: PlaceOptions = {},
+  ): Promise<AsyncIterableIterator<Item>> {
+    const { dispatcher } = this.#context
+    const opened = dispatcher.open(method.name, args, this.#caller(), this.#bounds(options))
+    return (await opened) as AsyncIterableIterator<Item>
   }
 
   /** Reads what the route wants of the body; a body nobody wants is read too, for the next request comes after it. */
@@ -198,6 +217,12 @@ export class Exchange implements ApiRequest {
 
   get #bodyBytesMax(): number {
     return this.route.bodyBytesMax ?? this.#context.bodyBytesMax
+  }
+
+  #bounds({ at = null, timeoutMs }: PlaceOptions): CallOptions {
+    const { signal } = this.#abort
+    if (timeoutMs === undefined) return { signal, at }
+    return { signal, at, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
   }
 
   #caller(): Caller {

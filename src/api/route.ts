@@ -6,7 +6,7 @@
  * The invariant the folder guards: whatever a client sends, it gets one clear answer and harms nobody else.
  */
 import type { Static, TSchema } from 'typebox'
-import type { LeaderMethod, LocalMethod, Query, QueryResult } from '../rpc/method.ts'
+import type { LeaderMethod, LocalMethod, Query, QueryResult, StreamMethod } from '../rpc/method.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
 
@@ -28,6 +28,11 @@ export type Route = {
   readonly waitMsMax?: number
   /** presence: `?stale=false` switches on as well, as clients of the session service expect. Default: boolean words. */
   readonly switches?: 'boolean' | 'presence'
+  /**
+   * Served over WebSocket as well: a client that asks for one gets every chunk of the reply's `stream` as a message.
+   * A reply without a stream, and every error, is plain HTTP and opens no WebSocket.
+   */
+  readonly websocket?: boolean
   handle(request: ApiRequest): ApiReply | Promise<ApiReply>
 }
 
@@ -77,8 +82,25 @@ export interface ApiRequest {
   call<Args extends TSchema, Value>(
     method: LeaderMethod<Args, Value> | LocalMethod<Args, Value>,
     args: Static<Args>,
+    options?: PlaceOptions,
   ): Promise<Value>
-  call(method: string, args: unknown): Promise<unknown>
+  call(method: string, args: unknown, options?: PlaceOptions): Promise<unknown>
+  /**
+   * Opens a stream; refusals reject, so they still have a status. The iterator goes into a reply's `stream`, through
+   * other iterators if need be, or is read to its end, or its `return` is called. It ends when the client goes away.
+   */
+  open<Args extends TSchema, Item>(
+    method: StreamMethod<Args, Item>,
+    args: Static<Args>,
+    options?: PlaceOptions,
+  ): Promise<AsyncIterableIterator<Item>>
+}
+
+export type PlaceOptions = {
+  /** The server that runs a local method or a stream: id, name or `leader`. Default, also null: this one. */
+  readonly at?: string | null
+  /** How long it may take, for a stream to be opened. Default: the dispatcher's. */
+  readonly timeoutMs?: number
 }
 
 /** At most one of json, text, bytes, rows, stream. None: an empty body. */

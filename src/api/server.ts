@@ -112,6 +112,7 @@ export class HttpServer {
     }
     this.#context = {
       dispatcher: options.dispatcher,
+      clock: options.clock,
       random: options.random,
       bodies: this.#bodies,
       bodyBytesMax: limits.bodyBytesMax,

@@ -3,27 +3,29 @@
  * arrives, a write at the leader, a local one here), authorized on the state of the server that runs it, and one audit
  * line at the end.
  */
-import type { Command, Reader } from '../fsm/domain.ts'
+import type { Command } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { assertMay, QueryReader, type QueryAnswer } from './read.ts'
-import type { Authorizer, Permissions } from './authorizer.ts'
-import type { Consensus, Proposed } from './consensus.ts'
+import type { Authorizer } from './authorizer.ts'
+import type { Consensus } from './consensus.ts'
 import { Forwarder } from './forward.ts'
-import type { CallRequest, PeerLink } from './link.ts'
+import { endable } from './endable.ts'
+import type { CallRequest, PeerLink, StreamLink } from './link.ts'
+import { MethodContext } from './method-context.ts'
 import type {
   AnyLeaderMethod,
   AnyLocalMethod,
+  AnyStreamMethod,
   Caller,
-  LeaderContext,
-  LocalContext,
   Method,
   ReadOptions,
-  Requirement,
 } from './method.ts'
+import { Placement } from './placement.ts'
 import { buildRegistry, findMethod, type Registry } from './registry.ts'
-import type { ReadableState, RecordingView } from './state.ts'
+import type { ServerDirectory } from './servers.ts'
+import type { ReadableState } from './state.ts'
 import { Writer } from './write.ts'
 
 export type DispatchLimits = {
@@ -34,6 +36,8 @@ export type DispatchLimits = {
   /** Longest time another server may ask for. */
   readonly forwardedMsMax: number
   readonly parkedMax: number
+  /** Streams that are open here, for this server's clients and for other servers. */
+  readonly streamsMax: number
 }
 
 export const defaultDispatchLimits: DispatchLimits = {
@@ -41,6 +45,7 @@ export const defaultDispatchLimits: DispatchLimits = {
   callMs: 30_000,
   forwardedMsMax: 600_000,
   parkedMax: 50_000,
+  streamsMax: 4_096,
 }
 
 export type AuditLine = {
@@ -56,7 +61,8 @@ export type AuditLine = {
 export type DispatcherOptions = {
   readonly methods: readonly Method[]
   readonly consensus: Consensus
-  readonly link: PeerLink
+  readonly link: PeerLink & StreamLink
+  readonly servers: ServerDirectory
   readonly state: ReadableState
   readonly authorizer: Authorizer
   /** `encodeCommand` of `fsm/codec.ts`. */
@@ -72,6 +78,8 @@ export type CallOptions = {
   /** Monotonic ms of the dispatcher's clock. */
   readonly deadlineMs?: number
   readonly signal?: AbortSignal
+  /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
+  readonly at?: string | null
 }
 
 /** What replies tell about this server's view of the cluster. */
@@ -86,6 +94,9 @@ export class Dispatcher {
   readonly #reader: QueryReader
   readonly #writer: Writer
   readonly #forwarder: Forwarder
+  readonly #placement: Placement
+  readonly #streams = new Set<AbortController>()
+  #draining = false
 
   constructor(options: DispatcherOptions) {
     this.#options = options
@@ -96,6 +107,7 @@ export class Dispatcher {
     this.#reader = new QueryReader({ consensus, state, authorizer, clock, noLeaderMs, parkedMax })
     this.#writer = new Writer({ consensus, encode, clock })
     this.#forwarder = new Forwarder({ consensus, link, clock, noLeaderMs })
+    this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
   }
 
   /** Runs a query here. The answer's `close` is called by whoever asked, after the last use of its value. */
@@ -117,7 +129,7 @@ export class Dispatcher {
     })
   }
 
-  /** Runs a leader method at the leader, wherever it is, or a local method here. */
+  /** Runs a leader method at the leader, wherever it is, or a local method at the server that `at` names. */
   async call(
     name: string,
     args: unknown,
@@ -125,15 +137,65 @@ export class Dispatcher {
     options: CallOptions = {},
   ): Promise<unknown> {
     const { method, check } = findMethod(this.#registry, name)
-    if (method.kind === 'query') {
-      throw new MusterError('invalid_argument', `${name} is a query: ask it as one`)
+    if (method.kind === 'query' || method.kind === 'stream') {
+      throw new MusterError('invalid_argument', `${name} is a ${method.kind}: ask it as one`)
     }
     return this.#audited(name, caller, false, async () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
-      if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
+      if (method.kind === 'local') {
+        const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
+        if (target === null) return this.#runLocal(method, args, caller, signal)
+        const request = this.#requestOf(name, args, caller, deadlineMs)
+        return this.#options.link.call(target, request, signal)
+      }
       const here = () => this.#runAtLeader(method, args, caller, deadlineMs, signal)
       return this.#forwarder.run({ method: name, args, caller, deadlineMs, signal, here })
+    })
+  }
+
+  /**
+   * Opens a stream at the server that `at` names, this one by default. Rejects when the method refuses; then the items
+   * come until the stream ends, fails, `signal` fires or this server drains. Whoever has the iterator reads it to its
+   * end or calls its `return`. The deadline bounds the opening alone.
+   */
+  async open(
+    name: string,
+    args: unknown,
+    caller: Caller,
+    options: CallOptions = {},
+  ): Promise<AsyncIterableIterator<unknown>> {
+    const { method, check } = findMethod(this.#registry, name)
+    if (method.kind !== 'stream') {
+      throw new MusterError('invalid_argument', `${name} is no stream: it is a ${method.kind}`)
+    }
+    return this.#audited(name, caller, false, async () => {
+      check(args)
+      const { deadlineMs, signal } = this.#bounds(options)
+      const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
+      if (target === null) return this.#openHere(method, args, caller, signal)
+      const request = this.#requestOf(name, args, caller, deadlineMs)
+      return this.#owned(signal, (both) => this.#options.link.stream(target, request, both))
+    })
+  }
+
+  /** The receiving side of a stream that another server asks for: it runs here. */
+  readonly handleStream = async (
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<unknown>> => {
+    const { args, token, remote, requestId } = request
+    const caller: Caller = { token, remote, requestId }
+    const { method, check } = findMethod(this.#registry, request.method)
+    if (method.kind !== 'stream') {
+      throw new MusterError(
+        'invalid_argument',
+        `${method.name} is no stream: it is a ${method.kind}`,
+      )
+    }
+    return this.#audited(method.name, caller, true, async () => {
+      check(args)
+      return this.#openHere(method, args, caller, signal)
     })
   }
 
@@ -148,8 +210,11 @@ export class Dispatcher {
     const { args, token, remote, requestId } = request
     const caller: Caller = { token, remote, requestId }
     const { method, check } = findMethod(this.#registry, request.method)
-    if (method.kind === 'query') {
-      throw new MusterError('invalid_argument', `${method.name} is a query and is not forwarded`)
+    if (method.kind === 'query' || method.kind === 'stream') {
+      throw new MusterError(
+        'invalid_argument',
+        `${method.name} is a ${method.kind} and is not forwarded as a call`,
+      )
     }
     return this.#audited(method.name, caller, true, async () => {
       check(args)
@@ -180,14 +245,60 @@ export class Dispatcher {
     return this.#reader.catchUp(signal)
   }
 
-  /** Answers all blocking queries with what there is, and lets none wait any more. The server is about to stop. */
+  /** Answers all blocking queries with what there is, lets none wait any more, and ends all streams: the server is about to stop. */
   drain(): void {
+    this.#draining = true
+    for (const stream of this.#streams) stream.abort()
     this.#reader.drain()
   }
 
   #bounds(options: CallOptions): { readonly deadlineMs: number; readonly signal: AbortSignal } {
     const deadlineMs = options.deadlineMs ?? this.#options.clock.monotonicMs() + this.#limits.callMs
     return { deadlineMs, signal: options.signal ?? never }
+  }
+
+  #requestOf(method: string, args: unknown, caller: Caller, deadlineMs: number): CallRequest {
+    const timeoutMs = Math.max(1, Math.floor(deadlineMs - this.#options.clock.monotonicMs()))
+    return { method, args, ...caller, timeoutMs }
+  }
+
+  async #openHere(
+    method: AnyStreamMethod,
+    args: unknown,
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<AsyncIterableIterator<unknown>> {
+    const permissions = await this.#options.authorizer.resolve(caller)
+    assertMay(permissions.may(method.requires(args as never)))
+    let context: MethodContext | null = null
+    return this.#owned(
+      signal,
+      (both) => {
+        context = new MethodContext(this.#options, this.#writer, permissions, caller, both, 0)
+        return method.open(context, args as never)
+      },
+      () => context?.close(),
+    )
+  }
+
+  /** Counts a stream, and ends it when this server drains. */
+  #owned(
+    signal: AbortSignal,
+    open: (signal: AbortSignal) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>,
+    close?: () => void,
+  ): Promise<AsyncIterableIterator<unknown>> {
+    const { streamsMax } = this.#limits
+    if (this.#draining) throw new MusterError('unavailable', 'this server stops')
+    if (this.#streams.size >= streamsMax) {
+      throw new MusterError('overloaded', `${streamsMax} streams are open here, try later`)
+    }
+    const stop = new AbortController()
+    this.#streams.add(stop)
+    const onEnd = (): void => {
+      this.#streams.delete(stop)
+      close?.()
+    }
+    return endable({ open, signal, stop, onEnd })
   }
 
   async #runLocal(
@@ -258,72 +369,5 @@ export class Dispatcher {
         audit({ method, requestId, remote, outcome, forwarded, durationMs })
       }
     }
-  }
-}
-
-/** What a method is handed while it runs. Views it opened are closed behind it. */
-class MethodContext implements LeaderContext, LocalContext {
-  readonly caller: Caller
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
-  readonly #state: ReadableState
-  readonly #writer: Writer
-  readonly #permissions: Permissions
-  readonly #deadlineMs: number
-  #views: RecordingView[] | null = null
-  #proposed = false
-
-  constructor(
-    options: DispatcherOptions,
-    writer: Writer,
-    permissions: Permissions,
-    caller: Caller,
-    signal: AbortSignal,
-    deadlineMs: number,
-  ) {
-    this.caller = caller
-    this.signal = signal
-    this.clock = options.clock
-    this.log = options.log
-    this.#state = options.state
-    this.#writer = writer
-    this.#permissions = permissions
-    this.#deadlineMs = deadlineMs
-  }
-
-  may(requirement: Requirement): boolean {
-    return this.#permissions.may(requirement)
-  }
-
-  read(): Reader {
-    const view = this.#state.view()
-    this.#views ??= []
-    this.#views.push(view)
-    return view
-  }
-
-  async propose(command: Command): Promise<Proposed> {
-    const proposed = await this.#writer.propose(command, this.#deadlineMs)
-    this.#proposed = true
-    return proposed
-  }
-
-  /** "Nothing was appended" is no longer true of the whole method after its first command. */
-  judge(error: unknown): unknown {
-    const code = codeOf(error)
-    const saysNothingDone = code === 'not_leader' || code === 'unavailable' || code === 'overloaded'
-    if (!this.#proposed || !saysNothingDone) return error
-    return new MusterError(
-      'outcome_unknown',
-      `a part of the request took effect, then: ${textOf(error)}`,
-      { cause: error },
-    )
-  }
-
-  close(): void {
-    if (this.#views === null) return
-    for (const view of this.#views) view.close()
-    this.#views = null
   }
 }

@@ -5,19 +5,24 @@ import { MusterError } from '../lib/errors.ts'
 import type { WireService } from '../wire/server.ts'
 import type { WireStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
+import { endable } from './endable.ts'
 import { callsPath, LinkClient, type LinkOptions } from './link-client.ts'
 import { LinkServerStream } from './link-server.ts'
-import type { CallHandler, CallRequest, CallTarget, PeerLink } from './link.ts'
+import { openLinkStream } from './link-stream-client.ts'
+import type { CallHandler, CallRequest, CallTarget, PeerLink, StreamLink } from './link.ts'
 
 /** Targets that are linked at once; a cluster has a handful of servers. */
 const linksMax = 256
+/** Streams that are read from other servers at once; each has a connection. */
+const streamsMax = 1_024
 
 export type GrpcPeerLinkOptions = { readonly wire: Wire } & Partial<LinkOptions>
 
-export class GrpcPeerLink implements PeerLink {
+export class GrpcPeerLink implements PeerLink, StreamLink {
   readonly #wire: Wire
   readonly #options: LinkOptions
   readonly #links = new Map<string, LinkClient>()
+  readonly #streams = new Set<AbortController>()
   #stopped = false
 
   constructor(options: GrpcPeerLinkOptions) {
@@ -47,9 +52,30 @@ export class GrpcPeerLink implements PeerLink {
     return link.call(request, signal)
   }
 
-  /** Calls under way are rejected. */
+  async stream(
+    target: CallTarget,
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterableIterator<unknown>> {
+    if (this.#stopped) throw new MusterError('unavailable', 'this server stops')
+    if (this.#streams.size >= streamsMax) {
+      const text = `this server reads ${streamsMax} streams of others, which is the most it can`
+      throw new MusterError('overloaded', text)
+    }
+    const stop = new AbortController()
+    this.#streams.add(stop)
+    return endable({
+      open: (both) => openLinkStream(this.#wire, target, request, both),
+      signal,
+      stop,
+      onEnd: () => this.#streams.delete(stop),
+    })
+  }
+
+  /** Calls under way are rejected, streams end. */
   stop(): Promise<void> {
     this.#stopped = true
+    for (const stream of this.#streams) stream.abort()
     for (const link of this.#links.values()) link.close('this server stops')
     this.#links.clear()
     return Promise.resolve()

@@ -1,6 +1,7 @@
 /**
  * The contract of calls between servers, declared by those who call (`forward.ts`, `server/membership.ts`).
- * Its form on sockets is `rpc/grpc.ts`: one long-lived bidirectional stream per peer that carries many calls at once.
+ * Its form on sockets is `rpc/grpc.ts`: one long-lived bidirectional stream per peer that carries many calls at once,
+ * and a connection of its own for each call whose result is a stream of items.
  */
 export type CallRequest = {
   /** A method of the registry, or one of the servers' own (`server.identity`). */
@@ -29,6 +30,26 @@ export interface PeerLink {
   call(target: CallTarget, request: CallRequest, signal?: AbortSignal): Promise<unknown>
   stop(): Promise<void>
 }
+
+export interface StreamLink {
+  /**
+   * Resolves once the other side took the call; the items then come as fast as they are read and no faster. Rejects
+   * with the remote's MusterError, `unavailable`, `timeout` (not taken within `timeoutMs`, which bounds nothing else) or
+   * `cancelled`. Whoever has the iterator reads it to its end, calls its `return`, or fires `signal`; a connection that
+   * breaks is `unavailable` in the middle.
+   */
+  stream(
+    target: CallTarget,
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterableIterator<unknown>>
+}
+
+/** What the receiving side of a stream runs. The items end soon after `signal`. */
+export type StreamHandler = (
+  request: CallRequest,
+  signal: AbortSignal,
+) => Promise<AsyncIterable<unknown>>
 
 /** What the receiving side runs. `signal` fires when the caller gave up or its connection broke. */
 export type CallHandler = (request: CallRequest, signal: AbortSignal) => Promise<unknown>

@@ -79,8 +79,20 @@ export type LocalMethod<Args extends TSchema, Value> = Common<Args> & {
   readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
 }
 
+/**
+ * What goes on at one server until it ends or the caller goes away. The items must survive msgpack and end soon after
+ * `context.signal` fires; they are asked for no faster than the caller takes them.
+ */
+export type StreamMethod<Args extends TSchema, Item> = Common<Args> & {
+  readonly kind: 'stream'
+  readonly open: (
+    context: LocalContext,
+    args: Static<Args>,
+  ) => AsyncIterable<Item> | Promise<AsyncIterable<Item>>
+}
+
 /** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
-export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod
+export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMethod
 
 type AnyCommon = {
   readonly name: string
@@ -107,6 +119,14 @@ export type AnyLocalMethod = AnyCommon & {
   readonly run: (context: LocalContext, args: never) => Promise<unknown>
 }
 
+export type AnyStreamMethod = AnyCommon & {
+  readonly kind: 'stream'
+  readonly open: (
+    context: LocalContext,
+    args: never,
+  ) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>
+}
+
 /** Write methods as `defineQuery({ kind: 'query', name, args: schema, ... })`: the handlers' types follow from the schema. */
 export function defineQuery<Args extends TSchema, Value>(
   method: Query<Args, Value>,
@@ -123,6 +143,12 @@ export function defineLeaderMethod<Args extends TSchema, Value>(
 export function defineLocalMethod<Args extends TSchema, Value>(
   method: LocalMethod<Args, Value>,
 ): LocalMethod<Args, Value> {
+  return method
+}
+
+export function defineStreamMethod<Args extends TSchema, Item>(
+  method: StreamMethod<Args, Item>,
+): StreamMethod<Args, Item> {
   return method
 }
 

@@ -15,7 +15,8 @@ import { systemDisk } from '../raft/storage/system-disk.ts'
 import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
 import type { RaftTransport } from '../raft/transport/transport.ts'
 import { CallService, GrpcPeerLink } from '../rpc/grpc.ts'
-import type { CallHandler, PeerLink } from '../rpc/link.ts'
+import { StreamService } from '../rpc/link-stream-server.ts'
+import type { CallHandler, PeerLink, StreamHandler, StreamLink } from '../rpc/link.ts'
 import { WireServer } from '../wire/server.ts'
 import { Wire } from '../wire/wire.ts'
 import type { AddressOf } from './consensus.ts'
@@ -32,6 +33,7 @@ export type ConsensusStackOptions = {
   readonly addressOf: AddressOf
   /** Calls of other servers. */
   readonly onCall: CallHandler
+  readonly onStream: StreamHandler
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -41,7 +43,7 @@ export type ConsensusStackOptions = {
 export type ConsensusStack = {
   readonly machine: Machine
   readonly node: RaftNode
-  readonly link: PeerLink
+  readonly link: PeerLink & StreamLink
   readonly wire: Wire
   readonly rpcPort: number
   stop(): Promise<void>
@@ -74,11 +76,12 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   })
   const transport = new GrpcRaftTransport({ wire })
   const calls = new CallService({ wire, handler: options.onCall })
+  const streams = new StreamService({ wire, handler: options.onStream })
   const server = new WireServer({
     wire,
     bindAddress: options.bindAddress,
     port: options.rpcPort,
-    services: [...transport.services, calls],
+    services: [...transport.services, calls, streams],
   })
   const rpcPort = await server.listen()
   opened.defer(() => server.stop())

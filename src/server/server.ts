@@ -17,12 +17,13 @@ import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import type { RaftNode } from '../raft/node.ts'
 import { allowAll } from '../rpc/authorizer.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
-import type { CallHandler } from '../rpc/link.ts'
+import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus } from './consensus-stack.ts'
 import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
+import { serverDirectory } from './directory.ts'
 import { identityMethod, joinMethod, parseSelf, ServerMembership } from './membership.ts'
 import { serverLink } from './server-link.ts'
 
@@ -44,6 +45,7 @@ export type RunningServer = {
 /** What a server wants to know; the agent's configuration fits. Times in milliseconds, sizes in bytes. */
 export type ServerConfig = {
   readonly name: string
+  readonly region: string
   readonly dataDir: string
   readonly bindAddr: string
   readonly advertiseAddr: string
@@ -100,6 +102,7 @@ export async function startServer(
 
   // Other servers may call before everything is wired; they are told to come again.
   let onCall: CallHandler = () => Promise.reject(starting())
+  let onStream: StreamHandler = () => Promise.reject(starting())
   const stack = await startConsensus({
     id,
     dataFolder: dataDir,
@@ -111,6 +114,7 @@ export async function startServer(
     domains,
     addressOf,
     onCall: (request, signal) => onCall(request, signal),
+    onStream: (request, signal) => onStream(request, signal),
     clock,
     random,
     logger,
@@ -149,6 +153,7 @@ export async function startServer(
     methods: catalogue.methods,
     consensus,
     link,
+    servers: serverDirectory({ id, region: config.region, node, addressOf }),
     state: machine,
     authorizer: allowAll,
     encode: (command) => encode(command),
@@ -156,6 +161,7 @@ export async function startServer(
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },
   })
+  onStream = dispatcher.handleStream
   onCall = async (request, signal) => {
     switch (request.method) {
       case identityMethod:

@@ -123,7 +123,16 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   const dispatcher = new Dispatcher({
     methods: catalogue.methods,
     consensus,
-    link: { call: () => Promise.reject(new Error('there is nobody else')), stop: async () => {} },
+    link: {
+      call: () => Promise.reject(new Error('there is nobody else')),
+      stream: () => Promise.reject(new Error('there is nobody else')),
+      stop: async () => {},
+    },
+    servers: {
+      selfId: self.id,
+      find: (text) => ([self.id, self.name].includes(text) ? self : null),
+      names: () => [self.name],
+    },
     state: machine,
     authorizer: options.authorizer ?? allowAll,
     encode: (command) => machine.encodeCommand(command),

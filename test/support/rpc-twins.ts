@@ -9,7 +9,15 @@ import { silentLogger } from '../../src/lib/log.ts'
 import type { Consensus, LeaderInfo, Proposed } from '../../src/rpc/consensus.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
 import { Dispatcher, type DispatcherOptions } from '../../src/rpc/dispatch.ts'
-import type { CallHandler, CallRequest, CallTarget, PeerLink } from '../../src/rpc/link.ts'
+import type {
+  CallHandler,
+  CallRequest,
+  CallTarget,
+  PeerLink,
+  StreamHandler,
+  StreamLink,
+} from '../../src/rpc/link.ts'
+import type { ServerDirectory } from '../../src/rpc/servers.ts'
 import type { ReadableState, RecordingView, Touched } from '../../src/rpc/state.ts'
 
 export type TwinRow = { readonly key: string; readonly value: unknown; readonly index: number }
@@ -198,7 +206,7 @@ export class TwinConsensus implements Consensus {
 }
 
 /** Calls between servers of one process. An address nobody answers at is `unavailable`. */
-export class TwinLink implements PeerLink {
+export class TwinLink implements PeerLink, StreamLink {
   readonly handlers = new Map<string, CallHandler>()
   readonly calls: CallRequest[] = []
 
@@ -209,7 +217,33 @@ export class TwinLink implements PeerLink {
     return handler(structuredClone(request), signal ?? new AbortController().signal)
   }
 
+  readonly streamHandlers = new Map<string, StreamHandler>()
+
+  async stream(
+    target: CallTarget,
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterableIterator<unknown>> {
+    this.calls.push(request)
+    const handler = this.streamHandlers.get(target.address)
+    if (handler === undefined) throw new MusterError('unavailable', `${target.address} is down`)
+    const items = await handler(structuredClone(request), signal)
+    return (async function* pass() {
+      yield* items
+    })()
+  }
+
   async stop(): Promise<void> {}
+}
+
+/** Servers a, b and c, this one being a. */
+const twinServers: ServerDirectory = {
+  selfId: 'id-a',
+  find(text) {
+    const name = this.names().find((known) => known === text || `id-${known}` === text)
+    return name === undefined ? null : { id: `id-${name}`, name, address: `${name}:1` }
+  },
+  names: () => ['a', 'b', 'c'],
 }
 
 export type TwinServer = {
@@ -236,6 +270,7 @@ export function twinServer(
     methods: [],
     consensus,
     link,
+    servers: twinServers,
     state,
     authorizer: allowAll,
     encode: (command: Command) => Buffer.from(JSON.stringify(command)),

@@ -1,0 +1,83 @@
+/** What a method sees of the server while it runs there. */
+import type { Command, Reader } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
+import { codeOf, MusterError, textOf } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Permissions } from './authorizer.ts'
+import type { Proposed } from './consensus.ts'
+import type { Caller, LeaderContext, LocalContext, Requirement } from './method.ts'
+import type { ReadableState, RecordingView } from './state.ts'
+import type { Writer } from './write.ts'
+
+export type MethodContextOptions = {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly state: ReadableState
+}
+
+/** What a method is handed while it runs. Views it opened are closed behind it. */
+export class MethodContext implements LeaderContext, LocalContext {
+  readonly caller: Caller
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+  readonly #state: ReadableState
+  readonly #writer: Writer
+  readonly #permissions: Permissions
+  readonly #deadlineMs: number
+  #views: RecordingView[] | null = null
+  #proposed = false
+
+  constructor(
+    options: MethodContextOptions,
+    writer: Writer,
+    permissions: Permissions,
+    caller: Caller,
+    signal: AbortSignal,
+    deadlineMs: number,
+  ) {
+    this.caller = caller
+    this.signal = signal
+    this.clock = options.clock
+    this.log = options.log
+    this.#state = options.state
+    this.#writer = writer
+    this.#permissions = permissions
+    this.#deadlineMs = deadlineMs
+  }
+
+  may(requirement: Requirement): boolean {
+    return this.#permissions.may(requirement)
+  }
+
+  read(): Reader {
+    const view = this.#state.view()
+    this.#views ??= []
+    this.#views.push(view)
+    return view
+  }
+
+  async propose(command: Command): Promise<Proposed> {
+    const proposed = await this.#writer.propose(command, this.#deadlineMs)
+    this.#proposed = true
+    return proposed
+  }
+
+  /** "Nothing was appended" is no longer true of the whole method after its first command. */
+  judge(error: unknown): unknown {
+    const code = codeOf(error)
+    const saysNothingDone = code === 'not_leader' || code === 'unavailable' || code === 'overloaded'
+    if (!this.#proposed || !saysNothingDone) return error
+    return new MusterError(
+      'outcome_unknown',
+      `a part of the request took effect, then: ${textOf(error)}`,
+      { cause: error },
+    )
+  }
+
+  close(): void {
+    if (this.#views === null) return
+    for (const view of this.#views) view.close()
+    this.#views = null
+  }
+}

@@ -1,0 +1,25 @@
+/** The servers of this cluster by id and name, as the Raft configuration has them. */
+import type { RaftNode } from '../raft/node.ts'
+import type { ServerDirectory } from '../rpc/servers.ts'
+import type { AddressOf } from './consensus.ts'
+
+export function serverDirectory(options: {
+  readonly id: string
+  readonly region: string
+  readonly node: RaftNode
+  readonly addressOf: AddressOf
+}): ServerDirectory {
+  const { id: selfId, region, node, addressOf } = options
+  const members = () => node.status().configuration.members
+  return {
+    selfId,
+    find(text) {
+      const found = members().find(
+        ({ id, name }) => id === text || name === text || `${name}.${region}` === text,
+      )
+      if (found === undefined) return null
+      return { id: found.id, name: found.name, address: addressOf(found) }
+    },
+    names: () => members().map(({ name }) => name),
+  }
+}
