@@ -1,0 +1,298 @@
+/**
+ * What is claimed about members, and which claim wins.
+ *
+ *   alive:          wins with a greater incarnation only.
+ *   suspect, dead:  win with an equal or greater one.
+ *   about oneself:  the member alone raises its incarnation, to above that of whoever thinks it gone or otherwise.
+ *
+ * An alive claim that loses against a death is put to the member itself: it is asked at the claimed address with the
+ * incarnation of that death. A living one, restarted perhaps and counting from the start, objects with a greater
+ * incarnation and is back within a round trip; nobody answers for a stale claim, and the death stands.
+ */
+import { assert } from '../../lib/assert.ts'
+import { metaBytesMax, type Accusation, type Alive, type Endpoint } from './message.ts'
+import { isGone, membersMax, sameBytes, sameEndpoint, type Member } from './members.ts'
+import { suspicionTimes } from './profile.ts'
+import { broadcastClaim, send } from './spread.ts'
+import type { Swim } from './state.ts'
+import type { Evidence, SuspicionEnd } from './suspicion.ts'
+import { confirm } from './suspicion.ts'
+import { compatible, sameVersions } from './versions.ts'
+
+/** What the wire can carry. */
+const incarnationMax = 2 ** 32 - 1
+/** No honest member objects so often between two claims that reach us; what leaps further is forged. */
+export const incarnationJumpMax = 2 ** 20
+/** What serf lets a name be; an accusation with two such names fits into a packet. */
+export const nameLengthMax = 128
+const conflictEventIntervalMs = 10_000
+
+/** Where a claim came from: a packet, or the state of a peer. Null: this member itself. */
+export type Via = Endpoint | null
+
+export function claimAlive(swim: Swim, claim: Alive): void {
+  const { members, self, counters } = swim
+  if (swim.leaving && claim.node === self.name) return
+  if (!wellFormed(swim, claim)) return
+  const member = members.get(claim.node)
+  if (member === undefined) {
+    admit(swim, claim)
+    return
+  }
+  if (leaps(member, claim.incarnation)) {
+    counters.claimsBeyondBounds += 1
+    return
+  }
+  const moved = !sameEndpoint(member.endpoint, claim.endpoint)
+  if (moved && !mayMove(swim, member)) {
+    conflict(swim, member, claim.endpoint)
+    return
+  }
+  if (member === self) {
+    aliveAboutSelf(swim, claim)
+    return
+  }
+  if (claim.incarnation > member.incarnation) accept(swim, member, claim)
+  else if (isGone(member)) challenge(swim, member, claim.endpoint)
+}
+
+/** `evidence` says how this member came to know. */
+export function claimSuspect(swim: Swim, claim: Accusation, evidence: Evidence, via: Via): void {
+  const { self, profile, members, suspicions } = swim
+  const member = accused(swim, claim)
+  if (member === null) return
+  if (member === self) {
+    if (!swim.leaving) refute(swim, claim, via)
+    return
+  }
+  const running = suspicions.get(member.name)
+  if (running !== undefined) {
+    if (confirm(running, claim.from)) broadcastClaim(swim, member.name, claim)
+    return
+  }
+  if (member.state !== 'alive') return
+  broadcastClaim(swim, member.name, claim)
+  const suspicion = {
+    by: claim.from,
+    evidence,
+    incarnation: claim.incarnation,
+    ...suspicionTimes(profile, members.ringSize),
+    confirmedBy: [],
+    startedAt: swim.now,
+    ended: null,
+  }
+  member.incarnation = claim.incarnation
+  changeState(swim, member, 'suspect')
+  member.suspicion = suspicion
+  suspicions.set(member.name, suspicion)
+  swim.counters.suspicionsRaised += 1
+  swim.upper.memberSuspected(member, suspicion)
+}
+
+/** `from` equal to `node`: the member says that it left. */
+export function claimDead(swim: Swim, claim: Accusation, via: Via): void {
+  const { self } = swim
+  const member = accused(swim, claim)
+  if (member === null) return
+  const left = claim.from === claim.node
+  if (member === self && !swim.leaving) {
+    refute(swim, claim, via)
+    swim.upper.selfCalledGone()
+    return
+  }
+  // Its own word outdoes what others thought of its silence.
+  if (isGone(member) && !(left && member.state === 'dead')) return
+  endSuspicion(swim, member, left ? 'left' : 'failed', claim.from)
+  broadcastClaim(swim, member.name, claim)
+  member.incarnation = claim.incarnation
+  member.goneBy = claim.from
+  changeState(swim, member, left ? 'left' : 'dead')
+  swim.upper.memberGone(member)
+}
+
+/** A new life of this member's own claim, for changed tags or to silence doubts; `above`: what it must outdo. */
+export function announceSelf(swim: Swim, above: number): void {
+  const { self } = swim
+  const incarnation = Math.max(self.incarnation, above) + 1
+  // At the end of the numbers a member keeps the last one rather than starting over.
+  if (incarnation > incarnationMax) swim.counters.claimsBeyondBounds += 1
+  self.incarnation = Math.min(incarnation, incarnationMax)
+  broadcastClaim(swim, self.name, aliveClaim(self))
+}
+
+export function aliveClaim(member: Member): Alive {
+  const { incarnation, name, endpoint, meta, versions } = member
+  return { type: 'alive', incarnation, node: name, endpoint, meta, versions }
+}
+
+/** The known member that a valid accusation is about; null: nothing to do. */
+function accused(swim: Swim, claim: Accusation): Member | null {
+  const member = swim.members.get(claim.node)
+  if (member === undefined) {
+    swim.counters.claimsUnknown += 1
+    return null
+  }
+  if (leaps(member, claim.incarnation) || claim.from.length > nameLengthMax) {
+    swim.counters.claimsBeyondBounds += 1
+    return null
+  }
+  return claim.incarnation < member.incarnation ? null : member
+}
+
+function leaps(member: Member, incarnation: number): boolean {
+  return incarnation > Math.min(member.incarnation + incarnationJumpMax, incarnationMax)
+}
+
+function wellFormed(swim: Swim, claim: Alive): boolean {
+  const { counters } = swim
+  const { node, incarnation, meta, versions } = claim
+  if (node.length < 1 || node.length > nameLengthMax || meta.length > metaBytesMax) {
+    counters.claimsInvalid += 1
+    return false
+  }
+  if (!Number.isSafeInteger(incarnation) || incarnation < 0 || incarnation > incarnationMax) {
+    counters.claimsBeyondBounds += 1
+    return false
+  }
+  if (versions === null || !compatible(swim.versions, versions)) {
+    counters.claimsIncompatible += 1
+    return false
+  }
+  return true
+}
+
+function admit(swim: Swim, claim: Alive): void {
+  const { members, now, counters } = swim
+  // The first word about a name must leave it room to object.
+  if (claim.versions === null || claim.incarnation > incarnationMax - incarnationJumpMax) {
+    counters.claimsBeyondBounds += 1
+    return
+  }
+  if (members.size >= membersMax && !makeRoom(swim)) {
+    counters.claimsNoRoom += 1
+    return
+  }
+  const member: Member = {
+    name: claim.node,
+    endpoint: claim.endpoint,
+    meta: claim.meta,
+    versions: claim.versions,
+    incarnation: claim.incarnation,
+    state: 'alive',
+    stateChangedAt: now,
+    reach: 'untried',
+    reachChangedAt: now,
+    suspicion: null,
+    goneBy: null,
+    released: false,
+    retired: false,
+    challengedAt: -Infinity,
+    conflictAt: -Infinity,
+  }
+  members.add(member)
+  broadcastClaim(swim, member.name, claim)
+  swim.upper.memberJoined(member, false)
+}
+
+function makeRoom(swim: Swim): boolean {
+  const oldest = swim.members.oldestGone()
+  if (oldest === null || oldest === swim.self) return false
+  swim.members.forget(oldest.name)
+  swim.upper.memberForgotten(oldest)
+  return true
+}
+
+function accept(swim: Swim, member: Member, claim: Alive): void {
+  const { members, upper } = swim
+  assert(claim.incarnation > member.incarnation, 'the incarnation of a name never falls')
+  assert(claim.versions !== null, 'a member without versions is not taken in')
+  const wasGone = isGone(member)
+  const moved = !sameEndpoint(member.endpoint, claim.endpoint)
+  const changed =
+    moved || !sameBytes(member.meta, claim.meta) || !sameVersions(member.versions, claim.versions)
+  broadcastClaim(swim, member.name, claim)
+  member.incarnation = claim.incarnation
+  member.endpoint = claim.endpoint
+  member.meta = claim.meta
+  member.versions = claim.versions
+  if (member.state !== 'alive') changeState(swim, member, 'alive')
+  if (wasGone) {
+    member.goneBy = null
+    member.released = false
+    member.reach = 'untried'
+    member.reachChangedAt = swim.now
+    members.revive(member)
+    upper.memberJoined(member, true)
+    return
+  }
+  endSuspicion(swim, member, 'refuted', null)
+  if (changed) upper.memberUpdated(member)
+}
+
+/** Others hold an older or other claim of this name: outdo it. What is its own present one needs no word. */
+function aliveAboutSelf(swim: Swim, claim: Alive): void {
+  const { self } = swim
+  if (claim.incarnation < self.incarnation || claim.versions === null) return
+  const same = sameBytes(self.meta, claim.meta) && sameVersions(self.versions, claim.versions)
+  if (claim.incarnation === self.incarnation && same) return
+  swim.awareness.apply(1)
+  swim.counters.refutations += 1
+  announceSelf(swim, claim.incarnation)
+}
+
+function refute(swim: Swim, claim: Accusation, via: Via): void {
+  const { self, counters } = swim
+  // Whoever has doubts so fresh was slow to hear, or this member was slow to answer.
+  swim.awareness.apply(1)
+  counters.refutations += 1
+  announceSelf(swim, claim.incarnation)
+  const { incarnation } = self
+  swim.out.events.push({ type: 'refuted', by: claim.from, incarnation })
+  if (via !== null) send(swim, { endpoint: via, member: null }, [aliveClaim(self)])
+}
+
+function challenge(swim: Swim, member: Member, endpoint: Endpoint): void {
+  const { now, profile, self } = swim
+  if (now - member.challengedAt < profile.probeIntervalMs) return
+  member.challengedAt = now
+  const { incarnation, name } = member
+  send(swim, { endpoint, member: null }, [
+    { type: 'suspect', incarnation, node: name, from: self.name },
+  ])
+}
+
+/** Whether another address may have the name now. */
+function mayMove(swim: Swim, member: Member): boolean {
+  if (member === swim.self || !isGone(member)) return false
+  if (member.state === 'left' || member.released) return true
+  const { deadReclaimMs } = swim.profile
+  return deadReclaimMs !== null && swim.now - member.stateChangedAt > deadReclaimMs
+}
+
+function conflict(swim: Swim, member: Member, claimed: Endpoint): void {
+  swim.counters.nameConflicts += 1
+  if (swim.now - member.conflictAt < conflictEventIntervalMs) return
+  member.conflictAt = swim.now
+  const { name, endpoint: known } = member
+  const own = member === swim.self
+  swim.out.events.push({ type: 'name-conflict', name, known, claimed, own })
+}
+
+function endSuspicion(
+  swim: Swim,
+  member: Member,
+  how: SuspicionEnd['how'],
+  by: string | null,
+): void {
+  const suspicion = swim.suspicions.get(member.name)
+  if (suspicion === undefined) return
+  swim.suspicions.delete(member.name)
+  suspicion.ended = { at: swim.now, how, by }
+  if (how !== 'refuted') return
+  swim.upper.memberTrusted(member, suspicion)
+}
+
+function changeState(swim: Swim, member: Member, state: Member['state']): void {
+  member.state = state
+  member.stateChangedAt = swim.now
+}

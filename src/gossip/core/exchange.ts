@@ -1,0 +1,89 @@
+/**
+ * Anti-entropy: now and then, and to join, two members exchange all they know over a stream.
+ *
+ * What a peer calls suspect or dead is only a suspicion here: the member is given the time to object.
+ */
+import { claimAlive, claimDead, claimSuspect } from './claims.ts'
+import { isGone } from './members.ts'
+import type { Endpoint, PushPull, PushPullNode } from './message.ts'
+import { pushPullIntervalMs } from './profile.ts'
+import { nextId, type Swim } from './state.ts'
+import { compatible } from './versions.ts'
+
+/** Exchanges this member started and that are not answered yet. */
+export const exchangesMax = 64
+
+/** The id under which `exchanged` is called; null: too many are under way. */
+export function startExchange(
+  swim: Swim,
+  to: Endpoint,
+  options: { readonly join: boolean; readonly replayEvents: boolean },
+): number | null {
+  if (swim.exchanges.size >= exchangesMax) return null
+  const id = nextId(swim)
+  const timeoutMs = swim.profile.streamTimeoutMs
+  // The driver answers within the time-out; a margin lets it.
+  swim.exchanges.set(id, { to, ...options, deadline: swim.now + 2 * timeoutMs })
+  swim.out.exchanges.push({ id, to, message: localState(swim, options.join), timeoutMs })
+  return id
+}
+
+/** The state to send; the peer's is merged afterwards. */
+export function localState(swim: Swim, join: boolean): PushPull {
+  const nodes: PushPullNode[] = []
+  for (const { name, endpoint, meta, incarnation, state, versions } of swim.members.all()) {
+    nodes.push({ name, endpoint, meta, incarnation, state, versions })
+  }
+  return { type: 'push-pull', nodes, userState: swim.upper.localState(), join }
+}
+
+/** Null, or why nothing was merged. */
+export function mergeState(
+  swim: Swim,
+  state: PushPull,
+  options: { readonly via: Endpoint; readonly join: boolean },
+): string | null {
+  const { via, join } = options
+  const living = state.nodes.filter((node) => node.state === 'alive')
+  const fits = living.some(
+    ({ versions }) => versions !== null && compatible(swim.versions, versions),
+  )
+  if (living.length > 0 && !fits) {
+    swim.counters.claimsIncompatible += 1
+    return 'no living member there speaks a protocol version that this one understands'
+  }
+  const { self } = swim
+  for (const node of state.nodes) mergeNode(swim, node, via)
+  if (state.userState.length > 0) swim.upper.mergeState(state.userState, join)
+  const own = state.nodes.find((node) => node.name === self.name)
+  if (own !== undefined && own.state === 'dead' && !swim.leaving) swim.upper.selfCalledGone()
+  return null
+}
+
+/** The periodic exchange with somebody living, by chance. */
+export function exchangeTick(swim: Swim): void {
+  const { now, profile, members, self } = swim
+  for (const [id, pending] of swim.exchanges) {
+    if (now >= pending.deadline) swim.exchanges.delete(id)
+  }
+  if (now < swim.pushPullAt || swim.leaving) return
+  swim.pushPullAt = now + pushPullIntervalMs(profile, members.ringSize)
+  const [peer] = members.pick(1, (member) => member !== self && !isGone(member))
+  if (peer !== undefined) {
+    startExchange(swim, peer.endpoint, { join: false, replayEvents: true })
+  }
+}
+
+function mergeNode(swim: Swim, node: PushPullNode, via: Endpoint): void {
+  const { name, incarnation, endpoint, meta, versions, state } = node
+  if (state === 'alive') {
+    claimAlive(swim, { type: 'alive', incarnation, node: name, endpoint, meta, versions })
+    return
+  }
+  if (state === 'left') {
+    claimDead(swim, { type: 'dead', incarnation, node: name, from: name }, via)
+    return
+  }
+  const claim = { type: 'suspect', incarnation, node: name, from: swim.self.name } as const
+  claimSuspect(swim, claim, { type: 'push-pull', via }, null)
+}

@@ -1,0 +1,163 @@
+/**
+ * Everybody this member knows of, itself included, and the ring in which they are probed.
+ *
+ * The ring holds the living, and the dead for as long as gossip goes to them; its size is the size of the pool in all
+ * formulas. Whoever is dead for longer is retired from the ring and stays known, so that an old claim cannot bring
+ * it back to life (`claims.ts`).
+ *
+ * Invariants: the incarnation of a name never falls; `ring` holds exactly the members that are not retired.
+ */
+import { randomInteger, type Random } from '../../lib/random.ts'
+import type { Endpoint, MemberState, Versions } from './message.ts'
+import type { Suspicion } from './suspicion.ts'
+
+/** Names known at once. When full, whoever is dead for longest is forgotten; without dead, newcomers are refused. */
+export const membersMax = 10_000
+
+/** By which way a member answered last. `stream-only`: its UDP is blocked and its TCP open. */
+export type Reach = 'untried' | 'direct' | 'indirect' | 'stream-only'
+
+export type Member = {
+  readonly name: string
+  endpoint: Endpoint
+  meta: Uint8Array
+  versions: Versions
+  incarnation: number
+  state: MemberState
+  stateChangedAt: number
+  reach: Reach
+  reachChangedAt: number
+  /** The newest one, perhaps ended. */
+  suspicion: Suspicion | null
+  /** Who declared it dead or, being itself, left; null while it lives. */
+  goneBy: string | null
+  /** Given up by command: its name may move to another address at once. */
+  released: boolean
+  retired: boolean
+  /** When it was last asked to object to its death, and when its name was last seen claimed by another address. */
+  challengedAt: number
+  conflictAt: number
+}
+
+export function isGone(member: Member): boolean {
+  return member.state === 'dead' || member.state === 'left'
+}
+
+export function sameEndpoint(left: Endpoint, right: Endpoint): boolean {
+  return left.port === right.port && sameBytes(left.address, right.address)
+}
+
+export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
+  if (left.length !== right.length) return false
+  for (let index = 0; index < left.length; index += 1) {
+    if (left[index] !== right[index]) return false
+  }
+  return true
+}
+
+export class Members {
+  readonly #random: Random
+  readonly #byName = new Map<string, Member>()
+  #ring: Member[] = []
+  #next = 0
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  get size(): number {
+    return this.#byName.size
+  }
+
+  /** Size of the pool: everyone but the retired. */
+  get ringSize(): number {
+    return this.#ring.length
+  }
+
+  get(name: string): Member | undefined {
+    return this.#byName.get(name)
+  }
+
+  all(): IterableIterator<Member> {
+    return this.#byName.values()
+  }
+
+  /** Takes a new member in, at a random place of the ring so that not all probe it at the same moment. */
+  add(member: Member): void {
+    this.#byName.set(member.name, member)
+    if (!member.retired) this.#insert(member)
+  }
+
+  /** Back into the ring. */
+  revive(member: Member): void {
+    if (!member.retired) return
+    member.retired = false
+    this.#insert(member)
+  }
+
+  forget(name: string): void {
+    const member = this.#byName.get(name)
+    if (member === undefined) return
+    this.#byName.delete(name)
+    if (!member.retired) this.#ring = this.#ring.filter((other) => other !== member)
+  }
+
+  /** Whoever is dead for longest. */
+  oldestGone(): Member | null {
+    let oldest: Member | null = null
+    for (const member of this.#byName.values()) {
+      if (!isGone(member)) continue
+      if (oldest === null || member.stateChangedAt < oldest.stateChangedAt) oldest = member
+    }
+    return oldest
+  }
+
+  /**
+   * Round-robin: everyone is probed once in a round, in an order that is drawn anew for each (SWIM 4.3). Between
+   * rounds those dead since before `retireBefore` leave the ring. Null: nobody is wanted.
+   */
+  nextProbe(wanted: (member: Member) => boolean, retireBefore: number): Member | null {
+    for (let checked = this.#ring.length; checked > 0; checked -= 1) {
+      if (this.#next >= this.#ring.length) this.#newRound(retireBefore)
+      const member = this.#ring[this.#next]
+      this.#next += 1
+      if (member !== undefined && wanted(member)) return member
+    }
+    return null
+  }
+
+  /** At most `count` different members, by chance; misses some when few are wanted, as trying is bounded. */
+  pick(count: number, wanted: (member: Member) => boolean): Member[] {
+    const picked: Member[] = []
+    for (let tries = this.#ring.length * 3; tries > 0 && picked.length < count; tries -= 1) {
+      const member = this.#ring[randomInteger(this.#random, 0, this.#ring.length)]
+      if (member === undefined || picked.includes(member) || !wanted(member)) continue
+      picked.push(member)
+    }
+    return picked
+  }
+
+  #insert(member: Member): void {
+    this.#ring.push(member)
+    this.#swap(randomInteger(this.#random, 0, this.#ring.length), this.#ring.length - 1)
+  }
+
+  #newRound(retireBefore: number): void {
+    this.#next = 0
+    for (const member of this.#ring) {
+      member.retired = isGone(member) && member.stateChangedAt < retireBefore
+    }
+    this.#ring = this.#ring.filter((member) => !member.retired)
+    for (let last = this.#ring.length - 1; last > 0; last -= 1) {
+      this.#swap(randomInteger(this.#random, 0, last + 1), last)
+    }
+  }
+
+  #swap(left: number, right: number): void {
+    const one = this.#ring[left]
+    const other = this.#ring[right]
+    if (one === undefined || other === undefined) return
+    this.#ring[left] = other
+    this.#ring[right] = one
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The failure detector as one machine: time passes, packets come, and each goes to its file.
+ */
+import { assertNever } from '../../lib/assert.ts'
+import { Awareness } from './awareness.ts'
+import { Broadcasts } from './broadcasts.ts'
+import { claimAlive, claimDead, claimSuspect } from './claims.ts'
+import { exchangeTick } from './exchange.ts'
+import { Members, membersMax, type Member } from './members.ts'
+import type { Endpoint, PacketMessage, Versions } from './message.ts'
+import {
+  answerPing,
+  probeAnswered,
+  probeDeadline,
+  probeHeldUp,
+  probeNacked,
+  probeTick,
+} from './probe.ts'
+import type { Profile } from './profile.ts'
+import { relayAnswered, relayDeadline, relayTick, startRelay } from './relay.ts'
+import { gossip, hasNews } from './spread.ts'
+import { emptyOutbox, zeroCounters, type Codec, type Swim, type Upper } from './state.ts'
+import { deadlineOf } from './suspicion.ts'
+import type { Random } from '../../lib/random.ts'
+
+export type SwimOptions = {
+  readonly name: string
+  readonly endpoint: Endpoint
+  readonly meta: Uint8Array
+  readonly versions: Versions
+  readonly profile: Profile
+  readonly random: Random
+  readonly codec: Codec
+  readonly upper: Upper
+  /** The queues of the layer above, the most urgent first. */
+  readonly queues: readonly Broadcasts[]
+}
+
+/** Alone in its pool. Its rounds begin at random moments, so that members started together do not act together. */
+export function createSwim(options: SwimOptions, now: number): Swim {
+  const { profile, random, codec, versions, upper } = options
+  const self: Member = {
+    name: options.name,
+    endpoint: options.endpoint,
+    meta: options.meta,
+    versions,
+    incarnation: 1,
+    state: 'alive',
+    stateChangedAt: now,
+    reach: 'direct',
+    reachChangedAt: now,
+    suspicion: null,
+    goneBy: null,
+    released: false,
+    retired: false,
+    challengedAt: -Infinity,
+    conflictAt: -Infinity,
+  }
+  const members = new Members(random)
+  members.add(self)
+  const claims = new Broadcasts(membersMax)
+  return {
+    self,
+    profile,
+    random,
+    codec,
+    versions,
+    members,
+    awareness: new Awareness(profile.awarenessMax),
+    queues: [claims, ...options.queues],
+    claims,
+    suspicions: new Map(),
+    relays: new Map(),
+    exchanges: new Map(),
+    counters: zeroCounters(),
+    upper,
+    now,
+    sequence: Math.floor(random.next() * 2 ** 32),
+    nextId: 0,
+    probe: null,
+    probeAt: now + random.next() * profile.probeIntervalMs,
+    gossipAt: now,
+    pushPullAt: now + random.next() * profile.pushPullIntervalMs,
+    leaving: false,
+    out: emptyOutbox(),
+  }
+}
+
+export function swimTick(swim: Swim): void {
+  relayTick(swim)
+  probeTick(swim)
+  suspicionTick(swim)
+  exchangeTick(swim)
+  if (swim.now >= swim.gossipAt) gossip(swim)
+}
+
+export function swimDeadline(swim: Swim): number {
+  let deadline = Math.min(probeDeadline(swim), relayDeadline(swim))
+  if (!swim.leaving) deadline = Math.min(deadline, swim.pushPullAt)
+  if (swim.members.ringSize > 1 && hasNews(swim)) deadline = Math.min(deadline, swim.gossipAt)
+  for (const suspicion of swim.suspicions.values()) {
+    deadline = Math.min(deadline, deadlineOf(suspicion))
+  }
+  return deadline
+}
+
+export function swimMessage(swim: Swim, message: PacketMessage, from: Endpoint): void {
+  switch (message.type) {
+    case 'ping':
+      answerPing(swim, message, from)
+      return
+    case 'indirect-ping':
+      startRelay(swim, message, from)
+      return
+    case 'ack':
+      if (probeAnswered(swim, message.sequence, from)) return
+      if (!relayAnswered(swim, message.sequence)) swim.counters.acksUnknown += 1
+      return
+    case 'nack':
+      probeNacked(swim, message.sequence, from)
+      return
+    case 'alive':
+      claimAlive(swim, message)
+      return
+    case 'suspect':
+      claimSuspect(swim, message, { type: 'told', via: from }, from)
+      return
+    case 'dead':
+      claimDead(swim, message, from)
+      return
+    case 'user':
+      swim.upper.userMessage(message.bytes)
+      return
+    default:
+      assertNever(message)
+  }
+}
+
+/** This process was not run for `ms`: what others may have said meanwhile is still to be heard. */
+export function swimHeldUp(swim: Swim, ms: number): void {
+  probeHeldUp(swim, ms)
+  for (const suspicion of swim.suspicions.values()) suspicion.startedAt += ms
+  for (const relay of swim.relays.values()) relay.deadline += ms
+  for (const pending of swim.exchanges.values()) pending.deadline += ms
+  swim.awareness.apply(1)
+}
+
+/** Whoever had the time to object and did not is dead. */
+function suspicionTick(swim: Swim): void {
+  for (const [name, suspicion] of swim.suspicions) {
+    if (swim.now < deadlineOf(suspicion)) continue
+    const member = swim.members.get(name)
+    if (member === undefined) continue
+    const { incarnation } = member
+    claimDead(swim, { type: 'dead', incarnation, node: name, from: swim.self.name }, null)
+  }
+}
