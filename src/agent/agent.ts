@@ -7,12 +7,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
-import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { startServer } from '../server/server.ts'
 import { loadConfig, type AgentConfig } from './config.ts'
 import { claimDataFolder } from './data-folder.ts'
-import { createLog, type LogSink } from './logging.ts'
+import { createLog, type LogSink, type ProcessLog } from './logging.ts'
 import { watchLife, type Life, type ProcessEvents } from './signals.ts'
 
 const KEYRING_KEY_BYTES = 32
@@ -65,7 +64,7 @@ export async function runAgent(
         environment.exit(code)
       },
     })
-    const stop = await startInOrder(config, log.logger, life, environment)
+    const stop = await startInOrder(config, log, life, environment)
     life.onStop(async () => {
       await stop()
       await removeFolder(temporary)
@@ -79,7 +78,7 @@ export async function runAgent(
 
 async function startInOrder(
   config: AgentConfig,
-  logger: Logger,
+  { logger, tap }: ProcessLog,
   life: Life,
   environment: AgentEnvironment,
 ): Promise<() => Promise<void>> {
@@ -93,6 +92,8 @@ async function startInOrder(
   try {
     const server = await environment.startServer(config, {
       logger,
+      logTap: tap,
+      version: environment.version,
       clock: environment.clock,
       random: environment.random,
       onFatal: (error) => life.die('the server cannot go on', error),

@@ -1,13 +1,19 @@
 /**
- * Log lines of a process: text for people, or JSON for machines, one line each whatever a message holds.
- * Lines are gathered and written together once per turn of the event loop; `flush` writes at once, before an exit.
+ * Log lines of a process, to its output and to whoever follows them. Those for the output are gathered and written
+ * together once per turn of the event loop; `flush` writes at once, before an exit.
  */
-import { logLevels, type LogFields, type Logger, type LogLevel } from '../lib/log.ts'
+import {
+  logLevels,
+  type LogFields,
+  type Logger,
+  type LogLevel,
+  type LogLine,
+  type LogTap,
+} from '../lib/log.ts'
+import { jsonLine, textLine } from '../lib/log-line.ts'
 
 /** Gathered text is written when it is this long, also within a turn. */
 const GATHERED_LENGTH_MAX = 64 * 1024
-/** One line is cut here: a stack trace fits, a dumped body does not. */
-const LINE_LENGTH_MAX = 16 * 1024
 
 export type LogSink = {
   /** Takes whole lines, newline included. */
@@ -26,21 +32,19 @@ export type LogOptions = {
 
 export type ProcessLog = {
   readonly logger: Logger
+  readonly tap: LogTap
   /** Writes what is gathered. */
   flush(): void
 }
 
-type Format = (
-  timestamp: string,
-  level: LogLevel,
-  name: string,
-  message: string,
-  fields: LogFields,
-) => string
+type Follower = { readonly rank: number; readonly take: (line: LogLine) => void }
 
 export function createLog(options: LogOptions): ProcessLog {
-  const format: Format = options.json ? jsonLine : textLine
-  const lowest = logLevels.indexOf(options.level)
+  const format = options.json ? jsonLine : textLine
+  const own = logLevels.indexOf(options.level)
+  const followers = new Set<Follower>()
+  /** Below it nobody listens, and a line costs one comparison. */
+  let lowest = own
   let gathered = ''
   let scheduled = false
 
@@ -51,9 +55,8 @@ export function createLog(options: LogOptions): ProcessLog {
     options.sink.write(text)
   }
 
-  const write = (level: LogLevel, name: string, message: string, fields: LogFields): void => {
-    const timestamp = new Date(options.wallMs()).toISOString()
-    gathered += `${format(timestamp, level, name, message, fields)}\n`
+  const write = (line: LogLine): void => {
+    gathered += `${format(line)}\n`
     if (gathered.length > GATHERED_LENGTH_MAX) return flush()
     if (scheduled) return
     scheduled = true
@@ -64,10 +67,16 @@ export function createLog(options: LogOptions): ProcessLog {
   }
 
   const named = (name: string): Logger => {
-    const at = (level: LogLevel) =>
-      logLevels.indexOf(level) < lowest
-        ? () => {}
-        : (message: string, fields: LogFields = {}) => write(level, name, message, fields)
+    const at = (level: LogLevel) => {
+      const rank = logLevels.indexOf(level)
+      return (message: string, fields: LogFields = {}): void => {
+        if (rank < lowest) return
+        const timestamp = new Date(options.wallMs()).toISOString()
+        const line: LogLine = { timestamp, level, name, message, fields }
+        if (rank >= own) write(line)
+        for (const follower of followers) if (rank >= follower.rank) follower.take(line)
+      }
+    }
     return {
       trace: at('trace'),
       debug: at('debug'),
@@ -78,46 +87,17 @@ export function createLog(options: LogOptions): ProcessLog {
     }
   }
 
-  return { logger: named(options.name), flush }
-}
+  const tap: LogTap = {
+    follow(level, take) {
+      const follower: Follower = { rank: logLevels.indexOf(level), take }
+      followers.add(follower)
+      lowest = Math.min(lowest, follower.rank)
+      return () => {
+        followers.delete(follower)
+        lowest = Math.min(own, ...[...followers].map(({ rank }) => rank))
+      }
+    },
+  }
 
-/** `2026-01-31T12:00:00.000Z [INFO] s1.raft: became leader: term=3 peer="two words"` */
-export const textLine: Format = (timestamp, level, name, message, fields) => {
-  const pairs = present(fields).map(([key, value]) => ` ${key}=${textValue(value)}`)
-  const tail = pairs.length === 0 ? '' : `:${pairs.join('')}`
-  return cut(`${timestamp} [${level.toUpperCase()}] ${name}: ${oneLine(message)}${tail}`)
-}
-
-/** One JSON object; the four `@` keys come first, and a field never replaces them. */
-export const jsonLine: Format = (timestamp, level, name, message, fields) => {
-  const own = Object.fromEntries(present(fields).filter(([key]) => !key.startsWith('@')))
-  return JSON.stringify({
-    '@level': level,
-    '@message': cut(message),
-    '@module': name,
-    '@timestamp': timestamp,
-    ...own,
-  })
-}
-
-type Scalar = string | number | boolean | null
-
-function present(fields: LogFields): readonly (readonly [string, Scalar])[] {
-  return Object.entries(fields).flatMap(([key, value]) =>
-    value === undefined ? [] : [[key, typeof value === 'string' ? cut(value) : value] as const],
-  )
-}
-
-function textValue(value: Scalar): string {
-  if (typeof value !== 'string') return String(value)
-  return /^[^\s"=\p{C}]+$/u.test(value) ? value : JSON.stringify(value)
-}
-
-/** A message that holds a newline or a terminal's control letters could pass for other lines. */
-function oneLine(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (letter) => JSON.stringify(letter).slice(1, -1))
-}
-
-function cut(text: string): string {
-  return text.length <= LINE_LENGTH_MAX ? text : `${text.slice(0, LINE_LENGTH_MAX)}…`
+  return { logger: named(options.name), tap, flush }
 }

@@ -14,6 +14,27 @@ export type Logger = Readonly<
   }
 >
 
+export type LogLine = {
+  /** RFC 3339. */
+  readonly timestamp: string
+  readonly level: LogLevel
+  readonly name: string
+  readonly message: string
+  readonly fields: LogFields
+}
+
+/** Listening to a process's log, also below its own level. */
+export interface LogTap {
+  /**
+   * Hands every line at `level` or above to `take`, until the function it returns is called. `take` is called while the
+   * line is logged: it is quick, never throws, and logs nothing.
+   */
+  follow(level: LogLevel, take: (line: LogLine) => void): () => void
+}
+
+/** For processes without a log. */
+export const silentTap: LogTap = { follow: () => () => {} }
+
 export const silentLogger: Logger = {
   trace() {},
   debug() {},

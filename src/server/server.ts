@@ -11,7 +11,7 @@ import { ClusterKeys } from '../domains/variables/cluster-key.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { Logger } from '../lib/log.ts'
+import type { Logger, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import type { RaftNode } from '../raft/node.ts'
@@ -29,6 +29,9 @@ import { serverLink } from './server-link.ts'
 
 export type ServerDependencies = {
   readonly logger: Logger
+  readonly logTap: LogTap
+  /** Of the program. */
+  readonly version: string
   readonly clock: Clock
   readonly random: Random
   /** A disk or the state failed for good: the process ends. */

@@ -1,6 +1,6 @@
-/** Log lines: their two formats, and that one message is one line whatever it holds. */
+/** Where log lines go: to the output in few writes, and to whoever follows them. */
 import t from 'tap'
-import { createLog, jsonLine, textLine } from '../../src/agent/logging.ts'
+import { createLog } from '../../src/agent/logging.ts'
 import type { LogLevel } from '../../src/lib/log.ts'
 
 const at = '2026-01-31T12:00:00.000Z'
@@ -18,46 +18,6 @@ function openLog(options: { level?: LogLevel; json?: boolean } = {}) {
   })
   return { ...log, written, soon }
 }
-
-t.test('text lines are for people', async (t) => {
-  const line = (message: string, fields = {}) => textLine(at, 'info', 's1.raft', message, fields)
-  t.equal(line('became leader'), `${at} [INFO] s1.raft: became leader`)
-  t.equal(
-    line('became leader', { term: 3, quick: true, peer: null, gone: undefined }),
-    `${at} [INFO] s1.raft: became leader: term=3 quick=true peer=null`,
-  )
-  t.equal(
-    line('x', { a: 'plain/path:1', b: 'two words', c: 'a=b', d: '"', e: '' }),
-    `${at} [INFO] s1.raft: x: a=plain/path:1 b="two words" c="a=b" d="\\"" e=""`,
-  )
-})
-
-t.test('no message and no value makes a second line', async (t) => {
-  const forged = 'x\n2026 [INFO] s1: all is well\r\u001b[2J\u2028'
-  for (const format of [textLine, jsonLine]) {
-    const line = format(at, 'warn', 's1', forged, { value: forged })
-    t.notMatch(line, /\p{Cc}/u)
-  }
-})
-
-t.test('JSON lines hold the four keys, and a field replaces none of them', async (t) => {
-  const fields = { term: 3, ok: true, none: null, gone: undefined, '@level': 'trace' }
-  t.same(JSON.parse(jsonLine(at, 'error', 's1.raft', 'lost', fields)), {
-    '@level': 'error',
-    '@message': 'lost',
-    '@module': 's1.raft',
-    '@timestamp': at,
-    term: 3,
-    ok: true,
-    none: null,
-  })
-})
-
-t.test('long values are cut', async (t) => {
-  const long = 'x'.repeat(100_000)
-  t.ok(textLine(at, 'info', 's1', long, { long }).length < 20_000)
-  t.ok(jsonLine(at, 'info', 's1', long, { long }).length < 40_000)
-})
 
 t.test('lines of one turn are written together, and at once on flush', async (t) => {
   const log = openLog()
@@ -92,3 +52,29 @@ t.test('levels below the chosen one are silent', async (t) => {
   log.flush()
   t.equal(log.written.join(''), `${at} [WARN] s1: d\n${at} [ERROR] s1: e\n`)
 })
+
+t.test(
+  'a follower gets lines below the own level, and costs nothing once it is gone',
+  async (t) => {
+    const log = openLog({ level: 'warn' })
+    const raft = log.logger.named('raft')
+    const seen: string[] = []
+    const stop = log.tap.follow('trace', ({ level, name, message, fields }) => {
+      seen.push(`${level} ${name} ${message} ${JSON.stringify(fields)}`)
+    })
+    const calm: string[] = []
+    const stopCalm = log.tap.follow('error', ({ message }) => void calm.push(message))
+    raft.trace('a', { term: 3 })
+    raft.error('b')
+    stop()
+    stop()
+    raft.debug('c')
+    raft.error('d')
+    stopCalm()
+    raft.error('e')
+    log.flush()
+    t.same(seen, ['trace s1.raft a {"term":3}', 'error s1.raft b {}'])
+    t.same(calm, ['b', 'd'])
+    t.match(log.written.join(''), /^[^\n]+: b\n[^\n]+: d\n[^\n]+: e\n$/, 'the output is as before')
+  },
+)
