@@ -1,9 +1,12 @@
 /**
- * How a process ends. SIGTERM and SIGINT ask for a graceful stop, bounded in time; a second one ends it at once.
+ * How a process ends. SIGTERM and SIGINT ask for a graceful stop, bounded in time; a second one ends it at once. Where a
+ * wait is configured, a stop begins with it: others are told to go elsewhere while everything is still served, and
+ * the second signal skips what is left of it.
  * A defect (an exception nobody caught) or a failed disk ends it at once too: what is on disk is whole at every moment,
- * so a start from there is safer than going on in a state nobody knows.
+ * so a start from there is safer than going on in a state nobody knows. SIGHUP reads again what may change while running.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
+import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 
 /** A leader hands over and open requests finish well within this. */
@@ -29,11 +32,23 @@ export type LifeOptions = {
   readonly exit: (code: number) => void
 }
 
+export type GracefulWait = {
+  /** From the signal to the stop. */
+  readonly ms: number
+  /** Called as the wait begins. */
+  readonly begin: () => void
+}
+
 export type Life = {
   /** Fires on the first signal. */
   readonly stopping: AbortSignal
-  /** What a graceful stop does; called at most once, also when the signal came before. Then the process exits. */
-  onStop(stop: () => Promise<void>): void
+  /**
+   * What a graceful stop does; called at most once, also when the signal came before, and then without a wait: nobody was
+   * served yet. Then the process exits.
+   */
+  onStop(stop: () => Promise<void>, wait?: GracefulWait): void
+  /** What SIGHUP does, one at a time; a rejection is logged. Before, SIGHUP is logged and nothing else. */
+  onReload(reload: () => Promise<void>): void
   /** Logs one line and exits with 1. */
   die(what: string, error: unknown): void
   /** Stops listening to the process. */
@@ -44,9 +59,15 @@ export function watchLife(options: LifeOptions): Life {
   const { events, clock, logger, exit } = options
   const stopping = new AbortController()
   let stop: (() => Promise<void>) | null = null
+  let wait: GracefulWait | null = null
+  let waiting: Timer | null = null
   let limit: Timer | null = null
+  let reload: (() => Promise<void>) | null = null
+  let reloading: Promise<void> = Promise.resolve()
 
   const finish = (run: () => Promise<void>): void => {
+    waiting = null
+    bound()
     run().then(
       () => {
         logger.info('stopped')
@@ -56,7 +77,16 @@ export function watchLife(options: LifeOptions): Life {
     )
   }
 
+  /** Also of a start that a signal found under way. */
+  const bound = (): void => {
+    limit ??= clock.setTimer(STOP_MS_MAX, () => {
+      logger.error('the graceful stop took too long', { limitMs: STOP_MS_MAX })
+      end(exitCodes.failed)
+    })
+  }
+
   const end = (code: number): void => {
+    waiting?.cancel()
     limit?.cancel()
     exit(code)
   }
@@ -67,22 +97,49 @@ export function watchLife(options: LifeOptions): Life {
   }
 
   const onSignal = (signal: StopSignal) => (): void => {
+    if (waiting !== null && stop !== null) {
+      waiting.cancel()
+      logger.warn('a second signal: the rest of the wait is skipped', { signal })
+      finish(stop)
+      return
+    }
     if (stopping.signal.aborted) {
-      logger.warn('a second signal: ending at once', { signal })
+      logger.warn('a further signal: ending at once', { signal })
       end(128 + signalNumbers[signal])
       return
     }
     logger.info('stopping', { signal })
     stopping.abort()
-    limit = clock.setTimer(STOP_MS_MAX, () => {
-      logger.error('the graceful stop took too long', { limitMs: STOP_MS_MAX })
-      end(exitCodes.failed)
-    })
-    if (stop !== null) finish(stop)
+    if (stop === null) {
+      bound()
+      return
+    }
+    const run = stop
+    if (wait === null) {
+      finish(run)
+      return
+    }
+    logger.info('serving on for a while, so that others notice', { waitMs: wait.ms })
+    wait.begin()
+    waiting = clock.setTimer(wait.ms, () => finish(run))
+  }
+
+  const onReload = (): void => {
+    const run = reload
+    if (run === null || stopping.signal.aborted) {
+      logger.info('nothing to read again', { signal: 'SIGHUP' })
+      return
+    }
+    logger.info('reading again', { signal: 'SIGHUP' })
+    reloading = reloading.then(run).then(
+      () => logger.info('read again'),
+      (error: unknown) => logger.error('what was read stays as it was', { reason: textOf(error) }),
+    )
   }
 
   const listeners: readonly (readonly [string, (value: unknown) => void])[] = [
     ...stopSignals.map((signal) => [signal, onSignal(signal)] as const),
+    ['SIGHUP', onReload],
     ['uncaughtException', (error) => die('a defect ended the process', error)],
     ['unhandledRejection', (error) => die('a defect ended the process', error)],
   ]
@@ -90,12 +147,17 @@ export function watchLife(options: LifeOptions): Life {
 
   return {
     stopping: stopping.signal,
-    onStop(run) {
+    onStop(run, graceful) {
       stop = run
       if (stopping.signal.aborted) finish(run)
+      else if (graceful !== undefined && graceful.ms > 0) wait = graceful
+    },
+    onReload(run) {
+      reload = run
     },
     die,
     dispose() {
+      waiting?.cancel()
       limit?.cancel()
       for (const [event, listener] of listeners) events.off(event, listener)
     },

@@ -4,6 +4,7 @@ import t from 'tap'
 import { STOP_MS_MAX, watchLife } from '../../src/agent/signals.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 
 /** A process that can be sent signals, a clock whose timers fire by hand, and what was seen. */
 function watched() {
@@ -63,6 +64,69 @@ t.test('a second signal ends at once', async (t) => {
   t.same(codes, [])
   events.emit('SIGINT', 'SIGINT')
   t.same(codes, [130])
+})
+
+t.test(
+  'a configured wait comes before the stop, and a second signal skips the rest of it',
+  async (t) => {
+    for (const skip of [false, true]) {
+      const { events, codes, timers, life, lines } = watched()
+      const seen: string[] = []
+      const wait = { ms: 30_000, begin: () => void seen.push('wait') }
+      life.onStop(async () => void seen.push('stop'), wait)
+      events.emit('SIGTERM', 'SIGTERM')
+      await settled()
+      t.same(seen, ['wait'])
+      const [timer] = timers
+      t.equal(timer?.delayMs, 30_000, 'the wait is not bounded by the time of a stop')
+      if (skip) {
+        events.emit('SIGINT', 'SIGINT')
+        t.match(lines.at(-1), /a second signal: the rest of the wait is skipped/)
+      } else {
+        timers.clear()
+        timer?.run()
+      }
+      await settled()
+      t.same(seen, ['wait', 'stop'])
+      t.same(codes, [0])
+      t.equal(timers.size, 0)
+    }
+  },
+)
+
+t.test('a third signal ends at once, and a wait of nothing is none', async (t) => {
+  const { events, codes, life } = watched()
+  life.onStop(() => new Promise(() => {}), { ms: 1_000, begin: () => {} })
+  for (const signal of ['SIGTERM', 'SIGTERM', 'SIGTERM']) events.emit(signal, signal)
+  t.same(codes, [143])
+
+  const quick = watched()
+  quick.life.onStop(async () => {}, { ms: 0, begin: () => t.fail('there is nothing to wait for') })
+  quick.events.emit('SIGTERM', 'SIGTERM')
+  await settled()
+  t.same(quick.codes, [0])
+})
+
+t.test('SIGHUP reads again, one at a time, and a failure is a line', async (t) => {
+  const { events, codes, lines, life } = watched()
+  events.emit('SIGHUP', 'SIGHUP')
+  t.match(lines.at(-1), /nothing to read again/)
+  let underWay = 0
+  let times = 0
+  life.onReload(async () => {
+    underWay += 1
+    t.equal(underWay, 1)
+    await settled()
+    underWay -= 1
+    times += 1
+    if (times === 2) throw new Error('no such file')
+  })
+  events.emit('SIGHUP', 'SIGHUP')
+  events.emit('SIGHUP', 'SIGHUP')
+  await eventuallyTrue('both were read', () => times === 2)
+  await settled()
+  t.match(lines.join('\n'), /read again[^]*what was read stays as it was .*no such file/)
+  t.same(codes, [])
 })
 
 t.test('a stop that takes too long ends with exit code 1', async (t) => {
