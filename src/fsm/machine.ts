@@ -32,6 +32,7 @@ import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
 import { State } from './state.ts'
 import { Store, storeLimits } from './store.ts'
 import type { Rows, StoreLimits } from './store.ts'
+import type { StoreStats } from './store-stats.ts'
 import { Sweeper } from './sweep.ts'
 import { Tables } from './table.ts'
 import { BatchReader, LiveReader, View } from './view.ts'
@@ -174,6 +175,11 @@ export class Machine implements StateMachine {
 
   watchStats(): ReturnType<Watches['stats']> {
     return this.#watches.stats()
+  }
+
+  /** See `Store.stats`. */
+  storeStats(): StoreStats {
+    return this.#store.stats()
   }
 
   /** Called after each batch, once it is visible. Returns the way to stop listening. */

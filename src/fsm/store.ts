@@ -12,6 +12,7 @@ import { mkdir } from 'node:fs/promises'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { emptyRange, endOfPrefix } from './keys.ts'
 import { syncRow } from './meta.ts'
+import { parseLevels, type StoreStats } from './store-stats.ts'
 import { cutTornLog } from './wal.ts'
 import type { LogCut } from './wal.ts'
 
@@ -167,6 +168,19 @@ export class Store {
   async nextPage(iterator: StoreIterator): Promise<[Buffer, Buffer][]> {
     try {
       return await iterator.nextv(pageRowsMax)
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  /** Throws `unavailable` when the store is closed. */
+  stats(): StoreStats {
+    try {
+      return {
+        levels: parseLevels(this.#database.getProperty('leveldb.stats')),
+        memoryBytes: Number(this.#database.getProperty('leveldb.approximate-memory-usage')),
+        unflushedBytes: this.#unflushedBytes,
+      }
     } catch (error) {
       throw this.#readFailure(error)
     }
