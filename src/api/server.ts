@@ -4,7 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createSecureServer, type ServerOptions as TlsOptions } from 'node:https'
+import { createServer as createSecureServer } from 'node:https'
+import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -13,13 +14,16 @@ import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
 import { announcesBody, BodyReader, readAway } from './body.ts'
+import type { ListenerCertificate } from './certificate.ts'
 import { Connections } from './connections.ts'
 import { errorBody, hasJsonErrors, HttpRefusal } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
+import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
 import { decodePath, Exchange, type ExchangeContext } from './request.ts'
 import type { ApiReply, Route } from './route.ts'
 import { RouteTable } from './route-table.ts'
+import { asksForWebSocket, WebSockets } from './websockets.ts'
 
 export type HttpLimits = {
   readonly bodyBytesMax: number
@@ -75,9 +79,16 @@ export type HttpServerOptions = {
   /** Reply headers are emitted under these besides the own prefix. Default: all peers'. */
   readonly aliases?: readonly HeaderPrefix[]
   readonly limits?: Partial<HttpLimits>
+  /** Default: nobody is told. */
+  readonly observerOf?: ObserverOf
 }
 
-export type Listen = { readonly host: string; readonly port: number; readonly tls?: TlsOptions }
+export type Listen = {
+  readonly host: string
+  readonly port: number
+  /** Absent: plain HTTP. */
+  readonly certificate?: ListenerCertificate
+}
 
 export class HttpServer {
   /** For `inject` in tests, and for plugins that a later composition adds before `listen`. */
@@ -89,7 +100,9 @@ export class HttpServer {
   readonly #rules: ReplyRules
   readonly #context: ExchangeContext
   readonly #connections: Connections
+  readonly #observers: RouteObservers
   readonly #bodies: BodyReader
+  readonly #websockets: WebSockets
   readonly #servers = new Set<Server>()
   readonly #underWay = new Set<Exchange>()
   readonly #idPrefix = randomBytes(6).toString('hex')
@@ -104,7 +117,9 @@ export class HttpServer {
     this.#table = new RouteTable(options.routes)
     this.#unknown = unknownRoute(this.#table)
     this.#connections = new Connections(limits)
+    this.#observers = new RouteObservers(options.routes, options.observerOf ?? (() => () => {}))
     this.#bodies = new BodyReader(options.clock, limits)
+    this.#websockets = new WebSockets(options.clock, limits.stallMs)
     this.#rules = {
       names: replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-']),
       gzipBytesMin: limits.gzipBytesMin,
@@ -141,11 +156,16 @@ export class HttpServer {
       connectionsCheckingInterval: headSweepMs,
       keepAliveTimeout: keepAliveMs,
       noDelay: true,
+      shouldUpgradeCallback: asksForWebSocket,
     }
+    const { certificate } = listen
+    const secure = { ...options, ...certificate?.options, handshakeTimeout: headMs }
     const server =
-      listen.tls === undefined
-        ? createServer(options, handle)
-        : createSecureServer({ ...listen.tls, ...options }, handle)
+      certificate === undefined ? createServer(options, handle) : createSecureServer(secure, handle)
+    if ('setSecureContext' in server) certificate?.serve(server)
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      handle(request, this.#websockets.prepare(request, socket, head))
+    })
     server.maxConnections = connectionsMax
     this.#connections.watch(server)
     await new Promise<void>((resolve, reject) => {
@@ -186,6 +206,7 @@ export class HttpServer {
       })
     }
     for (const exchange of this.#underWay) exchange.abort()
+    this.#websockets.stop()
     for (const server of this.#servers) server.closeAllConnections()
     await Promise.all(closed)
     this.#bodies.stop()
@@ -223,6 +244,8 @@ export class HttpServer {
 
   async #serve(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.hijack()
+    const startMs = this.#options.clock.monotonicMs()
+    let streamed = false
     const { raw } = request
     const response = reply.raw
     const parameters = request.params as Readonly<Record<string, string | undefined>>
@@ -240,7 +263,12 @@ export class HttpServer {
       await exchange.readBody()
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
-      await sendReply(this.#rules, exchange, answer)
+      streamed = answer.stream !== undefined
+      if (route.websocket === true && answer.stream !== undefined && this.#websockets.wants(raw)) {
+        await this.#websockets.send(raw, response, answer.stream, () => exchange.abort())
+      } else {
+        await sendReply(this.#rules, exchange, answer)
+      }
     } catch (error) {
       await this.#fail(exchange, error)
     } finally {
@@ -248,6 +276,9 @@ export class HttpServer {
       this.#underWay.delete(exchange)
       if (admitted) this.#connections.leave(raw.socket)
       if (this.#underWay.size === 0) this.#onIdle?.()
+      const status = response.headersSent ? response.statusCode : 0
+      const durationMs = this.#options.clock.monotonicMs() - startMs
+      this.#observers.of(route)(status, durationMs, streamed || exchange.blocking)
     }
   }
 

@@ -1,0 +1,33 @@
+/** The part of package `ws` that is used here; the package brings no types of its own. */
+declare module 'ws' {
+  import type { EventEmitter } from 'node:events'
+  import type { IncomingMessage } from 'node:http'
+  import type { Duplex } from 'node:stream'
+
+  export class WebSocket extends EventEmitter {
+    /** `done` is called once the message is handed to the system, or with the reason why it is not. */
+    send(
+      data: string | Uint8Array,
+      options: { binary: boolean },
+      done: (error?: Error | null) => void,
+    ): void
+    ping(): void
+    close(code?: number, reason?: string): void
+    terminate(): void
+  }
+
+  export class WebSocketServer extends EventEmitter {
+    constructor(options: {
+      noServer: true
+      clientTracking: boolean
+      maxPayload: number
+      perMessageDeflate: false
+    })
+    handleUpgrade(
+      request: IncomingMessage,
+      socket: Duplex,
+      head: Buffer,
+      onOpen: (websocket: WebSocket) => void,
+    ): void
+  }
+}

@@ -1,0 +1,173 @@
+/** A route's stream over WebSocket: chunks as messages, refusals as HTTP, and an end on either side. */
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import type { Route } from '../../src/api/route.ts'
+import { MusterError } from '../../src/lib/errors.ts'
+import { apiTwin } from '../support/api-twin.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+
+let ended = 0
+let made = 0
+
+/** `?to=` chunks; without it, as many as are taken until the client goes away. */
+const routes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/count',
+    websocket: true,
+    handle: ({ search, signal }) => {
+      if (search.has('refuse')) throw new MusterError('permission_denied', 'Permission denied')
+      if (search.has('plain')) return { text: 'no stream' }
+      const to = search.integer('to', { min: 0, max: 100 })
+      return { stream: count(to, search.has('bytes'), signal) }
+    },
+  },
+  { method: 'GET', path: '/v1/only-http', handle: () => ({ text: 'http' }) },
+]
+
+async function* count(to: number | null, bytes: boolean, signal: AbortSignal) {
+  try {
+    const last = to ?? Number.POSITIVE_INFINITY
+    for (let n = 1; n <= last && !signal.aborted; n++) {
+      made = n
+      if (to === null) yield Buffer.alloc(100_000)
+      else yield bytes ? Buffer.from(`${n}`) : `${n}`
+    }
+  } finally {
+    ended += 1
+  }
+}
+
+async function serve(t: Test, limits = {}) {
+  const { http } = apiTwin({ routes, http: { limits } })
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => http.stop(0))
+  return { http, port }
+}
+
+/** What a handshake is answered: a plain response, or a socket. */
+async function shake(
+  port: number,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; body: string; socket: Socket | null }> {
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port,
+    path,
+    headers: {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-version': '13',
+      ...headers,
+    },
+  })
+  sent.end()
+  return new Promise((resolve, reject) => {
+    sent.on('error', reject)
+    sent.on('upgrade', (response: IncomingMessage, socket: Socket) => {
+      socket.on('error', () => {})
+      resolve({ status: response.statusCode ?? 0, body: '', socket })
+    })
+    sent.on('response', (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (text: string) => (body += text))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, socket: null }))
+    })
+  })
+}
+
+async function messages(url: string): Promise<{ data: unknown[]; code: number }> {
+  const websocket = new WebSocket(url)
+  websocket.binaryType = 'arraybuffer'
+  const data: unknown[] = []
+  websocket.addEventListener('message', (event) => {
+    const { data: got } = event as { readonly data: unknown }
+    data.push(got instanceof ArrayBuffer ? Buffer.from(got) : got)
+  })
+  const [event] = (await once(websocket, 'close')) as [CloseEvent]
+  return { data, code: event.code }
+}
+
+t.test('each chunk is a message, text stays text, and the end is a close', async (t) => {
+  const { port, http } = await serve(t)
+  t.same(await messages(`ws://127.0.0.1:${port}/v1/count?to=3`), {
+    data: ['1', '2', '3'],
+    code: 1000,
+  })
+  t.same(await messages(`ws://127.0.0.1:${port}/v1/count?to=2&bytes`), {
+    data: [Buffer.from('1'), Buffer.from('2')],
+    code: 1000,
+  })
+  const plain = await fetch(`http://127.0.0.1:${port}/v1/count?to=3`)
+  t.equal(await plain.text(), '123', 'the same path over HTTP')
+  await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
+})
+
+t.test('what opens no stream is answered as HTTP, with its status', async (t) => {
+  const { port, http } = await serve(t)
+  const cases = [
+    ['/v1/count?refuse', 403, 'Permission denied'],
+    ['/v1/count?plain', 200, 'no stream'],
+    ['/v1/only-http', 200, 'http'],
+    ['/v1/nowhere', 404, ''],
+  ] as const
+  for (const [path, status, body] of cases) {
+    t.same(await shake(port, path), { status, body, socket: null }, path)
+  }
+  const other = await shake(port, '/v1/count?to=3', { upgrade: 'h2c' })
+  t.same(other, { status: 200, body: '123', socket: null }, 'another protocol is not offered')
+  const broken = await shake(port, '/v1/count?to=3', { 'sec-websocket-version': '1' })
+  t.equal(broken.status, 400)
+  await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
+})
+
+t.test('a page of another origin is refused', async (t) => {
+  const { port } = await serve(t)
+  const stranger = await shake(port, '/v1/count', { origin: 'http://evil.example' })
+  t.equal(stranger.status, 403)
+  const own = await shake(port, '/v1/count?to=0', { origin: `http://127.0.0.1:${port}` })
+  t.equal(own.status, 101)
+  own.socket?.destroy()
+})
+
+t.test('a client that stands still holds up only its source, one that goes ends it', async (t) => {
+  const { port, http } = await serve(t)
+  const before = ended
+  const { socket } = await shake(port, '/v1/count')
+  socket?.pause()
+  let last = -1
+  await eventuallyTrue('the source waits', async () => {
+    const still = made === last
+    last = made
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50)
+    })
+    return still && made > 1
+  })
+  t.ok(made < 1_000, `${made} chunks of 100 kB were made`)
+  socket?.destroy()
+  await eventuallyTrue('the source ended', () => ended === before + 1)
+  await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
+})
+
+t.test('a client that takes nothing for too long is dropped', async (t) => {
+  const { port, http } = await serve(t, { stallMs: 200 })
+  const { socket } = await shake(port, '/v1/count')
+  socket?.pause()
+  await eventuallyTrue('it is dropped', () => http.underWayCount === 0)
+  socket?.destroy()
+})
+
+t.test('a server that stops leaves no WebSocket behind', async (t) => {
+  const { port, http } = await serve(t)
+  const { socket } = await shake(port, '/v1/count')
+  socket?.resume()
+  await http.stop(100)
+  await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
+  t.pass('it stopped')
+})
