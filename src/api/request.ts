@@ -51,6 +51,7 @@ export class Exchange implements ApiRequest {
   #answers: QueryAnswer[] | null = null
   #index: number | null = null
   #contact: Contact | null = null
+  #blocking = false
 
   constructor(
     context: ExchangeContext,
@@ -92,6 +93,11 @@ export class Exchange implements ApiRequest {
 
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** It asked to wait for a change. */
+  get blocking(): boolean {
+    return this.#blocking
   }
 
   /** Of the read that this request made; null for one that made none. */
@@ -161,6 +167,7 @@ export class Exchange implements ApiRequest {
       random,
     })
     const first = this.#answers === null
+    if (options.minIndex > 0) this.#blocking = true
     const answer = await dispatcher.query(
       typeof method === 'string' ? method : method.name,
       args,
