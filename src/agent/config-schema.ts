@@ -102,6 +102,9 @@ const raftSchema = Type.Object(
 
 export const PEERS_MAX = 15
 
+/** The kinds of work that scheduler workers take; the core kind is always among them. */
+const schedulers = ['service', 'batch', 'system', 'sysbatch', '_core'] as const
+
 const serverSchema = Type.Object(
   {
     enabled: Type.Optional(boolean),
@@ -126,6 +129,13 @@ const serverSchema = Type.Object(
       ),
     ),
     keyring_key_file: Type.Optional(path('the path of a file')),
+    num_schedulers: Type.Optional(count(0, 1024)),
+    enabled_schedulers: Type.Optional(
+      Type.Array(Type.Enum([...schedulers], { description: `one of ${schedulers.join(', ')}` }), {
+        uniqueItems: true,
+        description: `a list of ${schedulers.join(', ')}, each once`,
+      }),
+    ),
     raft: Type.Optional(raftSchema),
   },
   closed,
@@ -179,6 +189,7 @@ export const fileSchema = Type.Object(
       Type.Enum([...logLevels], { description: `one of ${logLevels.join(', ')}` }),
     ),
     log_json: Type.Optional(boolean),
+    enable_debug: Type.Optional(boolean),
     ports: Type.Optional(
       Type.Object(
         {

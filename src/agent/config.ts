@@ -58,6 +58,8 @@ export type AgentConfig = {
   readonly advertiseAddr: string
   readonly logLevel: LogLevel
   readonly logJson: boolean
+  /** Whether profiles may be taken; null: not set, which is not the same as false. */
+  readonly enableDebug: boolean | null
   /** 0: any free port. */
   readonly ports: {
     readonly http: number
@@ -78,6 +80,10 @@ export type AgentConfig = {
     /** The other servers, this one left out. */
     readonly peers: readonly StaticPeer[]
     readonly keyringKeyFile: string | null
+    /** Scheduler workers; null: one per processor. */
+    readonly numSchedulers: number | null
+    /** Null: all kinds. */
+    readonly enabledSchedulers: readonly string[] | null
     readonly raft: RaftConfig
   }
   /** Whose header names are emitted beside our own. */
@@ -175,6 +181,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     advertiseAddr: advertised(file.advertise_addr, bindAddr, complain),
     logLevel: file.log_level ?? 'info',
     logJson: file.log_json ?? false,
+    enableDebug: file.enable_debug ?? null,
     ports,
     listeners: completeListeners(file.listener ?? [], bindAddr, ports, complain),
     controller: {
@@ -184,6 +191,8 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       enabled,
       ...completePeers(serverName, ports.rpc, server, complain),
       keyringKeyFile: keyringKeyFile === undefined ? null : resolve(keyringKeyFile),
+      numSchedulers: server.num_schedulers ?? null,
+      enabledSchedulers: server.enabled_schedulers ?? null,
       raft: completeRaft(server.raft ?? {}, complain),
     },
     headerAliases: file.header_aliases ?? headerAliases,

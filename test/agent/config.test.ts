@@ -18,6 +18,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
     advertiseAddr: '127.0.0.1',
     logLevel: 'info',
     logJson: false,
+    enableDebug: null,
     ports: { http: 4646, rpc: 4647, gossip: 4648, ops: 9203 },
     listeners: [
       { purpose: 'api', host: '127.0.0.1', port: 4646, tls: null },
@@ -29,6 +30,8 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       bootstrapExpect: 1,
       peers: [],
       keyringKeyFile: null,
+      numSchedulers: null,
+      enabledSchedulers: null,
       raft: {
         electionMs: 1_000,
         heartbeatMs: 100,
