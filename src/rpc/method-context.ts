@@ -58,6 +58,8 @@ export class MethodContext implements LeaderContext, LocalContext {
   }
 
   async propose(command: Command): Promise<Proposed> {
+    // What was read before a write is over by then; kept open, every write would make the store keep old rows.
+    this.close()
     const proposed = await this.#writer.propose(command, this.#deadlineMs)
     this.#proposed = true
     return proposed

@@ -162,7 +162,7 @@ export type QueryContext = {
 export type LocalContext = QueryContext & {
   readonly clock: Clock
   readonly log: Logger
-  /** A reader of this server's state as it is. */
+  /** A reader of this server's state as it is. Good until the method ends or proposes. */
   read(): Reader
 }
 
