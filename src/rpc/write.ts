@@ -38,10 +38,16 @@ export class Writer {
           ),
         )
       })
-      consensus
-        .propose(data)
-        .then(resolve, reject)
-        .finally(() => timer.cancel())
+      consensus.propose(data).then(
+        (proposed) => {
+          timer.cancel()
+          resolve(proposed)
+        },
+        (error: unknown) => {
+          timer.cancel()
+          reject(error)
+        },
+      )
     })
   }
 }

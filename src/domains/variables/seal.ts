@@ -53,14 +53,22 @@ export class Sealer {
       sealing = { salt, key: derive(key.bytes, salt), count: 0 }
       this.#sealing.set(key.id, sealing)
     }
-    const nonce = Buffer.alloc(nonceBytes)
-    nonce.writeUIntBE(sealing.count++, nonceBytes - 6, 6)
+    const plain = Buffer.from(JSON.stringify(items))
+    const nonceStart = 1 + saltBytes
+    const bodyStart = nonceStart + nonceBytes
+    const sealed = Buffer.alloc(bodyStart + plain.length + tagBytes)
+    sealed[0] = format
+    sealing.salt.copy(sealed, 1)
+    sealed.writeUIntBE(sealing.count++, bodyStart - 6, 6)
+    const nonce = sealed.subarray(nonceStart, bodyStart)
     const cipher = createCipheriv('aes-256-gcm', sealing.key, nonce)
     cipher.setAAD(bound('muster variable items 1', key.id, owner.namespace, owner.path))
-    const plain = Buffer.from(JSON.stringify(items))
-    const body = [cipher.update(plain), cipher.final()]
+    cipher.update(plain).copy(sealed, bodyStart)
+    // In counter mode nothing is left over for here.
+    cipher.final()
     plain.fill(0)
-    return Buffer.concat([Buffer.of(format), sealing.salt, nonce, ...body, cipher.getAuthTag()])
+    cipher.getAuthTag().copy(sealed, bodyStart + plain.length)
+    return sealed
   }
 
   /** Throws `corrupt` when the bytes are not what `seal` made for this key and owner. */
