@@ -132,15 +132,20 @@ function accused(swim: Swim, claim: Accusation): Member | null {
     swim.counters.claimsUnknown += 1
     return null
   }
-  if (leaps(member, claim.incarnation) || claim.from.length > nameLengthMax) {
+  const { incarnation, from } = claim
+  if (!isIncarnation(incarnation) || leaps(member, incarnation) || from.length > nameLengthMax) {
     swim.counters.claimsBeyondBounds += 1
     return null
   }
-  return claim.incarnation < member.incarnation ? null : member
+  return incarnation < member.incarnation ? null : member
+}
+
+function isIncarnation(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0 && value <= incarnationMax
 }
 
 function leaps(member: Member, incarnation: number): boolean {
-  return incarnation > Math.min(member.incarnation + incarnationJumpMax, incarnationMax)
+  return incarnation > member.incarnation + incarnationJumpMax
 }
 
 function wellFormed(swim: Swim, claim: Alive): boolean {
@@ -150,7 +155,7 @@ function wellFormed(swim: Swim, claim: Alive): boolean {
     counters.claimsInvalid += 1
     return false
   }
-  if (!Number.isSafeInteger(incarnation) || incarnation < 0 || incarnation > incarnationMax) {
+  if (!isIncarnation(incarnation)) {
     counters.claimsBeyondBounds += 1
     return false
   }
