@@ -77,6 +77,7 @@ const rows = [
     ours: ['^src/lib/', ...raftContracts],
     packages: ['level', 'classic-level', 'abstract-level', 'msgpackr', 'typebox'],
   },
+  { name: 'metrics', from: '^src/metrics/', ours: ['^src/lib/'], packages: ['prom-client'] },
   {
     name: 'rpc',
     from: '^src/rpc/',
@@ -112,7 +113,7 @@ const rows = [
     name: 'server',
     from: '^src/server/',
     ours: [
-      '^src/(lib|wire|fsm|rpc|api|domains|scheduler|gossip)/',
+      '^src/(lib|wire|fsm|rpc|api|metrics|domains|scheduler|gossip)/',
       '^src/raft/(?!core/)',
       '^src/raft/core/message[.]ts$',
     ],

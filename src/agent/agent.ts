@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
-import type { startServer } from '../server/server.ts'
+import type { RunningServer, startServer } from '../server/server.ts'
 import { loadConfig, type AgentConfig } from './config.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { createLog, type LogSink, type ProcessLog } from './logging.ts'
@@ -64,11 +64,15 @@ export async function runAgent(
         environment.exit(code)
       },
     })
-    const stop = await startInOrder(config, log, life, environment)
-    life.onStop(async () => {
-      await stop()
-      await removeFolder(temporary)
-    })
+    const { server, stop } = await startInOrder(config, log, life, environment)
+    life.onReload(() => server.reload())
+    life.onStop(
+      async () => {
+        await stop()
+        await removeFolder(temporary)
+      },
+      { ms: config.controller.gracefulShutdownWaitMs, begin: () => server.announceStop() },
+    )
   } catch (error) {
     life?.dispose()
     await removeFolder(temporary)
@@ -81,7 +85,7 @@ async function startInOrder(
   { logger, tap }: ProcessLog,
   life: Life,
   environment: AgentEnvironment,
-): Promise<() => Promise<void>> {
+): Promise<{ readonly server: RunningServer; readonly stop: () => Promise<void> }> {
   logger.info('starting', {
     version: environment.version,
     node: process.version,
@@ -99,10 +103,11 @@ async function startInOrder(
       onFatal: (error) => life.die('the server cannot go on', error),
     })
     logger.info('started', { ...server.addresses })
-    return async () => {
+    const stop = async (): Promise<void> => {
       await server.stop()
       await folder.release()
     }
+    return { server, stop }
   } catch (error) {
     await folder.release()
     throw error

@@ -1,52 +1,117 @@
 /**
- * The ops listener: for load balancers and supervisors, on a port of its own, without tokens.
- * `/health` says with its status alone whether this process should get traffic; HEAD works too; the body is empty.
+ * The ops listeners: for load balancers, supervisors and collectors of metrics, at addresses of their own, without tokens.
+ * `/health` says with its status alone whether this process should get traffic; `/metrics` is Prometheus' text.
  */
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { MusterError, textOf } from '../lib/errors.ts'
+import type { ListenerCertificate } from './certificate.ts'
+
+export type MetricsText = { readonly type: string; readonly text: string }
 
 export type OpsOptions = {
-  /** True while this server can do its work. */
+  /** True while this server can do its work. Asked once per request, so it only looks. */
   readonly healthy: () => boolean
+  readonly metrics: () => Promise<MetricsText>
+}
+
+export type OpsListen = {
+  readonly host: string
+  readonly port: number
+  /** Absent: plain HTTP. */
+  readonly certificate?: ListenerCertificate
 }
 
 const headMs = 5_000
+const keepAliveMs = 75_000
+/** Per listener; beyond it connections are closed without an answer. */
+const connectionsMax = 1_024
+const headBytesMax = 8_192
+
+const textType = 'text/plain; charset=utf-8'
 
 export class OpsServer {
-  readonly #server: Server
+  readonly #options: OpsOptions
+  readonly #servers: Server[] = []
+  /** Under way: whoever asks meanwhile gets the same text. */
+  #metrics: Promise<MetricsText> | null = null
 
-  constructor({ healthy }: OpsOptions) {
-    this.#server = createServer(
-      { headersTimeout: headMs, requestTimeout: headMs, connectionsCheckingInterval: 1_000 },
-      (request, response) => {
-        request.resume()
-        const path = (request.url ?? '').split('?')[0]
-        if (path !== '/health') response.writeHead(404)
-        else if (request.method !== 'GET' && request.method !== 'HEAD') {
-          response.writeHead(405, { allow: 'GET, HEAD' })
-        } else response.writeHead(healthy() ? 200 : 503)
-        response.end()
-      },
-    )
+  constructor(options: OpsOptions) {
+    this.#options = options
   }
 
-  /** Resolves to the port. */
-  listen(host: string, port: number): Promise<number> {
+  /** Opens one more listener; resolves to the port. Rejects with `unavailable` when it cannot be had. */
+  async listen({ host, port, certificate }: OpsListen): Promise<number> {
+    const options = {
+      maxHeaderSize: headBytesMax,
+      headersTimeout: headMs,
+      requestTimeout: headMs,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: keepAliveMs,
+    }
+    const handle = (request: IncomingMessage, response: ServerResponse) => {
+      this.#answer(request, response)
+    }
+    const secure = { ...options, ...certificate?.options, handshakeTimeout: headMs }
+    const server =
+      certificate === undefined ? createServer(options, handle) : createSecureServer(secure, handle)
+    if ('setSecureContext' in server) certificate?.serve(server)
+    server.maxConnections = connectionsMax
+    this.#servers.push(server)
     return new Promise((resolve, reject) => {
-      this.#server.once('error', (error) => {
+      server.once('error', (error) => {
         const text = `cannot listen on ${host}:${port} for ops: ${textOf(error)}`
         reject(new MusterError('unavailable', text, { cause: error }))
       })
-      this.#server.listen({ host, port }, () => {
-        const address = this.#server.address()
+      server.listen({ host, port }, () => {
+        const address = server.address()
+        // Without descriptors to spare `accept` fails; connections that exist go on.
+        server.on('error', () => {})
         resolve(typeof address === 'object' && address !== null ? address.port : port)
       })
     })
   }
 
   async stop(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    this.#server.closeAllConnections()
-    await closed
+    await Promise.all(this.#servers.map(close))
   }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    request.resume()
+    const [path] = (request.url ?? '').split('?')
+    if (path !== '/health' && path !== '/metrics') {
+      send(response, 404, { type: textType, text: 'there is /health and /metrics here' })
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('Allow', 'GET, HEAD')
+      send(response, 405, { type: textType, text: 'Invalid method' })
+    } else if (path === '/health') {
+      response.setHeader('Cache-Control', 'no-store')
+      response.writeHead(this.#options.healthy() ? 200 : 503, { 'Content-Length': 0 }).end()
+    } else {
+      this.#render().then(
+        (metrics) => send(response, 200, metrics),
+        () => send(response, 500, { type: textType, text: 'the metrics could not be gathered' }),
+      )
+    }
+  }
+
+  #render(): Promise<MetricsText> {
+    this.#metrics ??= this.#options.metrics().finally(() => {
+      this.#metrics = null
+    })
+    return this.#metrics
+  }
+}
+
+async function close(server: Server): Promise<void> {
+  if (!server.listening) return
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeAllConnections()
+  await closed
+}
+
+/** Node leaves out the body of an answer to HEAD. */
+function send(response: ServerResponse, status: number, { type, text }: MetricsText): void {
+  const bytes = Buffer.from(text)
+  response.writeHead(status, { 'Content-Type': type, 'Content-Length': bytes.length }).end(bytes)
 }

@@ -13,6 +13,8 @@ import { namespaceMethods } from './namespaces/methods.ts'
 import { namespaceRoutes } from './namespaces/routes.ts'
 import { namespaces, namespaceSeed } from './namespaces/table.ts'
 import { operatorMethods } from './operator/methods.ts'
+import { metricsMethods, type MetricsSource } from './operator/metrics.ts'
+import { metricsRoutes } from './operator/metrics-routes.ts'
 import type { RaftControl } from './operator/raft.ts'
 import { Restorer } from './operator/restore.ts'
 import { operatorRoutes } from './operator/routes.ts'
@@ -56,6 +58,7 @@ export type CatalogueOptions = {
   readonly exportRows: () => RowSource
   /** For archives on their way in. */
   readonly restoreFolder: string
+  readonly metrics: MetricsSource
   readonly clock: Clock
   readonly log: Logger
 }
@@ -88,6 +91,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     ],
     wallMs: () => clock.wallMs(),
   })
+  const ofMetrics = metricsMethods(options.metrics)
   const restorer = new Restorer({
     folder: restoreFolder,
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
@@ -101,12 +105,14 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
       ...Object.values(ofSnapshots),
+      ...Object.values(ofMetrics),
     ],
     routes: [
       ...namespaceRoutes,
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
+      ...metricsRoutes(ofMetrics),
     ],
     clusterKeyShare: share,
     restorer,

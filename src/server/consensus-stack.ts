@@ -11,6 +11,7 @@ import type { Random } from '../lib/random.ts'
 import { decodeConfiguration, RaftNode } from '../raft/node.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import { openDurableLog } from '../raft/storage/durable-log.ts'
+import type { LogStore } from '../raft/storage/log-store.ts'
 import { systemDisk } from '../raft/storage/system-disk.ts'
 import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
 import type { RaftTransport } from '../raft/transport/transport.ts'
@@ -20,6 +21,7 @@ import type { CallHandler, PeerLink, StreamHandler, StreamLink } from '../rpc/li
 import { WireServer } from '../wire/server.ts'
 import { Wire } from '../wire/wire.ts'
 import type { AddressOf } from './consensus.ts'
+import { measuredLog, measuredMachine, type Observer } from './measured.ts'
 
 export type ConsensusStackOptions = {
   readonly id: string
@@ -34,6 +36,8 @@ export type ConsensusStackOptions = {
   /** Calls of other servers. */
   readonly onCall: CallHandler
   readonly onStream: StreamHandler
+  /** Told how long each write to the log and each batch of the state took. */
+  readonly times: { readonly append: Observer; readonly apply: Observer }
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -46,6 +50,11 @@ export type ConsensusStack = {
   readonly link: PeerLink & StreamLink
   readonly wire: Wire
   readonly rpcPort: number
+  /** Where the log's files are. */
+  readonly logFolder: string
+  logStats(): ReturnType<LogStore['stats']>
+  /** Whether other servers can connect. */
+  listening(): boolean
   stop(): Promise<void>
 }
 
@@ -94,9 +103,9 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     timing: options.timing,
     limits: options.limits,
     leaseReads: options.leaseReads,
-    log,
+    log: measuredLog(log, clock, options.times.append),
     recovered,
-    machine,
+    machine: measuredMachine(machine, clock, options.times.apply),
     transport: dialing(transport, options.addressOf),
     clock,
     random,
@@ -109,7 +118,17 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   await raft.start()
 
   const owned = opened.move()
-  return { machine, node: raft, link, wire, rpcPort, stop: () => owned.disposeAsync() }
+  return {
+    machine,
+    node: raft,
+    link,
+    wire,
+    rpcPort,
+    logFolder,
+    logStats: () => log.stats(),
+    listening: () => server.listening,
+    stop: () => owned.disposeAsync(),
+  }
 }
 
 /** The transport, with peers dialed where the configuration file says, if it names them. */

@@ -21,11 +21,15 @@ import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus } from './consensus-stack.ts'
+import { DiskProbe } from './disk-probe.ts'
+import { hostPort } from './host-port.ts'
 import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
+import { Listeners, type ListenerSettings } from './listeners.ts'
 import { serverDirectory } from './directory.ts'
 import { identityMethod, joinMethod, parseSelf, ServerMembership } from './membership.ts'
 import { serverLink } from './server-link.ts'
+import { Telemetry } from './telemetry.ts'
 
 export type ServerDependencies = {
   readonly logger: Logger
@@ -39,8 +43,12 @@ export type ServerDependencies = {
 }
 
 export type RunningServer = {
-  /** host:port of each listener, with the ports the system chose. */
+  /** host:port of each listener, with the ports the system chose; commas between several. */
   readonly addresses: { readonly http: string; readonly rpc: string; readonly ops: string }
+  /** `/health` says from now on that requests should go elsewhere; nothing else changes. */
+  announceStop(): void
+  /** Reads certificates again. Throws one line for all that stay as they were. */
+  reload(): Promise<void>
   /** Hands over leadership, finishes open requests, closes everything. */
   stop(): Promise<void>
 }
@@ -53,7 +61,8 @@ export type ServerConfig = {
   readonly bindAddr: string
   readonly advertiseAddr: string
   /** 0: any free one. */
-  readonly ports: { readonly http: number; readonly rpc: number; readonly ops: number }
+  readonly ports: { readonly rpc: number }
+  readonly listeners: readonly ListenerSettings[]
   readonly server: {
     readonly bootstrapExpect: number
     readonly peers: readonly {
@@ -94,6 +103,12 @@ export async function startServer(
   const { bindAddr, ports, dataDir } = config
   await using opened = new AsyncDisposableStack()
 
+  const listeners = await Listeners.prepare(config.listeners)
+  const telemetry = new Telemetry(clock)
+  opened.defer(() => telemetry.stop())
+  /** Whether requests should come here: once all is up, until a stop or a failure. */
+  let serving = false
+
   const id = await serverId(dataDir)
   const clusterKeys = await ClusterKeys.load(dataDir, config.server.keyringKeyFile)
   const peers = config.server.peers.map(({ name, host, port }) => ({
@@ -118,13 +133,20 @@ export async function startServer(
     addressOf,
     onCall: (request, signal) => onCall(request, signal),
     onStream: (request, signal) => onStream(request, signal),
+    times: telemetry.raftTimes,
     clock,
     random,
     logger,
-    onFatal: dependencies.onFatal,
+    onFatal: (error) => {
+      serving = false
+      dependencies.onFatal(error)
+    },
   })
   opened.defer(() => stack.stop())
   const { node, machine, link } = stack
+  const disk = new DiskProbe({ folder: stack.logFolder, clock, logger: logger.named('disk') })
+  opened.defer(() => disk.stop())
+  await disk.start()
 
   const advertised = hostPort(config.advertiseAddr, stack.rpcPort)
   const membership = new ServerMembership({
@@ -146,6 +168,7 @@ export async function startServer(
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
     restoreFolder: join(dataDir, 'restore'),
+    metrics: telemetry,
     clock,
     log: logger,
   })
@@ -214,6 +237,7 @@ export async function startServer(
     clock,
     random,
     log: logger.named('http'),
+    observerOf: telemetry.observerOf,
     aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {
       bodyBytesMax: config.limits.httpBodyBytesMax,
@@ -221,35 +245,35 @@ export async function startServer(
       connectionsPerAddressMax: config.limits.httpConnectionsPerClientMax,
     },
   })
-  const httpPort = await http
-    .listen({ host: bindAddr, port: ports.http })
-    .catch((error: unknown) => {
-      throw new MusterError(
-        'unavailable',
-        `cannot listen on ${bindAddr}:${ports.http} for HTTP: ${textOf(error)}`,
-        { cause: error },
-      )
-    })
-  opened.defer(() => http.stop(drainMs))
-
-  let stopping = false
-  const ops = new OpsServer({ healthy: () => !stopping })
-  const opsPort = await ops.listen(bindAddr, ports.ops)
+  telemetry.start({ node, logStats: () => stack.logStats(), machine, dispatcher, http })
+  // Before the API and after it: whoever asks is told that this server starts or stops.
+  const ops = new OpsServer({
+    healthy: () => serving && stack.listening() && disk.healthy,
+    metrics: () => telemetry.text(),
+  })
   opened.defer(() => ops.stop())
+  const opsAddresses = await listeners.open('ops', ops)
+  opened.defer(() => http.stop(drainMs))
+  const httpAddresses = await listeners.open('api', http)
 
   opened.defer(async () => {
-    stopping = true
+    serving = false
     await handOver(node, clock, logger)
   })
 
   const owned = opened.move()
   assert(!owned.disposed, 'what was opened is owned by the running server')
+  serving = true
   return {
     addresses: {
-      http: hostPort(bindAddr, httpPort),
+      http: httpAddresses.join(','),
       rpc: advertised,
-      ops: hostPort(bindAddr, opsPort),
+      ops: opsAddresses.join(','),
     },
+    announceStop: () => {
+      serving = false
+    },
+    reload: () => listeners.reload(),
     stop: () => owned.disposeAsync(),
   }
 }
@@ -268,8 +292,4 @@ async function handOver(node: RaftNode, clock: Clock, logger: Logger): Promise<v
 
 function starting(): MusterError {
   return new MusterError('unavailable', 'this server is starting')
-}
-
-function hostPort(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

@@ -86,6 +86,11 @@ export class WireServer {
     })
   }
 
+  /** Whether others can connect. */
+  get listening(): boolean {
+    return this.#listener.listening
+  }
+
   /** Stops listening at once, ends every stream, and closes every connection. */
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => {

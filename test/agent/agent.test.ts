@@ -31,7 +31,12 @@ function stage(options: { readonly startFails?: Error } = {}) {
       if (options.startFails !== undefined) throw options.startFails
       seen.push('started')
       const addresses = { http: '127.0.0.1:1', rpc: '127.0.0.1:2', ops: '127.0.0.1:3' }
-      return { addresses, stop: async () => void seen.push('stopped') }
+      return {
+        addresses,
+        announceStop: () => void seen.push('announced'),
+        reload: async () => void seen.push('reloaded'),
+        stop: async () => void seen.push('stopped'),
+      }
     },
   }
   return {

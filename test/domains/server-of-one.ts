@@ -97,6 +97,10 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
     restoreFolder: join(folder, 'restore'),
+    metrics: {
+      document: () => ({ Gauges: [] }),
+      text: async () => ({ type: 'text/plain', text: 'muster_up 1\n' }),
+    },
     clock,
     log: silentLogger,
   })

@@ -1,0 +1,22 @@
+/** `/v1/metrics`. */
+import type { Route } from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { MetricsMethods } from './metrics.ts'
+
+export function metricsRoutes(methods: MetricsMethods): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/metrics',
+      handle: async (request) => {
+        const format = request.search.text('format') || null
+        if (format === null) return { json: await request.call(methods.document, {}) }
+        if (format === 'prometheus') return request.call(methods.text, {})
+        throw new MusterError(
+          'invalid_argument',
+          `format ${JSON.stringify(format)} is not known: say prometheus, or leave it out for JSON`,
+        )
+      },
+    },
+  ]
+}

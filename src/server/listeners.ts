@@ -1,0 +1,81 @@
+/** The API and ops listeners of a server with their certificates: opened in order, read again on request. */
+import { ListenerCertificate } from '../api/certificate.ts'
+import type { OpsServer } from '../api/ops.ts'
+import type { HttpServer } from '../api/server.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { hostPort } from './host-port.ts'
+
+export type ListenerSettings = {
+  readonly purpose: 'api' | 'ops'
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** null: plain HTTP. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+}
+
+type Prepared = {
+  readonly settings: ListenerSettings
+  /** For messages to people. */
+  readonly name: string
+  readonly certificate: ListenerCertificate | null
+}
+
+export class Listeners {
+  readonly #prepared: readonly Prepared[]
+
+  private constructor(prepared: readonly Prepared[]) {
+    this.#prepared = prepared
+  }
+
+  /** Throws `invalid_argument` with the listener, the key and the file that is wrong. */
+  static async prepare(listeners: readonly ListenerSettings[]): Promise<Listeners> {
+    const prepared: Prepared[] = []
+    for (const settings of listeners) {
+      const { purpose, host, port, tls } = settings
+      const name = `${purpose} listener ${hostPort(host, port)}`
+      const certificate =
+        tls === null ? null : await named(name, () => ListenerCertificate.load(tls))
+      prepared.push({ settings, name, certificate })
+    }
+    return new Listeners(prepared)
+  }
+
+  /** Resolves to host:port of each, with the ports that the system chose. Rejects with `unavailable`. */
+  async open(purpose: 'api' | 'ops', server: HttpServer | OpsServer): Promise<readonly string[]> {
+    const addresses: string[] = []
+    for (const { settings, certificate } of this.#prepared) {
+      if (settings.purpose !== purpose) continue
+      const { host, port } = settings
+      const opened = server.listen({ host, port, ...(certificate === null ? {} : { certificate }) })
+      const chosen = await opened.catch((error: unknown) => {
+        if (error instanceof MusterError) throw error
+        const text = `cannot listen on ${hostPort(host, port)} for HTTP: ${textOf(error)}`
+        throw new MusterError('unavailable', text, { cause: error })
+      })
+      addresses.push(hostPort(host, chosen))
+    }
+    return addresses
+  }
+
+  /** Reads all certificates again. Throws one line for all that stay as they were. */
+  async reload(): Promise<void> {
+    const failures: string[] = []
+    for (const { name, certificate } of this.#prepared) {
+      if (certificate === null) continue
+      await named(name, () => certificate.reload()).catch((error: unknown) => {
+        failures.push(textOf(error))
+      })
+    }
+    if (failures.length > 0) throw new MusterError('invalid_argument', failures.join('; '))
+  }
+}
+
+async function named<T>(name: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof MusterError)) throw error
+    throw new MusterError(error.code, `${name}: ${error.message}`, { cause: error })
+  }
+}

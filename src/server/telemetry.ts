@@ -1,0 +1,66 @@
+/** Joins the metrics of a server with the parts that they tell of. */
+import type { Machine } from '../fsm/machine.ts'
+import type { Clock } from '../lib/clock.ts'
+import { metricsDocument, type MetricsDocument } from '../metrics/document.ts'
+import { Exposition, type MetricsText } from '../metrics/exposition.ts'
+import { httpMetrics, type ObserverOf } from '../metrics/http.ts'
+import { Metrics } from '../metrics/metrics.ts'
+import { processMetrics } from '../metrics/process.ts'
+import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
+import { stateMetrics } from '../metrics/state.ts'
+
+export type Measured = {
+  readonly node: Pick<RaftSource, 'status' | 'lastContactMs' | 'onChange'>
+  readonly logStats: RaftSource['logStats']
+  readonly machine: Pick<Machine, 'storeStats' | 'watchStats'>
+  readonly dispatcher: { readonly parkedCount: number }
+  readonly http: { readonly underWayCount: number }
+}
+
+export class Telemetry {
+  /** For parts that declare families of their own. */
+  readonly metrics: Metrics
+  readonly raftTimes: RaftTimes
+  readonly observerOf: ObserverOf
+  readonly #clock: Clock
+  readonly #exposition: Exposition
+  readonly #ends: (() => void)[] = []
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.metrics = new Metrics(clock)
+    this.#exposition = new Exposition(this.metrics)
+    this.raftTimes = raftTimes(this.metrics)
+    this.observerOf = httpMetrics(this.metrics)
+  }
+
+  start({ node, logStats, machine, dispatcher, http }: Measured): void {
+    const stopProcess = processMetrics(this.metrics, this.#clock)
+    const stopRaft = raftMetrics(this.metrics, {
+      status: () => node.status(),
+      lastContactMs: () => node.lastContactMs(),
+      onChange: (listener) => node.onChange(listener),
+      logStats,
+    })
+    stateMetrics(this.metrics, {
+      storeStats: () => machine.storeStats(),
+      watchStats: () => machine.watchStats(),
+      parkedQueries: () => dispatcher.parkedCount,
+      requestsUnderWay: () => http.underWayCount,
+    })
+    this.metrics.start()
+    this.#ends.push(stopProcess, stopRaft, () => this.metrics.stop())
+  }
+
+  stop(): void {
+    for (const end of this.#ends.splice(0)) end()
+  }
+
+  document(): MetricsDocument {
+    return metricsDocument(this.metrics)
+  }
+
+  text(): Promise<MetricsText> {
+    return this.#exposition.text()
+  }
+}
