@@ -5,15 +5,21 @@
 import './agent/thread-pool.ts'
 import { readFile } from 'node:fs/promises'
 import type { AgentArguments } from './agent/agent.ts'
-import { runCommand, type Output, type Verbs } from './cli/cli.ts'
-import { agentVerb } from './cli/verbs/agent.ts'
-import { versionVerb } from './cli/verbs/version.ts'
+import { runCommand } from './cli/cli.ts'
+import type { Terminal } from './cli/verb.ts'
+import { makeVerbs } from './cli/verbs.ts'
 import { systemClock } from './lib/clock.ts'
 import { systemRandom } from './lib/random.ts'
 
-const output: Output = {
+const terminal: Terminal = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  outIsTerminal: process.stdout.isTTY,
+  errIsTerminal: process.stderr.isTTY,
+  inIsTerminal: process.stdin.isTTY,
+  input: () => process.stdin,
+  env: (name) => process.env[name] || undefined,
+  nowMs: () => Date.now(),
 }
 
 // A reader that went away (`muster help | head`) must not end a server.
@@ -21,12 +27,9 @@ process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
 const version = await readVersion()
-const verbs: Verbs = {
-  agent: agentVerb(runAgentHere),
-  version: versionVerb(version),
-}
+const verbs = makeVerbs({ version, runAgent: runAgentHere })
 
-const code = await runCommand(process.argv.slice(2), verbs, output)
+const code = await runCommand(process.argv.slice(2), verbs, terminal)
 if (code !== null) process.exit(code)
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
@@ -37,7 +40,7 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
   await runAgent(args, {
     clock: systemClock,
     random: systemRandom,
-    sink: { write: (text) => output.out(text) },
+    sink: { write: (text) => terminal.out(text) },
     soon: (run) => void setImmediate(run),
     events: process,
     exit: (status) => process.exit(status),

@@ -2,91 +2,96 @@
  * The command line. `cli` may import `lib` and models, and talks to a cluster over HTTP only; the one verb that runs
  * a process is handed the way to do so. Only `main` imports it.
  *
- * This file is the table of verbs, and what all of them share: help, exit codes, how a failure is told.
+ * This file finds the command that is meant, and holds what all of them share: help, exit codes, how a failure is told.
  */
 import { MusterError, textOf } from '../lib/errors.ts'
-import { misusedFlag, parseFlags, type FlagTable, type Flags } from './flags.ts'
+import { findVerb, type Found } from './find-verb.ts'
+import { isMisuse, parseCommandLine } from './flags.ts'
+import { groupHelp, nextWords, verbHelp } from './help.ts'
+import { nearest } from './nearest.ts'
+import { exits, type Terminal, type VerbEntry, type Verbs } from './verb.ts'
 
-export type Output = {
-  out(text: string): void
-  err(text: string): void
-}
-
-export type Verb = {
-  readonly summary: string
-  readonly usage: string
-  readonly flags: FlagTable
-  /** Resolves to the exit code, or to null while the process goes on. */
-  run(flags: Flags, output: Output): Promise<number | null>
-}
-
-export type Verbs = Readonly<Record<string, Verb>>
-
-/** ok; the work failed; the command was not understood. */
-const exits = { ok: 0, failed: 1, usage: 2 } as const
-
-const helpWords: readonly string[] = ['help', '-h', '-help', '--help']
+const helpWords: readonly string[] = ['-h', '-help', '--help']
 const versionWords: readonly string[] = ['-v', '-version', '--version']
 
-/** Runs one command line (without the program's own name). */
+/** What the shells' completion scripts call. */
+export const completionWord = '__complete'
+
+/** Runs one command line (without the program's own name). Resolves to the exit code, or to null while it goes on. */
 export async function runCommand(
   args: readonly string[],
   verbs: Verbs,
-  output: Output,
+  terminal: Terminal,
 ): Promise<number | null> {
-  const [word = 'help', ...rest] = args
-  if (helpWords.includes(word)) return help(rest[0], verbs, output)
-  const name = versionWords.includes(word) ? 'version' : word
-  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
-  if (verb === undefined) {
-    const known = Object.keys(verbs).join(', ')
-    return misuse(output, `there is no command ${JSON.stringify(word)}; there are ${known}`, 'help')
+  const [first = 'help'] = args
+  if (first === completionWord) {
+    const { completions } = await import('./completion.ts')
+    terminal.out((await completions(args.slice(1), verbs)).map((word) => `${word}\n`).join(''))
+    return exits.ok
   }
-  if (rest.some((argument) => helpWords.includes(argument) && argument !== 'help')) {
-    return help(name, verbs, output)
+  if (versionWords.includes(first)) return runCommand(['version'], verbs, terminal)
+  if (first === 'help') return help(args.slice(1), verbs, terminal)
+  const found = findVerb(args, verbs)
+  const end = args.indexOf('--')
+  if ((end < 0 ? args : args.slice(0, end)).some((argument) => helpWords.includes(argument))) {
+    return help(args, verbs, terminal)
   }
+  if (found.type !== 'verb') return complain(found, verbs, terminal)
+  const entry = verbs[found.name]
+  if (entry === undefined) throw new MusterError('internal', `no command ${found.name}`)
+  return runVerb(found.name, entry, found.rest, terminal)
+}
+
+async function runVerb(
+  name: string,
+  entry: VerbEntry,
+  args: readonly string[],
+  terminal: Terminal,
+): Promise<number | null> {
   try {
-    return await verb.run(parseFlags(rest, verb.flags), output)
+    const verb = await entry.load()
+    const { flags, operands } = parseCommandLine(args, verb.flags, verb.operands)
+    return await verb.run({ flags, operands, terminal })
   } catch (error) {
-    if (error instanceof MusterError && error.details === misusedFlag) {
-      return misuse(output, error.message, `help ${name}`)
-    }
-    for (const line of textOf(error).split('\n')) output.err(`muster ${name}: ${line}\n`)
+    if (isMisuse(error)) return misuse(terminal, error.message, `help ${name}`)
+    for (const line of textOf(error).split('\n')) terminal.err(`muster ${name}: ${line}\n`)
     // What is not ours is a defect, and its place is all that there is to go by.
-    if (!(error instanceof MusterError) && error instanceof Error) output.err(`${error.stack}\n`)
+    if (!(error instanceof MusterError) && error instanceof Error) terminal.err(`${error.stack}\n`)
     return exits.failed
   }
 }
 
-function misuse(output: Output, text: string, where: string): number {
-  output.err(`muster: ${text}\nTry: muster ${where}\n`)
-  return exits.usage
-}
-
-function help(name: string | undefined, verbs: Verbs, output: Output): number {
-  if (name !== undefined && Object.hasOwn(verbs, name)) {
-    const verb = verbs[name]
-    if (verb !== undefined) output.out(verbHelp(verb))
-    return exits.ok
+function complain(
+  found: Exclude<Found, { type: 'verb' }>,
+  verbs: Verbs,
+  terminal: Terminal,
+): number {
+  if (found.type === 'group') {
+    terminal.err(groupHelp(verbs, found.words))
+    return exits.usage
   }
-  const width = Math.max(...Object.keys(verbs).map((word) => word.length), 'help'.length)
-  const lines = [
-    ...Object.entries(verbs).map(([word, verb]) => `  ${word.padEnd(width)}  ${verb.summary}`),
-    `  ${'help'.padEnd(width)}  Says more about a command: muster help agent`,
-  ]
-  output.out(`Usage: muster <command> [options]\n\nCommands:\n${lines.join('\n')}\n`)
-  if (name === undefined) return exits.ok
-  output.err(`muster: there is no command ${JSON.stringify(name)}\n`)
+  const known = [...nextWords(verbs, found.within).keys()]
+  const meant = nearest(found.word, known)
+  const hint = meant === null ? `there are ${known.join(', ')}` : `did you mean ${meant}?`
+  const typed = [...found.within, found.word].join(' ')
+  const where = ['help', ...found.within].join(' ')
+  return misuse(terminal, `there is no command ${JSON.stringify(typed)}; ${hint}`, where)
+}
+
+function misuse(terminal: Terminal, text: string, where: string): number {
+  terminal.err(`muster: ${text}\nTry: muster ${where}\n`)
   return exits.usage
 }
 
-function verbHelp(verb: Verb): string {
-  const flags = Object.entries(verb.flags).map(([name, flag]) => ({
-    left: `-${name}${flag.value === null ? '' : ` ${flag.value}`}`,
-    right: flag.summary,
-  }))
-  const width = Math.max(0, ...flags.map((flag) => flag.left.length))
-  const lines = flags.map((flag) => `  ${flag.left.padEnd(width)}  ${flag.right}`)
-  const options = lines.length === 0 ? '' : `\nOptions:\n${lines.join('\n')}\n`
-  return `${verb.summary}\n\nUsage: muster ${verb.usage}\n${options}`
+async function help(args: readonly string[], verbs: Verbs, terminal: Terminal): Promise<number> {
+  const words = args.filter((word) => !helpWords.includes(word))
+  const found = findVerb(words, verbs)
+  if (found.type === 'unknown') return complain(found, verbs, terminal)
+  const entry = found.type === 'verb' ? verbs[found.name] : undefined
+  terminal.out(
+    found.type === 'verb' && entry !== undefined
+      ? verbHelp(found.name, entry, await entry.load())
+      : groupHelp(verbs, found.type === 'group' ? found.words : []),
+  )
+  return exits.ok
 }

@@ -1,12 +1,16 @@
 /**
- * Options of a command line in the style of the peers: one dash or two, `-config x` or `-config=x`, repeatable.
+ * Options of a command line in the style of the peers: one dash or two, `-config x` or `-config=x`, repeatable, before,
+ * between and after the other words. After `--` nothing is an option; a lone `-` never is one.
  */
 import { MusterError } from '../lib/errors.ts'
+import { nearest } from './nearest.ts'
 
 export type Flag = {
   readonly summary: string
   /** What its value is called in the help; null: the flag is a switch. */
   readonly value: string | null
+  /** An empty value says something. */
+  readonly empty?: true
 }
 
 export type FlagTable = Readonly<Record<string, Flag>>
@@ -14,51 +18,124 @@ export type FlagTable = Readonly<Record<string, Flag>>
 export type Flags = {
   /** Values in the order given. */
   all(name: string): readonly string[]
+  /** The value given last, which wins. */
+  last(name: string): string | undefined
+  /** Given, and for a switch not given as `false`. */
   has(name: string): boolean
 }
 
-/** The `details` of an error that says the command line itself is wrong. */
-export const misusedFlag = Symbol('misused flag')
+/** Words of a command line that are not options. */
+export type Operands = {
+  /** As the help shows them: `PATH KEY=VALUE...`. */
+  readonly usage: string
+  readonly countMin: number
+  readonly countMax: number
+}
 
-/** Throws `invalid_argument`, with `misusedFlag` as details, for what the table does not know. */
-export function parseFlags(args: readonly string[], table: FlagTable): Flags {
+export const noOperands: Operands = { usage: '', countMin: 0, countMax: 0 }
+
+export function oneOperand(usage: string): Operands {
+  return { usage, countMin: 1, countMax: 1 }
+}
+
+export type CommandLine = { readonly flags: Flags; readonly operands: readonly string[] }
+
+/** The `details` of an error that says the command line itself is wrong. */
+const misusedFlag = Symbol('misused flag')
+
+/** Throws what `isMisuse` knows: the command was not understood, and nothing was done. */
+export function misused(text: string): never {
+  throw new MusterError('invalid_argument', text, { details: misusedFlag })
+}
+
+export function isMisuse(error: unknown): error is MusterError {
+  return error instanceof MusterError && error.details === misusedFlag
+}
+
+/** `operands` bounds how many words may stand beside the options. */
+export function parseCommandLine(
+  args: readonly string[],
+  table: FlagTable,
+  operands: Operands,
+): CommandLine {
   const values = new Map<string, string[]>()
-  let index = 0
-  while (index < args.length) {
-    const argument = args[index] ?? ''
-    index += 1
+  const words: string[] = []
+  for (let at = 0; at < args.length; at += 1) {
+    const argument = args[at] ?? ''
+    if (argument === '--') {
+      words.push(...args.slice(at + 1))
+      break
+    }
     const match = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(argument)
-    if (match === null)
-      misused(`${JSON.stringify(argument)} is no option, and none was expected here`)
+    if (match === null) {
+      if (argument.length > 1 && argument.startsWith('-')) {
+        misused(`${JSON.stringify(argument)} is no option; after -- it would be taken as it is`)
+      }
+      words.push(argument)
+      continue
+    }
     const [, name = '', attached] = match
     const flag = Object.hasOwn(table, name) ? table[name] : undefined
-    if (flag === undefined) {
-      const known = Object.keys(table).map((word) => `-${word}`)
-      misused(
-        `there is no option -${name}${known.length === 0 ? '' : `; there are ${known.join(', ')}`}`,
-      )
-    }
-    let value = attached
+    if (flag === undefined) misused(unknownFlag(name, table))
     if (flag.value === null) {
-      if (value !== undefined && value !== 'true')
-        misused(`-${name} is a switch and takes no value`)
-      value = 'true'
-    } else if (value === undefined) {
-      value = args[index]
-      index += 1
+      put(values, name, switchValue(name, attached))
+      continue
     }
-    if (value === undefined || value === '')
+    const value = attached ?? args[(at += 1)]
+    if (value === undefined || (value === '' && flag.empty !== true)) {
       misused(`-${name} needs a value: -${name} ${flag.value}`)
-    const earlier = values.get(name)
-    if (earlier === undefined) values.set(name, [value])
-    else earlier.push(value)
+    }
+    put(values, name, value)
   }
+  checkCount(words, operands)
+  const last = (name: string): string | undefined => values.get(name)?.at(-1)
   return {
-    all: (name) => values.get(name) ?? [],
-    has: (name) => values.has(name),
+    operands: words,
+    flags: {
+      all: (name) => values.get(name) ?? [],
+      last,
+      has: (name) => values.has(name) && (table[name]?.value !== null || last(name) === 'true'),
+    },
   }
 }
 
-function misused(text: string): never {
-  throw new MusterError('invalid_argument', text, { details: misusedFlag })
+function unknownFlag(name: string, table: FlagTable): string {
+  const known = Object.keys(table)
+  const meant = nearest(name, known)
+  if (meant !== null) return `there is no option -${name}; did you mean -${meant}?`
+  const list = known.length === 0 ? '' : `; there are ${known.map((word) => `-${word}`).join(', ')}`
+  return `there is no option -${name}${list}`
+}
+
+function switchValue(name: string, attached: string | undefined): string {
+  if (attached === undefined || attached === 'true') return 'true'
+  if (attached === 'false') return 'false'
+  return misused(`-${name} is a switch and takes no value`)
+}
+
+function put(values: Map<string, string[]>, name: string, value: string): void {
+  const earlier = values.get(name)
+  if (earlier === undefined) values.set(name, [value])
+  else earlier.push(value)
+}
+
+function checkCount(words: readonly string[], operands: Operands): void {
+  if (words.length < operands.countMin) misused(`${operands.usage} is missing`)
+  if (words.length <= operands.countMax) return
+  const extra = JSON.stringify(words[operands.countMax])
+  misused(
+    operands.countMax === 0
+      ? `${extra} is no option, and none was expected here`
+      : `${extra} is too much: there is nothing after ${operands.usage}`,
+  )
+}
+
+/** A whole number of at least `min`, or undefined when the option was not given. */
+export function countFlag(flags: Flags, name: string, min: number): number | undefined {
+  const text = flags.last(name)
+  if (text === undefined) return undefined
+  const count = /^\d{1,15}$/.test(text) ? Number(text) : -1
+  if (count < min)
+    misused(`-${name} must be a whole number from ${min}, not ${JSON.stringify(text)}`)
+  return count
 }

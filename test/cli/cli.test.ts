@@ -4,30 +4,11 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { runCommand, type Verbs } from '../../src/cli/cli.ts'
-import { parseFlags } from '../../src/cli/flags.ts'
-import { agentVerb, type AgentArguments } from '../../src/cli/verbs/agent.ts'
-import { versionVerb } from '../../src/cli/verbs/version.ts'
+import { parseCommandLine } from '../../src/cli/flags.ts'
+import { noOperands, oneOperand } from '../../src/cli/verb.ts'
+import type { AgentArguments } from '../../src/cli/verbs/agent.ts'
 import { MusterError } from '../../src/lib/errors.ts'
-
-/** Runs a command line; an agent that is started only notes what it was told. */
-async function run(args: readonly string[], agent: () => Promise<void> = async () => {}) {
-  const started: AgentArguments[] = []
-  const verbs: Verbs = {
-    agent: agentVerb(async (told) => {
-      started.push(told)
-      await agent()
-    }),
-    version: versionVerb('1.2.3'),
-  }
-  let out = ''
-  let err = ''
-  const code = await runCommand(args, verbs, {
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
-  })
-  return { code, out, err, started }
-}
+import { run } from './terminal.ts'
 
 const agentLines: readonly (readonly [string, AgentArguments])[] = [
   ['-config a.hcl', { configPaths: ['a.hcl'], dev: false }],
@@ -49,27 +30,50 @@ for (const [line, expected] of agentLines) {
   })
 }
 
+const commands = 'agent, completion, gossip, namespace, operator, status, tls, var, version'
+const agentHelp = 'Try: muster help agent'
+
 const mistakes: readonly (readonly [string, string])[] = [
+  ['frobnicate', `there is no command "frobnicate"; there are ${commands}\nTry: muster help`],
+  ['toString', `there is no command "toString"; there are ${commands}\nTry: muster help`],
+  ['verison', 'there is no command "verison"; did you mean version?\nTry: muster help'],
+  ['names list', 'there is no command "names"; did you mean namespace?\nTry: muster help'],
+  ['var gte x', 'there is no command "var gte"; did you mean get?\nTry: muster help var'],
   [
-    'frobnicate',
-    'muster: there is no command "frobnicate"; there are agent, version\nTry: muster help\n',
+    'operator raft lst-peers',
+    'there is no command "operator raft lst-peers"; did you mean list-peers?\nTry: muster help operator raft',
   ],
-  ['agent', 'muster: an agent needs -config FILE|DIR, or -dev\nTry: muster help agent\n'],
-  ['agent -config', 'muster: -config needs a value: -config FILE|DIR\nTry: muster help agent\n'],
-  ['agent -config=', 'muster: -config needs a value: -config FILE|DIR\nTry: muster help agent\n'],
+  ['agent', `an agent needs -config FILE|DIR, or -dev\n${agentHelp}`],
+  ['agent -config', `-config needs a value: -config FILE|DIR\n${agentHelp}`],
+  ['agent -config=', `-config needs a value: -config FILE|DIR\n${agentHelp}`],
+  ['agent -confg x', `there is no option -confg; did you mean -config?\n${agentHelp}`],
+  ['agent -xyzzy', `there is no option -xyzzy; there are -config, -dev\n${agentHelp}`],
+  ['agent -dev=yes', `-dev is a switch and takes no value\n${agentHelp}`],
+  ['agent -dev=false', `an agent needs -config FILE|DIR, or -dev\n${agentHelp}`],
+  ['agent a.hcl', `"a.hcl" is no option, and none was expected here\n${agentHelp}`],
+  ['version -x', 'there is no option -x\nTry: muster help version'],
+  ['var get', 'PATH is missing\nTry: muster help var get'],
+  ['var get a b', '"b" is too much: there is nothing after PATH\nTry: muster help var get'],
   [
-    'agent -confg x',
-    'muster: there is no option -confg; there are -config, -dev\nTry: muster help agent\n',
+    'var get -1 a',
+    '"-1" is no option; after -- it would be taken as it is\nTry: muster help var get',
   ],
-  ['agent -dev=yes', 'muster: -dev is a switch and takes no value\nTry: muster help agent\n'],
+  ['var get a -json -t x', 'choose one of json and go-template\nTry: muster help var get'],
   [
-    'agent a.hcl',
-    'muster: "a.hcl" is no option, and none was expected here\nTry: muster help agent\n',
+    'var get a -out xml',
+    '-out is table, json, none or go-template, not "xml"\nTry: muster help var get',
   ],
-  ['version -x', 'muster: there is no option -x\nTry: muster help version\n'],
   [
-    'toString',
-    'muster: there is no command "toString"; there are agent, version\nTry: muster help\n',
+    'var list -per-page -1',
+    '-per-page must be a whole number from 0, not "-1"\nTry: muster help var list',
+  ],
+  [
+    'status -address ftp://x',
+    'the address "ftp://x" is no HTTP address; it looks like http://127.0.0.1:4646\nTry: muster help status',
+  ],
+  [
+    'operator raft remove-peer',
+    'name the server to remove: -peer-id or -peer-address\nTry: muster help operator raft remove-peer',
   ],
 ]
 
@@ -77,7 +81,7 @@ for (const [line, expected] of mistakes) {
   t.test(`muster ${line} is a mistake, exit code 2`, async (t) => {
     const { code, err, out, started } = await run(line.split(' '))
     t.equal(code, 2)
-    t.equal(err, expected)
+    t.equal(err, `muster: ${expected}\n`)
     t.equal(out, '')
     t.same(started, [])
   })
@@ -89,7 +93,7 @@ t.test('help is asked for in many ways', async (t) => {
     t.equal(code, 0)
     t.match(
       out,
-      /Usage: muster <command>[^]*agent {4}Runs a server\n {2}version {2}Prints the version/,
+      /Usage: muster <command>[^]*agent {7}Runs a server\n[^]* version {5}Prints the version/,
     )
   }
   for (const line of ['help agent', 'agent -h', 'agent -dev --help']) {
@@ -98,9 +102,32 @@ t.test('help is asked for in many ways', async (t) => {
     t.match(out, /Usage: muster agent[^]*-config FILE\|DIR {2}A file/)
     t.same(started, [])
   }
+  for (const line of ['help operator raft', 'operator raft -h']) {
+    const { code, out } = await run(line.split(' '))
+    t.equal(code, 0)
+    t.match(out, /Usage: muster operator raft <command>[^]*list-peers {11}Lists the servers/)
+  }
   const unknown = await run(['help', 'frobnicate'])
   t.equal(unknown.code, 2)
   t.match(unknown.err, /there is no command "frobnicate"/)
+})
+
+t.test('words that only begin commands are answered with what may follow', async (t) => {
+  const { code, out, err } = await run(['operator', 'snapshot'])
+  t.equal(code, 2)
+  t.equal(out, '')
+  t.match(err, /Usage: muster operator snapshot <command>[^]*inspect[^]*restore[^]*save/)
+})
+
+t.test('every command of the table has its own help', async (t) => {
+  const { makeVerbs } = await import('../../src/cli/verbs.ts')
+  const verbs = makeVerbs({ version: '1.2.3', runAgent: async () => {} })
+  for (const [name, entry] of Object.entries(verbs)) {
+    const { code, out } = await run(['help', ...name.split(' ')])
+    t.equal(code, 0)
+    t.ok(out.startsWith(`${entry.summary}\n\nUsage: muster ${name}`), name)
+    t.notOk(/.{101}/.test(out), `${name} fits on a screen of 100 columns`)
+  }
 })
 
 t.test('the version is told', async (t) => {
@@ -110,25 +137,46 @@ t.test('the version is told', async (t) => {
 })
 
 t.test('a failure has exit code 1 and each of its lines the command in front', async (t) => {
-  const { code, err } = await run(['agent', '-dev'], async () => {
+  const agent = async () => {
     throw new MusterError('invalid_argument', 'a.hcl:1: x: unknown key\na.hcl:2: y: unknown key')
-  })
+  }
+  const { code, err } = await run(['agent', '-dev'], { agent })
   t.equal(code, 1)
   t.equal(err, 'muster agent: a.hcl:1: x: unknown key\nmuster agent: a.hcl:2: y: unknown key\n')
 })
 
 t.test('a defect shows its place', async (t) => {
-  const { code, err } = await run(['agent', '-dev'], async () => {
+  const agent = async () => {
     throw new TypeError('x is not a function')
-  })
+  }
+  const { code, err } = await run(['agent', '-dev'], { agent })
   t.equal(code, 1)
   t.match(err, /^muster agent: x is not a function\nTypeError: x is not a function\n +at /)
 })
 
 t.test('an option that was not given has no values', async (t) => {
-  const flags = parseFlags([], {})
+  const { flags } = parseCommandLine([], {}, noOperands)
   t.same(flags.all('config'), [])
   t.notOk(flags.has('config'))
+})
+
+t.test('options stand anywhere, the last of two wins, and -- ends them', async (t) => {
+  const table = {
+    name: { summary: '', value: 'NAME' },
+    text: { summary: '', value: 'TEXT', empty: true },
+    quiet: { summary: '', value: null },
+  } as const
+  const parse = (...args: string[]) => parseCommandLine(args, table, oneOperand('WORD'))
+  const line = parse('--name', 'a', 'word', '-quiet', '-name=b')
+  t.equal(line.flags.last('name'), 'b')
+  t.same(line.flags.all('name'), ['a', 'b'])
+  t.ok(line.flags.has('quiet'))
+  t.same(line.operands, ['word'])
+  t.same(parse('--', '-quiet').operands, ['-quiet'])
+  t.same(parse('-').operands, ['-'])
+  t.notOk(parse('-quiet=false', 'x').flags.has('quiet'))
+  t.equal(parse('-text=', 'x').flags.last('text'), '')
+  t.throws(() => parse('-name=', 'x'), { message: '-name needs a value: -name NAME' })
 })
 
 t.test('the program itself runs with the pinned Node.js, through a link too', async (t) => {

@@ -1,7 +1,6 @@
 /** `muster agent`: runs a server in this process until a signal ends it. */
-import { MusterError } from '../../lib/errors.ts'
-import { misusedFlag } from '../flags.ts'
-import type { Verb } from '../cli.ts'
+import { misused } from '../flags.ts'
+import { noOperands, type Verb } from '../verb.ts'
 
 /** What the process that runs an agent is told; `main` hands it to the agent. */
 export type AgentArguments = {
@@ -14,8 +13,7 @@ export type AgentArguments = {
 /** `run` resolves once the agent is up; the process ends by a signal. */
 export function agentVerb(run: (args: AgentArguments) => Promise<void>): Verb {
   return {
-    summary: 'Runs a server',
-    usage: 'agent (-config FILE|DIR)... | agent -dev [-config FILE|DIR]...',
+    operands: noOperands,
     flags: {
       config: {
         summary: 'A file (*.hcl, *.json) or a folder of them; repeatable, later over earlier',
@@ -26,14 +24,10 @@ export function agentVerb(run: (args: AgentArguments) => Promise<void>): Verb {
         value: null,
       },
     },
-    async run(flags) {
+    async run({ flags }) {
       const configPaths = flags.all('config')
       const dev = flags.has('dev')
-      if (configPaths.length === 0 && !dev) {
-        throw new MusterError('invalid_argument', 'an agent needs -config FILE|DIR, or -dev', {
-          details: misusedFlag,
-        })
-      }
+      if (configPaths.length === 0 && !dev) misused('an agent needs -config FILE|DIR, or -dev')
       await run({ configPaths, dev })
       return null
     },

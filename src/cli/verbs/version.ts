@@ -1,13 +1,12 @@
 /** `muster version`. */
-import type { Verb } from '../cli.ts'
+import { noOperands, type Verb } from '../verb.ts'
 
 export function versionVerb(version: string): Verb {
   return {
-    summary: 'Prints the version',
-    usage: 'version',
+    operands: noOperands,
     flags: {},
-    async run(_, output) {
-      output.out(`muster ${version}\n`)
+    async run({ terminal }) {
+      terminal.out(`muster ${version}\n`)
       return 0
     },
   }

@@ -1,0 +1,264 @@
+/** One agent's HTTP API: JSON there and back, and streams for snapshots. */
+import {
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { once } from 'node:events'
+import { MusterError, type ErrorCode } from '../../lib/errors.ts'
+import type { Call } from '../verb.ts'
+import { parseJson, printJson, type Json } from './json.ts'
+import { readSettings, type Settings } from './settings.ts'
+
+/** An agent that says nothing for this long will not. Servers wait for a leader for less. */
+const silenceMsMax = 60_000
+/** A restore is applied on all servers between its last byte and its answer. */
+const restoreMsMax = 30 * 60_000
+const answerBytesMax = 256 * 1024 * 1024
+const errorBytesMax = 64 * 1024
+const errorTextMax = 1_000
+
+export type Search = Readonly<Record<string, string | number | null | undefined>>
+
+export type Answer = {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  /** Null for an empty body. */
+  readonly json: Json
+}
+
+export type Ask = {
+  /** Entries that are null or undefined are left out. */
+  readonly search?: Search
+  readonly json?: Json
+  /** Statuses that are answers here, beside 2xx. */
+  readonly also?: readonly number[]
+}
+
+/** An agent that answered, and refused. */
+export class ApiRefusal extends MusterError {
+  readonly status: number
+
+  constructor(status: number, text: string) {
+    super(codeByStatus[status] ?? 'unavailable', text)
+    this.status = status
+  }
+}
+
+const codeByStatus: Readonly<Record<number, ErrorCode>> = {
+  400: 'invalid_argument',
+  403: 'permission_denied',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  409: 'conflict',
+  413: 'too_large',
+  501: 'not_implemented',
+  504: 'timeout',
+}
+
+/** Commands live for one or two requests: each has its own connection, and nothing is left to close. */
+export class ApiClient {
+  readonly #settings: Settings
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+  }
+
+  static async open(call: Call): Promise<ApiClient> {
+    return new ApiClient(await readSettings(call))
+  }
+
+  get settings(): Settings {
+    return this.#settings
+  }
+
+  async get(path: string, search: Search = {}): Promise<Json> {
+    return (await this.ask('GET', path, { search })).json
+  }
+
+  /** Throws `ApiRefusal` for statuses that are no answer, `unavailable` when nobody answers. */
+  async ask(method: string, path: string, ask: Ask = {}): Promise<Answer> {
+    const body = ask.json === undefined ? null : Buffer.from(printJson(ask.json))
+    const response = await this.#send(method, path, ask.search ?? {}, (request) => {
+      if (body !== null) request.setHeader('Content-Type', 'application/json')
+      request.end(body ?? undefined)
+    })
+    const status = response.statusCode ?? 0
+    if (ask.also?.includes(status) !== true) await this.#refuseFailed(response)
+    return { status, headers: response.headers, json: await this.#json(response) }
+  }
+
+  /** The body as it comes. */
+  async download(path: string, search: Search = {}): Promise<AsyncIterable<Uint8Array>> {
+    const response = await this.#send('GET', path, search, (request) => void request.end())
+    await this.#refuseFailed(response)
+    return this.#body(response)
+  }
+
+  async upload(path: string, search: Search, body: AsyncIterable<Uint8Array>): Promise<Json> {
+    const response = await this.#send('PUT', path, search, (request) => {
+      request.setTimeout(restoreMsMax)
+      request.setHeader('Content-Type', 'application/octet-stream')
+      void writeAll(request, body)
+    })
+    await this.#refuseFailed(response)
+    return this.#json(response)
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    search: Search,
+    write: (request: ClientRequest) => void,
+  ): Promise<IncomingMessage> {
+    const { address, tls } = this.#settings
+    const secure = address.protocol === 'https:'
+    const options: RequestOptions = {
+      method,
+      host: address.hostname.replace(/^\[|\]$/g, ''),
+      port: address.port === '' ? (secure ? 443 : 80) : address.port,
+      path: this.#target(path, search),
+      headers: this.#headers(),
+      agent: false,
+      timeout: silenceMsMax,
+      ...(secure && {
+        rejectUnauthorized: tls.verify,
+        ...(tls.ca !== null && { ca: tls.ca }),
+        ...(tls.cert !== null && { cert: tls.cert }),
+        ...(tls.key !== null && { key: tls.key }),
+        ...(tls.serverName !== null && { servername: tls.serverName }),
+      }),
+    }
+    try {
+      const request = secure ? httpsRequest(options) : httpRequest(options)
+      request.on('timeout', () => request.destroy(new Error('it takes too long to answer')))
+      const answered = once(request, 'response')
+      write(request)
+      const [response] = (await answered) as [IncomingMessage]
+      // What is sent after the answer is nobody's concern, also when it fails.
+      request.on('error', () => {})
+      return response
+    } catch (error) {
+      throw this.#failed('no answer from', error)
+    }
+  }
+
+  #target(path: string, search: Search): string {
+    const { address, region } = this.#settings
+    const entries = Object.entries({ ...search, region })
+    const given = entries.filter(([, value]) => value !== null && value !== undefined)
+    const query = new URLSearchParams()
+    for (const [name, value] of given) query.append(name, String(value))
+    const text = query.toString()
+    return `${address.pathname.replace(/\/$/, '')}${path}${text === '' ? '' : `?${text}`}`
+  }
+
+  #headers(): Record<string, string> {
+    const { address, token } = this.#settings
+    return { Host: address.host, ...(token !== null && { 'X-Service-Token': token }) }
+  }
+
+  async #refuseFailed(response: IncomingMessage): Promise<void> {
+    const status = response.statusCode ?? 0
+    if (status >= 200 && status < 300) return
+    const reason = reasonIn((await this.#all(response, errorBytesMax)).toString('utf8'))
+      .replaceAll(/\p{Cc}+/gu, ' ')
+      .trim()
+      .slice(0, errorTextMax)
+    throw new ApiRefusal(
+      status,
+      reason === ''
+        ? `the agent answered ${status} ${response.statusMessage ?? ''}`.trimEnd()
+        : `${reason} (${status})`,
+    )
+  }
+
+  async #json(response: IncomingMessage): Promise<Json> {
+    const text = (await this.#all(response, answerBytesMax)).toString('utf8')
+    return text === '' ? null : parseJson(text, `the answer of ${this.#settings.address.host}`)
+  }
+
+  async #all(response: IncomingMessage, bytesMax: number): Promise<Buffer> {
+    const parts: Uint8Array[] = []
+    let size = 0
+    for await (const part of this.#body(response)) {
+      size += part.length
+      if (size > bytesMax) {
+        throw new MusterError('too_large', `the answer is over ${bytesMax} bytes: ask for less`)
+      }
+      parts.push(part)
+    }
+    return Buffer.concat(parts)
+  }
+
+  async *#body(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+    try {
+      yield* response as AsyncIterable<Uint8Array>
+    } catch (error) {
+      throw this.#failed('the answer broke off from', error)
+    }
+  }
+
+  #failed(what: string, error: unknown): MusterError {
+    if (error instanceof MusterError) return error
+    const { origin } = this.#settings.address
+    return new MusterError('unavailable', `${what} ${origin}: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** Never throws: a source that fails destroys the request, whose owner hears of it. */
+async function writeAll(request: ClientRequest, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const closed = new AbortController()
+  request.once('close', () => closed.abort())
+  try {
+    for await (const chunk of body) {
+      if (!request.write(chunk)) await once(request, 'drain', { signal: closed.signal })
+    }
+    request.end()
+  } catch (error) {
+    request.destroy(error instanceof Error ? error : new Error(String(error)))
+  }
+}
+
+/** A path's segments with all that a URL gives a meaning escaped; slashes stay. */
+export function escapePath(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/')
+}
+
+/** The text itself, or the texts of `{"errors": […]}`. */
+function reasonIn(body: string): string {
+  if (!body.startsWith('{')) return body
+  try {
+    const value: unknown = JSON.parse(body)
+    if (typeof value === 'object' && value !== null && 'errors' in value) {
+      if (Array.isArray(value.errors)) return value.errors.map(String).join('; ')
+    }
+  } catch {
+    // Then it is a text that begins with a brace.
+  }
+  return body
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there; start an agent, or name one with -address or MUSTER_ADDR',
+  ENOTFOUND: 'its name is not known',
+  EAI_AGAIN: 'its name cannot be looked up now',
+  ECONNRESET: 'it broke off the connection',
+  EPROTO: 'it speaks no TLS; should the address begin with http://?',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of an authority not trusted here; give -ca-cert',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself; give it as -ca-cert',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    'its certificate is of an authority not trusted here; give -ca-cert',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    'its certificate is of an authority not trusted here; give -ca-cert',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  HPE_INVALID_CONSTANT: 'it speaks no plain HTTP; should the address begin with https://?',
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const text = error instanceof Error ? error.message : String(error)
+  return reasons[code] ?? (text === '' ? code : text)
+}

@@ -1,0 +1,72 @@
+/** How a command shows what it learned: for people, as JSON, or through a template. */
+import type { Json } from '../api/json.ts'
+import { printJson } from '../api/json.ts'
+import { misused, type FlagTable, type Flags } from '../flags.ts'
+import type { Call } from '../verb.ts'
+import { styleOf, type Style } from './style.ts'
+
+export const formatFlags: FlagTable = {
+  json: { summary: 'Print JSON', value: null },
+  t: {
+    summary: "Print through a Go template, as in '{{range .}}{{.Name}}{{end}}'",
+    value: 'TEMPLATE',
+  },
+}
+
+/** Of commands about variables, whose peers call it so. */
+export const outFlags: FlagTable = {
+  ...formatFlags,
+  out: { summary: 'table, json, none, or go-template with -template', value: 'FORMAT' },
+  template: { summary: 'The same as -t', value: 'TEMPLATE' },
+}
+
+export type Format =
+  | { readonly type: 'table' }
+  | { readonly type: 'json' }
+  | { readonly type: 'none' }
+  | { readonly type: 'template'; readonly text: string }
+
+export function formatOf(flags: Flags): Format {
+  const template = flags.last('t') ?? flags.last('template')
+  const out = flags.last('out')
+  const wanted = new Set<string>()
+  if (flags.has('json')) wanted.add('json')
+  if (template !== undefined) wanted.add('go-template')
+  if (out !== undefined) wanted.add(out)
+  if (wanted.size > 1) misused(`choose one of ${[...wanted].join(' and ')}`)
+  const [only = 'table'] = wanted
+  switch (only) {
+    case 'json':
+    case 'none':
+    case 'table':
+      return { type: only }
+    case 'go-template':
+      return { type: 'template', text: template ?? misused('-out go-template needs -template') }
+    default:
+      return misused(`-out is table, json, none or go-template, not ${JSON.stringify(only)}`)
+  }
+}
+
+/** Prints `value` in the format asked for; `people` is asked only when it is for them. */
+export async function show(
+  { flags, terminal }: Call,
+  value: Json,
+  people: (style: Style) => string,
+): Promise<void> {
+  const format = formatOf(flags)
+  switch (format.type) {
+    case 'table':
+      terminal.out(people(styleOf(terminal)))
+      return
+    case 'json':
+      terminal.out(printJson(value))
+      return
+    case 'none':
+      return
+    case 'template': {
+      const { renderTemplate } = await import('../template/template.ts')
+      const text = renderTemplate(format.text, value)
+      terminal.out(text.endsWith('\n') ? text : `${text}\n`)
+    }
+  }
+}

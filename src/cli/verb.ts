@@ -1,0 +1,44 @@
+/** What a command is: how it is called, what it may be told, and the terminal it talks to. */
+import type { FlagTable, Flags, Operands } from './flags.ts'
+
+export { noOperands, oneOperand } from './flags.ts'
+
+/** The process a command runs in, as far as commands may touch it. */
+export type Terminal = {
+  out(text: string): void
+  err(text: string): void
+  readonly outIsTerminal: boolean
+  readonly errIsTerminal: boolean
+  readonly inIsTerminal: boolean
+  input(): AsyncIterable<Uint8Array>
+  /** Undefined when it is not set or empty. */
+  env(name: string): string | undefined
+  nowMs(): number
+}
+
+export type Call = {
+  readonly flags: Flags
+  readonly operands: readonly string[]
+  readonly terminal: Terminal
+}
+
+export type Verb = {
+  readonly operands: Operands
+  readonly flags: FlagTable
+  /** Paragraphs for the help, below the summary. */
+  readonly about?: string
+  /** Resolves to the exit code, or to null while the process goes on. */
+  run(call: Call): Promise<number | null>
+}
+
+/** One row of the table of commands. What a command needs is loaded when it is called, and not before. */
+export type VerbEntry = {
+  readonly summary: string
+  load(): Promise<Verb>
+}
+
+/** By the words that call it: `operator raft list-peers`. */
+export type Verbs = Readonly<Record<string, VerbEntry>>
+
+/** ok; the work failed; the command was not understood. */
+export const exits = { ok: 0, failed: 1, usage: 2 } as const

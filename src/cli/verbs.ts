@@ -1,0 +1,110 @@
+/** The table of commands. A new command is a file in `verbs` and a row here. */
+import type { AgentArguments } from './verbs/agent.ts'
+import type { Verbs } from './verb.ts'
+
+export type VerbOptions = {
+  readonly version: string
+  readonly runAgent: (args: AgentArguments) => Promise<void>
+}
+
+export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
+  return {
+    agent: {
+      summary: 'Runs a server',
+      load: async () => (await import('./verbs/agent.ts')).agentVerb(runAgent),
+    },
+    completion: {
+      summary: 'Prints a completion script for a shell',
+      load: async () => (await import('./verbs/completion.ts')).completion,
+    },
+    'gossip keygen': {
+      summary: 'Prints a new key for gossip',
+      load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
+    },
+    'namespace apply': {
+      summary: 'Creates a namespace or changes it',
+      load: async () => (await import('./verbs/namespace/apply.ts')).namespaceApply,
+    },
+    'namespace delete': {
+      summary: 'Deletes an empty namespace',
+      load: async () => (await import('./verbs/namespace/delete.ts')).namespaceDelete,
+    },
+    'namespace list': {
+      summary: 'Lists the namespaces',
+      load: async () => (await import('./verbs/namespace/list.ts')).namespaceList,
+    },
+    'namespace status': {
+      summary: 'Shows a namespace',
+      load: async () => (await import('./verbs/namespace/status.ts')).namespaceStatus,
+    },
+    'operator gossip keyring generate': {
+      summary: 'Prints a new key for gossip',
+      load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
+    },
+    'operator raft list-peers': {
+      summary: 'Lists the servers of the consensus group',
+      load: async () => (await import('./verbs/raft/list-peers.ts')).raftListPeers,
+    },
+    'operator raft remove-peer': {
+      summary: 'Takes a server out of the consensus group',
+      load: async () => (await import('./verbs/raft/remove-peer.ts')).raftRemovePeer,
+    },
+    'operator raft transfer-leadership': {
+      summary: 'Hands leadership to another server',
+      load: async () =>
+        (await import('./verbs/raft/transfer-leadership.ts')).raftTransferLeadership,
+    },
+    'operator root keyring list': {
+      summary: 'Lists the keys that seal variables',
+      load: async () => (await import('./verbs/keyring/list.ts')).keyringList,
+    },
+    'operator root keyring rotate': {
+      summary: 'Makes a new key for variables',
+      load: async () => (await import('./verbs/keyring/rotate.ts')).keyringRotate,
+    },
+    'operator snapshot inspect': {
+      summary: 'Verifies a snapshot file and shows what it is of',
+      load: async () => (await import('./verbs/snapshot/inspect.ts')).snapshotInspect,
+    },
+    'operator snapshot restore': {
+      summary: 'Replaces the whole state by that of a file',
+      load: async () => (await import('./verbs/snapshot/restore.ts')).snapshotRestore,
+    },
+    'operator snapshot save': {
+      summary: 'Saves the whole state to a file',
+      load: async () => (await import('./verbs/snapshot/save.ts')).snapshotSave,
+    },
+    status: {
+      summary: 'Shows who leads and who is there',
+      load: async () => (await import('./verbs/status.ts')).status,
+    },
+    'tls ca create': {
+      summary: 'Makes a certificate authority for a cluster',
+      load: async () => (await import('./verbs/tls/ca-create.ts')).tlsCaCreate,
+    },
+    'tls cert create': {
+      summary: 'Makes a certificate signed by it',
+      load: async () => (await import('./verbs/tls/cert-create.ts')).tlsCertCreate,
+    },
+    'var get': {
+      summary: 'Shows a variable with its items',
+      load: async () => (await import('./verbs/var/get.ts')).varGet,
+    },
+    'var list': {
+      summary: 'Lists variables',
+      load: async () => (await import('./verbs/var/list.ts')).varList,
+    },
+    'var purge': {
+      summary: 'Deletes a variable',
+      load: async () => (await import('./verbs/var/purge.ts')).varPurge,
+    },
+    'var put': {
+      summary: 'Creates a variable or replaces its items',
+      load: async () => (await import('./verbs/var/put.ts')).varPut,
+    },
+    version: {
+      summary: 'Prints the version',
+      load: async () => (await import('./verbs/version.ts')).versionVerb(version),
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/** What the commands about variables share. */
+import { integerOf, objectOf, pairsOf, textOf, timeOf } from '../../api/answer.ts'
+import { escapePath, type Answer, type ApiClient } from '../../api/client.ts'
+import type { Json } from '../../api/json.ts'
+import type { FlagTable, Flags } from '../../flags.ts'
+import { misused } from '../../flags.ts'
+import { MusterError } from '../../../lib/errors.ts'
+import { pairs } from '../../print/table.ts'
+import type { Style } from '../../print/style.ts'
+
+export const checkIndexFlag: FlagTable = {
+  'check-index': {
+    summary: 'Only if the variable is at this index; 0: only if there is none',
+    value: 'INDEX',
+  },
+}
+
+/** A variable's path as the API takes it: a leading slash is nobody's intention. */
+export function variablePath(path: string): string {
+  if (path === '') misused('the path of the variable is empty')
+  return `/v1/var/${escapePath(path)}`
+}
+
+/** Unsigned 64 bits as text. */
+export function checkIndexOf(flags: Flags): string | undefined {
+  const text = flags.last('check-index')
+  if (text === undefined || /^\d{1,20}$/.test(text)) return text
+  return misused(`-check-index must be a whole number from 0, not ${JSON.stringify(text)}`)
+}
+
+/** A write with `cas`. Throws `conflict` with what stands. */
+export async function checkAndSet(
+  client: ApiClient,
+  method: string,
+  path: string,
+  ask: {
+    readonly cas: string | undefined
+    readonly namespace: string | null
+    readonly json?: Json
+  },
+): Promise<Answer> {
+  const { cas, namespace, json } = ask
+  const answer = await client.ask(method, variablePath(path), {
+    search: { cas, namespace },
+    also: [409],
+    ...(json !== undefined && { json }),
+  })
+  if (answer.status !== 409) return answer
+  const present = objectOf(answer.json)
+  const index = integerOf(present, 'ModifyIndex')
+  throw new MusterError(
+    'conflict',
+    index === '0'
+      ? `nothing was changed: there is no variable ${JSON.stringify(path)}, and index ${cas} was expected`
+      : `nothing was changed: the variable is at index ${index} since ${timeOf(present, 'ModifyTime')}, and index ${cas} was expected`,
+  )
+}
+
+export function describeVariable(value: Json, style: Style): string {
+  const variable = objectOf(value)
+  const items = pairsOf(variable, 'Items')
+  const about = pairs([
+    ['Namespace', textOf(variable, 'Namespace')],
+    ['Path', textOf(variable, 'Path')],
+    ['Create Time', timeOf(variable, 'CreateTime')],
+    ['Modify Time', timeOf(variable, 'ModifyTime')],
+    ['Check Index', integerOf(variable, 'ModifyIndex')],
+  ])
+  return `${about}\n${style.heading('Items')}\n${pairs(items)}`
+}

@@ -1,0 +1,49 @@
+/** A terminal that remembers what it was told, and gives what a test types. */
+import { runCommand } from '../../src/cli/cli.ts'
+import type { Terminal } from '../../src/cli/verb.ts'
+import { makeVerbs } from '../../src/cli/verbs.ts'
+import type { AgentArguments } from '../../src/cli/verbs/agent.ts'
+
+export type Typed = {
+  readonly input?: string | Uint8Array
+  readonly env?: Readonly<Record<string, string>>
+  readonly isTerminal?: boolean
+  readonly nowMs?: number
+  readonly agent?: () => Promise<void>
+}
+
+export type Ran = {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+  readonly started: readonly AgentArguments[]
+}
+
+/** Runs a command line in this process; an agent that is started only notes what it was told. */
+export async function run(args: readonly string[], typed: Typed = {}): Promise<Ran> {
+  const started: AgentArguments[] = []
+  const verbs = makeVerbs({
+    version: '1.2.3',
+    runAgent: async (told) => {
+      started.push(told)
+      await typed.agent?.()
+    },
+  })
+  let out = ''
+  let err = ''
+  const isTerminal = typed.isTerminal ?? false
+  const terminal: Terminal = {
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+    outIsTerminal: isTerminal,
+    errIsTerminal: isTerminal,
+    inIsTerminal: isTerminal,
+    async *input() {
+      yield Buffer.from(typed.input ?? '')
+    },
+    env: (name) => typed.env?.[name] || undefined,
+    nowMs: () => typed.nowMs ?? Date.now(),
+  }
+  const code = await runCommand(args, verbs, terminal)
+  return { code, out, err, started }
+}
