@@ -246,6 +246,7 @@ export class HttpServer {
     reply.hijack()
     const startMs = this.#options.clock.monotonicMs()
     let streamed = false
+    let upgraded = false
     const { raw } = request
     const response = reply.raw
     const parameters = request.params as Readonly<Record<string, string | undefined>>
@@ -265,6 +266,7 @@ export class HttpServer {
       this.#closeIfLast(exchange)
       streamed = answer.stream !== undefined
       if (route.websocket === true && answer.stream !== undefined && this.#websockets.wants(raw)) {
+        upgraded = true
         await this.#websockets.send(raw, response, answer.stream, () => exchange.abort())
       } else {
         await sendReply(this.#rules, exchange, answer)
@@ -276,7 +278,7 @@ export class HttpServer {
       this.#underWay.delete(exchange)
       if (admitted) this.#connections.leave(raw.socket)
       if (this.#underWay.size === 0) this.#onIdle?.()
-      const status = response.headersSent ? response.statusCode : 0
+      const status = upgraded ? 101 : response.headersSent ? response.statusCode : 0
       const durationMs = this.#options.clock.monotonicMs() - startMs
       this.#observers.of(route)(status, durationMs, streamed || exchange.blocking)
     }
