@@ -101,6 +101,7 @@ const raftSchema = Type.Object(
 )
 
 export const PEERS_MAX = 15
+export const RETRY_JOIN_MAX = 32
 
 /** The kinds of work that scheduler workers take; the core kind is always among them. */
 const schedulers = ['service', 'batch', 'system', 'sysbatch', '_core'] as const
@@ -114,10 +115,19 @@ const serverSchema = Type.Object(
         description: '1, 3, 5, 7 or 9, or 0 for a server that only joins',
       }),
     ),
+    /** Checked in `config-gossip.ts`, whose refusals do not show it. */
+    encrypt: Type.Optional(Type.String({ description: 'a gossip key in base64' })),
     retry_join: Type.Optional(
-      Type.Array(Type.String({ description: 'a gossip address host:port' }), {
-        description: 'a list of gossip addresses',
-      }),
+      Type.Array(
+        Type.Refine(
+          Type.String({ description: 'a gossip address host or host:port' }),
+          (text) => parseAddress(text) !== undefined,
+        ),
+        {
+          maxItems: RETRY_JOIN_MAX,
+          description: `a list of at most ${RETRY_JOIN_MAX} gossip addresses`,
+        },
+      ),
     ),
     peers: Type.Optional(
       Type.Array(
@@ -190,6 +200,7 @@ export const fileSchema = Type.Object(
     ),
     log_json: Type.Optional(boolean),
     enable_debug: Type.Optional(boolean),
+    leave_on_terminate: Type.Optional(boolean),
     ports: Type.Optional(
       Type.Object(
         {

@@ -19,6 +19,7 @@ import {
   type HeaderAlias,
   type StaticPeer,
 } from './config-schema.ts'
+import { completeGossip, type GossipConfig } from './config-gossip.ts'
 import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
 import {
   configFiles,
@@ -29,6 +30,7 @@ import {
   type Source,
 } from './config-tree.ts'
 
+export type { GossipConfig } from './config-gossip.ts'
 export type { ListenerConfig } from './config-listeners.ts'
 export type { HeaderAlias, StaticPeer } from './config-schema.ts'
 
@@ -60,6 +62,8 @@ export type AgentConfig = {
   readonly logJson: boolean
   /** Whether profiles may be taken; null: not set, which is not the same as false. */
   readonly enableDebug: boolean | null
+  /** A signal to stop also means to leave the cluster for good. */
+  readonly leaveOnTerminate: boolean
   /** 0: any free port. */
   readonly ports: {
     readonly http: number
@@ -75,10 +79,12 @@ export type AgentConfig = {
   }
   readonly server: {
     readonly enabled: boolean
-    /** Servers that make a new cluster together; 0: this one only joins. Not above the servers named by `peers` and this one. */
+    /** Servers that make a new cluster together; 0: this one only joins. With `peers` not above the servers they name and this one. */
     readonly bootstrapExpect: number
-    /** The other servers, this one left out. */
+    /** The other servers, this one left out. None, with gossip: they are found by it. */
     readonly peers: readonly StaticPeer[]
+    /** Null: no gossip. */
+    readonly gossip: GossipConfig | null
     readonly keyringKeyFile: string | null
     /** Scheduler workers; null: one per processor. */
     readonly numSchedulers: number | null
@@ -161,12 +167,6 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     complain('data_dir', 'a -dev agent keeps its data in a temporary folder; leave data_dir out')
   }
   const server = file.server ?? {}
-  if (server.retry_join !== undefined) {
-    complain(
-      'server.retry_join',
-      'this version has no gossip yet; list the servers in server.peers as name=host:rpcport',
-    )
-  }
   const enabled = server.enabled ?? base.serverEnabled ?? false
   if (!enabled) {
     complain('server.enabled', 'nothing to run; this version has servers only, so set it to true')
@@ -182,6 +182,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     logLevel: file.log_level ?? 'info',
     logJson: file.log_json ?? false,
     enableDebug: file.enable_debug ?? null,
+    leaveOnTerminate: file.leave_on_terminate ?? false,
     ports,
     listeners: completeListeners(file.listener ?? [], bindAddr, ports, complain),
     controller: {
@@ -190,6 +191,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     server: {
       enabled,
       ...completePeers(serverName, ports.rpc, server, complain),
+      gossip: completeGossip(server, complain),
       keyringKeyFile: keyringKeyFile === undefined ? null : resolve(keyringKeyFile),
       numSchedulers: server.num_schedulers ?? null,
       enabledSchedulers: server.enabled_schedulers ?? null,
@@ -228,7 +230,10 @@ function completePeers(
   server: ServerFile,
   complain: Complain,
 ): Pick<AgentConfig['server'], 'peers' | 'bootstrapExpect'> {
-  const listed = (server.peers ?? []).flatMap((text) => parsePeer(text) ?? [])
+  if (server.peers === undefined || server.peers.length === 0) {
+    return { peers: [], bootstrapExpect: foundServers(server, complain) }
+  }
+  const listed = server.peers.flatMap((text) => parsePeer(text) ?? [])
   const names = new Set<string>()
   const addresses = new Set<string>()
   for (const peer of listed) {
@@ -250,6 +255,18 @@ function completePeers(
     complain('ports.rpc', 'a server with peers needs a fixed port, so that they find it')
   }
   return { peers, bootstrapExpect: expectedServers(server, peers.length + 1, complain) }
+}
+
+/** Without a list nothing says how many there are, and a wrong guess would begin a second cluster. */
+function foundServers(server: ServerFile, complain: Complain): number {
+  const given = server.bootstrap_expect
+  if (given !== undefined) return given
+  if ((server.retry_join ?? []).length === 0) return 1
+  complain(
+    'server.bootstrap_expect',
+    'missing; server.retry_join names others, so say how many servers make the first cluster (1, 3, 5 …, or 0 to join one)',
+  )
+  return 0
 }
 
 function expectedServers(server: ServerFile, named: number, complain: Complain): number {

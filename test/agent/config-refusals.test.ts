@@ -118,13 +118,23 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   ],
   [
     'joining nobody',
-    inServer('bootstrap_expect = 0'),
+    inServer('bootstrap_expect = 0\n  peers = ["s1=a:4647"]'),
     'a.hcl:5: server.bootstrap_expect: 0 only joins others, but server.peers names none',
   ],
   [
-    'gossip joins',
+    'others found by gossip without a number',
     inServer('retry_join = ["h:4648"]'),
-    'a.hcl:5: server.retry_join: this version has no gossip yet; list the servers in server.peers as name=host:rpcport',
+    /^a\.hcl:3: server\.bootstrap_expect: missing; server\.retry_join names others/,
+  ],
+  [
+    'an address to join that is none',
+    inServer('bootstrap_expect = 3\n  retry_join = ["h:p"]'),
+    'a.hcl:6: server.retry_join.0: must be a gossip address host or host:port, not "h:p"',
+  ],
+  [
+    'a gossip key that is none, which is not shown',
+    inServer('encrypt = "c2VjcmV0"'),
+    'a.hcl:5: server.encrypt: must be 16, 24 or 32 bytes in base64; `head -c 32 /dev/urandom | base64` makes one',
   ],
   [
     'a peer without a name',

@@ -19,6 +19,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
     logLevel: 'info',
     logJson: false,
     enableDebug: null,
+    leaveOnTerminate: false,
     ports: { http: 4646, rpc: 4647, gossip: 4648, ops: 9203 },
     listeners: [
       { purpose: 'api', host: '127.0.0.1', port: 4646, tls: null },
@@ -29,6 +30,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       enabled: true,
       bootstrapExpect: 1,
       peers: [],
+      gossip: { retryJoin: [], encrypt: null },
       keyringKeyFile: null,
       numSchedulers: null,
       enabledSchedulers: null,
@@ -194,4 +196,18 @@ t.test('hosts, peers, sizes and distances', async (t) => {
     undefined,
   ])
   t.equal(editDistance('kitten', 'sitting'), 3)
+})
+
+t.test('gossip runs unless peers are listed and nothing of gossip is configured', async (t) => {
+  const server = (more: string) =>
+    load(t, { 'a.hcl': `name = "s1"\ndata_dir = "/d"\nserver {\n  enabled = true\n  ${more}\n}\n` })
+  const key = Buffer.alloc(32, 1).toString('base64')
+  const peers = 'peers = ["s2=h:1", "s3=h:2"]'
+  const found = await server('bootstrap_expect = 3\n  retry_join = ["one.example", "10.0.0.1:7"]')
+  t.match(found.server, { bootstrapExpect: 3, peers: [] })
+  t.same(found.server.gossip, { retryJoin: ['one.example', '10.0.0.1:7'], encrypt: null })
+  t.equal((await server(peers)).server.gossip, null)
+  const both = await server(`${peers}\n  encrypt = "${key}"`)
+  t.match(both.server, { peers: { length: 2 }, gossip: { retryJoin: [], encrypt: key } })
+  t.equal((await server('bootstrap_expect = 0')).server.bootstrapExpect, 0, 'to be joined by hand')
 })
