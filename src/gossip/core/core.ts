@@ -9,7 +9,7 @@ import { MusterError } from '../../lib/errors.ts'
 import type { Random } from '../../lib/random.ts'
 import { caretakerDeadline, caretakerTick } from './caretaker.ts'
 import { announceSelf } from './claims.ts'
-import { eventHeard, passOnEvent, sendEvent } from './events.ts'
+import { sendEvent } from './events.ts'
 import { localState, mergeState, startExchange } from './exchange.ts'
 import { forceLeave, leaveTick, startLeave } from './leave.ts'
 import type { Member } from './members.ts'
@@ -24,32 +24,13 @@ import type {
 } from './message.ts'
 import { streamPingAnswered } from './probe.ts'
 import type { Profile } from './profile.ts'
-import {
-  ask,
-  passOnQuery,
-  queryDeadline,
-  queryHeard,
-  queryTick,
-  respond,
-  responseHeard,
-  type Question,
-} from './queries.ts'
+import { ask, queryDeadline, queryTick, respond, type Question } from './queries.ts'
 import type { GossipEvent, MemberView, Ready } from './ready.ts'
-import {
-  broadcast,
-  createSerf,
-  serfDefaults,
-  tell,
-  viewOf,
-  type Pool,
-  type SerfOptions,
-} from './serf.ts'
+import { createSerf, serfDefaults, tell, viewOf, type Pool, type SerfOptions } from './serf.ts'
 import { mergeSerfState, serfState } from './serf-exchange.ts'
-import { send } from './spread.ts'
+import { serfMessage } from './serf-message.ts'
 import {
   announceJoin,
-  joinIntended,
-  leaveIntended,
   memberForgotten,
   memberGone,
   memberJoined,
@@ -71,6 +52,9 @@ export type CoreOptions = {
   readonly serf?: Partial<SerfOptions>
 }
 
+/** Busy event loops are late by less than this now and then. */
+const lateMsMin = 250
+
 export class GossipCore {
   readonly #pool: Pool
   /** Late by more than this, the process was not run; less is the event loop's ordinary lateness. */
@@ -90,7 +74,7 @@ export class GossipCore {
       now,
     )
     this.#pool = { swim, serf }
-    this.#lateMs = profile.probeTimeoutMs / 2
+    this.#lateMs = Math.max(lateMsMin, profile.probeTimeoutMs / 2)
     memberJoined(this.#pool, swim.self, false)
   }
 
@@ -295,7 +279,7 @@ export class GossipCore {
         this.#tellOf(member, (view) => ({ type: 'member-trusted', member: view, suspicion })),
       memberReach: (member) =>
         this.#tellOf(member, (view) => ({ type: 'member-reach', member: view })),
-      userMessage: (bytes) => this.#userMessage(bytes),
+      userMessage: (bytes) => serfMessage(this.#pool, bytes),
       localState: () => this.#pool.swim.codec.encode(serfState(this.#pool)),
       mergeState: (bytes) => this.#mergeUserState(bytes),
     }
@@ -311,41 +295,6 @@ export class GossipCore {
     const state = swim.codec.decode(bytes)
     if (state?.type === 'serf-push-pull') mergeSerfState(this.#pool, state, this.#skipEvents)
     else swim.counters.userMessagesInvalid += 1
-  }
-
-  /** What is news is passed on with the bytes it came in. */
-  #userMessage(bytes: Uint8Array): void {
-    const pool = this.#pool
-    const { swim, serf } = pool
-    const message = swim.codec.decode(bytes)
-    switch (message?.type) {
-      case 'leave-intent':
-        if (leaveIntended(pool, message)) broadcast(pool, serf.intents, message.node, bytes)
-        return
-      case 'join-intent':
-        if (joinIntended(pool, message)) broadcast(pool, serf.intents, message.node, bytes)
-        return
-      case 'user-event': {
-        const { time, name, payload } = message
-        const event = { name, payload }
-        if (eventHeard(pool, time, event)) passOnEvent(pool, bytes)
-        return
-      }
-      case 'query':
-        if (queryHeard(pool, message)) passOnQuery(pool, message, bytes)
-        return
-      case 'query-response':
-        responseHeard(pool, message)
-        return
-      case 'relay': {
-        const { destination, node } = message
-        const member = swim.members.get(node) ?? null
-        send(swim, { endpoint: destination, member }, [{ type: 'user', bytes: message.bytes }])
-        return
-      }
-      default:
-        swim.counters.userMessagesInvalid += 1
-    }
   }
 }
 

@@ -9,11 +9,6 @@ import { claimDead } from './claims.ts'
 import { broadcast, hasCompany, tell, type Pool } from './serf.ts'
 import { leaveIntended } from './standing.ts'
 
-export type Leave = {
-  phase: 'intent' | 'announce' | 'drain' | 'done'
-  deadline: number
-}
-
 /** Begins the graceful leave; `left-pool` says when it is over. Once begun it cannot be taken back. */
 export function startLeave(pool: Pool): void {
   const { serf, swim } = pool

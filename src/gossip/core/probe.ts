@@ -9,25 +9,11 @@ import { claimSuspect } from './claims.ts'
 import { isGone, sameEndpoint, type Member, type Reach } from './members.ts'
 import type { Endpoint, PacketMessage, Source } from './message.ts'
 import { send, sendTo } from './spread.ts'
-import { nextId, nextSequence, type Swim } from './state.ts'
-import type { StreamPath } from './suspicion.ts'
+import { nextId, nextSequence, type Probe, type Swim } from './state.ts'
 
 /** From these protocol versions on a member answers pings over a stream, and says so when it got no answer. */
 const streamPingProtocol = 3
 const nackProtocol = 4
-
-export type Probe = {
-  readonly member: Member
-  readonly sequence: number
-  /** When the others are asked; null once they were. */
-  indirectAt: number | null
-  deadline: number
-  helpers: readonly Member[]
-  nacksWanted: number
-  readonly nackedBy: Endpoint[]
-  streamId: number | null
-  stream: StreamPath
-}
 
 /** Does what is due: the next stage of the running probe, or the next probe. */
 export function probeTick(swim: Swim): void {

@@ -15,13 +15,6 @@ export const queryBytesMax = 1_024
 /** The bit of a response that makes it an acknowledgement. */
 const ackFlag = 1
 
-export type OwnQuery = {
-  readonly time: number
-  readonly deadline: number
-  readonly acked: Set<string>
-  readonly answered: Set<string>
-}
-
 export type Question = {
   readonly name: string
   readonly payload: Uint8Array

@@ -10,13 +10,6 @@ import { nextSequence, type Swim } from './state.ts'
 
 export const relaysMax = 512
 
-export type Relay = {
-  readonly asker: Endpoint
-  readonly askerSequence: number
-  readonly wantsNack: boolean
-  deadline: number
-}
-
 export function startRelay(
   swim: Swim,
   request: Extract<PacketMessage, { readonly type: 'indirect-ping' }>,

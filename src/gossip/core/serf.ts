@@ -7,10 +7,8 @@ import { Broadcasts } from './broadcasts.ts'
 import { EventRing } from './event-ring.ts'
 import { RecentIntents } from './intents.ts'
 import { LamportClock } from './lamport.ts'
-import type { Leave } from './leave.ts'
 import type { Member } from './members.ts'
 import type { SerfMessage } from './message.ts'
-import type { OwnQuery } from './queries.ts'
 import { QueryRing } from './query-ring.ts'
 import type { GossipEvent, MemberView, Status } from './ready.ts'
 import { newsBytesMax } from './spread.ts'
@@ -50,6 +48,20 @@ export type Standing = {
   tags: ReadonlyMap<string, string>
   /** To be erased as soon as it is gone. */
   prune: boolean
+}
+
+/** This member's own way out. */
+export type Leave = {
+  phase: 'intent' | 'announce' | 'drain' | 'done'
+  deadline: number
+}
+
+/** A question of this member, whose answers are awaited. */
+export type OwnQuery = {
+  readonly time: number
+  readonly deadline: number
+  readonly acked: Set<string>
+  readonly answered: Set<string>
 }
 
 export type Serf = {

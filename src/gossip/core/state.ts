@@ -8,10 +8,8 @@ import type { Broadcasts } from './broadcasts.ts'
 import type { Member, Members } from './members.ts'
 import type { Endpoint, PacketMessage, SerfMessage, Versions } from './message.ts'
 import type { Profile } from './profile.ts'
-import type { Probe } from './probe.ts'
 import type { Exchange, GossipEvent, Packet, StreamPing } from './ready.ts'
-import type { Relay } from './relay.ts'
-import type { Suspicion } from './suspicion.ts'
+import type { StreamPath, Suspicion } from './suspicion.ts'
 
 /** Bytes are not the core's business: whoever knows them hands this in. */
 export type Codec = {
@@ -93,6 +91,28 @@ export function zeroCounters(): Counters {
     packetsSent: 0,
     messagesSent: 0,
   }
+}
+
+/** Invariant: `indirectAt <= deadline`. */
+export type Probe = {
+  readonly member: Member
+  readonly sequence: number
+  /** When the others are asked; null once they were. */
+  indirectAt: number | null
+  deadline: number
+  helpers: readonly Member[]
+  nacksWanted: number
+  readonly nackedBy: Endpoint[]
+  streamId: number | null
+  stream: StreamPath
+}
+
+/** A ping on behalf of somebody else. */
+export type Relay = {
+  readonly asker: Endpoint
+  readonly askerSequence: number
+  readonly wantsNack: boolean
+  deadline: number
 }
 
 export type PendingExchange = {

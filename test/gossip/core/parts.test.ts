@@ -12,6 +12,7 @@ import { LamportClock, lamportJumpMax, lamportMax } from '../../../src/gossip/co
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import {
   lanProfile,
+  localProfile,
   pushPullIntervalMs,
   retransmitLimit,
   suspicionTimes,
@@ -50,6 +51,7 @@ void t.test('times scale with the size of the pool', (t) => {
     t.equal(confirmationsWanted, confirmations)
   }
   t.equal(suspicionTimes(wanProfile, 10).minMs, 30_000, 'the wide area is more patient')
+  t.equal(suspicionTimes(localProfile, 10).minMs, 3_000, 'one machine is less')
   t.end()
 })
 
