@@ -82,7 +82,8 @@ function sampleEntry(
 function dotted(name: string): string {
   const words = name.replace(/_total$/, '').split('_')
   const front = words[0] === 'muster' ? 2 : 1
-  return [...words.slice(0, front), words.slice(front).join('_')].join('.')
+  const rest = words.slice(front)
+  return [...words.slice(0, front), ...(rest.length === 0 ? [] : [rest.join('_')])].join('.')
 }
 
 /** As Go prints a time of UTC. */

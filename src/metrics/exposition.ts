@@ -31,7 +31,7 @@ function gaugeOrCounter({ type, name, help, labelNames, read }: ReadFamily): Gau
     return new Gauge({
       ...common,
       collect() {
-        this.reset()
+        empty(this, labelNames)
         for (const { labels, value } of read()) this.set(labels, value)
       },
     })
@@ -39,10 +39,16 @@ function gaugeOrCounter({ type, name, help, labelNames, read }: ReadFamily): Gau
   return new Counter({
     ...common,
     collect() {
-      this.reset()
+      empty(this, labelNames)
       for (const { labels, value } of read()) this.inc(labels, value)
     },
   })
+}
+
+/** A reset alone leaves a series without labels at 0, which says something that nobody said. */
+function empty(metric: Gauge | Counter, labelNames: readonly string[]): void {
+  metric.reset()
+  if (labelNames.length === 0) metric.remove({})
 }
 
 /**
