@@ -38,10 +38,8 @@ export type AgentEnvironment = {
  * Resolves once the server runs; the process then ends by a signal. Throws `invalid_argument` for the configuration,
  * `conflict` for a data folder in use, and whatever keeps the server from starting.
  */
-export async function runAgent(
-  { configPaths, dev }: AgentArguments,
-  environment: AgentEnvironment,
-): Promise<void> {
+export async function runAgent(args: AgentArguments, environment: AgentEnvironment): Promise<void> {
+  const { configPaths, dev } = args
   const temporary = dev ? await mkdtemp(join(tmpdir(), 'muster-dev-')) : null
   let life: Life | null = null
   try {
@@ -64,7 +62,7 @@ export async function runAgent(
         environment.exit(code)
       },
     })
-    const { server, stop } = await startInOrder(config, log, life, environment)
+    const { server, stop } = await startInOrder(args, config, log, life, environment)
     life.onReload(() => server.reload())
     life.onStop(
       async () => {
@@ -81,6 +79,7 @@ export async function runAgent(
 }
 
 async function startInOrder(
+  args: AgentArguments,
   config: AgentConfig,
   { logger, tap }: ProcessLog,
   life: Life,
@@ -97,7 +96,7 @@ async function startInOrder(
     const server = await environment.startServer(config, {
       logger,
       logTap: tap,
-      version: environment.version,
+      origin: { version: environment.version, dev: args.dev, files: args.configPaths },
       clock: environment.clock,
       random: environment.random,
       onFatal: (error) => life.die('the server cannot go on', error),

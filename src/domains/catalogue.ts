@@ -8,6 +8,9 @@ import type { Domain, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Method } from '../rpc/method.ts'
+import { agentMethods } from './agent/methods.ts'
+import { agentRoutes } from './agent/routes.ts'
+import type { ThisAgent } from './agent/this-agent.ts'
 import { namespaceCommands, type NamespaceTenant } from './namespaces/commands.ts'
 import { namespaceMethods } from './namespaces/methods.ts'
 import { namespaceRoutes } from './namespaces/routes.ts'
@@ -58,6 +61,7 @@ export type CatalogueOptions = {
   readonly exportRows: () => RowSource
   /** For archives on their way in. */
   readonly restoreFolder: string
+  readonly agent: ThisAgent
   readonly metrics: MetricsSource
   readonly clock: Clock
   readonly log: Logger
@@ -75,7 +79,7 @@ export type Catalogue = {
 }
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
-  const { clusterKeys, raft, link, view, exportRows, restoreFolder, clock, log } = options
+  const { clusterKeys, raft, link, view, exportRows, restoreFolder, agent, clock, log } = options
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 
@@ -92,6 +96,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     wallMs: () => clock.wallMs(),
   })
   const ofMetrics = metricsMethods(options.metrics)
+  const ofAgent = agentMethods(agent, clock)
   const restorer = new Restorer({
     folder: restoreFolder,
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
@@ -105,6 +110,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
       ...Object.values(ofSnapshots),
+      ...Object.values(ofAgent),
       ...Object.values(ofMetrics),
     ],
     routes: [
@@ -112,6 +118,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
+      ...agentRoutes(ofAgent, clock),
       ...metricsRoutes(ofMetrics),
     ],
     clusterKeyShare: share,

@@ -11,7 +11,7 @@ import { ClusterKeys } from '../domains/variables/cluster-key.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { Logger, LogTap } from '../lib/log.ts'
+import type { Logger, LogLevel, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import type { RaftNode } from '../raft/node.ts'
@@ -27,15 +27,17 @@ import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
 import { Listeners, type ListenerSettings } from './listeners.ts'
 import { serverDirectory } from './directory.ts'
-import { identityMethod, joinMethod, parseSelf, ServerMembership } from './membership.ts'
+import { GossipPool } from './gossip-pool.ts'
+import { ServerMembership } from './membership.ts'
+import { staticPeers, type PeerSource } from './peer-source.ts'
 import { serverLink } from './server-link.ts'
+import { describeAgent, type AgentOrigin } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
 
 export type ServerDependencies = {
   readonly logger: Logger
   readonly logTap: LogTap
-  /** Of the program. */
-  readonly version: string
+  readonly origin: AgentOrigin
   readonly clock: Clock
   readonly random: Random
   /** A disk or the state failed for good: the process ends. */
@@ -57,11 +59,20 @@ export type RunningServer = {
 export type ServerConfig = {
   readonly name: string
   readonly region: string
+  readonly datacenter: string
   readonly dataDir: string
   readonly bindAddr: string
   readonly advertiseAddr: string
+  readonly logLevel: LogLevel
+  readonly logJson: boolean
+  readonly enableDebug: boolean | null
   /** 0: any free one. */
-  readonly ports: { readonly rpc: number }
+  readonly ports: {
+    readonly http: number
+    readonly rpc: number
+    readonly gossip: number
+    readonly ops: number
+  }
   readonly listeners: readonly ListenerSettings[]
   readonly server: {
     readonly bootstrapExpect: number
@@ -71,6 +82,8 @@ export type ServerConfig = {
       readonly port: number
     }[]
     readonly keyringKeyFile: string | null
+    readonly numSchedulers: number | null
+    readonly enabledSchedulers: readonly string[] | null
     readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
   }
   readonly headerAliases: readonly ('consul' | 'nomad' | 'vault')[]
@@ -115,8 +128,8 @@ export async function startServer(
     name,
     address: hostPort(host, port),
   }))
-  const addressOf: AddressOf = ({ name, address }) =>
-    peers.find((peer) => peer.name === name)?.address ?? address
+  let source: PeerSource = staticPeers(peers)
+  const addressOf: AddressOf = (member) => source.addressOf(member) ?? member.address
 
   // Other servers may call before everything is wired; they are told to come again.
   let onCall: CallHandler = () => Promise.reject(starting())
@@ -149,9 +162,14 @@ export async function startServer(
   await disk.start()
 
   const advertised = hostPort(config.advertiseAddr, stack.rpcPort)
+  const pool = await startPool(config, dependencies, { id, stack })
+  if (pool !== null) opened.defer(() => pool.stop())
+  if (pool !== null && peers.length === 0) source = pool.peers
   const membership = new ServerMembership({
     self: { id, name: config.name, address: advertised },
-    peers,
+    region: config.region,
+    source,
+    gossip: () => pool?.endpoint ?? null,
     bootstrapExpect: config.server.bootstrapExpect,
     node,
     link,
@@ -168,6 +186,14 @@ export async function startServer(
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
     restoreFolder: join(dataDir, 'restore'),
+    agent: describeAgent({
+      id,
+      config,
+      origin: dependencies.origin,
+      node,
+      rpcAddress: advertised,
+      logTap: dependencies.logTap,
+    }),
     metrics: telemetry,
     clock,
     log: logger,
@@ -189,20 +215,10 @@ export async function startServer(
   })
   onStream = dispatcher.handleStream
   onCall = async (request, signal) => {
-    switch (request.method) {
-      case identityMethod:
-        return membership.identity()
-      case joinMethod: {
-        const joiner = parseSelf(request.args)
-        if (joiner === null)
-          throw new MusterError('invalid_argument', 'a server has id, name and address')
-        return membership.join(joiner)
-      }
-      case clusterKeyCall:
-        return catalogue.clusterKeyShare.handle(request.args)
-      default:
-        return dispatcher.handleForwarded(request, signal)
-    }
+    const { method, args } = request
+    if (membership.answers(method)) return membership.answer(method, args)
+    if (method === clusterKeyCall) return catalogue.clusterKeyShare.handle(args)
+    return dispatcher.handleForwarded(request, signal)
   }
 
   const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
@@ -230,6 +246,7 @@ export async function startServer(
   })
   membership.start()
   opened.defer(() => membership.stop())
+  pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({
     routes: catalogue.routes,

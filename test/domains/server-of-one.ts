@@ -11,10 +11,11 @@ import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catal
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
+import type { ThisAgent } from '../../src/domains/agent/this-agent.ts'
 import type { Command } from '../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
-import { silentLogger } from '../../src/lib/log.ts'
+import { silentLogger, silentTap } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import { allowAll, type Authorizer } from '../../src/rpc/authorizer.ts'
@@ -52,6 +53,7 @@ export type ServerOfOneOptions = {
   readonly requestClock?: Clock
   readonly keyFile?: string
   readonly authorizer?: Authorizer
+  readonly agent?: Partial<ThisAgent>
   /** Default true: starts the duties and waits for the first key. */
   readonly begin?: boolean
 }
@@ -62,6 +64,29 @@ export function hastyClock(factor: number): Clock {
     monotonicMs: () => systemClock.monotonicMs() * factor,
     wallMs: () => systemClock.wallMs(),
     setTimer: (delayMs, run) => systemClock.setTimer(delayMs / factor, run),
+  }
+}
+
+function twinAgent(knowsLeader: () => boolean): ThisAgent {
+  return {
+    config: () => ({ NodeName: self.name }),
+    member: () => ({
+      name: `${self.name}.global`,
+      address: '127.0.0.1',
+      port: 4648,
+      tags: { id: self.id },
+      status: 'alive',
+      protocol: { min: 1, max: 5, current: 2 },
+      delegate: { min: 2, max: 5, current: 4 },
+    }),
+    stats: () => ({ raft: { term: '1' } }),
+    knowsLeader,
+    leads: () => true,
+    regions: () => ['global'],
+    log: silentTap,
+    enableDebug: null,
+    accessControl: false,
+    schedulers: { count: null, enabled: null },
   }
 }
 
@@ -97,6 +122,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
     restoreFolder: join(folder, 'restore'),
+    agent: { ...twinAgent(() => server.leaderIsKnown), ...options.agent },
     metrics: {
       document: () => ({ Gauges: [] }),
       text: async () => ({ type: 'text/plain', text: 'muster_up 1\n' }),

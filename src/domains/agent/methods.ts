@@ -1,0 +1,153 @@
+/** What may be asked of one agent: this process, or through the cluster another. */
+import { Type } from 'typebox'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { logLevels } from '../../lib/log.ts'
+import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
+import { profilesAreOpen } from './debug-rule.ts'
+import { hostData, type HostData } from './host.ts'
+import { Monitors } from './monitor.ts'
+import { Profiles, type ProfileResult } from './profiles.ts'
+import type { AgentMember, AgentStats, ThisAgent } from './this-agent.ts'
+import { WorkerPool, type Worker, type WorkersConfig } from './workers.ts'
+
+export const profileSecondsMax = 300
+
+const schedulersMax = 32
+
+const Nothing = Type.Object({})
+const mayRead = (): Requirement => ({ resource: 'agent', access: 'read' })
+const mayWrite = (): Requirement => ({ resource: 'agent', access: 'write' })
+const anyone = (): Requirement => ({ resource: 'none' })
+
+export type AgentSelf = {
+  readonly config: Readonly<Record<string, unknown>>
+  readonly member: AgentMember
+  readonly stats: AgentStats
+}
+
+export type AgentMethods = ReturnType<typeof agentMethods>
+
+export function agentMethods(agent: ThisAgent, clock: Clock) {
+  const { count, enabled } = agent.schedulers
+  const pool = new WorkerPool({ clock, leads: () => agent.leads(), count, enabled })
+  const profiles = new Profiles(clock)
+  const monitors = new Monitors(agent.log, clock, agent.member().name)
+  const serverName = (): string => agent.member().name
+
+  /** Open to all, as load balancers ask it. */
+  const health = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.health',
+    args: Nothing,
+    requires: anyone,
+    run: async (): Promise<{ readonly knowsLeader: boolean }> => ({
+      knowsLeader: agent.knowsLeader(),
+    }),
+  })
+
+  const regions = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.regions',
+    args: Nothing,
+    requires: anyone,
+    run: async () => agent.regions(),
+  })
+
+  const self = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.self',
+    args: Nothing,
+    requires: mayRead,
+    run: async (): Promise<AgentSelf> => ({
+      config: agent.config(),
+      member: agent.member(),
+      stats: agent.stats(),
+    }),
+  })
+
+  const host = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.host',
+    args: Nothing,
+    requires: mayRead,
+    run: async (): Promise<{ readonly agentId: string; readonly data: HostData }> => ({
+      agentId: serverName(),
+      data: await hostData(process.env),
+    }),
+  })
+
+  /** Chunks of whole lines as text. */
+  const monitor = defineStreamMethod({
+    kind: 'stream',
+    name: 'agent.monitor',
+    args: Type.Object({ level: Type.Enum([...logLevels]), json: Type.Boolean() }),
+    requires: mayRead,
+    open: (context, args) => monitors.open(args, context.signal),
+  })
+
+  /** The target's own setting decides whether it may be profiled. */
+  const profile = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.profile',
+    args: Type.Object({
+      name: Type.String({ maxLength: 128 }),
+      seconds: Type.Integer({ minimum: 1, maximum: profileSecondsMax }),
+      asText: Type.Boolean(),
+    }),
+    requires: mayWrite,
+    run: async (context, args): Promise<ProfileResult> => {
+      if (!profilesAreOpen(agent)) throw new MusterError('permission_denied', 'Permission denied')
+      return profiles.take(args, context.signal)
+    },
+  })
+
+  const schedulers = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.schedulers',
+    args: Nothing,
+    requires: mayRead,
+    run: async (): Promise<{ readonly server: string; readonly workers: readonly Worker[] }> => ({
+      server: serverName(),
+      workers: pool.workers(),
+    }),
+  })
+
+  const schedulersConfig = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.schedulersConfig',
+    args: Nothing,
+    requires: mayRead,
+    run: async () => settings(pool.config),
+  })
+
+  const configureSchedulers = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.configureSchedulers',
+    args: Type.Object({
+      count: Type.Integer(),
+      enabled: Type.Array(Type.String(), { maxItems: schedulersMax }),
+    }),
+    requires: mayWrite,
+    run: async (context, args) => {
+      const config = pool.configure(args)
+      const { count, enabled } = config
+      context.log.info('schedulers configured', { count, enabled: enabled.join(',') })
+      return settings(config)
+    },
+  })
+
+  const settings = (config: WorkersConfig) => ({ server: serverName(), ...config })
+
+  return {
+    health,
+    regions,
+    self,
+    host,
+    monitor,
+    profile,
+    schedulers,
+    schedulersConfig,
+    configureSchedulers,
+  }
+}

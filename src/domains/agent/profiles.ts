@@ -1,0 +1,197 @@
+/**
+ * Profiles of this process, by the names that tools ask for. One of a kind at a time: V8 has one profiler of each.
+ *
+ * What other runtimes call `goroutine` is here what the event loop waits for; `block` and `mutex` have no counterpart,
+ * as one thread runs all code and takes no locks.
+ */
+import { readdir, readFile } from 'node:fs/promises'
+import { Session } from 'node:inspector/promises'
+import { getHeapSpaceStatistics } from 'node:v8'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { pause } from './pause.ts'
+import { encodePprof, pprofText, type Stack, type StackProfile } from './pprof.ts'
+import { cpuStacks, heapStacks } from './stacks.ts'
+import { recordTrace } from './trace.ts'
+
+export type ProfileRequest = {
+  readonly name: string
+  readonly seconds: number
+  /** Text for people instead of the format of viewers. */
+  readonly asText: boolean
+}
+
+export type ProfileResult = { readonly type: string; readonly bytes: Uint8Array }
+
+/** V8 looks at the stack this often. */
+const cpuIntervalUs = 1_000
+/** One sample for this much allocated memory, on average. */
+const heapIntervalBytes = 128 * 1024
+
+const binary = 'application/octet-stream'
+const plain = 'text/plain; charset=utf-8'
+
+const recipes = {
+  profile: cpu,
+  trace: recordTrace,
+  heap: (options: RecipeOptions) => heap(options, false),
+  allocs: (options: RecipeOptions) => heap(options, true),
+  goroutine: waiting,
+  threadcreate: threads,
+} as const satisfies Record<string, (options: RecipeOptions) => Promise<StackProfile | Uint8Array>>
+
+export type ProfileName = keyof typeof recipes
+
+export type RecipeOptions = {
+  readonly clock: Clock
+  readonly seconds: number
+  /** Resolves after the profile's time, or at once when the caller goes away. */
+  readonly elapsed: () => Promise<void>
+}
+
+const withoutCounterpart: readonly string[] = ['block', 'mutex']
+
+export class Profiles {
+  readonly #clock: Clock
+  readonly #running = new Set<ProfileName>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Throws `not_found` for a name nobody has, `not_implemented`, `conflict` while the same one is taken, `cancelled`. */
+  async take(request: ProfileRequest, signal: AbortSignal): Promise<ProfileResult> {
+    const { name, seconds, asText } = request
+    if (name === 'cmdline') return { type: plain, bytes: Buffer.from(process.argv.join('\0')) }
+    if (!isProfileName(name)) throw noSuchProfile(name)
+    if (this.#running.has(name)) {
+      throw new MusterError('conflict', `a ${name} profile is being taken here, try again after it`)
+    }
+    this.#running.add(name)
+    try {
+      const elapsed = () => pause(this.#clock, seconds * 1_000, signal)
+      const taken = await recipes[name]({ clock: this.#clock, seconds, elapsed })
+      if (signal.aborted) throw new MusterError('cancelled', 'the caller went away')
+      if (taken instanceof Uint8Array) return { type: asText ? plain : binary, bytes: taken }
+      if (!asText) return { type: binary, bytes: await encodePprof(taken) }
+      const text = name === 'heap' || name === 'allocs' ? memoryText() : ''
+      return { type: plain, bytes: Buffer.from(text + pprofText(taken)) }
+    } finally {
+      this.#running.delete(name)
+    }
+  }
+}
+
+function isProfileName(name: string): name is ProfileName {
+  return Object.hasOwn(recipes, name)
+}
+
+function noSuchProfile(name: string): MusterError {
+  const known = ['cmdline', ...Object.keys(recipes)].join(', ')
+  if (withoutCounterpart.includes(name)) {
+    const text = `${name} cannot be profiled: one thread runs all code here and takes no locks; there are ${known}`
+    return new MusterError('not_implemented', text)
+  }
+  const shown = JSON.stringify(name.slice(0, 100))
+  return new MusterError('not_found', `there is no profile ${shown}; there are ${known}`)
+}
+
+async function cpu({ clock, elapsed }: RecipeOptions): Promise<StackProfile> {
+  return inSession(async (session) => {
+    await session.post('Profiler.enable')
+    await session.post('Profiler.setSamplingInterval', { interval: cpuIntervalUs })
+    const startMs = clock.wallMs()
+    const sinceMs = clock.monotonicMs()
+    await session.post('Profiler.start')
+    await elapsed()
+    const { profile } = await session.post('Profiler.stop')
+    const time = { type: 'cpu', unit: 'nanoseconds' }
+    return {
+      valueTypes: [{ type: 'samples', unit: 'count' }, time],
+      stacks: cpuStacks(profile),
+      period: { ...time, value: cpuIntervalUs * 1_000 },
+      startMs,
+      durationMs: clock.monotonicMs() - sinceMs,
+    }
+  })
+}
+
+/** What was allocated during the time: all of it, or what is still in use at its end. */
+async function heap({ clock, elapsed }: RecipeOptions, all: boolean): Promise<StackProfile> {
+  return inSession(async (session) => {
+    const startMs = clock.wallMs()
+    const sinceMs = clock.monotonicMs()
+    await session.post('HeapProfiler.enable')
+    await session.post('HeapProfiler.startSampling', {
+      samplingInterval: heapIntervalBytes,
+      includeObjectsCollectedByMajorGC: all,
+      includeObjectsCollectedByMinorGC: all,
+    })
+    await elapsed()
+    const { profile } = await session.post('HeapProfiler.stopSampling')
+    return {
+      valueTypes: [{ type: all ? 'alloc_space' : 'inuse_space', unit: 'bytes' }],
+      stacks: heapStacks(profile),
+      period: { type: 'space', unit: 'bytes', value: heapIntervalBytes },
+      startMs,
+      durationMs: clock.monotonicMs() - sinceMs,
+    }
+  })
+}
+
+/** What keeps the event loop: sockets, timers, requests under way. */
+async function waiting({ clock }: RecipeOptions): Promise<StackProfile> {
+  return counted('goroutine', clock, process.getActiveResourcesInfo())
+}
+
+/** Threads of the process by the names they gave themselves; empty where the system does not tell. */
+async function threads({ clock }: RecipeOptions): Promise<StackProfile> {
+  const folder = '/proc/self/task'
+  const ids = await readdir(folder).catch(() => [])
+  const names = await Promise.all(
+    ids.map((id) => readFile(`${folder}/${id}/comm`, 'utf8').catch(() => '')),
+  )
+  return counted(
+    'threadcreate',
+    clock,
+    names.map((name) => name.trim()).filter((name) => name !== ''),
+  )
+}
+
+function counted(type: string, clock: Clock, names: readonly string[]): StackProfile {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const stacks = [...counts].map(([functionName, count]): Stack => ({
+    frames: [{ functionName, url: '', lineNumber: -1 }],
+    values: [count],
+  }))
+  const kind = { type, unit: 'count' }
+  return {
+    valueTypes: [kind],
+    stacks,
+    period: { ...kind, value: 1 },
+    startMs: clock.wallMs(),
+    durationMs: 0,
+  }
+}
+
+function memoryText(): string {
+  const rows: (readonly [string, number])[] = [
+    ...Object.entries(process.memoryUsage()),
+    ...getHeapSpaceStatistics().map(
+      ({ space_name: name, space_used_size: size }) => [name, size] as const,
+    ),
+  ]
+  const lines = rows.map(([name, bytes]) => `${String(bytes).padStart(14)}  ${name}\n`)
+  return `bytes in use by the process, and of its heap's spaces\n${lines.join('')}\n`
+}
+
+async function inSession<Value>(run: (session: Session) => Promise<Value>): Promise<Value> {
+  const session = new Session()
+  session.connect()
+  try {
+    return await run(session)
+  } finally {
+    session.disconnect()
+  }
+}

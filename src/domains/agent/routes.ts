@@ -1,0 +1,205 @@
+/** `/v1/agent/*` as far as it concerns one process, and `/v1/regions`. */
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { logLevels, type LogLevel } from '../../lib/log.ts'
+import { frameStream } from './log-frames.ts'
+import { profileSecondsMax, type AgentMethods } from './methods.ts'
+import type { AgentMember } from './this-agent.ts'
+import type { WorkersConfig } from './workers.ts'
+
+const profileSecondsDefault = 3
+/** What a call may take besides the profile's own time. */
+const callMs = 30_000
+const shownLengthMax = 100
+
+export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/agent/health',
+      handle: async (request) => {
+        const { knowsLeader } = await request.call(methods.health, {})
+        const sides = healthOf(request.search.all('type'), knowsLeader)
+        const ok = Object.values(sides).every((side) => side.ok)
+        return { status: ok ? 200 : 500, json: sides }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/self',
+      handle: async (request) => {
+        const { config, member, stats } = await request.call(methods.self, {})
+        return { json: { config, member: memberJson(member), stats } }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/host',
+      handle: async (request) => {
+        const { agentId, data } = await request.call(methods.host, {}, { at: targetOf(request) })
+        return { json: { AgentID: agentId, HostData: data } }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/monitor',
+      websocket: true,
+      handle: async (request) => {
+        const { search } = request
+        const level = levelOf(search.text('log_level') || 'info')
+        const json = search.boolean('log_json')
+        const plain = search.boolean('plain')
+        const at = targetOf(request)
+        const lines = await request.open(methods.monitor, { level, json }, { at })
+        return plain
+          ? { stream: lines, type: 'text/plain; charset=utf-8' }
+          : { stream: frameStream(lines, clock), type: 'application/json' }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/pprof/:name',
+      handle: (request) => profileReply(methods, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/schedulers',
+      handle: async (request) => {
+        const { server, workers } = await request.call(methods.schedulers, {})
+        const schedulers = workers.map(({ id, started, status, workloadStatus, enabled }) => ({
+          id,
+          started,
+          status,
+          workload_status: workloadStatus,
+          enabled_schedulers: enabled,
+        }))
+        return { json: { server_id: server, schedulers } }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/schedulers/config',
+      handle: async (request) => settingsReply(await request.call(methods.schedulersConfig, {})),
+    },
+    {
+      method: 'PUT',
+      path: '/v1/agent/schedulers/config',
+      handle: async (request) => {
+        const fields = request.fields()
+        const count = fields.integer('num_schedulers')
+        const enabled = fields.texts('enabled_schedulers')
+        if (count === undefined || enabled === undefined) {
+          const missing = count === undefined ? 'num_schedulers' : 'enabled_schedulers'
+          throw new MusterError(
+            'invalid_argument',
+            `${missing} is missing: both values are set together`,
+          )
+        }
+        const args = { count, enabled: [...enabled] }
+        return settingsReply(await request.call(methods.configureSchedulers, args))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/regions',
+      handle: async (request) => ({ json: await request.call(methods.regions, {}) }),
+    },
+  ]
+}
+
+type Side = { readonly ok: boolean; readonly message: string }
+
+/** The sides that are asked for, by default those this agent has. */
+function healthOf(types: readonly string[], knowsLeader: boolean): Record<string, Side> {
+  const sides: Record<string, Side> = {}
+  for (const type of types.length === 0 ? ['server'] : types) {
+    if (type === 'server') {
+      sides['server'] = { ok: knowsLeader, message: knowsLeader ? 'ok' : 'no leader' }
+    } else if (type === 'client') {
+      sides['client'] = { ok: false, message: 'client not enabled' }
+    } else {
+      const shown = JSON.stringify(type.slice(0, shownLengthMax))
+      throw new MusterError('invalid_argument', `type must be client or server, not ${shown}`)
+    }
+  }
+  return sides
+}
+
+function memberJson(member: AgentMember) {
+  const { name, address, port, tags, status, protocol, delegate } = member
+  return {
+    Name: name,
+    Addr: address,
+    Port: port,
+    Tags: tags,
+    Status: status,
+    ProtocolMin: protocol.min,
+    ProtocolMax: protocol.max,
+    ProtocolCur: protocol.current,
+    DelegateMin: delegate.min,
+    DelegateMax: delegate.max,
+    DelegateCur: delegate.current,
+  }
+}
+
+function levelOf(text: string): LogLevel {
+  const level = logLevels.find((known) => known === text.toLowerCase())
+  if (level !== undefined) return level
+  const shown = JSON.stringify(text.slice(0, shownLengthMax))
+  throw new MusterError(
+    'invalid_argument',
+    `log_level must be one of ${logLevels.join(', ')}, not ${shown}`,
+  )
+}
+
+/** The server that `server_id` names; null: this one. */
+function targetOf({ search }: ApiRequest): string | null {
+  const server = search.text('server_id') || null
+  const node = search.text('node_id') || null
+  if (node === null) return server
+  if (server !== null) {
+    throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
+  }
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
+    throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
+  }
+  // Client agents register nodes; as long as there are none, no id is known.
+  throw new MusterError('not_found', `unknown node ${node}`)
+}
+
+async function profileReply(methods: AgentMethods, request: ApiRequest): Promise<ApiReply> {
+  const name = request.parameter('name')
+  const seconds = numberOr(request.search.text('seconds'), profileSecondsDefault)
+  const asText = numberOr(request.search.text('debug'), 0) > 0
+  if (seconds > profileSecondsMax) {
+    throw new MusterError('invalid_argument', `seconds must be at most ${profileSecondsMax}`)
+  }
+  const { type, bytes } = await request.call(
+    methods.profile,
+    {
+      name: name.slice(0, shownLengthMax),
+      seconds: seconds < 1 ? profileSecondsDefault : seconds,
+      asText,
+    },
+    { at: targetOf(request), timeoutMs: seconds * 1_000 + callMs },
+  )
+  // Gzipped already, and other files have few readers.
+  const headers = type.startsWith('text/')
+    ? {}
+    : { 'Content-Disposition': `attachment; filename="${name}"` }
+  return { bytes, type, headers }
+}
+
+/** What cannot be read is the default, as tools of peers expect. */
+function numberOr(text: string | null, otherwise: number): number {
+  return text !== null && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : otherwise
+}
+
+function settingsReply({
+  server,
+  count,
+  enabled,
+}: WorkersConfig & { readonly server: string }): ApiReply {
+  return { json: { server_id: server, num_schedulers: count, enabled_schedulers: enabled } }
+}

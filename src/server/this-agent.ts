@@ -1,0 +1,200 @@
+/** This process as the agent's endpoints show it: configuration without secrets, membership, figures as text. */
+import { arch, availableParallelism, cpus, type as kernelType } from 'node:os'
+import type { AgentMember, AgentStats, ThisAgent } from '../domains/agent/this-agent.ts'
+import { formatDurationMs } from '../lib/duration.ts'
+import type { LogLevel, LogTap } from '../lib/log.ts'
+import type { RaftNode } from '../raft/node.ts'
+
+/** Where this process comes from. */
+export type AgentOrigin = {
+  /** Of the program. */
+  readonly version: string
+  readonly dev: boolean
+  /** Files and folders of the configuration. */
+  readonly files: readonly string[]
+}
+
+/** What is shown of the configuration; a server's configuration fits. */
+export type AgentSettings = {
+  readonly name: string
+  readonly region: string
+  readonly datacenter: string
+  readonly dataDir: string
+  readonly bindAddr: string
+  readonly advertiseAddr: string
+  readonly ports: {
+    readonly http: number
+    readonly rpc: number
+    readonly gossip: number
+    readonly ops: number
+  }
+  readonly listeners: readonly { readonly purpose: string; readonly tls: object | null }[]
+  readonly logLevel: LogLevel
+  readonly logJson: boolean
+  readonly enableDebug: boolean | null
+  readonly headerAliases: readonly string[]
+  readonly server: {
+    readonly bootstrapExpect: number
+    readonly keyringKeyFile: string | null
+    readonly numSchedulers: number | null
+    readonly enabledSchedulers: readonly string[] | null
+    readonly raft: { readonly electionMs: number; readonly heartbeatMs: number }
+  }
+}
+
+export type ThisAgentOptions = {
+  readonly id: string
+  readonly config: AgentSettings
+  readonly origin: AgentOrigin
+  readonly node: RaftNode
+  /** host:port of the RPC listener, as others reach it. */
+  readonly rpcAddress: string
+  readonly logTap: LogTap
+}
+
+/** There is no access control yet. */
+const accessControl = false
+
+/** Of gossip: what its wire speaks. */
+const protocol = { min: 1, max: 5, current: 2 }
+const delegate = { min: 2, max: 5, current: 4 }
+
+export function describeAgent(options: ThisAgentOptions): ThisAgent {
+  const { config, node, logTap } = options
+  return {
+    config: () => shownConfig(options),
+    member: () => memberOf(options),
+    stats: () => statsOf(options),
+    knowsLeader: () => node.status().leaderId !== null,
+    leads: () => node.status().role === 'leader',
+    regions: () => [config.region],
+    log: logTap,
+    enableDebug: config.enableDebug,
+    accessControl,
+    schedulers: {
+      count: config.server.numSchedulers,
+      enabled: config.server.enabledSchedulers,
+    },
+  }
+}
+
+/** Under the names that peers' tools know; what this program does not have is off or empty. */
+function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
+  const { bindAddr, advertiseAddr, ports, server } = config
+  const httpsIsOn = config.listeners.some(({ purpose, tls }) => purpose === 'api' && tls !== null)
+  return {
+    Name: config.name,
+    NodeName: config.name,
+    Region: config.region,
+    Datacenter: config.datacenter,
+    DataDir: config.dataDir,
+    BindAddr: bindAddr,
+    Addresses: { HTTP: bindAddr, RPC: bindAddr, Serf: bindAddr },
+    AdvertiseAddrs: {
+      HTTP: hostPort(advertiseAddr, ports.http),
+      RPC: rpcAddress,
+      Serf: hostPort(advertiseAddr, ports.gossip),
+    },
+    Ports: { HTTP: ports.http, RPC: ports.rpc, Serf: ports.gossip, Ops: ports.ops },
+    LogLevel: config.logLevel.toUpperCase(),
+    LogJson: config.logJson,
+    EnableDebug: config.enableDebug ?? false,
+    EnableSyslog: false,
+    SyslogFacility: '',
+    ACL: { Enabled: accessControl, ReplicationToken: '' },
+    Client: { Enabled: false },
+    Server: {
+      Enabled: true,
+      BootstrapExpect: server.bootstrapExpect,
+      NumSchedulers: server.numSchedulers,
+      EnabledSchedulers: server.enabledSchedulers,
+      KeyringKeyFile: server.keyringKeyFile ?? '',
+      RaftElectionTimeoutMs: server.raft.electionMs,
+      RaftHeartbeatMs: server.raft.heartbeatMs,
+    },
+    Consul: { Token: '' },
+    Vault: { Enabled: false, Token: '' },
+    TLSConfig: { EnableHTTP: httpsIsOn, EnableRPC: false },
+    Telemetry: {},
+    HTTPAPIResponseHeaders: {},
+    LeaveOnInt: false,
+    LeaveOnTerm: false,
+    DevMode: origin.dev,
+    Files: origin.files,
+    DisableAnonymousSignature: true,
+    DisableUpdateCheck: true,
+    Version: origin.version,
+    VersionPrerelease: '',
+    Revision: '',
+  }
+}
+
+function memberOf({ id, config, origin, rpcAddress }: ThisAgentOptions): AgentMember {
+  return {
+    name: `${config.name}.${config.region}`,
+    address: config.advertiseAddr,
+    port: config.ports.gossip,
+    tags: {
+      role: 'muster',
+      region: config.region,
+      dc: config.datacenter,
+      id,
+      port: rpcAddress.slice(rpcAddress.lastIndexOf(':') + 1),
+      build: origin.version,
+    },
+    status: 'alive',
+    protocol,
+    delegate,
+  }
+}
+
+const stateNames = {
+  follower: 'Follower',
+  preCandidate: 'Candidate',
+  candidate: 'Candidate',
+  leader: 'Leader',
+} as const
+
+function statsOf({ config, node }: ThisAgentOptions): AgentStats {
+  const status = node.status()
+  const { members } = status.configuration
+  const leader = members.find(({ id }) => id === status.leaderId)
+  const contactMs = node.lastContactMs()
+  const server = {
+    server: 'true',
+    leader: String(status.role === 'leader'),
+    leader_addr: leader?.address ?? '',
+    bootstrap: String(config.server.bootstrapExpect === 1),
+    known_regions: '1',
+  }
+  return {
+    muster: server,
+    // Tools of that peer look for the section under its name.
+    ...(config.headerAliases.includes('nomad') ? { nomad: server } : {}),
+    raft: {
+      state: stateNames[status.role],
+      term: String(status.term),
+      last_log_index: String(status.lastIndex),
+      commit_index: String(status.commitIndex),
+      applied_index: String(status.appliedIndex),
+      fsm_pending: String(Math.max(0, status.commitIndex - status.appliedIndex)),
+      last_contact: Number.isFinite(contactMs) ? formatDurationMs(Math.round(contactMs)) : 'never',
+      num_peers: String(Math.max(0, members.filter(({ role }) => role === 'voter').length - 1)),
+      latest_configuration: JSON.stringify(members),
+      latest_configuration_index: String(status.configurationIndex),
+      protocol_version: '3',
+    },
+    runtime: {
+      arch: arch(),
+      cpu_count: String(cpus().length),
+      goroutines: String(process.getActiveResourcesInfo().length),
+      'kernel.name': kernelType().toLowerCase(),
+      max_procs: String(availableParallelism()),
+      version: process.version,
+    },
+  }
+}
+
+function hostPort(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
