@@ -27,9 +27,7 @@ import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
 import { Listeners, type ListenerSettings } from './listeners.ts'
 import { serverDirectory } from './directory.ts'
-import { GossipPool } from './gossip-pool.ts'
-import { ServerMembership } from './membership.ts'
-import { staticPeers, type PeerSource } from './peer-source.ts'
+import { identityMethod, joinMethod, parseSelf, ServerMembership } from './membership.ts'
 import { serverLink } from './server-link.ts'
 import { describeAgent, type AgentOrigin } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
@@ -128,8 +126,8 @@ export async function startServer(
     name,
     address: hostPort(host, port),
   }))
-  let source: PeerSource = staticPeers(peers)
-  const addressOf: AddressOf = (member) => source.addressOf(member) ?? member.address
+  const addressOf: AddressOf = ({ name, address }) =>
+    peers.find((peer) => peer.name === name)?.address ?? address
 
   // Other servers may call before everything is wired; they are told to come again.
   let onCall: CallHandler = () => Promise.reject(starting())
@@ -162,14 +160,9 @@ export async function startServer(
   await disk.start()
 
   const advertised = hostPort(config.advertiseAddr, stack.rpcPort)
-  const pool = await startPool(config, dependencies, { id, stack })
-  if (pool !== null) opened.defer(() => pool.stop())
-  if (pool !== null && peers.length === 0) source = pool.peers
   const membership = new ServerMembership({
     self: { id, name: config.name, address: advertised },
-    region: config.region,
-    source,
-    gossip: () => pool?.endpoint ?? null,
+    peers,
     bootstrapExpect: config.server.bootstrapExpect,
     node,
     link,
@@ -215,10 +208,20 @@ export async function startServer(
   })
   onStream = dispatcher.handleStream
   onCall = async (request, signal) => {
-    const { method, args } = request
-    if (membership.answers(method)) return membership.answer(method, args)
-    if (method === clusterKeyCall) return catalogue.clusterKeyShare.handle(args)
-    return dispatcher.handleForwarded(request, signal)
+    switch (request.method) {
+      case identityMethod:
+        return membership.identity()
+      case joinMethod: {
+        const joiner = parseSelf(request.args)
+        if (joiner === null)
+          throw new MusterError('invalid_argument', 'a server has id, name and address')
+        return membership.join(joiner)
+      }
+      case clusterKeyCall:
+        return catalogue.clusterKeyShare.handle(request.args)
+      default:
+        return dispatcher.handleForwarded(request, signal)
+    }
   }
 
   const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
@@ -246,7 +249,6 @@ export async function startServer(
   })
   membership.start()
   opened.defer(() => membership.stop())
-  pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({
     routes: catalogue.routes,
