@@ -25,12 +25,14 @@ slash, or begins with @, is a FILE.
     const { flags, operands, terminal } = call
     const [word = ''] = operands
     const meta = metaOf(flags)
-    const spec = isNamespaceName(word)
+    // A hyphen alone would be a name too, but in a command line it is standard input.
+    const isName = word !== '-' && isNamespaceName(word)
+    const spec = isName
       ? { Name: word }
       : await new Sources(terminal).specification(word.startsWith('@') ? word.slice(1) : word)
     const name = textMember(spec, 'Name') ?? misused('the specification has no Name')
     const client = await ApiClient.open(call)
-    const basis = isNamespaceName(word) ? await basisOf(client, word) : spec
+    const basis = isName ? await basisOf(client, word) : spec
     const answer = await client.ask('PUT', namespacePath(name), {
       json: {
         Name: name,
