@@ -103,7 +103,7 @@ void t.test('progress is drawn on a terminal and cleared at the end', async (t) 
   const file = join(t.testdir(), 'state.snap')
   const { err, code } = await muster(['operator', 'snapshot', 'save', file], { isTerminal: true })
   t.equal(code, 0)
-  t.match(err, /^\r\u001b\[KSaving: \S+ B, |^\r\u001b\[K\u001b\[2mSaving: /)
+  t.ok(err.startsWith('\r\u001b[K\u001b[2mSaving: '))
   t.ok(err.endsWith('\r\u001b[K'))
 })
 
