@@ -18,7 +18,7 @@ export type Frame = {
   readonly functionName: string
   /** A file's path or URL; '' for what is no code of a file. */
   readonly url: string
-  /** From 0; -1: unknown. */
+  /** Where the function begins, from 0; -1: unknown. */
   readonly lineNumber: number
 }
 
@@ -40,31 +40,22 @@ const nsPerMs = 1_000_000n
 
 export async function encodePprof(profile: StackProfile): Promise<Uint8Array> {
   const texts = new StringTable()
-  const functions = new Map<string, PprofFunction>()
+  const functions: PprofFunction[] = []
   const locations = new Map<string, Location>()
   const valueType = ({ type, unit }: { readonly type: string; readonly unit: string }) =>
     new ValueType({ type: texts.dedup(type), unit: texts.dedup(unit) })
 
-  const functionId = (frame: Frame): number => {
-    const key = `${frame.functionName} ${frame.url}`
-    const known = functions.get(key)
-    if (known !== undefined) return Number(known.id)
-    const name = texts.dedup(nameOf(frame))
-    const filename = texts.dedup(fileOf(frame))
-    const id = functions.size + 1
-    functions.set(key, new PprofFunction({ id, name, systemName: name, filename }))
-    return id
-  }
+  // V8 names where a function begins, not where in it the call is: so a function and its location are one.
   const locationId = (frame: Frame): number => {
     const key = `${frame.functionName} ${frame.url} ${frame.lineNumber}`
     const known = locations.get(key)
     if (known !== undefined) return Number(known.id)
-    const line = new Line({
-      functionId: functionId(frame),
-      line: Math.max(0, frame.lineNumber + 1),
-    })
     const id = locations.size + 1
-    locations.set(key, new Location({ id, line: [line] }))
+    const line = Math.max(0, frame.lineNumber + 1)
+    const name = texts.dedup(nameOf(frame))
+    const filename = texts.dedup(fileOf(frame))
+    functions.push(new PprofFunction({ id, name, systemName: name, filename, startLine: line }))
+    locations.set(key, new Location({ id, line: [new Line({ functionId: id, line })] }))
     return id
   }
 
@@ -75,7 +66,7 @@ export async function encodePprof(profile: StackProfile): Promise<Uint8Array> {
         new Sample({ locationId: frames.map(locationId), value: values.map(Math.round) }),
     ),
     location: [...locations.values()],
-    function: [...functions.values()],
+    function: functions,
     stringTable: texts,
     timeNanos: BigInt(Math.round(profile.startMs)) * nsPerMs,
     durationNanos: BigInt(Math.round(profile.durationMs)) * nsPerMs,

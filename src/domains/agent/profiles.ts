@@ -26,7 +26,7 @@ export type ProfileResult = { readonly type: string; readonly bytes: Uint8Array 
 /** V8 looks at the stack this often. */
 const cpuIntervalUs = 1_000
 /** One sample for this much allocated memory, on average. */
-const heapIntervalBytes = 128 * 1024
+const heapIntervalBytes = 32 * 1024
 
 const binary = 'application/octet-stream'
 const plain = 'text/plain; charset=utf-8'
@@ -65,7 +65,7 @@ export class Profiles {
     if (name === 'cmdline') return { type: plain, bytes: Buffer.from(process.argv.join('\0')) }
     if (!isProfileName(name)) throw noSuchProfile(name)
     if (this.#running.has(name)) {
-      throw new MusterError('conflict', `a ${name} profile is being taken here, try again after it`)
+      throw new MusterError('conflict', `${name} is being taken here already, try again after it`)
     }
     this.#running.add(name)
     try {
