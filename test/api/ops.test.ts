@@ -1,38 +1,13 @@
 /** The ops listeners, and HTTPS on them and on the API, over real sockets. */
 import { writeFile } from 'node:fs/promises'
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ListenerCertificate } from '../../src/api/certificate.ts'
 import { OpsServer, type OpsOptions } from '../../src/api/ops.ts'
 import { apiTwin } from '../support/api-twin.ts'
+import { ask } from '../support/ask.ts'
 import { certificatePair } from '../support/certificates.ts'
-
-type Answer = {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: string
-}
-
-/** With a certificate to trust: over HTTPS. */
-function ask(port: number, method: string, path: string, ca?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, method, path, agent: false, timeout: 5_000 }
-    const sent = ca === undefined ? httpRequest(options) : httpsRequest({ ...options, ca: [ca] })
-    sent.on('timeout', () => sent.destroy(new Error('no answer')))
-    sent.on('error', reject)
-    sent.on('response', (response) => {
-      let body = ''
-      response.on('data', (chunk: Buffer) => (body += chunk.toString()))
-      response.on('end', () => {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body })
-      })
-    })
-    sent.end()
-  })
-}
 
 function opsServer(t: Test, options: Partial<OpsOptions> = {}): OpsServer {
   const ops = new OpsServer({

@@ -20,6 +20,12 @@ export type ClusterOptions = {
   readonly servers?: number
   /** A fault proxy on every directed pair. */
   readonly proxies?: boolean
+  /** Servers find one another by gossip, all through the first, instead of by a list of peers. */
+  readonly gossip?: boolean
+  /** Top-level keys of the configuration. */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** Keys of the configuration, beside `server` and those that make the cluster. */
+  readonly config?: Readonly<Record<string, unknown>>
   /** Keys of `server` in the configuration, beside those that make the cluster. */
   readonly server?: Readonly<Record<string, unknown>>
   /** Keys of `server.raft` in the configuration. */
@@ -38,9 +44,9 @@ const logLinesShown = 60
 
 export class Cluster {
   readonly folder: string
-  readonly servers: readonly ServerProcess[]
+  readonly servers: ServerProcess[]
   readonly #network: Network | null
-  readonly #clients: readonly HttpClient[]
+  readonly #clients: HttpClient[]
   readonly #guard: ChildProcess
 
   private constructor(
@@ -50,22 +56,47 @@ export class Cluster {
     guard: ChildProcess,
   ) {
     this.folder = folder
-    this.servers = servers
+    this.servers = [...servers]
     this.#network = network
     this.#clients = servers.map((server) => new HttpClient(server.spec.ports.http))
     this.#guard = guard
   }
 
+  /** Starts one more server that finds the others by gossip. Returns its number, at once. */
+  async add(server: Readonly<Record<string, unknown>> = {}): Promise<number> {
+    const at = this.size
+    const [first] = this.servers
+    if (first === undefined) throw new Error('a cluster has a server')
+    const process = new ServerProcess({
+      ...first.spec,
+      name: nameOf(at),
+      ports: await serverPorts(),
+      config: {
+        ...first.spec.config,
+        server: {
+          ...(first.spec.config['server'] as object),
+          bootstrap_expect: 0,
+          ...server,
+        },
+      },
+    })
+    this.servers.push(process)
+    this.#clients.push(new HttpClient(process.spec.ports.http))
+    await process.start()
+    return at
+  }
+
   /** Resolves once every server takes writes and reads back what is encrypted. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const { servers: size = 3, proxies = false, logLevel = 'info', seed = 1 } = options
-    const { server: extra = {}, raft = {} } = options
+    const { config = {}, server: extra = {}, raft = {} } = options
     const folder = await mkdtemp(join(options.parentFolder ?? tmpdir(), 'muster-cluster-'))
     const pidFile = join(folder, 'pids')
     await writeFile(pidFile, '')
     const guard = startGuard(folder, pidFile)
     const ports = await Promise.all(Array.from({ length: size }, () => serverPorts()))
     const addresses = ports.map(({ rpc }) => `127.0.0.1:${rpc}`)
+    const joinAt = [`127.0.0.1:${ports[0]?.gossip ?? 0}`]
     const network = proxies ? await Network.start(addresses, seed) : null
     const servers = ports.map((own, at) => {
       const peers = addresses.map((address, other) => {
@@ -78,11 +109,13 @@ export class Cluster {
         ports: own,
         pidFile,
         config: {
+          ...config,
           log_level: logLevel,
+          ...options.config,
           server: {
             enabled: true,
             bootstrap_expect: size,
-            peers,
+            ...(options.gossip === true ? { retry_join: joinAt } : { peers }),
             raft,
             ...extra,
           },

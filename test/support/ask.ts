@@ -1,0 +1,27 @@
+/** One request over a connection of its own, by HTTP or HTTPS. */
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+
+export type Answer = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** With a certificate to trust: over HTTPS. */
+export function ask(port: number, method: string, path: string, ca?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, method, path, agent: false, timeout: 5_000 }
+    const sent = ca === undefined ? httpRequest(options) : httpsRequest({ ...options, ca: [ca] })
+    sent.on('timeout', () => sent.destroy(new Error('no answer')))
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      let body = ''
+      response.on('data', (chunk: Buffer) => (body += chunk.toString()))
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body })
+      })
+    })
+    sent.end()
+  })
+}
