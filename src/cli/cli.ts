@@ -29,6 +29,14 @@ export async function runCommand(
     terminal.out((await completions(args.slice(1), verbs)).map((word) => `${word}\n`).join(''))
     return exits.ok
   }
+  const autocomplete = /^--?autocomplete-(un)?install$/.exec(first)
+  if (autocomplete !== null) {
+    return reporting('-autocomplete', terminal, async () => {
+      const { setAutocomplete } = await import('./autocomplete.ts')
+      await setAutocomplete(terminal, autocomplete[1] === undefined)
+      return exits.ok
+    })
+  }
   if (versionWords.includes(first)) return runCommand(['version'], verbs, terminal)
   if (first === 'help') return help(args.slice(1), verbs, terminal)
   const found = findVerb(args, verbs)
@@ -36,6 +44,7 @@ export async function runCommand(
   if ((end < 0 ? args : args.slice(0, end)).some((argument) => helpWords.includes(argument))) {
     return help(args, verbs, terminal)
   }
+  if (found.type === 'unknown' && found.word === 'help') return help(found.within, verbs, terminal)
   if (found.type !== 'verb') return complain(found, verbs, terminal)
   const entry = verbs[found.name]
   if (entry === undefined) throw new MusterError('internal', `no command ${found.name}`)
@@ -48,10 +57,21 @@ async function runVerb(
   args: readonly string[],
   terminal: Terminal,
 ): Promise<number | null> {
-  try {
+  return reporting(name, terminal, async () => {
     const verb = await entry.load()
     const { flags, operands } = parseCommandLine(args, verb.flags, verb.operands)
-    return await verb.run({ flags, operands, terminal })
+    return verb.run({ flags, operands, terminal })
+  })
+}
+
+/** Turns a failure into its text and exit code. */
+async function reporting(
+  name: string,
+  terminal: Terminal,
+  run: () => Promise<number | null>,
+): Promise<number | null> {
+  try {
+    return await run()
   } catch (error) {
     if (isMisuse(error)) return misuse(terminal, error.message, `help ${name}`)
     for (const line of textOf(error).split('\n')) terminal.err(`muster ${name}: ${line}\n`)

@@ -102,7 +102,7 @@ t.test('help is asked for in many ways', async (t) => {
     t.match(out, /Usage: muster agent[^]*-config FILE\|DIR {2}A file/)
     t.same(started, [])
   }
-  for (const line of ['help operator raft', 'operator raft -h']) {
+  for (const line of ['help operator raft', 'operator raft -h', 'operator raft help']) {
     const { code, out } = await run(line.split(' '))
     t.equal(code, 0)
     t.match(out, /Usage: muster operator raft <command>[^]*list-peers {11}Lists the servers/)

@@ -1,5 +1,7 @@
 /** Completion: what may come next, and that the shells accept the scripts. */
 import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { run } from './terminal.ts'
@@ -50,4 +52,24 @@ t.test('there is a script for each shell, and for no other', async (t) => {
   t.match(await run(['completion', 'zsh']), { code: 0, out: /^#compdef muster/ })
   t.match(await run(['completion', 'fish']), { code: 0, out: /complete -c muster/ })
   t.match(await run(['completion', 'csh']), { code: 2, err: /there is for bash, zsh and fish/ })
+})
+
+t.test('it is put into the file of the shell once, and taken out again', async (t) => {
+  const before = 'alias ll="ls -l"\nexport X=1'
+  const home = t.testdir({ '.bashrc': before })
+  const env = { HOME: home, SHELL: '/bin/bash' }
+  const read = () => readFile(join(home, '.bashrc'), 'utf8')
+  for (let time = 0; time < 2; time += 1) {
+    t.match(await run(['-autocomplete-install'], { env }), { code: 0, out: /Completion is in/ })
+    t.equal(await read(), `${before}\nsource <(muster completion bash) # completion of muster\n`)
+  }
+  t.match(await run(['-autocomplete-uninstall'], { env }), { code: 0 })
+  t.equal(await read(), `${before}\n`)
+  const fish = { env: { HOME: home, SHELL: '/usr/bin/fish' } }
+  t.match(await run(['--autocomplete-install'], fish), { code: 0 })
+  t.match(await readFile(join(home, '.config/fish/conf.d/muster.fish'), 'utf8'), /\| source/)
+  t.match(await run(['-autocomplete-install'], { env: { HOME: home, SHELL: '/bin/csh' } }), {
+    code: 1,
+    err: /must name a bash, zsh or fish/,
+  })
 })

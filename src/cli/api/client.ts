@@ -133,12 +133,12 @@ export class ApiClient {
     }
     try {
       const request = secure ? httpsRequest(options) : httpRequest(options)
+      // Heard below until the answer comes; whatever fails to be sent after that is nobody's concern.
+      request.on('error', () => {})
       request.on('timeout', () => request.destroy(new Error('it takes too long to answer')))
       const answered = once(request, 'response')
       write(request)
       const [response] = (await answered) as [IncomingMessage]
-      // What is sent after the answer is nobody's concern, also when it fails.
-      request.on('error', () => {})
       return response
     } catch (error) {
       throw this.#failed('no answer from', error)
