@@ -14,7 +14,7 @@ import { openDurableLog } from '../raft/storage/durable-log.ts'
 import type { LogStore } from '../raft/storage/log-store.ts'
 import { systemDisk } from '../raft/storage/system-disk.ts'
 import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
-import type { RaftTransport } from '../raft/transport/transport.ts'
+import type { Peer, RaftTransport } from '../raft/transport/transport.ts'
 import { CallService, GrpcPeerLink } from '../rpc/grpc.ts'
 import { StreamService } from '../rpc/link-stream-server.ts'
 import type { CallHandler, PeerLink, StreamHandler, StreamLink } from '../rpc/link.ts'
@@ -55,6 +55,8 @@ export type ConsensusStack = {
   logStats(): ReturnType<LogStore['stats']>
   /** Whether other servers can connect. */
   listening(): boolean
+  /** Members may be reached elsewhere now: asks `addressOf` again. */
+  redial(): void
   stop(): Promise<void>
 }
 
@@ -98,6 +100,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   const link = new GrpcPeerLink({ wire })
   opened.defer(() => link.stop())
 
+  const dialed = dialing(transport, options.addressOf)
   const raft = new RaftNode({
     id,
     timing: options.timing,
@@ -106,7 +109,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     log: measuredLog(log, clock, options.times.append),
     recovered,
     machine: measuredMachine(machine, clock, options.times.apply),
-    transport: dialing(transport, options.addressOf),
+    transport: dialed,
     clock,
     random,
     defer: setImmediate,
@@ -127,16 +130,28 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     logFolder,
     logStats: () => log.stats(),
     listening: () => server.listening,
+    redial: () => dialed.redial(),
     stop: () => owned.disposeAsync(),
   }
 }
 
-/** The transport, with peers dialed where the configuration file says, if it names them. */
-function dialing(transport: GrpcRaftTransport, addressOf: AddressOf): RaftTransport {
+/** The transport, with peers dialed where the configuration file or gossip says, if they name them. */
+function dialing(
+  transport: GrpcRaftTransport,
+  addressOf: AddressOf,
+): RaftTransport & { redial(): void } {
+  let known: readonly Peer[] = []
+  const dial = () =>
+    transport.setPeers(known.map((peer) => ({ ...peer, address: addressOf(peer) })))
   return {
     start: (handlers) => transport.start(handlers),
-    setPeers: (peers) =>
-      transport.setPeers(peers.map((peer) => ({ ...peer, address: addressOf(peer) }))),
+    setPeers: (peers) => {
+      known = peers
+      dial()
+    },
+    redial: () => {
+      if (known.length > 0) dial()
+    },
     send: (message) => transport.send(message),
     sendSnapshot: (to, term, source, signal) => transport.sendSnapshot(to, term, source, signal),
     stop: () => transport.stop(),

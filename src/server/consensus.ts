@@ -5,8 +5,12 @@ import type { RaftNode } from '../raft/node.ts'
 import type { RaftStatus } from '../raft/door.ts'
 import type { Consensus, LeaderInfo, Proposed } from '../rpc/consensus.ts'
 
-/** Where a member is dialed: its advertised address, unless the configuration file lists another for its name. */
-export type AddressOf = (member: { readonly name: string; readonly address: string }) => string
+/** Where a member is dialed: its advertised address, unless the configuration file or gossip knows another. */
+export type AddressOf = (member: {
+  readonly id: string
+  readonly name: string
+  readonly address: string
+}) => string
 
 export class RaftConsensus implements Consensus {
   readonly #node: RaftNode

@@ -1,28 +1,27 @@
 /**
- * How servers with a static list of peers become a cluster and stay one: the first start, joining, promotion,
- * and a new address. Gossip will feed the same decisions later.
+ * How servers become a cluster and stay one: the first start, joining, promotion, a new address, and removal of those
+ * that left. What it knows of others comes from a `PeerSource`, and is acted on by whoever the Raft log says leads.
  *
- * Invariant: a cluster is begun once. Only the server that is first by name among the expected ones begins it, only
- * with an empty log, and only after every expected server said that it holds nothing either.
+ * Invariants: a cluster is begun once (`founding.ts`); a server of another cluster or region is never taken in; nobody
+ * is removed because it failed, only because it left or was given up, and only while the quorum stays safe.
  */
-import { randomUUID } from 'node:crypto'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Configuration, Member } from '../raft/core/message.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { PeerLink } from '../rpc/link.ts'
-
-export type Self = { readonly id: string; readonly name: string; readonly address: string }
-
-export type StaticPeer = { readonly name: string; readonly address: string }
-
-export type Identity = Self & { readonly clusterId: string; readonly holdsData: boolean }
+import { findCluster } from './founding.ts'
+import { Grants, parseGrantRequest } from './grants.ts'
+import type { KnownServer, PeerSource } from './peer-source.ts'
+import { nextRemoval } from './removal.ts'
+import { parseIdentity, parseJoiner, type Identity, type Joiner, type Self } from './self.ts'
 
 export type MembershipOptions = {
   readonly self: Self
-  /** From the configuration file; may name this server itself. */
-  readonly peers: readonly StaticPeer[]
+  readonly region: string
+  readonly source: PeerSource
+  /** Where this server's gossip is reached; null: it has none. */
+  readonly gossip: () => string | null
   /** Servers that begin a cluster together; 0: this one only ever joins. */
   readonly bootstrapExpect: number
   readonly node: RaftNode
@@ -36,16 +35,21 @@ export type MembershipOptions = {
 /** Methods between servers; they are no part of the registry that HTTP sees. */
 export const identityMethod = 'server.identity'
 export const joinMethod = 'server.join'
+export const grantMethod = 'server.grant'
 
 const roundMs = 300
 const callTimeoutMs = 2_000
 /** A learner becomes a voter when it was seen this close behind in this many rounds. */
 const promoteLagEntriesMax = 100
 const promoteRounds = 3
+/** A server with data that heard of no leader in this many rounds asks whether it still belongs to the cluster. */
+const strandedRounds = 10
 
 export class ServerMembership {
   readonly #options: MembershipOptions
+  readonly #grants: Grants
   readonly #caughtUpRounds = new Map<string, number>()
+  #leaderlessRounds = 0
   #timer: Timer | null = null
   #stopped = false
   #round: Promise<void> = Promise.resolve()
@@ -53,6 +57,12 @@ export class ServerMembership {
 
   constructor(options: MembershipOptions) {
     this.#options = options
+    this.#grants = new Grants({
+      region: options.region,
+      expect: options.bootstrapExpect,
+      holdsData: () => this.#holdsData(),
+      clock: options.clock,
+    })
   }
 
   start(): void {
@@ -65,41 +75,91 @@ export class ServerMembership {
     await this.#round
   }
 
+  /** Whether a call of another server is for membership. */
+  answers(method: string): boolean {
+    return method === identityMethod || method === joinMethod || method === grantMethod
+  }
+
+  /** What `answers` said yes to. Rejects with `invalid_argument` for arguments that are none. */
+  async answer(method: string, args: unknown): Promise<unknown> {
+    if (method === identityMethod) return this.identity()
+    if (method === grantMethod) {
+      const request = parseGrantRequest(args)
+      if (request !== null) return this.#grants.ask(request)
+      throw new MusterError('invalid_argument', 'a grant needs candidate, name, region and expect')
+    }
+    const joiner = parseJoiner(args)
+    if (joiner !== null) return this.join(joiner)
+    throw new MusterError(
+      'invalid_argument',
+      'a server that joins has id, name, address, region and clusterId',
+    )
+  }
+
   /** Who this server is and whether it holds anything: asked by the others before a cluster begins. */
   identity(): Identity {
-    const { configuration, lastIndex, term } = this.#options.node.status()
-    return {
-      ...this.#options.self,
-      clusterId: configuration.clusterId,
-      holdsData: lastIndex > 0 || term > 0 || configuration.members.length > 0,
-    }
+    const { self, region, node, gossip } = this.#options
+    const { clusterId } = node.status().configuration
+    return { ...self, region, clusterId, holdsData: this.#holdsData(), gossip: gossip() }
+  }
+
+  /** Where the gossip of the other members is, from those that answer now. */
+  async gossipOfMembers(): Promise<readonly string[]> {
+    const { node, self, region } = this.#options
+    const others = node.status().configuration.members.filter(({ id }) => id !== self.id)
+    const found = await Promise.all(
+      others.map(async (member) => {
+        try {
+          const address = this.#dialed(member)
+          const answer = parseIdentity(await this.#call(address, null, identityMethod, {}))
+          return answer !== null && answer.region === region ? answer.gossip : null
+        } catch {
+          return null
+        }
+      }),
+    )
+    return found.filter((gossip) => gossip !== null)
   }
 
   /** At the leader: takes a server in as a learner, or notes where a known one is now. Rejects with `not_leader`. */
-  async join(joiner: Self): Promise<void> {
-    const { node, deadAfterMs, clock } = this.#options
+  async join(joiner: Joiner): Promise<void> {
+    const { node, deadAfterMs, clock, region } = this.#options
     const { configuration, role, followers } = node.status()
     if (role !== 'leader') throw new MusterError('not_leader', 'this server does not lead')
-    const known = configuration.members.find(({ id }) => id === joiner.id)
+    const { id, name, address } = joiner
+    if (joiner.region !== region) {
+      throw new MusterError(
+        'conflict',
+        `${name} is of region ${joiner.region}, this cluster of region ${region}`,
+      )
+    }
+    if (joiner.clusterId !== '' && joiner.clusterId !== configuration.clusterId) {
+      throw new MusterError(
+        'conflict',
+        `${name} is a member of another cluster: to join this one it needs an empty data folder`,
+      )
+    }
+    const self: Self = { id, name, address }
+    const known = configuration.members.find((member) => member.id === id)
     if (known !== undefined) {
-      if (known.name === joiner.name && known.address === joiner.address) return
-      await node.changeMembership({ type: 'readdress', member: joiner })
+      if (known.name === name && known.address === address) return
+      await node.changeMembership({ type: 'readdress', member: self })
       return
     }
-    const namesake = configuration.members.find(({ name }) => name === joiner.name)
+    const namesake = configuration.members.find((member) => member.name === name)
     if (namesake !== undefined) {
       const lastContact = followers.get(namesake.id)?.lastContact ?? clock.monotonicMs()
       if (clock.monotonicMs() - lastContact < deadAfterMs) {
         throw new MusterError(
           'conflict',
-          `a live server is called ${joiner.name} already: choose another name, or stop that one`,
+          `a live server is called ${name} already: choose another name, or stop that one`,
         )
       }
       // It came back without its data: what carried its name is gone for good.
       await node.changeMembership({ type: 'remove', id: namesake.id })
     }
-    await node.changeMembership({ type: 'addLearner', member: joiner })
-    this.#options.logger.info('a server joined as a learner', { name: joiner.name })
+    await node.changeMembership({ type: 'addLearner', member: self })
+    this.#options.logger.info('a server joined as a learner', { name })
   }
 
   #next(delayMs: number): void {
@@ -113,73 +173,69 @@ export class ServerMembership {
 
   /** One look at what is missing: a cluster, a voter, an address. Repeated by a timer once started. */
   async lookAround(): Promise<void> {
-    const { node, self } = this.#options
+    const { node, self, source } = this.#options
     const { configuration, role, leaderId } = node.status()
     const { members } = configuration
     if (members.length === 0) {
       await this.#find()
       return
     }
+    this.#leaderlessRounds = leaderId === null ? this.#leaderlessRounds + 1 : 0
     if (role === 'leader') {
       await this.#promote()
+      await this.#removeDeparted()
       return
     }
     const own = members.find(({ id }) => id === self.id)
     const moved = own !== undefined && (own.address !== self.address || own.name !== self.name)
-    if (moved && leaderId !== null) await this.#askToJoin(members)
+    if (moved && leaderId !== null) {
+      await this.#askToJoin(members)
+    } else if (source.presenceIsMembership && this.#leaderlessRounds >= strandedRounds) {
+      // Nobody tells a server that it was removed. A leader that knows it has nothing to do.
+      this.#leaderlessRounds = 0
+      await this.#askToJoin([...members, ...source.servers()])
+    }
   }
 
   /** Without a configuration: joins a cluster that is there, or begins one when nobody has anything. */
   async #find(): Promise<void> {
-    const { self, peers, bootstrapExpect, node } = this.#options
-    const others = peers.filter(({ name }) => name !== self.name)
-    const answers = await Promise.all(others.map((peer) => this.#askIdentity(peer)))
-    const known = answers.filter((answer) => answer !== null)
-    node.introduce(known)
-    const settled = known.filter(({ holdsData, clusterId }) => holdsData && clusterId !== '')
-    if (settled.length > 0) {
-      await this.#askToJoin(others)
-      return
-    }
-    if (this.identity().holdsData || bootstrapExpect === 0) return
-    const names = [self.name, ...others.map(({ name }) => name)].sort()
-    if (names[0] !== self.name) return
-    if (known.length + 1 < bootstrapExpect || known.some(({ holdsData }) => holdsData)) {
-      this.#say('info', `waiting for ${bootstrapExpect - 1 - known.length} more servers to begin`)
-      return
-    }
-    const first = [self, ...known.toSorted((a, b) => (a.name < b.name ? -1 : 1))]
-    const members = first
-      .slice(0, bootstrapExpect)
-      .map(({ id, name, address }): Member => ({ id, name, address, role: 'voter' }))
-    const configuration: Configuration = { clusterId: randomUUID(), members }
-    await node.bootstrap(configuration)
-    this.#options.logger.info('a new cluster begins', {
-      cluster: configuration.clusterId,
-      servers: members.map(({ name }) => name).join(','),
+    const { self, region, source, bootstrapExpect, node, clock, logger } = this.#options
+    const found = await findCluster({
+      self,
+      region,
+      source,
+      bootstrapExpect,
+      node,
+      clock,
+      grants: this.#grants,
+      holdsData: () => this.#holdsData(),
+      callIdentity: (address) => this.#call(address, null, identityMethod, {}),
+      callGrant: (server, request) =>
+        this.#call(this.#dialed(server), server.id, grantMethod, request),
+      say: (level, text) => this.#say(level, text),
     })
-  }
-
-  async #askIdentity({ name, address }: StaticPeer): Promise<Identity | null> {
-    try {
-      const answer = parseIdentity(await this.#call(address, identityMethod, {}))
-      if (answer !== null && answer.name !== name) {
-        this.#say('warn', `the server at ${address} is called ${answer.name}, not ${name}`)
-        return null
-      }
-      return answer
-    } catch {
-      return null
+    if (found.type === 'join') await this.#askToJoin([...found.servers, ...source.servers()])
+    if (found.type === 'begun') {
+      const { clusterId, members } = found.configuration
+      logger.info('a new cluster begins', {
+        cluster: clusterId,
+        servers: members.map(({ name }) => name).join(','),
+      })
     }
   }
 
   /** Asks one after the other until the leader is among them. */
-  async #askToJoin(others: readonly { readonly name: string; readonly address: string }[]) {
-    const { self } = this.#options
-    for (const { name, address } of others) {
-      if (name === self.name) continue
+  async #askToJoin(others: readonly (Self | KnownServer)[]): Promise<void> {
+    const { self, region, node } = this.#options
+    const { clusterId } = node.status().configuration
+    const joiner: Joiner = { ...self, region, clusterId }
+    const asked = new Set<string>()
+    for (const other of others) {
+      const address = 'id' in other ? this.#dialed(other) : other.address
+      if (other.name === self.name || asked.has(address)) continue
+      asked.add(address)
       try {
-        await this.#call(this.#dialed(name, address), joinMethod, { ...self })
+        await this.#call(address, null, joinMethod, joiner)
         return
       } catch (error) {
         if (codeOf(error) === 'conflict') this.#say('warn', textOf(error))
@@ -187,8 +243,8 @@ export class ServerMembership {
     }
   }
 
-  #dialed(name: string, address: string): string {
-    return this.#options.peers.find((peer) => peer.name === name)?.address ?? address
+  #dialed(member: Self): string {
+    return this.#options.source.addressOf(member) ?? member.address
   }
 
   /** A learner that kept up for a while becomes a voter, one at a time. */
@@ -209,9 +265,37 @@ export class ServerMembership {
     }
   }
 
-  #call(address: string, method: string, args: unknown): Promise<unknown> {
+  async #removeDeparted(): Promise<void> {
+    const { node, source, self, clock, deadAfterMs, logger } = this.#options
+    const departed = source.departed()
+    if (departed.length === 0) return
+    const { configuration, followers } = node.status()
+    const nowMs = clock.monotonicMs()
+    const inContact = new Set(
+      [...followers]
+        .filter(([, { lastContact }]) => nowMs - lastContact < deadAfterMs)
+        .map(([id]) => id),
+    )
+    const view = { members: configuration.members, self: self.id, inContact }
+    const { next, held } = nextRemoval(view, departed)
+    const [first] = held
+    if (first !== undefined) {
+      const text = `${first.name} left, and stays a member for now: without it too few voters are in contact`
+      this.#say('warn', text)
+    }
+    if (next === null) return
+    await node.changeMembership({ type: 'remove', id: next.id })
+    logger.info('a server that left was removed from the cluster', { name: next.name, id: next.id })
+  }
+
+  #holdsData(): boolean {
+    const { configuration, lastIndex, term } = this.#options.node.status()
+    return lastIndex > 0 || term > 0 || configuration.members.length > 0
+  }
+
+  #call(address: string, id: string | null, method: string, args: unknown): Promise<unknown> {
     return this.#options.link.call(
-      { address, id: null },
+      { address, id },
       { method, args, token: null, remote: '', requestId: method, timeoutMs: callTimeoutMs },
     )
   }
@@ -222,22 +306,4 @@ export class ServerMembership {
     this.#said = text
     this.#options.logger[level](text)
   }
-}
-
-function parseIdentity(value: unknown): Identity | null {
-  const self = parseSelf(value)
-  if (self === null || typeof value !== 'object' || value === null) return null
-  if (!('clusterId' in value) || typeof value.clusterId !== 'string') return null
-  if (!('holdsData' in value) || typeof value.holdsData !== 'boolean') return null
-  return { ...self, clusterId: value.clusterId, holdsData: value.holdsData }
-}
-
-/** Null when it is not a server's id, name and address. */
-export function parseSelf(value: unknown): Self | null {
-  if (typeof value !== 'object' || value === null) return null
-  if (!('id' in value) || !('name' in value) || !('address' in value)) return null
-  const { id, name, address } = value
-  if (typeof id !== 'string' || typeof name !== 'string' || typeof address !== 'string') return null
-  if (id === '' || name === '' || id.length > 64 || name.length > 128) return null
-  return /^[^\s]{1,255}:\d{1,5}$/.test(address) ? { id, name, address } : null
 }

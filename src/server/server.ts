@@ -20,14 +20,16 @@ import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
-import { startConsensus } from './consensus-stack.ts'
+import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
 import { hostPort } from './host-port.ts'
 import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
 import { Listeners, type ListenerSettings } from './listeners.ts'
 import { serverDirectory } from './directory.ts'
-import { identityMethod, joinMethod, parseSelf, ServerMembership } from './membership.ts'
+import { GossipPool } from './gossip-pool.ts'
+import { ServerMembership } from './membership.ts'
+import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
 import { serverLink } from './server-link.ts'
 import { describeAgent, type AgentOrigin } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
@@ -64,6 +66,8 @@ export type ServerConfig = {
   readonly logLevel: LogLevel
   readonly logJson: boolean
   readonly enableDebug: boolean | null
+  /** A stop also means to leave the cluster for good. */
+  readonly leaveOnTerminate: boolean
   /** 0: any free one. */
   readonly ports: {
     readonly http: number
@@ -79,6 +83,11 @@ export type ServerConfig = {
       readonly host: string
       readonly port: number
     }[]
+    /** Null: no gossip. */
+    readonly gossip: {
+      readonly retryJoin: readonly string[]
+      readonly encrypt: string | null
+    } | null
     readonly keyringKeyFile: string | null
     readonly numSchedulers: number | null
     readonly enabledSchedulers: readonly string[] | null
@@ -126,8 +135,8 @@ export async function startServer(
     name,
     address: hostPort(host, port),
   }))
-  const addressOf: AddressOf = ({ name, address }) =>
-    peers.find((peer) => peer.name === name)?.address ?? address
+  let source: PeerSource = staticPeers(peers)
+  const addressOf: AddressOf = (member) => source.addressOf(member) ?? member.address
 
   // Other servers may call before everything is wired; they are told to come again.
   let onCall: CallHandler = () => Promise.reject(starting())
@@ -160,9 +169,16 @@ export async function startServer(
   await disk.start()
 
   const advertised = hostPort(config.advertiseAddr, stack.rpcPort)
+  const pool = await startPool(config, dependencies, stack, id)
+  if (pool !== null) {
+    opened.defer(() => pool.stop())
+    source = peers.length === 0 ? pool.peers : listedPeers(source, pool.peers)
+  }
   const membership = new ServerMembership({
     self: { id, name: config.name, address: advertised },
-    peers,
+    region: config.region,
+    source,
+    gossip: () => pool?.endpoint ?? null,
     bootstrapExpect: config.server.bootstrapExpect,
     node,
     link,
@@ -208,20 +224,10 @@ export async function startServer(
   })
   onStream = dispatcher.handleStream
   onCall = async (request, signal) => {
-    switch (request.method) {
-      case identityMethod:
-        return membership.identity()
-      case joinMethod: {
-        const joiner = parseSelf(request.args)
-        if (joiner === null)
-          throw new MusterError('invalid_argument', 'a server has id, name and address')
-        return membership.join(joiner)
-      }
-      case clusterKeyCall:
-        return catalogue.clusterKeyShare.handle(request.args)
-      default:
-        return dispatcher.handleForwarded(request, signal)
-    }
+    const { method, args } = request
+    if (membership.answers(method)) return membership.answer(method, args)
+    if (method === clusterKeyCall) return catalogue.clusterKeyShare.handle(args)
+    return dispatcher.handleForwarded(request, signal)
   }
 
   const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
@@ -249,6 +255,7 @@ export async function startServer(
   })
   membership.start()
   opened.defer(() => membership.stop())
+  pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({
     routes: catalogue.routes,
@@ -278,6 +285,10 @@ export async function startServer(
   opened.defer(async () => {
     serving = false
     await handOver(node, clock, logger)
+    if (pool === null || !config.leaveOnTerminate) return
+    // Whoever leaves must not ask to be taken back.
+    await membership.stop()
+    await pool.leave()
   })
 
   const owned = opened.move()
@@ -295,6 +306,41 @@ export async function startServer(
     reload: () => listeners.reload(),
     stop: () => owned.disposeAsync(),
   }
+}
+
+/** Null: this server takes part in no gossip. */
+async function startPool(
+  config: ServerConfig,
+  { clock, random, logger, origin, onFatal }: ServerDependencies,
+  stack: ConsensusStack,
+  id: string,
+): Promise<GossipPool | null> {
+  const { name, region, datacenter, server } = config
+  const { gossip, bootstrapExpect } = server
+  if (gossip === null) return null
+  return GossipPool.start({
+    name,
+    tags: {
+      id,
+      region,
+      datacenter,
+      rpcHost: config.advertiseAddr,
+      rpcPort: stack.rpcPort,
+      bootstrapExpect,
+      version: origin.version,
+    },
+    dataFolder: config.dataDir,
+    bindAddress: config.bindAddr,
+    advertiseAddress: config.advertiseAddr,
+    port: config.ports.gossip,
+    retryJoin: gossip.retryJoin,
+    encrypt: gossip.encrypt,
+    clock,
+    random,
+    logger: logger.named('gossip'),
+    onFatal,
+    onMoved: () => stack.redial(),
+  })
 }
 
 /** So that nobody waits for an election: requests here wait for the next leader and are passed on to it. */

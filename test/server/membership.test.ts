@@ -6,12 +6,9 @@ import type { Configuration, Member } from '../../src/raft/core/message.ts'
 import type { MembershipChange, RaftStatus } from '../../src/raft/door.ts'
 import type { RaftNode } from '../../src/raft/node.ts'
 import type { PeerLink } from '../../src/rpc/link.ts'
-import {
-  identityMethod,
-  joinMethod,
-  parseSelf,
-  ServerMembership,
-} from '../../src/server/membership.ts'
+import { ServerMembership } from '../../src/server/membership.ts'
+import type { KnownServer, PeerSource } from '../../src/server/peer-source.ts'
+import { parseSelf } from '../../src/server/self.ts'
 
 const empty: Configuration = { clusterId: '', members: [] }
 
@@ -54,30 +51,50 @@ class Node {
 
 type Server = { readonly node: Node; readonly membership: ServerMembership }
 
+type Options = {
+  readonly down?: readonly string[]
+  readonly expect?: number
+  /** What a server sees, where it does not see everything. */
+  readonly sees?: Readonly<Record<string, readonly string[]>>
+  readonly regions?: Readonly<Record<string, string>>
+  readonly presenceIsMembership?: boolean
+  readonly departed?: readonly string[]
+}
+
 /** Servers that can call one another by address; those in `down` do not answer. */
-function servers(names: readonly string[], options: { down?: readonly string[]; expect?: number }) {
+function servers(names: readonly string[], options: Options) {
+  const { down = [], sees = {}, regions = {}, expect = names.length } = options
   const all = new Map<string, Server>()
-  const peers = names.map((name) => ({ name, address: `${name}:1` }))
   const link: PeerLink = {
     async call({ address }, { method, args }) {
       const name = address.split(':')[0] ?? ''
       const server = all.get(name)
-      if (server === undefined || options.down?.includes(name) === true) {
+      if (server === undefined || down.includes(name)) {
         throw new MusterError('unavailable', 'nothing listens there')
       }
-      if (method === identityMethod) return server.membership.identity()
-      const joiner = parseSelf(args)
-      if (method !== joinMethod || joiner === null) throw new Error('unexpected call')
-      return server.membership.join(joiner)
+      return server.membership.answer(method, args)
     },
     stop: () => Promise.resolve(),
   }
   for (const name of names) {
     const node = new Node()
+    const seen = (sees[name] ?? names).map((other): KnownServer => ({
+      name: other,
+      address: `${other}:1`,
+      expect: null,
+    }))
+    const source: PeerSource = {
+      servers: () => seen,
+      addressOf: () => null,
+      departed: () => options.departed ?? [],
+      presenceIsMembership: options.presenceIsMembership ?? false,
+    }
     const membership = new ServerMembership({
       self: { id: `id-${name}`, name, address: `${name}:1` },
-      peers,
-      bootstrapExpect: options.expect ?? names.length,
+      region: regions[name] ?? 'r',
+      source,
+      gossip: () => null,
+      bootstrapExpect: expect,
       node: node as unknown as RaftNode,
       link,
       logger: silentLogger,
@@ -96,7 +113,7 @@ function servers(names: readonly string[], options: { down?: readonly string[]; 
     async lookAround(): Promise<void> {
       for (let round = 0; round < 3; round += 1) {
         for (const [name, { membership }] of all) {
-          if (options.down?.includes(name) !== true) await membership.lookAround()
+          if (!down.includes(name)) await membership.lookAround()
         }
       }
     },
@@ -155,7 +172,7 @@ t.test('a newcomer does not take the name of a live server', async (t) => {
   node.followers = new Map([
     ['id-s2', { match: 1, state: 'replicate', lastContact: performance.now() }],
   ])
-  const newcomer = { id: 'other', name: 's2', address: 's2:1' }
+  const newcomer = { id: 'other', name: 's2', address: 's2:1', region: 'r', clusterId: '' }
   await t.rejects(membership.join(newcomer), { code: 'conflict', message: /called s2 already/ })
   t.same(node.changes, [])
 })
@@ -166,7 +183,7 @@ t.test('a known server at a new address is noted, not added', async (t) => {
   node.role = 'leader'
   node.configuration = { clusterId: 'c', members: [voter('s1'), voter('s2')] }
   const moved = { id: 'id-s2', name: 's2', address: 'elsewhere:1' }
-  await membership.join(moved)
+  await membership.join({ ...moved, region: 'r', clusterId: 'c' })
   t.same(node.changes, [{ type: 'readdress', member: moved }])
 })
 
@@ -174,6 +191,68 @@ t.test('a server that only joins never begins a cluster', async (t) => {
   const cluster = servers(['s1'], { expect: 0 })
   await cluster.lookAround()
   t.same(cluster.get('s1').node.bootstraps, [])
+})
+
+t.test('two servers with different views never begin two clusters', async (t) => {
+  const cluster = servers(['s1', 's2', 's3'], {
+    expect: 2,
+    sees: { s1: ['s1', 's3'], s2: ['s2', 's3'], s3: ['s3'] },
+  })
+  await Promise.all(['s1', 's2'].map((name) => cluster.get(name).membership.lookAround()))
+  const begun = ['s1', 's2', 's3'].flatMap((name) => cluster.get(name).node.bootstraps)
+  t.equal(begun.length, 1)
+})
+
+t.test('servers of another region are no founders, and do not join', async (t) => {
+  const cluster = servers(['s1', 's2', 's3'], { expect: 3, regions: { s3: 'far' } })
+  await cluster.lookAround()
+  for (const name of ['s1', 's2', 's3']) t.same(cluster.get(name).node.bootstraps, [], name)
+  const { node, membership } = cluster.get('s1')
+  node.role = 'leader'
+  node.configuration = { clusterId: 'c', members: [voter('s1')] }
+  const joiner = { id: 'id-s3', name: 's3', address: 's3:1', region: 'far', clusterId: '' }
+  await t.rejects(membership.join(joiner), { code: 'conflict', message: /region far/ })
+  await t.rejects(membership.join({ ...joiner, region: 'r', clusterId: 'd' }), {
+    code: 'conflict',
+    message: /member of another cluster/,
+  })
+  t.same(node.changes, [])
+})
+
+t.test('a server that was removed and is here asks to be taken back', async (t) => {
+  for (const presenceIsMembership of [true, false]) {
+    const cluster = servers(['s1', 's2'], { presenceIsMembership })
+    const leader = cluster.get('s1').node
+    leader.role = 'leader'
+    leader.configuration = { clusterId: 'c', members: [voter('s1')] }
+    const removed = cluster.get('s2')
+    removed.node.lastIndex = 5
+    removed.node.configuration = { clusterId: 'c', members: [voter('s1'), voter('s2')] }
+    for (let round = 0; round < 10; round += 1) await removed.membership.lookAround()
+    const { role: _role, ...member } = voter('s2')
+    t.same(leader.changes, presenceIsMembership ? [{ type: 'addLearner', member }] : [])
+  }
+})
+
+t.test('the leader removes who left, one at a time, while a majority is in contact', async (t) => {
+  const cluster = servers(['s1'], { expect: 1, departed: ['id-s3', 'id-s2', 'id-s1'] })
+  const { node, membership } = cluster.get('s1')
+  node.role = 'leader'
+  const members = ['s1', 's2', 's3', 's4', 's5'].map(voter)
+  node.configuration = { clusterId: 'c', members }
+  const inContact = (names: readonly string[]) =>
+    new Map(
+      names.map((name) => [
+        `id-${name}`,
+        { match: 1, state: 'replicate' as const, lastContact: performance.now() },
+      ]),
+    )
+  node.followers = inContact(['s4'])
+  await membership.lookAround()
+  t.same(node.changes, [], 'of four that would remain, two are not a majority')
+  node.followers = inContact(['s4', 's5'])
+  await membership.lookAround()
+  t.same(node.changes, [{ type: 'remove', id: 'id-s2' }])
 })
 
 t.test('what is no server is refused', async (t) => {

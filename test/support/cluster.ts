@@ -22,8 +22,6 @@ export type ClusterOptions = {
   readonly proxies?: boolean
   /** Servers find one another by gossip, all through the first, instead of by a list of peers. */
   readonly gossip?: boolean
-  /** Top-level keys of the configuration. */
-  readonly config?: Readonly<Record<string, unknown>>
   /** Keys of the configuration, beside `server` and those that make the cluster. */
   readonly config?: Readonly<Record<string, unknown>>
   /** Keys of `server` in the configuration, beside those that make the cluster. */
@@ -111,7 +109,6 @@ export class Cluster {
         config: {
           ...config,
           log_level: logLevel,
-          ...options.config,
           server: {
             enabled: true,
             bootstrap_expect: size,

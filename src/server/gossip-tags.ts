@@ -1,0 +1,79 @@
+/**
+ * A server as a member of a gossip pool: the tags it carries, and the reading of those of others. A pool may hold
+ * anything; what does not read as a server of this region is none, and nothing follows from it.
+ */
+import type { MemberView } from '../gossip/door.ts'
+import { hostPort } from './host-port.ts'
+
+const role = 'muster'
+/** Of the meaning of the tags. */
+const tagsVersion = '1'
+const expectMax = 9
+const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
+const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/
+
+export type ServerTags = {
+  readonly id: string
+  readonly region: string
+  readonly datacenter: string
+  readonly rpcHost: string
+  readonly rpcPort: number
+  readonly bootstrapExpect: number
+  /** Of the program. */
+  readonly version: string
+}
+
+export type GossipServer = {
+  readonly id: string
+  /** Without the region. */
+  readonly name: string
+  /** host:port of the RPC listener */
+  readonly address: string
+  readonly expect: number
+  readonly version: string
+  readonly member: MemberView
+}
+
+/** Unique in a pool of several regions. */
+export function memberName(name: string, region: string): string {
+  return `${name}.${region}`
+}
+
+export function tagsOf(server: ServerTags): ReadonlyMap<string, string> {
+  const tags = new Map([
+    ['role', role],
+    ['region', server.region],
+    ['dc', server.datacenter],
+    ['id', server.id],
+    ['rpc_addr', server.rpcHost],
+    ['port', String(server.rpcPort)],
+    ['build', server.version],
+    ['vsn', tagsVersion],
+  ])
+  if (server.bootstrapExpect > 0) tags.set('expect', String(server.bootstrapExpect))
+  return tags
+}
+
+/** Null: no server, or of another region, or nothing that can be used. */
+export function serverOf(member: MemberView, region: string): GossipServer | null {
+  const { tags } = member
+  if (tags.get('role') !== role || tags.get('region') !== region) return null
+  const suffix = memberName('', region)
+  if (!member.name.endsWith(suffix)) return null
+  const name = member.name.slice(0, -suffix.length)
+  const id = tags.get('id') ?? ''
+  const host = tags.get('rpc_addr') ?? member.address
+  const port = wholeNumber(tags.get('port') ?? '', 65_535)
+  const expect = wholeNumber(tags.get('expect') ?? '0', expectMax)
+  const isServer = namePattern.test(name) && idPattern.test(id) && hostPattern.test(host)
+  if (!isServer || port === null || port === 0 || expect === null) return null
+  const version = (tags.get('build') ?? '').slice(0, 32)
+  return { id, name, address: hostPort(host, port), expect, version, member }
+}
+
+function wholeNumber(text: string, max: number): number | null {
+  if (!/^\d{1,5}$/.test(text)) return null
+  const value = Number(text)
+  return value <= max ? value : null
+}

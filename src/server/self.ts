@@ -1,0 +1,46 @@
+/** How servers introduce themselves to each other, and the reading of it. */
+export type Self = { readonly id: string; readonly name: string; readonly address: string }
+
+export type Identity = Self & {
+  readonly region: string
+  /** '' before it knows its cluster. */
+  readonly clusterId: string
+  readonly holdsData: boolean
+  /** Where its gossip is reached; null: it has none. */
+  readonly gossip: string | null
+}
+
+/** What comes with a wish to join. */
+export type Joiner = Self & { readonly region: string; readonly clusterId: string }
+
+const textLengthMax = 128
+const addressPattern = /^[^\s]{1,255}:\d{1,5}$/
+
+/** Null when it is not a server's id, name and address. */
+export function parseSelf(value: unknown): Self | null {
+  if (typeof value !== 'object' || value === null) return null
+  if (!('id' in value) || !('name' in value) || !('address' in value)) return null
+  const { id, name, address } = value
+  if (typeof id !== 'string' || typeof name !== 'string' || typeof address !== 'string') return null
+  if (id === '' || name === '' || id.length > 64 || name.length > textLengthMax) return null
+  return addressPattern.test(address) ? { id, name, address } : null
+}
+
+export function parseIdentity(value: unknown): Identity | null {
+  const joiner = parseJoiner(value)
+  if (joiner === null || typeof value !== 'object' || value === null) return null
+  if (!('holdsData' in value) || typeof value.holdsData !== 'boolean') return null
+  const gossip = 'gossip' in value ? value.gossip : null
+  const isAddress = typeof gossip === 'string' && addressPattern.test(gossip)
+  return { ...joiner, holdsData: value.holdsData, gossip: isAddress ? gossip : null }
+}
+
+export function parseJoiner(value: unknown): Joiner | null {
+  const self = parseSelf(value)
+  if (self === null || typeof value !== 'object' || value === null) return null
+  if (!('clusterId' in value) || !('region' in value)) return null
+  const { clusterId, region } = value
+  if (typeof clusterId !== 'string' || clusterId.length > textLengthMax) return null
+  if (typeof region !== 'string' || region.length > textLengthMax) return null
+  return { ...self, clusterId, region }
+}

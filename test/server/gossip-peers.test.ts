@@ -1,0 +1,144 @@
+/** What members of a pool mean for consensus. */
+import t from 'tap'
+import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
+import { GossipPeers } from '../../src/server/gossip-peers.ts'
+import { serverOf, tagsOf } from '../../src/server/gossip-tags.ts'
+
+const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
+
+const tagsFor = (digit: number) =>
+  tagsOf({
+    id: id(digit),
+    region: 'eu',
+    datacenter: 'dc1',
+    rpcHost: `10.0.0.${digit}`,
+    rpcPort: 4647,
+    bootstrapExpect: 3,
+    version: '1.2.3',
+  })
+
+function member(
+  digit: number,
+  status: Status,
+  tags: ReadonlyMap<string, string> = tagsFor(digit),
+  name = `s${digit}.eu`,
+): MemberView {
+  return {
+    name,
+    address: `10.0.0.${digit}`,
+    port: 4648,
+    endpoint: `10.0.0.${digit}:4648`,
+    tags,
+    status,
+    suspected: false,
+    udpBlocked: false,
+    reach: 'direct',
+    versions: {
+      protocolMin: 1,
+      protocolMax: 5,
+      protocolCurrent: 2,
+      delegateMin: 2,
+      delegateMax: 5,
+      delegateCurrent: 4,
+    },
+    incarnation: 1,
+    statusTime: 1,
+    changedAtMs: 0,
+    goneAtMs: null,
+    goneBy: null,
+    suspicion: null,
+  }
+}
+
+function pool(members: MemberView[]) {
+  const listeners: ((event: GossipEvent) => void)[] = []
+  let moved = 0
+  const peers = new GossipPeers({
+    gossip: {
+      name: 's1.eu',
+      members: () => members,
+      onEvent(listener) {
+        listeners.push(listener)
+        return () => {}
+      },
+    },
+    region: 'eu',
+    selfId: id(1),
+    onMoved: () => {
+      moved += 1
+    },
+  })
+  return {
+    peers,
+    tell: (event: GossipEvent) => {
+      for (const listener of listeners) listener(event)
+    },
+    moved: () => moved,
+  }
+}
+
+t.test('tags are read as they were written', async (t) => {
+  t.match(serverOf(member(2, 'alive'), 'eu'), {
+    id: id(2),
+    name: 's2',
+    address: '10.0.0.2:4647',
+    expect: 3,
+    version: '1.2.3',
+  })
+})
+
+t.test('whatever is no server of this region is none', async (t) => {
+  const changed = (key: string, value: string) => new Map(tagsFor(2)).set(key, value)
+  const rows: readonly (readonly [string, ReadonlyMap<string, string>, string])[] = [
+    ['no tags', new Map(), 's2.eu'],
+    ['another role', changed('role', 'web'), 's2.eu'],
+    ['another region', changed('region', 'us'), 's2.eu'],
+    ['a name of no region', tagsFor(2), 's2'],
+    ['a name that is none', tagsFor(2), '-.eu'],
+    ['an id that is none', changed('id', 'x'), 's2.eu'],
+    ['port 0', changed('port', '0'), 's2.eu'],
+    ['a port too high', changed('port', '65536'), 's2.eu'],
+    ['a host with a blank', changed('rpc_addr', 'a b'), 's2.eu'],
+    ['too many expected', changed('expect', '10'), 's2.eu'],
+  ]
+  for (const [what, tags, name] of rows) {
+    t.equal(serverOf(member(2, 'alive', tags, name), 'eu'), null, what)
+  }
+})
+
+t.test('the living are asked, the failed stay members, the left do not', async (t) => {
+  const { peers } = pool([
+    member(1, 'alive'),
+    member(2, 'alive'),
+    member(3, 'failed'),
+    member(4, 'left'),
+    member(5, 'leaving'),
+    member(6, 'alive', new Map([['role', 'web']]), 'web'),
+  ])
+  t.same(
+    peers.servers().map(({ name }) => name),
+    ['s2', 's5'],
+  )
+  t.same(peers.departed(), [id(4)])
+  t.equal(peers.addressOf({ id: id(2) }), '10.0.0.2:4647')
+  t.equal(peers.addressOf({ id: id(3) }), null)
+})
+
+t.test('a pruned server has left as well, until it is back', async (t) => {
+  const members = [member(1, 'alive'), member(2, 'left')]
+  const { peers, tell, moved } = pool(members)
+  tell({ type: 'member-left', member: member(2, 'left'), forced: true })
+  members.pop()
+  tell({ type: 'member-reaped', member: member(2, 'left') })
+  t.same(peers.departed(), [id(2)])
+  members.push(member(2, 'alive'))
+  tell({ type: 'member-joined', member: member(2, 'alive'), before: null })
+  t.same(peers.departed(), [])
+  t.equal(moved(), 1)
+})
+
+t.test('who has the id of a living member under an old name has not left', async (t) => {
+  const renamed = member(2, 'alive', tagsFor(2), 'renamed.eu')
+  const { peers } = pool([member(2, 'left'), renamed])
+  t.same(peers.departed(), [])
+})
