@@ -42,6 +42,8 @@ export type ServerOfOne = {
   leaderIsKnown: boolean
   ask(method: string, url: string, body?: unknown): Promise<Answer>
   propose(command: Command): Promise<Proposed>
+  /** Ends blocking queries and streams, as a stop does first. */
+  drain(): void
   /** Which key seals the variable now. */
   sealedRow(namespace: string, path: string): SealedRow | undefined
 }
@@ -182,6 +184,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     clusterKeys,
     folder,
     leaderIsKnown: true,
+    drain: () => dispatcher.drain(),
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
     async ask(method, url, body) {

@@ -58,17 +58,22 @@ export class Monitors {
     const iterator: AsyncIterableIterator<string> = {
       [Symbol.asyncIterator]: () => iterator,
       next: async () => {
-        if (chunks.length === 0 && !over) {
-          await buffer.wait()
-          await pause(this.#clock, gatherMs, signal)
+        if (chunks.length === 0) {
+          if (!over) {
+            await buffer.wait()
+            await pause(this.#clock, gatherMs, signal)
+          }
+          // Also after the end: the last lines of a server that stops are worth having.
           chunks = inChunks(buffer.take())
         }
-        const value = over ? undefined : chunks.shift()
+        const value = chunks.shift()
         return value === undefined ? { value: undefined, done: true } : { value, done: false }
       },
       return: async () => {
         signal.removeEventListener('abort', end)
         end()
+        chunks = []
+        buffer.take()
         return { value: undefined, done: true }
       },
     }
