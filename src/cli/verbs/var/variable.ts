@@ -15,7 +15,7 @@ export const checkIndexFlag: FlagTable = {
   },
 }
 
-/** A variable's path as the API takes it: a leading slash is nobody's intention. */
+/** Where the API has the variable. Slashes at either end are part of the path: `a` and `a/` are two. */
 export function variablePath(path: string): string {
   if (path === '') misused('the path of the variable is empty')
   return `/v1/var/${escapePath(path)}`
