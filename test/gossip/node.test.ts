@@ -3,12 +3,12 @@ import t from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { codeOf, MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
-import { localProfile, type GossipNode } from '../../src/gossip/door.ts'
+import { localProfile } from '../../src/gossip/door.ts'
 import { bindSockets } from '../../src/gossip/sockets.ts'
 import type { GossipTransport } from '../../src/gossip/transport.ts'
 import type { StreamWire } from '../../src/gossip/wire/stream.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
-import { patience, seenBy, startNode } from './pool.ts'
+import { patience, seenBy, sees, startNode } from './pool.ts'
 
 const key = (fill: number): string => Buffer.alloc(32, fill).toString('base64')
 /** Times that a test can wait for. */
@@ -21,10 +21,6 @@ function rejectionOf(run: () => unknown): string {
   } catch (error) {
     return codeOf(error)
   }
-}
-
-async function sees(node: GossipNode, expected: string): Promise<void> {
-  await eventuallyTrue(`${node.name} sees ${expected}`, () => seenBy(node) === expected, patience)
 }
 
 const rows = [
@@ -81,7 +77,7 @@ await t.test('a failed member is given up for all, and pruned', async (t) => {
   const c = await startNode(t, 'c', { profile })
   await a.join([b.local().endpoint, c.local().endpoint])
   a.forceLeave('c', false)
-  await eventuallyTrue('the objection', () => b.heard.includes('member-stays c'), patience)
+  await eventuallyTrue('the objection', () => a.heard.includes('member-stays c'), patience)
   await sees(b, 'a alive, b alive, c alive')
   await c.stop()
   await sees(a, 'a alive, b alive, c failed')
@@ -260,6 +256,38 @@ await t.test('a listener that throws disturbs nobody', async (t) => {
   await eventually('the event', () => after[0])
   stop()
   await sees(a, 'a alive, b alive')
+})
+
+await t.test('a key that cannot be kept is reported to whoever changed it', async (t) => {
+  const a = await startNode(t, 'a', {
+    profile,
+    keys: [key(1)],
+    onKeysChanged: () => {
+      throw new MusterError('unavailable', 'the disk is full')
+    },
+  })
+  t.match(await a.keyring.everywhere({ type: 'install', key: key(2) }), {
+    members: 1,
+    answered: 1,
+    errors: new Map([['a', 'the disk is full']]),
+  })
+})
+
+await t.test('a broken invariant stops the member and goes to its owner, once', async (t) => {
+  const fatal: unknown[] = []
+  // Others are to be asked within the interval: the core asserts it when it first probes.
+  const broken = { ...profile, probeIntervalMs: 50, probeTimeoutMs: 100 }
+  const a = await startNode(t, 'a', { profile: broken, onFatal: (error) => fatal.push(error) })
+  const b = await startNode(t, 'b', { profile })
+  await b.join([a.local().endpoint])
+  await eventuallyTrue('the report', () => fatal.length > 0, patience)
+  t.match(fatal, [{ name: 'AssertionError' }])
+  t.equal(
+    rejectionOf(() => a.members()),
+    'unavailable',
+  )
+  await sees(b, 'a failed, b alive')
+  t.equal(fatal.length, 1)
 })
 
 /** Sockets whose packets are thrown away both ways as long as `blocked` says so; streams pass. */

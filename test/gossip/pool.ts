@@ -74,8 +74,22 @@ export function seenBy(node: GossipNode): string {
 }
 
 /** As `seenBy`, by a serf agent. */
-export async function seenBySerf(agent: SerfAgent): Promise<string> {
+async function seenBySerf(agent: SerfAgent): Promise<string> {
   return listed((await serfMembers(agent)).map(({ name, status }) => [name, status] as const))
+}
+
+/** Waits until a member of ours sees this. */
+export async function sees(node: GossipNode, expected: string): Promise<void> {
+  await eventuallyTrue(`${node.name} sees ${expected}`, () => seenBy(node) === expected, patience)
+}
+
+/** As `sees`, for a serf agent. */
+export async function serfSees(agent: SerfAgent, expected: string): Promise<void> {
+  await eventuallyTrue(
+    `serf sees ${expected}`,
+    async () => (await seenBySerf(agent)) === expected,
+    patience,
+  )
 }
 
 type SerfMember = {
