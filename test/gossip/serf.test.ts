@@ -51,6 +51,9 @@ async function story(t: Test, what: string, secret: Uint8Array | null): Promise<
   )
   await eventuallyTrue('its tags here', () => b.member('serf')?.tags.get('zone') === 'zwei')
 
+  const asked = await serf(agent, 'query', '-tag=role=^lead.*', '-timeout=1s', 'load')
+  t.match(asked, /Ack from 'a'/)
+  t.notMatch(asked, /Ack from 'b'/)
   await serf(agent, 'event', 'deploy', 'v1')
   a.sendUserEvent('hello', Buffer.from('x'), false)
   await eventuallyTrue('the event', () => b.heard.includes('user-event deploy'), patience)
