@@ -125,12 +125,19 @@ void t.test(
     const client = new HttpClient(http)
     t.teardown(() => client.close())
     await healthy(ops, true)
+    await eventuallyTrue('it takes writes', async () => {
+      const { status } = await client.request('PUT', '/v1/var/a', { body: '{"Items":{"a":"b"}}' })
+      return status === 200
+    })
 
     if (small) {
       const filler = join(server.dataFolder, 'filler')
-      await fill(filler)
       const fullMs = performance.now()
-      await healthy(ops, false)
+      await eventuallyTrue('the full disk is told', async () => {
+        // A segment that did not fit any more is removed again, and leaves room.
+        await fill(filler)
+        return (await healthOf(ops)) === 503
+      })
       t.comment(`a full disk was told after ${(performance.now() - fullMs).toFixed(0)} ms`)
       t.equal((await ask(http, 'GET', '/v1/namespaces?stale')).status, 200, 'reads go on')
       t.match(await server.logTail(9), 'the disk takes no writes')
