@@ -21,6 +21,7 @@ const domainOrder = [
   'orchestrator',
   'events',
   'operator',
+  'members',
   'agent',
 ]
 

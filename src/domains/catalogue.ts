@@ -11,6 +11,9 @@ import type { Method } from '../rpc/method.ts'
 import { agentMethods } from './agent/methods.ts'
 import { agentRoutes } from './agent/routes.ts'
 import type { ThisAgent } from './agent/this-agent.ts'
+import { membersMethods } from './members/methods.ts'
+import type { PoolOfServer } from './members/pool.ts'
+import { membersRoutes } from './members/routes.ts'
 import { namespaceCommands, type NamespaceTenant } from './namespaces/commands.ts'
 import { namespaceMethods } from './namespaces/methods.ts'
 import { namespaceRoutes } from './namespaces/routes.ts'
@@ -62,6 +65,7 @@ export type CatalogueOptions = {
   /** For archives on their way in. */
   readonly restoreFolder: string
   readonly agent: ThisAgent
+  readonly members: PoolOfServer
   readonly metrics: MetricsSource
   readonly clock: Clock
   readonly log: Logger
@@ -97,6 +101,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   })
   const ofMetrics = metricsMethods(options.metrics)
   const ofAgent = agentMethods(agent, clock)
+  const ofMembers = membersMethods(options.members)
   const restorer = new Restorer({
     folder: restoreFolder,
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
@@ -110,6 +115,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
       ...Object.values(ofSnapshots),
+      ...Object.values(ofMembers),
       ...Object.values(ofAgent),
       ...Object.values(ofMetrics),
     ],
@@ -118,6 +124,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
+      ...membersRoutes(ofMembers),
       ...agentRoutes(ofAgent, clock),
       ...metricsRoutes(ofMetrics),
     ],

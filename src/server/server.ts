@@ -203,6 +203,12 @@ export async function startServer(
       rpcAddress: advertised,
       logTap: dependencies.logTap,
     }),
+    members: {
+      server: config.name,
+      region: config.region,
+      datacenter: config.datacenter,
+      pool: pool?.gossip ?? null,
+    },
     metrics: telemetry,
     clock,
     log: logger,

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
 import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
+import type { Pool } from '../../src/domains/members/pool.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
@@ -49,6 +50,8 @@ export type ServerOfOne = {
 }
 
 export type ServerOfOneOptions = {
+  /** None unless given. */
+  readonly pool?: Pool
   /** Of duties and domains. */
   readonly clock?: Clock
   /** Of requests. */
@@ -124,6 +127,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
     restoreFolder: join(folder, 'restore'),
+    members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     agent: { ...twinAgent(() => server.leaderIsKnown), ...options.agent },
     metrics: {
       document: () => ({ Gauges: [] }),

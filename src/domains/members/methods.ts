@@ -1,0 +1,119 @@
+/** What may be asked of this server's gossip. All of it runs where it arrives: gossip itself tells the others. */
+import { Type } from 'typebox'
+import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import { defineLocalMethod } from '../../rpc/method.ts'
+import type { KeyReport, Pool, PoolMember, PoolOfServer } from './pool.ts'
+
+/** Of one request to join. */
+export const joinAddressesMax = 32
+const addressLengthMax = 300
+const nameLengthMax = 256
+const keyLengthMax = 64
+const errorsShown = 3
+
+const KeyChange = Type.Object({
+  type: Type.Enum(['install', 'use', 'remove']),
+  key: Type.String({ minLength: 1, maxLength: keyLengthMax }),
+})
+
+export type MembersAnswer = Omit<PoolOfServer, 'pool'> & { readonly members: readonly PoolMember[] }
+
+export type MembersMethods = ReturnType<typeof membersMethods>
+
+export function membersMethods({ server, region, datacenter, pool }: PoolOfServer) {
+  const list = defineLocalMethod({
+    kind: 'local',
+    name: 'members.list',
+    args: Type.Object({}),
+    requires: () => ({ resource: 'node', access: 'read' }),
+    run: async (): Promise<MembersAnswer> => {
+      const members = present(pool).members()
+      return { server, region, datacenter, members: members.toSorted(byName) }
+    },
+  })
+
+  const join = defineLocalMethod({
+    kind: 'local',
+    name: 'members.join',
+    args: Type.Object({
+      addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
+        minItems: 1,
+        maxItems: joinAddressesMax,
+      }),
+    }),
+    requires: () => ({ resource: 'none' }),
+    run: async (_context, { addresses }) => {
+      const { joined, errors } = await present(pool).join(addresses)
+      return {
+        joined,
+        errors: errors.map(({ address, error }) => `${address}: ${textOf(error)}`),
+      }
+    },
+  })
+
+  const forceLeave = defineLocalMethod({
+    kind: 'local',
+    name: 'members.forceLeave',
+    args: Type.Object({
+      node: Type.String({ minLength: 1, maxLength: nameLengthMax }),
+      prune: Type.Boolean(),
+    }),
+    requires: () => ({ resource: 'agent', access: 'write' }),
+    run: async (context, { node, prune }): Promise<null> => {
+      const gossip = present(pool)
+      const isMember = gossip.members().some(({ name }) => name === node)
+      const name = isMember ? node : `${node}.${region}`
+      try {
+        gossip.forceLeave(name, prune)
+        context.log.info('a member was given up by command', { member: name, prune })
+      } catch (error) {
+        // Who is not there has left, and a living member stays: neither is an error to whoever asks.
+        if (codeOf(error) !== 'not_found' && codeOf(error) !== 'invalid_argument') throw error
+      }
+      return null
+    },
+  })
+
+  /** Shows the keys themselves: for those who may change them. */
+  const keys = defineLocalMethod({
+    kind: 'local',
+    name: 'members.keys',
+    args: Type.Object({}),
+    requires: () => ({ resource: 'agent', access: 'write' }),
+    run: () => present(pool).keyring.everywhere({ type: 'list' }),
+  })
+
+  const changeKey = defineLocalMethod({
+    kind: 'local',
+    name: 'members.changeKey',
+    args: KeyChange,
+    requires: () => ({ resource: 'agent', access: 'write' }),
+    run: async (context, { type, key }): Promise<KeyReport> => {
+      const report = await present(pool).keyring.everywhere({ type, key })
+      const problems = [...report.errors].map(([member, text]) => `${member}: ${text}`)
+      if (problems.length === 0) {
+        context.log.info('the gossip keys were changed', { change: type, members: report.answered })
+        return report
+      }
+      const shown = problems.slice(0, errorsShown).join('; ')
+      throw new MusterError(
+        'unavailable',
+        `${problems.length} of ${report.members} members did not ${type} the key: ${shown}`,
+      )
+    },
+  })
+
+  return { list, join, forceLeave, keys, changeKey }
+}
+
+function present(pool: Pool | null): Pool {
+  if (pool !== null) return pool
+  throw new MusterError(
+    'not_implemented',
+    'this server takes part in no gossip: it has server.peers; set server.retry_join as well, or instead',
+  )
+}
+
+function byName(left: PoolMember, right: PoolMember): number {
+  return left.name < right.name ? -1 : 1
+}

@@ -1,0 +1,169 @@
+/** The gossip pool over HTTP: what operators and the peers' tools ask. */
+import t from 'tap'
+import type { KeyOperation, Pool, PoolMember } from '../../../src/domains/members/pool.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
+import { serverOfOne } from '../server-of-one.ts'
+
+function member(name: string, more: Partial<PoolMember> = {}): PoolMember {
+  return {
+    name,
+    address: '10.0.0.1',
+    port: 4648,
+    tags: new Map([['role', 'muster']]),
+    status: 'alive',
+    suspected: false,
+    udpBlocked: false,
+    versions: {
+      protocolMin: 1,
+      protocolMax: 5,
+      protocolCurrent: 2,
+      delegateMin: 2,
+      delegateMax: 5,
+      delegateCurrent: 5,
+    },
+    changedAtMs: 0,
+    goneAtMs: null,
+    goneBy: null,
+    suspicion: null,
+    ...more,
+  }
+}
+
+function twin() {
+  const calls: unknown[] = []
+  let broken: ReadonlyMap<string, string> = new Map()
+  const pool: Pool = {
+    members: () => [
+      member('s2.global', {
+        suspected: true,
+        suspicion: {
+          incarnation: 3,
+          by: 's1.global',
+          why: 'no answer',
+          path: 'udp',
+          toldBy: null,
+          confirmedBy: [],
+          atMs: 1_000,
+          ended: null,
+        },
+      }),
+      member('s1.global'),
+    ],
+    async join(addresses) {
+      calls.push(['join', addresses])
+      const errors = addresses
+        .filter((address) => address.startsWith('dead'))
+        .map((address) => ({ address, error: new MusterError('unavailable', 'nobody there') }))
+      return { joined: addresses.length - errors.length, errors }
+    },
+    forceLeave(name, prune) {
+      calls.push(['force-leave', name, prune])
+      if (name === 'x.global') throw new MusterError('not_found', 'no such member')
+    },
+    keyring: {
+      async everywhere(operation: KeyOperation) {
+        calls.push(operation)
+        return {
+          members: 2,
+          answered: 2,
+          errors: broken,
+          keys: new Map([['a2V5', 2]]),
+          primaryKeys: new Map([['a2V5', 2]]),
+        }
+      },
+    },
+  }
+  return {
+    pool,
+    calls,
+    break: () => {
+      broken = new Map([['s2.global', 'no room']])
+    },
+  }
+}
+
+t.test('members are listed by name, with the newest suspicion', async (t) => {
+  const server = await serverOfOne(t, { pool: twin().pool, begin: false })
+  const { status, json } = await server.ask('GET', '/v1/agent/members').then((answer) => ({
+    status: answer.status,
+    json: answer.json(),
+  }))
+  t.equal(status, 200)
+  t.match(json, {
+    ServerName: 'one',
+    ServerRegion: 'global',
+    ServerDC: 'dc1',
+    Members: [
+      { Name: 's1.global', Addr: '10.0.0.1', Port: 4648, Status: 'alive', Suspicion: null },
+      {
+        Name: 's2.global',
+        Tags: { role: 'muster' },
+        ProtocolCur: 2,
+        DelegateMax: 5,
+        Suspected: true,
+        Suspicion: { By: 's1.global', Path: 'udp', At: '1970-01-01T00:00:01.000Z', Ended: null },
+      },
+    ],
+  })
+})
+
+t.test('join counts who answered, and says why nobody did', async (t) => {
+  const { pool, calls } = twin()
+  const server = await serverOfOne(t, { pool, begin: false })
+  const join = (query: string) => server.ask('PUT', `/v1/agent/join${query}`)
+  t.same((await join('?address=a:1&address=dead:1')).json(), { num_joined: 1, error: '' })
+  t.same((await join('?address=dead:1')).json(), { num_joined: 0, error: 'dead:1: nobody there' })
+  t.equal((await join('')).status, 400)
+  t.equal((await join('?address=')).status, 400)
+  t.equal((await server.ask('GET', '/v1/agent/join?address=a:1')).status, 405)
+  t.same(calls, [
+    ['join', ['a:1', 'dead:1']],
+    ['join', ['dead:1']],
+  ])
+})
+
+t.test('force-leave takes names with and without the region, known or not', async (t) => {
+  const { pool, calls } = twin()
+  const server = await serverOfOne(t, { pool, begin: false })
+  const leave = (query: string) => server.ask('POST', `/v1/agent/force-leave${query}`)
+  for (const query of ['?node=s2', '?node=s2.global&prune', '?node=x&prune=false']) {
+    const { status, body } = await leave(query)
+    t.same({ status, body }, { status: 200, body: '' }, query)
+  }
+  t.equal((await leave('')).status, 400)
+  t.equal((await leave('?node=s2&prune=maybe')).status, 400)
+  t.same(calls, [
+    ['force-leave', 's2.global', false],
+    ['force-leave', 's2.global', true],
+    ['force-leave', 'x.global', false],
+  ])
+})
+
+t.test('gossip keys are listed and changed everywhere, under both paths', async (t) => {
+  const { pool, calls, break: breakOne } = twin()
+  const server = await serverOfOne(t, { pool, begin: false })
+  for (const path of ['/v1/operator/gossip/keyring', '/v1/agent/keyring']) {
+    t.match((await server.ask('GET', `${path}/list`)).json(), { Keys: { a2V5: 2 }, NumNodes: 2 })
+    t.equal((await server.ask('PUT', `${path}/install`, { Key: 'a2V5' })).status, 200)
+    t.equal((await server.ask('PUT', `${path}/use`, {})).status, 400)
+  }
+  breakOne()
+  const { status, body } = await server.ask('PUT', '/v1/agent/keyring/remove', { Key: 'a2V5' })
+  t.ok(status >= 500, String(status))
+  t.match(body, /1 of 2 members did not remove the key: s2.global: no room/)
+  t.equal(calls.filter((call) => JSON.stringify(call).includes('install')).length, 2)
+})
+
+t.test('without gossip all of it is 501', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  for (const [method, path] of [
+    ['GET', '/v1/agent/members'],
+    ['PUT', '/v1/agent/join?address=a'],
+    ['PUT', '/v1/agent/force-leave?node=a'],
+    ['GET', '/v1/operator/gossip/keyring'],
+  ] as const) {
+    const { status, body } = await server.ask(method, path)
+    t.equal(status, 501, path)
+    t.match(body, /takes part in no gossip/)
+  }
+})
