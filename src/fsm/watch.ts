@@ -97,7 +97,7 @@ export class Watches {
     if (this.#turn !== null) clearImmediate(this.#turn)
     this.#turn = null
     this.#due.length = 0
-    for (const parked of [...this.#parked]) this.#wake(parked)
+    for (const parked of this.#parked) this.#wake(parked)
   }
 
   /** Null when there are none, which is the common case. */

@@ -17,7 +17,7 @@ import type { GossipTransport } from './transport.ts'
 import type { WireCounters } from './wire/counters.ts'
 import type { StreamWire } from './wire/stream.ts'
 
-export { lanProfile, localProfile, wanProfile } from './core/profile.ts'
+export { lanProfile, localProfile } from './core/profile.ts'
 export type { Profile, Reach, Status, Versions }
 
 export type GossipOptions = {
