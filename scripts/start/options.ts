@@ -93,7 +93,7 @@ export function planServers(options: {
   })
 }
 
-/** The configuration file of one server; every server gets the same list of peers. */
+/** The configuration file of one server; all find one another by the gossip of the first. */
 export function agentConfig(plan: ServerPlan, all: readonly ServerPlan[], keyFile: string): string {
   const config = {
     name: plan.name,
@@ -103,7 +103,7 @@ export function agentConfig(plan: ServerPlan, all: readonly ServerPlan[], keyFil
     server: {
       enabled: true,
       bootstrap_expect: all.length,
-      peers: all.map((server) => `${server.name}=${HOST}:${server.ports.rpc}`),
+      retry_join: all.slice(0, 1).map((server) => `${HOST}:${server.ports.gossip}`),
       keyring_key_file: keyFile,
     },
   }

@@ -1,31 +1,67 @@
 /** Servers that find and lose one another by gossip, and what Raft makes of it. */
 import t from 'tap'
-import type { Cluster } from '../support/cluster.ts'
-import { startCluster } from '../support/cluster.ts'
+import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { forceLeave, statusOf, voters } from '../support/members.ts'
 
-type Peer = { readonly Node: string; readonly Voter: boolean; readonly Leader: boolean }
-
-async function peers(cluster: Cluster, at: number): Promise<readonly Peer[]> {
-  const path = '/v1/operator/raft/configuration?stale'
-  const answer = await cluster.http(at).json('GET', path, { timeoutMs: 2_000 })
-  return (answer as { readonly Servers: readonly Peer[] }).Servers
+async function write(cluster: Cluster, at: number): Promise<void> {
+  await eventuallyTrue('a write is accepted', async () => {
+    return (await cluster.variables(at).put('after/change', 'yes')).type === 'ok'
+  })
 }
 
-async function voters(cluster: Cluster, at: number): Promise<string> {
-  const found = (await peers(cluster, at)).filter(({ Voter }) => Voter).map(({ Node }) => Node)
-  return found.toSorted().join(' ')
+/** How often a cluster was begun, by all logs. */
+async function begun(cluster: Cluster): Promise<number> {
+  return ((await cluster.logs(2_000)).match(/a new cluster begins/g) ?? []).length
 }
 
-void t.test('three find one another, more join, and the voters follow', async (t) => {
+void t.test('servers come and go by gossip, and the voters follow', async (t) => {
   const cluster = await startCluster(t, { gossip: true })
   t.equal(await voters(cluster, 0), 's1 s2 s3')
-  await cluster.add()
-  await cluster.add()
+  const fourth = await cluster.add()
+  const fifth = await cluster.add()
   await eventuallyTrue(
     'a fourth and a fifth become voters',
     async () => (await voters(cluster, 1)) === 's1 s2 s3 s4 s5',
   )
-  const begun = (await cluster.logs(500)).match(/a new cluster begins/g) ?? []
-  t.equal(begun.length, 1, 'one cluster was begun')
+
+  const leader = await cluster.waitForLeader()
+  await cluster.kill(fifth === leader ? fourth : fifth)
+  const gone = fifth === leader ? 's4' : 's5'
+  await eventuallyTrue(
+    'the killed one is failed',
+    async () => (await statusOf(cluster, 1, `${gone}.global`)) === 'failed',
+  )
+  t.match(await voters(cluster, 1), gone, 'a failed server stays a voter')
+  t.equal(await forceLeave(cluster, 1, gone), 200)
+  await eventuallyTrue(
+    'who was given up is no longer a voter',
+    async () => !(await voters(cluster, 1)).includes(gone),
+  )
+  t.equal(await statusOf(cluster, 1, `${gone}.global`), 'left')
+
+  await cluster.kill(leader)
+  const other = [0, 1, 2].find((at) => at !== leader) ?? 0
+  await write(cluster, other)
+  await cluster.restart(leader)
+  await cluster.restart(gone === 's4' ? fourth : fifth)
+  await eventuallyTrue(
+    'all are back, also the one that was given up',
+    async () => (await voters(cluster, other)) === 's1 s2 s3 s4 s5',
+  )
+  t.equal(await begun(cluster), 1, 'one cluster was begun')
+})
+
+void t.test('who leaves on a stop is removed, and comes back with another start', async (t) => {
+  const cluster = await startCluster(t, { gossip: true, config: { leave_on_terminate: true } })
+  const leader = await cluster.waitForLeader()
+  const name = `s${leader + 1}`
+  const rest = ['s1', 's2', 's3'].filter((other) => other !== name).join(' ')
+  const other = (leader + 1) % 3
+  await cluster.terminate(leader)
+  await eventuallyTrue('it is removed', async () => (await voters(cluster, other)) === rest)
+  t.equal(await statusOf(cluster, other, `${name}.global`), 'left')
+  await cluster.server(leader).start()
+  await eventuallyTrue('it is back', async () => (await voters(cluster, other)) === 's1 s2 s3')
+  await write(cluster, other)
 })
