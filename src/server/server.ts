@@ -200,6 +200,7 @@ export async function startServer(
       config,
       origin: dependencies.origin,
       node,
+      gossip: pool?.gossip ?? null,
       rpcAddress: advertised,
       logTap: dependencies.logTap,
     }),

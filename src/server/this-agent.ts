@@ -1,6 +1,8 @@
 /** This process as the agent's endpoints show it: configuration without secrets, membership, figures as text. */
 import { arch, availableParallelism, cpus, type as kernelType } from 'node:os'
+import { redacted } from '../domains/agent/redaction.ts'
 import type { AgentMember, AgentStats, ThisAgent } from '../domains/agent/this-agent.ts'
+import type { GossipNode, MemberView } from '../gossip/door.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogLevel, LogTap } from '../lib/log.ts'
 import type { RaftNode } from '../raft/node.ts'
@@ -32,9 +34,14 @@ export type AgentSettings = {
   readonly logLevel: LogLevel
   readonly logJson: boolean
   readonly enableDebug: boolean | null
+  readonly leaveOnTerminate: boolean
   readonly headerAliases: readonly string[]
   readonly server: {
     readonly bootstrapExpect: number
+    readonly gossip: {
+      readonly retryJoin: readonly string[]
+      readonly encrypt: string | null
+    } | null
     readonly keyringKeyFile: string | null
     readonly numSchedulers: number | null
     readonly enabledSchedulers: readonly string[] | null
@@ -47,6 +54,8 @@ export type ThisAgentOptions = {
   readonly config: AgentSettings
   readonly origin: AgentOrigin
   readonly node: RaftNode
+  /** Null: this server takes part in no gossip. */
+  readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'> | null
   /** host:port of the RPC listener, as others reach it. */
   readonly rpcAddress: string
   readonly logTap: LogTap
@@ -55,7 +64,7 @@ export type ThisAgentOptions = {
 /** There is no access control yet. */
 const accessControl = false
 
-/** Of gossip: what its wire speaks. */
+/** What is shown of a server without gossip. */
 const protocol = { min: 1, max: 5, current: 2 }
 const delegate = { min: 2, max: 5, current: 4 }
 
@@ -67,7 +76,7 @@ export function describeAgent(options: ThisAgentOptions): ThisAgent {
     stats: () => statsOf(options),
     knowsLeader: () => node.status().leaderId !== null,
     leads: () => node.status().role === 'leader',
-    regions: () => [config.region],
+    regions: () => regionsOf(options),
     log: logTap,
     enableDebug: config.enableDebug,
     accessControl,
@@ -108,6 +117,8 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
       BootstrapExpect: server.bootstrapExpect,
       NumSchedulers: server.numSchedulers,
       EnabledSchedulers: server.enabledSchedulers,
+      RetryJoin: server.gossip?.retryJoin ?? [],
+      EncryptKey: server.gossip?.encrypt ? redacted : '',
       KeyringKeyFile: server.keyringKeyFile ?? '',
       RaftElectionTimeoutMs: server.raft.electionMs,
       RaftHeartbeatMs: server.raft.heartbeatMs,
@@ -117,8 +128,8 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
     TLSConfig: { EnableHTTP: httpsIsOn, EnableRPC: false },
     Telemetry: {},
     HTTPAPIResponseHeaders: {},
-    LeaveOnInt: false,
-    LeaveOnTerm: false,
+    LeaveOnInt: config.leaveOnTerminate,
+    LeaveOnTerm: config.leaveOnTerminate,
     DevMode: origin.dev,
     Files: origin.files,
     DisableAnonymousSignature: true,
@@ -129,7 +140,9 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
   }
 }
 
-function memberOf({ id, config, origin, rpcAddress }: ThisAgentOptions): AgentMember {
+function memberOf(options: ThisAgentOptions): AgentMember {
+  const { id, config, origin, rpcAddress, gossip } = options
+  if (gossip !== null) return memberOfGossip(gossip.local())
   return {
     name: `${config.name}.${config.region}`,
     address: config.advertiseAddr,
@@ -148,6 +161,54 @@ function memberOf({ id, config, origin, rpcAddress }: ThisAgentOptions): AgentMe
   }
 }
 
+function memberOfGossip(view: MemberView): AgentMember {
+  const { name, address, port, tags, status, versions } = view
+  return {
+    name,
+    address,
+    port,
+    tags: Object.fromEntries(tags),
+    status,
+    protocol: {
+      min: versions.protocolMin,
+      max: versions.protocolMax,
+      current: versions.protocolCurrent,
+    },
+    delegate: {
+      min: versions.delegateMin,
+      max: versions.delegateMax,
+      current: versions.delegateCurrent,
+    },
+  }
+}
+
+/** This region, and those of servers that gossip knows. */
+function regionsOf({ config, gossip }: ThisAgentOptions): readonly string[] {
+  const others = (gossip?.members() ?? [])
+    .filter(({ status }) => status === 'alive')
+    .flatMap(({ tags }) => tags.get('region') ?? [])
+  return [...new Set([config.region, ...others])].sort()
+}
+
+function gossipStats(gossip: Pick<GossipNode, 'counters' | 'encrypted'>) {
+  const { membersByStatus, healthScore, lamport, sizes } = gossip.counters()
+  const members = Object.values(membersByStatus).reduce((sum, count) => sum + count, 0)
+  return {
+    members: String(members),
+    failed: String(membersByStatus.failed),
+    left: String(membersByStatus.left),
+    health_score: String(healthScore),
+    encrypted: String(gossip.encrypted),
+    member_time: String(lamport.members),
+    event_time: String(lamport.events),
+    query_time: String(lamport.queries),
+    intent_queue: String(sizes['intents'] ?? 0),
+    event_queue: String(sizes['events'] ?? 0),
+    query_queue: String(sizes['queries'] ?? 0),
+    suspicions: String(sizes['suspicions'] ?? 0),
+  }
+}
+
 const stateNames = {
   follower: 'Follower',
   preCandidate: 'Candidate',
@@ -155,7 +216,8 @@ const stateNames = {
   leader: 'Leader',
 } as const
 
-function statsOf({ config, node }: ThisAgentOptions): AgentStats {
+function statsOf(options: ThisAgentOptions): AgentStats {
+  const { config, node } = options
   const status = node.status()
   const { members } = status.configuration
   const leader = members.find(({ id }) => id === status.leaderId)
@@ -165,7 +227,7 @@ function statsOf({ config, node }: ThisAgentOptions): AgentStats {
     leader: String(status.role === 'leader'),
     leader_addr: leader?.address ?? '',
     bootstrap: String(config.server.bootstrapExpect === 1),
-    known_regions: '1',
+    known_regions: String(regionsOf(options).length),
   }
   return {
     muster: server,
@@ -184,6 +246,7 @@ function statsOf({ config, node }: ThisAgentOptions): AgentStats {
       latest_configuration_index: String(status.configurationIndex),
       protocol_version: '3',
     },
+    ...(options.gossip === null ? {} : { serf: gossipStats(options.gossip) }),
     runtime: {
       arch: arch(),
       cpu_count: String(cpus().length),

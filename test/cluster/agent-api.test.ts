@@ -62,7 +62,11 @@ async function makeLines(cluster: Cluster, at: number): Promise<void> {
 }
 
 t.test('the agent API on a leader and its followers', async (t) => {
-  const cluster = await startCluster(t, { logLevel: 'warn', config: { enable_debug: true } })
+  const cluster = await startCluster(t, {
+    logLevel: 'warn',
+    gossip: true,
+    config: { enable_debug: true },
+  })
   const leader = await cluster.waitForLeader()
   const follower = (leader + 1) % cluster.size
   const nameOf = (at: number) => cluster.server(at).spec.name
@@ -83,6 +87,7 @@ t.test('the agent API on a leader and its followers', async (t) => {
         stats: {
           muster: { server: 'true', leader: String(at === leader) },
           raft: { state: at === leader ? 'Leader' : 'Follower', num_peers: '2' },
+          serf: { members: '3', failed: '0', encrypted: 'false' },
         },
       })
       for (const section of Object.values((self as { stats: object }).stats)) {
