@@ -20,6 +20,7 @@ const domainOrder = [
   'ldap',
   'orchestrator',
   'events',
+  'autopilot',
   'operator',
   'members',
   'agent',

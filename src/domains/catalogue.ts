@@ -11,6 +11,10 @@ import type { Method } from '../rpc/method.ts'
 import { agentMethods } from './agent/methods.ts'
 import { agentRoutes } from './agent/routes.ts'
 import type { ThisAgent } from './agent/this-agent.ts'
+import { autopilotCommands } from './autopilot/commands.ts'
+import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
+import { autopilotRoutes } from './autopilot/routes.ts'
+import { autopilot } from './autopilot/table.ts'
 import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
 import { membersRoutes } from './members/routes.ts'
@@ -53,6 +57,7 @@ export const domains: readonly Domain[] = [
     tables: [variables, sealedItems, keyring],
     commands: { ...variableCommands, ...keyringCommands },
   },
+  { name: 'autopilot', tables: [autopilot], commands: autopilotCommands },
 ]
 
 export type CatalogueOptions = {
@@ -65,6 +70,8 @@ export type CatalogueOptions = {
   /** For archives on their way in. */
   readonly restoreFolder: string
   readonly agent: ThisAgent
+  /** Of the servers, at the leader. */
+  readonly health: () => ClusterHealth
   readonly members: PoolOfServer
   readonly metrics: MetricsSource
   readonly clock: Clock
@@ -101,6 +108,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   })
   const ofMetrics = metricsMethods(options.metrics)
   const ofAgent = agentMethods(agent, clock)
+  const ofAutopilot = autopilotMethods(options.health)
   const ofMembers = membersMethods(options.members)
   const restorer = new Restorer({
     folder: restoreFolder,
@@ -115,6 +123,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
       ...Object.values(ofSnapshots),
+      ...Object.values(ofAutopilot),
       ...Object.values(ofMembers),
       ...Object.values(ofAgent),
       ...Object.values(ofMetrics),
@@ -124,6 +133,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
+      ...autopilotRoutes(ofAutopilot),
       ...membersRoutes(ofMembers),
       ...agentRoutes(ofAgent, clock),
       ...metricsRoutes(ofMetrics),

@@ -50,6 +50,11 @@ export class GossipPeers implements PeerSource {
     return [...new Set([...this.#departed, ...left])].filter((id) => !here.has(id))
   }
 
+  /** All servers of the region but this one, whatever their status. */
+  known(): readonly GossipServer[] {
+    return this.#others()
+  }
+
   #others(): readonly GossipServer[] {
     this.#servers ??= this.#gossip.members().flatMap((member) => {
       const server = member.name === this.#gossip.name ? null : serverOf(member, this.#region)

@@ -3,13 +3,14 @@
  * that left. What it knows of others comes from a `PeerSource`, and is acted on by whoever the Raft log says leads.
  *
  * Invariants: a cluster is begun once (`founding.ts`); a server of another cluster or region is never taken in; nobody
- * is removed because it failed, only because it left or was given up, and only while the quorum stays safe.
+ * is removed because it failed alone, only because it left, was given up or was replaced, and only while the quorum stays safe.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { PeerLink } from '../rpc/link.ts'
+import type { Autopilot } from './autopilot.ts'
 import { findCluster } from './founding.ts'
 import { Grants, parseGrantRequest } from './grants.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
@@ -30,6 +31,8 @@ export type MembershipOptions = {
   /** The one that the node has: times of contact are compared with it. */
   readonly clock: Clock
   readonly deadAfterMs: number
+  /** Whom the leader finds fit to vote, and who is dead and replaced. */
+  readonly autopilot: Pick<Autopilot, 'observe' | 'isStable' | 'dead' | 'removed'>
 }
 
 /** Methods between servers; they are no part of the registry that HTTP sees. */
@@ -39,16 +42,12 @@ export const grantMethod = 'server.grant'
 
 const roundMs = 300
 const callTimeoutMs = 2_000
-/** A learner becomes a voter when it was seen this close behind in this many rounds. */
-const promoteLagEntriesMax = 100
-const promoteRounds = 3
 /** A server with data that heard of no leader in this many rounds asks whether it still belongs to the cluster. */
 const strandedRounds = 10
 
 export class ServerMembership {
   readonly #options: MembershipOptions
   readonly #grants: Grants
-  readonly #caughtUpRounds = new Map<string, number>()
   #leaderlessRounds = 0
   #timer: Timer | null = null
   #stopped = false
@@ -173,9 +172,10 @@ export class ServerMembership {
 
   /** One look at what is missing: a cluster, a voter, an address. Repeated by a timer once started. */
   async lookAround(): Promise<void> {
-    const { node, self, source } = this.#options
+    const { node, self, source, autopilot } = this.#options
     const { configuration, role, leaderId } = node.status()
     const { members } = configuration
+    autopilot.observe()
     if (members.length === 0) {
       await this.#find()
       return
@@ -247,18 +247,11 @@ export class ServerMembership {
     return this.#options.source.addressOf(member) ?? member.address
   }
 
-  /** A learner that kept up for a while becomes a voter, one at a time. */
+  /** A learner that is well for a while becomes a voter, one at a time. */
   async #promote(): Promise<void> {
-    const { node, logger } = this.#options
-    const { configuration, followers, lastIndex } = node.status()
-    for (const { id, name, role } of configuration.members) {
-      if (role !== 'learner') continue
-      const match = followers.get(id)?.match ?? 0
-      const keepsUp = lastIndex - match <= promoteLagEntriesMax
-      const rounds = keepsUp ? (this.#caughtUpRounds.get(id) ?? 0) + 1 : 0
-      this.#caughtUpRounds.set(id, rounds)
-      if (rounds < promoteRounds) continue
-      this.#caughtUpRounds.delete(id)
+    const { node, autopilot, logger } = this.#options
+    for (const { id, name, role } of node.status().configuration.members) {
+      if (role !== 'learner' || !autopilot.isStable(id)) continue
       await node.changeMembership({ type: 'promote', id })
       logger.info('a server became a voter', { name })
       return
@@ -266,8 +259,9 @@ export class ServerMembership {
   }
 
   async #removeDeparted(): Promise<void> {
-    const { node, source, self, clock, deadAfterMs, logger } = this.#options
-    const departed = source.departed()
+    const { node, source, self, clock, deadAfterMs, autopilot, logger } = this.#options
+    const left = source.departed()
+    const departed = [...left, ...autopilot.dead()]
     if (departed.length === 0) return
     const { configuration, followers } = node.status()
     const nowMs = clock.monotonicMs()
@@ -280,12 +274,17 @@ export class ServerMembership {
     const { next, held } = nextRemoval(view, departed)
     const [first] = held
     if (first !== undefined) {
-      const text = `${first.name} left, and stays a member for now: without it too few voters are in contact`
+      const text = `${first.name} is gone, and stays a member for now: without it too few voters are in contact`
       this.#say('warn', text)
     }
     if (next === null) return
+    const why = left.includes(next.id) ? 'left' : 'failed and was replaced'
+    autopilot.removed(next.id)
     await node.changeMembership({ type: 'remove', id: next.id })
-    logger.info('a server that left was removed from the cluster', { name: next.name, id: next.id })
+    logger.info(`a server that ${why} was removed from the cluster`, {
+      name: next.name,
+      id: next.id,
+    })
   }
 
   #holdsData(): boolean {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { HeaderPrefix } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
+import { autopilotOf } from '../domains/autopilot/queries.ts'
 import { buildCatalogue, domains } from '../domains/catalogue.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
 import { ClusterKeys } from '../domains/variables/cluster-key.ts'
@@ -19,6 +20,7 @@ import { allowAll } from '../rpc/authorizer.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
+import { Autopilot } from './autopilot.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
@@ -174,7 +176,20 @@ export async function startServer(
     opened.defer(() => pool.stop())
     source = peers.length === 0 ? pool.peers : listedPeers(source, pool.peers)
   }
+  const autopilot = new Autopilot({
+    selfId: id,
+    version: dependencies.origin.version,
+    status: () => node.status(),
+    config: () => {
+      using view = machine.view()
+      return autopilotOf(view)
+    },
+    pool: () => pool?.peers.known() ?? null,
+    heartbeatMs: config.server.raft.heartbeatMs,
+    clock,
+  })
   const membership = new ServerMembership({
+    autopilot,
     self: { id, name: config.name, address: advertised },
     region: config.region,
     source,
@@ -204,6 +219,7 @@ export async function startServer(
       rpcAddress: advertised,
       logTap: dependencies.logTap,
     }),
+    health: () => autopilot.health(),
     members: {
       server: config.name,
       region: config.region,

@@ -18,6 +18,9 @@ async function begun(cluster: Cluster): Promise<number> {
 void t.test('servers come and go by gossip, and the voters follow', async (t) => {
   const cluster = await startCluster(t, { gossip: true })
   t.equal(await voters(cluster, 0), 's1 s2 s3')
+  const autopilot = '/v1/operator/autopilot/configuration'
+  const body = JSON.stringify({ ServerStabilizationTime: '1s' })
+  t.equal(await cluster.http(0).json('PUT', autopilot, { body }), true)
   const fourth = await cluster.add()
   const fifth = await cluster.add()
   await eventuallyTrue(

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
 import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
+import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { sealedItems } from '../../src/domains/variables/table.ts'
@@ -52,6 +53,7 @@ export type ServerOfOne = {
 export type ServerOfOneOptions = {
   /** None unless given. */
   readonly pool?: Pool
+  readonly health?: () => ClusterHealth
   /** Of duties and domains. */
   readonly clock?: Clock
   /** Of requests. */
@@ -127,6 +129,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
     restoreFolder: join(folder, 'restore'),
+    health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     agent: { ...twinAgent(() => server.leaderIsKnown), ...options.agent },
     metrics: {

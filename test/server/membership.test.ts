@@ -100,6 +100,7 @@ function servers(names: readonly string[], options: Options) {
       logger: silentLogger,
       clock: systemClock,
       deadAfterMs: 100,
+      autopilot: { observe() {}, isStable: () => false, dead: () => [], removed() {} },
     })
     all.set(name, { node, membership })
   }

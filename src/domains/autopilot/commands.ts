@@ -1,0 +1,39 @@
+/** The change of the configuration. */
+import { Type } from 'typebox'
+import type { AnyCommandDefinition } from '../../fsm/domain.ts'
+import { defineCommand, put } from '../define.ts'
+import type { AutopilotRow } from './model.ts'
+import { autopilotOf } from './queries.ts'
+import { autopilot } from './table.ts'
+
+const Count = Type.Integer({ minimum: 0 })
+
+export const AutopilotArgs = Type.Object({
+  cleanupDeadServers: Type.Boolean(),
+  lastContactMs: Count,
+  trailingLogsMax: Count,
+  quorumMin: Count,
+  stabilizationMs: Count,
+})
+
+export const SetAutopilot = Type.Object({
+  config: AutopilotArgs,
+  /** The modify index that must stand, 0 for never changed; null: whatever stands. */
+  cas: Type.Union([Type.Null(), Count]),
+})
+
+export type SetAutopilotOutcome = { readonly changed: boolean; readonly row: AutopilotRow }
+
+export const autopilotCommands: Readonly<Record<string, AnyCommandDefinition>> = {
+  'autopilot.set': defineCommand({
+    args: SetAutopilot,
+    load: (reader) => autopilotOf(reader),
+    apply: ({ index }, { config, cas }, before) => {
+      const holds = cas === null || cas === before.modifyIndex
+      const createIndex = before.createIndex === 0 ? index : before.createIndex
+      const row = holds ? { ...config, createIndex, modifyIndex: index } : before
+      const outcome: SetAutopilotOutcome = { changed: holds, row }
+      return { changes: holds ? [put(autopilot, row)] : [], outcome }
+    },
+  }),
+}

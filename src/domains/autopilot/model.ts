@@ -1,0 +1,48 @@
+/** How the leader looks after the servers of its cluster: replicated, so that the next leader does the same. */
+import { MusterError } from '../../lib/errors.ts'
+
+/** Times in milliseconds. */
+export type AutopilotConfig = {
+  /** A failed server is removed once another has taken its place. */
+  readonly cleanupDeadServers: boolean
+  /** Beyond a heartbeat: who was not heard of for longer is not healthy. */
+  readonly lastContactMs: number
+  /** Who misses more entries is not healthy. */
+  readonly trailingLogsMax: number
+  /** Dead servers are not removed below so many voters; 0: the quorum alone decides. */
+  readonly quorumMin: number
+  /** So long a new server is healthy before it becomes a voter. */
+  readonly stabilizationMs: number
+}
+
+export type AutopilotRow = AutopilotConfig & {
+  readonly createIndex: number
+  readonly modifyIndex: number
+}
+
+export const defaultAutopilot: AutopilotConfig = {
+  cleanupDeadServers: true,
+  lastContactMs: 200,
+  trailingLogsMax: 250,
+  quorumMin: 0,
+  stabilizationMs: 10_000,
+}
+
+const durationMsMax = 24 * 60 * 60_000
+const quorumMax = 99
+const trailingMax = 1e9
+
+/** Throws `invalid_argument`. */
+export function checkAutopilot(config: AutopilotConfig): AutopilotConfig {
+  const rows = [
+    ['LastContactThreshold', config.lastContactMs, 1, durationMsMax, 'a duration of 1ms to 24h'],
+    ['ServerStabilizationTime', config.stabilizationMs, 0, durationMsMax, 'a duration up to 24h'],
+    ['MaxTrailingLogs', config.trailingLogsMax, 0, trailingMax, 'a number from 0 to 1e9'],
+    ['MinQuorum', config.quorumMin, 0, quorumMax, `a number from 0 to ${quorumMax}`],
+  ] as const
+  for (const [name, value, from, to, right] of rows) {
+    if (value >= from && value <= to) continue
+    throw new MusterError('invalid_argument', `${name} must be ${right}`)
+  }
+  return config
+}

@@ -1,0 +1,115 @@
+/** `/v1/operator/autopilot/configuration` and `/v1/operator/autopilot/health`. */
+import type { Fields } from '../../api/fields.ts'
+import type { Route } from '../../api/route.ts'
+import { formatDurationMs } from '../../lib/duration.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { AutopilotMethods, ServerHealth } from './methods.ts'
+import { defaultAutopilot, type AutopilotConfig, type AutopilotRow } from './model.ts'
+
+/** What the peer's paid edition has: it may be sent as false and is always false. */
+const absentFeatures = [
+  'EnableRedundancyZones',
+  'DisableUpgradeMigration',
+  'EnableCustomUpgrades',
+] as const
+
+export function autopilotRoutes(methods: AutopilotMethods): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/operator/autopilot/configuration',
+      handle: async (request) => {
+        const { value } = await request.query(methods.read, {})
+        return { json: shownConfig(value) }
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/operator/autopilot/configuration',
+      handle: async (request) => {
+        const config = configOf(request.fields())
+        const cas = request.search.unsigned('cas')
+        const { changed, row } = await request.call(methods.set, {
+          config,
+          cas: cas === null ? null : Number(cas),
+        })
+        // As the peer: a cas that does not hold is an answer, not an error.
+        return { json: changed, index: Math.max(1, row.modifyIndex) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/operator/autopilot/health',
+      handle: async (request) => {
+        const { healthy, failureTolerance, servers } = await request.call(methods.check, {})
+        return {
+          status: healthy ? 200 : 429,
+          json: {
+            Healthy: healthy,
+            FailureTolerance: failureTolerance,
+            Servers: servers.map(shownServer),
+          },
+        }
+      },
+    },
+  ]
+}
+
+/** What is not sent has its default: the request is the whole configuration. */
+function configOf(fields: Fields): AutopilotConfig {
+  for (const name of absentFeatures) {
+    if (fields.boolean(name) !== true) continue
+    throw new MusterError('not_implemented', `${name} is not part of this program: leave it false`)
+  }
+  return {
+    cleanupDeadServers: fields.boolean('CleanupDeadServers') ?? defaultAutopilot.cleanupDeadServers,
+    lastContactMs:
+      whole(fields.durationMs('LastContactThreshold')) ?? defaultAutopilot.lastContactMs,
+    trailingLogsMax: count(fields, 'MaxTrailingLogs') ?? defaultAutopilot.trailingLogsMax,
+    quorumMin: count(fields, 'MinQuorum') ?? defaultAutopilot.quorumMin,
+    stabilizationMs:
+      whole(fields.durationMs('ServerStabilizationTime')) ?? defaultAutopilot.stabilizationMs,
+  }
+}
+
+function count(fields: Fields, name: string): number | undefined {
+  const value = fields.integer(name)
+  if (value === undefined || value >= 0) return value
+  throw new MusterError('invalid_argument', `${name} must not be below 0`)
+}
+
+function whole(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.max(0, Math.round(ms))
+}
+
+function shownConfig(row: AutopilotRow) {
+  return {
+    CleanupDeadServers: row.cleanupDeadServers,
+    LastContactThreshold: formatDurationMs(row.lastContactMs),
+    MaxTrailingLogs: row.trailingLogsMax,
+    MinQuorum: row.quorumMin,
+    ServerStabilizationTime: formatDurationMs(row.stabilizationMs),
+    ...Object.fromEntries(absentFeatures.map((name) => [name, false])),
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
+  }
+}
+
+function shownServer(server: ServerHealth) {
+  const { lastContactMs } = server
+  return {
+    ID: server.id,
+    Name: server.name,
+    Address: server.address,
+    SerfStatus: server.gossipStatus,
+    Version: server.version,
+    Leader: server.isLeader,
+    // Below zero: never yet. The peer's tools read a duration here, nothing else.
+    LastContact: formatDurationMs(lastContactMs === null ? -1 : Math.round(lastContactMs)),
+    LastTerm: server.lastTerm,
+    LastIndex: server.lastIndex,
+    Healthy: server.healthy,
+    Voter: server.isVoter,
+    StableSince: new Date(server.stableSinceMs).toISOString(),
+  }
+}
