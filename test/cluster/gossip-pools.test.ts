@@ -1,10 +1,8 @@
 /** Pools with others in them: another cluster, an agent of serf. */
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import t, { type Test } from 'tap'
+import t from 'tap'
+import { serfMissing, startSerf } from '../gossip/wire/serf-agent.ts'
 import { startCluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { freePorts } from '../support/free-ports.ts'
 import { forceLeave, peers, statusOf, voters } from '../support/members.ts'
 
 const timeoutMs = 10_000
@@ -32,44 +30,35 @@ void t.test('clusters of two regions that meet stay two', async (t) => {
   t.equal(new Set(ids).size, 3)
 })
 
-const serfIsHere = spawnSync('serf', ['version']).status === 0
-const withoutSerf = serfIsHere ? false : 'serf is not installed'
-
-void t.test('a serf agent is listed and disturbs nothing', { skip: withoutSerf }, async (t) => {
-  const cluster = await startCluster(t, { servers: 1, gossip: true })
-  const agent = await startSerf(t, cluster.server(0).spec.ports.gossip)
+void t.test('a serf agent is listed and disturbs nothing', { skip: serfMissing }, async (t) => {
+  const key = Buffer.alloc(32, 7)
+  const encrypt = key.toString('base64')
+  const cluster = await startCluster(t, { servers: 1, gossip: true, server: { encrypt } })
+  const tags = ['role=muster', 'region=global', 'expect=3', 'port=1']
+  const guest = await startSerf('guest.global', { key, tags })
+  t.teardown(() => guest.stop())
+  const join = `/v1/agent/join?address=127.0.0.1:${guest.port}`
+  await eventuallyTrue('the pools meet', async () => {
+    const answer = await cluster.http(0).json('PUT', join, { timeoutMs })
+    return (answer as { readonly num_joined: number }).num_joined === 1
+  })
   await eventuallyTrue(
     'it is listed alive',
-    async () => (await statusOf(cluster, 0, 'guest')) === 'alive',
+    async () => (await statusOf(cluster, 0, 'guest.global')) === 'alive',
   )
+  const keys = await cluster.http(0).json('GET', '/v1/operator/gossip/keyring', { timeoutMs })
+  t.match(keys, { Keys: { [encrypt]: 2 }, NumNodes: 2, Messages: {} })
   t.equal(await voters(cluster, 0), 's1')
-  agent.kill('SIGKILL')
+  await guest.stop()
   await eventuallyTrue(
     'it is failed',
-    async () => (await statusOf(cluster, 0, 'guest')) === 'failed',
+    async () => (await statusOf(cluster, 0, 'guest.global')) === 'failed',
   )
   t.equal(await forceLeave(cluster, 0, 'guest'), 200)
-  await eventuallyTrue('it has left', async () => (await statusOf(cluster, 0, 'guest')) === 'left')
-  t.equal((await cluster.variables(0).put('after', 'yes')).type, 'ok')
-})
-
-async function startSerf(t: Test, joinPort: number) {
-  const [port = 0, rpc = 0] = await freePorts(2)
-  const child = spawn(
-    'serf',
-    [
-      'agent',
-      '-node=guest',
-      `-bind=127.0.0.1:${port}`,
-      `-rpc-addr=127.0.0.1:${rpc}`,
-      `-join=127.0.0.1:${joinPort}`,
-    ],
-    { stdio: 'ignore' },
+  await eventuallyTrue(
+    'it has left',
+    async () => (await statusOf(cluster, 0, 'guest.global')) === 'left',
   )
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  return child
-}
+  const health = await cluster.http(0).json('GET', '/v1/operator/autopilot/health', { timeoutMs })
+  t.match(health, { Healthy: true, FailureTolerance: 0, Servers: [{ Name: 's1', Voter: true }] })
+})
