@@ -11,9 +11,12 @@ import { makeVerbs } from './cli/verbs.ts'
 import { systemClock } from './lib/clock.ts'
 import { systemRandom } from './lib/random.ts'
 
+let outIsGone = false
+
 const terminal: Terminal = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  outIsGone: () => outIsGone,
   outIsTerminal: process.stdout.isTTY,
   errIsTerminal: process.stderr.isTTY,
   inIsTerminal: process.stdin.isTTY,
@@ -23,7 +26,9 @@ const terminal: Terminal = {
 }
 
 // A reader that went away (`muster help | head`) must not end a server.
-process.stdout.on('error', () => {})
+process.stdout.on('error', () => {
+  outIsGone = true
+})
 process.stderr.on('error', () => {})
 
 const version = await readVersion()

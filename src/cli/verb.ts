@@ -7,6 +7,8 @@ export { noOperands, oneOperand } from './flags.ts'
 export type Terminal = {
   out(text: string): void
   err(text: string): void
+  /** Nobody reads what is written any more, as in `muster monitor | head`. */
+  outIsGone(): boolean
   readonly outIsTerminal: boolean
   readonly errIsTerminal: boolean
   readonly inIsTerminal: boolean

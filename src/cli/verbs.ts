@@ -13,6 +13,10 @@ export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
       summary: 'Runs a server',
       load: async () => (await import('./verbs/agent.ts')).agentVerb(runAgent),
     },
+    'agent-info': {
+      summary: 'Shows the figures of one agent',
+      load: async () => (await import('./verbs/agent-info.ts')).agentInfo,
+    },
     completion: {
       summary: 'Prints a completion script for a shell',
       load: async () => (await import('./verbs/completion.ts')).completion,
@@ -20,6 +24,10 @@ export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
     'gossip keygen': {
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
+    },
+    monitor: {
+      summary: 'Follows the log of a server',
+      load: async () => (await import('./verbs/monitor.ts')).monitor,
     },
     'namespace apply': {
       summary: 'Creates a namespace or changes it',
@@ -37,9 +45,37 @@ export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
       summary: 'Shows a namespace',
       load: async () => (await import('./verbs/namespace/status.ts')).namespaceStatus,
     },
+    'operator autopilot get-config': {
+      summary: 'Shows how the leader looks after the servers',
+      load: async () => (await import('./verbs/autopilot/get-config.ts')).autopilotGetConfig,
+    },
+    'operator autopilot health': {
+      summary: 'Shows how the servers are, and how many may fail',
+      load: async () => (await import('./verbs/autopilot/health.ts')).autopilotHealth,
+    },
+    'operator autopilot set-config': {
+      summary: 'Changes how the leader looks after the servers',
+      load: async () => (await import('./verbs/autopilot/set-config.ts')).autopilotSetConfig,
+    },
     'operator gossip keyring generate': {
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
+    },
+    'operator gossip keyring install': {
+      summary: 'Gives all members one more key',
+      load: async () => (await import('./verbs/gossip/install.ts')).gossipKeyInstall,
+    },
+    'operator gossip keyring list': {
+      summary: 'Shows how many members hold each key',
+      load: async () => (await import('./verbs/gossip/list.ts')).gossipKeyList,
+    },
+    'operator gossip keyring remove': {
+      summary: 'Takes a key from all members',
+      load: async () => (await import('./verbs/gossip/remove.ts')).gossipKeyRemove,
+    },
+    'operator gossip keyring use': {
+      summary: 'Makes all members seal with a key they hold',
+      load: async () => (await import('./verbs/gossip/use.ts')).gossipKeyUse,
     },
     'operator raft list-peers': {
       summary: 'Lists the servers of the consensus group',
@@ -73,6 +109,18 @@ export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
     'operator snapshot save': {
       summary: 'Saves the whole state to a file',
       load: async () => (await import('./verbs/snapshot/save.ts')).snapshotSave,
+    },
+    'server force-leave': {
+      summary: 'Gives a failed member up',
+      load: async () => (await import('./verbs/server/force-leave.ts')).serverForceLeave,
+    },
+    'server join': {
+      summary: 'Makes the agent join other members',
+      load: async () => (await import('./verbs/server/join.ts')).serverJoin,
+    },
+    'server members': {
+      summary: 'Lists the members of the gossip pool',
+      load: async () => (await import('./verbs/server/members.ts')).serverMembers,
     },
     status: {
       summary: 'Shows who leads and who is there',

@@ -30,7 +30,8 @@ for (const [line, expected] of agentLines) {
   })
 }
 
-const commands = 'agent, completion, gossip, namespace, operator, status, tls, var, version'
+const commands =
+  'agent, agent-info, completion, gossip, monitor, namespace, operator, server, status, tls, var, version'
 const agentHelp = 'Try: muster help agent'
 
 const mistakes: readonly (readonly [string, string])[] = [

@@ -1,7 +1,7 @@
 /** A real server of one behind a socket, and command lines that are run against it. */
 import { createServer } from 'node:http'
 import type { Test } from 'tap'
-import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
+import { serverOfOne, type ServerOfOne, type ServerOfOneOptions } from '../domains/server-of-one.ts'
 import { run, type Ran, type Typed } from './terminal.ts'
 
 export type ServerForCli = {
@@ -11,8 +11,11 @@ export type ServerForCli = {
   readonly muster: (args: readonly string[] | string, typed?: Typed) => Promise<Ran>
 }
 
-export async function serverForCli(t: Test): Promise<ServerForCli> {
-  const server = await serverOfOne(t)
+export async function serverForCli(
+  t: Test,
+  options: ServerOfOneOptions = {},
+): Promise<ServerForCli> {
+  const server = await serverOfOne(t, options)
   const socket = createServer((request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => void parts.push(part))

@@ -9,6 +9,8 @@ export type Typed = {
   readonly env?: Readonly<Record<string, string>>
   readonly isTerminal?: boolean
   readonly nowMs?: number
+  /** Nobody reads on once so much was written. */
+  readonly outLengthMax?: number
   readonly agent?: () => Promise<void>
 }
 
@@ -35,6 +37,7 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
   const terminal: Terminal = {
     out: (text) => void (out += text),
     err: (text) => void (err += text),
+    outIsGone: () => out.length >= (typed.outLengthMax ?? Infinity),
     outIsTerminal: isTerminal,
     errIsTerminal: isTerminal,
     inIsTerminal: isTerminal,

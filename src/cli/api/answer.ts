@@ -46,6 +46,13 @@ export function pairsOf(object: JsonObject, name: string): readonly (readonly [s
   ])
 }
 
+/** A list of texts. */
+export function textsOf(object: JsonObject, name: string): readonly string[] {
+  return listOf(own(object, name)).map((text) =>
+    typeof text === 'string' ? text : strange(`texts in ${name}`),
+  )
+}
+
 function own(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

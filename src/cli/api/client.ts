@@ -20,7 +20,10 @@ const answerBytesMax = 256 * 1024 * 1024
 const errorBytesMax = 64 * 1024
 const errorTextMax = 1_000
 
-export type Search = Readonly<Record<string, string | number | null | undefined>>
+/** A list is given once for each of its texts. */
+export type Search = Readonly<
+  Record<string, string | number | readonly string[] | null | undefined>
+>
 
 export type Answer = {
   readonly status: number
@@ -150,7 +153,9 @@ export class ApiClient {
     const entries = Object.entries({ ...search, region })
     const given = entries.filter(([, value]) => value !== null && value !== undefined)
     const query = new URLSearchParams()
-    for (const [name, value] of given) query.append(name, String(value))
+    for (const [name, value] of given) {
+      for (const text of Array.isArray(value) ? value : [value]) query.append(name, String(text))
+    }
     const text = query.toString()
     return `${address.pathname.replace(/\/$/, '')}${path}${text === '' ? '' : `?${text}`}`
   }

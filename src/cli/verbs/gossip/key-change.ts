@@ -1,0 +1,31 @@
+/** What the commands that change the keys of gossip share: the key, and the change on all members. */
+import { integerOf, objectOf } from '../../api/answer.ts'
+import { ApiClient } from '../../api/client.ts'
+import { connectionFlags } from '../../api/settings.ts'
+import { misused } from '../../flags.ts'
+import { Sources } from '../../source.ts'
+import { exits, oneOperand, type Verb } from '../../verb.ts'
+
+export function keyChange(type: 'install' | 'use' | 'remove', done: string, about: string): Verb {
+  return {
+    operands: oneOperand('KEY|-'),
+    about: `
+${about}
+KEY is in base64; - reads it from standard input, where nobody who lists processes sees it.
+`,
+    flags: { ...connectionFlags },
+    async run(call) {
+      const { operands, terminal } = call
+      const [word = ''] = operands
+      const key = word === '-' ? (await new Sources(terminal).text('-', 'the key')).trim() : word
+      if (key === '') misused('the key is empty')
+      const client = await ApiClient.open(call)
+      const { json } = await client.ask('PUT', `/v1/operator/gossip/keyring/${type}`, {
+        json: { Key: key },
+      })
+      const count = integerOf(objectOf(json), 'NumResp')
+      terminal.out(`${done} on ${count} ${count === '1' ? 'member' : 'members'}\n`)
+      return exits.ok
+    },
+  }
+}
