@@ -114,7 +114,7 @@ void t.test('the details say who doubted whom, why, how, and what came of it', a
   const at = '1970-01-01T00:00:0'
   t.match(
     out,
-    '\nSuspected   At                        By          Path         Why               Told By  Confirmed By  Outcome\n' +
+    '\nMember      At                        By          Path         Why               Told By  Confirmed By  Outcome\n' +
       `two.global  ${at}1.000Z  one.global  udp and tcp  no ack to a ping  -        four.global   failed at ${at}2.000Z\n`,
   )
 })

@@ -12,7 +12,7 @@ export const defaultAddress = 'http://127.0.0.1:4646'
 /** Of every command that asks an agent. */
 export const connectionFlags: FlagTable = {
   address: {
-    summary: `The agent's HTTP address [MUSTER_ADDR, NOMAD_ADDR; ${defaultAddress}]`,
+    summary: `The agent's HTTP address [MUSTER_ADDR; ${defaultAddress}]`,
     value: 'URL',
   },
   token: { summary: 'The access token [MUSTER_TOKEN]; safer there than here', value: 'TOKEN' },
@@ -25,7 +25,7 @@ export const connectionFlags: FlagTable = {
     value: 'NAME',
   },
   'tls-skip-verify': {
-    summary: 'Do not verify its certificate [MUSTER_SKIP_VERIFY]; for trials only',
+    summary: 'Do not verify its certificate [MUSTER_SKIP_VERIFY]; for trials',
     value: null,
   },
 }

@@ -15,13 +15,13 @@ const settingFlags: FlagTable = {
   },
   'last-contact-threshold': {
     summary: 'Who is silent for longer is not healthy, as in 200ms',
-    value: 'DURATION',
+    value: 'TIME',
   },
   'max-trailing-logs': { summary: 'Who misses more entries is not healthy', value: 'COUNT' },
   'min-quorum': { summary: 'The cleanup leaves so many voters', value: 'COUNT' },
   'server-stabilization-time': {
     summary: 'A new server votes after this, as in 10s',
-    value: 'DURATION',
+    value: 'TIME',
   },
 }
 

@@ -81,7 +81,7 @@ export function suspicionTable(members: readonly Member[], style: Style): string
   if (rows.length === 0) return ''
   return table(
     style,
-    ['Suspected', 'At', 'By', 'Path', 'Why', 'Told By', 'Confirmed By', 'Outcome'],
+    ['Member', 'At', 'By', 'Path', 'Why', 'Told By', 'Confirmed By', 'Outcome'],
     rows,
   )
 }
