@@ -142,3 +142,54 @@ void t.test('an operator and a script work with a cluster of three', async (t) =
     })
   })
 })
+
+void t.test('an operator looks into a gossip pool, and gives up who is gone', async (t) => {
+  const cluster = await startCluster(t, { gossip: true })
+  const leader = await cluster.waitForLeader()
+  const gone = (leader + 1) % 3
+  const asked = (leader + 2) % 3
+  const name = `s${gone + 1}`
+  const muster = (line: string) => shell(cluster, asked, `muster ${line}`)
+
+  const members = await muster('server members')
+  t.match(members, { code: 0, err: '' })
+  t.equal(members.out.match(/ alive /g)?.length, 3)
+  t.match(members.out, new RegExp(`^s${leader + 1}\\.global .* alive +true `, 'm'))
+  const detailed = await muster('server members -detailed')
+  t.match(detailed, { code: 0, out: /^s1\.global .* open +.*role=muster/m })
+  t.match(await muster(`server join 127.0.0.1:${cluster.server(gone).spec.ports.gossip}`), {
+    code: 0,
+    out: 'Joined 1 member\n',
+  })
+  t.match(await muster(`server force-leave ${name}`), { code: 1, err: /is alive and stays/ })
+  t.match(await muster('agent-info'), { code: 0, out: /^raft\n {2}\S+ = [^]*^serf\n/m })
+  t.match(await muster('operator autopilot set-config -min-quorum 3'), { code: 0 })
+  t.match(await muster("operator autopilot get-config -t '{{.MinQuorum}}'"), { out: '3\n' })
+  await eventually('all are healthy', async () => {
+    const { code, out } = await muster('operator autopilot health')
+    return code === 0 && out.includes('Failure Tolerance = 1') ? true : undefined
+  })
+
+  const log = join(cluster.folder, 'monitor.log')
+  const { out: pid } = await muster(
+    'monitor -log-level debug -server-id leader >monitor.log 2>&1 & echo $!',
+  )
+  await cluster.kill(gone)
+  await eventually('the killed one is failed', async () => {
+    const { out } = await muster('server members')
+    return new RegExp(`^${name}\\.global .* failed `, 'm').test(out) ? true : undefined
+  })
+  t.match(await muster('server members -detailed'), {
+    code: 0,
+    out: new RegExp(`\nMember [^]*^${name}\\.global .* failed .*at \\S+Z$`, 'm'),
+  })
+  t.match(await muster('operator autopilot health'), { code: 1, out: /= false/ })
+  t.match(await muster(`server force-leave ${name}`), { code: 0, out: /^Gave up / })
+  await eventually('the log of the leader tells of it', async () =>
+    (await readFile(log, 'utf8')).includes(`${name}.global`) ? true : undefined,
+  )
+  process.kill(Number(pid))
+  t.match(await muster("server members -t '{{range .Members}}{{.Status}} {{end}}'"), {
+    out: /left/,
+  })
+})
