@@ -156,6 +156,10 @@ function becomeLeft(pool: Pool, standing: Standing, forced: boolean): void {
 
 /** Out of the list at once. The failure detector remembers the death, so that no old claim undoes it. */
 function erase(pool: Pool, standing: Standing): void {
-  pool.serf.standings.delete(standing.member.name)
+  const { serf, swim } = pool
+  const { name } = standing.member
+  serf.standings.delete(name)
+  // An intent from before is no news: passed on, it would take the place of the one that prunes.
+  serf.recent.add(name, 'leave', standing.statusTime, swim.now)
   tell(pool, { type: 'member-reaped', member: viewOf(standing) })
 }

@@ -167,6 +167,17 @@ void t.test('force-leave needs somebody to give up', (t) => {
   t.end()
 })
 
+void t.test('an intent from before a prune does not take its place', (t) => {
+  const lab = knowing('left')
+  lab.core.forceLeave('a', true, lab.now)
+  t.equal(lab.status('a'), 'unknown')
+  // What led to `left` may arrive late: this member had learned it by an exchange.
+  lab.hearSerf(leave('a', 11))
+  lab.pass(300, ['b'])
+  t.match(lab.sentSerf('leave-intent')[0], { node: 'a', prune: true })
+  t.end()
+})
+
 void t.test('pruning takes the gone off the list at once, the leaving when they are gone', (t) => {
   for (const status of ['failed', 'left', 'leaving'] as const) {
     const lab = knowing(status)
