@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../api/json.ts'
 import type { Style } from '../../print/style.ts'
 import { table, type Cell } from '../../print/table.ts'
 
-export type Member = {
+type Member = {
   readonly name: string
   readonly address: string
   readonly port: string
@@ -40,7 +40,7 @@ export function membersOf(json: Json): {
 }
 
 /** Whether the member's RPC address is the one that leads. */
-export function leads({ tags }: Member, leader: string): boolean {
+function leads({ tags }: Member, leader: string): boolean {
   const address = tags.get('rpc_addr') ?? ''
   const host = address.includes(':') ? `[${address}]` : address
   return leader !== '' && leader === `${host}:${tags.get('port') ?? ''}`
