@@ -11,7 +11,7 @@
  */
 import { assert } from '../../lib/assert.ts'
 import { metaBytesMax, type Accusation, type Alive, type Endpoint } from './message.ts'
-import { isGone, membersMax, sameBytes, sameEndpoint, type Member } from './members.ts'
+import { isGone, membersMax, newMember, sameBytes, sameEndpoint, type Member } from './members.ts'
 import { suspicionTimes } from './profile.ts'
 import { broadcastClaim, send } from './spread.ts'
 import type { Swim } from './state.ts'
@@ -177,23 +177,9 @@ function admit(swim: Swim, claim: Alive): void {
     counters.claimsNoRoom += 1
     return
   }
-  const member: Member = {
-    name: claim.node,
-    endpoint: claim.endpoint,
-    meta: claim.meta,
-    versions: claim.versions,
-    incarnation: claim.incarnation,
-    state: 'alive',
-    stateChangedAt: now,
-    reach: 'untried',
-    reachChangedAt: now,
-    suspicion: null,
-    goneBy: null,
-    released: false,
-    retired: false,
-    challengedAt: -Infinity,
-    conflictAt: -Infinity,
-  }
+  const { node: name, endpoint, meta, versions, incarnation } = claim
+  const introduction = { name, endpoint, meta, versions, incarnation, reach: 'untried' } as const
+  const member = newMember(introduction, now)
   members.add(member)
   broadcastClaim(swim, member.name, claim)
   swim.upper.memberJoined(member, false)

@@ -39,6 +39,34 @@ export type Member = {
   conflictAt: number
 }
 
+/** What is known of a member from its own first claim. */
+export type Introduction = Pick<
+  Member,
+  'name' | 'endpoint' | 'meta' | 'versions' | 'incarnation' | 'reach'
+>
+
+/** Alive from `now` on, without a past. */
+export function newMember(introduction: Introduction, now: number): Member {
+  const { name, endpoint, meta, versions, incarnation, reach } = introduction
+  return {
+    name,
+    endpoint,
+    meta,
+    versions,
+    incarnation,
+    state: 'alive',
+    stateChangedAt: now,
+    reach,
+    reachChangedAt: now,
+    suspicion: null,
+    goneBy: null,
+    released: false,
+    retired: false,
+    challengedAt: -Infinity,
+    conflictAt: -Infinity,
+  }
+}
+
 export function isGone(member: Member): boolean {
   return member.state === 'dead' || member.state === 'left'
 }

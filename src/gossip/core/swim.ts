@@ -6,7 +6,7 @@ import { Awareness } from './awareness.ts'
 import { Broadcasts } from './broadcasts.ts'
 import { claimAlive, claimDead, claimSuspect } from './claims.ts'
 import { exchangeTick } from './exchange.ts'
-import { Members, membersMax, type Member } from './members.ts'
+import { Members, membersMax, newMember } from './members.ts'
 import type { Endpoint, PacketMessage, Versions } from './message.ts'
 import {
   answerPing,
@@ -39,23 +39,8 @@ export type SwimOptions = {
 /** Alone in its pool. Its rounds begin at random moments, so that members started together do not act together. */
 export function createSwim(options: SwimOptions, now: number): Swim {
   const { profile, random, codec, versions, upper } = options
-  const self: Member = {
-    name: options.name,
-    endpoint: options.endpoint,
-    meta: options.meta,
-    versions,
-    incarnation: 1,
-    state: 'alive',
-    stateChangedAt: now,
-    reach: 'direct',
-    reachChangedAt: now,
-    suspicion: null,
-    goneBy: null,
-    released: false,
-    retired: false,
-    challengedAt: -Infinity,
-    conflictAt: -Infinity,
-  }
+  const { name, endpoint, meta } = options
+  const self = newMember({ name, endpoint, meta, versions, incarnation: 1, reach: 'direct' }, now)
   const members = new Members(random)
   members.add(self)
   const claims = new Broadcasts(membersMax)
