@@ -1,13 +1,12 @@
 import t, { type Test } from 'tap'
 import { MusterError } from '../../src/lib/errors.ts'
-import { CallService, GrpcPeerLink, type GrpcPeerLinkOptions } from '../../src/rpc/grpc.ts'
+import { CallService } from '../../src/rpc/grpc.ts'
 import { callsPath } from '../../src/rpc/link-client.ts'
-import type { CallHandler, CallRequest, CallTarget } from '../../src/rpc/link.ts'
+import type { CallHandler, CallRequest } from '../../src/rpc/link.ts'
 import { dial } from '../../src/wire/dial.ts'
-import { WireServer } from '../../src/wire/server.ts'
-import { Wire } from '../../src/wire/wire.ts'
 import { Proxy } from '../wire/proxy.ts'
 import { until } from '../wire/until.ts'
+import { linkOf, requestOf, serverWith, wireOf } from './link-pair.ts'
 
 t.test('a call carries its request whole and brings back its result', async (t) => {
   const { target } = await serverOf(t, async (request) => request)
@@ -251,30 +250,6 @@ t.test('bad frames end that stream only', async (t) => {
   t.equal(await link.call(target, requestOf('m', 2)), 2)
 })
 
-function requestOf(method: string, args: unknown): CallRequest {
-  const remote = '127.0.0.1:9'
-  return { method, args, token: null, remote, requestId: 'r1', timeoutMs: 20_000 }
-}
-
-function wireOf(serverId: string, connectTimeoutMs = 2_000): Wire {
-  return new Wire({ identity: () => ({ clusterId: 'c1', serverId }), connectTimeoutMs })
-}
-
-function linkOf(
-  t: Test,
-  options: Partial<GrpcPeerLinkOptions> & { connectTimeoutMs?: number } = {},
-): GrpcPeerLink {
-  const link = new GrpcPeerLink({ wire: wireOf('a', options.connectTimeoutMs), ...options })
-  t.teardown(() => link.stop())
-  return link
-}
-
-async function serverOf(t: Test, handler: CallHandler) {
-  const wire = wireOf('b')
-  const services = [new CallService({ wire, handler })]
-  const server = new WireServer({ wire, bindAddress: '127.0.0.1', port: 0, services })
-  const port = await server.listen()
-  t.teardown(() => server.stop())
-  const target: CallTarget = { address: `127.0.0.1:${port}`, id: 'b' }
-  return { server, port, target }
+function serverOf(t: Test, handler: CallHandler) {
+  return serverWith(t, (wire) => new CallService({ wire, handler }))
 }

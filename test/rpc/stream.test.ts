@@ -3,17 +3,15 @@ import { Type } from 'typebox'
 import t, { type Test } from 'tap'
 import { MusterError } from '../../src/lib/errors.ts'
 import { endable } from '../../src/rpc/endable.ts'
-import { GrpcPeerLink } from '../../src/rpc/grpc.ts'
 import { streamPath, streamWindowBytes } from '../../src/rpc/link-stream-codec.ts'
 import { StreamService } from '../../src/rpc/link-stream-server.ts'
-import type { CallRequest, CallTarget, StreamHandler } from '../../src/rpc/link.ts'
+import type { StreamHandler } from '../../src/rpc/link.ts'
 import { defineLocalMethod, defineStreamMethod } from '../../src/rpc/method.ts'
 import { dial } from '../../src/wire/dial.ts'
-import { WireServer } from '../../src/wire/server.ts'
-import { Wire } from '../../src/wire/wire.ts'
 import { twinServer } from '../support/rpc-twins.ts'
 import { Proxy } from '../wire/proxy.ts'
 import { until } from '../wire/until.ts'
+import { linkOf, requestOf, serverWith, wireOf } from './link-pair.ts'
 
 const never = new AbortController().signal
 
@@ -249,27 +247,6 @@ t.test('streams are authorized, counted, and end when the server drains', async 
   await t.rejects(dispatcher.open('test.count', { to: 1 }, caller), { code: 'unavailable' })
 })
 
-function requestOf(method: string, args: unknown): CallRequest {
-  const remote = '127.0.0.1:9'
-  return { method, args, token: null, remote, requestId: 'r1', timeoutMs: 20_000 }
-}
-
-function wireOf(serverId: string): Wire {
-  return new Wire({ identity: () => ({ clusterId: 'c1', serverId }) })
-}
-
-function linkOf(t: Test): GrpcPeerLink {
-  const link = new GrpcPeerLink({ wire: wireOf('a') })
-  t.teardown(() => link.stop())
-  return link
-}
-
-async function serverOf(t: Test, handler: StreamHandler) {
-  const wire = wireOf('b')
-  const services = [new StreamService({ wire, handler })]
-  const server = new WireServer({ wire, bindAddress: '127.0.0.1', port: 0, services })
-  const port = await server.listen()
-  t.teardown(() => server.stop())
-  const target: CallTarget = { address: `127.0.0.1:${port}`, id: 'b' }
-  return { server, port, target }
+function serverOf(t: Test, handler: StreamHandler) {
+  return serverWith(t, (wire) => new StreamService({ wire, handler }))
 }
