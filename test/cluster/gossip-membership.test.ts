@@ -1,7 +1,7 @@
 /** Servers that find and lose one another by gossip, and what Raft makes of it. */
 import t from 'tap'
 import { startCluster, type Cluster } from '../support/cluster.ts'
-import { eventuallyTrue } from '../support/eventually.ts'
+import { detection, eventuallyTrue } from '../support/eventually.ts'
 import { forceLeave, statusOf, voters } from '../support/members.ts'
 
 async function write(cluster: Cluster, at: number): Promise<void> {
@@ -34,6 +34,7 @@ void t.test('servers come and go by gossip, and the voters follow', async (t) =>
   await eventuallyTrue(
     'the killed one is failed',
     async () => (await statusOf(cluster, 1, `${gone}.global`)) === 'failed',
+    detection,
   )
   t.match(await voters(cluster, 1), gone, 'a failed server stays a voter')
   t.equal(await forceLeave(cluster, 1, gone), 200)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { serfMissing, startSerf } from '../gossip/wire/serf-agent.ts'
 import { startCluster } from '../support/cluster.ts'
-import { eventuallyTrue } from '../support/eventually.ts'
+import { detection, eventuallyTrue } from '../support/eventually.ts'
 import { forceLeave, peers, statusOf, voters } from '../support/members.ts'
 
 const timeoutMs = 10_000
@@ -53,6 +53,7 @@ void t.test('a serf agent is listed and disturbs nothing', { skip: serfMissing }
   await eventuallyTrue(
     'it is failed',
     async () => (await statusOf(cluster, 0, 'guest.global')) === 'failed',
+    detection,
   )
   t.equal(await forceLeave(cluster, 0, 'guest'), 200)
   await eventuallyTrue(

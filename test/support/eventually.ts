@@ -6,6 +6,9 @@ export type Patience = {
   readonly everyMs?: number
 }
 
+/** For waiting until gossip calls a dead one dead: a busy machine raises health scores, and these stretch probes. */
+export const detection: Patience = { timeoutMs: 90_000 }
+
 /**
  * Asks again until `probe` gives something other than undefined, and returns it. A probe that throws is asked
  * again as well; the last thing it threw is the cause of the final error, which says what was waited for.
