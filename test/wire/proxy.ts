@@ -10,6 +10,8 @@ export class Proxy {
   #silent = false
   /** Bytes that went towards the target. */
   forwarded = 0
+  /** Connections so far. */
+  accepted = 0
   /** Called after every piece that goes towards the target. */
   onForward: (bytes: number) => void = () => {}
 
@@ -50,6 +52,7 @@ export class Proxy {
   }
 
   #relay(inbound: Socket): void {
+    this.accepted += 1
     const outbound = connect(this.#targetPort, '127.0.0.1')
     const pairs = [
       [inbound, outbound],

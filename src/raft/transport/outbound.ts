@@ -9,7 +9,7 @@ import type { Timer } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { frameBytesMax, frameBytesTarget } from '../../wire/channel-options.ts'
-import { dial, DialError } from '../../wire/dial.ts'
+import { dial, DialError, type DialFailure } from '../../wire/dial.ts'
 import type { WireStream } from '../../wire/stream.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { Message } from '../core/message.ts'
@@ -30,7 +30,7 @@ export type OutboundOptions = {
 
 export type OutboundEvents = {
   onConnected(): void
-  /** The connection was lost and a new one refused at once. */
+  /** The connection was lost, and nothing listens there any more. Told once per connection. */
   onGone(): void
   /** A message on the reverse direction of this server's own stream, see RaftAck. */
   onMessage(message: Message): void
@@ -64,6 +64,9 @@ export class Outbound {
   #lastAckMs = 0
   #watch: Timer | null = null
   #backoff: Timer | null = null
+  /** A connection broke, so being refused now means that the process is gone. Dials in between may fail otherwise:
+   *  while a process dies its listener may outlive its streams for a moment, and reset who comes. */
+  #lost = false
   /** Dials in a row that led to no connection worth the name. */
   #failures = 0
   #connectedMs = 0
@@ -75,7 +78,7 @@ export class Outbound {
     this.#options = options
     this.#events = events
     this.#logger = wire.logger
-    this.#connect(false)
+    this.#connect()
   }
 
   get connected(): boolean {
@@ -111,8 +114,7 @@ export class Outbound {
     this.#queuedBytes = 0
   }
 
-  /** `lost`: a connection has just broken, so being refused now means that the process is gone. */
-  #connect(lost: boolean): void {
+  #connect(): void {
     const { address, id } = this.peer
     const { signal } = this.#ended
     dial(this.#wire, { address, path: streamPath, to: id }, signal).then(
@@ -124,17 +126,23 @@ export class Outbound {
           this.#logger.info('peer cannot be reached', { peer: id, reason: textOf(error) })
         }
         this.#failures += 1
-        if (lost && failure === 'connectionRefused') this.#events.onGone()
-        this.#connectLater(failure === 'rejected', false)
+        this.#tellIfGone(failure)
+        this.#connectLater(failure === 'rejected')
       },
     )
   }
 
-  #connectLater(rejected: boolean, lost: boolean): void {
+  #tellIfGone(failure: DialFailure): void {
+    const gone = this.#lost && failure === 'connectionRefused'
+    if (gone || failure === 'rejected') this.#lost = false
+    if (gone) this.#events.onGone()
+  }
+
+  #connectLater(rejected: boolean): void {
     const grown = backoffMinMs * 2 ** Math.min(this.#failures, 10)
     const capMs = rejected ? rejectedBackoffMs : Math.min(grown, this.#options.backoffMaxMs)
     const delayMs = capMs * (0.5 + this.#wire.random.next() / 2)
-    this.#backoff = this.#wire.clock.setTimer(delayMs, () => this.#connect(lost))
+    this.#backoff = this.#wire.clock.setTimer(delayMs, () => this.#connect())
   }
 
   #onStream(stream: WireStream): void {
@@ -143,6 +151,7 @@ export class Outbound {
       return
     }
     this.#stream = stream
+    this.#lost = false
     this.#writable = true
     this.#connectedMs = this.#wire.clock.monotonicMs()
     this.#inFlight = []
@@ -172,8 +181,9 @@ export class Outbound {
     // At once after a connection that held; one that breaks as soon as it stands must not be dialled in a loop.
     if (this.#wire.clock.monotonicMs() - this.#connectedMs >= settledMs) this.#failures = 0
     this.#failures += 1
-    if (this.#failures === 1) this.#connect(true)
-    else this.#connectLater(false, true)
+    this.#lost = true
+    if (this.#failures === 1) this.#connect()
+    else this.#connectLater(false)
   }
 
   #onAck(stream: WireStream, frame: Buffer): void {

@@ -58,6 +58,22 @@ t.test('a stopped process is gone; a cut connection is not', async (t) => {
   await until('it hears', () => again.messages.length === 1)
 })
 
+t.test('a process that resets who comes while it dies is gone as well', async (t) => {
+  const a = await new Node({ id: 'a' }).start(t)
+  const b = await new Node({ id: 'b' }).start(t)
+  const listener = new Proxy(b.port)
+  const port = await listener.listen()
+  a.peer({ id: 'b', port })
+  await until('connected', () => a.transport.connected('b'))
+  const before = listener.accepted
+  await b.stop()
+  await until('it was turned away', () => listener.accepted > before)
+  t.same(a.gone, [], 'something listens there')
+  await listener.close()
+  await until('b is gone', () => a.gone.length > 0)
+  t.same(a.gone, ['b'])
+})
+
 t.test('another cluster, and another server on a recycled address, hear nothing', async (t) => {
   const a = await new Node({ id: 'a' }).start(t)
   const foreign = await new Node({ id: 'b', clusterId: 'c2' }).start(t)
