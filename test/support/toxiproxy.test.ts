@@ -21,9 +21,11 @@ type Rig = {
   readonly dial: () => Promise<Socket>
 }
 
+const given = process.env['TOXIPROXY_URL']
+const elsewhere = given !== undefined
+
 /** An upstream that keeps what it receives, echoes it, and answers a FIN with a FIN; a proxy before it. */
 async function rig(t: Test): Promise<Rig> {
-  const given = process.env['TOXIPROXY_URL']
   const local = given === undefined ? await startToxiproxy() : null
   const accepted: Socket[] = []
   const chunks: Buffer[] = []
@@ -95,14 +97,27 @@ function toxic(
   return { name: `${type}-1`, type, stream: 'upstream', toxicity: 1, attributes, ...more }
 }
 
-void t.test('without toxics, bytes and half-closes pass in both directions', async (t) => {
+void t.test('without toxics, bytes pass in both directions', async (t) => {
   const { dial, received } = await rig(t)
+  const socket = await dial()
+  const heard = collect(socket)
+  const sent = Buffer.alloc(3_000_000, 'abc')
+  socket.write(sent)
+  await eventuallyTrue('all came back', () => heard.bytes().length === sent.length)
+  t.ok(received().equals(sent), 'arrived whole')
+  t.ok(heard.bytes().equals(sent), 'came back whole')
+  socket.end()
+  t.equal(await heard.end, 'end')
+})
+
+/** Others may close both directions at the first FIN. */
+void t.test('half-closes pass through our own', { skip: elsewhere }, async (t) => {
+  const { dial } = await rig(t)
   const socket = await dial()
   const heard = collect(socket)
   const sent = Buffer.alloc(3_000_000, 'abc')
   socket.end(sent)
   t.equal(await heard.end, 'end')
-  t.ok(received().equals(sent), 'arrived whole')
   t.ok(heard.bytes().equals(sent), 'came back whole after our own FIN')
 })
 
@@ -226,9 +241,11 @@ void t.test('a toxic strikes, changes and leaves while a connection is open', as
   socket.write('held')
   await added.update(toxic('latency', { latency: 0, jitter: 0 }))
   t.same((await proxy.getToxic('latency-1')).attributes, { latency: 0, jitter: 0 })
-  t.equal(heard.bytes().length, 0, 'what is held keeps its time')
-  await added.remove()
   await eventuallyTrue('what was held goes on at once', () => heard.bytes().toString() === 'held')
+  await added.update(toxic('latency', { latency: 60_000, jitter: 0 }))
+  socket.write(' again')
+  await added.remove()
+  await eventuallyTrue('also at its end', () => heard.bytes().toString() === 'held again')
 })
 
 void t.test('downstream toxics leave requests alone', async (t) => {
@@ -260,7 +277,7 @@ void t.test('toxicity spares some connections', async (t) => {
 
 void t.test('the API: version, listing, populate, reset, errors', async (t) => {
   const { api, proxy } = await rig(t)
-  t.match(await api.getVersion(), /\d+\.\d+/)
+  if (!elsewhere) t.match(await api.getVersion(), /\d+\.\d+/)
   t.match(Object.keys(await api.getAll()), [proxy.name])
   const { upstream } = proxy
   const populated = await api.populate([

@@ -51,6 +51,10 @@ export class Link {
     this.#stages.push({ toxic, stage })
   }
 
+  changed(toxic: Toxic): void {
+    this.#stages.find((entry) => entry.toxic === toxic)?.stage.changed()
+  }
+
   remove(toxic: Toxic): void {
     this.#stages.find((entry) => entry.toxic === toxic)?.stage.remove()
     this.#stages = this.#stages.filter((entry) => entry.toxic !== toxic)

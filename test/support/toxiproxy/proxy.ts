@@ -101,6 +101,7 @@ export class Proxy {
   updateToxic(name: string, body: unknown): Toxic {
     const toxic = this.toxic(name)
     updateToxic(toxic, body)
+    for (const { links } of this.#connections) links[toxic.stream].changed(toxic)
     return toxic
   }
 

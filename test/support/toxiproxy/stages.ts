@@ -14,6 +14,8 @@ export type Piece =
 
 export type Stage = {
   push(piece: Piece): void
+  /** The toxic has other attributes now: what is held by the old ones goes on at once. */
+  changed(): void
   /** The toxic goes: what is held goes on at once, and no timer stays. */
   remove(): void
   /** The connection is gone. */
@@ -53,7 +55,7 @@ export function createStage(toxic: Toxic, around: Surroundings): Stage {
 
 /** A toxic that this connection is spared. */
 export function passThrough(around: Surroundings): Stage {
-  return { push: (piece) => around.forward(piece), remove() {}, stop() {} }
+  return { push: (piece) => around.forward(piece), changed() {}, remove() {}, stop() {} }
 }
 
 function latency(toxic: Of<'latency'>, around: Surroundings): Stage {
@@ -121,6 +123,7 @@ function timeout(toxic: Of<'timeout'>, around: Surroundings): Stage {
     push(piece) {
       if (piece.type === 'bytes') around.drop(piece.bytes)
     },
+    changed() {},
     remove() {
       clearTimeout(timer)
       around.close()
@@ -136,6 +139,7 @@ function resetPeer(toxic: Of<'reset_peer'>, around: Surroundings): Stage {
       if (piece.type === 'bytes') around.drop(piece.bytes)
       timer ??= setTimeout(() => around.reset(), toxic.attributes.timeout)
     },
+    changed() {},
     remove() {
       if (timer !== undefined) around.reset()
     },
@@ -155,6 +159,7 @@ function limitData(toxic: Of<'limit_data'>, around: Surroundings): Stage {
       around.drop(piece.bytes.subarray(left))
       around.close()
     },
+    changed() {},
     remove() {},
     stop() {},
   }
@@ -185,6 +190,13 @@ function paced(around: Surroundings, due: Due): Stage {
     }
   }
 
+  const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    lastMs = 0
+    for (const { piece } of queue.splice(0)) around.forward(piece)
+  }
+
   return {
     push(piece) {
       const nowMs = performance.now()
@@ -192,10 +204,8 @@ function paced(around: Surroundings, due: Due): Stage {
       queue.push({ piece, dueMs: lastMs })
       if (timer === undefined) release()
     },
-    remove() {
-      clearTimeout(timer)
-      for (const { piece } of queue.splice(0)) around.forward(piece)
-    },
+    changed: flush,
+    remove: flush,
     stop() {
       clearTimeout(timer)
       queue.length = 0
