@@ -83,6 +83,11 @@ export class Exchange implements ApiRequest {
     return this.#search
   }
 
+  /** Cheaper than to parse one that is not there. */
+  get hasSearch(): boolean {
+    return (this.request.url ?? '').length > this.path.length
+  }
+
   get namespace(): string | null {
     return this.search.text('namespace') || null
   }

@@ -28,6 +28,8 @@ export type Route = {
   readonly waitMsMax?: number
   /** presence: `?stale=false` switches on as well, as clients of the session service expect. Default: boolean words. */
   readonly switches?: 'boolean' | 'presence'
+  /** Answers for this process alone, whatever `region` a client sends. Default: another region is refused. */
+  readonly anyRegion?: boolean
   /**
    * Served over WebSocket as well: a client that asks for one gets every chunk of the reply's `stream` as a message.
    * A reply without a stream, and every error, is plain HTTP and opens no WebSocket.

@@ -76,6 +76,8 @@ export type HttpServerOptions = {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  /** Of this server: requests for another one are refused. */
+  readonly region: string
   /** Reply headers are emitted under these besides the own prefix. Default: all peers'. */
   readonly aliases?: readonly HeaderPrefix[]
   readonly limits?: Partial<HttpLimits>
@@ -261,6 +263,7 @@ export class HttpServer {
         throw new MusterError('overloaded', 'too many requests are under way here, try later')
       }
       if (exchange.path.includes('%')) refuseControlCharacters(exchange.path)
+      if (route.anyRegion !== true) refuseOtherRegion(exchange, this.#options.region)
       await exchange.readBody()
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
@@ -327,6 +330,7 @@ const brokenPath: Route = {
   method: 'GET',
   path: '/*',
   body: 'none',
+  anyRegion: true,
   handle() {
     throw new HttpRefusal(400, 'the path has a broken percent escape or a part that is too long')
   },
@@ -338,6 +342,7 @@ function unknownRoute(table: RouteTable): Route {
     method: 'GET',
     path: '/*',
     body: 'none',
+    anyRegion: true,
     handle(request) {
       const path = decodePath(request.path)
       const allowed = table.methodsOf(path)
@@ -369,4 +374,11 @@ function refuseControlCharacters(path: string): void {
   if (/%(?:[01][0-9a-f]|7f)/i.test(path)) {
     throw new HttpRefusal(400, 'the path has a control character in it')
   }
+}
+
+/** No server of another region is ever asked from here. The text is the one that tools of the peer look for. */
+function refuseOtherRegion(exchange: Exchange, own: string): void {
+  if (!exchange.hasSearch) return
+  const region = exchange.search.text('region') ?? ''
+  if (region !== '' && region !== own) throw new HttpRefusal(500, 'No path to region')
 }

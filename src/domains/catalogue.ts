@@ -8,6 +8,7 @@ import type { Domain, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Method } from '../rpc/method.ts'
+import { HeapSampler } from './agent/heap-sampler.ts'
 import { agentMethods } from './agent/methods.ts'
 import { agentRoutes } from './agent/routes.ts'
 import type { ThisAgent } from './agent/this-agent.ts'
@@ -85,6 +86,8 @@ export type Catalogue = {
   readonly clusterKeyShare: ClusterKeyShare
   /** Its `clean` is called once at start. */
   readonly restorer: Restorer
+  /** Started first where debugging is on; a profile of the heap starts it otherwise. Stopped with the server. */
+  readonly heapSampler: HeapSampler
   /** Leader only: started on election, stopped when leadership is lost. */
   startDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
 }
@@ -107,7 +110,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     wallMs: () => clock.wallMs(),
   })
   const ofMetrics = metricsMethods(options.metrics)
-  const ofAgent = agentMethods(agent, clock)
+  const heapSampler = new HeapSampler(clock)
+  const ofAgent = agentMethods(agent, clock, heapSampler)
   const ofAutopilot = autopilotMethods(options.health)
   const ofMembers = membersMethods(options.members)
   const restorer = new Restorer({
@@ -140,6 +144,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     ],
     clusterKeyShare: share,
     restorer,
+    heapSampler,
     startDuties: ({ propose }) =>
       startDuties({
         keyring: ring,

@@ -52,7 +52,7 @@ export async function joinAll(parts: JoinParts, addresses: readonly string[]): P
     for (const { address, endpoint } of waiting) {
       const error = await parts.joinThrough(endpoint)
       if (error === null) joined += 1
-      else errors.push(failed(address, `${formatEndpoint(endpoint)}: ${error}`))
+      else errors.push(failed(address, error, formatEndpoint(endpoint)))
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrencyMax, targets.length) }, work))
@@ -97,9 +97,11 @@ function isKnown({ self }: JoinParts, targets: readonly Target[], { endpoint }: 
   return targets.some((target) => sameEndpoint(target.endpoint, endpoint))
 }
 
-function failed(address: string, text: string): Failure {
+/** `endpoint`: what a name stood for. */
+function failed(address: string, text: string, endpoint = address): Failure {
+  const through = endpoint === address ? address : `${address} (${endpoint})`
   return {
     address,
-    error: new MusterError('unavailable', `gossip cannot join through ${address}: ${text}`),
+    error: new MusterError('unavailable', `gossip cannot join through ${through}: ${text}`),
   }
 }

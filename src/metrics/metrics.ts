@@ -169,8 +169,11 @@ export class Metrics {
   }
 }
 
-/** Each step of a counter is 1. */
+/** Each step of a counter is 1; of one that counts seconds, all is one step: tools read the count as an integer. */
 function growthOf(growth: number): Interval {
+  if (!Number.isInteger(growth)) {
+    return { count: 1, sum: growth, squares: growth * growth, min: growth, max: growth }
+  }
   const step = growth === 0 ? 0 : 1
   return { count: growth, sum: growth, squares: growth, min: step, max: step }
 }

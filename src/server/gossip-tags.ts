@@ -8,6 +8,8 @@ import { hostPort } from './host-port.ts'
 const role = 'muster'
 /** Of the meaning of the tags. */
 const tagsVersion = '1'
+/** Of the protocol of consensus, as peers' tools show it beside each member. */
+const raftVersion = '3'
 const expectMax = 9
 const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
@@ -50,6 +52,7 @@ export function tagsOf(server: ServerTags): ReadonlyMap<string, string> {
     ['port', String(server.rpcPort)],
     ['build', server.version],
     ['vsn', tagsVersion],
+    ['raft_vsn', raftVersion],
   ])
   if (server.bootstrapExpect > 0) tags.set('expect', String(server.bootstrapExpect))
   return tags

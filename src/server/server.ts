@@ -231,6 +231,8 @@ export async function startServer(
     log: logger,
   })
   await catalogue.restorer.clean()
+  opened.defer(() => catalogue.heapSampler.stop())
+  if (config.enableDebug === true) await catalogue.heapSampler.start()
 
   const encode = machine.encodeCommand.bind(machine)
   const dispatcher = new Dispatcher({
@@ -286,6 +288,7 @@ export async function startServer(
     clock,
     random,
     log: logger.named('http'),
+    region: config.region,
     observerOf: telemetry.observerOf,
     aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {

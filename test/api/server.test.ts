@@ -28,7 +28,14 @@ const fails: Route = {
 
 const failsAsSecrets: Route = { ...fails, path: '/v1/sys/fails/:code' }
 
-const twin = apiTwin({ routes: [echo, fails, failsAsSecrets] })
+const here: Route = {
+  method: 'GET',
+  path: '/v1/here',
+  anyRegion: true,
+  handle: () => ({ text: 'here' }),
+}
+
+const twin = apiTwin({ routes: [echo, fails, failsAsSecrets, here] })
 const { app } = twin.http
 twin.state.put('a/b', { n: 1 })
 
@@ -43,6 +50,24 @@ t.test('a read carries index, leader and contact under every alias', async (t) =
     t.equal(reply.headers[`x-${prefix}-lastcontact`], '0')
   }
 })
+
+t.test(
+  'another region is refused, on every route that is not about this server alone',
+  async (t) => {
+    for (const [url, status] of [
+      ['/v1/row/a/b?region=global', 200],
+      ['/v1/row/a/b?region=', 200],
+      ['/v1/row/a/b?region=elsewhere', 500],
+      ['/v1/row/a/b?x=%', 400],
+      ['/v1/here?region=elsewhere', 200],
+      ['/v1/nowhere?region=elsewhere', 404],
+    ] as const) {
+      const reply = await app.inject({ url })
+      t.equal(reply.statusCode, status, url)
+      if (status === 500) t.equal(reply.body, 'No path to region')
+    }
+  },
+)
 
 t.test('aliases are a matter of configuration', async (t) => {
   const plain = apiTwin({ http: { aliases: ['X-Consul-'] } })

@@ -61,10 +61,12 @@ async function withPool(t: Test) {
     async join(addresses) {
       told.push(['join', ...addresses])
       const dead = addresses.filter((address) => address.startsWith('dead'))
-      const error = new MusterError('unavailable', 'nobody there')
       return {
-        joined: addresses.length - dead.length,
-        errors: dead.map((address) => ({ address, error })),
+        joined: addresses.filter((address) => !/^(dead|self)/.test(address)).length,
+        errors: dead.map((address) => ({
+          address,
+          error: new MusterError('unavailable', `${address}: nobody there`),
+        })),
       }
     },
     forceLeave(name, prune) {
@@ -121,8 +123,16 @@ void t.test('the details say who doubted whom, why, how, and what came of it', a
 
 void t.test('join tells whom the agent joined, or why nobody', async (t) => {
   const { muster, told } = await withPool(t)
-  t.match(await muster('server join a:1 dead:2 b'), { code: 0, out: 'Joined 2 members\n' })
-  t.match(told, [['join', 'a:1', 'dead:2', 'b']])
+  t.match(await muster('server join a:1 dead:2 b'), {
+    code: 0,
+    out: 'Joined 2 members\n',
+    err: 'dead:2: nobody there\n',
+  })
+  t.match(await muster('server join self:1'), {
+    code: 1,
+    err: "muster server join: nobody was joined: that is the agent's own address\n",
+  })
+  t.match(told[0], ['join', 'a:1', 'dead:2', 'b'])
   t.match(await muster('server join dead:1'), {
     code: 1,
     out: '',

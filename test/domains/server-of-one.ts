@@ -184,6 +184,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     clock: systemClock,
     random: seededRandom(1),
     log: silentLogger,
+    region: 'global',
   })
   const server: ServerOfOne = {
     machine,

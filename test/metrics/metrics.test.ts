@@ -137,6 +137,16 @@ t.test('JSON tells of the last whole interval, and of the first one while it run
   metrics.stop()
 })
 
+t.test('a counter of seconds has a whole count in JSON', async (t) => {
+  const metrics = new Metrics(manualClock())
+  metrics.counter('process_cpu_seconds_total', 'Time', () => 0.25)
+  metrics.start()
+  t.match(metricsDocument(metrics).Counters, [
+    { Name: 'process.cpu_seconds', Count: 1, Sum: 0.25, Min: 0.25, Max: 0.25, Mean: 0.25 },
+  ])
+  metrics.stop()
+})
+
 t.test('a name is used once, and labels are bounded', async (t) => {
   const metrics = new Metrics(manualClock())
   metrics.gauge('muster_a', 'One', () => 1)

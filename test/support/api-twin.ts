@@ -91,6 +91,7 @@ export function apiTwin(
     clock: systemClock,
     random: seededRandom(1),
     log: silentLogger,
+    region: 'global',
     ...options.http,
   })
   return { ...server, http }

@@ -6,6 +6,7 @@ import { logLevels } from '../../lib/log.ts'
 import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
 import { profilesAreOpen } from './debug-rule.ts'
 import { hostData, type HostData } from './host.ts'
+import type { HeapSampler } from './heap-sampler.ts'
 import { Monitors } from './monitor.ts'
 import { Profiles, type ProfileResult } from './profiles.ts'
 import type { AgentMember, AgentStats, ThisAgent } from './this-agent.ts'
@@ -28,10 +29,10 @@ export type AgentSelf = {
 
 export type AgentMethods = ReturnType<typeof agentMethods>
 
-export function agentMethods(agent: ThisAgent, clock: Clock) {
+export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) {
   const { count, enabled } = agent.schedulers
   const pool = new WorkerPool({ clock, leads: () => agent.leads(), count, enabled })
-  const profiles = new Profiles(clock)
+  const profiles = new Profiles(clock, heap)
   const monitors = new Monitors(agent.log, clock, agent.member().name)
   const serverName = (): string => agent.member().name
 
@@ -92,7 +93,7 @@ export function agentMethods(agent: ThisAgent, clock: Clock) {
     name: 'agent.profile',
     args: Type.Object({
       name: Type.String({ maxLength: 128 }),
-      seconds: Type.Integer({ minimum: 1, maximum: profileSecondsMax }),
+      seconds: Type.Union([Type.Integer({ minimum: 1, maximum: profileSecondsMax }), Type.Null()]),
       asText: Type.Boolean(),
     }),
     requires: mayWrite,

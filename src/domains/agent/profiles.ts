@@ -9,14 +9,16 @@ import { Session } from 'node:inspector/promises'
 import { getHeapSpaceStatistics } from 'node:v8'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
+import type { HeapSampler } from './heap-sampler.ts'
 import { pause } from './pause.ts'
 import { encodePprof, pprofText, type Stack, type StackProfile } from './pprof.ts'
-import { cpuStacks, heapStacks } from './stacks.ts'
+import { cpuStacks } from './stacks.ts'
 import { recordTrace } from './trace.ts'
 
 export type ProfileRequest = {
   readonly name: string
-  readonly seconds: number
+  /** How long to look; null: as is usual for it. */
+  readonly seconds: number | null
   /** Text for people instead of the format of viewers. */
   readonly asText: boolean
 }
@@ -25,8 +27,7 @@ export type ProfileResult = { readonly type: string; readonly bytes: Uint8Array 
 
 /** V8 looks at the stack this often. */
 const cpuIntervalUs = 1_000
-/** One sample for this much allocated memory, on average. */
-const heapIntervalBytes = 32 * 1024
+export const profileSecondsDefault = 3
 
 const binary = 'application/octet-stream'
 const plain = 'text/plain; charset=utf-8'
@@ -34,8 +35,9 @@ const plain = 'text/plain; charset=utf-8'
 const recipes = {
   profile: cpu,
   trace: recordTrace,
-  heap: (options: RecipeOptions) => heap(options, false),
-  allocs: (options: RecipeOptions) => heap(options, true),
+  heap: ({ heap, seconds, elapsed }: RecipeOptions) =>
+    heap.inUse(seconds === null ? null : elapsed),
+  allocs: ({ heap, elapsed }: RecipeOptions) => heap.allocated(elapsed),
   goroutine: waiting,
   threadcreate: threads,
 } as const satisfies Record<string, (options: RecipeOptions) => Promise<StackProfile | Uint8Array>>
@@ -44,7 +46,8 @@ export type ProfileName = keyof typeof recipes
 
 export type RecipeOptions = {
   readonly clock: Clock
-  readonly seconds: number
+  readonly heap: HeapSampler
+  readonly seconds: number | null
   /** Resolves after the profile's time, or at once when the caller goes away. */
   readonly elapsed: () => Promise<void>
 }
@@ -53,24 +56,31 @@ const withoutCounterpart: readonly string[] = ['block', 'mutex']
 
 export class Profiles {
   readonly #clock: Clock
+  readonly #heap: HeapSampler
   readonly #running = new Set<ProfileName>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, heap: HeapSampler) {
     this.#clock = clock
+    this.#heap = heap
   }
 
-  /** Throws `not_found` for a name nobody has, `not_implemented`, `conflict` while the same one is taken, `cancelled`. */
+  /**
+   * Throws `not_found` for a name nobody has, `not_implemented`, `conflict` while one is taken by the same profiler of
+   * V8, `cancelled`.
+   */
   async take(request: ProfileRequest, signal: AbortSignal): Promise<ProfileResult> {
     const { name, seconds, asText } = request
     if (name === 'cmdline') return { type: plain, bytes: Buffer.from(process.argv.join('\0')) }
     if (!isProfileName(name)) throw noSuchProfile(name)
-    if (this.#running.has(name)) {
-      throw new MusterError('conflict', `${name} is being taken here already, try again after it`)
+    const busy = rivalsOf(name).find((rival) => this.#running.has(rival))
+    if (busy !== undefined) {
+      throw new MusterError('conflict', `${busy} is being taken here already, try again after it`)
     }
     this.#running.add(name)
     try {
-      const elapsed = () => pause(this.#clock, seconds * 1_000, signal)
-      const taken = await recipes[name]({ clock: this.#clock, seconds, elapsed })
+      const ms = (seconds ?? profileSecondsDefault) * 1_000
+      const elapsed = () => pause(this.#clock, ms, signal)
+      const taken = await recipes[name]({ clock: this.#clock, heap: this.#heap, seconds, elapsed })
       if (signal.aborted) throw new MusterError('cancelled', 'the caller went away')
       if (taken instanceof Uint8Array) return { type: asText ? plain : binary, bytes: taken }
       if (!asText) return { type: binary, bytes: await encodePprof(taken) }
@@ -84,6 +94,11 @@ export class Profiles {
 
 function isProfileName(name: string): name is ProfileName {
   return Object.hasOwn(recipes, name)
+}
+
+/** Who has the profiler that this one needs. */
+function rivalsOf(name: ProfileName): readonly ProfileName[] {
+  return name === 'heap' || name === 'allocs' ? ['heap', 'allocs'] : [name]
 }
 
 function noSuchProfile(name: string): MusterError {
@@ -110,29 +125,6 @@ async function cpu({ clock, elapsed }: RecipeOptions): Promise<StackProfile> {
       valueTypes: [{ type: 'samples', unit: 'count' }, time],
       stacks: cpuStacks(profile),
       period: { ...time, value: cpuIntervalUs * 1_000 },
-      startMs,
-      durationMs: clock.monotonicMs() - sinceMs,
-    }
-  })
-}
-
-/** What was allocated during the time: all of it, or what is still in use at its end. */
-async function heap({ clock, elapsed }: RecipeOptions, all: boolean): Promise<StackProfile> {
-  return inSession(async (session) => {
-    const startMs = clock.wallMs()
-    const sinceMs = clock.monotonicMs()
-    await session.post('HeapProfiler.enable')
-    await session.post('HeapProfiler.startSampling', {
-      samplingInterval: heapIntervalBytes,
-      includeObjectsCollectedByMajorGC: all,
-      includeObjectsCollectedByMinorGC: all,
-    })
-    await elapsed()
-    const { profile } = await session.post('HeapProfiler.stopSampling')
-    return {
-      valueTypes: [{ type: all ? 'alloc_space' : 'inuse_space', unit: 'bytes' }],
-      stacks: heapStacks(profile),
-      period: { type: 'space', unit: 'bytes', value: heapIntervalBytes },
       startMs,
       durationMs: clock.monotonicMs() - sinceMs,
     }

@@ -5,10 +5,10 @@ import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { frameStream } from './log-frames.ts'
 import { profileSecondsMax, type AgentMethods } from './methods.ts'
+import { profileSecondsDefault } from './profiles.ts'
 import type { AgentMember } from './this-agent.ts'
 import type { WorkersConfig } from './workers.ts'
 
-const profileSecondsDefault = 3
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000
 const shownLengthMax = 100
@@ -18,6 +18,7 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'GET',
       path: '/v1/agent/health',
+      anyRegion: true,
       handle: async (request) => {
         const { knowsLeader } = await request.call(methods.health, {})
         const sides = healthOf(request.search.all('type'), knowsLeader)
@@ -28,6 +29,7 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'GET',
       path: '/v1/agent/self',
+      anyRegion: true,
       handle: async (request) => {
         const { config, member, stats } = await request.call(methods.self, {})
         return { json: { config, member: memberJson(member), stats } }
@@ -47,9 +49,10 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
       websocket: true,
       handle: async (request) => {
         const { search } = request
-        const level = levelOf(search.text('log_level') || 'info')
-        const json = search.boolean('log_json')
-        const plain = search.boolean('plain')
+        // Tools of the session service say it in one word, and read lines.
+        const level = levelOf(search.text('log_level') || search.text('loglevel') || 'info')
+        const json = search.boolean('log_json') || search.flag('logjson')
+        const plain = search.boolean('plain') || search.has('loglevel')
         const at = targetOf(request)
         const lines = await request.open(methods.monitor, { level, json }, { at })
         return plain
@@ -65,6 +68,7 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'GET',
       path: '/v1/agent/schedulers',
+      anyRegion: true,
       handle: async (request) => {
         const { server, workers } = await request.call(methods.schedulers, {})
         const schedulers = workers.map(({ id, started, status, workloadStatus, enabled }) => ({
@@ -80,11 +84,13 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'GET',
       path: '/v1/agent/schedulers/config',
+      anyRegion: true,
       handle: async (request) => settingsReply(await request.call(methods.schedulersConfig, {})),
     },
     {
       method: 'PUT',
       path: '/v1/agent/schedulers/config',
+      anyRegion: true,
       handle: async (request) => {
         const fields = request.fields()
         const count = fields.integer('num_schedulers')
@@ -103,6 +109,7 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'GET',
       path: '/v1/regions',
+      anyRegion: true,
       handle: async (request) => ({ json: await request.call(methods.regions, {}) }),
     },
   ]
@@ -144,7 +151,8 @@ function memberJson(member: AgentMember) {
 }
 
 function levelOf(text: string): LogLevel {
-  const level = logLevels.find((known) => known === text.toLowerCase())
+  const word = text.toLowerCase()
+  const level = word === 'err' ? 'error' : logLevels.find((known) => known === word)
   if (level !== undefined) return level
   const shown = JSON.stringify(text.slice(0, shownLengthMax))
   throw new MusterError(
@@ -170,19 +178,24 @@ function targetOf({ search }: ApiRequest): string | null {
 
 async function profileReply(methods: AgentMethods, request: ApiRequest): Promise<ApiReply> {
   const name = request.parameter('name')
-  const seconds = numberOr(request.search.text('seconds'), profileSecondsDefault)
-  const asText = numberOr(request.search.text('debug'), 0) > 0
-  if (seconds > profileSecondsMax) {
+  // What cannot be read, and what is no time, is the default, as tools of peers expect.
+  const asked = wholeOr(request.search.text('seconds'), 0)
+  const seconds = asked < 1 ? null : asked
+  const asText = wholeOr(request.search.text('debug'), 0) > 0
+  if (asked > profileSecondsMax) {
     throw new MusterError('invalid_argument', `seconds must be at most ${profileSecondsMax}`)
   }
   const { type, bytes } = await request.call(
     methods.profile,
     {
       name: name.slice(0, shownLengthMax),
-      seconds: seconds < 1 ? profileSecondsDefault : seconds,
+      seconds,
       asText,
     },
-    { at: targetOf(request), timeoutMs: seconds * 1_000 + callMs },
+    {
+      at: targetOf(request),
+      timeoutMs: (seconds ?? profileSecondsDefault) * 1_000 + callMs,
+    },
   )
   // Gzipped already, and other files have few readers.
   const headers = type.startsWith('text/')
@@ -191,8 +204,7 @@ async function profileReply(methods: AgentMethods, request: ApiRequest): Promise
   return { bytes, type, headers }
 }
 
-/** What cannot be read is the default, as tools of peers expect. */
-function numberOr(text: string | null, otherwise: number): number {
+function wholeOr(text: string | null, otherwise: number): number {
   return text !== null && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : otherwise
 }
 

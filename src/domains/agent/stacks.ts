@@ -37,13 +37,27 @@ export function cpuStacks(profile: Profiler.Profile): readonly Stack[] {
   })
 }
 
-/** Values: bytes. */
-export function heapStacks(profile: HeapProfiler.SamplingHeapProfile): readonly Stack[] {
+/** Values: samples, bytes; of the samples that were taken after the one numbered `after`. */
+export function heapStacks(
+  profile: HeapProfiler.SamplingHeapProfile,
+  after: number,
+): readonly Stack[] {
+  const sums = new Map<number, { count: number; bytes: number }>()
+  for (const { nodeId, size, ordinal } of profile.samples) {
+    if (ordinal <= after) continue
+    const sum = sums.get(nodeId) ?? { count: 0, bytes: 0 }
+    sum.count += 1
+    sum.bytes += size
+    sums.set(nodeId, sum)
+  }
   const stacks: Stack[] = []
   // Recursion is as deep as the stacks that V8 took, which it cuts itself.
   const visit = (node: HeapProfiler.SamplingHeapProfileNode, outer: readonly Frame[]): void => {
     const frames = isRoot(node.callFrame) ? outer : [node.callFrame, ...outer].slice(0, depthMax)
-    if (node.selfSize > 0 && frames.length > 0) stacks.push({ frames, values: [node.selfSize] })
+    const sum = sums.get(node.id)
+    if (sum !== undefined && frames.length > 0) {
+      stacks.push({ frames, values: [sum.count, sum.bytes] })
+    }
     for (const child of node.children) visit(child, frames)
   }
   visit(profile.head, [])

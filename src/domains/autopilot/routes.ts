@@ -47,6 +47,8 @@ export function autopilotRoutes(methods: AutopilotMethods): readonly Route[] {
           json: {
             Healthy: healthy,
             FailureTolerance: failureTolerance,
+            Leader: servers.find(({ isLeader }) => isLeader)?.id ?? '',
+            Voters: servers.filter(({ isVoter }) => isVoter).map(({ id }) => id),
             Servers: servers.map(shownServer),
           },
         }

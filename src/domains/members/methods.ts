@@ -46,7 +46,7 @@ export function membersMethods({ server, region, datacenter, pool }: PoolOfServe
       const { joined, errors } = await present(pool).join(addresses)
       return {
         joined,
-        errors: errors.map(({ address, error }) => `${address}: ${textOf(error)}`),
+        errors: errors.map(({ error }) => textOf(error)),
       }
     },
   })

@@ -51,7 +51,7 @@ export type KeyReport = {
 
 export interface Pool {
   members(): readonly PoolMember[]
-  /** Rejects with invalid_argument for text that is no address. */
+  /** Rejects with invalid_argument for text that is no address. An error's text names the address. */
   join(addresses: readonly string[]): Promise<{
     readonly joined: number
     readonly errors: readonly { readonly address: string; readonly error: Error }[]

@@ -1,4 +1,9 @@
-/** `/v1/agent/members`, `join`, `force-leave`, and the gossip keyring, under the peer's path and our own. */
+/**
+ * `/v1/agent/members`, `join`, `force-leave`, and the gossip keyring, under the peer's path and our own.
+ *
+ * The scheduler's shapes are the law. The session service has the same paths with others: they are served to its tools
+ * where a request shows that it is theirs, by a parameter or a path that the scheduler's do not have.
+ */
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { MembersMethods } from './methods.ts'
@@ -8,12 +13,27 @@ const keyringPaths = ['/v1/operator/gossip/keyring', '/v1/agent/keyring'] as con
 const changes = ['install', 'use', 'remove'] as const
 
 export function membersRoutes(methods: MembersMethods): readonly Route[] {
+  const join = (request: ApiRequest, texts: readonly string[]) => {
+    const addresses = texts.filter((address) => address !== '')
+    if (addresses.length === 0) {
+      throw new MusterError('invalid_argument', 'name whom to join: ?address=host:port')
+    }
+    return request.call(methods.join, { addresses })
+  }
+  const forceLeave = async (request: ApiRequest, node: string): Promise<ApiReply> => {
+    if (node === '') {
+      throw new MusterError('invalid_argument', 'name the member to give up: ?node=name')
+    }
+    await request.call(methods.forceLeave, { node, prune: request.search.flag('prune') })
+    return {}
+  }
   return [
     {
       method: 'GET',
       path: '/v1/agent/members',
       handle: async (request) => {
         const { server, region, datacenter, members } = await request.call(methods.list, {})
+        if (request.search.has('segment')) return { json: members.map(memberForSessionTools) }
         return {
           json: {
             ServerName: server,
@@ -27,28 +47,43 @@ export function membersRoutes(methods: MembersMethods): readonly Route[] {
     {
       method: 'PUT',
       path: '/v1/agent/join',
+      anyRegion: true,
       body: 'none',
       handle: async (request) => {
-        const addresses = request.search.all('address').filter((address) => address !== '')
-        if (addresses.length === 0) {
-          throw new MusterError('invalid_argument', 'name whom to join: ?address=host:port')
-        }
-        const { joined, errors } = await request.call(methods.join, { addresses })
-        return { json: { num_joined: joined, error: joined > 0 ? '' : errors.join('; ') } }
+        const { joined, errors } = await join(request, request.search.all('address'))
+        const text = errors.join('; ')
+        // Who joined somewhere has no error; what failed besides is a warning, which only newer tools read.
+        if (joined === 0) return { json: { num_joined: 0, error: text } }
+        const warning = text === '' ? {} : { warning: text }
+        return { json: { num_joined: joined, error: '', ...warning } }
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/agent/join/:address',
+      anyRegion: true,
+      body: 'none',
+      handle: async (request) => {
+        const { joined, errors } = await join(request, [request.parameter('address')])
+        // Its tools read no body: what went wrong has to be an error.
+        if (joined === 0 && errors.length > 0)
+          throw new MusterError('unavailable', errors.join('; '))
+        return {}
       },
     },
     {
       method: 'PUT',
       path: '/v1/agent/force-leave',
+      anyRegion: true,
       body: 'none',
-      handle: async (request) => {
-        const node = request.search.text('node') ?? ''
-        if (node === '') {
-          throw new MusterError('invalid_argument', 'name the member to give up: ?node=name')
-        }
-        await request.call(methods.forceLeave, { node, prune: request.search.flag('prune') })
-        return {}
-      },
+      handle: (request) => forceLeave(request, request.search.text('node') ?? ''),
+    },
+    {
+      method: 'PUT',
+      path: '/v1/agent/force-leave/:node',
+      anyRegion: true,
+      body: 'none',
+      handle: (request) => forceLeave(request, request.parameter('node')),
     },
     ...keyringPaths.flatMap((path) => keyringRoutes(methods, path)),
   ]
@@ -59,11 +94,12 @@ function keyringRoutes(methods: MembersMethods, path: (typeof keyringPaths)[numb
     json: shownKeys(await request.call(methods.keys, {})),
   })
   return [
-    { method: 'GET', path, handle: list },
-    { method: 'GET', path: `${path}/list`, handle: list },
+    { method: 'GET', path, anyRegion: true, handle: list },
+    { method: 'GET', path: `${path}/list`, anyRegion: true, handle: list },
     ...changes.map((type): Route => ({
       method: 'PUT',
       path: `${path}/${type}`,
+      anyRegion: true,
       handle: async (request) => {
         const key = request.fields().text('Key') ?? ''
         if (key === '') throw new MusterError('invalid_argument', 'Key is missing: a key in base64')
@@ -84,19 +120,13 @@ function shownKeys({ members, answered, errors, keys, primaryKeys }: KeyReport) 
 }
 
 function shownMember(member: PoolMember) {
-  const { versions } = member
   return {
     Name: member.name,
     Addr: member.address,
     Port: member.port,
     Tags: Object.fromEntries(member.tags),
     Status: member.status,
-    ProtocolMin: versions.protocolMin,
-    ProtocolMax: versions.protocolMax,
-    ProtocolCur: versions.protocolCurrent,
-    DelegateMin: versions.delegateMin,
-    DelegateMax: versions.delegateMax,
-    DelegateCur: versions.delegateCurrent,
+    ...shownVersions(member),
     // Ours alone: what the failure detector thinks, and why.
     ChangedAt: shownTime(member.changedAtMs),
     GoneAt: member.goneAtMs === null ? null : shownTime(member.goneAtMs),
@@ -126,4 +156,38 @@ function shownSuspicion(suspicion: PoolSuspicion) {
 
 function shownTime(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+/** Numbers of the gossip library that these tools print by. */
+const statusNumbers = {
+  alive: 1,
+  leaving: 2,
+  left: 3,
+  failed: 4,
+} as const satisfies Record<PoolMember['status'], number>
+
+/** They know a server by this role, and print nothing but the name of a member with another. */
+const serverRole = 'consul'
+
+function memberForSessionTools(member: PoolMember) {
+  const tags = Object.fromEntries(member.tags)
+  return {
+    Name: member.name,
+    Addr: member.address,
+    Port: member.port,
+    Tags: { ...tags, role: tags['role'] === 'muster' ? serverRole : (tags['role'] ?? '') },
+    Status: statusNumbers[member.status],
+    ...shownVersions(member),
+  }
+}
+
+function shownVersions({ versions }: PoolMember) {
+  return {
+    ProtocolMin: versions.protocolMin,
+    ProtocolMax: versions.protocolMax,
+    ProtocolCur: versions.protocolCurrent,
+    DelegateMin: versions.delegateMin,
+    DelegateMax: versions.delegateMax,
+    DelegateCur: versions.delegateCurrent,
+  }
 }

@@ -8,6 +8,7 @@ export function metricsRoutes(methods: MetricsMethods): readonly Route[] {
     {
       method: 'GET',
       path: '/v1/metrics',
+      anyRegion: true,
       handle: async (request) => {
         const format = request.search.text('format') || null
         if (format === null) return { json: await request.call(methods.document, {}) }

@@ -45,6 +45,7 @@ export function operatorRoutes(
           Leader: id === leaderId,
           Voter: role === 'voter',
           RaftProtocol: raftProtocol,
+          ProtocolVersion: raftProtocol,
         }))
         return { json: { Index: index, Servers: servers }, index: Math.max(1, index) }
       },

@@ -1,14 +1,18 @@
 /** Profiles of this very process, read back by the format's own decoder. */
+import { Session } from 'node:inspector/promises'
 import { gunzipSync } from 'node:zlib'
 import { Profile } from 'pprof-format'
 import t from 'tap'
 import { profilesAreOpen } from '../../../src/domains/agent/debug-rule.ts'
+import { HeapSampler } from '../../../src/domains/agent/heap-sampler.ts'
 import { encodePprof, pprofText, type StackProfile } from '../../../src/domains/agent/pprof.ts'
 import { Profiles } from '../../../src/domains/agent/profiles.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
 const never = new AbortController().signal
-const profiles = new Profiles(systemClock)
+const heap = new HeapSampler(systemClock)
+t.teardown(() => heap.stop())
+const profiles = new Profiles(systemClock, heap)
 
 const frame = (functionName: string, lineNumber: number) => ({
   functionName,
@@ -98,22 +102,74 @@ t.test('a CPU profile shows who ran', async (t) => {
   t.ok(nanoseconds > 100e6, `${nanoseconds} ns`)
 })
 
-t.test('heap profiles show who allocated', async (t) => {
-  for (const [name, type] of [
-    ['heap', 'inuse_space/bytes'],
-    ['allocs', 'alloc_space/bytes'],
-  ] as const) {
-    const taking = profiles.take({ name, seconds: 1, asText: false }, never)
-    await new Promise((resolve) => {
-      setTimeout(resolve, 50)
-    })
-    const kept = hoardHere()
-    const { types, samples } = samplesOf((await taking).bytes)
-    t.same(types, [type])
-    t.ok(samples.some(({ names }) => names.includes('hoardHere')))
-    t.equal(kept.length, 100)
-  }
+t.test('heap shows at once who holds what since the sampling began', async (t) => {
+  await heap.start()
+  const kept = hoardHere()
+  wasteHere()
+  const { types, samples, profile } = samplesOf((await take('heap', null)).bytes)
+  t.same(types, ['samples/count', 'inuse_space/bytes'])
+  const held = samples.filter(({ names }) => names.includes('hoardHere'))
+  const bytes = held.reduce((sum, { values }) => sum + (values[1] ?? 0), 0)
+  t.ok(bytes > 2_000_000, `${bytes} bytes`)
+  t.ok(BigInt(profile.durationNanos) > 0n)
+  t.equal(kept.length, 100)
 })
+
+t.test('heap with seconds shows what was allocated in them and is held', async (t) => {
+  const before = hoardHere()
+  const taking = take('heap', 1)
+  const rival = take('allocs', 1)
+  await t.rejects(rival, { code: 'conflict', message: /heap is being taken here already/ })
+  await beforeItEnds()
+  const kept = keepHere()
+  const names = samplesOf((await taking).bytes).samples.flatMap((sample) => sample.names)
+  t.ok(names.includes('keepHere'))
+  t.notOk(names.includes('hoardHere'), 'it was held before')
+  t.equal(kept.length + before.length, 200)
+})
+
+t.test('allocs shows all that is allocated, and the sampling begins anew after it', async (t) => {
+  const kept = hoardHere()
+  const taking = take('allocs', 1)
+  await beforeItEnds()
+  wasteHere()
+  const { types, samples } = samplesOf((await taking).bytes)
+  t.same(types, ['samples/count', 'alloc_space/bytes'])
+  t.ok(samples.some(({ names }) => names.includes('wasteHere')))
+  const names = samplesOf((await take('heap', null)).bytes).samples.flatMap(({ names }) => names)
+  t.notOk(names.includes('hoardHere'))
+  t.equal(kept.length, 100)
+})
+
+t.test('a heap that something else stopped to sample is said, and sampled again', async (t) => {
+  await heap.start()
+  const other = new Session()
+  other.connect()
+  await other.post('HeapProfiler.enable')
+  await other.post('HeapProfiler.stopSampling')
+  other.disconnect()
+  await t.rejects(take('heap', null), { code: 'unavailable', message: /not sampled any more/ })
+  t.equal((await take('heap', null)).type, 'application/octet-stream')
+})
+
+function take(name: string, seconds: number | null) {
+  return profiles.take({ name, seconds, asText: false }, never)
+}
+
+/** The profiler has begun by then, and looks for a second. */
+function beforeItEnds(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 50)
+  })
+}
+
+function keepHere(): number[][] {
+  return Array.from({ length: 100 }, (_, n) => Array.from({ length: 20_000 }, () => n))
+}
+
+function wasteHere(): void {
+  for (let n = 0; n < 100; n += 1) Array.from({ length: 20_000 }, () => n)
+}
 
 function hoardHere(): number[][] {
   return Array.from({ length: 100 }, (_, n) => Array.from({ length: 20_000 }, () => n))

@@ -129,14 +129,17 @@ t.test('monitor over HTTP, in frames and plain, until the server stops', async (
   const server = await serverOfOne(t, { agent: { log: counted } })
   const plain = server.ask('GET', '/v1/agent/monitor?plain=1&log_level=DEBUG&server_id=leader')
   const framed = server.ask('GET', '/v1/agent/monitor?log_json=true&server_id=&node_id=')
-  await eventuallyTrue('both listen', () => readers === 2)
+  const oneWord = server.ask('GET', '/v1/agent/monitor?loglevel=ERR')
+  await eventuallyTrue('all listen', () => readers === 3)
+  logger.error('bad')
   logger.debug('quiet')
   for (let n = 0; n < 50; n++) logger.info('loud', { n })
   server.drain()
   const lines = (await plain).body.trimEnd().split('\n')
   t.match((await plain).headers, { 'content-type': /^text\/plain/ })
-  t.match(lines[0], /^\d{4}-\S+Z \[DEBUG\] one: quiet$/)
-  t.equal(lines.length, 51)
+  t.match(lines[1], /^\d{4}-\S+Z \[DEBUG\] one: quiet$/)
+  t.equal(lines.length, 52)
+  t.match((await oneWord).body, /^\d{4}-\S+Z \[ERROR\] one: bad\n$/)
   const answer = await framed
   t.match(answer.headers, { 'content-type': /^application\/json/ })
   const frames = JSON.parse(`[${answer.body.replaceAll('}{', '},{')}]`) as {
@@ -152,8 +155,8 @@ t.test('monitor over HTTP, in frames and plain, until the server stops', async (
     offset += bytes.length
     text += bytes.toString()
   }
-  t.match(JSON.parse(text.split('\n')[0] ?? ''), { '@level': 'info', '@message': 'loud', n: 0 })
-  t.equal(text.trimEnd().split('\n').length, 50)
+  t.match(JSON.parse(text.split('\n')[1] ?? ''), { '@level': 'info', '@message': 'loud', n: 0 })
+  t.equal(text.trimEnd().split('\n').length, 51)
 })
 
 t.test('profiles are closed without a word of the configuration', async (t) => {

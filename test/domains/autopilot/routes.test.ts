@@ -78,6 +78,8 @@ t.test('health is 429 when a server is not well', async (t) => {
   t.same(well.json(), {
     Healthy: true,
     FailureTolerance: 1,
+    Leader: '',
+    Voters: ['i'],
     Servers: [
       {
         ID: 'i',

@@ -53,7 +53,10 @@ function twin() {
       calls.push(['join', addresses])
       const errors = addresses
         .filter((address) => address.startsWith('dead'))
-        .map((address) => ({ address, error: new MusterError('unavailable', 'nobody there') }))
+        .map((address) => ({
+          address,
+          error: new MusterError('unavailable', `${address}: nobody there`),
+        }))
       return { joined: addresses.length - errors.length, errors }
     },
     forceLeave(name, prune) {
@@ -107,11 +110,35 @@ t.test('members are listed by name, with the newest suspicion', async (t) => {
   })
 })
 
+t.test('tools of the session service get their own shapes, by what only they ask', async (t) => {
+  const { pool, calls } = twin()
+  const server = await serverOfOne(t, { pool, begin: false })
+  const members = await server.ask('GET', '/v1/agent/members?segment=_all')
+  t.match(members.json(), [
+    { Name: 's1.global', Addr: '10.0.0.1', Port: 4648, Status: 1, Tags: { role: 'consul' } },
+    { Name: 's2.global', Status: 1, Tags: { role: 'consul' }, ProtocolCur: 2 },
+  ])
+  const joined = await server.ask('PUT', '/v1/agent/join/a:1')
+  t.same([joined.status, joined.body], [200, ''])
+  const dead = await server.ask('PUT', '/v1/agent/join/dead:1?wan=1')
+  t.same([dead.status, dead.body], [503, 'dead:1: nobody there'])
+  t.equal((await server.ask('PUT', '/v1/agent/force-leave/s2.global?prune=1')).status, 200)
+  t.same(calls, [
+    ['join', ['a:1']],
+    ['join', ['dead:1']],
+    ['force-leave', 's2.global', true],
+  ])
+})
+
 t.test('join counts who answered, and says why nobody did', async (t) => {
   const { pool, calls } = twin()
   const server = await serverOfOne(t, { pool, begin: false })
   const join = (query: string) => server.ask('PUT', `/v1/agent/join${query}`)
-  t.same((await join('?address=a:1&address=dead:1')).json(), { num_joined: 1, error: '' })
+  t.same((await join('?address=a:1&address=dead:1')).json(), {
+    num_joined: 1,
+    error: '',
+    warning: 'dead:1: nobody there',
+  })
   t.same((await join('?address=dead:1')).json(), { num_joined: 0, error: 'dead:1: nobody there' })
   t.equal((await join('')).status, 400)
   t.equal((await join('?address=')).status, 400)

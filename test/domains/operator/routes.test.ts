@@ -25,6 +25,7 @@ void t.test('who leads and who is there', async (t) => {
         Leader: true,
         Voter: true,
         RaftProtocol: '3',
+        ProtocolVersion: '3',
       },
     ],
   }

@@ -24,10 +24,14 @@ is enough: it knows the others. The port is 4648 unless given.
     const answer = objectOf(json)
     const joined = integerOf(answer, 'num_joined')
     if (joined === '0') {
-      const reason = visible(textOf(answer, 'error'))
-      throw new MusterError('unavailable', `nobody was joined${reason === '' ? '' : `: ${reason}`}`)
+      // Nobody was there to be joined, and nothing went wrong.
+      const reason = visible(textOf(answer, 'error')) || "that is the agent's own address"
+      throw new MusterError('unavailable', `nobody was joined: ${reason}`)
     }
     call.terminal.out(`Joined ${joined} ${joined === '1' ? 'member' : 'members'}\n`)
+    if (Object.hasOwn(answer, 'warning')) {
+      call.terminal.err(`${visible(textOf(answer, 'warning'))}\n`)
+    }
     return exits.ok
   },
 }
