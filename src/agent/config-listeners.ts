@@ -3,7 +3,12 @@
  * where there is no block for a purpose. The RPC and gossip ports are not named by blocks.
  */
 import { resolve } from 'node:path'
-import { parseAddress, type ConfigFile, type ListenerPurpose } from './config-schema.ts'
+import {
+  parseAddress,
+  type ConfigFile,
+  type ListenerPurpose,
+  type TlsVersion,
+} from './config-schema.ts'
 
 export type ListenerConfig = {
   readonly purpose: ListenerPurpose
@@ -12,7 +17,13 @@ export type ListenerConfig = {
   /** 0: any free one. */
   readonly port: number
   /** Absolute paths of PEM files; null: plain HTTP. */
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  readonly tls: (TlsFiles & { readonly block: 'listener' | 'tls' }) | null
+}
+
+type TlsFiles = {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly minVersion: TlsVersion
 }
 
 export type Complain = (key: string, text: string) => void
@@ -34,14 +45,22 @@ const wildcards: readonly string[] = ['0.0.0.0', '::']
 /** A purpose that a block names is served by its blocks alone; else `ports` holds for it. */
 export function completeListeners(
   blocks: readonly ListenerFile[],
-  bindAddr: string,
-  ports: Ports,
+  agent: {
+    readonly bindAddr: string
+    readonly ports: Ports
+    /** Of the `tls` block, for the API at its port; null: plain. */
+    readonly apiTls: TlsFiles | null
+  },
   complain: Complain,
 ): readonly ListenerConfig[] {
+  const { bindAddr, ports, apiTls } = agent
   const given = blocks.map((block, at) => listenerOf(block, `listener.${at}`, bindAddr, complain))
   const has = (purpose: ListenerPurpose) => blocks.some((block) => block.purpose === purpose)
-  const byPort = (purpose: ListenerPurpose, port: number) =>
-    has(purpose) ? [] : [{ purpose, host: bindAddr, port, tls: null }]
+  const byPort = (purpose: ListenerPurpose, port: number, tls: ListenerConfig['tls']) =>
+    has(purpose) ? [] : [{ purpose, host: bindAddr, port, tls }]
+  if (apiTls !== null && has('api')) {
+    complain('tls.http', 'listener blocks with purpose "api" name their own files; set it to false')
+  }
   const onPort = (key: string, port: number) => ({ key, host: bindAddr, port })
   refuseSharedPorts(
     [
@@ -53,7 +72,8 @@ export function completeListeners(
     ],
     complain,
   )
-  return [...byPort('api', ports.http), ...byPort('ops', ports.ops), ...given]
+  const files = apiTls === null ? null : ({ ...apiTls, block: 'tls' } as const)
+  return [...byPort('api', ports.http, files), ...byPort('ops', ports.ops, null), ...given]
 }
 
 function listenerOf(
@@ -79,7 +99,12 @@ function tlsOf(block: ListenerFile, key: string, complain: Complain): ListenerCo
   const { tls_disable: disabled, tls_cert_file: certFile, tls_key_file: keyFile } = block
   if (disabled === true) return null
   if (certFile !== undefined && keyFile !== undefined) {
-    return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
+    return {
+      certFile: resolve(certFile),
+      keyFile: resolve(keyFile),
+      minVersion: 'TLSv1.2',
+      block: 'listener',
+    }
   }
   const wanted = disabled === false || certFile !== undefined || keyFile !== undefined
   const way = 'name the PEM file, or set tls_disable to true'

@@ -177,6 +177,26 @@ const listenerSchema = Type.Object(
   closed,
 )
 
+/** The library's names. */
+export const tlsVersions = { tls12: 'TLSv1.2', tls13: 'TLSv1.3' } as const
+export type TlsVersion = (typeof tlsVersions)[keyof typeof tlsVersions]
+
+const tlsSchema = Type.Object(
+  {
+    http: Type.Optional(boolean),
+    rpc: Type.Optional(boolean),
+    ca_file: Type.Optional(path('the path of a PEM file')),
+    cert_file: Type.Optional(path('the path of a PEM file')),
+    key_file: Type.Optional(path('the path of a PEM file')),
+    verify_server_hostname: Type.Optional(boolean),
+    rpc_upgrade_mode: Type.Optional(boolean),
+    tls_min_version: Type.Optional(
+      Type.Enum(['tls12', 'tls13'], { description: 'one of tls12, tls13' }),
+    ),
+  },
+  closed,
+)
+
 const controllerSchema = Type.Object(
   {
     graceful_shutdown_wait_duration: Type.Optional(duration(0, 24 * 60 * 60_000, '0s to 24h')),
@@ -218,6 +238,7 @@ export const fileSchema = Type.Object(
         description: `at most ${LISTENERS_MAX} listeners`,
       }),
     ),
+    tls: Type.Optional(tlsSchema),
     controller: Type.Optional(controllerSchema),
     server: Type.Optional(serverSchema),
     header_aliases: Type.Optional(

@@ -21,6 +21,7 @@ import {
 } from './config-schema.ts'
 import { completeGossip, type GossipConfig } from './config-gossip.ts'
 import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
+import { completeTls, type TlsConfig } from './config-tls.ts'
 import {
   configFiles,
   emptyTree,
@@ -32,6 +33,7 @@ import {
 
 export type { GossipConfig } from './config-gossip.ts'
 export type { ListenerConfig } from './config-listeners.ts'
+export type { TlsConfig } from './config-tls.ts'
 export type { HeaderAlias, StaticPeer } from './config-schema.ts'
 
 /** Times in milliseconds, sizes in bytes. */
@@ -73,6 +75,7 @@ export type AgentConfig = {
   }
   /** All of them, those that `ports` names included. */
   readonly listeners: readonly ListenerConfig[]
+  readonly tls: TlsConfig
   readonly controller: {
     /** From the signal to the handover; 0: none. */
     readonly gracefulShutdownWaitMs: number
@@ -171,6 +174,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
   if (!enabled) {
     complain('server.enabled', 'nothing to run; this version has servers only, so set it to true')
   }
+  const tls = completeTls(file.tls ?? {}, complain)
   const keyringKeyFile = server.keyring_key_file ?? base.keyringKeyFile
   return {
     name: serverName,
@@ -184,7 +188,12 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     enableDebug: file.enable_debug ?? null,
     leaveOnTerminate: file.leave_on_terminate ?? false,
     ports,
-    listeners: completeListeners(file.listener ?? [], bindAddr, ports, complain),
+    listeners: completeListeners(
+      file.listener ?? [],
+      { bindAddr, ports, apiTls: tls.http },
+      complain,
+    ),
+    tls,
     controller: {
       gracefulShutdownWaitMs: durationOr(file.controller?.graceful_shutdown_wait_duration, 0),
     },

@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
+import type { Certificate } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { ListenerCertificate } from './certificate.ts'
 
 export type MetricsText = { readonly type: string; readonly text: string }
 
@@ -19,7 +19,7 @@ export type OpsListen = {
   readonly host: string
   readonly port: number
   /** Absent: plain HTTP. */
-  readonly certificate?: ListenerCertificate
+  readonly certificate?: Certificate
 }
 
 const headMs = 5_000

@@ -8,13 +8,13 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { assert } from '../lib/assert.ts'
+import type { Certificate } from '../lib/certificate.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
 import { announcesBody, BodyReader, readAway } from './body.ts'
-import type { ListenerCertificate } from './certificate.ts'
 import { Connections } from './connections.ts'
 import { errorBody, hasJsonErrors, HttpRefusal } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
@@ -89,7 +89,7 @@ export type Listen = {
   readonly host: string
   readonly port: number
   /** Absent: plain HTTP. */
-  readonly certificate?: ListenerCertificate
+  readonly certificate?: Certificate
 }
 
 export class HttpServer {

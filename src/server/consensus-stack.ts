@@ -19,6 +19,7 @@ import { CallService, GrpcPeerLink } from '../rpc/grpc.ts'
 import { StreamService } from '../rpc/link-stream-server.ts'
 import type { CallHandler, PeerLink, StreamHandler, StreamLink } from '../rpc/link.ts'
 import { WireServer } from '../wire/server.ts'
+import type { WireTls } from '../wire/tls.ts'
 import { Wire } from '../wire/wire.ts'
 import type { AddressOf } from './consensus.ts'
 import { measuredLog, measuredMachine, type Observer } from './measured.ts'
@@ -33,6 +34,8 @@ export type ConsensusStackOptions = {
   readonly leaseReads: boolean
   readonly domains: readonly Domain[]
   readonly addressOf: AddressOf
+  /** Null: servers speak plain TCP with one another. */
+  readonly tls: WireTls | null
   /** Calls of other servers. */
   readonly onCall: CallHandler
   readonly onStream: StreamHandler
@@ -81,6 +84,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   let node: RaftNode | null = null
   const wire = new Wire({
     identity: () => ({ serverId: id, clusterId: node?.clusterId() ?? '' }),
+    tls: options.tls,
     clock,
     random,
     logger: logger.named('wire'),

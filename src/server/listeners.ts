@@ -1,9 +1,11 @@
 /** The API and ops listeners of a server with their certificates: opened in order, read again on request. */
-import { ListenerCertificate } from '../api/certificate.ts'
 import type { OpsServer } from '../api/ops.ts'
 import type { HttpServer } from '../api/server.ts'
+import { Certificate, listenerUse } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { hostPort } from './host-port.ts'
+import { reloadAll } from './reload.ts'
+import { tlsKeys } from './rpc-tls.ts'
 
 export type ListenerSettings = {
   readonly purpose: 'api' | 'ops'
@@ -11,14 +13,20 @@ export type ListenerSettings = {
   /** 0: any free one. */
   readonly port: number
   /** null: plain HTTP. */
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  readonly tls: {
+    readonly certFile: string
+    readonly keyFile: string
+    readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+    /** Where the configuration names them. */
+    readonly block: 'listener' | 'tls'
+  } | null
 }
 
 type Prepared = {
   readonly settings: ListenerSettings
   /** For messages to people. */
   readonly name: string
-  readonly certificate: ListenerCertificate | null
+  readonly certificate: Certificate | null
 }
 
 export class Listeners {
@@ -34,8 +42,7 @@ export class Listeners {
     for (const settings of listeners) {
       const { purpose, host, port, tls } = settings
       const name = `${purpose} listener ${hostPort(host, port)}`
-      const certificate =
-        tls === null ? null : await named(name, () => ListenerCertificate.load(tls))
+      const certificate = tls === null ? null : await named(name, () => load(tls))
       prepared.push({ settings, name, certificate })
     }
     return new Listeners(prepared)
@@ -60,15 +67,18 @@ export class Listeners {
 
   /** Reads all certificates again. Throws one line for all that stay as they were. */
   async reload(): Promise<void> {
-    const failures: string[] = []
-    for (const { name, certificate } of this.#prepared) {
-      if (certificate === null) continue
-      await named(name, () => certificate.reload()).catch((error: unknown) => {
-        failures.push(textOf(error))
-      })
-    }
-    if (failures.length > 0) throw new MusterError('invalid_argument', failures.join('; '))
+    await reloadAll(
+      this.#prepared.flatMap(({ name, certificate }) =>
+        certificate === null ? [] : [() => named(name, () => certificate.reload())],
+      ),
+    )
   }
+}
+
+function load(tls: NonNullable<ListenerSettings['tls']>): Promise<Certificate> {
+  const { certFile, keyFile, minVersion, block } = tls
+  const keys = block === 'tls' ? tlsKeys : listenerUse.keys
+  return Certificate.load({ certFile, keyFile }, { keys, minVersion })
 }
 
 async function named<T>(name: string, run: () => Promise<T>): Promise<T> {

@@ -32,8 +32,10 @@ import { serverDirectory } from './directory.ts'
 import { GossipPool } from './gossip-pool.ts'
 import { ServerMembership } from './membership.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
+import { reloadAll } from './reload.ts'
+import { loadRpcTls, type RpcTlsSettings } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
-import { describeAgent, type AgentOrigin } from './this-agent.ts'
+import { describeAgent, type AgentOrigin, type AgentSettings } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
 
 export type ServerDependencies = {
@@ -78,6 +80,7 @@ export type ServerConfig = {
     readonly ops: number
   }
   readonly listeners: readonly ListenerSettings[]
+  readonly tls: AgentSettings['tls'] & { readonly rpc: RpcTlsSettings | null }
   readonly server: {
     readonly bootstrapExpect: number
     readonly peers: readonly {
@@ -126,6 +129,9 @@ export async function startServer(
   await using opened = new AsyncDisposableStack()
 
   const listeners = await Listeners.prepare(config.listeners)
+  const { rpc } = config.tls
+  const tlsOptions = { region: config.region, clock, logger: logger.named('tls') }
+  const tls = rpc === null ? null : await loadRpcTls({ settings: rpc, ...tlsOptions })
   const telemetry = new Telemetry(clock)
   opened.defer(() => telemetry.stop())
   /** Whether requests should come here: once all is up, until a stop or a failure. */
@@ -153,6 +159,7 @@ export async function startServer(
     leaseReads: config.server.raft.leaseReads,
     domains,
     addressOf,
+    tls,
     onCall: (request, signal) => onCall(request, signal),
     onStream: (request, signal) => onStream(request, signal),
     times: telemetry.raftTimes,
@@ -297,7 +304,8 @@ export async function startServer(
       connectionsPerAddressMax: config.limits.httpConnectionsPerClientMax,
     },
   })
-  telemetry.start({ node, logStats: () => stack.logStats(), machine, dispatcher, http })
+  const { wire } = stack
+  telemetry.start({ node, logStats: () => stack.logStats(), machine, dispatcher, http, wire })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && disk.healthy,
@@ -329,7 +337,7 @@ export async function startServer(
     announceStop: () => {
       serving = false
     },
-    reload: () => listeners.reload(),
+    reload: () => reloadAll([() => listeners.reload(), () => tls?.certificate.reload()]),
     stop: () => owned.disposeAsync(),
   }
 }

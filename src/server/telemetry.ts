@@ -8,6 +8,9 @@ import { Metrics } from '../metrics/metrics.ts'
 import { processMetrics } from '../metrics/process.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
 import { stateMetrics } from '../metrics/state.ts'
+import { wireMetrics } from '../metrics/wire.ts'
+import { refusalKinds } from '../wire/refusals.ts'
+import type { Wire } from '../wire/wire.ts'
 
 export type Measured = {
   readonly node: Pick<RaftSource, 'status' | 'lastContactMs' | 'onChange'>
@@ -15,6 +18,7 @@ export type Measured = {
   readonly machine: Pick<Machine, 'storeStats' | 'watchStats'>
   readonly dispatcher: { readonly parkedCount: number }
   readonly http: { readonly underWayCount: number }
+  readonly wire: Pick<Wire, 'refusals' | 'tls'>
 }
 
 export class Telemetry {
@@ -34,7 +38,7 @@ export class Telemetry {
     this.observerOf = httpMetrics(this.metrics)
   }
 
-  start({ node, logStats, machine, dispatcher, http }: Measured): void {
+  start({ node, logStats, machine, dispatcher, http, wire }: Measured): void {
     const stopProcess = processMetrics(this.metrics, this.#clock)
     const stopRaft = raftMetrics(this.metrics, {
       status: () => node.status(),
@@ -47,6 +51,11 @@ export class Telemetry {
       watchStats: () => machine.watchStats(),
       parkedQueries: () => dispatcher.parkedCount,
       requestsUnderWay: () => http.underWayCount,
+    })
+    wireMetrics(this.metrics, {
+      refusals: () =>
+        refusalKinds.map((reason) => ({ reason, count: wire.refusals.count(reason) })),
+      certificateUntilMs: () => wire.tls?.certificate.validUntilMs ?? null,
     })
     this.metrics.start()
     this.#ends.push(stopProcess, stopRaft, () => this.metrics.stop())

@@ -31,6 +31,21 @@ export type AgentSettings = {
     readonly ops: number
   }
   readonly listeners: readonly { readonly purpose: string; readonly tls: object | null }[]
+  readonly tls: {
+    readonly rpc: {
+      readonly caFile: string
+      readonly certFile: string
+      readonly keyFile: string
+      readonly verifyServerHostname: boolean
+      readonly upgradeMode: boolean
+      readonly minVersion: string
+    } | null
+    readonly http: {
+      readonly certFile: string
+      readonly keyFile: string
+      readonly minVersion: string
+    } | null
+  }
   readonly logLevel: LogLevel
   readonly logJson: boolean
   readonly enableDebug: boolean | null
@@ -90,7 +105,6 @@ export function describeAgent(options: ThisAgentOptions): ThisAgent {
 /** Under the names that peers' tools know; what this program does not have is off or empty. */
 function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
   const { bindAddr, advertiseAddr, ports, server } = config
-  const httpsIsOn = config.listeners.some(({ purpose, tls }) => purpose === 'api' && tls !== null)
   return {
     Name: config.name,
     NodeName: config.name,
@@ -125,7 +139,7 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
     },
     Consul: { Token: '' },
     Vault: { Enabled: false, Token: '' },
-    TLSConfig: { EnableHTTP: httpsIsOn, EnableRPC: false },
+    TLSConfig: shownTls(config),
     Telemetry: {},
     HTTPAPIResponseHeaders: {},
     LeaveOnInt: config.leaveOnTerminate,
@@ -137,6 +151,22 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
     Version: origin.version,
     VersionPrerelease: '',
     Revision: '',
+  }
+}
+
+function shownTls({ tls: { rpc, http }, listeners }: AgentSettings) {
+  const files = rpc ?? http
+  return {
+    // Also by a listener's own certificate, which has its own files.
+    EnableHTTP: listeners.some(({ purpose, tls }) => purpose === 'api' && tls !== null),
+    EnableRPC: rpc !== null,
+    CAFile: rpc?.caFile ?? '',
+    CertFile: files?.certFile ?? '',
+    KeyFile: files?.keyFile ?? '',
+    VerifyServerHostname: rpc?.verifyServerHostname ?? false,
+    RPCUpgradeMode: rpc?.upgradeMode ?? false,
+    VerifyHTTPSClient: false,
+    TLSMinVersion: files === null ? '' : files.minVersion === 'TLSv1.3' ? 'tls13' : 'tls12',
   }
 }
 

@@ -5,12 +5,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { Client, type ClientDuplexStream, Metadata, status as grpcStatus } from '@grpc/grpc-js'
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  status as grpcStatus,
+} from '@grpc/grpc-js'
 import type { StatusObject } from '@grpc/grpc-js'
 import { textOf } from '../lib/errors.ts'
 import { clientOptions } from './channel-options.ts'
 import { acceptHello, encodeHello } from './handshake.ts'
 import { WireStream } from './stream.ts'
+import { TlsDialing } from './tls-dial.ts'
 import type { Wire } from './wire.ts'
 
 export type DialTarget = {
@@ -27,7 +35,7 @@ export type DialFailure =
   | 'connectionRefused'
   /** No connection, or none that got through the handshake in time. */
   | 'unreachable'
-  /** A server is there, and one side declined: wrong cluster, wrong server, no common version. */
+  /** A server is there, and one side declined: wrong cluster, wrong server, no common version, wrong certificate. */
   | 'rejected'
   | 'cancelled'
 
@@ -40,6 +48,9 @@ export class DialError extends Error {
     this.failure = failure
   }
 }
+
+/** A server of a cluster that is not wholly on TLS yet. */
+class PlainAnswer extends DialError {}
 
 /** How long a finished stream may take to drain. */
 const finishGraceMs = 250
@@ -64,16 +75,38 @@ subscribe('net.client.socket', (message) => {
 
 const passBytes = (bytes: Buffer): Buffer => bytes
 
-/** Connects, shakes hands, and resolves with the open stream. Rejects with DialError, within the connect timeout. */
+/**
+ * Connects, shakes hands, and resolves with the open stream. Rejects with DialError, within the connect timeout, or
+ * twice that while the cluster changes over to TLS.
+ */
 export function dial(wire: Wire, target: DialTarget, signal?: AbortSignal): Promise<WireStream> {
-  const held: DialSockets = { sockets: [], refused: 0, destroyed: false }
-  return dialInProgress.run(held, () => dialHeld(wire, target, held, signal))
+  const { tls } = wire
+  if (tls === null) return dialOnce(wire, target, null, signal)
+  const dialed = dialOnce(wire, target, new TlsDialing(tls), signal)
+  if (!tls.plainToo) return dialed
+  return dialed.catch((error: unknown) => {
+    if (error instanceof PlainAnswer) return dialOnce(wire, target, null, signal)
+    throw error
+  })
 }
+
+function dialOnce(
+  wire: Wire,
+  target: DialTarget,
+  tls: TlsDialing | null,
+  signal: AbortSignal | undefined,
+): Promise<WireStream> {
+  const held: DialSockets = { sockets: [], refused: 0, destroyed: false }
+  return dialInProgress.run(held, () => dialHeld(wire, target, held, tls, signal))
+}
+
+const plainText = credentials.createInsecure()
 
 function dialHeld(
   wire: Wire,
   target: DialTarget,
   held: DialSockets,
+  tls: TlsDialing | null,
   signal: AbortSignal | undefined,
 ): Promise<WireStream> {
   return new Promise((resolve, reject) => {
@@ -86,7 +119,8 @@ function dialHeld(
     let client: Client
     let duplex: ClientDuplexStream<Buffer, Buffer>
     try {
-      client = new Client(target.address, wire.channelCredentials, clientOptions)
+      const security: ChannelCredentials = tls ?? plainText
+      client = new Client(target.address, security, clientOptions)
       const empty = new Metadata()
       duplex = client.makeBidiStreamRequest(target.path, passBytes, passBytes, empty)
     } catch (error) {
@@ -135,14 +169,26 @@ function dialHeld(
         destroy()
         return
       }
+      const failure = tls?.failure ?? null
+      if (failure !== null) {
+        const text = `${target.address}: ${failure.text}`
+        if (failure.plain && wire.tls?.plainToo === true) {
+          fail(new PlainAnswer('rejected', text))
+        } else {
+          wire.refusals.add(failure.kind, target.address, failure.text)
+          fail(new DialError('rejected', text))
+        }
+        return
+      }
       const refusedAll = held.refused > 0 && held.refused === held.sockets.length
       if (refusedAll) {
         fail(new DialError('connectionRefused', `nothing listens at ${target.address}`))
       } else if (status.code === grpcStatus.FAILED_PRECONDITION) {
-        wire.logRefusal(target.address, status.details)
+        wire.refusals.add('handshake', target.address, status.details)
         fail(new DialError('rejected', status.details))
       } else {
-        const text = `no connection to ${target.address}: ${status.details}`
+        const hint = hangUpHint(held, tls)
+        const text = `no connection to ${target.address}: ${hint}${status.details}`
         fail(new DialError('unreachable', text))
       }
     })
@@ -156,10 +202,22 @@ function dialHeld(
         stream = new WireStream(duplex, peer, target.address, { destroy, finish })
         resolve(stream)
       } catch (error) {
-        wire.logRefusal(target.address, textOf(error))
+        wire.refusals.add('handshake', target.address, textOf(error))
         fail(new DialError('rejected', textOf(error)))
       }
     })
     duplex.write(encodeHello(wire.identity(), wire.versions, target.to))
   })
+}
+
+/** Nobody says why they hang up on a stranger; their logs do. */
+function hangUpHint(held: DialSockets, tls: TlsDialing | null): string {
+  if (tls?.secured === true) {
+    return 'it ended the connection after the TLS handshake, as if it refused this certificate: '
+  }
+  const [socket] = held.sockets
+  const silent = socket !== undefined && socket.bytesWritten > 0 && socket.bytesRead === 0
+  return tls === null && silent
+    ? 'it hung up without a word, as servers do that speak TLS only (tls.rpc): '
+    : ''
 }

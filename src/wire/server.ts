@@ -5,10 +5,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ServerHttp2Stream } from 'node:http2'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
-import { type ConnectionInjector, Server, status as grpcStatus } from '@grpc/grpc-js'
+import {
+  type ConnectionInjector,
+  Server,
+  ServerCredentials,
+  status as grpcStatus,
+} from '@grpc/grpc-js'
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { Admission } from './admission.ts'
 import { connectionsMax, flowControlWindowBytes, serverOptions } from './channel-options.ts'
 import { acceptHello, encodeHello, type RemotePeer } from './handshake.ts'
 import { WireStream } from './stream.ts'
@@ -34,8 +40,15 @@ export type WireServerOptions = {
 
 type Inbound = ServerDuplexStream<Buffer, Buffer>
 
-/** A connection, and the timer that ends it while no accepted stream is on it. */
-type Connection = { readonly socket: Socket; streams: number; idle: Timer | null; widened: boolean }
+type Connection = {
+  readonly socket: Socket
+  streams: number
+  /** Ends it while no accepted stream is on it. */
+  idle: Timer | null
+  widened: boolean
+  /** What is said to each of its streams instead of accepting it; null: they are welcome. */
+  refusal: string | null
+}
 
 /** A connection without a stream that passed the handshake is closed after this. */
 const idleConnectionMs = 10_000
@@ -49,6 +62,7 @@ export class WireServer {
   readonly #wire: Wire
   readonly #grpc = new Server(serverOptions)
   readonly #listener: NetServer
+  readonly #admission: Admission
   readonly #connections = new Map<string, Connection>()
   readonly #streams = new Set<WireStream>()
   #injector: ConnectionInjector | null = null
@@ -57,6 +71,7 @@ export class WireServer {
   constructor(options: WireServerOptions) {
     this.#options = options
     this.#wire = options.wire
+    this.#admission = new Admission(options.wire, (socket, refusal) => this.#admit(socket, refusal))
     for (const service of options.services) this.#register(service)
     this.#listener = createServer({ noDelay: true, keepAlive: true }, (socket) =>
       this.#onConnection(socket),
@@ -73,7 +88,7 @@ export class WireServer {
         reject(new MusterError('unavailable', text, { cause: error }))
       })
       this.#listener.listen({ host: bindAddress, port, exclusive: true }, () => {
-        this.#injector = this.#grpc.createConnectionInjector(this.#wire.serverCredentials)
+        this.#injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure())
         subscribe('http2.server.stream.created', this.#widenWindow)
         this.#listener.removeAllListeners('error')
         // Without descriptors to spare `accept` fails; connections that exist go on.
@@ -124,8 +139,14 @@ export class WireServer {
   }
 
   #onConnection(socket: Socket): void {
-    const key = `${socket.remoteAddress}:${socket.remotePort}`
-    const connection: Connection = { socket, streams: 0, idle: null, widened: false }
+    const key = keyOf(socket)
+    const connection: Connection = {
+      socket,
+      streams: 0,
+      idle: null,
+      widened: false,
+      refusal: null,
+    }
     this.#connections.set(key, connection)
     this.#watchIdle(connection)
     // Bytes that are not HTTP/2, resets: the connection ends, nothing else happens.
@@ -137,7 +158,18 @@ export class WireServer {
       this.#connections.delete(key)
       if (this.#connections.size === 0) this.#onDrained()
     })
-    this.#injector?.injectConnection(socket)
+    this.#admission.take(socket)
+  }
+
+  /** gRPC sees plain connections only: TLS was taken off before. */
+  #admit(socket: Socket, refusal: string | null): void {
+    const connection = this.#connections.get(keyOf(socket))
+    if (connection === undefined || this.#injector === null) {
+      socket.destroy()
+      return
+    }
+    connection.refusal = refusal
+    this.#injector.injectConnection(socket)
   }
 
   /** Resolves when no connection is left, or when they have had their time. */
@@ -164,9 +196,9 @@ export class WireServer {
    */
   readonly #widenWindow = (message: unknown): void => {
     const { session } = (message as { readonly stream: ServerHttp2Stream }).stream
-    const socket = session?.socket
-    const connection = this.#connections.get(`${socket?.remoteAddress}:${socket?.remotePort}`)
-    if (session === undefined || connection === undefined || connection.widened) return
+    if (session === undefined) return
+    const connection = this.#connections.get(keyOf(session.socket))
+    if (connection === undefined || connection.widened) return
     connection.widened = true
     session.settings({ initialWindowSize: flowControlWindowBytes })
     session.setLocalWindowSize(flowControlWindowBytes)
@@ -175,17 +207,25 @@ export class WireServer {
   #onStream(service: WireService, call: Inbound): void {
     const remote = call.getPeer()
     const connection = this.#connections.get(remote)
+    const refuse = (code: grpcStatus, sentence: string): void => {
+      call.emit('error', { code, details: sentence })
+    }
+    if (connection === undefined) {
+      refuse(grpcStatus.UNAVAILABLE, 'the connection was lost')
+      return
+    }
+    if (connection.refusal !== null) {
+      refuse(grpcStatus.FAILED_PRECONDITION, connection.refusal)
+      return
+    }
     let stream: WireStream | null = null
     const onEnd = (reason: string): void => {
       timer.cancel()
       if (stream === null) return
       stream.closed(reason)
-      if (!this.#streams.delete(stream) || connection === undefined) return
+      if (!this.#streams.delete(stream)) return
       connection.streams -= 1
       if (connection.streams === 0) this.#watchIdle(connection)
-    }
-    const refuse = (code: grpcStatus, sentence: string): void => {
-      call.emit('error', { code, details: sentence })
     }
     const timer = this.#wire.clock.setTimer(this.#wire.connectTimeoutMs, () =>
       refuse(grpcStatus.DEADLINE_EXCEEDED, 'the handshake did not come in time'),
@@ -204,22 +244,19 @@ export class WireServer {
         const peer = this.#shakeHands(call, frame)
         stream = new WireStream(call, peer, remote, {
           destroy: () => {
-            connection?.socket.destroy()
-            if (connection === undefined) call.destroy()
+            connection.socket.destroy()
           },
           finish: (sentence) =>
             call.emit('error', { code: grpcStatus.UNAVAILABLE, details: sentence }),
         })
         this.#streams.add(stream)
-        if (connection !== undefined) {
-          connection.streams += 1
-          connection.idle?.cancel()
-        }
+        connection.streams += 1
+        connection.idle?.cancel()
         service.accept(stream)
       } catch (error) {
         if (!(error instanceof MusterError)) throw error
         if (error.code === 'incompatible') {
-          this.#wire.logRefusal(remote.replace(/:\d+$/, ''), error.message)
+          this.#wire.refusals.add('handshake', remote.replace(/:\d+$/, ''), error.message)
           refuse(grpcStatus.FAILED_PRECONDITION, error.message)
         } else {
           refuse(grpcStatus.UNAVAILABLE, error.message)
@@ -236,4 +273,8 @@ export class WireServer {
     call.write(encodeHello(own, versions, peer.id))
     return peer
   }
+}
+
+function keyOf(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
+  return `${socket.remoteAddress}:${socket.remotePort}`
 }

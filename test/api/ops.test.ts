@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ListenerCertificate } from '../../src/api/certificate.ts'
+import { Certificate } from '../../src/lib/certificate.ts'
 import { OpsServer, type OpsOptions } from '../../src/api/ops.ts'
 import { apiTwin } from '../support/api-twin.ts'
 import { ask } from '../support/ask.ts'
@@ -100,7 +100,7 @@ t.test('an address in use is refused by name', async (t) => {
 t.test('a new certificate counts for new connections, a broken one for none', async (t) => {
   const pair = certificatePair(t.testdir())
   const first = await pair.renew()
-  const certificate = await ListenerCertificate.load(pair)
+  const certificate = await Certificate.load(pair)
   const ops = opsServer(t)
   const { http } = apiTwin()
   t.teardown(() => http.stop(0))
@@ -126,7 +126,7 @@ t.test('a new certificate counts for new connections, a broken one for none', as
 t.test('who speaks plain HTTP to an HTTPS listener is cut off, and nobody else', async (t) => {
   const pair = certificatePair(t.testdir())
   const ca = await pair.renew()
-  const certificate = await ListenerCertificate.load(pair)
+  const certificate = await Certificate.load(pair)
   const ops = opsServer(t)
   const { http } = apiTwin()
   t.teardown(() => http.stop(0))
@@ -162,7 +162,7 @@ t.test('files that do not fit are refused with key and file', async (t) => {
     ],
   ] as const
   for (const [files, text] of rows) {
-    const refused = await ListenerCertificate.load(files).then(
+    const refused = await Certificate.load(files).then(
       () => null,
       (error: unknown) => error,
     )

@@ -1,15 +1,10 @@
 import { connect } from 'node:net'
-import t, { type Test } from 'tap'
-import { type Logger, silentLogger } from '../../src/lib/log.ts'
+import t from 'tap'
 import { dial, DialError } from '../../src/wire/dial.ts'
-import type { VersionRange } from '../../src/wire/handshake.ts'
 import { WireServer } from '../../src/wire/server.ts'
-import type { WireStream } from '../../src/wire/stream.ts'
-import { Wire } from '../../src/wire/wire.ts'
+import { collect, echoServer, path, wireOf, type WireSpec } from './echo.ts'
 import { Proxy } from './proxy.ts'
 import { until } from './until.ts'
-
-const path = '/muster.test.Echo/Stream'
 
 t.test('frames come back in order, and both sides know each other', async (t) => {
   const { address, wire: served } = await echoServer(t, { id: 'b' })
@@ -157,49 +152,3 @@ t.test('a port that is taken is said so', async (t) => {
   })
   await second.stop()
 })
-
-type WireSpec = {
-  id: string
-  cluster?: string | (() => string)
-  versions?: VersionRange
-  connectTimeoutMs?: number
-  log?: string[]
-}
-
-function wireOf({ id, cluster = 'c1', log, ...options }: WireSpec): Wire {
-  const clusterId = typeof cluster === 'string' ? () => cluster : cluster
-  const logger: Logger = {
-    ...silentLogger,
-    warn: (_message, fields) => log?.push(String(fields?.['reason'])),
-  }
-  return new Wire({
-    identity: () => ({ clusterId: clusterId(), serverId: id }),
-    logger,
-    ...options,
-  })
-}
-
-async function echoServer(t: Test, spec: WireSpec) {
-  const wire = wireOf(spec)
-  const accept = (stream: WireStream): void =>
-    stream.start({
-      onFrame: (frame) => void stream.write(frame),
-      onDrain: () => {},
-      onClose: () => {},
-    })
-  const services = [{ path, accept }]
-  const server = new WireServer({ wire, bindAddress: '127.0.0.1', port: 0, services })
-  const port = await server.listen()
-  t.teardown(() => server.stop())
-  return { wire, server, port, address: `127.0.0.1:${port}` }
-}
-
-function collect(stream: WireStream): string[] {
-  const frames: string[] = []
-  stream.start({
-    onFrame: (frame) => frames.push(frame.toString()),
-    onDrain: () => {},
-    onClose: () => {},
-  })
-  return frames
-}
