@@ -299,7 +299,7 @@ t.test('files that the others would refuse are refused at start, by name', async
     ['not a CA', { ...files, caFile: files.certFile }, 'holds a certificate that is no authority'],
     ['a key as CA', { ...files, caFile: files.keyFile }, 'holds no certificate in PEM'],
     ['a CA cut short', cut, `tls.ca_file ${cut.caFile}`],
-    ['a damaged CA', damaged, `${damaged.caFile}`],
+    ['a damaged CA', damaged, damaged.caFile],
     ['the wrong key', { ...files, keyFile: other.keyFile }, 'is not the key of tls.cert_file'],
     [
       'another authority',

@@ -201,6 +201,15 @@ export class Cluster {
     await this.server(at).start()
   }
 
+  /** Stops the server in order, and starts it with these keys of its configuration instead of those it had. */
+  async reconfigure(at: number, config: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.terminate(at)
+    const { spec } = this.server(at)
+    const process = new ServerProcess({ ...spec, config: { ...spec.config, ...config } })
+    this.servers[at] = process
+    await process.start()
+  }
+
   /** Kills the server, if it runs, and empties its disk. */
   async wipe(at: number): Promise<void> {
     await this.kill(at)
