@@ -16,6 +16,9 @@ import { autopilotCommands } from './autopilot/commands.ts'
 import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
+import { catalogCommands } from './catalog/commands.ts'
+import { catalogDeregister, catalogRegister } from './catalog/register-methods.ts'
+import { catalogChecks, catalogNodes, catalogServices } from './catalog/table.ts'
 import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
 import { membersRoutes } from './members/routes.ts'
@@ -52,6 +55,12 @@ export const domains: readonly Domain[] = [
     tables: [namespaces],
     commands: namespaceCommands(namespaceTenants),
     seed: namespaceSeed,
+  },
+  {
+    name: 'catalog',
+    tables: [catalogNodes, catalogServices, catalogChecks],
+    // Sessions end in the entry that loses what they are bound to.
+    commands: catalogCommands([]),
   },
   {
     name: 'variables',
@@ -123,6 +132,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   return {
     methods: [
       ...namespaceMethods,
+      catalogRegister,
+      catalogDeregister,
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),

@@ -21,7 +21,19 @@ export type Caller = {
 /** What the caller must be allowed to do; `authorize` decides in one place. */
 export type Requirement =
   | { readonly resource: 'none' }
-  | { readonly resource: 'operator' | 'agent' | 'node'; readonly access: 'read' | 'write' | 'list' }
+  | { readonly resource: 'operator' | 'agent'; readonly access: 'read' | 'write' | 'list' }
+  /** Without a name: any node at all. */
+  | {
+      readonly resource: 'node'
+      readonly node?: string
+      readonly access: 'read' | 'write' | 'list'
+    }
+  | {
+      readonly resource: 'service'
+      readonly namespace: string
+      readonly service: string
+      readonly access: 'read' | 'write'
+    }
   | {
       readonly resource: 'variables'
       readonly namespace: string

@@ -1,0 +1,215 @@
+/**
+ * Changes of the catalog. What is lost with a change (a check that turns critical, a node that goes) is told to later
+ * domains inside the same entry, by the cascades that the catalogue gives.
+ */
+import { Type, type Static } from 'typebox'
+import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
+import { defineCommand } from '../define.ts'
+import { applyCascades, loadCascades, type LossCascade } from './cascade-model.ts'
+import { CatalogDraft } from './draft-commands.ts'
+import {
+  membershipCheckId,
+  membershipCheckName,
+  registeredChecksMax,
+  type CheckSpec,
+  type NodeSpec,
+} from './model.ts'
+
+/** Members that one entry may speak of. */
+export const membersPerEntryMax = 256
+
+const TextPairs = Type.Array(Type.Tuple([Type.String(), Type.String()]))
+const Status = Type.Enum(['passing', 'warning', 'critical'])
+const NowMs = Type.Integer({ minimum: 0 })
+
+const Node = Type.Object({
+  name: Type.String(),
+  id: Type.Union([Type.Null(), Type.String()]),
+  address: Type.String(),
+  datacenter: Type.String(),
+  taggedAddresses: TextPairs,
+  meta: TextPairs,
+})
+
+const Service = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  tags: Type.Array(Type.String()),
+  address: Type.String(),
+  port: Type.Integer(),
+  meta: TextPairs,
+  taggedAddresses: Type.Array(Type.Tuple([Type.String(), Type.String(), Type.Integer()])),
+  weights: Type.Object({ passing: Type.Integer(), warning: Type.Integer() }),
+  enableTagOverride: Type.Boolean(),
+})
+
+const Check = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  status: Status,
+  notes: Type.String(),
+  output: Type.String(),
+  serviceId: Type.String(),
+  type: Type.String(),
+  definition: Type.String(),
+})
+
+export const Registration = Type.Object({
+  node: Node,
+  /** The node stays as it is if there is one. */
+  skipNodeUpdate: Type.Boolean(),
+  service: Type.Union([Type.Null(), Service]),
+  checks: Type.Array(Check, { maxItems: registeredChecksMax }),
+})
+
+export const Deregistration = Type.Object({
+  node: Type.String(),
+  /** At most one of these two; neither: the whole node. */
+  serviceId: Type.Union([Type.Null(), Type.String()]),
+  checkId: Type.Union([Type.Null(), Type.String()]),
+})
+
+const Present = Type.Object({
+  type: Type.Literal('present'),
+  node: Node,
+  status: Status,
+  output: Type.String(),
+})
+
+const Gone = Type.Object({
+  type: Type.Literal('gone'),
+  name: Type.String(),
+  /** Whoever has the name by now under another id stays. */
+  id: Type.String(),
+})
+
+const Members = Type.Object({
+  members: Type.Array(Type.Union([Present, Gone]), { maxItems: membersPerEntryMax }),
+  nowMs: NowMs,
+})
+
+export type Registration = Static<typeof Registration>
+export type Deregistration = Static<typeof Deregistration>
+export type MemberUpdate = Static<typeof Members>['members'][number]
+
+export type RegisterOutcome =
+  | { readonly type: 'registered' }
+  | { readonly type: 'noAddress' }
+  | { readonly type: 'unknownService'; readonly check: string; readonly service: string }
+  /** A living node of another id has the name. */
+  | { readonly type: 'nameTaken'; readonly id: string }
+
+export type DeregisterOutcome = { readonly type: 'deregistered' }
+
+export function catalogCommands(
+  cascades: readonly LossCascade[],
+): Readonly<Record<string, AnyCommandDefinition>> {
+  async function loaded<Outcome>(reader: Reader, draft: CatalogDraft, outcome: Outcome) {
+    return { draft, outcome, lost: await loadCascades(cascades, reader, draft.losses()) }
+  }
+
+  return {
+    'catalog.register': defineCommand({
+      args: Type.Object({ ...Registration.properties, nowMs: NowMs }),
+      load: async (reader, args) => {
+        const draft = new CatalogDraft(reader)
+        const outcome = await register(draft, args)
+        // A refusal leaves nothing behind, whatever was put together before it.
+        return outcome.type === 'registered'
+          ? loaded(reader, draft, outcome)
+          : { draft: new CatalogDraft(reader), outcome, lost: [] }
+      },
+      apply: ({ index }, { nowMs }, { draft, outcome, lost }) => ({
+        changes: [...draft.changes(index), ...applyCascades(cascades, { index, nowMs }, lost)],
+        outcome,
+      }),
+    }),
+
+    'catalog.deregister': defineCommand({
+      args: Type.Object({ ...Deregistration.properties, nowMs: NowMs }),
+      load: async (reader, { node, serviceId, checkId }) => {
+        const draft = new CatalogDraft(reader)
+        if (serviceId !== null) await draft.removeService(node, serviceId)
+        else if (checkId !== null) draft.removeCheck(node, checkId)
+        else await draft.removeNode(node)
+        const outcome: DeregisterOutcome = { type: 'deregistered' }
+        return loaded(reader, draft, outcome)
+      },
+      apply: ({ index }, { nowMs }, { draft, outcome, lost }) => ({
+        changes: [...draft.changes(index), ...applyCascades(cascades, { index, nowMs }, lost)],
+        outcome,
+      }),
+    }),
+
+    /** What the leader hears of members: their nodes, and the check that says whether they live. */
+    'catalog.members': defineCommand({
+      args: Members,
+      load: async (reader, { members }) => {
+        const draft = new CatalogDraft(reader)
+        for (const member of members) await updateMember(draft, member)
+        return loaded(reader, draft, null)
+      },
+      apply: ({ index }, { nowMs }, { draft, outcome, lost }) => ({
+        changes: [...draft.changes(index), ...applyCascades(cascades, { index, nowMs }, lost)],
+        outcome,
+      }),
+    }),
+  }
+}
+
+async function register(draft: CatalogDraft, args: Registration): Promise<RegisterOutcome> {
+  const { node, skipNodeUpdate, service, checks } = args
+  const known = draft.node(node.name)
+  if (known === null || !skipNodeUpdate) {
+    if (node.address === '') return { type: 'noAddress' }
+    const takenBy = known === null || known.id === node.id ? null : known.id
+    const living = draft.check(node.name, membershipCheckId)?.status !== 'critical'
+    if (takenBy !== null && node.id !== null && living) return { type: 'nameTaken', id: takenBy }
+    await putNode(draft, { ...node, id: node.id ?? known?.id ?? null })
+  }
+  const name = draft.node(node.name)?.name ?? node.name
+  if (service !== null) await draft.putService(name, service)
+  for (const check of checks) {
+    const { serviceId } = check
+    if (serviceId !== '' && draft.service(name, serviceId) === null) {
+      return { type: 'unknownService', check: check.id, service: serviceId }
+    }
+    draft.putCheck(name, check)
+  }
+  return { type: 'registered' }
+}
+
+/** An id that comes under another name takes its node with it: the old one goes with all that is on it. */
+async function putNode(draft: CatalogDraft, node: NodeSpec): Promise<void> {
+  const known = draft.node(node.name)
+  if (node.id !== null) {
+    const before = await draft.nodeById(node.id)
+    if (before !== null && before.name !== known?.name) await draft.removeNode(before.name)
+  }
+  draft.putNode({ ...node, name: known?.name ?? node.name })
+}
+
+async function updateMember(draft: CatalogDraft, member: MemberUpdate): Promise<void> {
+  if (member.type === 'gone') {
+    const known = draft.node(member.name)
+    if (known !== null && (known.id === null || known.id === member.id)) {
+      await draft.removeNode(member.name)
+    }
+    return
+  }
+  const { node, status, output } = member
+  // What was written beside it by others stays, all but what the member says of itself.
+  await putNode(draft, node)
+  const name = draft.node(node.name)?.name ?? node.name
+  const check: CheckSpec = {
+    id: membershipCheckId,
+    name: membershipCheckName,
+    status,
+    notes: '',
+    output,
+    serviceId: '',
+    type: '',
+    definition: '{}',
+  }
+  draft.putCheck(name, check)
+}

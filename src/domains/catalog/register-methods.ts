@@ -1,0 +1,132 @@
+/** What may be written to the catalog by name: whole registrations, and their removal. */
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, type LeaderContext, type Requirement } from '../../rpc/method.ts'
+import { defaultNamespace } from '../namespaces/model.ts'
+import { Deregistration, Registration, type RegisterOutcome } from './commands.ts'
+import { checkCheck, checkNode, checkService, keyOfName, sameRecord } from './model.ts'
+import { checkOf, nodeOf, serviceOf } from './queries.ts'
+
+export const catalogRegister = defineLeaderMethod({
+  kind: 'leader',
+  name: 'catalog.register',
+  args: Registration,
+  // Which of several things it writes is known only beside the state: `mayRegister`.
+  requires: () => ({ resource: 'none' }),
+  run: async (context, args): Promise<{ readonly index: number }> => {
+    const checked = checkRegistration(args)
+    mayRegister(context, checked)
+    const { index, outcome } = await context.propose({
+      type: 'catalog.register',
+      args: { ...checked, nowMs: Math.floor(context.clock.wallMs()) },
+    })
+    assertRegistered(outcome as RegisterOutcome, checked)
+    return { index }
+  },
+})
+
+export const catalogDeregister = defineLeaderMethod({
+  kind: 'leader',
+  name: 'catalog.deregister',
+  args: Deregistration,
+  requires: () => ({ resource: 'none' }),
+  run: async (context, args): Promise<{ readonly index: number }> => {
+    if (args.node === '') throw new MusterError('invalid_argument', 'Node is missing')
+    mayDeregister(context, args)
+    const nowMs = Math.floor(context.clock.wallMs())
+    const { index } = await context.propose({
+      type: 'catalog.deregister',
+      args: { ...args, nowMs },
+    })
+    return { index }
+  },
+})
+
+/** As it is stored. Throws `invalid_argument`. */
+function checkRegistration(args: Registration): Registration {
+  const { node, service, checks } = args
+  return {
+    node: checkNode(node) as Registration['node'],
+    skipNodeUpdate: args.skipNodeUpdate,
+    service: service === null ? null : (checkService(service) as Registration['service']),
+    checks: checks.map(checkCheck),
+  }
+}
+
+/** Throws what the outcome means for whoever asked. */
+function assertRegistered(outcome: RegisterOutcome, { node }: Registration): void {
+  switch (outcome.type) {
+    case 'registered':
+      return
+    case 'noAddress':
+      throw new MusterError('invalid_argument', 'Address is missing: a new node needs one')
+    case 'unknownService':
+      throw new MusterError(
+        'invalid_argument',
+        `check ${JSON.stringify(outcome.check)} names the service ID ${JSON.stringify(outcome.service)}, which node ${JSON.stringify(node.name)} does not have: register the service first`,
+      )
+    case 'nameTaken':
+      throw new MusterError(
+        'invalid_argument',
+        `node name ${JSON.stringify(node.name)} is reserved by the living node with ID ${outcome.id}`,
+      )
+    default:
+      assertNever(outcome)
+  }
+}
+
+function mayRegister(
+  context: LeaderContext,
+  { node, skipNodeUpdate, service, checks }: Registration,
+): void {
+  const reader = context.read()
+  const known = nodeOf(reader, node.name)
+  const keepsNode =
+    known !== null &&
+    (skipNodeUpdate || sameRecord(known, { ...node, name: known.name, id: node.id ?? known.id }))
+  if (!keepsNode) mustMay(context, writesNode(node.name))
+  if (service !== null) {
+    const before = serviceOf(reader, node.name, service.id)
+    mustMay(context, writesService(service.name))
+    if (before !== null) mustMay(context, writesService(before.name))
+  }
+  for (const { id, serviceId } of checks) {
+    const before = checkOf(reader, node.name, id)
+    if (before !== null) mustMay(context, writesCheck(before.node, before.serviceName))
+    const name =
+      service?.id === serviceId
+        ? service.name
+        : (serviceOf(reader, node.name, serviceId)?.name ?? '')
+    mustMay(context, writesCheck(node.name, name))
+  }
+  // Nothing at all was named, and the node stays as it is: still not for everyone.
+  if (keepsNode && service === null && checks.length === 0) {
+    mustMay(context, writesNode(node.name))
+  }
+}
+
+function mayDeregister(context: LeaderContext, { node, serviceId, checkId }: Deregistration): void {
+  const reader = context.read()
+  if (context.may(writesNode(node))) return
+  const service = serviceId === null ? null : serviceOf(reader, node, serviceId)
+  const check = checkId === null || serviceId !== null ? null : checkOf(reader, node, checkId)
+  const serviceName = service?.name ?? check?.serviceName ?? ''
+  mustMay(context, writesCheck(node, serviceName))
+}
+
+/** A check of a service is as the service, any other as the node. */
+function writesCheck(node: string, serviceName: string): Requirement {
+  return serviceName === '' ? writesNode(node) : writesService(serviceName)
+}
+
+function writesNode(node: string): Requirement {
+  return { resource: 'node', node: keyOfName(node), access: 'write' }
+}
+
+function writesService(service: string): Requirement {
+  return { resource: 'service', namespace: defaultNamespace, service, access: 'write' }
+}
+
+function mustMay(context: LeaderContext, requirement: Requirement): void {
+  if (!context.may(requirement)) throw new MusterError('permission_denied', 'Permission denied')
+}
