@@ -12,7 +12,9 @@ import {
   membershipCheckName,
   registeredChecksMax,
   type CheckSpec,
+  type CheckStatus,
   type NodeSpec,
+  type ServiceSpec,
 } from './model.ts'
 
 /** Members that one entry may speak of. */
@@ -88,9 +90,21 @@ const Members = Type.Object({
   nowMs: NowMs,
 })
 
-export type Registration = Static<typeof Registration>
+export type Registration = {
+  readonly node: NodeSpec
+  readonly skipNodeUpdate: boolean
+  readonly service: ServiceSpec | null
+  readonly checks: readonly CheckSpec[]
+}
 export type Deregistration = Static<typeof Deregistration>
-export type MemberUpdate = Static<typeof Members>['members'][number]
+export type MemberUpdate =
+  | {
+      readonly type: 'present'
+      readonly node: NodeSpec
+      readonly status: CheckStatus
+      readonly output: string
+    }
+  | Static<typeof Gone>
 
 export type RegisterOutcome =
   | { readonly type: 'registered' }

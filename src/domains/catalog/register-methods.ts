@@ -46,9 +46,9 @@ export const catalogDeregister = defineLeaderMethod({
 function checkRegistration(args: Registration): Registration {
   const { node, service, checks } = args
   return {
-    node: checkNode(node) as Registration['node'],
+    node: checkNode(node),
     skipNodeUpdate: args.skipNodeUpdate,
-    service: service === null ? null : (checkService(service) as Registration['service']),
+    service: service === null ? null : checkService(service),
     checks: checks.map(checkCheck),
   }
 }

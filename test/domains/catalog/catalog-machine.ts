@@ -84,7 +84,7 @@ export async function catalogMachine(t: Test): Promise<CatalogMachine> {
   }
 }
 
-export function node(name: string, spec: Partial<NodeSpec> = {}) {
+export function node(name: string, spec: Partial<NodeSpec> = {}): NodeSpec {
   return {
     name,
     id: null,
@@ -92,11 +92,11 @@ export function node(name: string, spec: Partial<NodeSpec> = {}) {
     datacenter: 'dc1',
     taggedAddresses: [],
     meta: [],
-    ...(spec as object),
-  } as Registration['node']
+    ...spec,
+  }
 }
 
-export function service(id: string, spec: Partial<ServiceSpec> = {}) {
+export function service(id: string, spec: Partial<ServiceSpec> = {}): ServiceSpec {
   return {
     id,
     name: id,
@@ -107,11 +107,15 @@ export function service(id: string, spec: Partial<ServiceSpec> = {}) {
     taggedAddresses: [],
     weights: { passing: 1, warning: 1 },
     enableTagOverride: false,
-    ...(spec as object),
-  } as unknown as NonNullable<Registration['service']>
+    ...spec,
+  }
 }
 
-export function check(id: string, status: CheckSpec['status'], spec: Partial<CheckSpec> = {}) {
+export function check(
+  id: string,
+  status: CheckSpec['status'],
+  spec: Partial<CheckSpec> = {},
+): CheckSpec {
   return {
     id,
     name: id,
