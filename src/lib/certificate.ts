@@ -114,6 +114,11 @@ async function read(files: CertificateFiles, use: CertificateUse): Promise<Read>
     if (!authorities.every((one) => one.ca)) {
       throw unfit(`${caName} holds a certificate that is no authority's`)
     }
+    const twins = namesakes(authorities)
+    if (twins !== null) {
+      const way = 'give the newer one a name of its own'
+      throw unfit(`${caName} holds two authorities that are both called ${twins}; ${way}`)
+    }
     options.ca = ca
   }
   const context = secureContext(`${certName} cannot be used`, options)
@@ -148,6 +153,27 @@ function certificatesOf(name: string, pem: Buffer): [X509Certificate, ...X509Cer
   if (first === undefined) throw unfit(`${name} holds no certificate in PEM`)
   if (begun > rest.length + 1) throw unfit(`${name} holds a certificate that is cut short`)
   return [first, ...rest]
+}
+
+/**
+ * A certificate names its authority, and unless keys have identifiers the library tries only the first of a name: what
+ * the second signed would be refused.
+ */
+function namesakes(authorities: readonly X509Certificate[]): string | null {
+  for (const [at, one] of authorities.entries()) {
+    const twin = authorities
+      .slice(0, at)
+      .find((other) => other.subject === one.subject && !other.publicKey.equals(one.publicKey))
+    if (twin !== undefined && !(hasKeyIdentifier(one) && hasKeyIdentifier(twin))) return one.subject
+  }
+  return null
+}
+
+/** 2.5.29.14 */
+const keyIdentifierOid = Buffer.from([0x06, 0x03, 0x55, 0x1d, 0x0e])
+
+function hasKeyIdentifier(certificate: X509Certificate): boolean {
+  return certificate.raw.includes(keyIdentifierOid)
 }
 
 /** The library's own words are in the cause only: nobody knows what of a key they may quote. */

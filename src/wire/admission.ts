@@ -88,7 +88,9 @@ export class Admission {
   }
 
   #onSecured(tls: WireTls, socket: TLSSocket): void {
-    const peer = String(socket.remoteAddress)
+    // One identity for one connection.
+    socket.disableRenegotiation()
+    const peer = addressOf(socket)
     socket.on('error', (error) =>
       this.#wire.logger.debug('inbound connection failed', { peer, reason: textOf(error) }),
     )
@@ -110,6 +112,11 @@ export class Admission {
   }
 
   #refuse(kind: RefusalKind, socket: Socket, text: string): void {
-    this.#wire.refusals.add(kind, String(socket.remoteAddress), text)
+    this.#wire.refusals.add(kind, addressOf(socket), text)
   }
+}
+
+/** For logs: a socket that has closed does not know it any more. */
+function addressOf(socket: Socket): string {
+  return socket.remoteAddress ?? 'unknown'
 }

@@ -218,6 +218,6 @@ function hangUpHint(held: DialSockets, tls: TlsDialing | null): string {
   const [socket] = held.sockets
   const silent = socket !== undefined && socket.bytesWritten > 0 && socket.bytesRead === 0
   return tls === null && silent
-    ? 'it hung up without a word, as servers do that speak TLS only (tls.rpc): '
+    ? 'it hung up without a word, as one does that stops, or that speaks TLS only (tls.rpc): '
     : ''
 }

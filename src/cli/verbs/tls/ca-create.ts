@@ -1,4 +1,5 @@
 /** `muster tls ca create`. */
+import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { countFlag, misused } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
@@ -23,12 +24,12 @@ agent, ${authorityKeyFile} stays where certificates are made, and nowhere else. 
 `,
   flags: {
     days: { summary: `How long it is valid; ${daysDefault}`, value: 'COUNT' },
-    'common-name': { summary: 'Its name; Muster Agent CA', value: 'NAME' },
+    'common-name': { summary: 'Its name; Muster Agent CA and a number', value: 'NAME' },
     dir: { summary: 'The folder for the files; the current one', value: 'DIR' },
   },
   async run({ flags, terminal }) {
     const days = countFlag(flags, 'days', 1) ?? daysDefault
-    const commonName = flags.last('common-name') ?? 'Muster Agent CA'
+    const commonName = flags.last('common-name') ?? distinctName()
     if (!namePattern.test(commonName)) {
       misused('-common-name is 1 to 63 letters, digits, blanks, dots, dashes and underscores')
     }
@@ -40,4 +41,9 @@ agent, ${authorityKeyFile} stays where certificates are made, and nowhere else. 
     terminal.out(`Certificate of the authority: ${paths.cert}\nIts private key: ${paths.key}\n`)
     return exits.ok
   },
+}
+
+/** Its successor needs another name: for a while both are trusted, and certificates name their authority by it. */
+function distinctName(): string {
+  return `Muster Agent CA ${randomInt(2 ** 32)}`
 }
