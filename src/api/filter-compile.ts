@@ -4,6 +4,7 @@
  */
 import { assertNever } from '../lib/assert.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { compilePattern } from '../lib/regex/pattern.ts'
 import { refuseFilter, type Expression, type Match, type Selector } from './filter-parse.ts'
 import {
   describeShape,
@@ -13,7 +14,6 @@ import {
   type RecordShape,
   type Shape,
 } from './filter-shape.ts'
-import { compilePattern } from './regex.ts'
 import { parseBoolean } from './search.ts'
 
 /** `any` inside `any`: each level multiplies the work by the length of a list. */

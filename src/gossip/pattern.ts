@@ -1,13 +1,20 @@
-/** Regular expressions of strangers, in time linear in the text: V8's experimental engine, which refuses all others. */
-import { setFlagsFromString } from 'node:v8'
+/**
+ * The regular expressions in the filters of queries. Anyone who reaches the pool may send them, and each member runs
+ * them on its event loop, so the work of one is bounded, not only linear.
+ */
+import { MusterError } from '../lib/errors.ts'
+import { compilePattern } from '../lib/regex/pattern.ts'
 
-const engine = '--enable-experimental-regexp-engine'
-/** The letter that asks for the engine. */
-const linear = 'l'
+/** States of the pattern times characters of the text: about a millisecond. */
+export const patternWorkMax = 100_000
 
-/** Whether the pattern matches anywhere in the text. Throws SyntaxError for one that cannot be run in linear time. */
+/** Whether the pattern matches anywhere in the text. Throws `invalid_argument` for one that RE2 or the bound refuses. */
 export function matchesPattern(pattern: string, text: string): boolean {
-  // Without the option, which may be set again and again, the letter is not known.
-  setFlagsFromString(engine)
-  return new RegExp(pattern, linear).test(text)
+  const { steps, test } = compilePattern(pattern)
+  // One more position than characters: the end of the text.
+  if (steps * (text.length + 1) <= patternWorkMax) return test(text)
+  throw new MusterError(
+    'invalid_argument',
+    `a pattern of ${steps} states is too much work for a text of ${text.length} characters`,
+  )
 }

@@ -2,7 +2,6 @@
 import t from 'tap'
 import { codeOf } from '../../src/lib/errors.ts'
 import { advertisedEndpoint, parsePlace } from '../../src/gossip/addresses.ts'
-import { matchesPattern } from '../../src/gossip/pattern.ts'
 import { formatEndpoint, parseAddress } from '../../src/gossip/wire/address.ts'
 
 function outcome(run: () => string): string {
@@ -53,12 +52,3 @@ for (const [advertise, bound, expected] of advertised) {
   const found = outcome(() => formatEndpoint(advertisedEndpoint(advertise, { address, port: 7 })))
   t.equal(found, expected, `${advertise} bound to ${bound}`)
 }
-
-t.test('a pattern matches anywhere, and none can take long', (t) => {
-  t.ok(matchesPattern('^we', 'web'))
-  t.notOk(matchesPattern('^b', 'web'))
-  t.notOk(matchesPattern('^(a+)+$', `${'a'.repeat(1000)}b`))
-  t.throws(() => matchesPattern(String.raw`(a)\1`, 'aa'), { name: 'SyntaxError' })
-  t.throws(() => matchesPattern('(', 'a'), { name: 'SyntaxError' })
-  t.end()
-})

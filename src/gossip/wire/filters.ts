@@ -6,6 +6,8 @@ import { Writer } from './msgpack-writer.ts'
 
 const kind = { nodes: 0, tag: 1 } as const
 const textBytesMax = 1024
+/** Expressions of one query; each may cost its bound of work. */
+export const patternsMax = 8
 const bounds: ReadBounds = { valuesMax: 4096, stringBytesMax: textBytesMax }
 
 export type QueryFilter =
@@ -54,10 +56,13 @@ export function passesFilters(
   member: { readonly name: string; readonly tags: ReadonlyMap<string, string> },
   test: (pattern: string, text: string) => boolean,
 ): boolean {
+  let patterns = 0
   return filters.every((bytes) => {
     const filter = decodeFilter(bytes)
     if (filter === null) return false
     if (filter.type === 'nodes') return filter.names.includes(member.name)
+    patterns += 1
+    if (patterns > patternsMax) return false
     try {
       return test(filter.pattern, member.tags.get(filter.tag) ?? '')
     } catch {

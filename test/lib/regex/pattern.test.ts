@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compilePattern, programLengthMax } from '../../src/api/regex.ts'
+import { compilePattern, programLengthMax } from '../../../src/lib/regex/pattern.ts'
 
 void t.test('matches what RE2 matches', (t) => {
   const cases: readonly (readonly [string, string, boolean])[] = [

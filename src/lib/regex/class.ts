@@ -2,7 +2,7 @@
  * Sets of code points for regular expressions: ranges, Unicode categories and scripts, other sets; negated; with or
  * without regard to letter case.
  */
-import { assertNever } from '../lib/assert.ts'
+import { assertNever } from '../assert.ts'
 
 export type SetItem =
   | { readonly type: 'range'; readonly low: number; readonly high: number }

@@ -2,7 +2,7 @@
  * RE2 syntax to a tree. What RE2 refuses is refused here: backreferences, look-around, repetition counts over 1,000
  * (also when nested ones multiply), repeated repetition operators, unknown escapes and classes.
  */
-import { MusterError } from '../lib/errors.ts'
+import { MusterError } from '../errors.ts'
 import {
   makeSet,
   perlClasses,
@@ -11,7 +11,7 @@ import {
   unicodeProperty,
   type CharacterSet,
   type SetItem,
-} from './regex-class.ts'
+} from './class.ts'
 
 export const patternLengthMax = 1_000
 export const groupDepthMax = 100

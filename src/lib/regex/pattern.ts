@@ -2,13 +2,13 @@
  * Regular expressions that strangers may send: RE2 syntax, matched in time linear in the text, whatever the pattern.
  *
  * V8 has a linear engine behind a flag, but it knows neither letter-case folding nor Unicode classes, and refuses
- * repetition counts from 16 on. So the pattern is parsed here (`regex-parse.ts`), compiled to a small program, and run
+ * repetition counts from 16 on. So the pattern is parsed here (`parse.ts`), compiled to a small program, and run
  * as a set of states that advances over the text one code point at a time (Thompson's construction as Pike runs it):
  * at most `program length` steps per code point, no recursion, no backtracking, no growth.
  */
-import { assertNever } from '../lib/assert.ts'
-import { setHas, type CharacterSet } from './regex-class.ts'
-import { parseRegex, refuse, type Assertion, type RegexNode } from './regex-parse.ts'
+import { assertNever } from '../assert.ts'
+import { setHas, type CharacterSet } from './class.ts'
+import { parseRegex, refuse, type Assertion, type RegexNode } from './parse.ts'
 
 /** States of one compiled pattern; bounds the steps per code point of text. */
 export const programLengthMax = 5_000
