@@ -64,7 +64,10 @@ export type SuspicionRecord = {
   readonly why: string
   /** What failed to bring an answer, or brought the accusation here. */
   readonly path: 'udp' | 'udp and tcp' | 'tcp'
-  /** The endpoint that told of it; null when this member found it by its own probe. */
+  /**
+   * Who told of it: `name (endpoint)`, or where the word came from if no member is known there. Null: this member found
+   * it by its own probe.
+   */
   readonly toldBy: string | null
   readonly confirmedBy: readonly string[]
   readonly atMs: number

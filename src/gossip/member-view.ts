@@ -1,5 +1,6 @@
 /** The core's view of members, in the words of the door: endpoints as text, times as times of day. */
 import type { Clock } from '../lib/clock.ts'
+import type { Endpoint } from './core/message.ts'
 import type { MemberView as CoreView } from './core/ready.ts'
 import { describeEvidence, type Suspicion } from './core/suspicion.ts'
 import type { MemberView, SuspicionRecord } from './door.ts'
@@ -35,14 +36,14 @@ export class Views {
   }
 
   suspicion(member: string, suspicion: Suspicion): SuspicionRecord {
-    const { incarnation, by, evidence, confirmedBy, startedAt, ended } = suspicion
+    const { incarnation, by, evidence, toldBy, confirmedBy, startedAt, ended } = suspicion
     return {
       member,
       incarnation,
       by,
       why: describeEvidence(evidence),
       path: pathOf(evidence),
-      toldBy: evidence.type === 'probe' ? null : formatEndpoint(evidence.via),
+      toldBy: evidence.type === 'probe' ? null : tellerOf(evidence.via, toldBy),
       confirmedBy: [...confirmedBy],
       atMs: this.#wall(startedAt),
       ended: ended === null ? null : { atMs: this.#wall(ended.at), how: ended.how, by: ended.by },
@@ -53,6 +54,11 @@ export class Views {
   #wall(at: number): number {
     return Math.round(this.#clock.wallMs() - (this.#clock.monotonicMs() - at))
   }
+}
+
+function tellerOf(via: Endpoint, name: string | null): string {
+  const place = via.port === 0 ? formatAddress(via.address) : formatEndpoint(via)
+  return name === null ? place : `${name} (${place})`
 }
 
 function pathOf(evidence: Suspicion['evidence']): SuspicionRecord['path'] {

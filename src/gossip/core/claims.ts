@@ -27,7 +27,7 @@ export const incarnationJumpMax = 2 ** 20
 export const nameLengthMax = 128
 const conflictEventIntervalMs = 10_000
 
-/** Where a claim came from: a packet, or the state of a peer. Null: this member itself. */
+/** Where an objection goes: to the sender of a packet, or of a state. Null: nowhere, or this member itself claims. */
 export type Via = Endpoint | null
 
 export function claimAlive(swim: Swim, claim: Alive): void {
@@ -75,6 +75,7 @@ export function claimSuspect(swim: Swim, claim: Accusation, evidence: Evidence, 
   const suspicion = {
     by: claim.from,
     evidence,
+    toldBy: evidence.type === 'probe' ? null : (members.at(evidence.via)?.name ?? null),
     incarnation: claim.incarnation,
     ...suspicionTimes(profile, members.ringSize),
     confirmedBy: [],

@@ -10,7 +10,7 @@ import type { Random } from '../../lib/random.ts'
 import { caretakerDeadline, caretakerTick } from './caretaker.ts'
 import { announceSelf } from './claims.ts'
 import { sendEvent } from './events.ts'
-import { localState, mergeState, startExchange } from './exchange.ts'
+import { listenerOf, localState, mergeState, startExchange } from './exchange.ts'
 import { forceLeave, leaveTick, startLeave } from './leave.ts'
 import type { Member } from './members.ts'
 import { metaBytesMax } from './message.ts'
@@ -157,7 +157,10 @@ export class GossipCore {
     const { swim } = this.#at(now)
     const reply = localState(swim, false)
     this.#skipEvents = false
-    return { reply, error: mergeState(swim, state, { via: from, join: state.join }) }
+    return {
+      reply,
+      error: mergeState(swim, state, { via: listenerOf(swim, state, from), join: state.join }),
+    }
   }
 
   /** The outcome of an exchange that `Ready` asked for: the peer's state, or what went wrong. */

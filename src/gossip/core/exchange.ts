@@ -4,7 +4,7 @@
  * What a peer calls suspect or dead is only a suspicion here: the member is given the time to object.
  */
 import { claimAlive, claimDead, claimSuspect } from './claims.ts'
-import { isGone } from './members.ts'
+import { isGone, sameBytes } from './members.ts'
 import type { Endpoint, PushPull, PushPullNode } from './message.ts'
 import { pushPullIntervalMs } from './profile.ts'
 import { nextId, type Swim } from './state.ts'
@@ -60,6 +60,20 @@ export function mergeState(
   return null
 }
 
+/**
+ * Where the sender of a state listens; a stream comes from a port of its own. A peer calls itself alive: the one living
+ * member at that address is it. Port 0: there are several, or none.
+ */
+export function listenerOf(swim: Swim, state: PushPull, from: Endpoint): Endpoint {
+  const { address } = from
+  const here = state.nodes.filter(
+    ({ name, state, endpoint }) =>
+      state === 'alive' && name !== swim.self.name && sameBytes(endpoint.address, address),
+  )
+  const [only, other] = here
+  return only === undefined || other !== undefined ? { address, port: 0 } : only.endpoint
+}
+
 /** The periodic exchange with somebody living, by chance. */
 export function exchangeTick(swim: Swim): void {
   const { now, profile, members, self } = swim
@@ -81,7 +95,8 @@ function mergeNode(swim: Swim, node: PushPullNode, via: Endpoint): void {
     return
   }
   if (state === 'left') {
-    claimDead(swim, { type: 'dead', incarnation, node: name, from: name }, via)
+    const answerTo = via.port === 0 ? null : via
+    claimDead(swim, { type: 'dead', incarnation, node: name, from: name }, answerTo)
     return
   }
   const claim = { type: 'suspect', incarnation, node: name, from: swim.self.name } as const

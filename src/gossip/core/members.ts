@@ -106,6 +106,16 @@ export class Members {
     return this.#byName.get(name)
   }
 
+  /** Whoever listens there, the living before the dead; looks at all of them. */
+  at(endpoint: Endpoint): Member | undefined {
+    let found: Member | undefined
+    for (const member of this.#byName.values()) {
+      if (!sameEndpoint(member.endpoint, endpoint)) continue
+      if (found === undefined || isGone(found)) found = member
+    }
+    return found
+  }
+
   all(): IterableIterator<Member> {
     return this.#byName.values()
   }

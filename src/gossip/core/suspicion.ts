@@ -25,7 +25,7 @@ export type Evidence =
     }
   /** Told by a packet from there; the accuser is `by`. */
   | { readonly type: 'told'; readonly via: Endpoint }
-  /** The state of a peer called the member suspect or dead. */
+  /** The state of a peer called the member suspect or dead. Port 0: where that peer listens is not known. */
   | { readonly type: 'push-pull'; readonly via: Endpoint }
 
 export type SuspicionEnd = {
@@ -38,6 +38,8 @@ export type SuspicionEnd = {
 export type Suspicion = {
   readonly by: string
   readonly evidence: Evidence
+  /** The member that listens where the evidence came from, if any is known to. */
+  readonly toldBy: string | null
   readonly incarnation: number
   readonly minMs: number
   readonly maxMs: number

@@ -32,6 +32,38 @@ void t.test(
   },
 )
 
+void t.test('who told of a doubt is the peer where it listens, not the port of its stream', (t) => {
+  const from = (name: string) => ({ address: addressOf(name).address, port: 50_000 })
+  const told = (states: Parameters<typeof stateOf>[0]) => {
+    const lab = Lab.with(['a', 'b', 'c'])
+    lab.command((core, now) => core.exchangeReceived(stateOf(states), from('b'), now))
+    return lab.core.member('a')?.suspicion
+  }
+  t.match(told([entry('a', 'dead'), entry('b', 'alive'), entry('c', 'alive')]), {
+    evidence: { via: addressOf('b') },
+    toldBy: 'b',
+  })
+  const beside = entry('c', 'alive', { endpoint: { ...addressOf('b'), port: 7 } })
+  t.match(
+    told([entry('a', 'dead'), entry('b', 'alive'), beside]),
+    { evidence: { via: { address: addressOf('b').address, port: 0 } }, toldBy: null },
+    'two at one address: it may be either',
+  )
+  t.match(told([entry('a', 'dead'), entry('c', 'alive')]), { toldBy: null }, 'none is known there')
+  t.end()
+})
+
+void t.test(
+  'a doubt from a state that this member asked for is told by whoever listens there',
+  (t) => {
+    const lab = Lab.with(['a', 'b'])
+    const id = lab.command((core, now) => core.join(addressOf('b'), false, now))
+    lab.command((core, now) => core.exchanged(id, stateOf([entry('a', 'dead')]), now))
+    t.match(lab.core.member('a')?.suspicion, { evidence: { via: addressOf('b') }, toldBy: 'b' })
+    t.end()
+  },
+)
+
 void t.test(
   'the reply is the state before the merge, with everybody and versions, the dead too',
   (t) => {

@@ -59,6 +59,7 @@ function suspicion(confirmationsWanted: number): Suspicion {
   return {
     by: 'a',
     evidence: { type: 'probe', helpers: 3, nacks: 2, stream: { type: 'no-answer' } },
+    toldBy: null,
     incarnation: 1,
     minMs: 4_000,
     maxMs: 24_000,

@@ -157,6 +157,7 @@ void t.test(
       suspicion: {
         by: 'b',
         evidence: { type: 'told', via: addressOf('c') },
+        toldBy: 'c',
         confirmedBy: [],
         ended: { how: 'failed', by: 'me' },
       },
