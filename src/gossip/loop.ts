@@ -11,7 +11,13 @@ import type { Logger } from '../lib/log.ts'
 import type { GossipCore } from './core/core.ts'
 import type { Endpoint, PushPull } from './core/message.ts'
 import type { Exchange, GossipEvent, Ready, StreamPing } from './core/ready.ts'
-import type { GossipTransport, StreamAnswer, StreamRequest } from './transport.ts'
+import type { StreamOutcome } from './core/suspicion.ts'
+import {
+  wasRefused,
+  type GossipTransport,
+  type StreamAnswer,
+  type StreamRequest,
+} from './transport.ts'
 import { formatEndpoint } from './wire/address.ts'
 import type { PacketWire } from './wire/packet.ts'
 
@@ -154,8 +160,12 @@ export class GossipLoop {
   }
 
   async #ping({ id, to, ping, timeoutMs }: StreamPing): Promise<void> {
-    const error = await this.#parts.transport.ping(to, ping, timeoutMs).then(() => null, textOf)
-    this.#guarded((core, now) => core.streamAnswered(id, error, now))
+    const outcome = await this.#parts.transport.ping(to, ping, timeoutMs).then(
+      (): StreamOutcome => ({ type: 'answered' }),
+      (error: unknown): StreamOutcome =>
+        wasRefused(error) ? { type: 'refused' } : { type: 'failed', text: textOf(error) },
+    )
+    this.#guarded((core, now) => core.streamAnswered(id, outcome, now))
   }
 
   /** One timer at the core's next deadline. One that stands earlier is left to fire in vain rather than set anew. */

@@ -10,9 +10,10 @@ export const patternWorkMax = 100_000
 
 /** Whether the pattern matches anywhere in the text. Throws `invalid_argument` for one that RE2 or the bound refuses. */
 export function matchesPattern(pattern: string, text: string): boolean {
-  const { steps, test } = compilePattern(pattern)
+  const compiled = compilePattern(pattern)
+  const { steps } = compiled
   // One more position than characters: the end of the text.
-  if (steps * (text.length + 1) <= patternWorkMax) return test(text)
+  if (steps * (text.length + 1) <= patternWorkMax) return compiled.test(text)
   throw new MusterError(
     'invalid_argument',
     `a pattern of ${steps} states is too much work for a text of ${text.length} characters`,

@@ -172,7 +172,9 @@ export class StreamSockets {
       })
       socket.on('error', (error) => {
         fail(
-          new MusterError('unavailable', `the gossip stream to ${where} failed: ${error.message}`),
+          new MusterError('unavailable', `the gossip stream to ${where} failed: ${error.message}`, {
+            cause: error,
+          }),
         )
       })
       socket.on('close', () => {

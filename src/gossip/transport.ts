@@ -47,6 +47,12 @@ export interface GossipTransport {
   close(): Promise<void>
 }
 
+/** The machine is there and says that nobody listens: `unavailable` with the system's own word for it as its cause. */
+export function wasRefused(error: unknown): boolean {
+  if (!(error instanceof MusterError) || !(error.cause instanceof Error)) return false
+  return 'code' in error.cause && error.cause.code === 'ECONNREFUSED'
+}
+
 /** Only a request may begin a stream. */
 export function asRequest(message: StreamMessage): StreamRequest | null {
   return message.type === 'push-pull' || message.type === 'ping' || message.type === 'user'

@@ -12,6 +12,7 @@
 import { assert } from '../../lib/assert.ts'
 import { metaBytesMax, type Accusation, type Alive, type Endpoint } from './message.ts'
 import { isGone, membersMax, newMember, sameBytes, sameEndpoint, type Member } from './members.ts'
+import { patienceOf } from './patience.ts'
 import { suspicionTimes } from './profile.ts'
 import { broadcastClaim, send } from './spread.ts'
 import type { Swim } from './state.ts'
@@ -72,13 +73,15 @@ export function claimSuspect(swim: Swim, claim: Accusation, evidence: Evidence, 
   }
   if (member.state !== 'alive') return
   broadcastClaim(swim, member.name, claim)
+  const times = suspicionTimes(profile, { members: members.ringSize, living: members.living() })
   const suspicion = {
     by: claim.from,
     evidence,
     toldBy: evidence.type === 'probe' ? null : (members.at(evidence.via)?.name ?? null),
     incarnation: claim.incarnation,
-    ...suspicionTimes(profile, members.ringSize),
+    ...times,
     confirmedBy: [],
+    patience: patienceOf(times.minMs),
     startedAt: swim.now,
     ended: null,
   }

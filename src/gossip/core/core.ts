@@ -37,6 +37,7 @@ import {
   memberUpdated,
 } from './standing.ts'
 import { emptyOutbox, type Codec, type Counters, type Upper } from './state.ts'
+import type { StreamOutcome } from './suspicion.ts'
 import { createSwim, swimDeadline, swimHeldUp, swimMessage, swimTick } from './swim.ts'
 import { ownVersions } from './versions.ts'
 
@@ -179,9 +180,9 @@ export class GossipCore {
     else if (error !== null) tell(this.#pool, { type: 'exchange-failed', to, error })
   }
 
-  /** The outcome of a stream ping; `error` null: the right answer came in time. */
-  streamAnswered(id: number, error: string | null, now: number): void {
-    streamPingAnswered(this.#at(now).swim, id, error)
+  /** The outcome of a stream ping. */
+  streamAnswered(id: number, outcome: StreamOutcome, now: number): void {
+    streamPingAnswered(this.#at(now).swim, id, outcome)
   }
 
   // --- commands ---

@@ -102,6 +102,13 @@ export class Members {
     return this.#ring.length
   }
 
+  /** Those of the pool that are neither dead nor left; suspects are. */
+  living(): number {
+    let count = 0
+    for (const member of this.#ring) if (!isGone(member)) count += 1
+    return count
+  }
+
   get(name: string): Member | undefined {
     return this.#byName.get(name)
   }

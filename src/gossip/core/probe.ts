@@ -8,8 +8,10 @@ import { assert } from '../../lib/assert.ts'
 import { claimSuspect } from './claims.ts'
 import { isGone, sameEndpoint, type Member, type Reach } from './members.ts'
 import type { Endpoint, PacketMessage, Source } from './message.ts'
+import { makeUpFor, patienceOf } from './patience.ts'
 import { send, sendTo } from './spread.ts'
 import { nextId, nextSequence, type Probe, type Swim } from './state.ts'
+import type { StreamOutcome } from './suspicion.ts'
 
 /** From these protocol versions on a member answers pings over a stream, and says so when it got no answer. */
 const streamPingProtocol = 3
@@ -49,19 +51,23 @@ export function probeNacked(swim: Swim, sequence: number, from: Endpoint): void 
   probe.nackedBy.push(from)
 }
 
-/** The outcome of a stream ping; `error` null: it was answered. */
-export function streamPingAnswered(swim: Swim, id: number, error: string | null): void {
+/** The outcome of a stream ping. */
+export function streamPingAnswered(swim: Swim, id: number, outcome: StreamOutcome): void {
   const { probe } = swim
   if (probe === null || probe.streamId !== id) return
-  probe.stream = error === null ? { type: 'answered' } : { type: 'failed', text: error }
+  probe.stream = outcome
+  // The word of the machine that nobody listens reached us: own health is no reason to wait longer for another.
+  if (outcome.type === 'refused') probe.deadline = Math.min(probe.deadline, probe.plainDeadline)
 }
 
 /** Moves what waits by the time this process was not run: nobody is blamed for what we did not hear. */
 export function probeHeldUp(swim: Swim, ms: number): void {
   const { probe } = swim
   if (probe === null) return
-  if (probe.indirectAt !== null) probe.indirectAt += ms
-  probe.deadline += ms
+  const waitMs = makeUpFor(probe.patience, ms)
+  if (probe.indirectAt !== null) probe.indirectAt += waitMs
+  probe.deadline += waitMs
+  probe.plainDeadline += waitMs
 }
 
 export function sourceOf(swim: Swim): Source {
@@ -82,6 +88,8 @@ function startProbe(swim: Swim): void {
     sequence,
     indirectAt: now + profile.probeTimeoutMs,
     deadline: now + swim.awareness.scale(profile.probeIntervalMs),
+    plainDeadline: now + profile.probeIntervalMs,
+    patience: patienceOf(profile.probeIntervalMs),
     helpers: [],
     nacksWanted: 0,
     nackedBy: [],
@@ -144,7 +152,7 @@ function askOthers(swim: Swim, probe: Probe): void {
 }
 
 function endUnanswered(swim: Swim, probe: Probe): void {
-  const { member, nacksWanted, nackedBy, helpers, stream } = probe
+  const { member, nackedBy, helpers, stream } = probe
   swim.probe = null
   if (isGone(member)) return
   if (stream.type === 'answered') {
@@ -154,8 +162,7 @@ function endUnanswered(swim: Swim, probe: Probe): void {
     return
   }
   swim.counters.probesFailed += 1
-  // Helpers that do not even say that they tried are a sign of own trouble; without any such, each failure is one.
-  swim.awareness.apply(nacksWanted > 0 ? Math.max(0, nacksWanted - nackedBy.length) : 1)
+  swim.awareness.apply(blameOnSelf(probe))
   const { incarnation, name } = member
   claimSuspect(
     swim,
@@ -163,6 +170,15 @@ function endUnanswered(swim: Swim, probe: Probe): void {
     { type: 'probe', helpers: helpers.length, nacks: nackedBy.length, stream },
     null,
   )
+}
+
+/**
+ * How much of a failed probe may be this member's own fault. Helpers that do not even say that they tried are a sign of
+ * own trouble; without any such each failure is one, unless the target's machine itself said that nobody listens.
+ */
+function blameOnSelf({ nacksWanted, nackedBy, stream }: Probe): number {
+  if (stream.type === 'refused') return 0
+  return nacksWanted > 0 ? Math.max(0, nacksWanted - nackedBy.length) : 1
 }
 
 function setReach(swim: Swim, member: Member, reach: Reach): void {

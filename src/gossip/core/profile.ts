@@ -72,9 +72,17 @@ export const localProfile: Profile = {
 /** Pools up to this size exchange their whole state at the plain interval. */
 const pushPullScaleFrom = 32
 
+/** In a pool of five, four transmissions at random, some to the dead itself, miss a member once in a hundred times. */
+const retransmitScaleMin = 2
+
 /** Transmissions of one broadcast by one member: enough that everybody hears it with high probability. */
 export function retransmitLimit(profile: Profile, members: number): number {
-  return profile.retransmitMultiplier * Math.ceil(Math.log10(members + 1))
+  const { retransmitMultiplier, gossipFanout } = profile
+  const scale = Math.ceil(Math.log10(members + 1))
+  // One round reaches all others of a pool that is smaller still.
+  return (
+    retransmitMultiplier * (members <= gossipFanout ? scale : Math.max(retransmitScaleMin, scale))
+  )
 }
 
 /** Milliseconds between whole exchanges; longer in large pools, where each costs more. */
@@ -84,15 +92,19 @@ export function pushPullIntervalMs(profile: Profile, members: number): number {
   return profile.pushPullIntervalMs * factor
 }
 
-/** The shortest and longest time a suspect has to object, and how many others must agree to reach the shortest. */
+/**
+ * The shortest and longest time a suspect has to object, and how many others must agree to reach the shortest.
+ * `members`: the size of the pool. `living`: those of them, this one and the suspect included, that could say a word;
+ * whoever has just left cannot agree, and waiting for it would make the death of another long.
+ */
 export function suspicionTimes(
   profile: Profile,
-  members: number,
+  { members, living }: { readonly members: number; readonly living: number },
 ): { readonly minMs: number; readonly maxMs: number; readonly confirmationsWanted: number } {
   const scale = Math.max(1, Math.log10(Math.max(1, members)))
   const minMs = profile.suspicionMultiplier * scale * profile.probeIntervalMs
   const wanted = profile.suspicionMultiplier - 2
   // The suspect and the first accuser cannot confirm: a small pool would wait in vain.
-  const confirmationsWanted = members - 2 < wanted ? 0 : wanted
+  const confirmationsWanted = living - 2 < wanted ? 0 : wanted
   return { minMs, maxMs: minMs * profile.suspicionMaximumMultiplier, confirmationsWanted }
 }

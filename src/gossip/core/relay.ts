@@ -1,5 +1,8 @@
 /**
- * Pings on behalf of others: the answer goes back under the asker's number, and in time a word that there was none.
+ * Pings on behalf of others: the answer goes back under the asker's number, and in time a word that there is none yet.
+ *
+ * That word must be with the asker before it judges, or it blames itself for the silence of the dead: so it goes when
+ * four fifths of the time have passed (Lifeguard, section IV.A), while an answer is still passed on until the end.
  *
  * Bounded by `relaysMax`; above it the request is refused in silence, which costs the asker one helper.
  */
@@ -9,6 +12,7 @@ import { send } from './spread.ts'
 import { nextSequence, type Swim } from './state.ts'
 
 export const relaysMax = 512
+const nackShare = 0.8
 
 export function startRelay(
   swim: Swim,
@@ -24,7 +28,7 @@ export function startRelay(
   relays.set(sequence, {
     asker: request.source?.endpoint ?? from,
     askerSequence: request.sequence,
-    wantsNack: request.wantsNack,
+    nackAt: request.wantsNack ? now + nackShare * profile.probeTimeoutMs : null,
     deadline: now + profile.probeTimeoutMs,
   })
   send(swim, { endpoint: request.target, member: swim.members.get(request.node) ?? null }, [
@@ -45,9 +49,9 @@ export function relayAnswered(swim: Swim, sequence: number): boolean {
 
 export function relayTick(swim: Swim): void {
   for (const [sequence, relay] of swim.relays) {
-    if (swim.now < relay.deadline) continue
-    swim.relays.delete(sequence)
-    if (!relay.wantsNack) continue
+    if (swim.now >= relay.deadline) swim.relays.delete(sequence)
+    if (relay.nackAt === null || swim.now < relay.nackAt) continue
+    relay.nackAt = null
     send(swim, { endpoint: relay.asker, member: null }, [
       { type: 'nack', sequence: relay.askerSequence },
     ])
@@ -56,6 +60,8 @@ export function relayTick(swim: Swim): void {
 
 export function relayDeadline(swim: Swim): number {
   let deadline = Infinity
-  for (const relay of swim.relays.values()) deadline = Math.min(deadline, relay.deadline)
+  for (const relay of swim.relays.values()) {
+    deadline = Math.min(deadline, relay.nackAt ?? relay.deadline)
+  }
   return deadline
 }

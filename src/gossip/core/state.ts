@@ -7,6 +7,7 @@ import type { Awareness } from './awareness.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { Member, Members } from './members.ts'
 import type { Endpoint, PacketMessage, SerfMessage, Versions } from './message.ts'
+import type { Patience } from './patience.ts'
 import type { Profile } from './profile.ts'
 import type { Exchange, GossipEvent, Packet, StreamPing } from './ready.ts'
 import type { StreamPath, Suspicion } from './suspicion.ts'
@@ -93,13 +94,16 @@ export function zeroCounters(): Counters {
   }
 }
 
-/** Invariant: `indirectAt <= deadline`. */
+/** Invariant: `indirectAt <= plainDeadline`, and `plainDeadline <= deadline` unless the target refused. */
 export type Probe = {
   readonly member: Member
   readonly sequence: number
   /** When the others are asked; null once they were. */
   indirectAt: number | null
   deadline: number
+  /** What `deadline` were in full health. */
+  plainDeadline: number
+  readonly patience: Patience
   helpers: readonly Member[]
   nacksWanted: number
   readonly nackedBy: Endpoint[]
@@ -111,7 +115,8 @@ export type Probe = {
 export type Relay = {
   readonly asker: Endpoint
   readonly askerSequence: number
-  readonly wantsNack: boolean
+  /** When the asker is told that there was no answer yet; null: it was, or does not care. */
+  nackAt: number | null
   deadline: number
 }
 

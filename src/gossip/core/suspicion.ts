@@ -6,13 +6,22 @@
  * Invariant: `confirmedBy.length <= confirmationsWanted`, all names distinct, none of them `by`.
  */
 import type { Endpoint } from './message.ts'
+import type { Patience } from './patience.ts'
 
 /** How a stream ping went, which is tried when packets get no answer. */
 export type StreamPath =
   | { readonly type: 'not-tried' }
   | { readonly type: 'no-answer' }
+  /** The machine is there, and no process listens. */
+  | { readonly type: 'refused' }
   | { readonly type: 'answered' }
   | { readonly type: 'failed'; readonly text: string }
+
+/** How it ended, if it did in time. */
+export type StreamOutcome = Extract<
+  StreamPath,
+  { readonly type: 'answered' | 'refused' | 'failed' }
+>
 
 /** Why somebody is suspected, as far as this member knows. */
 export type Evidence =
@@ -45,7 +54,8 @@ export type Suspicion = {
   readonly maxMs: number
   readonly confirmationsWanted: number
   readonly confirmedBy: string[]
-  /** Moves only when this member itself was held up. */
+  readonly patience: Patience
+  /** Moves only when this member itself was held up, by what `patience` allows. */
   startedAt: number
   ended: SuspicionEnd | null
 }
@@ -76,6 +86,7 @@ export function describeEvidence(evidence: Evidence): string {
     'not-tried': 'TCP was not tried',
     'no-answer': 'none over TCP either',
     answered: 'TCP answered',
+    refused: 'nobody listens on TCP',
     failed: `TCP failed${stream.type === 'failed' ? ` (${stream.text})` : ''}`,
   }[stream.type]
   return `no answer over UDP, ${helpers} others asked, ${nacks} of them said they got none, ${tcp}`

@@ -16,6 +16,7 @@ import {
   probeNacked,
   probeTick,
 } from './probe.ts'
+import { makeUpFor } from './patience.ts'
 import type { Profile } from './profile.ts'
 import { relayAnswered, relayDeadline, relayTick, startRelay } from './relay.ts'
 import { gossip, hasNews } from './spread.ts'
@@ -124,10 +125,16 @@ export function swimMessage(swim: Swim, message: PacketMessage, from: Endpoint):
 /** This process was not run for `ms`: what others may have said meanwhile is still to be heard. */
 export function swimHeldUp(swim: Swim, ms: number): void {
   probeHeldUp(swim, ms)
-  for (const suspicion of swim.suspicions.values()) suspicion.startedAt += ms
-  for (const relay of swim.relays.values()) relay.deadline += ms
+  for (const suspicion of swim.suspicions.values()) {
+    suspicion.startedAt += makeUpFor(suspicion.patience, ms)
+  }
+  for (const relay of swim.relays.values()) {
+    relay.deadline += ms
+    if (relay.nackAt !== null) relay.nackAt += ms
+  }
   for (const pending of swim.exchanges.values()) pending.deadline += ms
-  swim.awareness.apply(1)
+  // A shorter stop makes no answer late.
+  if (ms >= swim.profile.probeTimeoutMs) swim.awareness.apply(1)
 }
 
 /** Whoever had the time to object and did not is dead. */

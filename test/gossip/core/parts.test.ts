@@ -10,6 +10,7 @@ import {
 } from '../../../src/gossip/core/intents.ts'
 import { LamportClock, lamportJumpMax, lamportMax } from '../../../src/gossip/core/lamport.ts'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
+import { patienceOf } from '../../../src/gossip/core/patience.ts'
 import {
   lanProfile,
   localProfile,
@@ -32,8 +33,8 @@ void t.test('times scale with the size of the pool', (t) => {
   const table = [
     [1, 4, 30, 4, 0],
     [3, 4, 30, 4, 0],
-    [4, 4, 30, 4, 2],
-    [9, 4, 30, 4, 2],
+    [4, 8, 30, 4, 2],
+    [9, 8, 30, 4, 2],
     [10, 8, 30, 4, 2],
     [32, 8, 30, 6.02, 2],
     [33, 8, 60, 6.07, 2],
@@ -43,15 +44,21 @@ void t.test('times scale with the size of the pool', (t) => {
     [1_000, 16, 180, 12, 2],
   ] as const
   for (const [members, retransmits, pushPullS, minS, confirmations] of table) {
-    const { minMs, maxMs, confirmationsWanted } = suspicionTimes(lanProfile, members)
+    const { minMs, maxMs, confirmationsWanted } = suspicionTimes(lanProfile, {
+      members,
+      living: members,
+    })
     t.equal(retransmitLimit(lanProfile, members), retransmits, `retransmits of ${members}`)
     t.equal(pushPullIntervalMs(lanProfile, members), pushPullS * 1_000, `exchanges of ${members}`)
     t.equal(Math.round(minMs / 10) / 100, minS, `suspicion among ${members}`)
     t.equal(maxMs, 6 * minMs)
     t.equal(confirmationsWanted, confirmations)
   }
-  t.equal(suspicionTimes(wanProfile, 10).minMs, 30_000, 'the wide area is more patient')
-  t.equal(suspicionTimes(localProfile, 10).minMs, 3_000, 'one machine is less')
+  const ten = { members: 10, living: 10 }
+  t.equal(suspicionTimes(wanProfile, ten).minMs, 30_000, 'the wide area is more patient')
+  t.equal(suspicionTimes(localProfile, ten).minMs, 3_000, 'one machine is less')
+  const { confirmationsWanted } = suspicionTimes(lanProfile, { members: 5, living: 3 })
+  t.equal(confirmationsWanted, 0, 'nobody waits for the word of those who left')
   t.end()
 })
 
@@ -65,6 +72,7 @@ function suspicion(confirmationsWanted: number): Suspicion {
     maxMs: 24_000,
     confirmationsWanted,
     confirmedBy: [],
+    patience: patienceOf(4_000),
     startedAt: 100,
     ended: null,
   }

@@ -45,7 +45,9 @@ void t.test(
     const asked = lab.packets.filter(({ messages }) => messages[0]?.type === 'indirect-ping')
     for (const { to } of asked.slice(0, 2)) lab.hear({ type: 'nack', sequence }, to)
     for (const { to } of asked.slice(0, 2)) lab.hear({ type: 'nack', sequence }, to)
-    lab.command((core, now) => core.streamAnswered(lab.streamPings[0]?.id ?? 0, 'refused', now))
+    lab.command((core, now) =>
+      core.streamAnswered(lab.streamPings[0]?.id ?? 0, { type: 'failed', text: 'refused' }, now),
+    )
     t.equal(lab.state('a'), 'alive')
     lab.pass(500)
     t.equal(lab.state('a'), 'suspect')
@@ -88,13 +90,41 @@ void t.test(
     const lab = Lab.with(['a'])
     const sequence = lab.untilPinged('a')
     lab.pass(500)
-    lab.command((core, now) => core.streamAnswered(lab.streamPings[0]?.id ?? 0, null, now))
+    lab.command((core, now) =>
+      core.streamAnswered(lab.streamPings[0]?.id ?? 0, { type: 'answered' }, now),
+    )
     lab.pass(500)
     t.equal(lab.state('a'), 'alive')
     t.match(lab.happened('member-reach'), [{ member: { name: 'a', reach: 'stream-only' } }])
     lab.hear({ type: 'ack', sequence, payload: null }, addressOf('a'))
     lab.pass(2_000, ['a'])
     t.match(lab.happened('member-reach')[1], { member: { reach: 'direct' } })
+    t.end()
+  },
+)
+
+void t.test(
+  'where nobody listens, own illness makes the wait no longer, and gets no worse',
+  (t) => {
+    for (const [outcome, state] of [
+      [{ type: 'refused' }, 'suspect'],
+      [{ type: 'failed', text: 'timed out' }, 'alive'],
+    ] as const) {
+      const lab = Lab.with(others)
+      // Each objection makes it feel worse.
+      for (let doubts = 0; doubts < 7; doubts += 1) {
+        lab.hear(suspect('me', 'b', lab.incarnation('me')))
+      }
+      lab.forget()
+      lab.untilPinged('b')
+      const score = lab.core.healthScore
+      t.ok(score > 0)
+      lab.pass(500, ['a', 'c', 'd'])
+      lab.command((core, now) => core.streamAnswered(lab.streamPings.at(-1)?.id ?? 0, outcome, now))
+      lab.pass(500)
+      t.equal(lab.state('b'), state, outcome.type)
+      t.equal(lab.core.healthScore, score)
+    }
     t.end()
   },
 )
@@ -134,7 +164,10 @@ void t.test('a suspect is pinged and told in one packet', (t) => {
   lab.hear(suspect('a', 'b'))
   lab.forget()
   lab.untilPinged('a')
-  const packet = lab.packets.find(({ to }) => to.port === addressOf('a').port)
+  const packet = lab.packets.find(({ messages: [first] }) => {
+    return first?.type === 'ping' && first.node === 'a'
+  })
+  t.match(packet?.to, addressOf('a'))
   t.match(packet?.messages.slice(0, 2), [
     { type: 'ping', node: 'a' },
     { type: 'suspect', node: 'a', from: 'me', incarnation: 1 },

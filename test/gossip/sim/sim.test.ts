@@ -96,7 +96,10 @@ void t.test(`${membersMany} members at 10 % loss (seed ${seed})`, (t) => {
 
   const victim = node(Math.floor(membersMany / 2))
   world.kill(victim)
-  const { minMs, maxMs } = suspicionTimes(world.profile, membersMany)
+  const { minMs, maxMs } = suspicionTimes(world.profile, {
+    members: membersMany,
+    living: membersMany,
+  })
   const first = untilFirst(world, victim.name, 'failed', 2 * maxMs)
   const rest = untilAll(world, victim.name, 'failed', 60_000)
   t.comment(`killed: seen by the first after ${first} ms, by all after ${first + rest} ms`)

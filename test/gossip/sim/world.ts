@@ -108,8 +108,11 @@ export class World {
     node.paused = false
     const { waiting } = node
     node.waiting = []
+    // A process that goes on may look at its timers before its sockets, or the other way round.
+    const timersFirst = this.random.next() < 0.5
+    if (timersFirst) this.#wake(node)
     for (const { packet, from } of waiting) this.#deliver(node, packet, from)
-    this.#wake(node)
+    if (!timersFirst) this.#wake(node)
   }
 
   run(ms: number): void {
@@ -216,7 +219,7 @@ export class World {
       const to = this.#byPort.get(ping.to.port)
       const open = to !== undefined && to.side === from.side && !to.paused
       if (!from.up || from.core !== core || !open) return
-      core.streamAnswered(ping.id, to.up ? null : 'connection refused', this.now)
+      core.streamAnswered(ping.id, { type: to.up ? 'answered' : 'refused' }, this.now)
       this.#settle(from)
     })
   }
