@@ -22,6 +22,8 @@ export type ClusterOptions = {
   readonly proxies?: boolean
   /** Servers find one another by gossip, all through the first, instead of by a list of peers. */
   readonly gossip?: boolean
+  /** Names of servers are this and a number from 1; `s` unless said. */
+  readonly prefix?: string
   /** Keys of the configuration, beside `server` and those that make the cluster. */
   readonly config?: Readonly<Record<string, unknown>>
   /** Keys of `server` in the configuration, beside those that make the cluster. */
@@ -44,16 +46,19 @@ export class Cluster {
   readonly folder: string
   readonly servers: ServerProcess[]
   readonly #network: Network | null
+  readonly #prefix: string
   readonly #clients: HttpClient[]
   readonly #guard: ChildProcess
 
   private constructor(
     folder: string,
+    prefix: string,
     servers: readonly ServerProcess[],
     network: Network | null,
     guard: ChildProcess,
   ) {
     this.folder = folder
+    this.#prefix = prefix
     this.servers = [...servers]
     this.#network = network
     this.#clients = servers.map((server) => new HttpClient(server.spec.ports.http))
@@ -67,7 +72,7 @@ export class Cluster {
     if (first === undefined) throw new Error('a cluster has a server')
     const process = new ServerProcess({
       ...first.spec,
-      name: nameOf(at),
+      name: `${this.#prefix}${at + 1}`,
       ports: await serverPorts(),
       config: {
         ...first.spec.config,
@@ -84,10 +89,20 @@ export class Cluster {
     return at
   }
 
+  /** Kills the server, if it runs, and starts it with its data on other ports. */
+  async move(at: number): Promise<void> {
+    await this.kill(at)
+    const moved = new ServerProcess({ ...this.server(at).spec, ports: await serverPorts() })
+    this.http(at).close()
+    this.servers[at] = moved
+    this.#clients[at] = new HttpClient(moved.spec.ports.http)
+    await moved.start()
+  }
+
   /** Resolves once every server takes writes and reads back what is encrypted. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const { servers: size = 3, proxies = false, logLevel = 'info', seed = 1 } = options
-    const { config = {}, server: extra = {}, raft = {} } = options
+    const { prefix = 's', config = {}, server: extra = {}, raft = {} } = options
     const folder = await mkdtemp(join(options.parentFolder ?? tmpdir(), 'muster-cluster-'))
     const pidFile = join(folder, 'pids')
     await writeFile(pidFile, '')
@@ -99,10 +114,10 @@ export class Cluster {
     const servers = ports.map((own, at) => {
       const peers = addresses.map((address, other) => {
         const seen = network === null || other === at ? address : network.addressFor(at, other)
-        return `${nameOf(other)}=${seen}`
+        return `${prefix}${other + 1}=${seen}`
       })
       return new ServerProcess({
-        name: nameOf(at),
+        name: `${prefix}${at + 1}`,
         folder,
         ports: own,
         pidFile,
@@ -119,7 +134,7 @@ export class Cluster {
         },
       })
     })
-    const cluster = new Cluster(folder, servers, network, guard)
+    const cluster = new Cluster(folder, prefix, servers, network, guard)
     try {
       for (const server of servers) await server.start()
       await cluster.waitForLeader()
@@ -281,10 +296,6 @@ export async function startCluster(t: Test, options: ClusterOptions = {}): Promi
     await cluster.stop()
   })
   return cluster
-}
-
-function nameOf(at: number): string {
-  return `s${at + 1}`
 }
 
 async function serverPorts(): Promise<ServerPorts> {

@@ -1,8 +1,26 @@
-/** Questions about a cluster's members, by gossip and by Raft. */
+/** Questions about a cluster's members, by gossip and by Raft, and what an operator does to them. */
 import type { Cluster } from './cluster.ts'
+import { eventuallyTrue, type Patience } from './eventually.ts'
 
-type Peer = { readonly ID: string; readonly Node: string; readonly Voter: boolean }
-type Member = { readonly Name: string; readonly Status: string }
+type Peer = {
+  readonly ID: string
+  readonly Node: string
+  readonly Address: string
+  readonly Voter: boolean
+}
+/** Who doubted a member last. */
+type Suspicion = {
+  readonly By: string
+  readonly Why: string
+  readonly Path: string
+  readonly Ended: string | null
+}
+type Member = {
+  readonly Name: string
+  readonly Port: number
+  readonly Status: string
+  readonly Suspicion: Suspicion | null
+}
 
 const timeoutMs = 2_000
 
@@ -19,14 +37,92 @@ export async function voters(cluster: Cluster, at: number): Promise<string> {
   return found.toSorted().join(' ')
 }
 
+/** Waits until these are the voters, as server `at` sees it. */
+export async function votersBecome(
+  cluster: Cluster,
+  at: number,
+  names: string,
+  patience: Patience = {},
+): Promise<void> {
+  await eventuallyTrue(
+    `the voters are ${names}`,
+    async () => (await voters(cluster, at)) === names,
+    patience,
+  )
+}
+
+/** The member of Raft that has this name, as server `at` has it; an error when there is none. */
+export async function peerNamed(cluster: Cluster, at: number, name: string): Promise<Peer> {
+  const peer = (await peers(cluster, at)).find(({ Node }) => Node === name)
+  if (peer === undefined) throw new Error(`${name} is no member`)
+  return peer
+}
+
+/** The gossip pool as server `at` sees it. */
+export async function membersSeenBy(cluster: Cluster, at: number): Promise<readonly Member[]> {
+  const answer = await cluster.http(at).json('GET', '/v1/agent/members', { timeoutMs })
+  return (answer as { readonly Members: readonly Member[] }).Members
+}
+
 /** Of a member of the gossip pool, as server `at` sees it. */
 export async function statusOf(cluster: Cluster, at: number, name: string): Promise<string> {
-  const answer = await cluster.http(at).json('GET', '/v1/agent/members', { timeoutMs })
-  const { Members } = answer as { readonly Members: readonly Member[] }
-  return Members.find(({ Name }) => Name === name)?.Status ?? 'unknown'
+  const members = await membersSeenBy(cluster, at)
+  return members.find(({ Name }) => Name === name)?.Status ?? 'unknown'
+}
+
+/** Waits until server `at` sees the member so. */
+export async function statusBecomes(
+  cluster: Cluster,
+  at: number,
+  name: string,
+  status: string,
+  patience: Patience = {},
+): Promise<void> {
+  await eventuallyTrue(
+    `${name} is ${status}`,
+    async () => (await statusOf(cluster, at, name)) === status,
+    patience,
+  )
 }
 
 export async function forceLeave(cluster: Cluster, at: number, node: string): Promise<number> {
   const path = `/v1/agent/force-leave?node=${node}`
   return (await cluster.http(at).request('PUT', path, { timeoutMs })).status
+}
+
+/** Out of the Raft configuration; a server that runs would come back. */
+export async function removePeer(cluster: Cluster, at: number, id: string): Promise<number> {
+  const path = `/v1/operator/raft/peer?id=${id}`
+  return (await cluster.http(at).request('DELETE', path)).status
+}
+
+/** What is left out gets its default. */
+export async function setAutopilot(
+  cluster: Cluster,
+  config: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const path = '/v1/operator/autopilot/configuration'
+  await eventuallyTrue('autopilot is configured', async () => {
+    const body = JSON.stringify(config)
+    return (await cluster.http(0).json('PUT', path, { body })) === true
+  })
+}
+
+/** Waits until the leader finds all members well, as an operator does before the next step. */
+export async function allHealthy(cluster: Cluster, at: number): Promise<void> {
+  const path = '/v1/operator/autopilot/health'
+  await eventuallyTrue('all servers are healthy', async () => {
+    return (await cluster.http(at).request('GET', path, { timeoutMs })).status === 200
+  })
+}
+
+/** Joins the pool at another server's gossip port; resolves with what the API says of it. */
+export async function join(
+  cluster: Cluster,
+  at: number,
+  port: number,
+): Promise<{ readonly num_joined: number; readonly error: string }> {
+  const path = `/v1/agent/join?address=127.0.0.1:${port}`
+  const answer = await cluster.http(at).json('PUT', path)
+  return answer as { readonly num_joined: number; readonly error: string }
 }
