@@ -13,6 +13,7 @@ import type { Versions } from './core/message.ts'
 import type { Profile } from './core/profile.ts'
 import type { Status } from './core/ready.ts'
 import type { Counters } from './core/state.ts'
+import type { Refuses } from './guard.ts'
 import type { GossipTransport } from './transport.ts'
 import type { WireCounters } from './wire/counters.ts'
 import type { StreamWire } from './wire/stream.ts'
@@ -49,6 +50,8 @@ export type GossipOptions = {
    * next start. What it throws is reported to whoever asked for the change.
    */
   readonly onKeysChanged?: (keys: readonly string[]) => void
+  /** Members that are to stay out of this pool; nobody unless said otherwise. Asked of every claim: it answers at once. */
+  readonly refuses?: Refuses
   /** Addresses of a name; the system's resolver unless said otherwise. */
   readonly resolve?: (name: string) => Promise<readonly string[]>
   /** What carries the bytes; sockets unless said otherwise. */

@@ -12,6 +12,7 @@ import type { GossipCore } from './core/core.ts'
 import type { Endpoint, PushPull } from './core/message.ts'
 import type { Exchange, GossipEvent, Ready, StreamPing } from './core/ready.ts'
 import type { StreamOutcome } from './core/suspicion.ts'
+import type { Guard } from './guard.ts'
 import {
   wasRefused,
   type GossipTransport,
@@ -27,6 +28,7 @@ export type LoopParts = {
   readonly core: GossipCore
   readonly transport: GossipTransport
   readonly packetWire: PacketWire
+  readonly guard: Guard
   readonly clock: Clock
   readonly logger: Logger
   readonly onEvent: (event: GossipEvent) => void
@@ -76,16 +78,17 @@ export class GossipLoop {
   }
 
   #packet(packet: Uint8Array, from: Endpoint): void {
-    const messages = this.#parts.packetWire.decode(packet)
+    const { packetWire, guard } = this.#parts
+    const messages = packetWire.decode(packet, (reason) => guard.unread(from, reason))
     if (messages.length === 0 || this.#stopped) return
     this.#guarded((core, now) => {
-      for (const message of messages) core.message(message, from, now)
+      for (const message of messages) if (guard.admits(message)) core.message(message, from, now)
     })
   }
 
   /** A push/pull is answered by the state as it was before the other's is merged. */
   #stream(request: StreamRequest, from: Endpoint): StreamAnswer | null {
-    const { core, logger } = this.#parts
+    const { core, logger, guard } = this.#parts
     switch (request.type) {
       case 'ping': {
         const { sequence, node } = request
@@ -96,9 +99,9 @@ export class GossipLoop {
         this.input((core, now) => core.message(request, from, now))
         return null
       case 'push-pull': {
-        const { reply, error } = this.input((core, now) =>
-          core.exchangeReceived(request, from, now),
-        )
+        const state = guard.taken(request)
+        if (typeof state === 'string') return { type: 'error', text: state }
+        const { reply, error } = this.input((core, now) => core.exchangeReceived(state, from, now))
         if (error !== null) {
           logger.warn('the state of a gossip peer is not taken', {
             from: formatEndpoint(from),
@@ -151,10 +154,10 @@ export class GossipLoop {
   }
 
   async #exchange({ id, to, message, timeoutMs }: Exchange): Promise<void> {
-    const { transport, onExchanged } = this.#parts
+    const { transport, guard, onExchanged } = this.#parts
     const outcome: PushPull | string = await transport
       .pushPull(to, message, timeoutMs)
-      .catch(textOf)
+      .then((state) => guard.taken(state), textOf)
     this.#guarded((core, now) => core.exchanged(id, outcome, now))
     onExchanged(id, typeof outcome === 'string' ? outcome : null)
   }

@@ -22,6 +22,7 @@ import { joinAll } from './joining.ts'
 import { InternalQueries } from './internal-queries.ts'
 import { keyringOf, OwnKeys } from './keys.ts'
 import { logCoreEvent, logEvent } from './log-lines.ts'
+import { Guard } from './guard.ts'
 import { GossipLoop } from './loop.ts'
 import { Views } from './member-view.ts'
 import { matchesPattern } from './pattern.ts'
@@ -108,6 +109,7 @@ class Gossip implements GossipNode {
     if (this.#starting) throw new MusterError('conflict', 'gossip is started once')
     this.#starting = true
     const { name, tags, profile, random, clock, logger, advertise } = this.#options
+    const { refuses = () => null } = this.#options
     const packetWire = new PacketWire(this.#wireOptions)
     const transport = await this.#listen(new StreamWire(this.#wireOptions))
     try {
@@ -128,6 +130,7 @@ class Gossip implements GossipNode {
         core,
         transport,
         packetWire,
+        guard: new Guard({ refuses, clock, logger }),
         clock,
         logger,
         onEvent: (event) => this.#told(event),

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Endpoint, StreamMessage } from './core/message.ts'
+import { Seldom } from './seldom.ts'
 import {
   asRequest,
   streamsMax,
@@ -46,6 +47,7 @@ export class StreamSockets {
   readonly #wire: StreamWire
   readonly #clock: Clock
   readonly #logger: Logger
+  readonly #seldom: Seldom
   readonly #inbound = new Set<Stream>()
   readonly #outbound = new Set<Stream>()
   #closed = false
@@ -54,6 +56,7 @@ export class StreamSockets {
     this.#wire = wire
     this.#clock = clock
     this.#logger = logger
+    this.#seldom = new Seldom(clock)
   }
 
   /** Takes over a connection that someone opened to us. */
@@ -223,13 +226,13 @@ export class StreamSockets {
         return answer === null ? silence : this.#wire.encode(answer, 'answer')
       }
       if (read.type !== 'refused') return silence
-      this.#logger.debug('a gossip stream was refused', {
-        from: formatEndpoint(from),
-        reason: read.reason,
-      })
+      const { reason } = read
+      if (this.#seldom.due(`${reason} ${formatAddress(from.address)}`)) {
+        this.#logger.warn('a gossip stream was refused', { from: formatEndpoint(from), reason })
+      }
       // Another cluster is not told anything.
-      if (read.reason === 'wrong-label') return silence
-      return this.#wire.encode({ type: 'error', text: `refused: ${read.reason}` }, 'answer')
+      if (reason === 'wrong-label') return silence
+      return this.#wire.encode({ type: 'error', text: `refused: ${reason}` }, 'answer')
     } catch (error) {
       this.#logger.error('a gossip stream could not be answered', {
         from: formatEndpoint(from),

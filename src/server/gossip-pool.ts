@@ -10,9 +10,11 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
+import type { RaftStatus } from '../raft/door.ts'
+import type { RaftNode } from '../raft/node.ts'
 import { GossipKeys } from './gossip-keys.ts'
 import { GossipPeers } from './gossip-peers.ts'
-import { memberName, tagsOf, type ServerTags } from './gossip-tags.ts'
+import { memberName, strangerTo, tagsOf, type ServerTags } from './gossip-tags.ts'
 import { RetryJoin } from './retry-join.ts'
 
 /** Of an address in `retry_join` that names no port. */
@@ -39,14 +41,19 @@ export type GossipPoolOptions = {
   readonly onMoved: () => void
 }
 
+/** What this member tells of itself now. */
+type SelfTags = { tags: ServerTags }
+
 export class GossipPool {
   readonly gossip: GossipNode
   readonly peers: GossipPeers
   readonly #options: GossipPoolOptions
+  readonly #self: SelfTags
   #retry: RetryJoin | null = null
 
-  private constructor(options: GossipPoolOptions, gossip: GossipNode) {
+  private constructor(options: GossipPoolOptions, self: SelfTags, gossip: GossipNode) {
     this.#options = options
+    this.#self = self
     this.gossip = gossip
     this.peers = new GossipPeers({
       gossip,
@@ -59,6 +66,7 @@ export class GossipPool {
   /** Listens. Throws `unavailable` for a port in use, `invalid_argument` for an address, `corrupt` for kept keys. */
   static async start(options: GossipPoolOptions): Promise<GossipPool> {
     const { logger, tags } = options
+    const self: SelfTags = { tags }
     const kept = new GossipKeys(options.dataFolder)
     const gossip = createGossip({
       name: memberName(options.name, tags.region),
@@ -75,8 +83,9 @@ export class GossipPool {
       logger,
       onFatal: options.onFatal,
       onKeysChanged: (keys) => kept.save(keys),
+      refuses: (member) => strangerTo(self.tags, member),
     })
-    const pool = new GossipPool(options, gossip)
+    const pool = new GossipPool(options, self, gossip)
     try {
       await gossip.start()
     } catch (error) {
@@ -91,6 +100,20 @@ export class GossipPool {
   /** Where others reach this member. */
   get endpoint(): string {
     return this.gossip.local().endpoint
+  }
+
+  /**
+   * Once this server belongs to a cluster it says so to the pool, and keeps servers of others out. Returns the way to
+   * stop that.
+   */
+  follow(node: Pick<RaftNode, 'status' | 'onChange'>): () => void {
+    const look = ({ configuration: { clusterId } }: RaftStatus): void => {
+      if (clusterId === this.#self.tags.clusterId) return
+      this.#self.tags = { ...this.#self.tags, clusterId }
+      this.gossip.setTags(tagsOf(this.#self.tags))
+    }
+    look(node.status())
+    return node.onChange(look)
   }
 
   /** Looks for the pool from now on. `known`: where members of the cluster are, for a server that comes back. */

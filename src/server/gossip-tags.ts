@@ -22,6 +22,8 @@ export type ServerTags = {
   readonly rpcHost: string
   readonly rpcPort: number
   readonly bootstrapExpect: number
+  /** Empty before it belongs to one. */
+  readonly clusterId: string
   /** Of the program. */
   readonly version: string
 }
@@ -55,6 +57,7 @@ export function tagsOf(server: ServerTags): ReadonlyMap<string, string> {
     ['raft_vsn', raftVersion],
   ])
   if (server.bootstrapExpect > 0) tags.set('expect', String(server.bootstrapExpect))
+  if (server.clusterId !== '') tags.set('cluster', server.clusterId)
   return tags
 }
 
@@ -73,6 +76,22 @@ export function serverOf(member: MemberView, region: string): GossipServer | nul
   if (!isServer || port === null || port === 0 || expect === null) return null
   const version = (tags.get('build') ?? '').slice(0, 32)
   return { id, name, address: hostPort(host, port), expect, version, member }
+}
+
+/** Why a member is kept out of the pool of a server that carries `own`: it belongs to another cluster of the region. */
+export function strangerTo(
+  own: Pick<ServerTags, 'region' | 'clusterId'>,
+  member: {
+    readonly name: string
+    readonly endpoint: string
+    readonly tags: ReadonlyMap<string, string>
+  },
+): string | null {
+  const { name, endpoint, tags } = member
+  const cluster = tags.get('cluster') ?? ''
+  const isServer = tags.get('role') === role && tags.get('region') === own.region
+  if (!isServer || own.clusterId === '' || cluster === '' || cluster === own.clusterId) return null
+  return `${name} at ${endpoint} is of cluster ${cluster.slice(0, 64)}, this server of cluster ${own.clusterId}`
 }
 
 function wholeNumber(text: string, max: number): number | null {

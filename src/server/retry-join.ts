@@ -73,7 +73,7 @@ export class RetryJoin {
     if (all.length === 0 || this.#stopped) return this.#longer()
     const { joined, errors } = await gossip.join(all)
     if (this.#stopped) return 0
-    for (const { address, error } of errors) this.#sayOnce(`${address}: ${textOf(error)}`)
+    for (const { error } of errors) this.#sayOnce(textOf(error))
     if (joined === 0) return this.#longer()
     logger.info('joined the gossip pool', { through: joined, members: gossip.members().length })
     return this.#found()

@@ -181,6 +181,7 @@ export async function startServer(
   const pool = await startPool(config, dependencies, stack, id)
   if (pool !== null) {
     opened.defer(() => pool.stop())
+    opened.defer(pool.follow(node))
     source = peers.length === 0 ? pool.peers : listedPeers(source, pool.peers)
   }
   const autopilot = new Autopilot({
@@ -361,6 +362,7 @@ async function startPool(
       rpcHost: config.advertiseAddr,
       rpcPort: stack.rpcPort,
       bootstrapExpect,
+      clusterId: stack.node.status().configuration.clusterId,
       version: origin.version,
     },
     dataFolder: config.dataDir,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
 import { GossipPeers } from '../../src/server/gossip-peers.ts'
-import { serverOf, tagsOf } from '../../src/server/gossip-tags.ts'
+import { serverOf, strangerTo, tagsOf } from '../../src/server/gossip-tags.ts'
 
 const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
 
@@ -14,6 +14,7 @@ const tagsFor = (digit: number) =>
     rpcHost: `10.0.0.${digit}`,
     rpcPort: 4647,
     bootstrapExpect: 3,
+    clusterId: '',
     version: '1.2.3',
   })
 
@@ -142,3 +143,30 @@ t.test('who has the id of a living member under an old name has not left', async
   const { peers } = pool([member(2, 'left'), renamed])
   t.same(peers.departed(), [])
 })
+
+const strangers = [
+  // own cluster, tags of the other                                                   kept out
+  ['one', { role: 'muster', region: 'eu', cluster: 'two' }, true],
+  ['one', { role: 'muster', region: 'eu', cluster: 'one' }, false],
+  ['one', { role: 'muster', region: 'eu' }, false],
+  ['', { role: 'muster', region: 'eu', cluster: 'two' }, false],
+  ['one', { role: 'muster', region: 'us', cluster: 'two' }, false],
+  ['one', { role: 'guest', region: 'eu', cluster: 'two' }, false],
+] as const
+
+for (const [clusterId, tags, isOut] of strangers) {
+  void t.test(
+    `a server of cluster "${clusterId}" ${isOut ? 'keeps out' : 'lets in'} ${JSON.stringify(tags)}`,
+    (t) => {
+      const other = {
+        name: 's1.eu',
+        endpoint: '10.0.0.1:4648',
+        tags: new Map(Object.entries(tags)),
+      }
+      const reason = strangerTo({ region: 'eu', clusterId }, other)
+      t.equal(reason !== null, isOut)
+      if (isOut) t.match(reason, 's1.eu at 10.0.0.1:4648 is of cluster two')
+      t.end()
+    },
+  )
+}

@@ -8,11 +8,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { eventually } from './eventually.ts'
+import { eventually, type Patience } from './eventually.ts'
 import { freePorts } from './free-ports.ts'
 import { HttpClient } from './http-client.ts'
 import { Network } from './network.ts'
-import { ServerProcess, type ServerPorts } from './server-process.ts'
+import { ServerProcess, type ServerPorts, type ServerSpec } from './server-process.ts'
 import { Variables } from './variables.ts'
 
 export type ClusterOptions = {
@@ -41,6 +41,7 @@ const portsPerServer = 4
 /** Several elections at the longest timeout a test sets, on a machine that is busy with others. */
 const leaderTimeoutMs = 60_000
 const logLinesShown = 60
+const logLinesSearched = 5_000
 
 export class Cluster {
   readonly folder: string
@@ -92,11 +93,23 @@ export class Cluster {
   /** Kills the server, if it runs, and starts it with its data on other ports. */
   async move(at: number): Promise<void> {
     await this.kill(at)
-    const moved = new ServerProcess({ ...this.server(at).spec, ports: await serverPorts() })
+    await this.#startAs(at, { ...this.server(at).spec, ports: await serverPorts() })
+  }
+
+  /** Stops the server politely, and starts it with its data and these keys of `server` beside its own. */
+  async reconfigure(at: number, server: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.terminate(at)
+    const { spec } = this.server(at)
+    const whole = { ...(spec.config['server'] as object), ...server }
+    await this.#startAs(at, { ...spec, config: { ...spec.config, server: whole } })
+  }
+
+  async #startAs(at: number, spec: ServerSpec): Promise<void> {
+    const server = new ServerProcess(spec)
     this.http(at).close()
-    this.servers[at] = moved
-    this.#clients[at] = new HttpClient(moved.spec.ports.http)
-    await moved.start()
+    this.servers[at] = server
+    this.#clients[at] = new HttpClient(spec.ports.http)
+    await server.start()
   }
 
   /** Resolves once every server takes writes and reads back what is encrypted. */
@@ -268,6 +281,18 @@ export class Cluster {
   async follower(): Promise<number> {
     const leader = await this.waitForLeader()
     return (leader + 1) % this.size
+  }
+
+  /** Waits until server `at` has a line like this in its log. */
+  async logged(at: number, pattern: RegExp, patience: Patience = {}): Promise<void> {
+    await eventually(
+      `server ${at} logs ${pattern.source}`,
+      async () => {
+        const text = await this.server(at).logTail(logLinesSearched)
+        return pattern.test(text) ? true : undefined
+      },
+      patience,
+    )
   }
 
   /** The ends of all log files. */

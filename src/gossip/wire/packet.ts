@@ -84,10 +84,16 @@ export class PacketWire {
     return packets
   }
 
-  /** What a packet holds that can be read; empty when it is refused. */
-  decode(packet: Uint8Array): readonly PacketMessage[] {
+  /** What a packet holds that can be read; empty when it is refused, and `onRefused` is told why. */
+  decode(
+    packet: Uint8Array,
+    onRefused?: (reason: RefusalReason) => void,
+  ): readonly PacketMessage[] {
     const content = this.#opened(packet)
-    if (typeof content === 'string') return this.#refuse(content)
+    if (typeof content === 'string') {
+      onRefused?.(content)
+      return this.#refuse(content)
+    }
     const elements = new Elements()
     elements.take(content, 0)
     if (elements.messages.length === 0) {
