@@ -50,7 +50,7 @@ void t.test('two clusters of one region and the same names meet and stay two', a
     const retry_join = [gossipPort(one, 0), gossipPort(two, (leader + 1) % 3)].map(
       (port) => `127.0.0.1:${port}`,
     )
-    await two.reconfigure(leader, { retry_join })
+    await two.reconfigureServer(leader, { retry_join })
     await eventuallyTrue('it follows', async () => (await two.leaderAsSeenBy(leader)) !== null)
     for (const cluster of [one, two]) {
       const own = listed(cluster.all.map((at) => gossipPort(cluster, at)))

@@ -47,7 +47,7 @@ for (const { what, ...row } of rows) {
     await mark(one, 'one')
     await mark(two, 'two')
     // As if the wrong address had been in its configuration.
-    await two.reconfigure(0, { retry_join: [`127.0.0.1:${one.server(0).spec.ports.gossip}`] })
+    await two.reconfigureServer(0, { retry_join: [`127.0.0.1:${one.server(0).spec.ports.gossip}`] })
     await one.logged(0, row.joined)
     await two.logged(0, row.joins)
     await one.waitForLeader()

@@ -96,14 +96,6 @@ export class Cluster {
     await this.#startAs(at, { ...this.server(at).spec, ports: await serverPorts() })
   }
 
-  /** Stops the server politely, and starts it with its data and these keys of `server` beside its own. */
-  async reconfigure(at: number, server: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.terminate(at)
-    const { spec } = this.server(at)
-    const whole = { ...(spec.config['server'] as object), ...server }
-    await this.#startAs(at, { ...spec, config: { ...spec.config, server: whole } })
-  }
-
   async #startAs(at: number, spec: ServerSpec): Promise<void> {
     const server = new ServerProcess(spec)
     this.http(at).close()
@@ -233,9 +225,13 @@ export class Cluster {
   async reconfigure(at: number, config: Readonly<Record<string, unknown>>): Promise<void> {
     await this.terminate(at)
     const { spec } = this.server(at)
-    const process = new ServerProcess({ ...spec, config: { ...spec.config, ...config } })
-    this.servers[at] = process
-    await process.start()
+    await this.#startAs(at, { ...spec, config: { ...spec.config, ...config } })
+  }
+
+  /** As `reconfigure`, for keys of `server`. */
+  async reconfigureServer(at: number, server: Readonly<Record<string, unknown>>): Promise<void> {
+    const before = this.server(at).spec.config['server'] as object
+    await this.reconfigure(at, { server: { ...before, ...server } })
   }
 
   /** Kills the server, if it runs, and empties its disk. */
