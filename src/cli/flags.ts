@@ -120,7 +120,13 @@ function put(values: Map<string, string[]>, name: string, value: string): void {
 }
 
 function checkCount(words: readonly string[], operands: Operands): void {
-  if (words.length < operands.countMin) misused(`${operands.usage} is missing`)
+  if (words.length < operands.countMin) {
+    misused(
+      operands.usage.startsWith('[')
+        ? `at least one is needed of ${operands.usage}`
+        : `${operands.usage} is missing`,
+    )
+  }
   if (words.length <= operands.countMax) return
   const extra = JSON.stringify(words[operands.countMax])
   misused(

@@ -48,6 +48,7 @@ t.test('what goes wrong is one line, with what would be right', async (t) => {
     'GET /v1/vars': { status: 500, text: '' },
     'GET /v1/operator/keyring/keys': { text: '<html>' },
     'GET /v1/operator/raft/configuration': { json: { Servers: 'none', Index: 1 } },
+    'GET /v1/agent/self': { status: 500, text: 'No path to region' },
     'GET /v1/namespace/x': { text: '{"Name', breaks: true, headers: { 'content-length': '99' } },
   })
   const failures: readonly (readonly [string, RegExp])[] = [
@@ -56,6 +57,7 @@ t.test('what goes wrong is one line, with what would be right', async (t) => {
     ['operator root keyring list', /the answer of 127\.0\.0\.1:\d+ is not valid JSON\n$/],
     ['status', /expected a list; does -address name one\?\n$/],
     ['namespace status x', /the answer broke off from http:\/\/127\.0\.0\.1:\d+: it broke off/],
+    ['agent-info -region far', /No path to region "far": the agent is of another one; is MUSTER_/],
     ['namespace status y', /there is no namespace "y"\n$/],
   ]
   for (const [line, expected] of failures) {

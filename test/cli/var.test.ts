@@ -150,7 +150,7 @@ void t.test('what is stored cannot steer the terminal', async (t) => {
 void t.test('mistakes in items are told', async (t) => {
   const { muster } = await serverForCli(t)
   const mistakes: readonly (readonly [string, number, RegExp])[] = [
-    ['var put', 2, /\[PATH\] \[@FILE \| -\] \[KEY=VALUE\.\.\.\] is missing/],
+    ['var put', 2, /at least one is needed of \[PATH\] \[@FILE \| -\] \[KEY=VALUE\.\.\.\]/],
     ['var put a', 2, /a variable needs items/],
     ['var put a=b', 2, /"a=b" is an item; the path comes first/],
     ['var put a b', 2, /"b" is no item: KEY=VALUE/],

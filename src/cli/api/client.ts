@@ -176,8 +176,15 @@ export class ApiClient {
       status,
       reason === ''
         ? `the agent answered ${status} ${response.statusMessage ?? ''}`.trimEnd()
-        : `${reason} (${status})`,
+        : `${reason}${this.#regionHint(reason)} (${status})`,
     )
+  }
+
+  /** The region may come from an environment that was set for another cluster long ago. */
+  #regionHint(reason: string): string {
+    const { region } = this.#settings
+    if (region === null || reason !== 'No path to region') return ''
+    return ` ${JSON.stringify(region)}: the agent is of another one; is MUSTER_REGION set, or NOMAD_REGION?`
   }
 
   async #json(response: IncomingMessage): Promise<Json> {
