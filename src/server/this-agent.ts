@@ -137,8 +137,11 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
       RaftElectionTimeoutMs: server.raft.electionMs,
       RaftHeartbeatMs: server.raft.heartbeatMs,
     },
-    Consul: { Token: '' },
-    Vault: { Enabled: false, Token: '' },
+    // The debugger of the peer breaks down over an integration that has no address, be it an empty one.
+    Consul: { Addr: '', Auth: '', EnableSSL: false, Token: '' },
+    Vault: { Enabled: false, Addr: '', Token: '' },
+    // There is none, and the peer's tools shall not name its pages under what they print.
+    UI: { Enabled: false, ShowCLIHints: false },
     TLSConfig: shownTls(config),
     Telemetry: {},
     HTTPAPIResponseHeaders: {},

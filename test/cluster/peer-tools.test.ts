@@ -88,6 +88,35 @@ const reads: readonly (readonly [command: string, path: string, type: GoType])[]
     { struct: { config: { map: 'anything' }, member, stats: { map: { map: 'string' } } } },
   ],
   [
+    'operator debug, and hints of pages',
+    '/v1/agent/self',
+    {
+      struct: {
+        config: {
+          struct: {
+            Consul: { struct: { Addr: 'string', Token: 'string' } },
+            Vault: { struct: { Addr: 'string', Token: 'string' } },
+            UI: { struct: { ShowCLIHints: 'bool' } },
+          },
+        },
+      },
+    },
+  ],
+  [
+    'check',
+    '/v1/agent/self',
+    {
+      struct: {
+        stats: {
+          struct: {
+            nomad: { struct: { server: 'string', leader: 'string' } },
+            raft: { struct: { num_peers: 'string', last_contact: 'string' } },
+          },
+        },
+      },
+    },
+  ],
+  [
     'operator raft list-peers',
     '/v1/operator/raft/configuration?stale=',
     { struct: { Servers: { list: raftServer }, Index: 'uint64' } },
