@@ -134,6 +134,15 @@ export type GossipEvent =
       readonly claimed: string
       readonly own: boolean
     }
+  /** What the pool answered to whose this member's name is; `holder`: whom most of the others see under it. */
+  | {
+      readonly type: 'name-vote'
+      readonly name: string
+      readonly outcome: 'kept' | 'lost' | 'undecided'
+      readonly answers: number
+      readonly forThis: number
+      readonly holder: string | null
+    }
   | { readonly type: 'user-event'; readonly name: string; readonly payload: Uint8Array }
 
 export type JoinResult = {

@@ -68,6 +68,20 @@ export function logEvent(logger: Logger, event: GossipEvent): void {
       }
       return
     }
+    case 'name-vote': {
+      const { name, outcome, answers, forThis, holder } = event
+      const votes = { name, holder, answers, forThis }
+      if (outcome === 'lost') {
+        logger.error(
+          'the pool knows another member by this name and does not take this one in: give it ' +
+            'another name, or, if it moved, wait until the old address has failed for 30 s',
+          votes,
+        )
+      } else {
+        logger.warn(`the name of this member is ${outcome} after a vote of the pool`, votes)
+      }
+      return
+    }
     case 'user-event':
       logger.debug('user event', { name: event.name, payloadBytes: event.payload.length })
   }

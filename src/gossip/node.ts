@@ -26,6 +26,7 @@ import { Guard } from './guard.ts'
 import { GossipLoop } from './loop.ts'
 import { Views } from './member-view.ts'
 import { matchesPattern } from './pattern.ts'
+import type { NameVerdict } from './name-vote.ts'
 import { bindSockets, SocketTransport } from './sockets.ts'
 import type { GossipTransport } from './transport.ts'
 import { formatEndpoint } from './wire/address.ts'
@@ -86,6 +87,7 @@ class Gossip implements GossipNode {
       name: options.name,
       keys: this.#keys,
       profile: options.profile,
+      clock: options.clock,
       logger: options.logger,
       running: () => this.#require(),
     })
@@ -309,6 +311,7 @@ class Gossip implements GossipNode {
           claimed: formatEndpoint(claimed),
           own,
         })
+        if (own) this.#queries.nameClaimed(known, (verdict) => this.#nameVoted(verdict))
         return
       }
       case 'member-suspected':
@@ -322,6 +325,12 @@ class Gossip implements GossipNode {
       default:
         this.#tell({ ...event, member: this.#views.member(event.member) })
     }
+  }
+
+  #nameVoted({ outcome, answers, forThis, holder }: NameVerdict): void {
+    const { name } = this
+    const other = holder === null ? null : formatEndpoint(holder)
+    this.#tell({ type: 'name-vote', name, outcome, answers, forThis, holder: other })
   }
 
   #tell(event: GossipEvent): void {

@@ -4,13 +4,19 @@
 import { MusterError } from '../../lib/errors.ts'
 import { randomInteger } from '../../lib/random.ts'
 import type { SerfMessage, SerfQuery } from './message.ts'
+import { sameEndpoint } from './members.ts'
 import { broadcast, tell, type Pool } from './serf.ts'
-import { send } from './spread.ts'
+import { send, sendTo } from './spread.ts'
 
 /** Own queries that still wait for answers, answers taken for one, and the bytes of a question or an answer. */
 export const ownQueriesMax = 64
 const answersMax = 2 * 10_000
 export const queryBytesMax = 1_024
+
+/** Ways that an answer takes beside the direct one, whatever is asked for. */
+export const relayFactorMax = 5
+/** From this version of the membership layer on a member passes answers on. */
+const relayDelegate = 5
 
 /** The bit of a response that makes it an acknowledgement. */
 const ackFlag = 1
@@ -132,12 +138,41 @@ function answer(
     from: swim.self.name,
     ...content,
   }
-  if (sourceNode === swim.self.name) {
+  // Another member that bears this one's name asks under it, from another address.
+  if (sourceNode === swim.self.name && sameEndpoint(endpoint, swim.self.endpoint)) {
     responseHeard(pool, response)
     return
   }
   const bytes = swim.codec.encode(response)
   send(swim, { endpoint, member: swim.members.get(sourceNode) ?? null }, [{ type: 'user', bytes }])
+  if (query.relayFactor > 0) answerByOthers(pool, query, bytes)
+}
+
+/** Whoever asks over a bad network wants each answer by other ways too; it takes the first that comes. */
+function answerByOthers(pool: Pool, query: SerfQuery, bytes: Uint8Array): void {
+  const { swim } = pool
+  const { endpoint: destination, sourceNode: node } = query
+  const ways = swim.members.pick(
+    Math.min(query.relayFactor, relayFactorMax),
+    (member) =>
+      member !== swim.self &&
+      member.state === 'alive' &&
+      member.versions.delegateMax >= relayDelegate &&
+      !sameEndpoint(member.endpoint, destination),
+  )
+  const relay = swim.codec.encode({ type: 'relay', destination, node, bytes })
+  for (const member of ways) sendTo(swim, member, [{ type: 'user', bytes: relay }])
+}
+
+/** Passes an answer on, to a member and to nobody else: a pool is no cannon. */
+export function relayHeard(
+  pool: Pool,
+  { destination, bytes }: Extract<SerfMessage, { readonly type: 'relay' }>,
+): void {
+  const { swim } = pool
+  const member = swim.members.at(destination)
+  if (member === undefined) swim.counters.relaysRefused += 1
+  else sendTo(swim, member, [{ type: 'user', bytes }])
 }
 
 function refuseLarge(what: string, payload: Uint8Array): void {

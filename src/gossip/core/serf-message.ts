@@ -2,9 +2,8 @@
  * The messages of the membership layer that come in packets, each to its file.
  */
 import { eventHeard, passOnEvent } from './events.ts'
-import { passOnQuery, queryHeard, responseHeard } from './queries.ts'
+import { passOnQuery, queryHeard, relayHeard, responseHeard } from './queries.ts'
 import { broadcast, type Pool } from './serf.ts'
-import { send } from './spread.ts'
 import { joinIntended, leaveIntended } from './standing.ts'
 
 /** What is news is passed on with the bytes it came in. */
@@ -30,12 +29,9 @@ export function serfMessage(pool: Pool, bytes: Uint8Array): void {
     case 'query-response':
       responseHeard(pool, message)
       return
-    case 'relay': {
-      const { destination, node } = message
-      const member = swim.members.get(node) ?? null
-      send(swim, { endpoint: destination, member }, [{ type: 'user', bytes: message.bytes }])
+    case 'relay':
+      relayHeard(pool, message)
       return
-    }
     default:
       swim.counters.userMessagesInvalid += 1
   }

@@ -3,7 +3,8 @@ import t from 'tap'
 import { eventBytesMax } from '../../../src/gossip/core/event-ring.ts'
 import { recentIntentsMax } from '../../../src/gossip/core/intents.ts'
 import type { PacketMessage, SerfMessage, SerfQuery } from '../../../src/gossip/core/message.ts'
-import { ownQueriesMax } from '../../../src/gossip/core/queries.ts'
+import { ownQueriesMax, relayFactorMax } from '../../../src/gossip/core/queries.ts'
+import { ownVersions } from '../../../src/gossip/core/versions.ts'
 import { randomInteger, seededRandom } from '../../../src/lib/random.ts'
 import { simCodec } from '../sim/codec.ts'
 import { addressOf, alive, dead, entry, exchange, Lab, stateOf, suspect } from './lab.ts'
@@ -122,6 +123,48 @@ void t.test('a message to be relayed goes on as it is', (t) => {
   const lab = Lab.with(['a'])
   lab.hearSerf({ type: 'relay', destination: addressOf('a'), node: 'a', bytes: payload })
   t.match(lab.packets, [{ to: addressOf('a'), messages: [{ type: 'user', bytes: payload }] }])
+  t.end()
+})
+
+void t.test('a message to be relayed goes to members only', (t) => {
+  const lab = Lab.with(['a'])
+  lab.hearSerf({ type: 'relay', destination: addressOf('x'), node: 'a', bytes: payload })
+  t.equal(lab.packets.length, 0)
+  t.equal(lab.core.counters.relaysRefused, 1)
+  t.end()
+})
+
+void t.test('an answer takes as many other ways as it is asked to, up to a bound', (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  // asked for, ways of the answer
+  for (const [relayFactor, ways] of [
+    [0, 0],
+    [2, 2],
+    [255, relayFactorMax],
+  ] as const) {
+    const lab = Lab.with(names)
+    lab.command((core, now) => core.respond(query({ relayFactor }), payload, now))
+    t.match(lab.sentSerf('query-response'), [{ id: 99, payload }])
+    const relays = lab.sentSerf('relay')
+    t.equal(relays.length, ways)
+    for (const relay of relays) t.match(relay, { destination: addressOf('a'), node: 'a' })
+    const helpers = lab.packets.slice(1).map(({ to }) => to.port)
+    t.equal(new Set(helpers).size, ways, 'each by another member')
+    t.notOk(helpers.includes(addressOf('a').port))
+  }
+  const old = new Lab()
+  old.hear(alive('b', { versions: { ...ownVersions, delegateMax: 4 } }))
+  old.forget()
+  old.command((core, now) => core.respond(query({ relayFactor: 3 }), payload, now))
+  t.equal(old.sentSerf('relay').length, 0, 'not by those that do not know how')
+  t.end()
+})
+
+void t.test('who bears the same name elsewhere gets its answer there', (t) => {
+  const lab = Lab.with(['a'])
+  lab.command((core, now) => core.respond(query({ sourceNode: 'me' }), payload, now))
+  t.match(lab.packets[0], { to: addressOf('a') })
+  t.match(lab.sentSerf('query-response'), [{ id: 99 }])
   t.end()
 })
 

@@ -245,6 +245,33 @@ void t.test('given up is given up, and a machine made anew under the name joins 
   t.end()
 })
 
+void t.test(
+  'a member that comes back elsewhere at once gets its name when the old place is given up',
+  (t) => {
+    const times: number[] = []
+    for (let run = 0; run < 5; run += 1) {
+      const { world, node, gone } = pool(5, lossy, run)
+      world.kill(node(3))
+      const moved = world.addNode('m3', endpointOf(500))
+      world.act(moved, (core, now) => core.join(node(0).endpoint, false, now))
+      const start = world.now
+      const known = ({ up, core }: Node): boolean => {
+        const member = core.member('m3')
+        return !up || (member?.status === 'alive' && member.endpoint.port === moved.endpoint.port)
+      }
+      t.ok(world.runUntil(() => world.nodes.every(known), 180_000))
+      times.push(world.now - start)
+      gone()
+      world.run(60_000)
+      t.same(gone(), [], 'and it stays so')
+    }
+    t.comment(
+      `at another address, alive for all after ${times.map((ms) => ms / 1_000).join(', ')} s`,
+    )
+    t.end()
+  },
+)
+
 void t.test('an exchange heals what every packet missed', (t) => {
   const { world, node } = pool(8, calm)
   const nothing: Weather = { ...calm, lossRate: 1 }

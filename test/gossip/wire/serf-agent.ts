@@ -14,6 +14,8 @@ export const serfMissing: string | false =
 export type SerfAgent = {
   readonly port: number
   readonly rpcAddress: string
+  /** Whether the process is still there. */
+  running(): boolean
   stop(): Promise<void>
 }
 
@@ -41,6 +43,7 @@ export async function startSerf(
   return {
     port,
     rpcAddress,
+    running: () => child.exitCode === null && child.signalCode === null,
     async stop() {
       child.kill('SIGKILL')
       await exited
