@@ -2,7 +2,7 @@
  * The domains in order: the only file that names them all. The order is the law between them: a domain may read the
  * state of an earlier one, never of a later.
  */
-import { FilterCompiler } from '../api/filter.ts'
+import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Domain, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -17,7 +17,17 @@ import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
 import { catalogCommands } from './catalog/commands.ts'
+import { healthMethods } from './catalog/health-methods.ts'
+import { catalogMethods } from './catalog/methods.ts'
 import { catalogDeregister, catalogRegister } from './catalog/register-methods.ts'
+import { catalogRoutes } from './catalog/routes.ts'
+import {
+  checkFields,
+  healthFields,
+  nodeFields,
+  serviceFields,
+  serviceOfNodeFields,
+} from './catalog/shown.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './catalog/table.ts'
 import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
@@ -106,8 +116,16 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 
-  const filters = new FilterCompiler(listFields)
-  const ofVariables = variableMethods(ring, (source) => filters.compile(source))
+  const ofVariables = variableMethods(ring, filterOf(listFields))
+  const catalogFilters = {
+    nodes: filterOf(nodeFields),
+    services: filterOf(serviceFields),
+    servicesOfNodes: filterOf(serviceOfNodeFields),
+    checks: filterOf(checkFields),
+    health: filterOf(healthFields),
+  }
+  const ofCatalog = catalogMethods(catalogFilters)
+  const ofHealth = healthMethods(catalogFilters)
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -134,6 +152,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...namespaceMethods,
       catalogRegister,
       catalogDeregister,
+      ...Object.values(ofCatalog),
+      ...Object.values(ofHealth),
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
@@ -145,6 +165,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     ],
     routes: [
       ...namespaceRoutes,
+      ...catalogRoutes(ofCatalog, ofHealth, options.members.datacenter),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
@@ -166,4 +187,9 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         isHeldByMajority: (key) => share.isHeldByMajority(key),
       }),
   }
+}
+
+function filterOf(fields: RecordShape): (source: string) => Filter | null {
+  const compiler = new FilterCompiler(fields)
+  return (source) => compiler.compile(source)
 }

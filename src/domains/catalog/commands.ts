@@ -12,15 +12,15 @@ import {
   membershipCheckName,
   registeredChecksMax,
   type CheckSpec,
-  type CheckStatus,
   type NodeSpec,
-  type ServiceSpec,
 } from './model.ts'
 
 /** Members that one entry may speak of. */
 export const membersPerEntryMax = 256
 
-const TextPairs = Type.Array(Type.Tuple([Type.String(), Type.String()]))
+const TextPairs = Type.Immutable(
+  Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String()]))),
+)
 const Status = Type.Enum(['passing', 'warning', 'critical'])
 const NowMs = Type.Integer({ minimum: 0 })
 
@@ -36,11 +36,13 @@ const Node = Type.Object({
 const Service = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  tags: Type.Array(Type.String()),
+  tags: Type.Immutable(Type.Array(Type.String())),
   address: Type.String(),
   port: Type.Integer(),
   meta: TextPairs,
-  taggedAddresses: Type.Array(Type.Tuple([Type.String(), Type.String(), Type.Integer()])),
+  taggedAddresses: Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String(), Type.Integer()]))),
+  ),
   weights: Type.Object({ passing: Type.Integer(), warning: Type.Integer() }),
   enableTagOverride: Type.Boolean(),
 })
@@ -61,7 +63,7 @@ export const Registration = Type.Object({
   /** The node stays as it is if there is one. */
   skipNodeUpdate: Type.Boolean(),
   service: Type.Union([Type.Null(), Service]),
-  checks: Type.Array(Check, { maxItems: registeredChecksMax }),
+  checks: Type.Immutable(Type.Array(Check, { maxItems: registeredChecksMax })),
 })
 
 export const Deregistration = Type.Object({
@@ -86,25 +88,15 @@ const Gone = Type.Object({
 })
 
 const Members = Type.Object({
-  members: Type.Array(Type.Union([Present, Gone]), { maxItems: membersPerEntryMax }),
+  members: Type.Immutable(
+    Type.Array(Type.Union([Present, Gone]), { maxItems: membersPerEntryMax }),
+  ),
   nowMs: NowMs,
 })
 
-export type Registration = {
-  readonly node: NodeSpec
-  readonly skipNodeUpdate: boolean
-  readonly service: ServiceSpec | null
-  readonly checks: readonly CheckSpec[]
-}
+export type Registration = Static<typeof Registration>
 export type Deregistration = Static<typeof Deregistration>
-export type MemberUpdate =
-  | {
-      readonly type: 'present'
-      readonly node: NodeSpec
-      readonly status: CheckStatus
-      readonly output: string
-    }
-  | Static<typeof Gone>
+export type MemberUpdate = Static<typeof Present> | Static<typeof Gone>
 
 export type RegisterOutcome =
   | { readonly type: 'registered' }

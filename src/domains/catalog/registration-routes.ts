@@ -1,0 +1,186 @@
+/** Bodies of registrations, read into records. What is wrong in them is 400; what nobody knows is refused. */
+import { Fields } from '../../api/fields.ts'
+import type { ApiRequest } from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { Deregistration, Registration } from './commands.ts'
+import type { CheckSpec, CheckStatus, NodeSpec, ServiceSpec } from './model.ts'
+import { checkDatacenter } from './scope-routes.ts'
+
+const known = {
+  registration: [
+    ...['ID', 'Node', 'Address', 'Datacenter', 'TaggedAddresses', 'NodeMeta', 'SkipNodeUpdate'],
+    ...['Service', 'Check', 'Checks', 'Namespace', 'Partition', 'WriteRequest'],
+  ],
+  deregistration: [
+    ...['Node', 'Address', 'Datacenter', 'ServiceID', 'CheckID', 'Namespace', 'Partition'],
+    'WriteRequest',
+  ],
+  service: [
+    ...['ID', 'Service', 'Name', 'Tags', 'Address', 'TaggedAddresses', 'Meta', 'Port', 'Weights'],
+    ...['EnableTagOverride', 'Kind', 'Namespace', 'Partition', 'CreateIndex', 'ModifyIndex'],
+  ],
+  check: [
+    ...['Node', 'CheckID', 'ID', 'Name', 'Status', 'Notes', 'Output', 'ServiceID', 'ServiceName'],
+    ...['ServiceTags', 'Type', 'Definition', 'Namespace', 'Partition', 'ExposedPort'],
+    ...['Interval', 'Timeout', 'CreateIndex', 'ModifyIndex'],
+  ],
+}
+
+export function registrationOf(request: ApiRequest, datacenter: string): Registration {
+  const fields = bodyOf(request)
+  refuseUnknown(fields, known.registration, '')
+  checkDatacenter(fields.text('Datacenter') ?? '', datacenter)
+  checkNamespace(fields)
+  const node = nodeOf(fields, datacenter)
+  const service = fields.object('Service')
+  const check = fields.raw('Check')
+  const checks = [...(check === undefined ? [] : [check]), ...(fields.list('Checks') ?? [])]
+  return {
+    node,
+    skipNodeUpdate: fields.boolean('SkipNodeUpdate') ?? false,
+    service: service === undefined ? null : serviceOf(service),
+    checks: checks.map((value) => checkOf(value, node.name)),
+  }
+}
+
+export function deregistrationOf(request: ApiRequest, datacenter: string): Deregistration {
+  const fields = bodyOf(request)
+  refuseUnknown(fields, known.deregistration, '')
+  checkDatacenter(fields.text('Datacenter') ?? '', datacenter)
+  checkNamespace(fields)
+  return {
+    node: required(fields, 'Node'),
+    serviceId: fields.text('ServiceID') || null,
+    checkId: fields.text('CheckID') || null,
+  }
+}
+
+function nodeOf(fields: Fields, datacenter: string): NodeSpec {
+  const skips = fields.boolean('SkipNodeUpdate') ?? false
+  const address = fields.text('Address') ?? ''
+  if (address === '' && !skips) throw missing('Address')
+  return {
+    name: required(fields, 'Node'),
+    id: fields.text('ID') || null,
+    address,
+    datacenter,
+    taggedAddresses: fields.textPairs('TaggedAddresses') ?? [],
+    meta: fields.textPairs('NodeMeta') ?? [],
+  }
+}
+
+/** Also of an agent's service, whose name is `Name`. */
+export function serviceOf(fields: Fields, nameField = 'Service'): ServiceSpec {
+  if (nameField === 'Service') refuseUnknown(fields, known.service, 'Service.')
+  checkNamespace(fields)
+  const kind = fields.text('Kind') ?? ''
+  if (kind !== '') {
+    throw new MusterError('invalid_argument', `Kind must be empty, not ${JSON.stringify(kind)}`)
+  }
+  const name = fields.text(nameField) || fields.text('Service') || fields.text('Name') || ''
+  if (name === '') throw missing(`the name of the service`)
+  const weights = fields.object('Weights')
+  return {
+    id: fields.text('ID') || name,
+    name,
+    tags: fields.texts('Tags') ?? [],
+    address: fields.text('Address') ?? '',
+    port: fields.integer('Port') ?? 0,
+    meta: fields.textPairs('Meta') ?? [],
+    taggedAddresses: serviceAddresses(fields),
+    weights: {
+      passing: weights?.integer('Passing') ?? 1,
+      warning: weights?.integer('Warning') ?? 1,
+    },
+    enableTagOverride: fields.boolean('EnableTagOverride') ?? false,
+  }
+}
+
+function serviceAddresses(fields: Fields): ServiceSpec['taggedAddresses'] {
+  const addresses = fields.object('TaggedAddresses')
+  if (addresses === undefined) return []
+  return addresses
+    .names()
+    .toSorted()
+    .map((name) => {
+      const one = addresses.object(name)
+      return [name, one?.text('Address') ?? '', one?.integer('Port') ?? 0] as const
+    })
+}
+
+function checkOf(value: unknown, node: string): CheckSpec {
+  const fields = new Fields(value, { anyCase: true }, 'Check.')
+  refuseUnknown(fields, known.check, 'Check.')
+  checkNamespace(fields)
+  const name = fields.text('Name') ?? ''
+  const id = fields.text('CheckID') || fields.text('ID') || name
+  if (id === '') throw missing('Name or CheckID of the check')
+  const own = fields.text('Node') || node
+  if (own.toLowerCase() !== node.toLowerCase()) {
+    throw new MusterError(
+      'invalid_argument',
+      `Node of check ${JSON.stringify(id)} must be the Node that is registered`,
+    )
+  }
+  return {
+    id,
+    name: name || id,
+    status: statusOf(fields.text('Status') ?? ''),
+    notes: fields.text('Notes') ?? '',
+    output: fields.text('Output') ?? '',
+    serviceId: fields.text('ServiceID') ?? '',
+    type: fields.text('Type') ?? '',
+    definition: definitionOf(fields),
+  }
+}
+
+/** Empty: critical, for nobody has said that it is well. Throws `invalid_argument`. */
+export function statusOf(text: string): CheckStatus {
+  if (text === '') return 'critical'
+  if (text === 'passing' || text === 'warning' || text === 'critical') return text
+  throw new MusterError(
+    'invalid_argument',
+    `Status must be passing, warning or critical, not ${JSON.stringify(text.slice(0, 100))}`,
+  )
+}
+
+function definitionOf(fields: Fields): string {
+  const value = fields.raw('Definition')
+  if (value === undefined) return '{}'
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw new MusterError('invalid_argument', 'Check.Definition must be an object')
+  }
+  return JSON.stringify(value)
+}
+
+function bodyOf(request: ApiRequest): Fields {
+  return new Fields(request.json, { anyCase: true })
+}
+
+/** Throws `invalid_argument` for a namespace that services and checks cannot be in. */
+export function checkNamespace(fields: Fields): void {
+  const namespace = fields.text('Namespace') ?? ''
+  if (namespace !== '' && namespace !== 'default') {
+    throw new MusterError('invalid_argument', 'Namespace of services and checks is default')
+  }
+}
+
+function refuseUnknown(fields: Fields, names: readonly string[], path: string): void {
+  const lower = names.map((name) => name.toLowerCase())
+  const unknown = fields.names().find((name) => !lower.includes(name.toLowerCase()))
+  if (unknown === undefined) return
+  throw new MusterError(
+    'invalid_argument',
+    `there is no field ${JSON.stringify((path + unknown).slice(0, 100))}: known are ${names.join(', ')}`,
+  )
+}
+
+function required(fields: Fields, name: string): string {
+  const value = fields.text(name) ?? ''
+  if (value === '') throw missing(name)
+  return value
+}
+
+function missing(what: string): MusterError {
+  return new MusterError('invalid_argument', `Missing ${what}`)
+}

@@ -1,0 +1,51 @@
+/** What all routes of the catalog take in the query: datacenter, namespace, meta of nodes; and how they answer lists. */
+import type { ApiReply, ApiRequest } from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { Listed } from './listing.ts'
+
+/** Services and checks are those of nodes, which belong to no namespace: only the default one is there to name. */
+const namespaceNames: readonly (string | null)[] = [null, '', 'default', '*']
+
+/** Throws `invalid_argument` for another datacenter or namespace than there is. */
+export function checkScope(request: ApiRequest, datacenter: string): void {
+  checkDatacenter(request.search.text('dc') ?? '', datacenter)
+  for (const name of ['ns', 'namespace']) {
+    if (!namespaceNames.includes(request.search.text(name))) {
+      throw new MusterError(
+        'invalid_argument',
+        `${name}: services and checks are in namespace default`,
+      )
+    }
+  }
+}
+
+export function checkDatacenter(named: string, datacenter: string): void {
+  if (named === '' || named.toLowerCase() === datacenter.toLowerCase()) return
+  throw new MusterError('invalid_argument', `No path to datacenter: this one is ${datacenter}`)
+}
+
+/** Throws `invalid_argument` for a path parameter that is not there. */
+export function named(request: ApiRequest, parameter: string, what: string): string {
+  const value = request.parameter(parameter)
+  if (value === '') throw new MusterError('invalid_argument', `Missing ${what}`)
+  return value
+}
+
+/** `node-meta=key:value`, each name once or several times. */
+export function nodeMeta(request: ApiRequest): readonly (readonly [string, string])[] {
+  return request.search.all('node-meta').map((text) => {
+    const cut = text.indexOf(':')
+    return cut < 0 ? ([text, ''] as const) : ([text.slice(0, cut), text.slice(cut + 1)] as const)
+  })
+}
+
+export function filterOf(request: ApiRequest): string {
+  return request.search.text('filter') ?? ''
+}
+
+export function listed<Value>({ value, filtered }: Listed<Value>): ApiReply {
+  return {
+    json: value,
+    ...(filtered ? { headers: { 'X-Service-Results-Filtered-By-ACLs': 'true' } } : {}),
+  }
+}
