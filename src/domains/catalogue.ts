@@ -17,6 +17,7 @@ import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
 import { catalogCommands } from './catalog/commands.ts'
+import { startMemberDuty, type AgentMembers } from './catalog/duties.ts'
 import { healthMethods } from './catalog/health-methods.ts'
 import { catalogMethods } from './catalog/methods.ts'
 import { catalogDeregister, catalogRegister } from './catalog/register-methods.ts'
@@ -93,6 +94,8 @@ export type CatalogueOptions = {
   /** Of the servers, at the leader. */
   readonly health: () => ClusterHealth
   readonly members: PoolOfServer
+  /** Whose nodes the leader keeps in the catalog. */
+  readonly agents: AgentMembers
   readonly metrics: MetricsSource
   readonly clock: Clock
   readonly log: Logger
@@ -109,6 +112,8 @@ export type Catalogue = {
   readonly heapSampler: HeapSampler
   /** Leader only: started on election, stopped when leadership is lost. */
   startDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
+  /** Leader only, as above. */
+  startMemberDuty(context: Pick<KeyringDutyContext, 'propose'>): Duties
 }
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
@@ -186,6 +191,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         propose,
         isHeldByMajority: (key) => share.isHeldByMajority(key),
       }),
+    startMemberDuty: ({ propose }) =>
+      startMemberDuty({ members: options.agents, view, propose, clock, log: log.named('catalog') }),
   }
 }
 

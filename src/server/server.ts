@@ -9,6 +9,7 @@ import { autopilotOf } from '../domains/autopilot/queries.ts'
 import { buildCatalogue, domains } from '../domains/catalogue.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
 import { ClusterKeys } from '../domains/variables/cluster-key.ts'
+import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
@@ -21,6 +22,7 @@ import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { Autopilot } from './autopilot.ts'
+import { agentMembers } from './catalog-members.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
@@ -234,6 +236,13 @@ export async function startServer(
       datacenter: config.datacenter,
       pool: pool?.gossip ?? null,
     },
+    agents: agentMembers({
+      gossip: pool?.gossip ?? null,
+      node,
+      config,
+      version: dependencies.origin.version,
+      clock,
+    }),
     metrics: telemetry,
     clock,
     log: logger,
@@ -264,17 +273,13 @@ export async function startServer(
   }
 
   const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
+  const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
   const leadership = new Leadership({
     node,
     logger,
     duties: [
-      {
-        name: 'keyring',
-        start: () =>
-          catalogue.startDuties({
-            propose: (command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs),
-          }),
-      },
+      { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
+      { name: 'members', start: () => catalogue.startMemberDuty({ propose }) },
     ],
   })
   opened.defer(() => leadership.stop())

@@ -131,6 +131,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     restoreFolder: join(folder, 'restore'),
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
+    agents: { list: () => [], onChange: () => () => {} },
     agent: { ...twinAgent(() => server.leaderIsKnown), ...options.agent },
     metrics: {
       document: () => ({ Gauges: [] }),

@@ -204,7 +204,6 @@ async function updateMember(draft: CatalogDraft, member: MemberUpdate): Promise<
     return
   }
   const { node, status, output } = member
-  // What was written beside it by others stays, all but what the member says of itself.
   await putNode(draft, node)
   const name = draft.node(node.name)?.name ?? node.name
   const check: CheckSpec = {

@@ -39,6 +39,11 @@ export function listNodes(reader: Reader): AsyncIterable<readonly NodeRow[]> {
   return reader.pages(catalogNodes)
 }
 
+/** In the order of their ids. */
+export function nodesWithId(reader: Reader): AsyncIterable<readonly NodeRow[]> {
+  return reader.pagesBy(catalogNodes, 'byId')
+}
+
 export function listServices(reader: Reader): AsyncIterable<readonly ServiceRow[]> {
   return reader.pages(catalogServices)
 }

@@ -7,23 +7,19 @@ import type { CheckSpec, CheckStatus, NodeSpec, ServiceSpec } from './model.ts'
 import { checkDatacenter } from './scope-routes.ts'
 
 const known = {
-  registration: [
-    ...['ID', 'Node', 'Address', 'Datacenter', 'TaggedAddresses', 'NodeMeta', 'SkipNodeUpdate'],
-    ...['Service', 'Check', 'Checks', 'Namespace', 'Partition', 'WriteRequest'],
-  ],
-  deregistration: [
-    ...['Node', 'Address', 'Datacenter', 'ServiceID', 'CheckID', 'Namespace', 'Partition'],
-    'WriteRequest',
-  ],
-  service: [
-    ...['ID', 'Service', 'Name', 'Tags', 'Address', 'TaggedAddresses', 'Meta', 'Port', 'Weights'],
-    ...['EnableTagOverride', 'Kind', 'Namespace', 'Partition', 'CreateIndex', 'ModifyIndex'],
-  ],
-  check: [
-    ...['Node', 'CheckID', 'ID', 'Name', 'Status', 'Notes', 'Output', 'ServiceID', 'ServiceName'],
-    ...['ServiceTags', 'Type', 'Definition', 'Namespace', 'Partition', 'ExposedPort'],
-    ...['Interval', 'Timeout', 'CreateIndex', 'ModifyIndex'],
-  ],
+  registration: words(`ID Node Address Datacenter TaggedAddresses NodeMeta SkipNodeUpdate Service
+    Check Checks Namespace Partition WriteRequest`),
+  deregistration: words(
+    `Node Address Datacenter ServiceID CheckID Namespace Partition WriteRequest`,
+  ),
+  service: words(`ID Service Name Tags Address TaggedAddresses Meta Port Weights EnableTagOverride
+    Kind Namespace Partition CreateIndex ModifyIndex`),
+  check: words(`Node CheckID ID Name Status Notes Output ServiceID ServiceName ServiceTags Type
+    Definition Namespace Partition ExposedPort Interval Timeout CreateIndex ModifyIndex`),
+}
+
+function words(text: string): readonly string[] {
+  return text.split(/\s+/)
 }
 
 export function registrationOf(request: ApiRequest, datacenter: string): Registration {

@@ -13,9 +13,10 @@ import {
 import type { CheckSpec, NodeSpec, ServiceSpec } from '../../../src/domains/catalog/model.ts'
 import { catalogChecks, catalogNodes, catalogServices } from '../../../src/domains/catalog/table.ts'
 import { put } from '../../../src/domains/define.ts'
-import type { Reader, Table } from '../../../src/fsm/domain.ts'
+import type { Command, Reader, Table } from '../../../src/fsm/domain.ts'
 import { openMachine } from '../../../src/fsm/machine.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
+import type { Proposed } from '../../../src/rpc/consensus.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 
 export const nowMs = 1_800_000_000_000
@@ -36,6 +37,9 @@ export type CatalogMachine = {
   register(args: Partial<Registration> & { readonly node: NodeSpec }): Promise<unknown>
   deregister(args: Partial<Deregistration> & { readonly node: string }): Promise<unknown>
   members(members: readonly MemberUpdate[]): Promise<unknown>
+  /** Any command of the catalog. */
+  propose(command: Command): Promise<Proposed>
+  view(): Reader & { close(): void }
   index(): number
   /** What the last entry lost; none when it lost nothing. */
   losses(): readonly Loss[]
@@ -68,6 +72,11 @@ export async function catalogMachine(t: Test): Promise<CatalogMachine> {
   }
   return {
     reader: () => machine.reader(),
+    view: () => machine.view(),
+    async propose({ type, args }) {
+      const outcome = await apply(type, args)
+      return { index: machine.appliedIndex, outcome }
+    },
     index: () => machine.appliedIndex,
     register: (args) =>
       apply('catalog.register', {

@@ -1,0 +1,97 @@
+/** Who is a member of the cluster, for the catalog's nodes: as gossip sees it, or without gossip as Raft's leader does. */
+import type { AgentMember, AgentMembers } from '../domains/catalog/duties.ts'
+import type { GossipNode } from '../gossip/door.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { RaftNode } from '../raft/node.ts'
+import { serverOf } from './gossip-tags.ts'
+
+/** Without gossip: a server that the leader has not heard of for so long has failed. */
+const silentFailedMs = 5_000
+/** How often the leader looks whom it has heard. */
+const lookMs = 1_000
+
+/** All events but those of suspicion and reach mean something for a member's status, tags or address. */
+const tellingEvents: readonly string[] = [
+  'member-joined',
+  'member-updated',
+  'member-failed',
+  'member-left',
+  'member-reaped',
+]
+
+type MemberOptions = {
+  /** Null: this server takes part in no gossip. */
+  readonly gossip: Pick<GossipNode, 'members' | 'onEvent'> | null
+  readonly node: RaftNode
+  readonly config: { readonly region: string; readonly datacenter: string }
+  /** Of the program. */
+  readonly version: string
+  readonly clock: Clock
+}
+
+export function agentMembers(options: MemberOptions): AgentMembers {
+  const { gossip, config } = options
+  return gossip === null ? raftMembers(options) : gossipMembers(gossip, config.region)
+}
+
+function gossipMembers(
+  gossip: Pick<GossipNode, 'members' | 'onEvent'>,
+  region: string,
+): AgentMembers {
+  return {
+    list: () =>
+      gossip.members().flatMap((member): AgentMember[] => {
+        const server = serverOf(member, region)
+        if (server === null) return []
+        const { status, tags, address } = member
+        return [
+          {
+            id: server.id,
+            name: server.name,
+            address,
+            datacenter: tags.get('dc') ?? '',
+            meta: [['muster-version', server.version]],
+            // Whoever is leaving still works.
+            status: status === 'leaving' ? 'alive' : status,
+          },
+        ]
+      }),
+    onChange: (listener) =>
+      gossip.onEvent(({ type }) => {
+        if (tellingEvents.includes(type)) listener()
+      }),
+  }
+}
+
+function raftMembers({ node, config, version, clock }: MemberOptions): AgentMembers {
+  /** A new leader has heard of nobody yet: silence counts from its first look. */
+  let firstLook = { term: 0, atMs: 0 }
+  return {
+    list() {
+      const status = node.status()
+      const nowMs = clock.monotonicMs()
+      if (firstLook.term !== status.term) firstLook = { term: status.term, atMs: nowMs }
+      return status.configuration.members.map(({ id, name, address }): AgentMember => {
+        const heardMs = status.followers.get(id)?.lastContact ?? 0
+        const silentMs = nowMs - Math.max(heardMs, firstLook.atMs)
+        const alive = id === status.id || silentMs < silentFailedMs
+        return {
+          id,
+          name,
+          address: address.slice(0, address.lastIndexOf(':')).replaceAll(/[[\]]/g, ''),
+          datacenter: config.datacenter,
+          meta: [['muster-version', version]],
+          status: alive ? 'alive' : 'failed',
+        }
+      })
+    },
+    onChange(listener) {
+      let timer = clock.setTimer(lookMs, look)
+      function look(): void {
+        timer = clock.setTimer(lookMs, look)
+        listener()
+      }
+      return () => timer.cancel()
+    },
+  }
+}
