@@ -1,5 +1,6 @@
 /** Which agent is asked, as whom, and what a person reads when that fails. */
 import { readFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { standIn } from './api-stand-in.ts'
@@ -74,6 +75,19 @@ t.test('what goes wrong is one line, with what would be right', async (t) => {
   )
   const secure = await run(['status', '-address', agent.address.replace('http', 'https')])
   t.match(secure.err, /it speaks no TLS/)
+})
+
+t.test('who hangs up on plain HTTP may speak TLS', async (t) => {
+  const listener = createServer((socket) => void socket.once('data', () => socket.destroy()))
+  await new Promise<void>((resolve) => {
+    listener.listen(0, '127.0.0.1', resolve)
+  })
+  t.teardown(() => listener.close())
+  const { port } = listener.address() as AddressInfo
+  t.match(await run(['status', '-address', `127.0.0.1:${port}`]), {
+    code: 1,
+    err: /it broke off the connection; should the address begin with https:\/\/\?\n$/,
+  })
 })
 
 t.test('a token is never repeated to the person', async (t) => {

@@ -144,7 +144,7 @@ export class ApiClient {
       const [response] = (await answered) as [IncomingMessage]
       return response
     } catch (error) {
-      throw this.#failed('no answer from', error)
+      throw this.#failed('no answer from', error, secure ? '' : plainHint(error))
     }
   }
 
@@ -213,10 +213,11 @@ export class ApiClient {
     }
   }
 
-  #failed(what: string, error: unknown): MusterError {
+  #failed(what: string, error: unknown, hint = ''): MusterError {
     if (error instanceof MusterError) return error
     const { origin } = this.#settings.address
-    return new MusterError('unavailable', `${what} ${origin}: ${reasonOf(error)}`, { cause: error })
+    const text = `${what} ${origin}: ${reasonOf(error)}${hint}`
+    return new MusterError('unavailable', text, { cause: error })
   }
 }
 
@@ -269,8 +270,17 @@ const reasons: Readonly<Record<string, string>> = {
   HPE_INVALID_CONSTANT: 'it speaks no plain HTTP; should the address begin with https://?',
 }
 
+/** A listener with TLS hangs up on who speaks without. */
+function plainHint(error: unknown): string {
+  return errorCodeOf(error) === 'ECONNRESET' ? '; should the address begin with https://?' : ''
+}
+
+function errorCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = errorCodeOf(error)
   const text = error instanceof Error ? error.message : String(error)
   return reasons[code] ?? (text === '' ? code : text)
 }

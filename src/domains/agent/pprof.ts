@@ -8,6 +8,7 @@ import {
   Function as PprofFunction,
   Line,
   Location,
+  Mapping,
   Profile,
   Sample,
   StringTable,
@@ -55,7 +56,10 @@ export async function encodePprof(profile: StackProfile): Promise<Uint8Array> {
     const name = texts.dedup(nameOf(frame))
     const filename = texts.dedup(fileOf(frame))
     functions.push(new PprofFunction({ id, name, systemName: name, filename, startLine: line }))
-    locations.set(key, new Location({ id, line: [new Line({ functionId: id, line })] }))
+    locations.set(
+      key,
+      new Location({ id, mappingId: 1, line: [new Line({ functionId: id, line })] }),
+    )
     return id
   }
 
@@ -65,6 +69,16 @@ export async function encodePprof(profile: StackProfile): Promise<Uint8Array> {
       ({ frames, values }) =>
         new Sample({ locationId: frames.map(locationId), value: values.map(Math.round) }),
     ),
+    // The program as a whole, with all names known: viewers look for its binary otherwise.
+    mapping: [
+      new Mapping({
+        id: 1,
+        filename: texts.dedup(process.execPath),
+        hasFunctions: true,
+        hasFilenames: true,
+        hasLineNumbers: true,
+      }),
+    ],
     location: [...locations.values()],
     function: functions,
     stringTable: texts,

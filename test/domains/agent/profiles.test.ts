@@ -63,6 +63,7 @@ t.test('stacks keep their order, values and places', async (t) => {
     { names: ['(anonymous:21)', '(anonymous:31)'], values: [1, 500] },
   ])
   t.equal(profile.function.length, 4, 'each function once')
+  t.equal(text(profile.mapping[0]?.filename), process.execPath)
   t.equal(text(profile.function[0]?.filename), '/srv/a b.ts')
   t.equal(Number(profile.location[0]?.line[0]?.line), 5)
   t.equal(BigInt(profile.timeNanos), 1_769_860_800_000_000_000n)
