@@ -32,7 +32,11 @@ process.stdout.on('error', () => {
 process.stderr.on('error', () => {})
 
 const version = await readVersion()
-const verbs = makeVerbs({ version, runAgent: runAgentHere })
+const verbs = makeVerbs({
+  version,
+  runAgent: runAgentHere,
+  openRecovery: async (args) => (await import('./agent/recover.ts')).openRecovery(args),
+})
 
 const code = await runCommand(process.argv.slice(2), verbs, terminal)
 if (code !== null) process.exit(code)

@@ -1,13 +1,15 @@
 /** The table of commands. A new command is a file in `verbs` and a row here. */
 import type { AgentArguments } from './verbs/agent.ts'
+import type { OpenRecovery } from './verbs/raft/recover.ts'
 import type { Verbs } from './verb.ts'
 
 export type VerbOptions = {
   readonly version: string
   readonly runAgent: (args: AgentArguments) => Promise<void>
+  readonly openRecovery: OpenRecovery
 }
 
-export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
+export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Verbs {
   return {
     agent: {
       summary: 'Runs a server',
@@ -80,6 +82,10 @@ export function makeVerbs({ version, runAgent }: VerbOptions): Verbs {
     'operator raft list-peers': {
       summary: 'Lists the servers of the consensus group',
       load: async () => (await import('./verbs/raft/list-peers.ts')).raftListPeers,
+    },
+    'operator raft recover': {
+      summary: 'Goes on after a quorum is lost for good, on a stopped server',
+      load: async () => (await import('./verbs/raft/recover.ts')).raftRecover(openRecovery),
     },
     'operator raft remove-peer': {
       summary: 'Takes a server out of the consensus group',

@@ -32,6 +32,12 @@ const ConfigurationRow = Type.Object({
         role: Type.Union([Type.Literal('voter'), Type.Literal('learner')]),
       }),
     ),
+    succession: Type.Optional(
+      Type.Object({
+        predecessors: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+        beginsAt: Index,
+      }),
+    ),
   }),
 })
 

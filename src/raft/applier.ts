@@ -69,7 +69,7 @@ export class Applier {
       if (to < from) return
       const entries =
         core.log.slice(from, to, applyBytesMax) ?? (await log.read(from, to, applyBytesMax))
-      const outcomes = await machine.apply(entries)
+      const outcomes = await machine.apply(core.membership.inEffect(entries))
       this.#handlers.applied(entries, outcomes)
     }
   }

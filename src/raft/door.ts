@@ -93,6 +93,8 @@ export interface RaftNodeDoor {
   status(): RaftStatus
   /** Empty until this server knows its cluster. */
   clusterId(): string
+  /** Ids of the clusters that this one was recovered from, oldest first. */
+  predecessors(): readonly string[]
   /** Since a leader was last heard; 0 on the leader. */
   lastContactMs(): number
   /** Called on every change of role, term or known leader. Returns the way to stop listening. */

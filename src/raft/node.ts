@@ -185,6 +185,10 @@ export class RaftNode implements RaftNodeDoor {
     return this.#core?.membership.configuration.clusterId ?? ''
   }
 
+  predecessors(): readonly string[] {
+    return this.#core?.membership.configuration.succession?.predecessors ?? []
+  }
+
   lastContactMs(): number {
     const core = this.#running()
     if (core === null) return 0

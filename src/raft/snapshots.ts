@@ -65,11 +65,11 @@ export class Snapshots {
   }
 
   async #stream(peer: ServerId, term: Term, signal: AbortSignal): Promise<void> {
-    const { machine, transport, logger } = this.#options
+    const { transport, logger } = this.#options
     let source: SnapshotSource | null = null
     let ok = false
     try {
-      source = await machine.snapshot()
+      source = await this.#picture()
       logger.info('sending a snapshot', { to: peer, index: source.meta.index })
       await transport.sendSnapshot(peer, term, source, signal)
       ok = true
@@ -81,6 +81,18 @@ export class Snapshots {
     }
     const index = source?.meta.index ?? 0
     this.#handlers.input((core, now) => core.snapshotSent(peer, index, ok, now))
+  }
+
+  async #picture(): Promise<SnapshotSource> {
+    const { machine } = this.#options
+    const source = await machine.snapshot()
+    const meta = this.#handlers.core()?.membership.inForceAt(source.meta) ?? source.meta
+    return {
+      meta,
+      id: source.id,
+      chunks: (from) => source.chunks(from),
+      close: () => source.close(),
+    }
   }
 
   /** Leadership ended: what was being sent is of no use any more. */
@@ -172,7 +184,7 @@ export class Snapshots {
       const core = this.#handlers.core()
       // A snapshot may have taken the place of the whole log meanwhile.
       if (core === null || core.log.baseIndex >= meta.index) return
-      const base = await log.compact(meta)
+      const base = await log.compact(core.membership.inForceAt(meta))
       this.#compactedBytes = log.stats().bytes
       this.#handlers.input((core, now) => core.compacted(base.baseIndex, base.baseTerm, now))
     })

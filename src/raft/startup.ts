@@ -3,22 +3,48 @@
  */
 import { MusterError } from '../lib/errors.ts'
 import type { CoreStart } from './core/core.ts'
+import { supersedes } from './core/succession.ts'
 import type { RaftNodeOptions } from './door.ts'
+import type { StateMachine } from './state-machine.ts'
+import type { RecoveredLog } from './storage/log-store.ts'
 
-/** Throws `corrupt` when the state is behind the log's beginning, or ahead of its end without an install to explain it. */
-export async function startOf(options: RaftNodeOptions): Promise<CoreStart> {
-  const { log, machine, recovered } = options
-  if (machine.appliedIndex < recovered.snapshot.index) {
+type Indexes = Pick<StateMachine, 'appliedIndex' | 'installedIndex'>
+
+/**
+ * `follows`: the log goes on from the state. `installed`: the process ended between putting a snapshot in place and
+ * starting the log over behind it. However far the log reaches, it is void then: a snapshot is put in place only where
+ * the log does not agree with it.
+ * Throws `corrupt` when the state is behind the log's beginning, or ahead of its end without an install to explain it.
+ */
+export function logAndState(
+  { snapshot, lastIndex }: RecoveredLog,
+  { appliedIndex, installedIndex }: Indexes,
+): 'follows' | 'installed' {
+  if (appliedIndex < snapshot.index) {
     throw new MusterError(
       'corrupt',
-      `the state is at index ${machine.appliedIndex}, but the log begins after ${recovered.snapshot.index}: state that was durable is gone; replace this server by an empty one`,
+      `the state is at index ${appliedIndex}, but the log begins after ${snapshot.index}: state that was durable is gone; replace this server by an empty one`,
     )
   }
-  const installing = machine.installedIndex === machine.appliedIndex
-  if (installing && machine.installedIndex > recovered.snapshot.index) {
-    // The process ended between putting a snapshot in place and starting the log over behind it. However far the
-    // log reaches, it is void: a snapshot is put in place only where the log does not agree with it.
-    const meta = await machine.flush()
+  if (installedIndex === appliedIndex && installedIndex > snapshot.index) return 'installed'
+  if (appliedIndex > lastIndex) {
+    throw new MusterError(
+      'corrupt',
+      `the log ends at index ${lastIndex}, but the state has applied ${appliedIndex}: entries that were durable are gone; replace this server by an empty one`,
+    )
+  }
+  return 'follows'
+}
+
+/** Throws what `logAndState` throws. */
+export async function startOf(options: RaftNodeOptions): Promise<CoreStart> {
+  const { log, machine, recovered } = options
+  if (logAndState(recovered, machine) === 'installed') {
+    const { configuration, configurationIndex } = recovered.snapshot
+    const installed = await machine.flush()
+    const meta = supersedes(configuration, installed.configuration)
+      ? { ...installed, configuration, configurationIndex }
+      : installed
     await log.reset(meta, { ...recovered.hardState, commitIndex: meta.index })
     return {
       base: { index: meta.index, term: meta.term },
@@ -31,12 +57,6 @@ export async function startOf(options: RaftNodeOptions): Promise<CoreStart> {
       configurationIndex: meta.configurationIndex,
       configurations: [],
     }
-  }
-  if (machine.appliedIndex > recovered.lastIndex) {
-    throw new MusterError(
-      'corrupt',
-      `the log ends at index ${recovered.lastIndex}, but the state has applied ${machine.appliedIndex}: entries that were durable are gone; replace this server by an empty one`,
-    )
   }
   const { snapshot } = recovered
   return {

@@ -83,7 +83,11 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
 
   let node: RaftNode | null = null
   const wire = new Wire({
-    identity: () => ({ serverId: id, clusterId: node?.clusterId() ?? '' }),
+    identity: () => ({
+      serverId: id,
+      clusterId: node?.clusterId() ?? '',
+      predecessors: node?.predecessors() ?? [],
+    }),
     tls: options.tls,
     clock,
     random,

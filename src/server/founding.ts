@@ -49,7 +49,9 @@ export async function findCluster(options: FoundingOptions): Promise<Found> {
   const answers = await Promise.all(others.map((server) => askIdentity(options, server)))
   const known = answers.filter((answer) => answer !== null)
   node.introduce(known)
-  const settled = known.filter(({ holdsData, clusterId }) => holdsData && clusterId !== '')
+  const settled = withoutSucceeded(
+    known.filter(({ holdsData, clusterId }) => holdsData && clusterId !== ''),
+  )
   const [cluster] = settled
   if (cluster !== undefined) {
     const other = settled.find(({ clusterId }) => clusterId !== cluster.clusterId)
@@ -76,6 +78,12 @@ export async function findCluster(options: FoundingOptions): Promise<Found> {
   }
   const first = [self, ...founders].toSorted(byName).slice(0, bootstrapExpect)
   return begin(options, first)
+}
+
+/** A server of a cluster that was recovered without it is no reason to doubt which one is meant. */
+function withoutSucceeded(settled: readonly Identity[]): readonly Identity[] {
+  const succeeded = new Set(settled.flatMap(({ predecessors }) => predecessors))
+  return settled.filter(({ clusterId }) => !succeeded.has(clusterId))
 }
 
 function isFirst(options: FoundingOptions, others: readonly KnownServer[]): boolean {

@@ -17,15 +17,22 @@ const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file. */
 export async function serverId(dataFolder: string): Promise<string> {
+  const known = await readServerId(dataFolder)
+  if (known !== null) return known
+  const id = randomUUID()
+  const text = `${JSON.stringify({ version: formatVersion, id })}\n`
+  await writeDurably(join(dataFolder, fileName), text)
+  return id
+}
+
+/** Null: no server ever had this folder. */
+export async function readServerId(dataFolder: string): Promise<string | null> {
   const path = join(dataFolder, fileName)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw error
   })
-  if (text !== null) return parse(text, path)
-  const id = randomUUID()
-  await writeDurably(path, `${JSON.stringify({ version: formatVersion, id })}\n`)
-  return id
+  return text === null ? null : parse(text, path)
 }
 
 function parse(text: string, path: string): string {

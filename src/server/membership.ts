@@ -98,8 +98,15 @@ export class ServerMembership {
   /** Who this server is and whether it holds anything: asked by the others before a cluster begins. */
   identity(): Identity {
     const { self, region, node, gossip } = this.#options
-    const { clusterId } = node.status().configuration
-    return { ...self, region, clusterId, holdsData: this.#holdsData(), gossip: gossip() }
+    const { clusterId, succession } = node.status().configuration
+    return {
+      ...self,
+      region,
+      clusterId,
+      predecessors: succession?.predecessors ?? [],
+      holdsData: this.#holdsData(),
+      gossip: gossip(),
+    }
   }
 
   /** Where the gossip of the other members is, from those that answer now. */

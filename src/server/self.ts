@@ -5,6 +5,8 @@ export type Identity = Self & {
   readonly region: string
   /** '' before it knows its cluster. */
   readonly clusterId: string
+  /** Ids of the clusters that its cluster was recovered from. */
+  readonly predecessors: readonly string[]
   readonly holdsData: boolean
   /** Where its gossip is reached; null: it has none. */
   readonly gossip: string | null
@@ -14,6 +16,7 @@ export type Identity = Self & {
 export type Joiner = Self & { readonly region: string; readonly clusterId: string }
 
 const textLengthMax = 128
+const predecessorsMax = 64
 const addressPattern = /^[^\s]{1,255}:\d{1,5}$/
 
 /** Null when it is not a server's id, name and address. */
@@ -32,7 +35,14 @@ export function parseIdentity(value: unknown): Identity | null {
   if (!('holdsData' in value) || typeof value.holdsData !== 'boolean') return null
   const gossip = 'gossip' in value ? value.gossip : null
   const isAddress = typeof gossip === 'string' && addressPattern.test(gossip)
-  return { ...joiner, holdsData: value.holdsData, gossip: isAddress ? gossip : null }
+  const predecessors = 'predecessors' in value ? parsePredecessors(value.predecessors) : []
+  const { holdsData } = value
+  return { ...joiner, predecessors, holdsData, gossip: isAddress ? gossip : null }
+}
+
+function parsePredecessors(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length > predecessorsMax) return []
+  return value.filter((id) => typeof id === 'string' && id.length <= textLengthMax)
 }
 
 export function parseJoiner(value: unknown): Joiner | null {

@@ -8,6 +8,8 @@ export type WireIdentity = {
   /** '' before the cluster is founded: then any matches. */
   readonly clusterId: string
   readonly serverId: string
+  /** Ids of the clusters that this server's was recovered from; for saying so. */
+  readonly predecessors?: readonly string[]
 }
 
 /** Protocol versions a program can speak, inclusive. */
@@ -56,6 +58,11 @@ export function acceptHello(
   expected: string,
 ): RemotePeer {
   const hello = readHello(frame)
+  if (own.predecessors?.includes(hello.clusterId) === true) {
+    throw refusal(
+      `server ${hello.from} is of cluster ${hello.clusterId}, which was recovered without it as cluster ${own.clusterId}: to join it, stop the server, move its data folder away and start it with an empty one`,
+    )
+  }
   if (own.clusterId !== '' && hello.clusterId !== '' && own.clusterId !== hello.clusterId) {
     throw refusal(
       `server ${hello.from} belongs to cluster ${hello.clusterId}, this is server ${own.serverId} of cluster ${own.clusterId}`,

@@ -3,6 +3,7 @@ import { runCommand } from '../../src/cli/cli.ts'
 import type { Terminal } from '../../src/cli/verb.ts'
 import { makeVerbs } from '../../src/cli/verbs.ts'
 import type { AgentArguments } from '../../src/cli/verbs/agent.ts'
+import type { OpenRecovery } from '../../src/cli/verbs/raft/recover.ts'
 
 export type Typed = {
   readonly input?: string | Uint8Array
@@ -12,6 +13,7 @@ export type Typed = {
   /** Nobody reads on once so much was written. */
   readonly outLengthMax?: number
   readonly agent?: () => Promise<void>
+  readonly recovery?: OpenRecovery
 }
 
 export type Ran = {
@@ -30,6 +32,7 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
       started.push(told)
       await typed.agent?.()
     },
+    openRecovery: typed.recovery ?? (() => Promise.reject(new Error('no recovery was expected'))),
   })
   let out = ''
   let err = ''

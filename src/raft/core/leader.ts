@@ -26,6 +26,7 @@ import {
   type Leader,
   type State,
 } from './state.ts'
+import { statementOf, survivorsOnlyTo } from './succession.ts'
 
 /** A learner is caught up when it lacks no more than this. */
 const promoteLagEntriesMax = 1_000
@@ -63,7 +64,9 @@ export function becomeLeader(state: State): void {
   state.leaderId = state.id
   state.quickElections = 0
   state.unappliedBytes = 0
-  appendOwn(state, 'noop', empty)
+  const statement = statementOf(state.membership.configuration, leader.noopIndex)
+  if (statement === null) appendOwn(state, 'noop', empty)
+  else appendOwn(state, 'configuration', encodeConfiguration(statement))
   broadcastHeartbeat(state, leader)
 }
 
@@ -88,6 +91,10 @@ export function changeMembership(state: State, change: Change): ProposeResult {
   // Both conditions of the single-server change, see `membership.ts`.
   if (log.commitIndex < role.noopIndex) return refuse('notNow', 'the new leader is settling in')
   if (membership.index > log.commitIndex) return refuse('notNow', 'another change is under way')
+  // A newcomer gets the state from where the successor begins, so that state has to be there.
+  if (state.appliedIndex < survivorsOnlyTo(membership.configuration)) {
+    return refuse('notNow', 'the recovered cluster is settling in')
+  }
   if (change.type === 'promote') {
     const match = role.progress.get(change.id)?.match ?? 0
     if (log.lastIndex - match > promoteLagEntriesMax) {
@@ -151,7 +158,7 @@ export function replicate(state: State, leader: Leader): void {
 
 function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progress): boolean {
   const { log, options } = state
-  if (log.termAt(progress.next - 1) === undefined) {
+  if (log.termAt(progress.next - 1) === undefined || isOfPredecessor(state, progress.next)) {
     offerSnapshot(state, id, progress)
     return false
   }
@@ -165,6 +172,12 @@ function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progr
   }
   sendAppend(state, leader, id, progress, entries)
   return true
+}
+
+/** Survivors are sent such entries until the successor's beginning is applied: before that there is no state to send. */
+function isOfPredecessor({ membership, appliedIndex }: State, next: LogIndex): boolean {
+  const beginsAt = survivorsOnlyTo(membership.configuration)
+  return next <= beginsAt && appliedIndex >= beginsAt
 }
 
 function offerSnapshot(state: State, id: ServerId, progress: Progress): void {

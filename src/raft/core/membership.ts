@@ -7,7 +7,16 @@
  * do not overlap (Ongaro's message to raft-dev, 2015-07-10). `leader.ts` holds both conditions.
  */
 import { assert } from '../../lib/assert.ts'
-import type { Configuration, Entry, LogIndex, Member, ServerId } from './message.ts'
+import type {
+  Configuration,
+  Entry,
+  LogIndex,
+  Member,
+  ServerId,
+  SnapshotMeta,
+  Succession,
+} from './message.ts'
+import { predecessorsMax, supersedes, withoutEffect } from './succession.ts'
 
 export type Change =
   | { readonly type: 'addLearner'; readonly member: Omit<Member, 'role'> }
@@ -20,23 +29,43 @@ const encodedBytesMax = 64 * 1024
 
 const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder('utf-8', { fatal: true }) }
 
+/** A program that knows no succession must not read a configuration that has one: it would take old members in. */
+const versions = { plain: 1, withSuccession: 2 } as const
+
 /** The bytes of a configuration entry: JSON with a version, for it is small, rare and worth reading in a dump. */
 export function encodeConfiguration(configuration: Configuration): Uint8Array {
-  return utf8.encoder.encode(JSON.stringify({ version: 1, ...configuration }))
+  const version = configuration.succession === undefined ? versions.plain : versions.withSuccession
+  return utf8.encoder.encode(JSON.stringify({ version, ...configuration }))
 }
 
 /** Throws when the bytes are not a configuration that this program knows: the log is then of another program. */
 export function decodeConfiguration(data: Uint8Array): Configuration {
   assert(data.length <= encodedBytesMax, 'a configuration entry is within its bound')
   const parsed: unknown = JSON.parse(utf8.decoder.decode(data))
-  if (!isRecord(parsed) || parsed['version'] !== 1 || typeof parsed['clusterId'] !== 'string') {
+  const version = isRecord(parsed) ? parsed['version'] : null
+  const known = version === versions.plain || version === versions.withSuccession
+  if (!isRecord(parsed) || !known || typeof parsed['clusterId'] !== 'string') {
     throw new Error('the log holds a cluster configuration of an unknown format')
   }
-  const members = parsed['members']
+  const { clusterId, members } = parsed
   if (!Array.isArray(members) || members.length > membersMax) {
     throw new Error('the log holds a cluster configuration with a bad member list')
   }
-  return { clusterId: parsed['clusterId'], members: members.map(parseMember) }
+  const configuration = { clusterId, members: members.map(parseMember) }
+  if (version === versions.plain) return configuration
+  return { ...configuration, succession: parseSuccession(parsed['succession']) }
+}
+
+function parseSuccession(value: unknown): Succession {
+  if (isRecord(value) && Array.isArray(value['predecessors'])) {
+    const { beginsAt } = value
+    const predecessors = value['predecessors'].filter((id) => typeof id === 'string')
+    const whole = predecessors.length === value['predecessors'].length
+    if (whole && predecessors.length <= predecessorsMax && typeof beginsAt === 'number') {
+      return { predecessors, beginsAt }
+    }
+  }
+  throw new Error('the log holds a cluster configuration with a bad succession')
 }
 
 function parseMember(value: unknown): Member {
@@ -96,6 +125,16 @@ function replace(members: readonly Member[], changed: Member): readonly Member[]
   return members.map((member) => (member.id === changed.id ? changed : member))
 }
 
+/** In force at the end of a log that begins at `base` and holds these configuration entries. */
+export function configurationAfter(base: SnapshotMeta, entries: readonly Entry[]): Configuration {
+  const { configuration, configurationIndex } = base
+  const membership = new Membership('', { index: configurationIndex, configuration })
+  for (const entry of entries) {
+    if (entry.index > membership.index) membership.appended(entry)
+  }
+  return membership.configuration
+}
+
 type Effective = { readonly index: LogIndex; readonly configuration: Configuration }
 
 /**
@@ -141,12 +180,29 @@ export class Membership {
   }
 
   appended(entry: Entry): void {
+    const configuration = decodeConfiguration(entry.data)
+    if (supersedes(this.configuration, configuration)) return
     assert(entry.index > this.index, 'configurations are appended in order')
-    this.#history.push({
-      index: entry.index,
-      configuration: decodeConfiguration(entry.data),
-    })
+    this.#history.push({ index: entry.index, configuration })
     this.#derive()
+  }
+
+  /** Of a state at `meta.index`, which may not have heard yet that its cluster has a successor. */
+  inForceAt(meta: SnapshotMeta): SnapshotMeta {
+    const known = this.#history.findLast(({ index }) => index <= meta.index) ?? this.#oldest()
+    if (!supersedes(known.configuration, meta.configuration)) return meta
+    const configurationIndex = Math.min(known.index, meta.index)
+    return { ...meta, configuration: known.configuration, configurationIndex }
+  }
+
+  /** Entries as the state is to see them: what was a predecessor's membership is none any more. */
+  inEffect(entries: readonly Entry[]): readonly Entry[] {
+    const current = this.configuration
+    if (current.succession === undefined) return entries
+    return entries.map((entry) => {
+      if (entry.kind !== 'configuration') return entry
+      return supersedes(current, decodeConfiguration(entry.data)) ? withoutEffect(entry) : entry
+    })
   }
 
   /** Entries from `from` on are gone. True when the configuration in force changed. */
@@ -169,6 +225,12 @@ export class Membership {
   replaced(base: Effective): void {
     this.#history = [base]
     this.#derive()
+  }
+
+  #oldest(): Effective {
+    const oldest = this.#history[0]
+    assert(oldest !== undefined, 'a configuration is always in force')
+    return oldest
   }
 
   #newest(): Effective {

@@ -41,9 +41,19 @@ export type Member = {
 
 /** A cluster's membership. It is in force from the moment its entry is appended (4.1). */
 export type Configuration = {
-  /** Chosen once, when the cluster is bootstrapped; servers of another cluster are refused by it. */
+  /** Chosen once, when the cluster is bootstrapped or recovered; servers of another cluster are refused by it. */
   readonly clusterId: string
   readonly members: readonly Member[]
+  /** Only of a cluster that was recovered from others. */
+  readonly succession?: Succession
+}
+
+/** See `succession.ts`. */
+export type Succession = {
+  /** Ids of the clusters that this one took the place of, oldest first. */
+  readonly predecessors: readonly string[]
+  /** The entry that the successor began with; 0 until its first leader wrote one. */
+  readonly beginsAt: LogIndex
 }
 
 /** What a snapshot stands for: the state after `index`, and the configuration in force there. */

@@ -5,6 +5,7 @@
 import { assert, present } from '../../lib/assert.ts'
 import { decodeConfiguration } from '../core/membership.ts'
 import type { LogIndex, SnapshotMeta } from '../core/message.ts'
+import { supersedes } from '../core/succession.ts'
 import type { LogMap } from './log-map.ts'
 
 export type Retention = {
@@ -44,7 +45,11 @@ function configurationAt(
   index: LogIndex,
   applied: SnapshotMeta,
 ): Pick<SnapshotMeta, 'configuration' | 'configurationIndex'> {
-  const entry = map.configurations.findLast((candidate) => candidate.index <= index)
+  const entry = map.configurations.findLast(
+    (candidate) =>
+      candidate.index <= index &&
+      !supersedes(map.base.configuration, decodeConfiguration(candidate.data)),
+  )
   if (applied.configurationIndex <= index && applied.configurationIndex >= (entry?.index ?? 0)) {
     if (applied.configurationIndex >= map.base.configurationIndex) {
       const { configuration, configurationIndex } = applied

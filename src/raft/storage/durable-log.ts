@@ -11,7 +11,16 @@
 import { randomBytes } from 'node:crypto'
 import { assert, present } from '../../lib/assert.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
-import type { Entry, HardState, LogIndex, SnapshotMeta, Term } from '../core/message.ts'
+import { configurationAfter } from '../core/membership.ts'
+import type {
+  Configuration,
+  Entry,
+  HardState,
+  LogIndex,
+  SnapshotMeta,
+  Term,
+} from '../core/message.ts'
+import { supersedes } from '../core/succession.ts'
 import { nextBase } from './compaction.ts'
 import type { Retention } from './compaction.ts'
 import type { Disk } from './disk.ts'
@@ -44,6 +53,15 @@ const defaults = {
 /** The buffer that frames are built in is kept up to this size. */
 const scratchBytesMax = 4 * MiB
 
+/** The log on disk can do one thing more than its driver needs. */
+export type DurableLogStore = LogStore & {
+  /**
+   * Puts `configuration` in the place of the one that the log begins with; entries stay. For a server that is not
+   * running, and a successor (`core/succession.ts`). One record in one frame: after a crash the log has it or not.
+   */
+  succeed(configuration: Configuration): Promise<void>
+}
+
 /**
  * Opens the log in this folder, or begins one. What `recovered` says is durable.
  * Throws MusterError `corrupt` when acknowledged bytes are lost and `incompatible` for the files of a newer program;
@@ -52,7 +70,7 @@ const scratchBytesMax = 4 * MiB
 export async function openDurableLog(
   disk: Disk,
   options: DurableLogOptions = {},
-): Promise<{ readonly store: LogStore; readonly recovered: RecoveredLog }> {
+): Promise<{ readonly store: DurableLogStore; readonly recovered: RecoveredLog }> {
   const settings = { ...defaults, ...options }
   assert(settings.segmentBytes >= 4096, 'a segment holds at least 4096 bytes')
   const map = new LogMap()
@@ -68,7 +86,7 @@ export async function openDurableLog(
   }
 }
 
-class DurableLog implements LogStore {
+class DurableLog implements DurableLogStore {
   readonly #disk: Disk
   readonly #map: LogMap
   readonly #supply: SegmentSupply
@@ -160,6 +178,15 @@ class DurableLog implements LogStore {
         lastTerm: snapshot.term,
       })
       this.#removeUnneeded()
+    })
+  }
+
+  succeed(configuration: Configuration): Promise<void> {
+    return this.#inTurn(async () => {
+      const { base, configurations } = this.#map
+      const current = configurationAfter(base, configurations)
+      assert(supersedes(configuration, current), 'it succeeds what is in force')
+      await this.#append([{ type: 'base', base: { ...base, configuration } }])
     })
   }
 

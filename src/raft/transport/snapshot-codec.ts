@@ -5,7 +5,8 @@ import { promisify } from 'node:util'
 import { constants, crc32, zstdCompress, zstdDecompress } from 'node:zlib'
 import { type ErrorCode, isErrorCode, MusterError, textOf } from '../../lib/errors.ts'
 import { wireType } from '../../wire/protocol.ts'
-import type { Member, SnapshotMeta, Term } from '../core/message.ts'
+import type { Configuration, Member, SnapshotMeta, Term } from '../core/message.ts'
+import { predecessorsMax } from '../core/succession.ts'
 
 export type SnapshotOffer = {
   readonly type: 'offer'
@@ -49,6 +50,8 @@ type WireMeta = {
   readonly configurationIndex: number
   readonly clusterId: string
   readonly members: readonly WireMember[]
+  readonly predecessors: readonly string[]
+  readonly beginsAt: number
 }
 type WireFrame = {
   readonly offer?: { readonly term: number; readonly id: string; readonly meta: WireMeta | null }
@@ -81,8 +84,16 @@ export function encodeSnapshotFrame(frame: SnapshotFrame): Buffer {
         ...member,
         role: roleNumbers[member.role],
       }))
-      const { clusterId } = configuration
-      const meta: WireMeta = { index, term, configurationIndex, clusterId, members }
+      const { clusterId, succession } = configuration
+      const meta: WireMeta = {
+        index,
+        term,
+        configurationIndex,
+        clusterId,
+        members,
+        predecessors: succession?.predecessors ?? [],
+        beginsAt: succession?.beginsAt ?? 0,
+      }
       return frames.encode({ offer: { term: frame.term, id: frame.id, meta } })
     }
     case 'chunk': {
@@ -191,7 +202,12 @@ function metaOf(meta: WireMeta): SnapshotMeta {
   if (configurationIndex > index) {
     throw malformed(`the configuration of index ${configurationIndex} is after index ${index}`)
   }
-  const configuration = { clusterId: text(meta.clusterId, 'clusterId'), members }
+  const plain = { clusterId: text(meta.clusterId, 'clusterId'), members }
+  const predecessors = meta.predecessors.map((id) => text(id, 'predecessors'))
+  if (predecessors.length > predecessorsMax) throw malformed('a cluster has too many predecessors')
+  const beginsAt = whole(meta.beginsAt, 'beginsAt')
+  const configuration: Configuration =
+    predecessors.length === 0 ? plain : { ...plain, succession: { predecessors, beginsAt } }
   return { index, term: whole(meta.term, 'term'), configuration, configurationIndex }
 }
 

@@ -2,7 +2,7 @@
  * A few cores on a table: messages are delivered when the test says so, disks write when the test says so.
  * For rules of the protocol, one at a time; whole histories belong to the simulator.
  */
-import { RaftCore } from '../../../src/raft/core/core.ts'
+import { RaftCore, type CoreStart } from '../../../src/raft/core/core.ts'
 import { encodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Configuration, Entry, Message, ServerId } from '../../../src/raft/core/message.ts'
 import type { Persist, ReadResult } from '../../../src/raft/core/ready.ts'
@@ -30,9 +30,15 @@ export type Seat = {
   /** A stalled disk keeps them until `sync`. */
   stalled: boolean
   reads: ReadResult[]
+  /** Whom it offered a snapshot. */
+  readonly snapshots: ServerId[]
 }
 
-export type CoresOptions = Partial<CoreOptions> & { readonly learners?: readonly ServerId[] }
+export type CoresOptions = Partial<CoreOptions> & {
+  readonly learners?: readonly ServerId[]
+  /** What a server has on its disk, where that is not the first configuration alone. */
+  readonly startOf?: (id: ServerId) => Partial<CoreStart>
+}
 
 export class Cores {
   readonly seats = new Map<ServerId, Seat>()
@@ -42,7 +48,7 @@ export class Cores {
   readonly cut = new Set<string>()
 
   constructor(ids: readonly ServerId[], changed: CoresOptions = {}) {
-    const { learners = [], ...core } = changed
+    const { learners = [], startOf = () => ({}), ...core } = changed
     const configuration: Configuration = {
       clusterId: 'c',
       members: ids.map((id) => ({
@@ -73,12 +79,14 @@ export class Cores {
             configuration: { clusterId: '', members: [] },
             configurationIndex: 0,
             configurations: [first],
+            ...startOf(id),
           },
           0,
         ),
         disk: [],
         stalled: false,
         reads: [],
+        snapshots: [],
       })
     }
   }
@@ -99,6 +107,7 @@ export class Cores {
     const ready = seat.core.takeReady(this.now)
     this.mail.push(...ready.send)
     seat.reads.push(...ready.reads)
+    seat.snapshots.push(...ready.snapshots)
     if (ready.persist !== null) seat.disk.push(ready.persist)
     if (!seat.stalled) this.sync(id)
   }
