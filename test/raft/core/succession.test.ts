@@ -11,7 +11,10 @@ function member(id: ServerId, role: Member['role'] = 'voter'): Member {
   return { id, name: id, address: `${id}:1`, role }
 }
 
-const five: Configuration = { clusterId: 'old', members: [...'abcde'].map((id) => member(id)) }
+const five: Configuration = {
+  clusterId: 'old',
+  members: ['a', 'b', 'c', 'd', 'e'].map((id) => member(id)),
+}
 const four: Configuration = { ...five, members: five.members.slice(0, 4) }
 const two = successorOf(five, 'new', [member('a'), member('b')])
 
