@@ -12,7 +12,7 @@ import type { Reach } from './core/members.ts'
 import type { Versions } from './core/message.ts'
 import type { Profile } from './core/profile.ts'
 import type { Status } from './core/ready.ts'
-import type { Counters } from './core/state.ts'
+import type { Counters, MessageCounts } from './core/state.ts'
 import type { Refuses } from './guard.ts'
 import type { GossipTransport } from './transport.ts'
 import type { WireCounters } from './wire/counters.ts'
@@ -173,9 +173,14 @@ export type GossipKeyring = {
   everywhere(operation: KeyOperation, timeoutMs?: number): Promise<KeyReport>
 }
 
-/** Numbers for metrics. Those of `core`, `wire` and `carrier` only grow. */
+/** Numbers for metrics. Those of `core`, `messages`, `wire` and `carrier` only grow. */
 export type GossipCounters = {
   readonly core: Readonly<Counters>
+  /** In packets, by kind. */
+  readonly messages: {
+    readonly sent: Readonly<MessageCounts>
+    readonly received: Readonly<MessageCounts>
+  }
   readonly wire: WireCounters
   readonly carrier: {
     readonly packetsSent: number

@@ -221,15 +221,14 @@ class Gossip implements GossipNode {
 
   counters(): GossipCounters {
     const { core, transport } = this.#require()
-    const membersByStatus = { alive: 0, leaving: 0, left: 0, failed: 0 }
-    for (const { status } of core.members()) membersByStatus[status] += 1
     return {
       core: core.counters,
+      messages: core.messages,
       wire: this.#wireCounters,
       carrier: carrierStats(transport),
       sizes: core.sizes,
       healthScore: core.healthScore,
-      membersByStatus,
+      membersByStatus: core.membersByStatus,
       lamport: core.lamportTimes,
     }
   }

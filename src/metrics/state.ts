@@ -20,6 +20,7 @@ export type StateSource = {
   watchStats(): { readonly parked: number; readonly wakes: number }
   parkedQueries(): number
   requestsUnderWay(): number
+  callsUnderWay(): number
 }
 
 export function stateMetrics(metrics: Metrics, source: StateSource): void {
@@ -81,5 +82,10 @@ export function stateMetrics(metrics: Metrics, source: StateSource): void {
     'muster_http_requests_under_way',
     'Requests that are not answered to their end, blocking queries among them',
     () => source.requestsUnderWay(),
+  )
+  metrics.gauge(
+    'muster_rpc_requests_under_way',
+    'Calls of methods that have not ended, parked queries and calls of other servers among them',
+    () => source.callsUnderWay(),
   )
 }

@@ -55,6 +55,8 @@ export type AuditLine = {
   readonly outcome: 'ok' | ErrorCode
   /** Came from another server. */
   readonly forwarded: boolean
+  /** A query that was to wait for a change. */
+  readonly blocking: boolean
   readonly durationMs: number
 }
 
@@ -86,6 +88,8 @@ export type CallOptions = {
 export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: number }
 
 const never = new AbortController().signal
+const fromClient = { forwarded: false, blocking: false }
+const fromServer = { forwarded: true, blocking: false }
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
@@ -97,6 +101,7 @@ export class Dispatcher {
   readonly #placement: Placement
   readonly #streams = new Set<AbortController>()
   #draining = false
+  #underWay = 0
 
   constructor(options: DispatcherOptions) {
     this.#options = options
@@ -122,7 +127,8 @@ export class Dispatcher {
     if (method.kind !== 'query') {
       throw new MusterError('invalid_argument', `${name} is not a query`)
     }
-    return this.#audited(name, caller, false, async () => {
+    const blocking = read.minIndex > 0
+    return this.#audited(name, caller, { forwarded: false, blocking }, async () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       return this.#reader.run({ method, args, caller, options: read, deadlineMs, signal })
@@ -140,7 +146,7 @@ export class Dispatcher {
     if (method.kind === 'query' || method.kind === 'stream') {
       throw new MusterError('invalid_argument', `${name} is a ${method.kind}: ask it as one`)
     }
-    return this.#audited(name, caller, false, async () => {
+    return this.#audited(name, caller, fromClient, async () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       if (method.kind === 'local') {
@@ -169,7 +175,7 @@ export class Dispatcher {
     if (method.kind !== 'stream') {
       throw new MusterError('invalid_argument', `${name} is no stream: it is a ${method.kind}`)
     }
-    return this.#audited(name, caller, false, async () => {
+    return this.#audited(name, caller, fromClient, async () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
@@ -193,7 +199,7 @@ export class Dispatcher {
         `${method.name} is no stream: it is a ${method.kind}`,
       )
     }
-    return this.#audited(method.name, caller, true, async () => {
+    return this.#audited(method.name, caller, fromServer, async () => {
       check(args)
       return this.#openHere(method, args, caller, signal)
     })
@@ -216,7 +222,7 @@ export class Dispatcher {
         `${method.name} is a ${method.kind} and is not forwarded as a call`,
       )
     }
-    return this.#audited(method.name, caller, true, async () => {
+    return this.#audited(method.name, caller, fromServer, async () => {
       check(args)
       if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
       if (!this.#options.consensus.isLeader()) {
@@ -234,6 +240,11 @@ export class Dispatcher {
       knownLeader: consensus.leader() !== null,
       lastContactMs: Math.max(0, Math.floor(consensus.lastContactMs())),
     }
+  }
+
+  /** Calls that arrived and have not ended, parked queries among them; of streams those that are being opened. */
+  get underWayCount(): number {
+    return this.#underWay
   }
 
   get parkedCount(): number {
@@ -346,12 +357,13 @@ export class Dispatcher {
   async #audited<T>(
     method: string,
     caller: Caller,
-    forwarded: boolean,
+    kind: Pick<AuditLine, 'forwarded' | 'blocking'>,
     run: () => Promise<T>,
   ): Promise<T> {
     const { audit, clock, log } = this.#options
     const startMs = audit === undefined ? 0 : clock.monotonicMs()
     let outcome: 'ok' | ErrorCode = 'ok'
+    this.#underWay += 1
     try {
       return await run()
     } catch (error) {
@@ -363,10 +375,11 @@ export class Dispatcher {
       }
       throw error
     } finally {
+      this.#underWay -= 1
       if (audit !== undefined) {
         const { requestId, remote } = caller
         const durationMs = clock.monotonicMs() - startMs
-        audit({ method, requestId, remote, outcome, forwarded, durationMs })
+        audit({ method, requestId, remote, outcome, ...kind, durationMs })
       }
     }
   }

@@ -263,6 +263,7 @@ export async function startServer(
     clock,
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },
+    audit: telemetry.callEnded,
   })
   onStream = dispatcher.handleStream
   onCall = async (request, signal) => {
@@ -310,8 +311,7 @@ export async function startServer(
       connectionsPerAddressMax: config.limits.httpConnectionsPerClientMax,
     },
   })
-  const { wire } = stack
-  telemetry.start({ node, logStats: () => stack.logStats(), machine, dispatcher, http, wire })
+  telemetry.start({ stack, dispatcher, http, gossip: pool?.gossip ?? null })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && disk.healthy,

@@ -3,22 +3,29 @@ import type { Machine } from '../fsm/machine.ts'
 import type { Clock } from '../lib/clock.ts'
 import { metricsDocument, type MetricsDocument } from '../metrics/document.ts'
 import { Exposition, type MetricsText } from '../metrics/exposition.ts'
+import { garbageMetrics } from '../metrics/garbage.ts'
+import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
 import { httpMetrics, type ObserverOf } from '../metrics/http.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { processMetrics } from '../metrics/process.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
+import { rpcMetrics, type CallEnd } from '../metrics/rpc.ts'
 import { stateMetrics } from '../metrics/state.ts'
 import { wireMetrics } from '../metrics/wire.ts'
 import { refusalKinds } from '../wire/refusals.ts'
 import type { Wire } from '../wire/wire.ts'
 
 export type Measured = {
-  readonly node: Pick<RaftSource, 'status' | 'lastContactMs' | 'onChange'>
-  readonly logStats: RaftSource['logStats']
-  readonly machine: Pick<Machine, 'storeStats' | 'watchStats'>
-  readonly dispatcher: { readonly parkedCount: number }
+  readonly stack: {
+    readonly node: Pick<RaftSource, 'status' | 'lastContactMs' | 'onChange'>
+    readonly machine: Pick<Machine, 'storeStats' | 'watchStats'>
+    readonly wire: Pick<Wire, 'refusals' | 'tls' | 'traffic'>
+    logStats: RaftSource['logStats']
+  }
+  readonly dispatcher: { readonly parkedCount: number; readonly underWayCount: number }
   readonly http: { readonly underWayCount: number }
-  readonly wire: Pick<Wire, 'refusals' | 'tls'>
+  /** Null: there is no pool. */
+  readonly gossip: { counters(): GossipNumbers } | null
 }
 
 export class Telemetry {
@@ -26,6 +33,8 @@ export class Telemetry {
   readonly metrics: Metrics
   readonly raftTimes: RaftTimes
   readonly observerOf: ObserverOf
+  /** Called at the end of each call of a method. */
+  readonly callEnded: (end: CallEnd) => void
   readonly #clock: Clock
   readonly #exposition: Exposition
   readonly #ends: (() => void)[] = []
@@ -36,29 +45,35 @@ export class Telemetry {
     this.#exposition = new Exposition(this.metrics)
     this.raftTimes = raftTimes(this.metrics)
     this.observerOf = httpMetrics(this.metrics)
+    this.callEnded = rpcMetrics(this.metrics)
   }
 
-  start({ node, logStats, machine, dispatcher, http, wire }: Measured): void {
+  start({ stack, dispatcher, http, gossip }: Measured): void {
+    const { node, machine, wire } = stack
     const stopProcess = processMetrics(this.metrics, this.#clock)
+    const stopGarbage = garbageMetrics(this.metrics)
     const stopRaft = raftMetrics(this.metrics, {
       status: () => node.status(),
       lastContactMs: () => node.lastContactMs(),
       onChange: (listener) => node.onChange(listener),
-      logStats,
+      logStats: () => stack.logStats(),
     })
     stateMetrics(this.metrics, {
       storeStats: () => machine.storeStats(),
       watchStats: () => machine.watchStats(),
       parkedQueries: () => dispatcher.parkedCount,
       requestsUnderWay: () => http.underWayCount,
+      callsUnderWay: () => dispatcher.underWayCount,
     })
     wireMetrics(this.metrics, {
       refusals: () =>
         refusalKinds.map((reason) => ({ reason, count: wire.refusals.count(reason) })),
+      traffic: () => wire.traffic.all(),
       certificateUntilMs: () => wire.tls?.certificate.validUntilMs ?? null,
     })
+    if (gossip !== null) gossipMetrics(this.metrics, () => gossip.counters())
     this.metrics.start()
-    this.#ends.push(stopProcess, stopRaft, () => this.metrics.stop())
+    this.#ends.push(stopProcess, stopGarbage, stopRaft, () => this.metrics.stop())
   }
 
   stop(): void {

@@ -199,7 +199,9 @@ function dialHeld(
         const peer = acceptHello(frame, wire.identity(), wire.versions, target.to)
         settle()
         wire.rememberVersion(peer.id, peer.version)
-        stream = new WireStream(duplex, peer, target.address, { destroy, finish })
+        const traffic = wire.traffic.of(target.path)
+        const from = { peer, remote: target.address }
+        stream = new WireStream(duplex, from, { destroy, finish }, traffic)
         resolve(stream)
       } catch (error) {
         wire.refusals.add('handshake', target.address, textOf(error))

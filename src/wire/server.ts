@@ -242,13 +242,15 @@ export class WireServer {
       timer.cancel()
       try {
         const peer = this.#shakeHands(call, frame)
-        stream = new WireStream(call, peer, remote, {
+        const ending = {
           destroy: () => {
             connection.socket.destroy()
           },
-          finish: (sentence) =>
+          finish: (sentence: string) =>
             call.emit('error', { code: grpcStatus.UNAVAILABLE, details: sentence }),
-        })
+        }
+        const traffic = this.#wire.traffic.of(service.path)
+        stream = new WireStream(call, { peer, remote }, ending, traffic)
         this.#streams.add(stream)
         connection.streams += 1
         connection.idle?.cancel()

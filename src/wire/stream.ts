@@ -2,6 +2,7 @@
  * One stream after its handshake, the same for the side that dialled and the side that was dialled.
  */
 import type { RemotePeer } from './handshake.ts'
+import type { Traffic } from './traffic.ts'
 
 export type StreamHandlers = {
   onFrame(frame: Buffer): void
@@ -33,15 +34,23 @@ export class WireStream {
   readonly remote: string
   readonly #duplex: FrameDuplex
   readonly #ending: StreamEnding
+  readonly #traffic: Traffic
   #handlers: StreamHandlers | null = null
   #closedBy: string | null = null
 
   /** `duplex` is paused and has its 'error' listener; its maker calls `closed` when it ends. */
-  constructor(duplex: FrameDuplex, peer: RemotePeer, remote: string, ending: StreamEnding) {
-    this.peer = peer
-    this.remote = remote
+  constructor(
+    duplex: FrameDuplex,
+    from: { readonly peer: RemotePeer; readonly remote: string },
+    ending: StreamEnding,
+    traffic: Traffic,
+  ) {
+    this.peer = from.peer
+    this.remote = from.remote
     this.#duplex = duplex
     this.#ending = ending
+    this.#traffic = traffic
+    traffic.streams += 1
   }
 
   /** Frames begin to arrive; those sent meanwhile come first. Called once. */
@@ -52,7 +61,10 @@ export class WireStream {
       return
     }
     this.#duplex.on('data', (frame: Buffer) => {
-      if (this.#closedBy === null) handlers.onFrame(frame)
+      if (this.#closedBy !== null) return
+      this.#traffic.framesReceived += 1
+      this.#traffic.bytesReceived += frame.length
+      handlers.onFrame(frame)
     })
     this.#duplex.on('drain', () => {
       if (this.#closedBy === null) handlers.onDrain()
@@ -67,6 +79,8 @@ export class WireStream {
   /** False: the connection is full, wait for `onDrain`. What is written to a closed stream is gone. */
   write(frame: Buffer): boolean {
     if (this.#closedBy !== null) return false
+    this.#traffic.framesSent += 1
+    this.#traffic.bytesSent += frame.length
     return this.#duplex.write(frame)
   }
 
@@ -84,6 +98,7 @@ export class WireStream {
   closed(reason: string): boolean {
     if (this.#closedBy !== null) return false
     this.#closedBy = reason
+    this.#traffic.streams -= 1
     this.#handlers?.onClose(reason)
     return true
   }

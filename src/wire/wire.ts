@@ -8,6 +8,7 @@ import { type Random, systemRandom } from '../lib/random.ts'
 import { supportedVersions, type VersionRange, type WireIdentity } from './handshake.ts'
 import { Refusals, rememberBounded } from './refusals.ts'
 import type { WireTls } from './tls.ts'
+import { TrafficByPath } from './traffic.ts'
 
 export type WireOptions = {
   /** Asked at every handshake: the cluster may be founded later. */
@@ -31,6 +32,7 @@ export class Wire {
   readonly random: Random
   readonly logger: Logger
   readonly refusals: Refusals
+  readonly traffic = new TrafficByPath()
   readonly #peerVersions = new Map<string, number>()
 
   constructor(options: WireOptions) {

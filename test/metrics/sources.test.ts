@@ -138,6 +138,7 @@ t.test('a store that is closed is left out, its readers are not', async (t) => {
     watchStats: () => ({ parked: 13, wakes: 14 }),
     parkedQueries: () => 15,
     requestsUnderWay: () => 16,
+    callsUnderWay: () => 17,
   })
   t.same(await linesOf(metrics, 'muster_leveldb'), [
     'muster_leveldb_files{level="1"} 3',

@@ -25,7 +25,7 @@ import type {
 import { streamPingAnswered } from './probe.ts'
 import type { Profile } from './profile.ts'
 import { ask, queryDeadline, queryTick, respond, type Question } from './queries.ts'
-import type { GossipEvent, MemberView, Ready } from './ready.ts'
+import type { GossipEvent, MemberView, Ready, Status } from './ready.ts'
 import { createSerf, serfDefaults, tell, viewOf, type Pool, type SerfOptions } from './serf.ts'
 import { mergeSerfState, serfState } from './serf-exchange.ts'
 import { serfMessage } from './serf-message.ts'
@@ -36,7 +36,7 @@ import {
   memberJoined,
   memberUpdated,
 } from './standing.ts'
-import { emptyOutbox, type Codec, type Counters, type Upper } from './state.ts'
+import { emptyOutbox, type Codec, type Counters, type MessageCounts, type Upper } from './state.ts'
 import type { StreamOutcome } from './suspicion.ts'
 import { createSwim, swimDeadline, swimHeldUp, swimMessage, swimTick } from './swim.ts'
 import { ownVersions } from './versions.ts'
@@ -90,6 +90,15 @@ export class GossipCore {
   }
   get counters(): Readonly<Counters> {
     return this.#pool.swim.counters
+  }
+  get messages(): { readonly sent: MessageCounts; readonly received: MessageCounts } {
+    const { sent, received } = this.#pool.swim
+    return { sent, received }
+  }
+  get membersByStatus(): Readonly<Record<Status, number>> {
+    const counts = { alive: 0, leaving: 0, left: 0, failed: 0 }
+    for (const { status } of this.#pool.serf.standings.values()) counts[status] += 1
+    return counts
   }
   /** Lengths of the queues and tables that have a bound. */
   get sizes() {

@@ -33,6 +33,7 @@ export function send(
   addNews(swim, all, bytes)
   swim.counters.packetsSent += 1
   swim.counters.messagesSent += all.length
+  for (const { type } of all) swim.sent[type] += 1
   swim.out.packets.push({
     to: to.endpoint,
     checksum: to.member !== null && to.member.versions.protocolMax >= checksumProtocol,

@@ -70,6 +70,22 @@ export type Counters = {
   messagesSent: number
 }
 
+/** How many messages of each kind went in packets. */
+export type MessageCounts = Record<PacketMessage['type'], number>
+
+export function zeroMessages(): MessageCounts {
+  return {
+    ping: 0,
+    'indirect-ping': 0,
+    ack: 0,
+    nack: 0,
+    alive: 0,
+    suspect: 0,
+    dead: 0,
+    user: 0,
+  }
+}
+
 export function zeroCounters(): Counters {
   return {
     claimsUnknown: 0,
@@ -143,6 +159,8 @@ export type Swim = {
   readonly relays: Map<number, Relay>
   readonly exchanges: Map<number, PendingExchange>
   readonly counters: Counters
+  readonly sent: MessageCounts
+  readonly received: MessageCounts
   readonly upper: Upper
   now: number
   /** 32 bits, starts by chance so that answers cannot be guessed from outside. */

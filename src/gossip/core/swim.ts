@@ -20,7 +20,14 @@ import { makeUpFor } from './patience.ts'
 import type { Profile } from './profile.ts'
 import { relayAnswered, relayDeadline, relayTick, startRelay } from './relay.ts'
 import { gossip, hasNews } from './spread.ts'
-import { emptyOutbox, zeroCounters, type Codec, type Swim, type Upper } from './state.ts'
+import {
+  emptyOutbox,
+  zeroCounters,
+  zeroMessages,
+  type Codec,
+  type Swim,
+  type Upper,
+} from './state.ts'
 import { deadlineOf } from './suspicion.ts'
 import type { Random } from '../../lib/random.ts'
 
@@ -59,6 +66,8 @@ export function createSwim(options: SwimOptions, now: number): Swim {
     relays: new Map(),
     exchanges: new Map(),
     counters: zeroCounters(),
+    sent: zeroMessages(),
+    received: zeroMessages(),
     upper,
     now,
     sequence: Math.floor(random.next() * 2 ** 32),
@@ -91,6 +100,7 @@ export function swimDeadline(swim: Swim): number {
 }
 
 export function swimMessage(swim: Swim, message: PacketMessage, from: Endpoint): void {
+  swim.received[message.type] += 1
   switch (message.type) {
     case 'ping':
       answerPing(swim, message, from)
