@@ -50,6 +50,11 @@ export type GossipOptions = {
    * next start. What it throws is reported to whoever asked for the change.
    */
   readonly onKeysChanged?: (keys: readonly string[]) => void
+  /**
+   * A tag that is one member's for good, such as an id: whoever carries it with the name is that member, also at another
+   * address. Null: no tag is, and a name moves only once its holder has left, or is dead for 30 s.
+   */
+  readonly ownerTag?: string | null
   /** Members that are to stay out of this pool; nobody unless said otherwise. Asked of every claim: it answers at once. */
   readonly refuses?: Refuses
   /** Addresses of a name; the system's resolver unless said otherwise. */

@@ -111,7 +111,7 @@ class Gossip implements GossipNode {
     if (this.#starting) throw new MusterError('conflict', 'gossip is started once')
     this.#starting = true
     const { name, tags, profile, random, clock, logger, advertise } = this.#options
-    const { refuses = () => null } = this.#options
+    const { refuses = () => null, ownerTag = null } = this.#options
     const packetWire = new PacketWire(this.#wireOptions)
     const transport = await this.#listen(new StreamWire(this.#wireOptions))
     try {
@@ -125,6 +125,7 @@ class Gossip implements GossipNode {
           profile: { ...profile, packetBytesMax: packetWire.contentBytesMax },
           random,
           codec: createCodec(matchesPattern),
+          ownerTag,
         },
         clock.monotonicMs(),
       )

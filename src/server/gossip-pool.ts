@@ -83,6 +83,7 @@ export class GossipPool {
       logger,
       onFatal: options.onFatal,
       onKeysChanged: (keys) => kept.save(keys),
+      ownerTag: 'id',
       refuses: (member) => strangerTo(self.tags, member),
     })
     const pool = new GossipPool(options, self, gossip)

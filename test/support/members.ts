@@ -100,11 +100,12 @@ export async function removePeer(cluster: Cluster, at: number, id: string): Prom
 export async function setAutopilot(
   cluster: Cluster,
   config: Readonly<Record<string, unknown>>,
+  at = 0,
 ): Promise<void> {
   const path = '/v1/operator/autopilot/configuration'
   await eventuallyTrue('autopilot is configured', async () => {
     const body = JSON.stringify(config)
-    return (await cluster.http(0).json('PUT', path, { body })) === true
+    return (await cluster.http(at).json('PUT', path, { body })) === true
   })
 }
 

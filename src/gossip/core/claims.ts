@@ -45,16 +45,16 @@ export function claimAlive(swim: Swim, claim: Alive): void {
     return
   }
   const moved = !sameEndpoint(member.endpoint, claim.endpoint)
-  if (moved && !mayMove(swim, member)) {
+  if (moved && !mayMove(swim, member, claim)) {
     conflict(swim, member, claim.endpoint)
     return
   }
   if (member === self) {
-    aliveAboutSelf(swim, claim)
+    aliveAboutSelf(swim, claim, moved)
     return
   }
   if (claim.incarnation > member.incarnation) accept(swim, member, claim)
-  else if (isGone(member)) challenge(swim, member, claim.endpoint)
+  else if (isGone(member) || moved) challenge(swim, member, claim.endpoint)
 }
 
 /** `evidence` says how this member came to know. */
@@ -225,10 +225,11 @@ function accept(swim: Swim, member: Member, claim: Alive): void {
 }
 
 /** Others hold an older or other claim of this name: outdo it. What is its own present one needs no word. */
-function aliveAboutSelf(swim: Swim, claim: Alive): void {
+function aliveAboutSelf(swim: Swim, claim: Alive, moved: boolean): void {
   const { self } = swim
   if (claim.incarnation < self.incarnation || claim.versions === null) return
-  const same = sameBytes(self.meta, claim.meta) && sameVersions(self.versions, claim.versions)
+  const same =
+    !moved && sameBytes(self.meta, claim.meta) && sameVersions(self.versions, claim.versions)
   if (claim.incarnation === self.incarnation && same) return
   swim.awareness.apply(1)
   swim.counters.refutations += 1
@@ -257,11 +258,19 @@ function challenge(swim: Swim, member: Member, endpoint: Endpoint): void {
 }
 
 /** Whether another address may have the name now. */
-function mayMove(swim: Swim, member: Member): boolean {
+function mayMove(swim: Swim, member: Member, claim: Alive): boolean {
+  if (isSameOwner(swim, member, claim)) return true
   if (member === swim.self || !isGone(member)) return false
   if (member.state === 'left' || member.released) return true
   const { deadReclaimMs } = swim.profile
   return deadReclaimMs !== null && swim.now - member.stateChangedAt > deadReclaimMs
+}
+
+/** Whoever carries the owner's mark is that member itself, at another address. */
+function isSameOwner({ ownerTag, codec }: Swim, { meta }: Member, claim: Alive): boolean {
+  if (ownerTag === null) return false
+  const owner = codec.decodeTags(meta)?.get(ownerTag) ?? ''
+  return owner !== '' && codec.decodeTags(claim.meta)?.get(ownerTag) === owner
 }
 
 function conflict(swim: Swim, member: Member, claimed: Endpoint): void {

@@ -49,6 +49,8 @@ export type CoreOptions = {
   readonly profile: Profile
   readonly random: Random
   readonly codec: Codec
+  /** A tag that is one member's for good: with it its name moves to another address at once. Null: none is. */
+  readonly ownerTag?: string | null
   readonly versions?: Versions
   readonly serf?: Partial<SerfOptions>
 }
@@ -64,14 +66,14 @@ export class GossipCore {
   #skipEvents = false
 
   constructor(options: CoreOptions, now: number) {
-    const { name, endpoint, profile, random, codec } = options
+    const { name, endpoint, profile, random, codec, ownerTag = null } = options
     const serf = createSerf({ ...serfDefaults, ...options.serf }, now)
     const versions = options.versions ?? ownVersions
     const queues = [serf.intents, serf.queryNews, serf.eventNews]
     const meta = metaOf(codec, options.tags)
     const upper = this.#upper()
     const swim = createSwim(
-      { name, endpoint, meta, versions, profile, random, codec, upper, queues },
+      { name, endpoint, meta, versions, profile, random, codec, ownerTag, upper, queues },
       now,
     )
     this.#pool = { swim, serf }

@@ -148,6 +148,8 @@ export type Swim = {
   readonly profile: Profile
   readonly random: Random
   readonly codec: Codec
+  /** See `CoreOptions`. */
+  readonly ownerTag: string | null
   readonly versions: Versions
   readonly members: Members
   readonly awareness: Awareness

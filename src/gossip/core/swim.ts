@@ -39,6 +39,7 @@ export type SwimOptions = {
   readonly profile: Profile
   readonly random: Random
   readonly codec: Codec
+  readonly ownerTag: string | null
   readonly upper: Upper
   /** The queues of the layer above, the most urgent first. */
   readonly queues: readonly Broadcasts[]
@@ -46,7 +47,7 @@ export type SwimOptions = {
 
 /** Alone in its pool. Its rounds begin at random moments, so that members started together do not act together. */
 export function createSwim(options: SwimOptions, now: number): Swim {
-  const { profile, random, codec, versions, upper } = options
+  const { profile, random, codec, ownerTag, versions, upper } = options
   const { name, endpoint, meta } = options
   const self = newMember({ name, endpoint, meta, versions, incarnation: 1, reach: 'direct' }, now)
   const members = new Members(random)
@@ -57,6 +58,7 @@ export function createSwim(options: SwimOptions, now: number): Swim {
     profile,
     random,
     codec,
+    ownerTag,
     versions,
     members,
     awareness: new Awareness(profile.awarenessMax),

@@ -4,6 +4,7 @@ import { incarnationJumpMax } from '../../../src/gossip/core/claims.ts'
 import { membersMax } from '../../../src/gossip/core/members.ts'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import { ownVersions } from '../../../src/gossip/core/versions.ts'
+import { simCodec } from '../sim/codec.ts'
 import { endpointOf } from '../sim/world.ts'
 import { addressOf, alive, dead, Lab, suspect } from './lab.ts'
 
@@ -139,6 +140,43 @@ void t.test('a name moves to another address only when its holder is gone', (t) 
     t.equal(lab.happened('name-conflict').length > 0, conflict)
     t.equal(lab.core.member('a')?.endpoint.port === elsewhere.port, !conflict)
   }
+  t.end()
+})
+
+void t.test('whoever carries the mark of the owner takes the name along', (t) => {
+  const ownerTag = 'id'
+  const marked = (id: string) => simCodec.encodeTags(new Map([[ownerTag, id]]))
+  for (const [claimed, incarnation, moves] of [
+    ['x', 6, true],
+    ['y', 6, false],
+    ['', 6, false],
+  ] as const) {
+    const lab = Lab.with([], { ownerTag })
+    lab.hear(alive('a', { incarnation: 5, meta: marked('x') }))
+    const meta = marked(claimed)
+    lab.hear(alive('a', { incarnation, endpoint: elsewhere, meta }))
+    t.equal(lab.state('a'), 'alive')
+    t.equal(lab.core.member('a')?.endpoint.port === elsewhere.port, moves)
+    t.equal(lab.happened('name-conflict').length, moves ? 0 : 1)
+  }
+  t.end()
+})
+
+void t.test('a member that moved and counts anew is asked where it is, and objects', (t) => {
+  const ownerTag = 'id'
+  const meta = simCodec.encodeTags(new Map([[ownerTag, 'x']]))
+  const lab = Lab.with([], { ownerTag, tags: new Map([[ownerTag, 'x']]) })
+  lab.hear(alive('a', { incarnation: 5, meta }))
+  lab.pass(1_000)
+  lab.forget()
+  lab.hear(alive('a', { incarnation: 1, endpoint: elsewhere, meta }))
+  t.not(lab.core.member('a')?.endpoint.port, elsewhere.port)
+  const asked = lab.packets.filter(({ to }) => to.port === elsewhere.port)
+  t.match(asked[0]?.messages, [{ type: 'suspect', node: 'a', incarnation: 5 }])
+
+  lab.hear(alive('me', { incarnation: 4, endpoint: elsewhere, meta }))
+  t.equal(lab.incarnation('me'), 5, 'its own old address is outdone')
+  t.same(lab.happened('name-conflict'), [])
   t.end()
 })
 
