@@ -5,6 +5,7 @@
 import { open, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { textOf, MusterError } from '../lib/errors.ts'
+import { readServerId } from '../server/identity.ts'
 import { peersFileBytesMax } from '../server/outage-peers.ts'
 import { performRecovery, planRecovery, type Survivors } from '../server/outage-recovery.ts'
 import { joinHostPort, loadConfig, type AgentConfig } from './config.ts'
@@ -95,10 +96,10 @@ async function readSurvivors(path: string | null): Promise<Survivors> {
   }
 }
 
-/** What another user writes here the server may be unable to open. */
+/** A server's folder, before anything is made in it; and what another user writes there the server may be unable to open. */
 async function assertOwn(path: string): Promise<void> {
   const folder = await stat(path).catch(() => null)
-  if (folder === null || !folder.isDirectory()) {
+  if (folder === null || !folder.isDirectory() || (await readServerId(path)) === null) {
     throw new MusterError('not_found', `${path} is not the data folder of a server`)
   }
   const user = process.getuid?.()

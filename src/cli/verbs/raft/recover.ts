@@ -147,7 +147,7 @@ function describe(report: Report, style: Style): string {
   return `${facts}
 ${members(before, after, style)}
 ${tail}
-What the old cluster acknowledged and this server, or the most complete of those that stay, never got is lost.
+What the old cluster acknowledged, and the most complete of the servers that stay never got, is lost.
 ${key}`
 }
 
