@@ -2,6 +2,7 @@
  * The door of `raft`: what the rest of the program and the simulator see of a running Raft node (`node.ts`).
  */
 import type { Clock } from '../lib/clock.ts'
+import type { DiskGate } from '../lib/disk-gate.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { FollowerProgress } from './core/core.ts'
@@ -36,6 +37,8 @@ export type RaftNodeOptions = {
   readonly limits: RaftLimits
   readonly leaseReads: boolean
   readonly log: LogStore
+  /** The one that log and state wait at while their disk takes no writes. The node closes it when it stops. */
+  readonly gate: DiskGate
   readonly recovered: RecoveredLog
   readonly machine: StateMachine
   readonly transport: RaftTransport

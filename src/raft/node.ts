@@ -94,6 +94,8 @@ export class RaftNode implements RaftNodeDoor {
       options.clock.monotonicMs(),
     )
     this.#core = core
+    if (options.gate.refusing) core.diskRefuses(true, options.clock.monotonicMs())
+    options.gate.onChange(() => this.#diskChanged(options.gate.refusing))
     this.#syncPeers(core)
     await options.transport.start({
       onMessage: (message) => this.#receive(message),
@@ -141,6 +143,12 @@ export class RaftNode implements RaftNodeDoor {
   ): Promise<void> {
     const index = await this.#readIndex(mode === 'linearizable', deadlineMs, signal)
     if (this.#options.machine.appliedIndex >= index) return
+    if (this.#options.gate.refusing) {
+      throw new MusterError(
+        'unavailable',
+        'the disk of this server takes no writes, so its state is behind; ask another server, or for a stale read',
+      )
+    }
     await this.#applied.wait({ index }, deadlineMs, 'this server is behind its leader', signal)
   }
 
@@ -384,9 +392,16 @@ export class RaftNode implements RaftNodeDoor {
     return this.#core
   }
 
+  /** What was proposed here waits for this server's disk; its proposers need not. */
+  #diskChanged(refuses: boolean): void {
+    this.#input((core, now) => core.diskRefuses(refuses, now), 'now')
+    if (refuses) this.#proposals.abandon(0)
+  }
+
   /** Nothing leaves any more, and whoever waits is told. */
   #halt(): void {
     this.#stopped = true
+    this.#options.gate.close()
     this.#timer?.cancel()
     this.#timer = null
     this.#listeners.clear()

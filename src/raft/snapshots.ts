@@ -110,6 +110,9 @@ export class Snapshots {
     if (offer.meta.index <= core.log.commitIndex) {
       throw new MusterError('conflict', `this server is at ${core.log.commitIndex} already`)
     }
+    if (this.#options.gate.refusing) {
+      throw new MusterError('unavailable', 'the disk of this server takes no writes now')
+    }
     if (core.installing) {
       // Staging another now would take the first one from under the installation.
       throw new MusterError('conflict', 'this server is putting a snapshot in place')

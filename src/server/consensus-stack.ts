@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Domain } from '../fsm/domain.ts'
 import { openMachine, type Machine } from '../fsm/machine.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DiskGate } from '../lib/disk-gate.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import { decodeConfiguration, RaftNode } from '../raft/node.ts'
@@ -56,6 +57,8 @@ export type ConsensusStack = {
   /** Where the log's files are. */
   readonly logFolder: string
   logStats(): ReturnType<LogStore['stats']>
+  /** False while log or state wait for a disk that is full or read-only. */
+  storing(): boolean
   /** Whether other servers can connect. */
   listening(): boolean
   /** Members may be reached elsewhere now: asks `addressOf` again. */
@@ -68,18 +71,22 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   const { id, dataFolder, clock, random, logger, onFatal } = options
   await using opened = new AsyncDisposableStack()
 
+  const gate = new DiskGate({ clock, logger: logger.named('disk') })
   const machine = await openMachine({
     folder: join(dataFolder, 'state'),
     domains: options.domains,
     decodeConfiguration,
+    gate,
     logger: logger.named('state'),
   })
   opened.defer(() => machine.close())
 
   const logFolder = join(dataFolder, 'raft')
   await mkdir(logFolder, { recursive: true, mode: 0o700 })
-  const { store: log, recovered } = await openDurableLog(await systemDisk(logFolder))
+  const { store: log, recovered } = await openDurableLog(await systemDisk(logFolder), { gate })
   opened.defer(() => log.close())
+  // Before both: what waits for the disk would hold up their end.
+  opened.defer(() => gate.close())
 
   let node: RaftNode | null = null
   const wire = new Wire({
@@ -116,6 +123,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     leaseReads: options.leaseReads,
     log: measuredLog(log, clock, options.times.append),
     recovered,
+    gate,
     machine: measuredMachine(machine, clock, options.times.apply),
     transport: dialed,
     clock,
@@ -137,6 +145,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     rpcPort,
     logFolder,
     logStats: () => log.stats(),
+    storing: () => !gate.refusing,
     listening: () => server.listening,
     redial: () => dialed.redial(),
     stop: () => owned.disposeAsync(),

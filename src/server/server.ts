@@ -314,7 +314,7 @@ export async function startServer(
   telemetry.start({ stack, dispatcher, http, gossip: pool?.gossip ?? null })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
-    healthy: () => serving && stack.listening() && disk.healthy,
+    healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,
     metrics: () => telemetry.text(),
   })
   opened.defer(() => ops.stop())

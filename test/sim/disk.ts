@@ -25,6 +25,16 @@ export type SimDiskOptions = {
   readonly delay?: { readonly lowMs: number; readonly highMs: number }
 }
 
+/**
+ * How a disk refuses: what makes files longer ('full'), every write ('full, writing anew', as where nothing is ever written in
+ * place), all that changes names ('read-only', with the files that are open still writable), or everything.
+ */
+export const refusals = ['full', 'full, writing anew', 'read-only', 'read-only at once'] as const
+export type Refusal = (typeof refusals)[number]
+
+/** What a disk writes whole or not at all. */
+const sectorBytes = 512
+
 type NameChange =
   | { readonly type: 'create'; readonly name: string; readonly file: SimFile }
   | { readonly type: 'remove'; readonly name: string; readonly file: SimFile }
@@ -46,6 +56,8 @@ type Life = {
 export class SimDisk {
   /** Bytes of all files together that may be written before the disk is full. */
   capacityBytes = Infinity
+  /** Null: it takes writes. */
+  refusal: Refusal | null = null
   /** Sees every operation before it has any effect; may crash the disk right there. */
   onOperation: (operation: DiskOperation) => void = () => undefined
   readonly #path: string
@@ -55,7 +67,11 @@ export class SimDisk {
   #durableNames = new Map<string, SimFile>()
   /** Since the last sync of the folder, in order. */
   #nameChanges: NameChange[] = []
-  #failing: { readonly type: DiskOperation['type']; readonly name: string | null } | null = null
+  #failing: {
+    readonly type: DiskOperation['type']
+    readonly name: string | null
+    readonly code: string
+  } | null = null
   readonly #lives = new Set<Life>()
 
   constructor(options: SimDiskOptions = {}) {
@@ -71,15 +87,24 @@ export class SimDisk {
     return {
       path: this.#path,
       list: () => this.#operate(life, 'list', '', () => () => [...this.#names.keys()].sort()),
-      create: (name) => this.#operate(life, 'create', name, () => this.#create(life, name)),
+      create: (name) =>
+        this.#operate<DiskFile>(life, 'create', name, () =>
+          this.#namesRefused() ? () => readOnly() : this.#create(life, name),
+        ),
       open: (name) =>
         this.#operate(life, 'open', name, () => {
           const file = this.#file(name)
           file.name = name
           return () => this.#handle(life, file)
         }),
-      rename: (from, to) => this.#operate(life, 'rename', from, () => this.#rename(from, to)),
-      remove: (name) => this.#operate(life, 'remove', name, () => this.#remove(name)),
+      rename: (from, to) =>
+        this.#operate<void>(life, 'rename', from, () =>
+          this.#namesRefused() ? () => readOnly() : this.#rename(from, to),
+        ),
+      remove: (name) =>
+        this.#operate<void>(life, 'remove', name, () =>
+          this.#namesRefused() ? () => readOnly() : this.#remove(name),
+        ),
       syncFolder: () => this.#operate(life, 'syncFolder', '', () => this.#beginFolderSync()),
     }
   }
@@ -120,13 +145,13 @@ export class SimDisk {
   }
 
   /** The next operation of this kind, of this file or of any, fails. */
-  failNext(type: DiskOperation['type'], name: string | null = null): void {
-    this.#failing = { type, name }
+  failNext(type: DiskOperation['type'], name: string | null = null, code = 'EIO'): void {
+    this.#failing = { type, name, code }
   }
 
   /** What was to be synced looks written from then on, and never will be. */
-  failNextSync(name: string | null = null): void {
-    this.failNext('sync', name)
+  failNextSync(name: string | null = null, code = 'EIO'): void {
+    this.failNext('sync', name, code)
   }
 
   /** Flips bits of a byte, durably. */
@@ -164,12 +189,13 @@ export class SimDisk {
     return new Promise((resolve, reject) => {
       if (life.alive) this.onOperation({ type, name })
       if (!life.alive) throw gone()
-      const fails = this.#failing?.type === type && (this.#failing.name ?? name) === name
+      const failing = this.#failing
+      const fails = failing?.type === type && (failing.name ?? name) === name
       if (fails) {
         this.#failing = null
         issueFailing()
       }
-      const end = fails ? () => failure('EIO', `${type} of ${name} failed`) : issue()
+      const end = fails ? () => failure(failing.code, `${type} of ${name} failed`) : issue()
       const waiting = { timer: { cancel: () => {} }, reject }
       const arm = (delayMs: number) => {
         waiting.timer = life.clock.setTimer(delayMs, () => {
@@ -207,6 +233,8 @@ export class SimDisk {
       read: (buffer, position) => operate('read', () => () => file.cached.read(buffer, position)),
       write: (buffer, position) =>
         operate<void>('write', () => {
+          const refused = this.#refusedWrite(file, buffer, position)
+          if (refused !== null) return () => refused
           const growth = Math.max(0, position + buffer.length - file.cached.size)
           if (this.#usedBytes() + growth > this.capacityBytes) {
             return () => failure('ENOSPC', 'no space is left on the disk')
@@ -221,7 +249,8 @@ export class SimDisk {
           () => file.forget(),
         ),
       truncate: (size) =>
-        operate('truncate', () => {
+        operate<void>('truncate', () => {
+          if (this.refusal === 'read-only at once') return () => readOnly()
           file.truncate(size)
           return () => undefined
         }),
@@ -271,6 +300,33 @@ export class SimDisk {
     return file
   }
 
+  #namesRefused(): boolean {
+    return this.refusal === 'read-only' || this.refusal === 'read-only at once'
+  }
+
+  /** A refused write may have gone half way: sectors from its beginning are written, the rest is as it was. */
+  #refusedWrite(file: SimFile, buffer: Uint8Array, position: number): Error | null {
+    const grows = position + buffer.length > file.cached.size
+    switch (this.refusal) {
+      case null:
+      case 'read-only':
+        return null
+      case 'read-only at once':
+        return readOnly()
+      case 'full':
+        if (!grows) return null
+        break
+      case 'full, writing anew':
+    }
+    const first = sectorBytes - (position % sectorBytes)
+    const sectors = Math.floor(Math.max(0, buffer.length - 1 - first) / sectorBytes)
+    const taken = happens(this.#random, 0.5)
+      ? 0
+      : first + sectorBytes * integer(this.#random, 0, sectors)
+    if (taken > 0 && taken < buffer.length) file.write(buffer.subarray(0, taken), position)
+    return failure('ENOSPC', 'no space is left on the disk')
+  }
+
   #usedBytes(): number {
     let bytes = 0
     for (const file of this.#names.values()) bytes += file.cached.size
@@ -290,6 +346,10 @@ function applyName(names: Map<string, SimFile>, change: NameChange): void {
   if (change.type !== 'rename') return
   names.set(change.to, change.file)
   change.file.name = change.to
+}
+
+function readOnly(): Error {
+  return failure('EROFS', 'the disk is read-only')
 }
 
 function failure(code: string, message: string): Error {

@@ -1,5 +1,6 @@
 /** Faults of machines: crashes of one, of a majority, of all; orderly stops; processes that stand still; bad disks. */
 import { between, happens, pick, shuffled, spread, weighted } from './chance.ts'
+import { refusals } from './disk.ts'
 import type { Trouble } from './trouble.ts'
 
 export function crash(trouble: Trouble): void {
@@ -56,10 +57,14 @@ export function strikeDisk(trouble: Trouble): void {
   const { running, plan } = world
   if (running.length === 0) return
   const server = pick(random, running)
-  const kind = weighted(random, { slow: 3, stall: 3, failure: 1 })
+  const kind = weighted(random, { slow: 3, stall: 3, failure: 1, refusal: 3 })
   if (kind === 'stall') server.stallDisk(spread(random, 20, plan.timing.electionMs * 4))
   else if (kind === 'failure') server.breakDisk()
-  else {
+  else if (kind === 'refusal') {
+    world.count('disks full or read-only')
+    server.refuseWrites(pick(random, refusals))
+    trouble.later(trouble.spellMs(), () => server.refuseWrites(null))
+  } else {
     server.slowDisk(spread(random, 2, 50))
     trouble.later(trouble.spellMs(), () => server.slowDisk(1))
   }

@@ -56,6 +56,7 @@ export class Faults {
     network.healAll()
     for (const server of servers.values()) {
       server.slowDisk(1)
+      server.refuseWrites(null)
       server.start()
     }
   }

@@ -8,6 +8,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { createHash } from 'node:crypto'
+import type { DiskGate } from '../../src/lib/disk-gate.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import type { Random } from '../../src/lib/random.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
@@ -44,6 +45,8 @@ export class MachineDisk {
   /** Applied since; how much of it a crash keeps is a matter of chance, or all of it. */
   unflushed: readonly Entry[] = []
   staged: Staged | null = null
+  /** It is full, or read-only. */
+  refuses = false
 
   constructor(durability: Durability) {
     this.durability = durability
@@ -87,6 +90,7 @@ const chunkBytes = 200
 
 export class SimMachine implements StateMachine {
   readonly #disk: MachineDisk
+  readonly #gate: DiskGate
   readonly #life: Life
   readonly #scheduler: Scheduler
   readonly #random: Random
@@ -99,12 +103,14 @@ export class SimMachine implements StateMachine {
 
   constructor(options: {
     readonly disk: MachineDisk
+    readonly gate: DiskGate
     readonly life: Life
     readonly scheduler: Scheduler
     readonly random: Random
     readonly watch: MachineWatch
   }) {
     this.#disk = options.disk
+    this.#gate = options.gate
     this.#life = options.life
     this.#scheduler = options.scheduler
     this.#random = options.random
@@ -136,6 +142,7 @@ export class SimMachine implements StateMachine {
     }
     this.#applying = true
     await this.#pause()
+    await this.#room()
     const outcomes: Outcome[] = []
     for (const entry of entries) {
       if (entry.index !== this.#state.index + 1) this.#watch.misused('entries have a gap')
@@ -152,6 +159,7 @@ export class SimMachine implements StateMachine {
   async flush(): Promise<SnapshotMeta> {
     const meta = metaOf(this.#state)
     await this.#pause()
+    await this.#room()
     const { unflushed, durable } = this.#disk
     for (const entry of unflushed) if (entry.index <= meta.index) advance(durable, entry)
     this.#disk.unflushed = unflushed.filter((entry) => entry.index > meta.index)
@@ -186,6 +194,10 @@ export class SimMachine implements StateMachine {
       received: staged.chunks.length,
       write: async (chunk) => {
         assertCurrent()
+        if (this.#disk.refuses) {
+          this.#disk.staged = null
+          throw full()
+        }
         staged.chunks.push(chunk)
         await this.#pause()
       },
@@ -203,6 +215,7 @@ export class SimMachine implements StateMachine {
   async install(meta: SnapshotMeta): Promise<void> {
     if (this.#applying) this.#watch.misused('install was called while entries were being applied')
     await this.#pause()
+    await this.#room()
     const { staged } = this.#disk
     if (staged === null || !staged.finished || staged.meta.index !== meta.index) {
       this.#watch.misused(`install of ${meta.index}, which is not staged whole`)
@@ -223,10 +236,22 @@ export class SimMachine implements StateMachine {
     return Promise.resolve()
   }
 
+  /** Waits until the disk takes writes. */
+  async #room(): Promise<void> {
+    if (!this.#disk.refuses) return
+    await this.#gate.outlast('state', full(), () =>
+      this.#disk.refuses ? Promise.reject(full()) : Promise.resolve(),
+    )
+  }
+
   #pause(): Promise<void> {
     const delayMs = between(this.#random, 0, 2 * this.latencyMs)
     return this.#scheduler.sleep(delayMs, this.#life)
   }
+}
+
+function full(): Error {
+  return Object.assign(new Error('no space is left for the state'), { code: 'ENOSPC' })
 }
 
 function advance(state: MachineState, entry: Entry): Outcome {

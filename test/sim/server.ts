@@ -2,15 +2,16 @@
  * One simulated server: a disk that lasts, and on it one life after another, each with the production node.
  */
 import { MusterError, textOf } from '../../src/lib/errors.ts'
+import { DiskGate, isRefusal } from '../../src/lib/disk-gate.ts'
 import { silentLogger, type Logger } from '../../src/lib/log.ts'
 import type { Random } from '../../src/lib/random.ts'
 import type { Configuration, LogIndex, ServerId } from '../../src/raft/core/message.ts'
 import type { RaftStatus } from '../../src/raft/door.ts'
 import { RaftNode } from '../../src/raft/node.ts'
 import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
-import { between, integer } from './chance.ts'
+import { between, happens, integer } from './chance.ts'
 import type { Report } from './checkers/rule.ts'
-import { SimDisk } from './disk.ts'
+import { SimDisk, type Refusal } from './disk.ts'
 import { MachineDisk, SimMachine, type MachineWatch } from './machine.ts'
 import { mortalDisk, type MortalDisk } from './mortal-disk.ts'
 import type { Network } from './network.ts'
@@ -110,12 +111,9 @@ export class SimServer {
     this.#world.trace.add(() => `${this.id} starts, life ${life.number}`)
     this.#boot(life).catch((error: unknown) => {
       if (!life.alive) return
-      if (this.#mayDie) {
+      // A start on a full disk may fail, and is tried again.
+      if (this.#mayDie || isRefusal(error)) {
         this.#mayDie = false
-        this.#world.died(this)
-        return
-      }
-      if (this.#mayDie) {
         this.#world.died(this)
         return
       }
@@ -131,8 +129,10 @@ export class SimServer {
     const { plan, scheduler } = world
     const clock = scheduler.clockOf(life)
     const disk = mortalDisk(this.#disk.mount(clock), life)
+    const gate = new DiskGate({ clock, logger: this.#logger(life) })
     const opened = await openDurableLog(disk, {
       ...plan.log,
+      gate,
       newSalt: () => integer(this.#random, 1, 0xffff_ffff),
     })
     const observed = await ObservedLog.recovered(opened, this.id, this.image, world.logWatch(this))
@@ -140,6 +140,7 @@ export class SimServer {
     this.image = observed.image
     const machine = new SimMachine({
       disk: this.#machineDisk,
+      gate,
       life,
       scheduler,
       random: this.#random,
@@ -158,6 +159,7 @@ export class SimServer {
       limits: plan.limits,
       leaseReads: plan.leaseReads,
       log: observed.log,
+      gate,
       recovered: opened.recovered,
       machine,
       transport: new SimTransport({
@@ -235,6 +237,13 @@ export class SimServer {
   slowDisk(factor: number): void {
     this.#world.trace.add(() => `${this.id} disk is ${factor.toFixed(1)} times as slow`)
     this.#diskDelay.highMs = this.#world.plan.diskMs * factor
+  }
+
+  /** Full or read-only from now on; null: as it should be. */
+  refuseWrites(kind: Refusal | null): void {
+    this.#world.trace.add(() => `${this.id} disk is ${kind ?? 'well again'}`)
+    this.#disk.refusal = kind
+    this.#machineDisk.refuses = kind !== null && happens(this.#random, 0.7)
   }
 
   /** The next sync fails; the node must stop then. */

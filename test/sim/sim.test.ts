@@ -43,6 +43,7 @@ void t.test('every rule of the protocol holds in every seed', { timeout: 600_000
     'transfer ok',
     'writes lost or torn',
     'put unknown',
+    'disks full or read-only',
   ]) {
     t.ok((tally.counts.get(what) ?? 0) > 10, `${what} happened often enough to be a test`)
   }

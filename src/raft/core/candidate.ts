@@ -43,10 +43,10 @@ export function electionTimeout(state: State): void {
   campaign(state, 'preCandidate', false)
 }
 
-/** The leader's process is gone, as far as its sockets tell. */
-export function leaderGone(state: State): void {
+/** The process of `peer` is gone, as far as its sockets tell. */
+export function leaderGone(state: State, peer: ServerId): void {
   const { leaderId } = state
-  if (state.options.leaseReads || state.role.type !== 'follower' || leaderId === null) return
+  if (state.options.leaseReads || state.role.type !== 'follower' || leaderId !== peer) return
   becomeFollower(state, state.term, null)
   state.gone = { id: leaderId, at: state.now }
   state.quickElections = quickElectionsMax
@@ -116,6 +116,7 @@ export function ownVotePersisted(state: State, term: number): void {
 export function onPreVoteRequest(state: State, request: PreVoteRequest): void {
   const granted =
     request.term > state.term &&
+    !state.diskRefuses &&
     !hearsLeader(state) &&
     state.log.isUpToDate(request.lastIndex, request.lastTerm)
   state.out.send.push({
@@ -130,6 +131,7 @@ export function onPreVoteRequest(state: State, request: PreVoteRequest): void {
 
 export function onVoteRequest(state: State, request: VoteRequest): void {
   assert(request.term === state.term, 'the term check came first')
+  if (state.diskRefuses) return
   const free = state.votedFor === null || state.votedFor === request.from
   const granted =
     free &&

@@ -15,6 +15,7 @@ import {
   onVoteResponse,
   ownVotePersisted,
 } from './candidate.ts'
+import { diskRefuses } from './disk.ts'
 import {
   onAppendRequest,
   onHeartbeat,
@@ -116,6 +117,7 @@ export class RaftCore {
       appliedIndex: start.appliedIndex,
       unappliedBytes: 0,
       installing: null,
+      diskRefuses: false,
       persistSequence: 0,
       pendingPersists: [],
       handedTerm: start.hardState.term,
@@ -307,10 +309,13 @@ export class RaftCore {
     this.#at(now).log.compacted(index, term)
   }
 
+  diskRefuses(refuses: boolean, now: number): void {
+    diskRefuses(this.#at(now), refuses)
+  }
+
   /** The process of `peer` is gone, as far as its sockets tell. */
   peerGone(peer: ServerId, now: number): void {
-    const state = this.#at(now)
-    if (state.leaderId === peer) leaderGone(state)
+    leaderGone(this.#at(now), peer)
   }
 
   // --- output ---
@@ -392,8 +397,9 @@ export class RaftCore {
 
   /** A message of an earlier term: whoever still leads or campaigns there is told the present one. */
   #answerOld(message: Message): void {
-    const { id: from, term, out } = this.#state
+    const { id: from, term, out, diskRefuses } = this.#state
     const to = message.from
+    if (diskRefuses) return
     switch (message.type) {
       case 'appendRequest':
       case 'heartbeat':

@@ -44,7 +44,7 @@ export function onHeartbeat(state: State, { from, commitIndex, round }: Heartbea
 
 export function onAppendRequest(state: State, request: AppendRequest): void {
   heardLeader(state, request.from)
-  if (state.installing !== null) return
+  if (state.installing !== null || state.diskRefuses) return
   const { log } = state
   if (request.prevIndex < log.commitIndex) {
     // All of it up to the commit index is the same in every log.
@@ -109,7 +109,8 @@ function reject(state: State, request: AppendRequest): void {
 /** The leader hands over: campaign at once, without asking first. */
 export function onTimeoutNow(state: State, message: TimeoutNow): void {
   if (state.role.type !== 'follower' || !state.membership.isVoter(state.id)) return
-  if (state.installing !== null || state.leaderId !== message.from) return
+  if (state.installing !== null || state.diskRefuses) return
+  if (state.leaderId !== message.from) return
   campaign(state, 'candidate', true)
 }
 

@@ -31,6 +31,9 @@ import { statementOf, survivorsOnlyTo } from './succession.ts'
 /** A learner is caught up when it lacks no more than this. */
 const promoteLagEntriesMax = 1_000
 
+/** A snapshot that failed again and again is offered again after half as many election timeouts, at most. */
+const snapshotWaitTimeoutsMax = 16
+
 export type Refusal = {
   readonly code: 'notLeader' | 'transferring' | 'overloaded' | 'notNow' | 'invalid'
   readonly text: string
@@ -182,6 +185,7 @@ function isOfPredecessor({ membership, appliedIndex }: State, next: LogIndex): b
 
 function offerSnapshot(state: State, id: ServerId, progress: Progress): void {
   if (state.now - progress.lastContact > state.options.electionMs) return
+  if (state.now < progress.snapshotNotBefore) return
   progress.becomeSnapshot()
   state.out.snapshots.push(id)
 }
@@ -264,7 +268,7 @@ function quorumContact(state: State, leader: Leader): number {
 }
 
 /** Steps down for a reason of its own, and asks the follower that is furthest along to take over. */
-function abdicate(state: State, leader: Leader): void {
+export function abdicate(state: State, leader: Leader): void {
   const target = bestTarget(state, leader)
   if (target !== null) sendTimeoutNow(state, target)
   becomeFollower(state, state.term, null)
@@ -388,6 +392,12 @@ export function snapshotSent(state: State, id: ServerId, index: LogIndex, ok: bo
   if (state.role.type !== 'leader') return
   const progress = state.role.progress.get(id)
   if (progress === undefined || progress.state !== 'snapshot') return
+  progress.snapshotFailures = ok ? 0 : progress.snapshotFailures + 1
+  if (!ok) {
+    // Its disk may be full, and what it is sent fills it again and again.
+    const timeouts = Math.min(2 ** (progress.snapshotFailures - 1), snapshotWaitTimeoutsMax)
+    progress.snapshotNotBefore = state.now + (timeouts * state.options.electionMs) / 2
+  }
   progress.becomeProbe(ok ? index + 1 : progress.match + 1)
   // The next heartbeat's answer starts the probe: the follower may still be putting the snapshot in place.
   progress.probing = true

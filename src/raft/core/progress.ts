@@ -24,6 +24,9 @@ export class Progress {
   probing = false
   /** Entries are being read from disk for this follower. */
   fetching = false
+  /** No snapshot is offered before this time, in the core's: the last ones failed, so many in a row. */
+  snapshotNotBefore = 0
+  snapshotFailures = 0
   /** Whether it follows a commit index as high as this; avoids telling it twice. */
   toldCommit: LogIndex = 0
   /** When it last answered anything, in the core's time. */

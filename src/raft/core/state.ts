@@ -132,6 +132,11 @@ export type State = {
   unappliedBytes: number
   /** A snapshot is being put in place; appends wait. */
   installing: SnapshotMeta | null
+  /**
+   * The disk takes no writes for now. Such a server neither leads nor helps to elect, and takes no entries, and answers nothing that waits for
+   * its disk: that could be any number of messages by then.
+   */
+  diskRefuses: boolean
   persistSequence: number
   pendingPersists: PendingPersist[]
   /** Term and vote as last handed to the disk. */
@@ -158,8 +163,9 @@ export function hearsLeader(state: State): boolean {
   return state.leaderId !== null && state.now - state.lastLeaderContact < state.options.electionMs
 }
 
-/** The disk has been at one write for longer than an election timeout. */
+/** The disk takes no writes, or has been at one for longer than an election timeout. */
 export function diskStalls(state: State): boolean {
+  if (state.diskRefuses) return true
   const oldest = state.pendingPersists[0]
   return oldest !== undefined && state.now - oldest.since > state.options.electionMs
 }

@@ -6,10 +6,14 @@
  * holds. Nothing that was synced is ever written over: a truncation is a record like any other.
  *
  * Guarded here: at most one frame is not synced at any time (`#turn`), for recovery rests on it; and after the first
- * failed write or sync nothing is written any more, for the kernel may have dropped pages it still shows.
+ * failure nothing is written any more, for the kernel may have dropped pages it still shows.
+ * A write that a full or read-only disk refused is no failure: with a `gate` the same frame is written again to the same
+ * place until it is taken, so that whatever part of it is there already is written over with itself. Until then
+ * everything else waits its turn. A sync is never tried again, whatever it failed of.
  */
 import { randomBytes } from 'node:crypto'
 import { assert, present } from '../../lib/assert.ts'
+import { isRefusal, type DiskGate } from '../../lib/disk-gate.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { configurationAfter } from '../core/membership.ts'
 import type {
@@ -39,6 +43,8 @@ export type DurableLogOptions = Partial<Retention> & {
   readonly tailBytesMax?: number
   /** 32 random bits for each segment. Handed in by the simulator. */
   readonly newSalt?: () => number
+  /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
+  readonly gate?: DiskGate
 }
 
 const MiB = 1024 * 1024
@@ -48,7 +54,7 @@ const defaults = {
   retainEntries: 1000,
   tailBytesMax: 8 * MiB,
   newSalt: () => randomBytes(4).readUInt32LE(),
-} satisfies Required<DurableLogOptions>
+} satisfies Required<Omit<DurableLogOptions, 'gate'>>
 
 /** The buffer that frames are built in is kept up to this size. */
 const scratchBytesMax = 4 * MiB
@@ -77,7 +83,8 @@ export async function openDurableLog(
   const { nextFrame, spares } = await recover(disk, map)
   const supply = new SegmentSupply({ disk, ...settings })
   for (const spare of spares) supply.adopt(spare)
-  const store = new DurableLog({ disk, map, supply, retention: settings, nextFrame })
+  const gate = options.gate ?? null
+  const store = new DurableLog({ disk, map, supply, retention: settings, nextFrame, gate })
   try {
     return { store, recovered: await store.recovered(settings.tailBytesMax) }
   } catch (error) {
@@ -91,13 +98,15 @@ class DurableLog implements DurableLogStore {
   readonly #map: LogMap
   readonly #supply: SegmentSupply
   readonly #retention: Retention
+  readonly #gate: DiskGate | null
   /** Sequence of the next frame. */
   #nextFrame: number
   #scratch = Buffer.alloc(0)
   /** The last frame's turn: each waits for the one before. Never rejects. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** Files of the past being removed, one after the other. Never rejects. */
-  #removal: Promise<void> = Promise.resolve()
+  /** Files of the past, oldest first, that are still to be removed; and the removal under way, which never rejects. */
+  readonly #unneeded: Segment[] = []
+  #removal: Promise<void> | null = null
   #failure: { readonly cause: unknown } | null = null
   #closed = false
 
@@ -107,12 +116,14 @@ class DurableLog implements DurableLogStore {
     supply: SegmentSupply
     retention: Retention
     nextFrame: number
+    gate: DiskGate | null
   }) {
     this.#disk = parts.disk
     this.#map = parts.map
     this.#supply = parts.supply
     this.#retention = parts.retention
     this.#nextFrame = parts.nextFrame
+    this.#gate = parts.gate
     this.#prepare()
   }
 
@@ -203,7 +214,7 @@ class DurableLog implements DurableLogStore {
     this.#closed = true
     await this.#turn
     await this.#removal
-    const files = this.#map.segments.map((segment) => segment.close())
+    const files = [...this.#unneeded, ...this.#map.segments].map((segment) => segment.close())
     const results = await Promise.allSettled([...files, this.#supply.stop()])
     const failed = results.find((result) => result.status === 'rejected')
     if (failed !== undefined && this.#failure === null) throw failed.reason
@@ -237,21 +248,28 @@ class DurableLog implements DurableLogStore {
 
   /** Writes one frame and syncs it, in a new segment if `reset` is given or there is no room. */
   async #append(records: readonly LogRecord[], reset: LogRecord | null = null): Promise<void> {
-    try {
-      let all = records
-      let bytes = frameBytes(all)
-      let segment = this.#map.segments.at(-1)
-      const isNew = segment === undefined || reset !== null || segment.size - segment.end < bytes
-      if (isNew) {
-        all = [reset ?? this.#map.checkpoint(), ...records]
-        bytes = frameBytes(all)
-        segment = await this.#supply.take((segment?.sequence ?? 0) + 1)
-      }
-      assert(segment !== undefined, 'there is a segment to write to')
+    let all = records
+    const last = this.#map.segments.at(-1)
+    const isNew = last === undefined || reset !== null || last.size - last.end < frameBytes(records)
+    if (isNew) all = [reset ?? this.#map.checkpoint(), ...records]
+    const bytes = frameBytes(all)
+    // A segment that was taken is kept for the next attempt: the frame belongs to it, by its salt.
+    let segment = isNew ? null : last
+    const attempt = async () => {
+      segment ??= await this.#supply.take((last?.sequence ?? 0) + 1)
       await this.#writeFrame(segment, all, bytes)
+    }
+    try {
+      try {
+        await attempt()
+      } catch (error) {
+        if (this.#gate === null || error instanceof SyncFailure) throw error
+        await this.#gate.outlast('log', error, attempt)
+      }
       if (isNew) this.#prepare()
     } catch (error) {
-      this.#failure ??= { cause: error }
+      this.#failure ??= { cause: error instanceof SyncFailure ? error.reason : error }
+      if (isNew) await segment?.close().catch(() => undefined)
       throw this.#refusal()
     }
   }
@@ -263,7 +281,11 @@ class DurableLog implements DurableLogStore {
     const sequence = this.#nextFrame
     const offsets = encodeFrame(frame, { sequence, salt: segment.salt, records })
     await segment.file.write(frame, start)
-    await segment.file.sync()
+    try {
+      await segment.file.sync()
+    } catch (error) {
+      throw new SyncFailure(error)
+    }
     this.#nextFrame++
     segment.end = start + bytes
     segment.size = Math.max(segment.size, segment.end)
@@ -292,18 +314,32 @@ class DurableLog implements DurableLogStore {
   #removeUnneeded(): void {
     for (;;) {
       const segment = this.#map.takeUnneeded()
-      if (segment === null) return
-      this.#removal = this.#removal.then(async () => {
-        try {
-          if (this.#failure === null) {
-            await this.#disk.remove(segment.name)
-            await this.#disk.syncFolder()
-          }
-        } catch (error) {
-          this.#failure ??= { cause: error }
-        }
-        await segment.close().catch(() => undefined)
-      })
+      if (segment === null) break
+      this.#unneeded.push(segment)
+    }
+    this.#removal ??= this.#removeAll().finally(() => {
+      this.#removal = null
+    })
+  }
+
+  async #removeAll(): Promise<void> {
+    for (;;) {
+      const segment = this.#unneeded[0]
+      if (segment === undefined || this.#failure !== null) return
+      try {
+        await this.#disk.remove(segment.name)
+      } catch (error) {
+        // A read-only disk keeps its files: the next compaction tries again, or the next start.
+        if (this.#gate === null || !isRefusal(error)) this.#failure ??= { cause: error }
+        return
+      }
+      this.#unneeded.shift()
+      try {
+        await this.#disk.syncFolder()
+      } catch (error) {
+        this.#failure ??= { cause: error }
+      }
+      await segment.close().catch(() => undefined)
     }
   }
 
@@ -325,7 +361,7 @@ class DurableLog implements DurableLogStore {
     const cause = this.#failure?.cause
     return new MusterError(
       'unavailable',
-      `the log in ${this.#disk.path} cannot be written any more: ${textOf(cause)}; check the disk and start the server again`,
+      `the log in ${this.#disk.path} cannot be written any more: ${textOf(cause)}; what the disk took last cannot be trusted, so check the disk and start the server again`,
       { cause },
     )
   }
@@ -335,4 +371,17 @@ class DurableLog implements DurableLogStore {
 function termInBatch(records: readonly LogRecord[], index: LogIndex): Term | null {
   const record = records.findLast((at) => at.type === 'entry' && at.entry.index === index)
   return record?.type === 'entry' ? record.entry.term : null
+}
+
+/**
+ * A sync failed. What the kernel shows from now on may never reach the disk, so there is no second try. Not as `cause`: it is no
+ * refusal, even if it failed for want of space.
+ */
+class SyncFailure extends Error {
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('a sync failed')
+    this.reason = reason
+  }
 }

@@ -134,6 +134,41 @@ t.test('a leader whose disk stalls hands over', async (t) => {
   t.not(cores.leaders()[0], 'a')
 })
 
+t.test('a leader whose disk refuses hands over at once, and leads again later', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.seat('a').stalled = true
+  cores.core('a').diskRefuses(true, cores.now)
+  cores.settle()
+  t.equal(cores.core('a').role, 'follower')
+  t.equal(cores.leaders().length, 1)
+  t.not(cores.leaders()[0], 'a')
+  const disk = cores.seat('a').disk.length
+  for (let i = 0; i < 5; i += 1) cores.propose(cores.leaders()[0] ?? 'b', `x${i}`)
+  cores.settle()
+  cores.pass(3 * electionMs)
+  t.ok(cores.seat('a').disk.length <= disk + 1, 'what waits for its disk does not grow')
+  cores.core('a').diskRefuses(false, cores.now)
+  cores.seat('a').stalled = false
+  cores.sync('a')
+  cores.pass(electionMs)
+  const [leader = 'b'] = cores.leaders()
+  t.equal(cores.core('a').log.commitIndex, cores.core(leader).log.commitIndex, 'it catches up')
+})
+
+t.test('a server whose disk refuses helps nobody to lead', async (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  cores.isolate('a')
+  cores.core('c').diskRefuses(true, cores.now)
+  cores.pass(4 * electionMs)
+  t.notMatch(cores.leaders(), ['b'])
+  t.equal(cores.core('b').term, cores.core('c').term, 'terms do not rise for nothing')
+  cores.core('c').diskRefuses(false, cores.now)
+  cores.pass(4 * electionMs)
+  t.ok(cores.leaders().some((id) => id !== 'a'))
+})
+
 t.test('leadership is handed over at once, to a server that has everything (3.10)', async (t) => {
   const cores = new Cores(three)
   cores.elect('a')

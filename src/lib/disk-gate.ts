@@ -1,0 +1,129 @@
+/**
+ * A disk that is full or read-only: how that is known, and who is told.
+ *
+ * Such a disk refuses a write before it takes it, and all that was durable stays so: the write is tried again until it
+ * goes through. Any other failure is not met here: above all one of a sync, after which the kernel may show pages that it
+ * will never write, so that no second try can be believed.
+ */
+import type { Clock, Timer } from './clock.ts'
+import { MusterError, textOf } from './errors.ts'
+import type { Logger } from './log.ts'
+
+/** Between two attempts at a write that was refused. */
+export const retryRefusedMs = 500
+
+const refusalCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
+/** LevelDB hands on the system's words and not its codes. */
+const refusalWords = /no space left on device|quota exceeded|read-only file system/i
+/** How deep an error's causes are looked into. */
+const causesMax = 8
+
+/** Whether the disk refused: it is full, a quota is used up, or it is read-only. */
+export function isRefusal(error: unknown): boolean {
+  let at = error
+  for (let depth = 0; depth < causesMax && at instanceof Error; depth += 1) {
+    const code: unknown = 'code' in at ? at.code : undefined
+    if (refusalCodes.has(code)) return true
+    if (code === 'LEVEL_IO_ERROR' && refusalWords.test(at.message)) return true
+    at = at.cause
+  }
+  return false
+}
+
+/** Whose writes: those of the log, or those of the state that is made from it. */
+export type DiskPart = 'log' | 'state'
+
+export class DiskGate {
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #refusing = new Map<DiskPart, { readonly sinceMs: number }>()
+  readonly #listeners = new Set<() => void>()
+  readonly #pauses = new Set<{ readonly timer: Timer; readonly end: () => void }>()
+  #closed = false
+
+  constructor(options: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#clock = options.clock
+    this.#logger = options.logger
+  }
+
+  /** A write is waiting for the disk to take it. */
+  get refusing(): boolean {
+    return this.#refusing.size > 0
+  }
+
+  /** Called when `refusing` changed. Returns the way to stop listening. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Call it when `attempt` failed with `error`: tries again until the disk takes it. Rejects with `error` itself when that is no
+   * refusal, with what a later attempt failed of otherwise, and with `unavailable` once the gate is closed.
+   */
+  async outlast<T>(part: DiskPart, error: unknown, attempt: () => Promise<T>): Promise<T> {
+    if (!isRefusal(error)) throw error
+    for (let refusal = error; ;) {
+      this.#refused(part, refusal)
+      await this.#pause()
+      if (this.#closed) {
+        const text = 'this server stopped while its disk took no writes'
+        throw new MusterError('unavailable', text, { cause: refusal })
+      }
+      try {
+        const result = await attempt()
+        this.#accepted(part)
+        return result
+      } catch (next) {
+        if (!isRefusal(next)) throw next
+        refusal = next
+      }
+    }
+  }
+
+  /** No write is waited for any more. */
+  close(): void {
+    this.#closed = true
+    this.#listeners.clear()
+    for (const { timer, end } of this.#pauses) {
+      timer.cancel()
+      end()
+    }
+  }
+
+  #refused(part: DiskPart, error: unknown): void {
+    if (this.#refusing.has(part)) return
+    const before = this.refusing
+    this.#refusing.set(part, { sinceMs: this.#clock.monotonicMs() })
+    this.#logger.error('the disk refuses a write; it is tried again until it is taken', {
+      part,
+      reason: textOf(error),
+    })
+    if (!before) this.#announce()
+  }
+
+  #accepted(part: DiskPart): void {
+    const refused = this.#refusing.get(part)
+    if (refused === undefined) return
+    this.#refusing.delete(part)
+    const forMs = Math.round(this.#clock.monotonicMs() - refused.sinceMs)
+    this.#logger.info('the disk took the write that it had refused', { part, forMs })
+    if (!this.refusing) this.#announce()
+  }
+
+  #announce(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  #pause(): Promise<void> {
+    if (this.#closed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#pauses.delete(pause)
+        resolve()
+      }
+      const pause = { timer: this.#clock.setTimer(retryRefusedMs, end), end }
+      this.#pauses.add(pause)
+    })
+  }
+}
