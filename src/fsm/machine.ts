@@ -7,6 +7,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { assert, assertNever } from '../lib/assert.ts'
+import { isRefusal, type DiskGate } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Configuration } from '../raft/core/message.ts'
@@ -24,14 +25,15 @@ import { CommandCodec } from './codec.ts'
 import type { AnyCommandDefinition, Command, Domain, Reader } from './domain.ts'
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
+import { Landing } from './landing.ts'
 import { openStore } from './open.ts'
-import { metaOf, readInstalled, readPosition } from './position.ts'
+import { readInstalled, readPosition } from './position.ts'
 import { restoreCommands } from './restore.ts'
 import type { StateCommand } from './restore.ts'
 import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
 import { State } from './state.ts'
 import { Store, storeLimits } from './store.ts'
-import type { Rows, StoreLimits } from './store.ts'
+import type { StoreLimits } from './store.ts'
 import type { StoreStats } from './store-stats.ts'
 import { Sweeper } from './sweep.ts'
 import { Tables } from './table.ts'
@@ -53,6 +55,8 @@ export type MachineOptions = {
   /** The data of a configuration entry. */
   readonly decodeConfiguration: (data: Uint8Array) => Configuration
   readonly logger: Logger
+  /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
+  readonly gate?: DiskGate
   readonly watchLimits?: WatchLimits
   readonly storeLimits?: StoreLimits
 }
@@ -92,15 +96,9 @@ export class Machine implements StateMachine {
   readonly #watches: Watches
   readonly #listeners = new Set<(appliedIndex: LogIndex) => void>()
   readonly #sweeper: Sweeper
+  readonly #landing: Landing
   #name: string
-  #store: Store
-  #state: State
   #installedIndex: LogIndex
-  /** Batches that readers see and the store does not have yet, oldest first. */
-  #pending: readonly Rows[] = []
-  /** Ends with the last write; never rejects, see `#failure`. */
-  #writing: Promise<void> = Promise.resolve()
-  #failure: unknown = null
   #busy = false
   #openViews = 0
   #staged: StagedSnapshot | null = null
@@ -114,8 +112,13 @@ export class Machine implements StateMachine {
     this.#folder = parts.folder
     this.#tables = parts.tables
     this.#name = parts.name
-    this.#store = parts.store
-    this.#state = parts.state
+    this.#landing = new Landing({
+      store: parts.store,
+      state: parts.state,
+      limits: options.storeLimits ?? storeLimits,
+      gate: options.gate,
+      leftovers: () => this.#sweeper.request(),
+    })
     this.#installedIndex = readInstalled(parts.store)
     this.#watches = new Watches(this.appliedIndex, options.watchLimits ?? watchLimits)
     this.#codec = new CommandCodec<Definition>([
@@ -123,15 +126,15 @@ export class Machine implements StateMachine {
       ...Object.entries(restoreCommands),
     ])
     this.#sweeper = new Sweeper({
-      store: () => this.#store,
-      living: () => this.#state.position.generations,
+      store: () => this.#landing.store,
+      living: () => this.#landing.state.position.generations,
       logger: options.logger,
     })
     this.#sweeper.request()
   }
 
   get appliedIndex(): LogIndex {
-    return this.#state.position.appliedIndex
+    return this.#landing.state.position.appliedIndex
   }
 
   get installedIndex(): LogIndex {
@@ -145,7 +148,7 @@ export class Machine implements StateMachine {
 
   /** The newest state, whatever that is at each call. Point reads cost microseconds and are consistent within one turn. */
   reader(): Reader {
-    return new LiveReader({ tables: this.#tables, state: () => this.#state })
+    return new LiveReader({ tables: this.#tables, state: () => this.#landing.state })
   }
 
   /** The state as it is now, for as long as the view is open. The caller closes it. Throws `overloaded` at `openViewsMax`. */
@@ -158,7 +161,7 @@ export class Machine implements StateMachine {
     }
     this.#assertOpen()
     this.#openViews += 1
-    return new View(this.#tables, this.#state, () => {
+    return new View(this.#tables, this.#landing.state, () => {
       this.#openViews -= 1
     })
   }
@@ -179,7 +182,7 @@ export class Machine implements StateMachine {
 
   /** See `Store.stats`. */
   storeStats(): StoreStats {
-    return this.#store.stats()
+    return this.#landing.store.stats()
   }
 
   /** Called after each batch, once it is visible. Returns the way to stop listening. */
@@ -188,13 +191,16 @@ export class Machine implements StateMachine {
     return () => this.#listeners.delete(listener)
   }
 
-  /** After a rejection the machine applies nothing more: the process must stop. */
+  /**
+   * After a rejection the machine applies nothing more: the process must stop. While the disk takes no writes it waits; what is
+   * applied already stays visible.
+   */
   async apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
     return this.#exclusively(async () => {
       try {
         return await this.#apply(entries)
       } catch (error) {
-        this.#failure ??= error
+        this.#landing.fail(error)
         throw error
       }
     })
@@ -202,23 +208,20 @@ export class Machine implements StateMachine {
 
   async flush(): Promise<SnapshotMeta> {
     this.#assertOpen()
-    // The batch that led to this position is queued in the store already, so the sync comes after it.
-    const { position } = this.#state
-    await this.#store.sync()
-    return metaOf(position)
+    return this.#landing.flush()
   }
 
   /** At the applied index of this call, or later. */
   async snapshot(): Promise<SnapshotSource> {
-    await this.#writing
+    await this.#landing.settled()
     this.#assertOpen()
-    return StateSnapshot.take(this.#store)
+    return StateSnapshot.take(this.#landing.store)
   }
 
   /** sha256 over the whole state, once all that was applied is in the store. */
   async digest(): Promise<string> {
-    await this.#writing
-    const snapshot = await StateSnapshot.take(this.#store)
+    await this.#landing.settled()
+    const snapshot = await StateSnapshot.take(this.#landing.store)
     try {
       return await snapshot.digest()
     } finally {
@@ -229,7 +232,7 @@ export class Machine implements StateMachine {
   /** The rows of all tables as they are now, for an archive. The caller closes it. */
   exportRows(): RowExport {
     this.#assertOpen()
-    return new RowExport(this.#state)
+    return new RowExport(this.#landing.state)
   }
 
   async stage(id: string, meta: SnapshotMeta): Promise<SnapshotSink> {
@@ -238,36 +241,24 @@ export class Machine implements StateMachine {
     if (staged !== null && staged.id === id && staged.usable) return staged
     await this.#discardStaged()
     const name = await this.#folder.unusedName()
-    const store = await Store.open(
-      this.#folder.pathOf(name),
-      this.#options.storeLimits ?? storeLimits,
+    const limits = this.#options.storeLimits ?? storeLimits
+    const store = await Store.open(this.#folder.pathOf(name), limits).catch(
+      async (error: unknown) => {
+        await this.#folder.remove(name).catch(() => {})
+        throw error
+      },
     )
-    this.#staged = new StagedSnapshot({ id, meta, name, store })
-    return this.#staged
+    const failed = async () => {
+      if (this.#staged === arriving) await this.#discardStaged()
+    }
+    const arriving = new StagedSnapshot({ id, meta, name, store, failed })
+    this.#staged = arriving
+    return arriving
   }
 
   /** Views opened before fail with `unavailable` at their next read; whoever is parked wakes. */
   async install(meta: SnapshotMeta): Promise<void> {
-    return this.#exclusively(async () => {
-      const staged = this.#staged
-      assert(staged?.finished === true, 'a snapshot is installed once it is staged whole')
-      assert(staged.meta.index === meta.index, 'the snapshot to install is the one that was staged')
-      assert(meta.index > this.appliedIndex, 'a snapshot to install is newer than the state')
-      await this.#writing
-      const position = await readPosition(staged.store, null)
-      await this.#folder.choose(staged.name)
-      const old = { name: this.#name, store: this.#store }
-      this.#name = staged.name
-      this.#store = staged.store
-      this.#state = new State(staged.store, position, [], new RowCache())
-      this.#installedIndex = meta.index
-      this.#staged = null
-      this.#watches.allChanged(meta.index)
-      this.#announce()
-      await old.store.close()
-      await this.#folder.remove(old.name)
-      this.#sweeper.request()
-    })
+    return this.#exclusively(() => this.#install(meta))
   }
 
   /** Wakes everyone parked; reads fail with `unavailable` from now on. */
@@ -275,16 +266,36 @@ export class Machine implements StateMachine {
     if (this.#closed) return
     this.#closed = true
     this.#watches.close(this.appliedIndex)
-    await this.#writing
+    await this.#landing.settled()
     await this.#sweeper.stop()
     await this.#discardStaged()
-    await this.#store.close()
+    await this.#landing.close()
     await this.#folder.close()
+  }
+
+  async #install(meta: SnapshotMeta): Promise<void> {
+    const staged = this.#staged
+    assert(staged?.finished === true, 'a snapshot is installed once it is staged whole')
+    assert(staged.meta.index === meta.index, 'the snapshot to install is the one that was staged')
+    assert(meta.index > this.appliedIndex, 'a snapshot to install is newer than the state')
+    const name = this.#name
+    const old = await this.#landing.replace(staged.store, () => this.#folder.choose(staged.name))
+    this.#name = staged.name
+    this.#installedIndex = meta.index
+    this.#staged = null
+    this.#watches.allChanged(meta.index)
+    this.#announce()
+    await old.close()
+    await this.#folder.remove(name).catch((error: unknown) => {
+      // The next start removes what a read-only disk keeps.
+      if (!isRefusal(error)) throw error
+    })
+    this.#sweeper.request()
   }
 
   async #apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
     const outcomes: unknown[] = []
-    let batch = new Batch(this.#tables, this.#state)
+    let batch = new Batch(this.#tables, this.#landing.state)
     let reader = new BatchReader(this.#tables, batch)
     for (const entry of entries) {
       assert(
@@ -294,10 +305,10 @@ export class Machine implements StateMachine {
       const outcome = this.#applyEntry(entry, batch, reader)
       outcomes.push(outcome instanceof Promise ? await outcome : outcome)
       batch.applied(entry.index, entry.term)
-      if (batch.generations.current !== this.#state.position.generations.current) {
+      if (batch.generations.current !== this.#landing.state.position.generations.current) {
         // What comes after a restore must see its rows: they get a batch of their own.
         await this.#publish(batch)
-        batch = new Batch(this.#tables, this.#state)
+        batch = new Batch(this.#tables, this.#landing.state)
         reader = new BatchReader(this.#tables, batch)
       }
       if (outcomes.length % entriesPerTurn === 0) await setImmediate()
@@ -339,38 +350,19 @@ export class Machine implements StateMachine {
 
   /** Makes a batch visible, starts writing it, and waits for the one before. */
   async #publish(batch: Batch): Promise<void> {
-    const before = this.#state.position.generations
+    const before = this.#landing.state.position.generations
     const position = batch.finish()
     const restored = position.generations.current !== before.current
-    // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
-    this.#state.supersede()
-    this.#state.cache.changed(batch.rows, position.appliedIndex)
-    this.#pending = [...this.#pending, batch.rows]
-    this.#state = new State(
-      this.#store,
+    const landed = this.#landing.publish(
+      batch,
       restored
         ? { ...position, floorIndex: position.appliedIndex, tableIndexes: new Map() }
         : position,
-      this.#pending,
-      this.#state.cache,
-    )
-    const previous = this.#writing
-    this.#writing = this.#store.write(batch.rows).then(
-      () => {
-        this.#pending = this.#pending.filter((rows) => rows !== batch.rows)
-        this.#state.landed(this.#pending)
-        // Only now: the batch itself may hold rows that do not count any more.
-        if (position.generations !== before) this.#sweeper.request()
-      },
-      (error: unknown) => {
-        this.#failure ??= error
-      },
     )
     if (restored) this.#watches.allChanged(position.appliedIndex)
     else for (const { index, keys } of batch.changed) this.#watches.changed(index, keys)
     this.#announce()
-    await previous
-    if (this.#failure !== null) throw this.#failure
+    await landed()
   }
 
   #announce(): void {
@@ -398,7 +390,7 @@ export class Machine implements StateMachine {
   }
 
   #assertOpen(): void {
-    if (this.#failure !== null) throw this.#failure
+    this.#landing.assertSound()
     if (this.#closed) throw new MusterError('unavailable', 'the state is closed')
   }
 }

@@ -135,10 +135,19 @@ export class StagedSnapshot implements SnapshotSink {
   readonly name: string
   readonly store: Store
   readonly #hash: Hash = createHash('sha256')
+  readonly #failed: () => Promise<void>
   #received = 0
   #state: 'arriving' | 'finished' | 'void' = 'arriving'
 
-  constructor(options: { id: string; meta: SnapshotMeta; name: string; store: Store }) {
+  /** `failed`: its store took a write no more. What it holds of the disk may be just what others need. */
+  constructor(options: {
+    id: string
+    meta: SnapshotMeta
+    name: string
+    store: Store
+    failed: () => Promise<void>
+  }) {
+    this.#failed = options.failed
     this.id = options.id
     this.meta = options.meta
     this.name = options.name
@@ -157,7 +166,7 @@ export class StagedSnapshot implements SnapshotSink {
     this.#assertArriving()
     const rows = decodeChunk(chunk)
     this.#hash.update(chunk)
-    await this.store.write(rows)
+    await this.#orVoid(() => this.store.write(rows))
     this.#received += 1
   }
 
@@ -181,13 +190,15 @@ export class StagedSnapshot implements SnapshotSink {
         `the snapshot holds the state at index ${index} of term ${term}, not ${this.meta.index} of ${this.meta.term} as offered`,
       )
     }
-    await this.store.write(
-      new Map([
-        [formatRow.key, formatRow.encode(stateFormat)],
-        [installedRow.key, installedRow.encode(this.meta.index)],
-      ]),
-    )
-    await this.store.settle()
+    await this.#orVoid(async () => {
+      await this.store.write(
+        new Map([
+          [formatRow.key, formatRow.encode(stateFormat)],
+          [installedRow.key, installedRow.encode(this.meta.index)],
+        ]),
+      )
+      await this.store.settle()
+    })
     this.#state = 'finished'
   }
 
@@ -199,6 +210,15 @@ export class StagedSnapshot implements SnapshotSink {
   /** Whether more may be written: one that failed starts over with the same id. */
   get usable(): boolean {
     return this.#state !== 'void'
+  }
+
+  async #orVoid(write: () => Promise<void>): Promise<void> {
+    try {
+      await write()
+    } catch (error) {
+      if (this.#state === 'arriving') await this.#failed()
+      throw error
+    }
   }
 
   #assertArriving(): void {

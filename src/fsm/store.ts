@@ -9,11 +9,13 @@
 import { ClassicLevel } from 'classic-level'
 import type { IteratorOptions } from 'classic-level'
 import { mkdir } from 'node:fs/promises'
+import { isRefusal } from '../lib/disk-gate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { emptyRange, endOfPrefix } from './keys.ts'
 import { syncRow } from './meta.ts'
+import { assertRoom } from './room.ts'
 import { parseLevels, type StoreStats } from './store-stats.ts'
-import { cutTornLog } from './wal.ts'
+import { cutTornLog, newestLog } from './wal.ts'
 import type { LogCut } from './wal.ts'
 
 /** Full keys to values; null deletes. One such map is one atomic batch. */
@@ -102,10 +104,21 @@ export class Store {
       return new Store(folder, database, limits, logCut)
     } catch (error) {
       if (error instanceof MusterError) throw error
-      throw new MusterError('corrupt', `cannot open the state in ${folder}: ${describe(error)}`, {
+      const code = isRefusal(error) ? 'unavailable' : 'corrupt'
+      throw new MusterError(code, `cannot open the state in ${folder}: ${describe(error)}`, {
         cause: error,
       })
     }
+  }
+
+  /** In LevelDB's memory and write-ahead file, not in table files yet. */
+  get unflushedBytes(): number {
+    return this.#unflushedBytes
+  }
+
+  /** A write failed, and no later one is taken: LevelDB may have written a part of it. What is read is whole. */
+  get failed(): boolean {
+    return this.#failure !== null
   }
 
   /** The value now, or as of `snapshot`. Microseconds when the block is in memory. */
@@ -242,19 +255,25 @@ export class Store {
 
   /** A compaction of no keys at all: LevelDB switches to a new memory table and writes the old one into a synced file. */
   #startFlush(): void {
+    this.#flushing = this.#flush()
+      .catch((error: unknown) => {
+        this.#fail(error)
+      })
+      .then(() => {
+        this.#flushing = null
+      })
+  }
+
+  async #flush(): Promise<void> {
     const before = this.#unflushedBytes
-    this.#flushing = this.#database
-      .compactRange<Buffer>(emptyRange, emptyRange, { keyEncoding: 'buffer' })
-      .then(
-        () => {
-          this.#unflushedBytes -= before
-          this.#flushing = null
-        },
-        (error: unknown) => {
-          this.#fail(error)
-          this.#flushing = null
-        },
-      )
+    const log = await newestLog(this.folder)
+    await this.#database.compactRange<Buffer>(emptyRange, emptyRange, { keyEncoding: 'buffer' })
+    if ((await newestLog(this.folder)) > log) {
+      this.#unflushedBytes -= before
+      return
+    }
+    // LevelDB says nothing when it could not begin a new write-ahead file, and would go on with the old one until it acts by itself.
+    await assertRoom(this.folder, 0)
   }
 
   #fail(error: unknown): MusterError {

@@ -6,7 +6,7 @@
  * file is read by LevelDB's own format (blocks of 32 KiB; records of checksum, length, kind) and cut at the first record that
  * does not check. See docs/decisions/0002-leveldb-prefix-durability.md.
  */
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../lib/errors.ts'
@@ -21,14 +21,25 @@ export type LogCut = {
   readonly cutBytes: number
 }
 
-/**
- * Cuts the newest write-ahead file of a closed LevelDB folder; the caller holds the lock on it. Resolves to what was cut, null
- * when nothing was. Throws `corrupt` when an older one is damaged: those were synced whole.
- */
-export async function cutTornLog(folder: string): Promise<LogCut | null> {
-  const logs = (await readdir(folder))
+/** The number of the newest write-ahead file, 0 when there is none. */
+export async function newestLog(folder: string): Promise<number> {
+  return Math.max(0, ...(await logNames(folder)).map((name) => Number.parseInt(name, 10)))
+}
+
+/** Oldest first. */
+async function logNames(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder))
     .filter((name) => /^\d+\.log$/.test(name))
     .sort((left, right) => Number.parseInt(left, 10) - Number.parseInt(right, 10))
+}
+
+/**
+ * Cuts the newest write-ahead file of a closed LevelDB folder; the caller holds the lock on it. Resolves to what was cut, null
+ * when nothing was. Throws `corrupt` when an older one is damaged and a newer one holds anything: it was synced whole then.
+ * (Newer and empty is what LevelDB begins beside the one that a full disk tore.)
+ */
+export async function cutTornLog(folder: string): Promise<LogCut | null> {
+  const logs = await logNames(folder)
   for (const [position, name] of logs.entries()) {
     const path = join(folder, name)
     const file = await open(path, 'r+')
@@ -36,7 +47,7 @@ export async function cutTornLog(folder: string): Promise<LogCut | null> {
       const { size } = await file.stat()
       const keptBytes = await soundBytes(file, size)
       if (keptBytes === size) continue
-      if (position < logs.length - 1) {
+      if (!(await allEmpty(logs.slice(position + 1).map((newer) => join(folder, newer))))) {
         throw new MusterError(
           'corrupt',
           `${path} is damaged at byte ${keptBytes} of ${size}, and newer data builds on it: remove this server's data folder and let it join anew`,
@@ -50,6 +61,11 @@ export async function cutTornLog(folder: string): Promise<LogCut | null> {
     }
   }
   return null
+}
+
+async function allEmpty(paths: readonly string[]): Promise<boolean> {
+  for (const path of paths) if ((await stat(path)).size > 0) return false
+  return true
 }
 
 /** Bytes up to the end of the last whole record before the first thing that does not check. */

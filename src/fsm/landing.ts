@@ -1,0 +1,218 @@
+/**
+ * The newest state, and the way of batches into the store beneath it: visible at once, landed when LevelDB has written them, at
+ * most one being written while the next is built.
+ *
+ * A store that failed to write takes nothing more. Where the disk only refused (it is full or read-only), the store is
+ * opened anew once there is room and given all batches that have not landed, from memory. Invariants: what readers see is the
+ * store and `#pending` over it; a store of the same folder is never behind `#landedIndex`; one store is put in the place of
+ * another by one owner at a time (`#replacing`).
+ */
+import type { DiskGate } from '../lib/disk-gate.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { LogIndex, SnapshotMeta } from '../raft/state-machine.ts'
+import type { Batch } from './batch.ts'
+import { metaOf, readPosition } from './position.ts'
+import { assertRoom } from './room.ts'
+import { RowCache } from './row-cache.ts'
+import { State, type Position } from './state.ts'
+import { Store } from './store.ts'
+import type { Rows, StoreLimits } from './store.ts'
+
+/** Room that LevelDB needs for its own files when it is opened, beside what it is given. */
+const reopenBytes = 1024 * 1024
+
+export type LandingOptions = {
+  /** The state's folder, by its path, and the store in it. */
+  readonly store: Store
+  readonly state: State
+  readonly limits: StoreLimits
+  /** Absent: a disk that refuses is a failure like any other. */
+  readonly gate: DiskGate | undefined
+  /** Rows may have come to lie in the store that do not count any more. */
+  readonly leftovers: () => void
+}
+
+export class Landing {
+  readonly #options: LandingOptions
+  #store: Store
+  #state: State
+  /** Batches that readers see and the store does not have yet, oldest first. */
+  #pending: readonly Rows[] = []
+  /** Ends with the last write; never rejects, see `#failure`. */
+  #writing: Promise<void> = Promise.resolve()
+  /** The store has every batch up to here. */
+  #landedIndex: LogIndex
+  /** The one way back from a write that the disk refused, for all who met it. */
+  #recovering: Promise<void> | null = null
+  /** Never rejects. */
+  #replacing: Promise<unknown> = Promise.resolve()
+  #failure: unknown = null
+
+  constructor(options: LandingOptions) {
+    this.#options = options
+    this.#store = options.store
+    this.#state = options.state
+    this.#landedIndex = options.state.position.appliedIndex
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  get store(): Store {
+    return this.#store
+  }
+
+  /** Nothing is to be believed any more. */
+  fail(error: unknown): void {
+    this.#failure ??= error
+  }
+
+  assertSound(): void {
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  /** Makes a whole batch visible, as the state at `position`, and starts to write it. Returns how to wait for the one before. */
+  publish(batch: Batch, position: Position): () => Promise<void> {
+    const before = this.#state.position.generations
+    // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
+    this.#state.supersede()
+    this.#state.cache.changed(batch.rows, position.appliedIndex)
+    this.#pending = [...this.#pending, batch.rows]
+    this.#state = new State(this.#store, position, this.#pending, this.#state.cache)
+    const previous = this.#writing
+    this.#writing = this.#store.write(batch.rows).then(
+      () => {
+        this.#landed([batch.rows], position.appliedIndex)
+        // Only now: the batch itself may hold rows that do not count any more.
+        if (position.generations !== before) this.#options.leftovers()
+      },
+      (error: unknown) => this.#recovered(error).catch((failure: unknown) => this.fail(failure)),
+    )
+    return async () => {
+      await previous
+      this.assertSound()
+    }
+  }
+
+  /** Resolves when all that was published has landed, or nothing will any more. */
+  settled(): Promise<void> {
+    return this.#writing
+  }
+
+  /** Makes what is visible at this call durable, and says how far that is. */
+  async flush(): Promise<SnapshotMeta> {
+    // The batch that led to this position is queued in the store already, so the sync comes after it.
+    const { position } = this.#state
+    for (;;) {
+      try {
+        await this.#store.sync()
+        return metaOf(position)
+      } catch (error) {
+        await this.#recovered(error)
+      }
+    }
+  }
+
+  /** `choose` makes `store` the one that a start finds; from then on it is the state. Nothing is published meanwhile. Resolves to the store before. */
+  async replace(store: Store, choose: () => Promise<void>): Promise<Store> {
+    // Before its turn: a write that the disk refused needs one to come to its end.
+    await this.#writing
+    this.assertSound()
+    return this.#inTurn(async () => {
+      const position = await readPosition(store, null)
+      await choose().catch((error: unknown) => this.#outlast(error, choose))
+      const old = this.#store
+      this.#store = store
+      this.#pending = []
+      this.#state = new State(store, position, this.#pending, new RowCache())
+      this.#landedIndex = position.appliedIndex
+      return old
+    })
+  }
+
+  /** Waits for what is under way. */
+  async close(): Promise<void> {
+    await this.#writing
+    await this.#replacing
+    await this.#store.close()
+  }
+
+  #landed(batches: readonly Rows[], index: LogIndex): void {
+    this.#landedIndex = Math.max(this.#landedIndex, index)
+    this.#pending = this.#pending.filter((rows) => !batches.includes(rows))
+    this.#state.landed(this.#pending)
+  }
+
+  async #outlast(cause: unknown, attempt: () => Promise<void>): Promise<void> {
+    const { gate } = this.#options
+    if (gate === undefined) throw cause
+    await gate.outlast('state', cause, attempt)
+  }
+
+  /** Resolves when a store takes writes again and has been given all that readers see. Rejects with `cause` if it was no refusal. */
+  #recovered(cause: unknown): Promise<void> {
+    this.#recovering ??= this.#recover(cause)
+    return this.#recovering
+  }
+
+  async #recover(cause: unknown): Promise<void> {
+    try {
+      await this.#outlast(cause, () => this.#inTurn(() => this.#reopen()))
+    } finally {
+      this.#recovering = null
+    }
+  }
+
+  /**
+   * After a failed write LevelDB takes no other until it is opened anew: that needs some room, and closes what reads are made
+   * from. So there has to be room first, and reads go on meanwhile.
+   */
+  async #reopen(): Promise<void> {
+    const { folder } = this.#store
+    // Not any more if a snapshot took its place.
+    if (!this.#store.failed) return
+    await assertRoom(folder, this.#roomBytes())
+    await this.#store.close()
+    const store = await Store.open(folder, this.#options.limits)
+    try {
+      await this.#assertNotBehind(store)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+    const batches = this.#pending
+    const { position } = this.#state
+    this.#store = store
+    this.#state = new State(store, position, batches, new RowCache())
+    // All are given to the store in this turn: a batch that is published from now on comes after them. What the
+    // failed store has of them already is written over with itself.
+    await Promise.all(batches.map((rows) => store.write(rows)))
+    this.#landed(batches, position.appliedIndex)
+    this.#options.leftovers()
+  }
+
+  async #assertNotBehind(store: Store): Promise<void> {
+    const { appliedIndex } = await readPosition(store, null)
+    if (appliedIndex >= this.#landedIndex) return
+    throw new MusterError(
+      'unavailable',
+      `the state in ${store.folder} is at index ${appliedIndex} after its disk refused a write, it was at ${this.#landedIndex}: start the server again, its log brings the rest`,
+    )
+  }
+
+  /** What opening the store may take: the batches of its write-ahead files as table files, and those that wait. */
+  #roomBytes(): number {
+    let bytes = this.#store.unflushedBytes + reopenBytes
+    for (const rows of this.#pending) {
+      for (const [key, value] of rows) bytes += key.length + (value?.byteLength ?? 0)
+    }
+    return bytes
+  }
+
+  #inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+    const result = this.#replacing.then(run)
+    this.#replacing = result.catch(() => undefined)
+    return result
+  }
+}
