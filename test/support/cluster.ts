@@ -35,6 +35,8 @@ export type ClusterOptions = {
   readonly seed?: number
   /** The parent of the cluster's folder; the system's temporary folder unless said. */
   readonly parentFolder?: string
+  /** Called with each server before any is started. */
+  readonly prepare?: (server: ServerProcess, at: number) => Promise<void>
 }
 
 const portsPerServer = 4
@@ -141,6 +143,7 @@ export class Cluster {
     })
     const cluster = new Cluster(folder, prefix, servers, network, guard)
     try {
+      for (const [at, server] of servers.entries()) await options.prepare?.(server, at)
       for (const server of servers) await server.start()
       await cluster.waitForLeader()
       await cluster.#waitUntilReady()

@@ -50,6 +50,6 @@ async function mounted(t: Test, folder: string, args: readonly string[]): Promis
   return true
 }
 
-async function unmount(folder: string): Promise<void> {
+export async function unmount(folder: string): Promise<void> {
   await run('umount', ['-l', folder])
 }
