@@ -71,6 +71,15 @@ export class CommandCodec<Definition extends Encodable> {
     this.#commands = commands
   }
 
+  /** Throws `internal` for a command that no domain defines. */
+  definitionOf(type: string): Definition {
+    const known = this.#commands.get(type)
+    if (known === undefined) {
+      throw new MusterError('internal', `no domain defines the command ${type}`)
+    }
+    return known.definition
+  }
+
   /**
    * `version`: the command version of the cluster, the lowest of its servers. Throws `not_implemented` when the command
    * is newer than that, `too_large` over `commandBytesMax`, and `internal` when the arguments do not check: an entry

@@ -19,6 +19,7 @@ import type {
   SnapshotSource,
   StateMachine,
 } from '../raft/state-machine.ts'
+import { AppliedCommands, type CommandListener } from './applied-commands.ts'
 import { RowExport } from './archive.ts'
 import { Batch } from './batch.ts'
 import { CommandCodec } from './codec.ts'
@@ -95,6 +96,8 @@ export class Machine implements StateMachine {
   readonly #codec: CommandCodec<Definition>
   readonly #watches: Watches
   readonly #listeners = new Set<(appliedIndex: LogIndex) => void>()
+  readonly #commands = new AppliedCommands<Definition>()
+  readonly #replacedListeners = new Set<() => void>()
   readonly #sweeper: Sweeper
   readonly #landing: Landing
   #name: string
@@ -191,6 +194,17 @@ export class Machine implements StateMachine {
     return () => this.#listeners.delete(listener)
   }
 
+  /** See `AppliedCommands`. Returns the way to stop listening. */
+  onCommand(type: string, listener: CommandListener): () => void {
+    return this.#commands.listen(this.#codec.definitionOf(type), listener)
+  }
+
+  /** Called when another state took the place of this one whole: a snapshot or an archive. */
+  onReplaced(listener: () => void): () => void {
+    this.#replacedListeners.add(listener)
+    return () => this.#replacedListeners.delete(listener)
+  }
+
   /**
    * After a rejection the machine applies nothing more: the process must stop. While the disk takes no writes it waits; what is
    * applied already stays visible.
@@ -284,7 +298,7 @@ export class Machine implements StateMachine {
     this.#installedIndex = meta.index
     this.#staged = null
     this.#watches.allChanged(meta.index)
-    this.#announce()
+    this.#announce(true)
     await old.close()
     await this.#folder.remove(name).catch((error: unknown) => {
       // The next start removes what a read-only disk keeps.
@@ -336,7 +350,9 @@ export class Machine implements StateMachine {
         const applyLoaded = (loaded: never): unknown => {
           const applied = definition.apply({ index: entry.index }, args as never, loaded)
           batch.change(entry.index, applied.changes)
-          return applied.outcome
+          const { outcome } = applied
+          this.#commands.applied(definition, { index: entry.index, args, outcome })
+          return outcome
         }
         const loaded = definition.load(reader, args as never)
         return loaded instanceof Promise
@@ -361,11 +377,13 @@ export class Machine implements StateMachine {
     )
     if (restored) this.#watches.allChanged(position.appliedIndex)
     else for (const { index, keys } of batch.changed) this.#watches.changed(index, keys)
-    this.#announce()
+    this.#announce(restored)
     await landed()
   }
 
-  #announce(): void {
+  #announce(replaced: boolean): void {
+    if (replaced) for (const listener of this.#replacedListeners) listener()
+    this.#commands.tell()
     for (const listener of this.#listeners) listener(this.appliedIndex)
   }
 
