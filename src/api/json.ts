@@ -33,8 +33,26 @@ function exactIntegers(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? rawJSON(value.toString()) : value
 }
 
+/** As `decodeJson`; whole numbers that a double does not hold exactly are bigints. */
+export function decodeJsonExact(body: Uint8Array): unknown {
+  return decodeJson(body, keepDigits)
+}
+
+type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
+
+/** The third argument is in Node 24 but not in TypeScript's library yet. */
+const keepDigits: Reviver = (_key, value, { source }) =>
+  typeof value === 'number' && source !== undefined && /^-?[0-9]{16,}$/.test(source)
+    ? exactInteger(source)
+    : value
+
+function exactInteger(source: string): number | bigint {
+  const value = Number(source)
+  return Number.isSafeInteger(value) ? value : BigInt(source)
+}
+
 /** Undefined for an empty body (blanks count as empty). The refusal never shows the body: it may hold secrets. */
-export function decodeJson(body: Uint8Array): unknown {
+export function decodeJson(body: Uint8Array, reviver?: Reviver): unknown {
   if (body.length === 0) return undefined
   if (!isUtf8(body)) {
     throw new MusterError('invalid_argument', 'the request body is not valid UTF-8')
@@ -47,7 +65,7 @@ export function decodeJson(body: Uint8Array): unknown {
   }
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, reviver as Parameters<typeof JSON.parse>[1]) as unknown
   } catch {
     if (text.trim() === '') return undefined
     throw new MusterError('invalid_argument', 'the request body is not valid JSON')

@@ -89,7 +89,7 @@ export class Exchange implements ApiRequest {
   }
 
   get namespace(): string | null {
-    return this.search.text('namespace') || null
+    return this.search.text('namespace') || this.search.text('ns') || null
   }
 
   get token(): string | null {

@@ -6,6 +6,7 @@
  * The invariant the folder guards: whatever a client sends, it gets one clear answer and harms nobody else.
  */
 import type { Static, TSchema } from 'typebox'
+import type { Contact } from '../rpc/dispatch.ts'
 import type { LeaderMethod, LocalMethod, Query, QueryResult, StreamMethod } from '../rpc/method.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
@@ -49,7 +50,7 @@ export interface ApiRequest {
   readonly tail: string
   /** The query string. */
   readonly search: Search
-  /** `namespace` of the query, null when it is not given or empty. */
+  /** `namespace` of the query, or `ns`, its other name; null when neither is given or both are empty. */
   readonly namespace: string | null
   /** From `X-Service-Token`, an alias of it, or `Authorization: Bearer`. */
   readonly token: string | null
@@ -80,6 +81,8 @@ export interface ApiRequest {
     args: Static<Args>,
   ): Promise<QueryResult<Value>>
   query(method: string, args: unknown): Promise<QueryResult<unknown>>
+  /** What this server knew of the leader at the request's last read; null before one. */
+  readonly contact: Contact | null
   /** Runs a leader or local method. */
   call<Args extends TSchema, Value>(
     method: LeaderMethod<Args, Value> | LocalMethod<Args, Value>,
