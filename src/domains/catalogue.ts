@@ -2,6 +2,7 @@
  * The domains in order: the only file that names them all. The order is the law between them: a domain may read the
  * state of an earlier one, never of a later.
  */
+import { inDatacenter } from '../api/datacenter.ts'
 import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Domain, Reader } from '../fsm/domain.ts'
@@ -30,6 +31,12 @@ import {
   serviceOfNodeFields,
 } from './catalog/shown.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './catalog/table.ts'
+import { kvCommands } from './kv/commands.ts'
+import { startKvDuties } from './kv/duties.ts'
+import { heldKeys } from './kv/lock-commands.ts'
+import { kvMethods } from './kv/methods.ts'
+import { kvRoutes } from './kv/routes.ts'
+import { hasKeys, keys, kvValues, lockDelays, reaped, tombstones } from './kv/table.ts'
 import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
 import { membersRoutes } from './members/routes.ts'
@@ -44,6 +51,15 @@ import type { RaftControl } from './operator/raft.ts'
 import { Restorer } from './operator/restore.ts'
 import { operatorRoutes } from './operator/routes.ts'
 import { snapshotMethods, type RowSource } from './operator/snapshot.ts'
+import { sessionCommands } from './sessions/commands.ts'
+import { SessionDeadlines, type AppliedSource } from './sessions/deadlines.ts'
+import { startSessionDuties } from './sessions/duties.ts'
+import { endOnLoss, type AnySessionEnding } from './sessions/ending-commands.ts'
+import { sessionMethods } from './sessions/methods.ts'
+import { hasSessions } from './sessions/queries.ts'
+import { Renewals } from './sessions/renewals.ts'
+import { sessionRoutes } from './sessions/routes.ts'
+import { sessions } from './sessions/table.ts'
 import { ClusterKeyShare, type ClusterKeyLink } from './variables/cluster-key-share.ts'
 import type { ClusterKeys } from './variables/cluster-key.ts'
 import { variableCommands } from './variables/commands.ts'
@@ -57,7 +73,14 @@ import { variableMethods } from './variables/methods.ts'
 import { variableRoutes } from './variables/routes.ts'
 import { hasVariables, keyring, keysOf, sealedItems, variables } from './variables/table.ts'
 
-const namespaceTenants: readonly NamespaceTenant[] = [{ what: 'variables', livesIn: hasVariables }]
+const namespaceTenants: readonly NamespaceTenant[] = [
+  { what: 'sessions', livesIn: hasSessions },
+  { what: 'keys', livesIn: hasKeys },
+  { what: 'variables', livesIn: hasVariables },
+]
+
+/** What hangs on sessions and goes with them. */
+const sessionEndings: readonly AnySessionEnding[] = [heldKeys]
 
 /** What the state machine needs: no instance of anything. */
 export const domains: readonly Domain[] = [
@@ -71,7 +94,13 @@ export const domains: readonly Domain[] = [
     name: 'catalog',
     tables: [catalogNodes, catalogServices, catalogChecks],
     // Sessions end in the entry that loses what they are bound to.
-    commands: catalogCommands([]),
+    commands: catalogCommands([endOnLoss(sessionEndings)]),
+  },
+  { name: 'sessions', tables: [sessions], commands: sessionCommands(sessionEndings) },
+  {
+    name: 'kv',
+    tables: [keys, kvValues, tombstones, reaped, lockDelays],
+    commands: kvCommands,
   },
   {
     name: 'variables',
@@ -97,6 +126,8 @@ export type CatalogueOptions = {
   /** Whose nodes the leader keeps in the catalog. */
   readonly agents: AgentMembers
   readonly metrics: MetricsSource
+  /** What is applied here, for those who keep time by it. */
+  readonly applied: AppliedSource
   readonly clock: Clock
   readonly log: Logger
 }
@@ -110,10 +141,14 @@ export type Catalogue = {
   readonly restorer: Restorer
   /** Started first where debugging is on; a profile of the heap starts it otherwise. Stopped with the server. */
   readonly heapSampler: HeapSampler
+  /** Lives as long as the server; stopped with it. */
+  readonly sessionDeadlines: SessionDeadlines
   /** Leader only: started on election, stopped when leadership is lost. */
   startDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
   /** Leader only, as above. */
   startMemberDuty(context: Pick<KeyringDutyContext, 'propose'>): Duties
+  startSessionDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
+  startKvDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
 }
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
@@ -131,6 +166,9 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   }
   const ofCatalog = catalogMethods(catalogFilters)
   const ofHealth = healthMethods(catalogFilters)
+  const renewals = new Renewals(clock)
+  const deadlines = new SessionDeadlines({ clock, view, applied: options.applied })
+  const ofSessions = sessionMethods(renewals)
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -159,6 +197,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       catalogDeregister,
       ...Object.values(ofCatalog),
       ...Object.values(ofHealth),
+      ...Object.values(ofSessions),
+      ...kvMethods,
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
@@ -171,6 +211,10 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     routes: [
       ...namespaceRoutes,
       ...catalogRoutes(ofCatalog, ofHealth, options.members.datacenter),
+      ...inDatacenter(options.members.datacenter, [
+        ...sessionRoutes(ofSessions, { node: options.members.server }),
+        ...kvRoutes,
+      ]),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
@@ -182,6 +226,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     clusterKeyShare: share,
     restorer,
     heapSampler,
+    sessionDeadlines: deadlines,
     startDuties: ({ propose }) =>
       startDuties({
         keyring: ring,
@@ -193,6 +238,9 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       }),
     startMemberDuty: ({ propose }) =>
       startMemberDuty({ members: options.agents, view, propose, clock, log: log.named('catalog') }),
+    startSessionDuties: ({ propose }) =>
+      startSessionDuties({ clock, log: log.named('sessions'), view, propose, deadlines, renewals }),
+    startKvDuties: ({ propose }) => startKvDuties({ clock, log: log.named('kv'), view, propose }),
   }
 }
 

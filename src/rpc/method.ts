@@ -41,6 +41,20 @@ export type Requirement =
       readonly access: 'list' | 'read' | 'write' | 'destroy'
     }
   | { readonly resource: 'namespace'; readonly namespace: string; readonly access: string }
+  | {
+      readonly resource: 'key'
+      readonly namespace: string
+      readonly key: string
+      readonly access: 'read' | 'list' | 'write'
+      /** `key` is a prefix: whatever is below it must be allowed. */
+      readonly prefix?: boolean
+    }
+  | {
+      readonly resource: 'session'
+      readonly namespace: string
+      readonly node: string
+      readonly access: 'read' | 'write'
+    }
 
 export type Consistency = 'default' | 'consistent' | 'stale'
 

@@ -244,9 +244,11 @@ export async function startServer(
       clock,
     }),
     metrics: telemetry,
+    applied: machine,
     clock,
     log: logger,
   })
+  opened.defer(() => catalogue.sessionDeadlines.stop())
   await catalogue.restorer.clean()
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()
@@ -281,6 +283,8 @@ export async function startServer(
     duties: [
       { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
       { name: 'members', start: () => catalogue.startMemberDuty({ propose }) },
+      { name: 'sessions', start: () => catalogue.startSessionDuties({ propose }) },
+      { name: 'keys', start: () => catalogue.startKvDuties({ propose }) },
     ],
   })
   opened.defer(() => leadership.stop())

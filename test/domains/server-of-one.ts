@@ -137,6 +137,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       document: () => ({ Gauges: [] }),
       text: async () => ({ type: 'text/plain', text: 'muster_up 1\n' }),
     },
+    applied: machine,
     clock,
     log: silentLogger,
   })
@@ -217,12 +218,18 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       }
     },
   }
+  const propose = (command: Command) => server.propose(command)
   const duties =
     options.begin === false
       ? null
-      : catalogue.startDuties({ propose: (command) => server.propose(command) })
+      : [
+          catalogue.startDuties({ propose }),
+          catalogue.startSessionDuties({ propose }),
+          catalogue.startKvDuties({ propose }),
+        ]
   t.teardown(async () => {
-    await duties?.stop()
+    for (const duty of duties ?? []) await duty.stop()
+    catalogue.sessionDeadlines.stop()
     await http.stop(0)
     await machine.close()
     await rm(folder, { recursive: true, force: true })

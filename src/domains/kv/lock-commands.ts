@@ -1,0 +1,41 @@
+/**
+ * What the end of a session does to the keys it holds, in the entry that ends it: they are released or deleted as the
+ * session's behavior says, and can not be locked for its lock delay.
+ */
+import type { Change, Reader } from '../../fsm/domain.ts'
+import { put } from '../define.ts'
+import type { SessionEnding } from '../sessions/ending-commands.ts'
+import { lockDelayMsOf, type SessionRow } from '../sessions/model.ts'
+import { changesOfDelete } from './entry-model.ts'
+import type { KvRow } from './model.ts'
+import { keys, lockDelays } from './table.ts'
+
+type Held = { readonly session: SessionRow; readonly rows: readonly KvRow[] }
+
+export const heldKeys: SessionEnding<readonly Held[]> = {
+  load: async (reader: Reader, ended: readonly SessionRow[]) => {
+    const held: Held[] = []
+    for (const session of ended) {
+      const rows: KvRow[] = []
+      const range = { prefix: [session.id] }
+      for await (const page of reader.pagesBy(keys, 'bySession', range)) rows.push(...page)
+      if (rows.length > 0) held.push({ session, rows })
+    }
+    return held
+  },
+  apply: ({ index, nowMs }, loaded) =>
+    loaded.flatMap(({ session, rows }) =>
+      rows.flatMap((row) => changesOfEnd(session, row, index, nowMs)),
+    ),
+}
+
+function changesOfEnd(session: SessionRow, row: KvRow, index: number, nowMs: number): Change[] {
+  const { namespace, key } = row
+  const changes =
+    session.behavior === 'delete'
+      ? changesOfDelete(row, row, index, nowMs)
+      : [put(keys, { ...row, session: null, modifyIndex: index })]
+  const untilMs = nowMs + lockDelayMsOf(session)
+  changes.push(put(lockDelays, { namespace, key, untilMs }))
+  return changes
+}

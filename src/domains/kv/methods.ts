@@ -1,0 +1,174 @@
+/** What may be asked about keys. The leader judges lock delays by its clock, and chooses the time, before it proposes. */
+import { Type } from 'typebox'
+import { present } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import {
+  defineLeaderMethod,
+  defineQuery,
+  type LeaderContext,
+  type QueryContext,
+  type Requirement,
+} from '../../rpc/method.ts'
+import { checkNamespaceName } from '../namespaces/model.ts'
+import type { WriteKeys, WriteOutcome } from './commands.ts'
+import { listEntries, listNames } from './list.ts'
+import { checkKey, checkPrefix, Fence, keyLengthMax, lockMoved, txnOperationsMax } from './model.ts'
+import {
+  Operation,
+  readVerbs,
+  type OperationsOutcome,
+  type RefusedOperation,
+  type Verb,
+} from './operation-model.ts'
+import { evaluateReads, keyOf, lockDelayUntilMs, storeIndex } from './queries.ts'
+
+const Place = { namespace: Type.String(), key: Type.String() }
+const Operations = Type.Array(Operation, { maxItems: txnOperationsMax })
+const treeVerbs: ReadonlySet<Verb> = new Set<Verb>(['get-tree', 'delete-tree'])
+
+export const kvRead = defineQuery({
+  kind: 'query',
+  name: 'kv.read',
+  args: Type.Object(Place),
+  requires: ({ namespace, key }) => ({ resource: 'key', namespace, key, access: 'read' }),
+  query: (reader, { namespace, key }) => {
+    checkNamespaceName(namespace)
+    checkKey(key)
+    return keyOf(reader, { namespace, key })
+  },
+})
+
+/** Of a prefix, values and all. What the caller may not read is left out. */
+export const kvList = defineQuery({
+  kind: 'query',
+  name: 'kv.list',
+  args: Type.Object(Place),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { namespace, key }, context) => {
+    checkNamespaceName(namespace)
+    checkPrefix(key)
+    return listEntries(reader, { namespace, key }, context)
+  },
+})
+
+export const kvNames = defineQuery({
+  kind: 'query',
+  name: 'kv.names',
+  args: Type.Object({ ...Place, separator: Type.String({ maxLength: keyLengthMax }) }),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { namespace, key, separator }, context) => {
+    checkNamespaceName(namespace)
+    checkPrefix(key)
+    return listNames(reader, { namespace, key }, separator, context)
+  },
+})
+
+/** A transaction that only reads. */
+export const kvReadTxn = defineQuery({
+  kind: 'query',
+  name: 'kv.readTxn',
+  args: Type.Object({ operations: Operations }),
+  requires: () => ({ resource: 'none' }),
+  query: async (
+    reader,
+    { operations },
+    context,
+  ): Promise<{
+    readonly value: OperationsOutcome
+    readonly index: number
+  }> => {
+    checkOperations(operations)
+    assertMayAll(context, operations)
+    return { value: await evaluateReads(reader, operations), index: storeIndex(reader) }
+  },
+})
+
+/** Operations that take place all or not at all, and only while the lock that they depend on stands. */
+export const kvWrite = defineLeaderMethod({
+  kind: 'leader',
+  name: 'kv.write',
+  args: Type.Object({ operations: Operations, fence: Type.Union([Type.Null(), Fence]) }),
+  requires: ({ operations }) => {
+    const [only] = operations
+    return only !== undefined && operations.length === 1
+      ? requirementOf(only)
+      : { resource: 'none' }
+  },
+  run: async (context, { operations, fence }): Promise<OperationsOutcome> => {
+    checkOperations(operations)
+    if (operations.length !== 1) assertMayAll(context, operations)
+    if (fence !== null) checkFence(context, fence)
+    const nowMs = Math.floor(context.clock.wallMs())
+    const delayed = delayedLocks(context, operations, nowMs)
+    if (delayed.length > 0) return { type: 'refused', refused: delayed }
+    const args: WriteKeys = { operations, fence, nowMs }
+    const outcome = (await context.propose({ type: 'kv.write', args })).outcome as WriteOutcome
+    switch (outcome.type) {
+      case 'done':
+      case 'refused':
+        return outcome
+      case 'fenced':
+        throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
+      case 'unknownNamespace':
+        throw new MusterError(
+          'invalid_argument',
+          `namespace ${JSON.stringify(outcome.namespace)} does not exist: create it with PUT /v1/namespace/${outcome.namespace}`,
+        )
+    }
+  },
+})
+
+export const kvMethods = [kvRead, kvList, kvNames, kvReadTxn, kvWrite]
+
+function requirementOf({ type, namespace, key }: Operation): Requirement {
+  const access = readVerbs.has(type) ? 'read' : 'write'
+  return treeVerbs.has(type)
+    ? { resource: 'key', namespace, key, access, prefix: true }
+    : { resource: 'key', namespace, key, access }
+}
+
+function assertMayAll(context: QueryContext, operations: readonly Operation[]): void {
+  for (const operation of operations) {
+    if (!context.may(requirementOf(operation))) throw denied()
+  }
+}
+
+function checkOperations(operations: readonly Operation[]): void {
+  for (const { type, namespace, key } of operations) {
+    checkNamespaceName(namespace)
+    if (treeVerbs.has(type)) checkPrefix(key)
+    else checkKey(key)
+  }
+}
+
+/** To learn whether a lock stands is to read its key. */
+function checkFence(context: QueryContext, { namespace, key }: Fence): void {
+  checkNamespaceName(namespace)
+  checkKey(key)
+  if (!context.may({ resource: 'key', namespace, key, access: 'read' })) throw denied()
+}
+
+/**
+ * Locks that are held back still: answered from here, so that those who wait for a lock fill no log. One that is
+ * held back by an entry still on its way here is refused by the same time in its own entry.
+ */
+function delayedLocks(
+  context: LeaderContext,
+  operations: readonly Operation[],
+  nowMs: number,
+): readonly RefusedOperation[] {
+  const refused: RefusedOperation[] = []
+  if (!operations.some(({ type }) => type === 'lock')) return refused
+  const reader = context.read()
+  for (const [at, operation] of operations.entries()) {
+    if (operation.type !== 'lock') continue
+    if (nowMs < lockDelayUntilMs(reader, operation)) {
+      refused.push({ at, refusal: { type: 'lockDelay' } })
+    }
+  }
+  return refused
+}
+
+function denied(): MusterError {
+  return new MusterError('permission_denied', 'Permission denied')
+}

@@ -1,0 +1,258 @@
+/**
+ * What becomes of a list of operations at one index: each sees what those before it did, and either all take place or
+ * none. Also for reading alone: what changes nothing may be evaluated anywhere.
+ */
+import type { Change, Reader } from '../../fsm/domain.ts'
+import { assertNever } from '../../lib/assert.ts'
+import { remove } from '../define.ts'
+import { sessions } from '../sessions/table.ts'
+import { Entries, inlineOf, type Entry } from './entry-model.ts'
+import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
+import type {
+  Operation,
+  OperationsOutcome,
+  Refusal,
+  RefusedOperation,
+  ShownEntry,
+} from './operation-model.ts'
+import { keys, kvValues, lockDelays, tombstones } from './table.ts'
+
+type LoadedOperation = {
+  /** Of a lock: whether its session lives, and until when the key is held back. */
+  readonly sessionLives: boolean
+  readonly delayUntilMs: number
+  /** Of content: where the LockIndex of a new key goes on from. */
+  readonly lockIndexBefore: number
+  /** Of a tree: more than one operation may touch. */
+  readonly tooMuch: boolean
+}
+
+export type LoadedOperations = {
+  readonly entries: Entries
+  readonly byOperation: readonly LoadedOperation[]
+}
+
+const nothing: LoadedOperation = {
+  sessionLives: false,
+  delayUntilMs: 0,
+  lockIndexBefore: 0,
+  tooMuch: false,
+}
+
+/** A promise only where a tree has to be read. */
+export function loadOperations(
+  reader: Reader,
+  operations: readonly Operation[],
+): LoadedOperations | Promise<LoadedOperations> {
+  const entries = new Entries()
+  const trees: Promise<LoadedOperation>[] = []
+  const byOperation: (LoadedOperation | null)[] = operations.map((operation) => {
+    if (operation.type === 'get-tree' || operation.type === 'delete-tree') {
+      trees.push(loadTree(reader, operation, entries))
+      return null
+    }
+    const row = loadEntry(reader, operation, operations, entries)
+    return loadOne(reader, operation, row)
+  })
+  if (trees.length === 0) return { entries, byOperation: byOperation.map((one) => one ?? nothing) }
+  return Promise.all(trees).then((loaded) => {
+    const rest = loaded.values()
+    return { entries, byOperation: byOperation.map((one) => one ?? rest.next().value ?? nothing) }
+  })
+}
+
+function loadEntry(
+  reader: Reader,
+  { namespace, key }: KeyPlace,
+  operations: readonly Operation[],
+  entries: Entries,
+): KvRow | null {
+  const row = reader.get(keys, [namespace, key]) ?? null
+  if (row === null) {
+    entries.add({ namespace, key }, null)
+    return null
+  }
+  // A long value is read only where it is shown, or may turn out to be the one that is written.
+  const matters = operations.some(
+    (operation) =>
+      operation.key === key &&
+      (operation.type === 'get' ||
+        ('value' in operation && operation.value.byteLength === row.size)),
+  )
+  entries.add(row, { row, value: row.value ?? (matters ? valueApart(reader, row) : null) })
+  return row
+}
+
+function loadOne(reader: Reader, operation: Operation, row: KvRow | null): LoadedOperation {
+  if (!('value' in operation)) return nothing
+  const { namespace, key } = operation
+  const place = [namespace, key]
+  const lockIndexBefore = row === null ? (reader.get(tombstones, place)?.lockIndex ?? 0) : 0
+  if (operation.type !== 'lock') return { ...nothing, lockIndexBefore }
+  return {
+    ...nothing,
+    lockIndexBefore,
+    sessionLives: reader.get(sessions, [namespace, operation.session]) !== undefined,
+    delayUntilMs: reader.get(lockDelays, place)?.untilMs ?? 0,
+  }
+}
+
+async function loadTree(
+  reader: Reader,
+  { type, namespace, key }: Operation,
+  entries: Entries,
+): Promise<LoadedOperation> {
+  const shown = type === 'get-tree'
+  let count = 0
+  let bytes = 0
+  for await (const page of reader.pages(keys, { prefix: [namespace], startsWith: key })) {
+    for (const row of page) {
+      count += 1
+      if (shown) bytes += row.size
+      if (count > treeKeysMax || bytes > txnReadBytesMax) return { ...nothing, tooMuch: true }
+      entries.add(row, { row, value: row.value ?? (shown ? valueApart(reader, row) : null) })
+    }
+  }
+  return nothing
+}
+
+export function valueApart(reader: Reader, { namespace, key }: KeyPlace): Uint8Array | null {
+  return reader.get(kvValues, [namespace, key])?.value ?? null
+}
+
+/** `nowMs`: wall time as the proposer chose it, for lock delays. */
+type At = { readonly index: number; readonly nowMs: number }
+
+export function evaluate(
+  at: At,
+  operations: readonly Operation[],
+  { entries, byOperation }: LoadedOperations,
+): { readonly changes: readonly Change[]; readonly outcome: OperationsOutcome } {
+  const shown: ShownEntry[] = []
+  const refused: RefusedOperation[] = []
+  const delaysOver: Change[] = []
+  let bytes = 0
+  for (const [position, operation] of operations.entries()) {
+    const loaded = byOperation[position] ?? nothing
+    const result = one(at, operation, loaded, entries)
+    if (result.type === 'shown') for (const entry of result.entries) shown.push(entry)
+    else refused.push({ at: position, refusal: result })
+    if (result.type === 'shown') {
+      bytes += result.entries.reduce((sum, { value }) => sum + (value?.byteLength ?? 0), 0)
+      if (bytes > txnReadBytesMax) refused.push({ at: position, refusal: { type: 'tooMuch' } })
+    }
+    if (operation.type === 'lock' && loaded.delayUntilMs > 0) {
+      delaysOver.push(remove(lockDelays, [operation.namespace, operation.key]))
+    }
+  }
+  if (refused.length > 0) return { changes: [], outcome: { type: 'refused', refused } }
+  const changes = entries.changes(at.index, at.nowMs)
+  return { changes: [...changes, ...delaysOver], outcome: { type: 'done', entries: shown } }
+}
+
+type Result = { readonly type: 'shown'; readonly entries: readonly ShownEntry[] } | Refusal
+
+const none: Result = { type: 'shown', entries: [] }
+
+function one(at: At, operation: Operation, loaded: LoadedOperation, entries: Entries): Result {
+  const entry = entries.get(operation)
+  const row = entry?.row ?? null
+  switch (operation.type) {
+    case 'set':
+      return write(at, operation, entry, loaded, entries)
+    case 'cas':
+      if (operation.index !== (row?.modifyIndex ?? 0)) return { type: 'stale' }
+      return write(at, operation, entry, loaded, entries)
+    case 'lock':
+      if (!loaded.sessionLives) return { type: 'unknownSession' }
+      if (row !== null && row.session !== null && row.session !== operation.session) {
+        return { type: 'lockHeld' }
+      }
+      if (row?.session !== operation.session && at.nowMs < loaded.delayUntilMs) {
+        return { type: 'lockDelay' }
+      }
+      return write(at, operation, entry, loaded, entries)
+    case 'unlock':
+      if (row === null || row.session !== operation.session) return { type: 'notHeld' }
+      return write(at, operation, entry, loaded, entries)
+    case 'delete':
+      entries.set(operation, null)
+      return none
+    case 'delete-cas':
+      if (row !== null && row.modifyIndex !== operation.index) return { type: 'stale' }
+      entries.set(operation, null)
+      return none
+    case 'delete-tree':
+      if (loaded.tooMuch) return { type: 'tooMuch' }
+      for (const below of entries.below(operation)) entries.set(below.row, null)
+      return none
+    case 'get':
+      return entry === null ? { type: 'missing' } : { type: 'shown', entries: [entry] }
+    case 'get-tree':
+      if (loaded.tooMuch) return { type: 'tooMuch' }
+      return { type: 'shown', entries: [...entries.below(operation)].sort(byKey) }
+    case 'check-index':
+      if (row === null) return { type: 'missing' }
+      return row.modifyIndex === operation.index ? withoutValue(row) : { type: 'stale' }
+    case 'check-session':
+      if (row === null) return { type: 'missing' }
+      return row.session === operation.session ? withoutValue(row) : { type: 'notHeld' }
+    case 'check-not-exists':
+      return row === null ? none : { type: 'exists' }
+    default:
+      return assertNever(operation)
+  }
+}
+
+type ContentOperation = Extract<Operation, { readonly value: Uint8Array }>
+
+/** The same content in the same state of its lock is no change, and moves no index. */
+function write(
+  { index }: At,
+  operation: ContentOperation,
+  entry: Entry | null,
+  { lockIndexBefore }: LoadedOperation,
+  entries: Entries,
+): Result {
+  const { namespace, key, value, flags } = operation
+  const before = entry?.row ?? null
+  const session =
+    operation.type === 'lock'
+      ? operation.session
+      : operation.type === 'unlock'
+        ? null
+        : (before?.session ?? null)
+  const lockedAnew = operation.type === 'lock' && before?.session !== operation.session
+  const same =
+    before !== null &&
+    before.session === session &&
+    before.flags === flags &&
+    entry !== null &&
+    isSame(entry.value, value)
+  if (same) return withoutValue(before)
+  const row: KvRow = {
+    namespace,
+    key,
+    flags,
+    lockIndex: (before?.lockIndex ?? lockIndexBefore) + (lockedAnew ? 1 : 0),
+    session,
+    size: value.byteLength,
+    value: inlineOf(value),
+    createIndex: before?.createIndex ?? index,
+    modifyIndex: index,
+  }
+  entries.set(operation, { row, value })
+  return withoutValue(row)
+}
+
+function withoutValue(row: KvRow): Result {
+  return { type: 'shown', entries: [{ row: { ...row, value: null }, value: null }] }
+}
+
+function isSame(left: Uint8Array | null, right: Uint8Array): boolean {
+  return left !== null && Buffer.compare(left, right) === 0
+}
+
+function byKey(left: ShownEntry, right: ShownEntry): number {
+  return Buffer.compare(Buffer.from(left.row.key), Buffer.from(right.row.key))
+}

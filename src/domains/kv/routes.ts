@@ -1,0 +1,184 @@
+/** `/v1/kv/*`: shapes of HTTP to operations and back. */
+import { lockOf } from '../../api/fence.ts'
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { Search } from '../../api/search.ts'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { kvList, kvNames, kvRead, kvWrite } from './methods.ts'
+import {
+  checkKey,
+  clientIndex,
+  defaultNamespace,
+  valueBytesMax,
+  type Fence,
+  type KeyPlace,
+} from './model.ts'
+import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
+import { shownEntry } from './shown-entry.ts'
+import { kvTxnRoute } from './txn-routes.ts'
+
+/** Longest wait of a blocking query, as the peer caps it. */
+export const kvWaitMsMax = 600_000
+
+/** A value is somebody's bytes: no browser may make more of them. */
+const rawHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': 'sandbox',
+}
+
+const filteredHeader = { 'X-Service-Results-Filtered-By-ACLs': 'true' }
+
+const read = { switches: 'presence', waitMsMax: kvWaitMsMax } as const
+
+export const kvRoutes: readonly Route[] = [
+  {
+    ...read,
+    method: 'GET',
+    path: '/v1/kv/*',
+    handle(request) {
+      const { search } = request
+      if (search.has('keys')) return names(request)
+      if (search.has('recurse')) return tree(request)
+      return single(request)
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/kv/*',
+    body: 'bytes',
+    bodyBytesMax: valueBytesMax,
+    switches: 'presence',
+    handle: write,
+  },
+  { method: 'DELETE', path: '/v1/kv/*', body: 'none', switches: 'presence', handle: remove },
+  kvTxnRoute,
+]
+
+async function single(request: ApiRequest): Promise<ApiReply> {
+  const place = placeOf(request)
+  checkKey(place.key)
+  const { value } = await request.query(kvRead, place)
+  if (value === null) return { status: 404 }
+  if (!request.search.has('raw')) return { json: [shownEntry(value)] }
+  return {
+    bytes: value.value ?? new Uint8Array(0),
+    type: 'text/plain; charset=utf-8',
+    headers: rawHeaders,
+  }
+}
+
+async function tree(request: ApiRequest): Promise<ApiReply> {
+  const { value } = await request.query(kvList, placeOf(request))
+  if (value.empty) return { status: 404, ...filtered(value) }
+  return { rows: shownPages(value), ...filtered(value) }
+}
+
+async function names(request: ApiRequest): Promise<ApiReply> {
+  const { search } = request
+  const place = placeOf(request)
+  const separator = search.text('separator') ?? search.text('seperator') ?? ''
+  const { value } = await request.query(kvNames, { ...place, separator })
+  // Of the whole store an empty list is an answer; of a prefix it says that nothing is there.
+  if (value.empty && place.key !== '') return { status: 404, ...filtered(value) }
+  return { rows: value, ...filtered(value) }
+}
+
+function filtered(listing: { readonly filtered: boolean }): Pick<ApiReply, 'headers'> {
+  return listing.filtered ? { headers: filteredHeader } : {}
+}
+
+async function write(request: ApiRequest): Promise<ApiReply> {
+  const place = placeOf(request)
+  checkKey(place.key)
+  const { search } = request
+  const flags = search.unsigned('flags') ?? 0n
+  const content = { ...place, value: request.bytes, flags: flags.toString() }
+  return run(request, writeOf(search, content), place)
+}
+
+function writeOf(
+  search: Search,
+  content: KeyPlace & { readonly value: Uint8Array; readonly flags: string },
+): Operation {
+  const kinds = ['cas', 'acquire', 'release'].filter((name) => search.has(name))
+  if (kinds.length > 1) {
+    throw new MusterError('invalid_argument', `Conflicting flags: ${kinds.join(' and ')}`)
+  }
+  const cas = search.unsigned('cas')
+  if (cas !== null) return { type: 'cas', ...content, index: clientIndex(cas) }
+  const acquire = search.text('acquire')
+  if (acquire !== null) return { type: 'lock', ...content, session: sessionOf('acquire', acquire) }
+  const release = search.text('release')
+  if (release !== null) {
+    return { type: 'unlock', ...content, session: sessionOf('release', release) }
+  }
+  return { type: 'set', ...content }
+}
+
+function sessionOf(parameter: string, session: string): string {
+  if (session !== '') return session.toLowerCase()
+  throw new MusterError('invalid_argument', `${parameter} names no session`)
+}
+
+function remove(request: ApiRequest): Promise<ApiReply> {
+  const { search } = request
+  const place = placeOf(request)
+  const cas = search.unsigned('cas')
+  if (search.has('recurse')) {
+    if (cas !== null) {
+      throw new MusterError('invalid_argument', 'Conflicting flags: recurse and cas')
+    }
+    return run(request, { type: 'delete-tree', ...place }, place)
+  }
+  checkKey(place.key)
+  const operation: Operation =
+    cas === null
+      ? { type: 'delete', ...place }
+      : { type: 'delete-cas', ...place, index: clientIndex(cas) }
+  return run(request, operation, place)
+}
+
+async function run(
+  request: ApiRequest,
+  operation: Operation,
+  { namespace }: KeyPlace,
+): Promise<ApiReply> {
+  const lock = lockOf(request)
+  const fence: Fence | null = lock === null ? null : { namespace, ...lock }
+  const outcome = await request.call(kvWrite, { operations: [operation], fence })
+  if (outcome.type === 'done') return { json: true }
+  for (const { refusal } of outcome.refused) throwUnlessFalse(operation, refusal)
+  return { json: false }
+}
+
+/** A condition that does not hold is the answer `false`; what could never hold is an error. */
+function throwUnlessFalse(operation: Operation, { type }: Refusal): void {
+  switch (type) {
+    case 'stale':
+    case 'exists':
+    case 'missing':
+    case 'lockHeld':
+    case 'lockDelay':
+    case 'notHeld':
+      return
+    case 'unknownSession': {
+      const session = 'session' in operation ? operation.session.slice(0, 100) : ''
+      throw new MusterError('invalid_argument', `invalid session ${JSON.stringify(session)}`)
+    }
+    case 'tooMuch':
+      throw new MusterError(
+        'too_large',
+        'there are too many keys below this prefix for one deletion: delete below longer prefixes',
+      )
+    default:
+      assertNever(type)
+  }
+}
+
+function placeOf(request: ApiRequest): KeyPlace {
+  return { namespace: request.namespace ?? defaultNamespace, key: request.tail }
+}
+
+async function* shownPages(pages: AsyncIterable<readonly ShownEntry[]>) {
+  for await (const page of pages) yield page.map(shownEntry)
+}

@@ -1,0 +1,39 @@
+/** Rows of keys, of values too long to stand in them, of what deletions leave behind, and of lock delays. */
+import type { Reader, Table } from '../../fsm/domain.ts'
+import { firstOf } from '../define.ts'
+import type { KvRow, KvValueRow, LockDelayRow, ReapedRow, TombstoneRow } from './model.ts'
+
+export const keys: Table<KvRow> = {
+  name: 'kv',
+  key: (row) => [row.namespace, row.key],
+  indexes: {
+    /** What a session holds. */
+    bySession: (row) => (row.session === null ? null : [row.session]),
+  },
+}
+
+export const kvValues: Table<KvValueRow> = {
+  name: 'kv_values',
+  key: (row) => [row.namespace, row.key],
+}
+
+export const tombstones: Table<TombstoneRow> = {
+  name: 'kv_tombstones',
+  key: (row) => [row.namespace, row.key],
+  indexes: { byTime: (row) => [row.timeMs] },
+}
+
+export const reaped: Table<ReapedRow> = {
+  name: 'kv_reaped',
+  key: (row) => [row.namespace],
+}
+
+export const lockDelays: Table<LockDelayRow> = {
+  name: 'kv_lock_delays',
+  key: (row) => [row.namespace, row.key],
+  indexes: { byTime: (row) => [row.untilMs] },
+}
+
+export async function hasKeys(reader: Reader, namespace: string): Promise<boolean> {
+  return (await firstOf(reader.pages(keys, { prefix: [namespace] }))) !== null
+}

@@ -1,0 +1,151 @@
+/**
+ * Changes of sessions. Whether a session's node and checks are there and well is decided in the entry that creates it,
+ * so a check that turns critical at the same time either refuses the session or ends it.
+ */
+import { Type, type Static } from 'typebox'
+import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
+import { checkOf, nodeOf } from '../catalog/queries.ts'
+import { keyOfName, type CheckRow } from '../catalog/model.ts'
+import { defineCommand, put } from '../define.ts'
+import { namespaces } from '../namespaces/table.ts'
+import { changesOfEnd, loadEnd, type AnySessionEnding } from './ending-commands.ts'
+import {
+  isMembershipCheck,
+  membershipCheck,
+  namedChecks,
+  stretchMax,
+  type SessionPlace,
+  type SessionRow,
+  type SessionSpec,
+} from './model.ts'
+import { sessions } from './table.ts'
+
+/** Sessions of one `sessions.end`. */
+export const endedMax = 256
+/** Sessions of one `sessions.renew`. */
+export const renewedMax = 4_096
+const Place = Type.Object({ namespace: Type.String(), id: Type.String() })
+const Texts = Type.Array(Type.String())
+
+const Create = Type.Object({
+  namespace: Type.String(),
+  id: Type.String(),
+  name: Type.String(),
+  node: Type.String(),
+  lockDelayNs: Type.String(),
+  behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
+  ttl: Type.String(),
+  nodeChecks: Texts,
+  serviceChecks: Type.Union([
+    Type.Null(),
+    Type.Array(Type.Object({ id: Type.String(), namespace: Type.String() })),
+  ]),
+  checks: Type.Union([Type.Null(), Texts]),
+  token: Type.Union([Type.Null(), Type.String()]),
+})
+
+const End = Type.Object({
+  places: Type.Array(Place, { maxItems: endedMax }),
+  nowMs: Type.Integer({ minimum: 0 }),
+})
+
+const Renew = Type.Object({
+  places: Type.Array(Place, { maxItems: renewedMax }),
+  /** Each lives for so many times its time to live from here on. */
+  stretch: Type.Integer({ minimum: 1, maximum: stretchMax }),
+})
+
+export type CreateSession = SessionSpec & SessionPlace & { readonly token: string | null }
+export type EndSessions = {
+  readonly places: readonly SessionPlace[]
+  readonly nowMs: number
+}
+export type RenewSessions = Static<typeof Renew>
+
+export type CreateOutcome =
+  | { readonly type: 'created'; readonly row: SessionRow }
+  | { readonly type: 'unknownNamespace' }
+  | { readonly type: 'unknownNode' }
+  | { readonly type: 'unknownCheck'; readonly id: string }
+  | { readonly type: 'criticalCheck'; readonly id: string }
+
+/** Those that were there to end. */
+export type EndOutcome = { readonly ended: readonly string[] }
+
+/** Position by position: the session, null when it is not there. */
+export type RenewOutcome = { readonly renewed: readonly (SessionRow | null)[] }
+
+/** The check that a session's word for it means on a node, in any letter case. */
+function namedCheck(reader: Reader, node: string, id: string): CheckRow | null {
+  return (
+    checkOf(reader, node, id) ??
+    (isMembershipCheck(id) ? checkOf(reader, node, membershipCheck) : null)
+  )
+}
+
+export function sessionCommands(
+  endings: readonly AnySessionEnding[],
+): Readonly<Record<string, AnyCommandDefinition>> {
+  return {
+    'sessions.create': defineCommand({
+      args: Create,
+      load: (reader, args) => ({
+        hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
+        node: nodeOf(reader, args.node),
+        checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
+      }),
+      apply: ({ index }, args, { hasNamespace, node, checks }): Applied<CreateOutcome> => {
+        const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
+        if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
+        if (node === null) return refuse({ type: 'unknownNode' })
+        const bound = new Set<string>()
+        for (const { id, check } of checks) {
+          if (check === null) return refuse({ type: 'unknownCheck', id })
+          if (check.status === 'critical') return refuse({ type: 'criticalCheck', id })
+          bound.add(keyOfName(check.id))
+        }
+        const row: SessionRow = {
+          ...args,
+          node: node.name,
+          boundChecks: [...bound],
+          createIndex: index,
+        }
+        return { changes: [put(sessions, row)], outcome: { type: 'created', row } }
+      },
+    }),
+
+    /** Destroyed by a client or expired: one does not differ from the other. */
+    'sessions.end': defineCommand({
+      args: End,
+      load: (reader, { places }) => loadEnd(reader, endings, standing(reader, places)),
+      apply: ({ index }, { nowMs }, loaded): Applied<EndOutcome> => ({
+        changes: changesOfEnd({ index, nowMs }, endings, loaded),
+        outcome: { ended: loaded.ended.map(({ id }) => id) },
+      }),
+    }),
+
+    /**
+     * Changes no row: that the entry is there is what counts. Every server notes by its own clock when it saw it, and
+     * would lead on from there (`deadlines.ts`).
+     */
+    'sessions.renew': defineCommand({
+      args: Renew,
+      load: (reader, { places }) =>
+        places.map(({ namespace, id }) => reader.get(sessions, [namespace, id]) ?? null),
+      apply: (_context, _args, renewed): Applied<RenewOutcome> => ({
+        changes: [],
+        outcome: { renewed },
+      }),
+    }),
+  }
+}
+
+/** The sessions of these places that are there, each once. */
+function standing(reader: Reader, places: readonly SessionPlace[]): readonly SessionRow[] {
+  const rows = new Map<string, SessionRow>()
+  for (const { namespace, id } of places) {
+    const row = reader.get(sessions, [namespace, id])
+    if (row !== undefined) rows.set(id, row)
+  }
+  return [...rows.values()]
+}

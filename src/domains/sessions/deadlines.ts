@@ -1,0 +1,131 @@
+/**
+ * Until when each session with a time to live lives, by this server's own clock. Kept on every server, so that
+ * whichever leads next knows it too.
+ *
+ * A creation or renewal is acknowledged once its log entry is committed, and a server sees it in its log after it was
+ * committed. So "seen + time to live" is never before what any client was told, whoever leads and however clocks
+ * differ; and it is late by no more than this server was behind. What was in the state before this server began to
+ * listen was renewed before then at the latest, so it lives on from there.
+ */
+import type { Reader } from '../../fsm/domain.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
+import type { CreateOutcome, EndOutcome, RenewOutcome, RenewSessions } from './commands.ts'
+import { stretchedMs, ttlMsOf, type SessionPlace, type SessionRow } from './model.ts'
+import { sessionOf } from './queries.ts'
+
+/** How a server hears of what it applies; the machine gives it. Each returns the way to stop listening. */
+export type AppliedSource = {
+  onCommand(
+    type: string,
+    listener: (command: { readonly args: unknown; readonly outcome: unknown }) => void,
+  ): () => void
+  onReplaced(listener: () => void): () => void
+}
+
+export type DeadlinesOptions = {
+  readonly clock: Clock
+  readonly applied: AppliedSource
+  readonly view: () => Reader & { close(): void }
+}
+
+/** How often those are looked for that ended in an entry of another domain, and when: well after their time. */
+const sweepMs = 60_000
+
+type Known = { readonly place: SessionPlace; untilMs: number }
+
+export class SessionDeadlines {
+  readonly #options: DeadlinesOptions
+  readonly #known = new Map<string, Known>()
+  readonly #unsubscribe: readonly (() => void)[]
+  /** Everything committed after this was heard here. */
+  #sinceMs: number
+  #sweep: Timer | null = null
+  /** Of the leader: hears of each session that begins to have a deadline. */
+  #onBegin: ((row: SessionRow) => void) | null = null
+
+  constructor(options: DeadlinesOptions) {
+    this.#options = options
+    const { applied, clock } = options
+    this.#sinceMs = clock.monotonicMs()
+    this.#unsubscribe = [
+      applied.onCommand('sessions.create', ({ outcome }) =>
+        this.#created(outcome as CreateOutcome),
+      ),
+      applied.onCommand('sessions.renew', ({ args, outcome }) =>
+        this.#renewed(args as RenewSessions, outcome as RenewOutcome),
+      ),
+      applied.onCommand('sessions.end', ({ outcome }) => this.#ended(outcome as EndOutcome)),
+      applied.onReplaced(() => {
+        this.#known.clear()
+        this.#sinceMs = clock.monotonicMs()
+      }),
+    ]
+    this.#sweepLater()
+  }
+
+  get knownCount(): number {
+    return this.#known.size
+  }
+
+  /** Monotonic ms of this server; null for a session without a time to live. */
+  untilMs(row: SessionRow): number | null {
+    const ttlMs = ttlMsOf(row.ttl)
+    if (ttlMs === null) return null
+    return this.#known.get(row.id)?.untilMs ?? this.#sinceMs + ttlMs
+  }
+
+  /** There is one listener, the leader's. Returns the way to stop listening. */
+  onBegin(listener: (row: SessionRow) => void): () => void {
+    this.#onBegin = listener
+    return () => {
+      this.#onBegin = null
+    }
+  }
+
+  stop(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#sweep?.cancel()
+    this.#sweep = null
+  }
+
+  #created(outcome: CreateOutcome): void {
+    if (outcome.type !== 'created') return
+    this.#extend(outcome.row, 1)
+    this.#onBegin?.(outcome.row)
+  }
+
+  #renewed({ stretch }: RenewSessions, { renewed }: RenewOutcome): void {
+    for (const row of renewed) if (row !== null) this.#extend(row, stretch)
+  }
+
+  #ended({ ended }: EndOutcome): void {
+    for (const id of ended) this.#known.delete(id)
+  }
+
+  #extend(row: SessionRow, stretch: number): void {
+    const ttlMs = ttlMsOf(row.ttl)
+    if (ttlMs === null) return
+    const untilMs = this.#options.clock.monotonicMs() + stretchedMs(ttlMs, stretch)
+    const known = this.#known.get(row.id)
+    if (known === undefined) {
+      this.#known.set(row.id, { place: { namespace: row.namespace, id: row.id }, untilMs })
+    } else {
+      known.untilMs = Math.max(known.untilMs, untilMs)
+    }
+  }
+
+  #sweepLater(): void {
+    this.#sweep = this.#options.clock.setTimer(sweepMs, () => {
+      this.#sweepLater()
+      const beforeMs = this.#options.clock.monotonicMs() - sweepMs
+      const reader = this.#options.view()
+      try {
+        for (const [id, { place, untilMs }] of this.#known) {
+          if (untilMs < beforeMs && sessionOf(reader, place) === null) this.#known.delete(id)
+        }
+      } finally {
+        reader.close()
+      }
+    })
+  }
+}

@@ -1,0 +1,213 @@
+/** What may be asked about sessions. */
+import { randomUUID } from 'node:crypto'
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import {
+  defineLeaderMethod,
+  defineQuery,
+  type LeaderContext,
+  type QueryContext,
+  type Requirement,
+} from '../../rpc/method.ts'
+import { checkName } from '../catalog/model.ts'
+import { checkNamespaceName } from '../namespaces/model.ts'
+import type { CreateOutcome, CreateSession, EndOutcome, EndSessions } from './commands.ts'
+import {
+  allNamespaces,
+  checkLockDelay,
+  checkSessionId,
+  checkSessionName,
+  checkTtl,
+  chooseChecks,
+  parseSessionId,
+  type SessionPlace,
+  type SessionRow,
+} from './model.ts'
+import { allSessions, listedMax, sessionOf, sessionsIndex, sessionsOfNode } from './queries.ts'
+import type { Renewals, Renewed } from './renewals.ts'
+
+const Place = { namespace: Type.String(), id: Type.String() }
+const Texts = Type.Array(Type.String())
+
+export type ListedSessions = {
+  readonly rows: readonly SessionRow[]
+  /** Some of them the caller may not see. */
+  readonly filtered: boolean
+}
+
+export type SessionMethods = ReturnType<typeof sessionMethods>
+
+export function sessionMethods(renewals: Renewals) {
+  const create = defineLeaderMethod({
+    kind: 'leader',
+    name: 'sessions.create',
+    args: Type.Object({
+      namespace: Type.String(),
+      name: Type.String(),
+      node: Type.String(),
+      lockDelay: Type.Union([Type.Null(), Type.String(), Type.Number()]),
+      behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
+      ttl: Type.String(),
+      nodeChecks: Type.Union([Type.Null(), Texts]),
+      serviceChecks: Type.Union([
+        Type.Null(),
+        Type.Array(Type.Object({ id: Type.String(), namespace: Type.String() })),
+      ]),
+      checks: Type.Union([Type.Null(), Texts]),
+    }),
+    requires: ({ namespace, node }) => requirement({ namespace, node }, 'write'),
+    run: async (context, given): Promise<SessionRow> => {
+      checkNamespaceName(given.namespace)
+      const args: CreateSession = {
+        namespace: given.namespace,
+        id: randomUUID(),
+        name: checkSessionName(given.name),
+        node: checkName('Node', given.node),
+        lockDelayNs: checkLockDelay(given.lockDelay ?? undefined),
+        behavior: given.behavior,
+        ttl: checkTtl(given.ttl),
+        ...chooseChecks(given),
+        token: null,
+      }
+      const proposed = await context.propose({ type: 'sessions.create', args })
+      return createdOf(proposed.outcome as CreateOutcome, args)
+    },
+  })
+
+  const read = defineQuery({
+    kind: 'query',
+    name: 'sessions.read',
+    args: Type.Object(Place),
+    requires: () => ({ resource: 'none' }),
+    query: (reader, { namespace, id }, context) => {
+      checkNamespaceName(namespace)
+      const known = parseSessionId(id)
+      const row = known === undefined ? null : sessionOf(reader, { namespace, id: known })
+      const index = sessionsIndex(reader)
+      return { value: row !== null && mayRead(context, row) ? row : null, index }
+    },
+  })
+
+  const list = defineQuery({
+    kind: 'query',
+    name: 'sessions.list',
+    args: Type.Object({ namespace: Type.String() }),
+    requires: () => ({ resource: 'none' }),
+    query: async (reader, { namespace }, context) => {
+      if (namespace !== allNamespaces) checkNamespaceName(namespace)
+      const value = await visible(allSessions(reader, namespace), context)
+      return { value, index: sessionsIndex(reader) }
+    },
+  })
+
+  const ofNode = defineQuery({
+    kind: 'query',
+    name: 'sessions.ofNode',
+    args: Type.Object({ namespace: Type.String(), node: Type.String() }),
+    requires: () => ({ resource: 'none' }),
+    query: async (reader, { namespace, node }, context) => {
+      if (namespace !== allNamespaces) checkNamespaceName(namespace)
+      checkName('the node', node)
+      const value = await visible(sessionsOfNode(reader, node, namespace), context)
+      return { value, index: sessionsIndex(reader) }
+    },
+  })
+
+  const renew = defineLeaderMethod({
+    kind: 'leader',
+    name: 'sessions.renew',
+    args: Type.Object(Place),
+    requires: () => ({ resource: 'none' }),
+    run: async (context, args): Promise<Renewed> => {
+      const place = placeOf(args)
+      assertMayWrite(context, place)
+      return renewals.renew(place)
+    },
+  })
+
+  const destroy = defineLeaderMethod({
+    kind: 'leader',
+    name: 'sessions.destroy',
+    args: Type.Object(Place),
+    requires: () => ({ resource: 'none' }),
+    run: async (context, args): Promise<{ readonly found: boolean }> => {
+      const place = placeOf(args)
+      assertMayWrite(context, place)
+      const end: EndSessions = { places: [place], nowMs: Math.floor(context.clock.wallMs()) }
+      const { outcome } = await context.propose({ type: 'sessions.end', args: end })
+      return { found: (outcome as EndOutcome).ended.length > 0 }
+    },
+  })
+
+  return { create, read, list, ofNode, renew, destroy }
+}
+
+function placeOf({ namespace, id }: SessionPlace): SessionPlace {
+  checkNamespaceName(namespace)
+  return { namespace, id: checkSessionId(id) }
+}
+
+function requirement(
+  { namespace, node }: Pick<SessionRow, 'namespace' | 'node'>,
+  access: 'read' | 'write',
+): Requirement {
+  return { resource: 'session', namespace, node, access }
+}
+
+function mayRead(context: QueryContext, row: SessionRow): boolean {
+  return context.may(requirement(row, 'read'))
+}
+
+/** By the session's node. Of a session that is not there, who may write none anywhere is told no more. */
+function assertMayWrite(context: LeaderContext, place: SessionPlace): void {
+  const row = sessionOf(context.read(), place)
+  const node = row?.node ?? ''
+  if (context.may(requirement({ namespace: place.namespace, node }, 'write'))) return
+  throw new MusterError('permission_denied', 'Permission denied')
+}
+
+async function visible(
+  pages: AsyncIterable<readonly SessionRow[]>,
+  context: QueryContext,
+): Promise<ListedSessions> {
+  const rows: SessionRow[] = []
+  let filtered = false
+  for await (const page of pages) {
+    if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
+    for (const row of page) {
+      if (mayRead(context, row)) rows.push(row)
+      else filtered = true
+    }
+    if (rows.length > listedMax) {
+      throw new MusterError(
+        'too_large',
+        `there are more than ${listedMax} sessions: list those of a node`,
+      )
+    }
+  }
+  return { rows, filtered }
+}
+
+function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): SessionRow {
+  switch (outcome.type) {
+    case 'created':
+      return outcome.row
+    case 'unknownNamespace':
+      throw invalid(
+        `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
+      )
+    case 'unknownNode':
+      throw invalid(`Node ${JSON.stringify(node)} is not registered`)
+    case 'unknownCheck':
+      throw invalid(`Missing check ${JSON.stringify(outcome.id)} on node ${JSON.stringify(node)}`)
+    case 'criticalCheck':
+      throw invalid(`Check ${JSON.stringify(outcome.id)} is in critical state`)
+    default:
+      return assertNever(outcome)
+  }
+}
+
+function invalid(message: string): MusterError {
+  return new MusterError('invalid_argument', message)
+}

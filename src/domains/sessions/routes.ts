@@ -1,0 +1,171 @@
+/** `/v1/session/*`: shapes of HTTP to methods and back. */
+import { Fields } from '../../api/fields.ts'
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { formatDurationMs } from '../../lib/duration.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { ListedSessions, SessionMethods } from './methods.ts'
+import {
+  allNamespaces,
+  checkBehavior,
+  defaultNamespace,
+  stretchedMs,
+  ttlMsOf,
+  type ServiceCheck,
+  type SessionPlace,
+  type SessionRow,
+} from './model.ts'
+
+/** Longest wait of a blocking query, as the peer caps it. */
+const waitMsMax = 600_000
+
+const filteredHeader = { 'X-Service-Results-Filtered-By-ACLs': 'true' }
+
+const read = { method: 'GET', switches: 'presence', waitMsMax } as const
+const write = { method: 'PUT', switches: 'presence' } as const
+
+export function sessionRoutes(
+  methods: SessionMethods,
+  /** Of the agent that is asked: where a session is that names no node. */
+  self: { readonly node: string },
+): readonly Route[] {
+  const info = async (request: ApiRequest): Promise<ApiReply> => {
+    const { value } = await request.query(methods.read, placeOf(request))
+    return { json: value === null ? [] : [shown(value)] }
+  }
+
+  const list = async (request: ApiRequest): Promise<ApiReply> => {
+    const { value } = await request.query(methods.list, { namespace: namespaceOf(request) })
+    return listed(value)
+  }
+
+  const ofNode = async (request: ApiRequest): Promise<ApiReply> => {
+    const node = named(request, 'node', 'node name')
+    const { value } = await request.query(methods.ofNode, {
+      namespace: namespaceOf(request),
+      node,
+    })
+    return listed(value)
+  }
+
+  const create = async (request: ApiRequest): Promise<ApiReply> => {
+    const fields = new Fields(request.json ?? {}, { anyCase: true })
+    const node = fields.text('Node')
+    if (node === '') throw new MusterError('invalid_argument', 'Missing node name')
+    const row = await request.call(methods.create, {
+      namespace: oneNamespace(request),
+      name: fields.text('Name') ?? '',
+      node: node ?? self.node,
+      lockDelay: lockDelayOf(fields),
+      behavior: checkBehavior(fields.text('Behavior') ?? ''),
+      ttl: fields.text('TTL') ?? '',
+      serviceChecks: serviceChecksOf(fields),
+      ...listsOf(fields),
+    })
+    return { json: { ID: row.id } }
+  }
+
+  const renew = async (request: ApiRequest): Promise<ApiReply> => {
+    const place = placeOf(request)
+    const { row, stretch } = await request.call(methods.renew, place)
+    if (row === null) {
+      throw new MusterError('not_found', `Session id ${JSON.stringify(place.id)} not found`)
+    }
+    return { json: [{ ...shown(row), ...(stretch > 1 ? { TTL: stretched(row, stretch) } : {}) }] }
+  }
+
+  const destroy = async (request: ApiRequest): Promise<ApiReply> => {
+    await request.call(methods.destroy, placeOf(request))
+    return { json: true }
+  }
+
+  return [
+    { ...write, path: '/v1/session/create', handle: create },
+    { ...write, path: '/v1/session/destroy/:uuid', body: 'none', handle: destroy },
+    { ...write, path: '/v1/session/renew/:uuid', body: 'none', handle: renew },
+    { ...read, path: '/v1/session/info/:uuid', handle: info },
+    { ...read, path: '/v1/session/node/:node', handle: ofNode },
+    { ...read, path: '/v1/session/list', handle: list },
+  ]
+}
+
+function placeOf(request: ApiRequest): SessionPlace {
+  return { namespace: oneNamespace(request), id: named(request, 'uuid', 'session') }
+}
+
+function named(request: ApiRequest, parameter: string, what: string): string {
+  const value = request.parameter(parameter)
+  if (value === '') throw new MusterError('invalid_argument', `Missing ${what}`)
+  return value
+}
+
+function namespaceOf(request: ApiRequest): string {
+  return request.namespace ?? defaultNamespace
+}
+
+function oneNamespace(request: ApiRequest): string {
+  const namespace = namespaceOf(request)
+  if (namespace !== allNamespaces) return namespace
+  throw new MusterError('invalid_argument', 'namespace * is for lists: name one namespace')
+}
+
+function lockDelayOf(fields: Fields): string | number | null {
+  const value = fields.raw('LockDelay')
+  if (value === undefined) return null
+  if (typeof value === 'string' || typeof value === 'number') return value
+  throw new MusterError('invalid_argument', 'LockDelay must be a duration such as 15s')
+}
+
+/** What is not given stays so: an empty list binds to nothing, no list to the membership check. */
+function listsOf(fields: Fields): {
+  readonly nodeChecks: string[] | null
+  readonly checks: string[] | null
+} {
+  const nodeChecks = fields.texts('NodeChecks')
+  const checks = fields.texts('Checks')
+  return {
+    nodeChecks: nodeChecks === undefined ? null : [...nodeChecks],
+    checks: checks === undefined ? null : [...checks],
+  }
+}
+
+function serviceChecksOf(fields: Fields): ServiceCheck[] | null {
+  const list = fields.list('ServiceChecks')
+  if (list === undefined) return null
+  return list.map((item, at) => {
+    const check = new Fields(item, { anyCase: true }, `ServiceChecks ${at}.`)
+    return { id: check.text('ID') ?? '', namespace: check.text('Namespace') ?? '' }
+  })
+}
+
+function listed({ rows, filtered }: ListedSessions): ApiReply {
+  return { json: rows.map(shown), ...(filtered ? { headers: filteredHeader } : {}) }
+}
+
+/** The time a session has from a renewal under load. */
+function stretched(row: SessionRow, stretch: number): string {
+  const ttlMs = ttlMsOf(row.ttl)
+  return ttlMs === null ? row.ttl : formatDurationMs(stretchedMs(ttlMs, stretch))
+}
+
+function shown(row: SessionRow) {
+  const lockDelayNs = BigInt(row.lockDelayNs)
+  const exact = lockDelayNs <= BigInt(Number.MAX_SAFE_INTEGER)
+  return {
+    ID: row.id,
+    Name: row.name,
+    Node: row.node,
+    LockDelay: exact ? Number(lockDelayNs) : lockDelayNs,
+    Behavior: row.behavior,
+    TTL: row.ttl,
+    NodeChecks: row.nodeChecks,
+    ServiceChecks:
+      row.serviceChecks?.map(({ id, namespace }) => ({
+        ID: id,
+        Namespace: namespace,
+      })) ?? null,
+    ...(row.checks === null ? {} : { Checks: row.checks }),
+    ...(row.namespace === defaultNamespace ? {} : { Namespace: row.namespace }),
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.createIndex,
+  }
+}

@@ -1,0 +1,14 @@
+/** Rows of sessions, by namespace and id. Written at their creation and their end, so that an index of either is the table's. */
+import type { Table } from '../../fsm/domain.ts'
+import { keyOfName } from '../catalog/model.ts'
+import type { SessionRow } from './model.ts'
+
+export const sessions: Table<SessionRow> = {
+  name: 'sessions',
+  key: (row) => [row.namespace, row.id],
+  indexes: {
+    /** Names of nodes match in any letter case. */
+    byNode: (row) => [keyOfName(row.node)],
+    byToken: (row) => (row.token === null ? null : [row.token]),
+  },
+}

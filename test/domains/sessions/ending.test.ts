@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { domains } from '../../../src/domains/catalogue.ts'
+import { catalogNodes } from '../../../src/domains/catalog/table.ts'
+import { defineCommand, put } from '../../../src/domains/define.ts'
+import { heldKeys } from '../../../src/domains/kv/lock-commands.ts'
+import { keys } from '../../../src/domains/kv/table.ts'
+import type { CreateOutcome, CreateSession } from '../../../src/domains/sessions/commands.ts'
+import { endSessionsOfTokens } from '../../../src/domains/sessions/ending-commands.ts'
+import { sessions } from '../../../src/domains/sessions/table.ts'
+import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
+
+const nowMs = 1_800_000_000_000
+const ofTokens = endSessionsOfTokens([heldKeys])
+
+/** What stands in for the domains that register nodes and revoke tokens. */
+const others = {
+  name: 'others',
+  tables: [],
+  commands: {
+    'others.node': defineCommand({
+      args: Type.Object({ name: Type.String() }),
+      load: () => null,
+      apply: ({ index }, { name }) => ({
+        changes: [
+          put(catalogNodes, {
+            name,
+            id: null,
+            address: '10.0.0.1',
+            datacenter: 'dc1',
+            taggedAddresses: [],
+            meta: [],
+            createIndex: index,
+            modifyIndex: index,
+          }),
+        ],
+        outcome: null,
+      }),
+    }),
+    'others.revoke': defineCommand({
+      args: Type.Object({ accessors: Type.Array(Type.String()) }),
+      load: (reader, { accessors }) => ofTokens.load(reader, accessors),
+      apply: ({ index }, _args, loaded) => ({
+        changes: ofTokens.apply({ index, nowMs }, loaded),
+        outcome: null,
+      }),
+    }),
+  },
+}
+
+async function machineOf(t: Test) {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-sessions-'))
+  const machine = await openMachine({
+    folder,
+    domains: [...domains, others],
+    decodeConfiguration,
+    logger: silentLogger,
+  })
+  t.teardown(async () => {
+    await machine.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return machine
+}
+
+async function apply(machine: Machine, type: string, args: unknown): Promise<unknown> {
+  const data = machine.encodeCommand({ type, args })
+  const index = machine.appliedIndex + 1
+  const [outcome] = await machine.apply([{ index, term: 1, kind: 'command', data }])
+  return outcome
+}
+
+const session = (id: string, token: string | null): CreateSession => ({
+  namespace: 'default',
+  id,
+  name: '',
+  node: 'box',
+  lockDelayNs: '1000000000',
+  behavior: 'release',
+  ttl: '',
+  nodeChecks: [],
+  serviceChecks: null,
+  checks: null,
+  token,
+})
+
+void t.test('revoking a token ends its sessions and frees their locks in one entry', async (t) => {
+  const machine = await machineOf(t)
+  await apply(machine, 'others.node', { name: 'box' })
+  const heard: string[] = []
+  machine.onCommand('sessions.create', ({ outcome }) => {
+    const { type, row } = outcome as Extract<CreateOutcome, { type: 'created' }>
+    heard.push(`${type} ${row.id}`)
+  })
+  const [a, b, c] = ['a', 'b', 'c']
+  for (const [id, token] of [
+    [a, 't1'],
+    [b, 't2'],
+    [c, null],
+  ] as const) {
+    await apply(machine, 'sessions.create', session(id, token))
+    const lock = { namespace: 'default', key: id, value: Buffer.from(id), flags: '0' }
+    const operations = [{ type: 'lock', ...lock, session: id }]
+    await apply(machine, 'kv.write', { operations, fence: null, nowMs })
+  }
+  t.same(heard, ['created a', 'created b', 'created c'], 'and whoever listens is told of each')
+  await apply(machine, 'others.revoke', { accessors: ['t1', 'unknown'] })
+  const reader = machine.reader()
+  const holder = (key: string) => reader.get(keys, ['default', key])?.session
+  t.equal(reader.get(sessions, ['default', a]), undefined)
+  t.ok(reader.get(sessions, ['default', b]))
+  t.same([holder(a), holder(b), holder(c)], [null, b, c])
+  t.equal(reader.get(keys, ['default', a])?.modifyIndex, machine.appliedIndex)
+})
