@@ -3,9 +3,11 @@
  * whether the check holds, the namespace exists, and the key that sealed is still in the keyring.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
+import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
 import { bytesSchema } from '../../fsm/codec.ts'
 import { defineCommand, put, remove } from '../define.ts'
+import { holdsFence } from '../kv/fence-queries.ts'
+import { Fence } from '../kv/model.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { keyring, sealedItems, variables } from './table.ts'
 import { sealedBytesMax, type SealedRow, type VariableRow } from './model.ts'
@@ -14,6 +16,8 @@ import { sealedBytesMax, type SealedRow, type VariableRow } from './model.ts'
 export const resealEntriesMax = 256
 
 const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
+/** The lock that a write depends on. */
+const Lock = { fence: Type.Optional(Type.Union([Type.Null(), Fence])) }
 const Place = { namespace: Type.String(), path: Type.String() }
 
 const Put = Type.Object({
@@ -22,9 +26,10 @@ const Put = Type.Object({
   sealed: bytesSchema(sealedBytesMax),
   timeMs: Type.Integer({ minimum: 0 }),
   cas: Cas,
+  ...Lock,
 })
 
-const Delete = Type.Object({ ...Place, cas: Cas })
+const Delete = Type.Object({ ...Place, cas: Cas, ...Lock })
 
 const Reseal = Type.Object({
   entries: Type.Array(
@@ -50,14 +55,19 @@ export type Conflict = {
   readonly sealed: SealedRow | null
 }
 
+/** The lock that the write depends on is not held any more. */
+export type Fenced = { readonly type: 'fenced' }
+
 export type PutOutcome =
   | { readonly type: 'written'; readonly row: VariableRow }
   | Conflict
+  | Fenced
   | { readonly type: 'unknownNamespace' }
   /** The key went between sealing and this entry: seal again. */
   | { readonly type: 'unknownKey' }
 
-export type DeleteOutcome = { readonly type: 'deleted'; readonly found: boolean } | Conflict
+export type DeleteOutcome =
+  { readonly type: 'deleted'; readonly found: boolean } | Conflict | Fenced
 
 export type ResealOutcome = { readonly replaced: number }
 
@@ -71,14 +81,16 @@ function loadVariable(reader: Reader, namespace: string, path: string, cas: numb
 export const variableCommands: Readonly<Record<string, AnyCommandDefinition>> = {
   'variables.put': defineCommand({
     args: Put,
-    load: (reader, { namespace, path, cas, keyId }) => ({
+    load: (reader, { namespace, path, cas, keyId, fence }) => ({
       ...loadVariable(reader, namespace, path, cas),
+      holds: holdsFence(reader, fence ?? null),
       hasNamespace: reader.get(namespaces, [namespace]) !== undefined,
       hasKey: reader.get(keyring, [keyId]) !== undefined,
     }),
-    apply: ({ index }, args, { row: before, conflict, hasNamespace, hasKey }) => {
+    apply: ({ index }, args, { row: before, conflict, holds, hasNamespace, hasKey }) => {
       const refuse = (outcome: PutOutcome) => ({ changes: [], outcome })
       if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
+      if (!holds) return refuse({ type: 'fenced' })
       if (conflict !== null) return refuse(conflict)
       if (!hasKey) return refuse({ type: 'unknownKey' })
       const { namespace, path, keyId, sealed } = args
@@ -103,8 +115,12 @@ export const variableCommands: Readonly<Record<string, AnyCommandDefinition>> = 
 
   'variables.delete': defineCommand({
     args: Delete,
-    load: (reader, { namespace, path, cas }) => loadVariable(reader, namespace, path, cas),
-    apply: (_context, { namespace, path }, { row, conflict }) => {
+    load: (reader, { namespace, path, cas, fence }) => ({
+      ...loadVariable(reader, namespace, path, cas),
+      holds: holdsFence(reader, fence ?? null),
+    }),
+    apply: (_context, { namespace, path }, { row, conflict, holds }): Applied<DeleteOutcome> => {
+      if (!holds) return { changes: [], outcome: { type: 'fenced' } }
       const key = [namespace, path]
       const outcome: DeleteOutcome = conflict ?? { type: 'deleted', found: row !== null }
       const goes = conflict === null && row !== null

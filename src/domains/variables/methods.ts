@@ -1,6 +1,6 @@
 /** What may be asked about variables. The leader seals before it proposes; reads are opened where they arrive. */
 import { Type } from 'typebox'
-import { assertNever } from '../../lib/assert.ts'
+import { assertNever, present } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   defineLeaderMethod,
@@ -8,6 +8,7 @@ import {
   type LeaderContext,
   type Requirement,
 } from '../../rpc/method.ts'
+import { checkKey, Fence, lockMoved } from '../kv/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import type {
   Conflict,
@@ -56,6 +57,8 @@ export type Deleted = { readonly type: 'deleted'; readonly index: number } | Ref
 
 const Place = { namespace: Type.String(), path: Type.String() }
 const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
+/** The lock that a write depends on. */
+const Lock = { fence: Type.Union([Type.Null(), Fence]) }
 const ListRange = {
   namespace: Type.String(),
   prefix: Type.String({ maxLength: listTextMax }),
@@ -121,16 +124,18 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
       ...Place,
       items: Type.Array(Type.Tuple([Type.String(), Type.String()])),
       cas: Cas,
+      ...Lock,
     }),
     requires: (args) => requirement(args, 'write'),
-    run: async (context, { namespace, path, items, cas }): Promise<Written> => {
+    run: async (context, { namespace, path, items, cas, fence }): Promise<Written> => {
       checkPlace({ namespace, path })
+      checkFence(context, fence)
       const checked = checkItems(items)
       for (let attempt = 1; ; attempt++) {
         const key = await sealingKey(keyring, context)
         const sealed = keyring.seal(key, { namespace, path }, checked)
         const timeMs = Math.floor(context.clock.wallMs())
-        const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas }
+        const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas, fence }
         const proposed = await context.propose({ type: 'variables.put', args })
         const outcome = proposed.outcome as PutOutcome
         switch (outcome.type) {
@@ -138,6 +143,8 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
             return outcome
           case 'conflict':
             return refused(context, outcome, { namespace, path }, proposed.index)
+          case 'fenced':
+            throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
           case 'unknownNamespace':
             throw new MusterError(
               'invalid_argument',
@@ -156,13 +163,17 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
   const remove = defineLeaderMethod({
     kind: 'leader',
     name: 'variables.delete',
-    args: Type.Object({ ...Place, cas: Cas }),
+    args: Type.Object({ ...Place, cas: Cas, ...Lock }),
     requires: (args) => requirement(args, 'destroy'),
-    run: async (context, { namespace, path, cas }): Promise<Deleted> => {
+    run: async (context, { namespace, path, cas, fence }): Promise<Deleted> => {
       checkPlace({ namespace, path })
-      const args: DeleteVariable = { namespace, path, cas }
+      checkFence(context, fence)
+      const args: DeleteVariable = { namespace, path, cas, fence }
       const proposed = await context.propose({ type: 'variables.delete', args })
       const outcome = proposed.outcome as DeleteOutcome
+      if (outcome.type === 'fenced') {
+        throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
+      }
       return outcome.type === 'deleted'
         ? { type: 'deleted', index: proposed.index }
         : refused(context, outcome, { namespace, path }, proposed.index)
@@ -200,6 +211,16 @@ function checkPlace({
 }): void {
   checkNamespaceName(namespace)
   checkPath(path)
+}
+
+/** To learn whether a lock stands is to read its key. */
+function checkFence(context: LeaderContext, fence: Fence | null): void {
+  if (fence === null) return
+  const { namespace, key } = fence
+  checkNamespaceName(namespace)
+  checkKey(key)
+  if (context.may({ resource: 'key', namespace, key, access: 'read' })) return
+  throw new MusterError('permission_denied', 'Permission denied')
 }
 
 function listRange(

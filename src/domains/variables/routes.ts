@@ -1,4 +1,5 @@
 /** `/v1/vars` and `/v1/var/*`: shapes of HTTP to methods and back. */
+import { lockOf } from '../../api/fence.ts'
 import { nanoseconds } from '../../api/json.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
@@ -49,7 +50,8 @@ export function variableRoutes(methods: VariableMethods): readonly Route[] {
       throw new MusterError('invalid_argument', 'Items must be an object with at least one entry')
     }
     const pairs = items.map(([key, value]): [string, string] => [key, value])
-    const result = await request.call(methods.put, { namespace, path, items: pairs, cas })
+    const fence = fenceOf(request, namespace)
+    const result = await request.call(methods.put, { namespace, path, items: pairs, cas, fence })
     return result.type === 'written'
       ? { json: withItems(result.row, stored(pairs)), index: result.row.modifyIndex }
       : conflict(result, { namespace, path })
@@ -57,7 +59,8 @@ export function variableRoutes(methods: VariableMethods): readonly Route[] {
 
   const remove = async (request: ApiRequest): Promise<ApiReply> => {
     const place = { namespace: oneNamespace(request.namespace), path: pathOf(request) }
-    const result = await request.call(methods.remove, { ...place, cas: casOf(request) })
+    const fence = fenceOf(request, place.namespace)
+    const result = await request.call(methods.remove, { ...place, cas: casOf(request), fence })
     return result.type === 'deleted'
       ? { json: { Index: result.index }, index: result.index }
       : conflict(result, place)
@@ -86,6 +89,12 @@ function oneNamespace(namespace: string | null): string {
 function casOf(request: ApiRequest): number | null {
   const cas = request.search.unsigned('cas')
   return cas === null ? null : casIndex(cas)
+}
+
+/** A lock is a key of the same namespace. */
+function fenceOf(request: ApiRequest, namespace: string) {
+  const lock = lockOf(request)
+  return lock === null ? null : { namespace, ...lock }
 }
 
 /** As reading would show them. */
