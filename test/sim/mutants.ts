@@ -187,4 +187,10 @@ export const mutants: readonly Mutant[] = [
     replace:
       'const meta = await (machine.flush(), Promise.resolve({ ...(await machine.snapshot()).meta }))',
   },
+  {
+    name: 'a write that a full disk refused is taken for done',
+    file: 'src/lib/disk-gate.ts',
+    find: 'const result = await attempt()',
+    replace: 'const result = (await attempt().catch(() => undefined)) as T',
+  },
 ]
