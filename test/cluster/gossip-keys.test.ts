@@ -79,6 +79,8 @@ void t.test('keys are installed, used and removed across restarts', async (t) =>
   const late = await cluster.add({ encrypt: old })
   await cluster.logged(late, /no gossip there, trying on: .*wrong-key/)
   await cluster.logged(0, /a gossip stream was refused: .*reason=wrong-key/)
+  const { body } = await cluster.http(0).request('GET', '/v1/metrics?format=prometheus')
+  t.match(body.toString(), /^muster_gossip_refused_total\{[^}]*reason="wrong_key"[^}]*\} [1-9]/m)
   await cluster.reconfigureServer(late, { encrypt: fresh })
   await votersBecome(cluster, 0, 's1 s2 s3 s4')
 })
