@@ -60,7 +60,7 @@ async function restarts(cluster: Cluster, at: number): Promise<void> {
 void t.test('keys are installed, used and removed across restarts', async (t) => {
   const [old, fresh] = [keyOf(1), keyOf(2)]
   const cluster = await startCluster(t, { gossip: true, server: { encrypt: old } })
-  await setAutopilot(cluster, { ServerStabilizationTime: '1s' })
+  await setAutopilot(cluster)
   await keysAre(cluster, { Keys: { [old]: 3 }, PrimaryKeys: { [old]: 3 } })
 
   await change(cluster, 'install', fresh)

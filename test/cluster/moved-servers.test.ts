@@ -37,6 +37,7 @@ async function isReachedAtNewAddress(cluster: Cluster, at: number): Promise<void
 
 void t.test('a server that returns at another address carries on under its id', async (t) => {
   const cluster = await startCluster(t, { gossip: true })
+  await setAutopilot(cluster)
   await mark(cluster, 'before')
   const leader = await cluster.waitForLeader()
   for (const [what, at] of [
@@ -63,7 +64,7 @@ void t.test('a server that returns at another address carries on under its id', 
 
 void t.test('retry_join goes on until a name answers at last', async (t) => {
   const cluster = await startCluster(t, { servers: 1, gossip: true })
-  await setAutopilot(cluster, { ServerStabilizationTime: '1s' })
+  await setAutopilot(cluster)
   const { gossip } = cluster.server(0).spec.ports
   await cluster.kill(0)
   const newcomer = await cluster.add({

@@ -52,7 +52,7 @@ async function lost(cluster: Cluster, at: number, writer: SteadyWriter): Promise
 
 void t.test('five servers get one more, lose one, and are restarted one by one', async (t) => {
   const cluster = await startCluster(t, { servers: 5, gossip: true, raft })
-  await setAutopilot(cluster, { ServerStabilizationTime: '1s', LastContactThreshold: '1s' })
+  await setAutopilot(cluster)
   // At two servers, so that one writes through a follower, and one of them loses its server to a restart.
   const writers = [0, 2].map((first) => {
     const order = cluster.all.map((at) => cluster.variables((first + at) % cluster.size))

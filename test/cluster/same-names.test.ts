@@ -26,6 +26,7 @@ function listed(ports: readonly number[]): string {
 void t.test('two clusters of one region and the same names meet and stay two', async (t) => {
   const one = await startCluster(t, { gossip: true })
   const two = await startCluster(t, { gossip: true })
+  for (const cluster of [one, two]) await setAutopilot(cluster)
   await mark(one, 'one')
   await mark(two, 'two')
   const ids = async (cluster: Cluster) => (await peers(cluster, 0)).map(({ ID }) => ID).toSorted()
@@ -65,16 +66,19 @@ void t.test('two clusters of one region and the same names meet and stay two', a
   })
 
   await t.test('a newcomer that reaches both belongs to one, and they do not mix', async (t) => {
-    for (const cluster of [one, two]) await setAutopilot(cluster, { ServerStabilizationTime: '1s' })
     const retry_join = [one, two].flatMap((cluster) =>
       cluster.all.map((at) => `127.0.0.1:${gossipPort(cluster, at)}`),
     )
     await one.add({ retry_join })
     const joined = async (cluster: Cluster) => (await voters(cluster, 0)) === 's1 s2 s3 s4'
-    const home = await eventually('it is a voter', async () => {
-      if (await joined(one)) return one
-      return (await joined(two)) ? two : undefined
-    })
+    const home = await eventually(
+      'it is a voter',
+      async () => {
+        if (await joined(one)) return one
+        return (await joined(two)) ? two : undefined
+      },
+      { timeoutMs: 60_000 },
+    )
     const other = home === one ? two : one
     // What is told of the dead of one cluster may be heard in the other, where living ones have the same names.
     const leader = await other.waitForLeader()

@@ -23,6 +23,11 @@ type Member = {
 }
 
 const timeoutMs = 2_000
+/** A server starts, joins, catches up and is healthy for a while, on a machine that is busy with others. */
+const joining: Patience = { timeoutMs: 60_000 }
+
+/** Newcomers vote soon, and a busy machine's pauses make nobody unhealthy. */
+export const patientAutopilot = { ServerStabilizationTime: '1s', LastContactThreshold: '1s' }
 
 /** The Raft configuration as server `at` has it. */
 export async function peers(cluster: Cluster, at: number): Promise<readonly Peer[]> {
@@ -42,7 +47,7 @@ export async function votersBecome(
   cluster: Cluster,
   at: number,
   names: string,
-  patience: Patience = {},
+  patience: Patience = joining,
 ): Promise<void> {
   await eventuallyTrue(
     `the voters are ${names}`,
@@ -99,7 +104,7 @@ export async function removePeer(cluster: Cluster, at: number, id: string): Prom
 /** What is left out gets its default. */
 export async function setAutopilot(
   cluster: Cluster,
-  config: Readonly<Record<string, unknown>>,
+  config: Readonly<Record<string, unknown>> = patientAutopilot,
   at = 0,
 ): Promise<void> {
   const path = '/v1/operator/autopilot/configuration'
@@ -112,9 +117,11 @@ export async function setAutopilot(
 /** Waits until the leader finds all members well, as an operator does before the next step. */
 export async function allHealthy(cluster: Cluster, at: number): Promise<void> {
   const path = '/v1/operator/autopilot/health'
-  await eventuallyTrue('all servers are healthy', async () => {
-    return (await cluster.http(at).request('GET', path, { timeoutMs })).status === 200
-  })
+  await eventuallyTrue(
+    'all servers are healthy',
+    async () => (await cluster.http(at).request('GET', path, { timeoutMs })).status === 200,
+    joining,
+  )
 }
 
 /** Joins the pool at another server's gossip port; resolves with what the API says of it. */
