@@ -1,6 +1,9 @@
 /**
- * One process: reads its configuration, claims its data folder, starts a server, and stops all of it in reverse.
- * Client agents start here too once there are any.
+ * One process of Muster: its configuration, its log lines, its life from start to stop.
+ * `agent` may import `server` and `lib`; only `main` and `cli` import it.
+ *
+ * This file reads the configuration, claims the data folder, starts a server, and stops all of it in reverse. Client
+ * agents start here too once there are any.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -197,6 +197,20 @@ const tlsSchema = Type.Object(
   closed,
 )
 
+export const aclDefaults = ['allow', 'deny'] as const
+
+const aclSchema = Type.Object(
+  {
+    enabled: Type.Optional(boolean),
+    default_policy: Type.Optional(
+      Type.Enum([...aclDefaults], { description: `one of ${aclDefaults.join(', ')}` }),
+    ),
+    /** Checked later, by a refusal that does not show it. */
+    bootstrap_token: Type.Optional(Type.String({ description: 'a secret drawn by chance' })),
+  },
+  closed,
+)
+
 const controllerSchema = Type.Object(
   {
     graceful_shutdown_wait_duration: Type.Optional(duration(0, 24 * 60 * 60_000, '0s to 24h')),
@@ -240,6 +254,7 @@ export const fileSchema = Type.Object(
     ),
     tls: Type.Optional(tlsSchema),
     controller: Type.Optional(controllerSchema),
+    acl: Type.Optional(aclSchema),
     server: Type.Optional(serverSchema),
     header_aliases: Type.Optional(
       Type.Array(

@@ -5,7 +5,13 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError, textOf } from '../lib/errors.ts'
-import { parseHcl, type HclBody, type HclBlock, type HclPosition, type HclValue } from './hcl.ts'
+import {
+  parseHcl,
+  type HclBody,
+  type HclBlock,
+  type HclPosition,
+  type HclValue,
+} from '../lib/hcl.ts'
 
 export const CONFIG_FILE_BYTES_MAX = 1024 * 1024
 export const CONFIG_FILES_MAX = 100

@@ -19,6 +19,7 @@ import {
   type HeaderAlias,
   type StaticPeer,
 } from './config-schema.ts'
+import { completeAcl, type AclConfig } from './config-acl.ts'
 import { completeGossip, type GossipConfig } from './config-gossip.ts'
 import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
@@ -95,6 +96,7 @@ export type AgentConfig = {
     readonly enabledSchedulers: readonly string[] | null
     readonly raft: RaftConfig
   }
+  readonly acl: AclConfig
   /** Whose header names are emitted beside our own. */
   readonly headerAliases: readonly HeaderAlias[]
   readonly limits: {
@@ -206,6 +208,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       enabledSchedulers: server.enabled_schedulers ?? null,
       raft: completeRaft(server.raft ?? {}, complain),
     },
+    acl: completeAcl(file.acl ?? {}, complain),
     headerAliases: file.header_aliases ?? headerAliases,
     limits: {
       httpBodyBytesMax: sizeOr(file.limits?.http_body_bytes_max, 2 * MiB),

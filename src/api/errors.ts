@@ -54,15 +54,20 @@ export function hasJsonErrors(path: string): boolean {
 export function errorReply(error: unknown, path: string, requestId: string): ErrorReply {
   const code = codeOf(error)
   const status = error instanceof HttpRefusal ? error.status : statusByCode[code]
-  const text =
-    error instanceof MusterError && code !== 'internal'
-      ? oneLine(error.message)
-      : `internal error, request ${requestId}`
+  const text = textFor(error, code, path, requestId)
   return {
     status,
     ...errorBody(path, text),
     retryAfter: status === 503 ? retryAfterSeconds : null,
   }
+}
+
+function textFor(error: unknown, code: ErrorCode, path: string, requestId: string): string {
+  // Clients of the secrets service know one text for all refusals.
+  if (statusByCode[code] === 403 && hasJsonErrors(path)) return 'permission denied'
+  return error instanceof MusterError && code !== 'internal'
+    ? oneLine(error.message)
+    : `internal error, request ${requestId}`
 }
 
 /** An empty text is an empty body, or an empty list of errors. */

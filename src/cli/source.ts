@@ -1,7 +1,7 @@
 /** What a person hands a command beside its words: a file, or standard input, as text or as a specification. */
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
-import { parseHcl, type HclBody, type HclValue } from '../agent/hcl.ts'
+import { parseHcl, type HclBody, type HclValue } from '../lib/hcl.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { isObject, parseJson, type Json, type JsonObject } from './api/json.ts'
 import { misused } from './flags.ts'

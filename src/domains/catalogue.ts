@@ -9,6 +9,15 @@ import type { Domain, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Method } from '../rpc/method.ts'
+import { aclCommands } from './acl/commands.ts'
+import { startAclDuties } from './acl/duties.ts'
+import type { AclSettings } from './acl/authorizer.ts'
+import { aclMethods } from './acl/methods.ts'
+import { policyMethods } from './acl/policy-methods.ts'
+import { policyRoutes } from './acl/policy-routes.ts'
+import { tokenRoutes } from './acl/routes.ts'
+import { policyFields, tokenFields } from './acl/shown.ts'
+import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './acl/table.ts'
 import { HeapSampler } from './agent/heap-sampler.ts'
 import { agentMethods } from './agent/methods.ts'
 import { agentRoutes } from './agent/routes.ts'
@@ -91,6 +100,12 @@ export const domains: readonly Domain[] = [
     seed: namespaceSeed,
   },
   {
+    name: 'acl',
+    tables: [aclTokens, aclPolicies, aclRoles, aclBootstraps],
+    // What was made with a token ends in the entry that removes it.
+    commands: aclCommands([]),
+  },
+  {
     name: 'catalog',
     tables: [catalogNodes, catalogServices, catalogChecks],
     // Sessions end in the entry that loses what they are bound to.
@@ -111,6 +126,12 @@ export const domains: readonly Domain[] = [
 ]
 
 export type CatalogueOptions = {
+  readonly acl: AclSettings & {
+    /** Of the configuration, for the first token; null: none. */
+    readonly bootstrapToken: string | null
+    /** What an operator wrote to allow one more beginning; null: nothing. */
+    readonly readResetIndex: () => Promise<number | null>
+  }
   readonly clusterKeys: ClusterKeys
   readonly raft: RaftControl
   readonly link: ClusterKeyLink
@@ -146,6 +167,8 @@ export type Catalogue = {
   /** Leader only: started on election, stopped when leadership is lost. */
   startDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
   /** Leader only, as above. */
+  startAclDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
+  /** Leader only, as above. */
   startMemberDuty(context: Pick<KeyringDutyContext, 'propose'>): Duties
   startSessionDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
   startKvDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
@@ -156,6 +179,17 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 
+  const { acl } = options
+  const ofAcl = aclMethods({
+    settings: acl,
+    readResetIndex: acl.readResetIndex,
+    compileFilter: filterOf(tokenFields),
+  })
+  const ofPolicies = policyMethods({
+    settings: acl,
+    compilePolicyFilter: filterOf(policyFields),
+    compileRoleFilter: filterOf(policyFields),
+  })
   const ofVariables = variableMethods(ring, filterOf(listFields))
   const catalogFilters = {
     nodes: filterOf(nodeFields),
@@ -193,6 +227,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   return {
     methods: [
       ...namespaceMethods,
+      ...Object.values(ofAcl),
+      ...Object.values(ofPolicies),
       catalogRegister,
       catalogDeregister,
       ...Object.values(ofCatalog),
@@ -210,6 +246,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     ],
     routes: [
       ...namespaceRoutes,
+      ...tokenRoutes(ofAcl),
+      ...policyRoutes(ofPolicies),
       ...catalogRoutes(ofCatalog, ofHealth, options.members.datacenter),
       ...inDatacenter(options.members.datacenter, [
         ...sessionRoutes(ofSessions, { node: options.members.server }),
@@ -235,6 +273,14 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         view,
         propose,
         isHeldByMajority: (key) => share.isHeldByMajority(key),
+      }),
+    startAclDuties: ({ propose }) =>
+      startAclDuties({
+        bootstrapToken: acl.enabled ? acl.bootstrapToken : null,
+        view,
+        propose,
+        clock,
+        log: log.named('acl'),
       }),
     startMemberDuty: ({ propose }) =>
       startMemberDuty({ members: options.agents, view, propose, clock, log: log.named('catalog') }),

@@ -3,6 +3,8 @@ import type { Caller, Requirement } from './method.ts'
 
 /** What one caller may do, decided on the state as it was when the caller was resolved. */
 export interface Permissions {
+  /** Of the token; absent for callers without one. */
+  readonly accessor?: string
   may(requirement: Requirement): boolean
 }
 

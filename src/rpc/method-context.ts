@@ -46,6 +46,10 @@ export class MethodContext implements LeaderContext, LocalContext {
     this.#deadlineMs = deadlineMs
   }
 
+  get accessor(): string | null {
+    return this.#permissions.accessor ?? null
+  }
+
   may(requirement: Requirement): boolean {
     return this.#permissions.may(requirement)
   }

@@ -22,7 +22,21 @@ export type Caller = {
 export type Requirement =
   | { readonly resource: 'none' }
   | { readonly resource: 'operator' | 'agent'; readonly access: 'read' | 'write' | 'list' }
-  /** Without a name: any node at all. */
+  /** Tokens, policies and roles; with `write` one may give oneself everything. */
+  | { readonly resource: 'acl'; readonly access: 'read' | 'write' | 'list' }
+  /** A path of the login methods. */
+  | {
+      readonly resource: 'auth'
+      readonly path: string
+      readonly access: 'read' | 'write' | 'list'
+    }
+  /** Without a name: all events. */
+  | {
+      readonly resource: 'event'
+      readonly event?: string
+      readonly access: 'read' | 'write' | 'list'
+    }
+  /** Without a name: all nodes. */
   | {
       readonly resource: 'node'
       readonly node?: string
@@ -32,6 +46,20 @@ export type Requirement =
       readonly resource: 'service'
       readonly namespace: string
       readonly service: string
+      readonly access: 'read' | 'write'
+    }
+  /** `prefix`: everything that begins with `key`, so nothing below it may be held back. */
+  | {
+      readonly resource: 'key'
+      readonly namespace: string
+      readonly key: string
+      readonly access: 'read' | 'list' | 'write'
+      readonly prefix?: boolean
+    }
+  | {
+      readonly resource: 'session'
+      readonly namespace: string
+      readonly node: string
       readonly access: 'read' | 'write'
     }
   | {
@@ -180,6 +208,8 @@ export function defineStreamMethod<Args extends TSchema, Item>(
 
 export type QueryContext = {
   readonly caller: Caller
+  /** Of the caller's token; null: there is none, or access control is off. */
+  readonly accessor: string | null
   readonly signal: AbortSignal
   /** Whether the caller may also do this; for filtering rows and for leaving out secrets. */
   may(requirement: Requirement): boolean

@@ -72,6 +72,7 @@ export class QueryReader {
       assertMay(permissions.may(call.method.requires(call.args as never)))
       const context: QueryContext = {
         caller: call.caller,
+        accessor: permissions.accessor ?? null,
         signal: call.signal,
         may: (requirement: Requirement) => permissions.may(requirement),
       }

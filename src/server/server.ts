@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { HeaderPrefix } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
+import { aclAuthorizer, type AclSettings } from '../domains/acl/authorizer.ts'
 import { autopilotOf } from '../domains/autopilot/queries.ts'
 import { buildCatalogue, domains } from '../domains/catalogue.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
@@ -17,10 +18,10 @@ import type { Logger, LogLevel, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import type { RaftNode } from '../raft/node.ts'
-import { allowAll } from '../rpc/authorizer.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
+import { readResetIndex } from './acl-reset.ts'
 import { Autopilot } from './autopilot.ts'
 import { agentMembers } from './catalog-members.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
@@ -100,6 +101,7 @@ export type ServerConfig = {
     readonly enabledSchedulers: readonly string[] | null
     readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
   }
+  readonly acl: AclSettings & { readonly bootstrapToken: string | null }
   readonly headerAliases: readonly ('consul' | 'nomad' | 'vault')[]
   readonly limits: {
     readonly httpBodyBytesMax: number
@@ -119,6 +121,9 @@ const aliasPrefixes: Readonly<Record<ServerConfig['headerAliases'][number], Head
 const handoverMs = 1_500
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
+/** How long a request with a token that is not known here waits for the leader to say that there is none. */
+const tokenWaitMs = 2_000
+const unending = new AbortController().signal
 /** A duty's command that is not confirmed by then is tried again in the duty's next round. */
 const dutyWriteMs = 10_000
 
@@ -214,6 +219,7 @@ export async function startServer(
 
   const consensus = new RaftConsensus(node, addressOf, clock)
   const catalogue = buildCatalogue({
+    acl: { ...config.acl, readResetIndex: () => readResetIndex(dataDir) },
     clusterKeys,
     raft: node,
     link: serverLink({ id, node, link, addressOf }),
@@ -260,7 +266,13 @@ export async function startServer(
     link,
     servers: serverDirectory({ id, region: config.region, node, addressOf }),
     state: machine,
-    authorizer: allowAll,
+    authorizer: aclAuthorizer({
+      settings: config.acl,
+      reader: () => machine.reader(),
+      freshen: () => consensus.readBarrier('leader', clock.monotonicMs() + tokenWaitMs, unending),
+      clock,
+      log: logger.named('acl'),
+    }),
     encode: (command) => encode(command),
     clock,
     log: logger.named('rpc'),
@@ -282,6 +294,7 @@ export async function startServer(
     logger,
     duties: [
       { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
+      { name: 'acl', start: () => catalogue.startAclDuties({ propose }) },
       { name: 'members', start: () => catalogue.startMemberDuty({ propose }) },
       { name: 'sessions', start: () => catalogue.startSessionDuties({ propose }) },
       { name: 'keys', start: () => catalogue.startKvDuties({ propose }) },

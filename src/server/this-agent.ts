@@ -51,6 +51,11 @@ export type AgentSettings = {
   readonly enableDebug: boolean | null
   readonly leaveOnTerminate: boolean
   readonly headerAliases: readonly string[]
+  readonly acl: {
+    readonly enabled: boolean
+    readonly defaultPolicy: 'allow' | 'deny'
+    readonly bootstrapToken: string | null
+  }
   readonly server: {
     readonly bootstrapExpect: number
     readonly gossip: {
@@ -76,9 +81,6 @@ export type ThisAgentOptions = {
   readonly logTap: LogTap
 }
 
-/** There is no access control yet. */
-const accessControl = false
-
 /** What is shown of a server without gossip. */
 const protocol = { min: 1, max: 5, current: 2 }
 const delegate = { min: 2, max: 5, current: 4 }
@@ -94,7 +96,7 @@ export function describeAgent(options: ThisAgentOptions): ThisAgent {
     regions: () => regionsOf(options),
     log: logTap,
     enableDebug: config.enableDebug,
-    accessControl,
+    accessControl: config.acl.enabled,
     schedulers: {
       count: config.server.numSchedulers,
       enabled: config.server.enabledSchedulers,
@@ -124,7 +126,12 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
     EnableDebug: config.enableDebug ?? false,
     EnableSyslog: false,
     SyslogFacility: '',
-    ACL: { Enabled: accessControl, ReplicationToken: '' },
+    ACL: {
+      Enabled: config.acl.enabled,
+      DefaultPolicy: config.acl.defaultPolicy,
+      BootstrapToken: config.acl.bootstrapToken === null ? '' : redacted,
+      ReplicationToken: '',
+    },
     Client: { Enabled: false },
     Server: {
       Enabled: true,

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
+import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
 import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
 import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
@@ -20,7 +21,7 @@ import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { silentLogger, silentTap } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
-import { allowAll, type Authorizer } from '../../src/rpc/authorizer.ts'
+import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
 import { Dispatcher } from '../../src/rpc/dispatch.ts'
 import { eventually } from '../support/eventually.ts'
@@ -42,7 +43,7 @@ export type ServerOfOne = {
   readonly folder: string
   /** Whether consensus answers; without, there is no leader. */
   leaderIsKnown: boolean
-  ask(method: string, url: string, body?: unknown): Promise<Answer>
+  ask(method: string, url: string, body?: unknown, token?: string): Promise<Answer>
   propose(command: Command): Promise<Proposed>
   /** Ends blocking queries and streams, as a stop does first. */
   drain(): void
@@ -60,6 +61,12 @@ export type ServerOfOneOptions = {
   readonly requestClock?: Clock
   readonly keyFile?: string
   readonly authorizer?: Authorizer
+  /** Off unless given. */
+  readonly acl?: {
+    readonly enabled: boolean
+    readonly defaultPolicy?: 'allow' | 'deny'
+    readonly resetIndex?: () => number | null
+  }
   readonly agent?: Partial<ThisAgent>
   /** Default true: starts the duties and waits for the first key. */
   readonly begin?: boolean
@@ -117,7 +124,13 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     transferLeadership: async () => {},
     changeMembership: async () => {},
   }
+  const aclSettings = { enabled: false, defaultPolicy: 'deny' as const, ...options.acl }
   const catalogue = buildCatalogue({
+    acl: {
+      ...aclSettings,
+      bootstrapToken: null,
+      readResetIndex: async () => options.acl?.resetIndex?.() ?? null,
+    },
     clusterKeys,
     raft,
     link: {
@@ -175,7 +188,15 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       names: () => [self.name],
     },
     state: machine,
-    authorizer: options.authorizer ?? allowAll,
+    authorizer:
+      options.authorizer ??
+      aclAuthorizer({
+        settings: aclSettings,
+        reader: () => machine.reader(),
+        freshen: async () => {},
+        clock,
+        log: silentLogger,
+      }),
     encode: (command) => machine.encodeCommand(command),
     clock: options.requestClock ?? systemClock,
     log: silentLogger,
@@ -197,7 +218,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     drain: () => dispatcher.drain(),
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
-    async ask(method, url, body) {
+    async ask(method, url, body, token) {
       const payload =
         body === undefined || typeof body === 'string' || body instanceof Uint8Array
           ? body
@@ -205,6 +226,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       const response = await http.app.inject({
         method: method as 'GET',
         url,
+        headers: token === undefined ? {} : { 'x-service-token': token },
         ...(payload === undefined
           ? {}
           : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),

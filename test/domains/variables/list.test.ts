@@ -26,7 +26,8 @@ function endless() {
 }
 
 function contextOf(signal: AbortSignal): QueryContext {
-  return { caller: { token: null, remote: 'test', requestId: '1' }, signal, may: () => true }
+  const caller = { token: null, remote: 'test', requestId: '1' }
+  return { caller, accessor: null, signal, may: () => true }
 }
 
 const context = contextOf(new AbortController().signal)

@@ -2,7 +2,7 @@
  * The letters of HCL: one pass over the text that knows where it is, and the literals that are scanned as a whole
  * (names, numbers, quoted strings, heredocs). The grammar above it is `hcl.ts`.
  */
-import { MusterError } from '../lib/errors.ts'
+import { MusterError } from './errors.ts'
 
 /** Both count from 1; the column counts UTF-16 units. */
 export type HclPosition = { readonly line: number; readonly column: number }

@@ -6,7 +6,7 @@ import {
   parseHcl,
   type HclBody,
   type HclValue,
-} from '../../src/agent/hcl.ts'
+} from '../../src/lib/hcl.ts'
 
 /** Positions and maps left out, so that a table can show what was read. */
 function plain(body: HclBody): unknown {

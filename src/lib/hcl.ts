@@ -1,12 +1,9 @@
 /**
- * One process of Muster: its configuration, its log lines, its life from start to stop.
- * `agent` may import `server` and `lib`; only `main` and `cli` import it.
- *
- * This file is the grammar of the HCL that people write for agents: attributes, blocks with labels, strings, heredocs,
- * numbers, booleans, lists, objects and comments. Templates, references and functions are refused, never guessed.
- * Values are kept in maps and lists with their positions, so that no name in a file can touch a prototype.
+ * The grammar of the HCL that people write, for agents and for policies: attributes, blocks with labels, strings,
+ * heredocs, numbers, booleans, lists, objects and comments. Templates, references and functions are refused, never
+ * guessed. Values are kept in maps and lists with their positions, so that no name in a file can touch a prototype.
  */
-import { MusterError } from '../lib/errors.ts'
+import { MusterError } from './errors.ts'
 import { HclScanner, type HclPosition } from './hcl-scanner.ts'
 
 export type { HclPosition } from './hcl-scanner.ts'

@@ -1,0 +1,30 @@
+/** The `acl` block of a configuration. */
+import type { Complain } from './config-listeners.ts'
+import type { ConfigFile } from './config-schema.ts'
+
+export type AclConfig = {
+  readonly enabled: boolean
+  /** Where no rule says anything. */
+  readonly defaultPolicy: 'allow' | 'deny'
+  /** The secret of the first token; null: whoever asks first gets one. */
+  readonly bootstrapToken: string | null
+}
+
+/** As long as two UUIDs' chance is worth; it is kept as a plain hash, so it must not be guessable. */
+const secretPattern = /^[\x21-\x7e]{32,256}$/
+
+/** Refusals never show the secret. */
+export function completeAcl(file: NonNullable<ConfigFile['acl']>, complain: Complain): AclConfig {
+  const secret = file.bootstrap_token ?? null
+  if (secret !== null && !secretPattern.test(secret)) {
+    complain(
+      'acl.bootstrap_token',
+      'must be 32 to 256 visible ASCII characters drawn by chance, as of openssl rand -hex 32',
+    )
+  }
+  return {
+    enabled: file.enabled ?? false,
+    defaultPolicy: file.default_policy ?? 'deny',
+    bootstrapToken: secret,
+  }
+}

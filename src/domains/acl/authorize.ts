@@ -1,0 +1,74 @@
+/**
+ * The one table from what a request requires to the rule that grants it. Every method says its requirement; whether a
+ * token's rules satisfy it is decided here and nowhere else.
+ */
+import type { Requirement } from '../../rpc/method.ts'
+import type { Target, RuleSet } from './rule-set-model.ts'
+import type { Family } from './capabilities-model.ts'
+
+/** Null: nothing is asked for. */
+export type Question = {
+  readonly target: Target
+  readonly capability: string
+  /** Whether the default policy may grant it where no rule says anything. */
+  readonly byDefault: boolean
+} | null
+
+type Resource = Requirement['resource']
+type Of<Name extends Resource> = Extract<Requirement, { readonly resource: Name }>
+
+/** One row per resource: the rules that are asked, about which name, and for which capability. */
+// prettier-ignore
+const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question } = {
+  none:      () => null,
+  // Whoever may change tokens may do everything: no default gives that away.
+  acl:       ({ access })                     => ({ ...about('acl', '', access), byDefault: false }),
+  agent:     ({ access })                     => about('agent', '', access),
+  auth:      ({ path, access })               => about('auth', path, access),
+  event:     ({ event, access })              => orAll('event', event, access),
+  key:       ({ namespace, key, access, prefix }) => inside('key', namespace, key, access, prefix),
+  namespace: ({ namespace, access })          => about('namespace', namespace, access),
+  node:      ({ node, access })               => orAll('node', node, access),
+  operator:  ({ access })                     => about('operator', '', access),
+  service:   ({ namespace, service, access }) => inside('service', namespace, service, access),
+  session:   ({ namespace, node, access })    => inside('session', namespace, node, access),
+  variables: ({ namespace, path, access })    => inside('variables', namespace, path, access),
+}
+
+function about(family: Family, name: string, capability: string) {
+  return { target: { family, namespace: null, name, below: false }, capability, byDefault: true }
+}
+
+/** Without a name: all of them, so nothing may be held back. */
+function orAll(family: Family, name: string | undefined, capability: string) {
+  const target = { family, namespace: null, name: name ?? '', below: name === undefined }
+  return { target, capability, byDefault: true }
+}
+
+function inside(
+  family: Family,
+  namespace: string,
+  name: string,
+  capability: string,
+  below = false,
+) {
+  return { target: { family, namespace, name, below }, capability, byDefault: true }
+}
+
+export function questionOf(requirement: Requirement): Question {
+  return table[requirement.resource](requirement as never)
+}
+
+export type DefaultPolicy = 'allow' | 'deny'
+
+export function isAllowed(
+  rules: RuleSet,
+  requirement: Requirement,
+  defaultPolicy: DefaultPolicy,
+): boolean {
+  const question = questionOf(requirement)
+  if (question === null) return true
+  const verdict = rules.judge(question.target, question.capability)
+  if (verdict === null) return question.byDefault && defaultPolicy === 'allow'
+  return verdict === 'granted'
+}

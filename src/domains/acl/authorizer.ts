@@ -1,0 +1,206 @@
+/**
+ * Who a caller is and what it may do, on the state of this server. A token is looked up by its hash, so that no time
+ * taken tells how much of a guess was right. What was found is kept until a token, policy or role changes.
+ */
+import { hash } from 'node:crypto'
+import type { Reader } from '../../fsm/domain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorizer.ts'
+import type { Caller, Requirement } from '../../rpc/method.ts'
+import { isAllowed, type DefaultPolicy } from './authorize.ts'
+import { anonymousPolicy, type PolicyRow, type TokenRow } from './model.ts'
+import { parsePolicy, type Rule } from './policy-model.ts'
+import { aclIndex, policyOf, roleOf, tokenByHash } from './queries.ts'
+import { RuleSet, type PolicyRules } from './rule-set-model.ts'
+
+export type AclSettings = {
+  readonly enabled: boolean
+  /** Where no rule says anything. */
+  readonly defaultPolicy: DefaultPolicy
+}
+
+/** Callers whose permissions are kept, and sets of policies that are kept compiled. */
+export const callersKeptMax = 16_384
+export const ruleSetsKeptMax = 4_096
+
+export type AclAuthorizerOptions = {
+  readonly settings: AclSettings
+  /** This server's state as it is at each call. */
+  readonly reader: () => Reader
+  /**
+   * Resolves when this server's state is as new as the leader's, or rejects. A token that is not known here may have
+   * been made a moment ago.
+   */
+  readonly freshen: () => Promise<void>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+type Kept = {
+  readonly permissions: Permissions
+  readonly expirationTimeMs: number
+  readonly state: StateMark
+}
+
+/** While these stand still, whatever was found stands. */
+type StateMark = {
+  readonly tokens: number
+  readonly policies: number
+  readonly roles: number
+  readonly floor: number
+}
+
+export function aclAuthorizer(options: AclAuthorizerOptions): Authorizer {
+  return options.settings.enabled ? new AclAuthorizer(options) : allowAll
+}
+
+export class AclAuthorizer implements Authorizer {
+  readonly #options: AclAuthorizerOptions
+  readonly #ruleSets: RuleSets
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(options: AclAuthorizerOptions) {
+    this.#options = options
+    this.#ruleSets = new RuleSets(options.log)
+  }
+
+  resolve({ token }: Caller): Permissions | Promise<Permissions> {
+    const key = token === null ? '' : hashOf(token)
+    return this.#find(key) ?? this.#findFresh(key)
+  }
+
+  async #findFresh(key: string): Promise<Permissions> {
+    try {
+      await this.#options.freshen()
+    } catch (error) {
+      // Without a leader nobody can say more than this server knows.
+      this.#options.log.debug('a token could not be looked for at the leader', {
+        error: textOf(error),
+      })
+    }
+    const found = this.#find(key)
+    if (found === null) throw new MusterError('unauthenticated', 'ACL token not found')
+    return found
+  }
+
+  /** Null: there is no such token, or its time is over. */
+  #find(key: string): Permissions | null {
+    const reader = this.#options.reader()
+    const state = markOf(reader)
+    const nowMs = this.#options.clock.wallMs()
+    const kept = this.#kept.get(key)
+    if (kept !== undefined && isSame(kept.state, state)) {
+      return kept.expirationTimeMs > nowMs ? kept.permissions : null
+    }
+    const row = key === '' ? null : tokenByHash(reader, key)
+    if (key !== '' && row === null) return null
+    const expirationTimeMs = row?.expirationTimeMs ?? Infinity
+    if (expirationTimeMs <= nowMs) return null
+    const { defaultPolicy } = this.#options.settings
+    const permissions = permissionsOf(row, this.#ruleSets.of(reader, row), defaultPolicy)
+    this.#kept.delete(key)
+    keep(this.#kept, key, { permissions, expirationTimeMs, state }, callersKeptMax)
+    return permissions
+  }
+}
+
+/** As the state stores it. A secret is 256 bits of chance, so there is nothing that salt or slowness would protect. */
+export function hashOf(secret: string): string {
+  return hash('sha256', secret, 'base64url')
+}
+
+function permissionsOf(
+  row: TokenRow | null,
+  rules: RuleSet | 'management' | 'closed',
+  defaultPolicy: DefaultPolicy,
+): Permissions {
+  return {
+    ...(row !== null && { accessor: row.accessor }),
+    may: (requirement: Requirement) => {
+      if (rules === 'management') return true
+      if (rules === 'closed') return requirement.resource === 'none'
+      return isAllowed(rules, requirement, defaultPolicy)
+    },
+  }
+}
+
+/** Compiled policies, by what they are compiled of. Tokens with the same policies share them. */
+export class RuleSets {
+  readonly #log: Logger
+  readonly #sets = new Map<string, RuleSet | 'closed'>()
+  #floor = 0
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** Of a token, or of callers without one. closed: a policy is there that this program cannot read. */
+  of(reader: Reader, row: TokenRow | null): RuleSet | 'management' | 'closed' {
+    if (row?.type === 'management') return 'management'
+    // After a restore the same index may stand for other rules.
+    if (reader.floorIndex !== this.#floor) {
+      this.#sets.clear()
+      this.#floor = reader.floorIndex
+    }
+    const policies = policiesOf(reader, row)
+    const key = policies.map(({ name, modifyIndex }) => `${name}@${modifyIndex}`).join(' ')
+    const known = this.#sets.get(key)
+    if (known !== undefined) return known
+    const made = this.#compile(policies)
+    keep(this.#sets, key, made, ruleSetsKeptMax)
+    return made
+  }
+
+  #compile(policies: readonly PolicyRow[]): RuleSet | 'closed' {
+    const parsed: PolicyRules[] = []
+    for (const { name, rules } of policies) {
+      try {
+        parsed.push({ policy: name, rules: parsePolicy(rules) satisfies readonly Rule[] })
+      } catch (error) {
+        // Of a newer program. Leaving it out would also leave out what it denies.
+        const reason = `${codeOf(error)}: ${textOf(error)}`
+        this.#log.error('a policy cannot be read: its tokens may do nothing', { name, reason })
+        return 'closed'
+      }
+    }
+    return new RuleSet(parsed)
+  }
+}
+
+/** Its own and those of its roles, each once, sorted. Names of what was deleted stand for nothing. */
+function policiesOf(reader: Reader, row: TokenRow | null): readonly PolicyRow[] {
+  const names = new Set(row === null ? [anonymousPolicy] : row.policies)
+  for (const role of row?.roles ?? []) {
+    for (const name of roleOf(reader, role)?.policies ?? []) names.add(name)
+  }
+  return [...names].sort().flatMap((name) => policyOf(reader, name) ?? [])
+}
+
+function markOf(reader: Reader): StateMark {
+  return {
+    tokens: aclIndex(reader, 'tokens'),
+    policies: aclIndex(reader, 'policies'),
+    roles: aclIndex(reader, 'roles'),
+    floor: reader.floorIndex,
+  }
+}
+
+function isSame(left: StateMark, right: StateMark): boolean {
+  return (
+    left.tokens === right.tokens &&
+    left.policies === right.policies &&
+    left.roles === right.roles &&
+    left.floor === right.floor
+  )
+}
+
+/** The oldest goes at the bound. */
+function keep<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
+  if (map.size >= max) {
+    const [oldest] = map.keys()
+    if (oldest !== undefined) map.delete(oldest)
+  }
+  map.set(key, value)
+}

@@ -1,0 +1,255 @@
+/**
+ * Changes of tokens, policies and roles. Secrets never come here: a command carries the hash. Whether names are known is
+ * decided in the entry, so that no token is made with a policy that goes at the same time.
+ */
+import { Type, type Static } from 'typebox'
+import type { AnyCommandDefinition, Change, Reader } from '../../fsm/domain.ts'
+import { defineCommand, put, remove } from '../define.ts'
+import { applyTokenCascades, loadTokenCascades, type TokenCascade } from './cascade-model.ts'
+import {
+  policiesPerTokenMax,
+  rolesPerTokenMax,
+  type BootstrapRow,
+  type PolicyRow,
+  type RoleRow,
+  type TokenRow,
+} from './model.ts'
+import {
+  bootstrapOf,
+  policyOf,
+  roleOf,
+  tokenByAccessor,
+  tokenByHash,
+  tokensPerEntryMax,
+} from './queries.ts'
+import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
+
+const Names = (maxItems: number) => Type.Immutable(Type.Array(Type.String(), { maxItems }))
+const TokenTypeSchema = Type.Enum(['client', 'management'])
+const TimeMs = Type.Integer({ minimum: 0 })
+
+const NewToken = Type.Object({
+  hash: Type.String(),
+  accessor: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  type: TokenTypeSchema,
+  policies: Names(policiesPerTokenMax),
+  roles: Names(rolesPerTokenMax),
+  createTimeMs: TimeMs,
+  expirationTimeMs: Type.Union([Type.Null(), TimeMs]),
+})
+
+const Bootstrap = Type.Object({
+  token: NewToken,
+  /** What the operator wrote down; null: nothing. */
+  resetIndex: Type.Union([Type.Null(), Type.Integer()]),
+})
+
+/** Null: as it is. */
+const UpdateToken = Type.Object({
+  accessor: Type.String(),
+  name: Type.Union([Type.Null(), Type.String()]),
+  description: Type.Union([Type.Null(), Type.String()]),
+  type: Type.Union([Type.Null(), TokenTypeSchema]),
+  policies: Type.Union([Type.Null(), Names(policiesPerTokenMax)]),
+  roles: Type.Union([Type.Null(), Names(rolesPerTokenMax)]),
+})
+
+const DeleteTokens = Type.Object({
+  accessors: Type.Immutable(Type.Array(Type.String(), { maxItems: tokensPerEntryMax })),
+  nowMs: TimeMs,
+  /** Whoever has been given more time by then stays. */
+  expiredOnly: Type.Boolean(),
+})
+
+const PutPolicy = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  rules: Type.String(),
+})
+
+const PutRole = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  policies: Names(policiesPerTokenMax),
+})
+
+const Named = Type.Object({ name: Type.String() })
+
+export type NewToken = Static<typeof NewToken>
+export type UpdateToken = Static<typeof UpdateToken>
+export type DeleteTokens = Static<typeof DeleteTokens>
+
+export type UnknownName = {
+  readonly type: 'unknownName'
+  readonly what: 'policy' | 'role'
+  readonly name: string
+}
+export type PutTokenOutcome =
+  | { readonly type: 'written'; readonly row: TokenRow }
+  | { readonly type: 'absent' }
+  /** Another token has the accessor or the secret. */
+  | { readonly type: 'taken' }
+  | UnknownName
+export type BootstrapOutcome =
+  | { readonly type: 'written'; readonly row: TokenRow }
+  | { readonly type: 'taken' }
+  | { readonly type: 'done'; readonly resetIndex: number }
+export type DeleteTokensOutcome = { readonly deleted: number }
+export type PutPolicyOutcome = { readonly row: PolicyRow }
+export type PutRoleOutcome = { readonly type: 'written'; readonly row: RoleRow } | UnknownName
+export type DeleteNamedOutcome = { readonly existed: boolean }
+
+export function aclCommands(
+  cascades: readonly TokenCascade[],
+): Readonly<Record<string, AnyCommandDefinition>> {
+  return {
+    'acl.bootstrap': defineCommand({
+      args: Bootstrap,
+      load: async (reader, { token }) => ({
+        before: bootstrapOf(reader),
+        taken: await isTaken(reader, token),
+      }),
+      apply: ({ index }, { token, resetIndex }, { before, taken }) => {
+        const refuse = (outcome: BootstrapOutcome) => ({ changes: [], outcome })
+        if (before !== null && before.index !== resetIndex) {
+          return refuse({ type: 'done', resetIndex: before.index })
+        }
+        if (taken) return refuse({ type: 'taken' })
+        const row: TokenRow = { ...token, createIndex: index, modifyIndex: index }
+        const mark: BootstrapRow = { id: 'bootstrap', accessor: token.accessor, index }
+        const outcome: BootstrapOutcome = { type: 'written', row }
+        return { changes: [put(aclTokens, row), put(aclBootstraps, mark)], outcome }
+      },
+    }),
+    'acl.createToken': defineCommand({
+      args: NewToken,
+      load: async (reader, token) => ({
+        taken: await isTaken(reader, token),
+        unknown: unknownName(reader, token.policies, token.roles),
+      }),
+      apply: ({ index }, token, { taken, unknown }) => {
+        const refuse = (outcome: PutTokenOutcome) => ({ changes: [], outcome })
+        if (taken) return refuse({ type: 'taken' })
+        if (unknown !== null) return refuse(unknown)
+        const row: TokenRow = { ...token, createIndex: index, modifyIndex: index }
+        const outcome: PutTokenOutcome = { type: 'written', row }
+        return { changes: [put(aclTokens, row)], outcome }
+      },
+    }),
+    'acl.updateToken': defineCommand({
+      args: UpdateToken,
+      load: async (reader, { accessor, policies, roles }) => ({
+        before: await tokenByAccessor(reader, accessor),
+        unknown: unknownName(reader, policies ?? [], roles ?? []),
+      }),
+      apply: ({ index }, args, { before, unknown }) => {
+        const refuse = (outcome: PutTokenOutcome) => ({ changes: [], outcome })
+        if (before === null) return refuse({ type: 'absent' })
+        if (unknown !== null) return refuse(unknown)
+        const row: TokenRow = {
+          ...before,
+          name: args.name ?? before.name,
+          description: args.description ?? before.description,
+          type: args.type ?? before.type,
+          policies: args.policies ?? before.policies,
+          roles: args.roles ?? before.roles,
+          modifyIndex: index,
+        }
+        const outcome: PutTokenOutcome = { type: 'written', row }
+        return { changes: [put(aclTokens, row)], outcome }
+      },
+    }),
+    'acl.deleteTokens': defineCommand({
+      args: DeleteTokens,
+      load: async (reader, { accessors, nowMs, expiredOnly }) => {
+        const rows: TokenRow[] = []
+        for (const accessor of new Set(accessors)) {
+          const row = await tokenByAccessor(reader, accessor)
+          if (row !== null && (!expiredOnly || isExpired(row, nowMs))) rows.push(row)
+        }
+        const gone = rows.map(({ accessor }) => accessor)
+        return { rows, cascaded: await loadTokenCascades(cascades, reader, gone) }
+      },
+      apply: ({ index }, { nowMs }, { rows, cascaded }) => {
+        const outcome: DeleteTokensOutcome = { deleted: rows.length }
+        return {
+          changes: [
+            ...rows.map(({ hash }) => remove(aclTokens, [hash])),
+            ...applyTokenCascades(cascades, { index, nowMs }, cascaded),
+          ],
+          outcome,
+        }
+      },
+    }),
+    'acl.putPolicy': defineCommand({
+      args: PutPolicy,
+      load: (reader, { name }) => policyOf(reader, name),
+      apply: ({ index }, args, before) => {
+        const row: PolicyRow = {
+          ...args,
+          createIndex: before?.createIndex ?? index,
+          modifyIndex: index,
+        }
+        const outcome: PutPolicyOutcome = { row }
+        return { changes: [put(aclPolicies, row)], outcome }
+      },
+    }),
+    'acl.deletePolicy': defineCommand({
+      args: Named,
+      load: (reader, { name }) => policyOf(reader, name),
+      apply: (_context, { name }, before) => {
+        const outcome: DeleteNamedOutcome = { existed: before !== null }
+        return { changes: before === null ? [] : [remove(aclPolicies, [name])], outcome }
+      },
+    }),
+    'acl.putRole': defineCommand({
+      args: PutRole,
+      load: (reader, { name, policies }) => ({
+        before: roleOf(reader, name),
+        unknown: unknownName(reader, policies, []),
+      }),
+      apply: ({ index }, args, { before, unknown }) => {
+        const answer = (changes: readonly Change[], outcome: PutRoleOutcome) => ({
+          changes,
+          outcome,
+        })
+        if (unknown !== null) return answer([], unknown)
+        const row: RoleRow = {
+          ...args,
+          createIndex: before?.createIndex ?? index,
+          modifyIndex: index,
+        }
+        return answer([put(aclRoles, row)], { type: 'written', row })
+      },
+    }),
+    'acl.deleteRole': defineCommand({
+      args: Named,
+      load: (reader, { name }) => roleOf(reader, name),
+      apply: (_context, { name }, before) => {
+        const outcome: DeleteNamedOutcome = { existed: before !== null }
+        return { changes: before === null ? [] : [remove(aclRoles, [name])], outcome }
+      },
+    }),
+  }
+}
+
+function isExpired({ expirationTimeMs }: TokenRow, nowMs: number): boolean {
+  return expirationTimeMs !== null && expirationTimeMs <= nowMs
+}
+
+async function isTaken(reader: Reader, { hash, accessor }: NewToken): Promise<boolean> {
+  return tokenByHash(reader, hash) !== null || (await tokenByAccessor(reader, accessor)) !== null
+}
+
+function unknownName(
+  reader: Reader,
+  policies: readonly string[],
+  roles: readonly string[],
+): UnknownName | null {
+  const policy = policies.find((name) => policyOf(reader, name) === null)
+  if (policy !== undefined) return { type: 'unknownName', what: 'policy', name: policy }
+  const role = roles.find((name) => roleOf(reader, name) === null)
+  return role === undefined ? null : { type: 'unknownName', what: 'role', name: role }
+}

@@ -1,0 +1,318 @@
+/**
+ * What may be asked about tokens. Secrets and accessors are drawn here, at the leader: an entry of the log carries the
+ * hash, and the answer to whoever asked is the only place where the secret ever is.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import { hashOf, type AclSettings } from './authorizer.ts'
+import type {
+  BootstrapOutcome,
+  DeleteTokensOutcome,
+  NewToken,
+  PutTokenOutcome,
+  UnknownName,
+  UpdateToken,
+} from './commands.ts'
+import { onePage, Page, type CompileFilter } from './listing.ts'
+import {
+  checkDescription,
+  checkNames,
+  checkSecret,
+  policiesPerTokenMax,
+  rolesPerTokenMax,
+  tokenNameBytesMax,
+  ttlMsMax,
+  ttlMsMin,
+  type TokenRow,
+  type TokenType,
+} from './model.ts'
+import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
+import { shownToken, type ShownToken } from './shown.ts'
+
+const secretBytes = 32
+
+const Names = Type.Immutable(Type.Array(Type.String()))
+const TokenTypeSchema = Type.Enum(['client', 'management'])
+
+const Fields = {
+  name: Type.Union([Type.Null(), Type.String()]),
+  description: Type.Union([Type.Null(), Type.String()]),
+  type: Type.Union([Type.Null(), TokenTypeSchema]),
+  policies: Type.Union([Type.Null(), Names]),
+  roles: Type.Union([Type.Null(), Names]),
+}
+
+const CreateToken = Type.Object({
+  ...Fields,
+  /** From now on; null: no end. */
+  ttlMs: Type.Union([Type.Null(), Type.Number()]),
+  /** Instead of `ttlMs`. */
+  expirationTimeMs: Type.Union([Type.Null(), Type.Number()]),
+})
+
+/** With its secret: shown once. */
+export type CreatedToken = { readonly row: TokenRow; readonly secret: string }
+
+export type AclMethodsOptions = {
+  readonly settings: AclSettings
+  /** What an operator wrote to allow one more beginning; null: nothing. */
+  readonly readResetIndex: () => Promise<number | null>
+  readonly compileFilter: CompileFilter
+}
+
+export type AclMethods = ReturnType<typeof aclMethods>
+
+export function aclMethods({ settings, readResetIndex, compileFilter }: AclMethodsOptions) {
+  /** Rows that somebody wrote while nobody had to ask would be in force once it is switched on. */
+  const assertEnabled = (): void => assertAclEnabled(settings)
+
+  const bootstrap = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.bootstrap',
+    args: Type.Object({ secret: Type.Union([Type.Null(), Type.String()]) }),
+    requires: () => ({ resource: 'none' }),
+    run: async (context, { secret }): Promise<CreatedToken> => {
+      assertEnabled()
+      return bootstrapWith(context, secret, await readResetIndex())
+    },
+  })
+
+  const list = defineQuery({
+    kind: 'query',
+    name: 'acl.tokens',
+    args: Type.Object({ ...Page, policy: Type.String(), role: Type.String() }),
+    requires: () => ({ resource: 'acl', access: 'read' }),
+    query: async (reader, { policy, role, prefix, ...page }, context) => {
+      assertEnabled()
+      const value = await onePage({
+        pages: allTokens(reader),
+        isWanted: (row) =>
+          row.accessor.startsWith(prefix) &&
+          (policy === '' || row.policies.includes(policy)) &&
+          (role === '' || row.roles.includes(role)),
+        keyOf: (row) => row.accessor,
+        show: shownToken,
+        filter: compileFilter(page.filter),
+        page,
+        signal: context.signal,
+      })
+      return { value, index: aclIndex(reader, 'tokens') }
+    },
+  })
+
+  const read = defineQuery({
+    kind: 'query',
+    name: 'acl.token',
+    args: Type.Object({ accessor: Type.String() }),
+    requires: () => ({ resource: 'acl', access: 'read' }),
+    query: async (reader, { accessor }) => {
+      assertEnabled()
+      const row = await tokenByAccessor(reader, accessor.toLowerCase())
+      const value: ShownToken | null = row === null ? null : shownToken(row)
+      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
+    },
+  })
+
+  /** Whoever has a token may see what it is good for. */
+  const self = defineQuery({
+    kind: 'query',
+    name: 'acl.tokenSelf',
+    args: Type.Object({}),
+    requires: () => ({ resource: 'none' }),
+    query: (reader, _args, { caller }) => {
+      assertEnabled()
+      const row = caller.token === null ? null : tokenByHash(reader, hashOf(caller.token))
+      if (row === null) throw new MusterError('permission_denied', 'Permission denied')
+      return { value: shownToken(row), index: row.modifyIndex }
+    },
+  })
+
+  const create = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.createToken',
+    args: CreateToken,
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, args): Promise<CreatedToken> => {
+      assertEnabled()
+      return createToken(context, args)
+    },
+  })
+
+  const update = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.updateToken',
+    args: Type.Object({ accessor: Type.String(), ...Fields }),
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, args): Promise<TokenRow> => {
+      assertEnabled()
+      const checked: UpdateToken = { accessor: args.accessor.toLowerCase(), ...checkFields(args) }
+      if (checked.type !== 'management' && checked.policies?.length === 0) {
+        const before = await tokenByAccessor(context.read(), checked.accessor)
+        const roles = checked.roles ?? before?.roles ?? []
+        if (before !== null) assertOfUse(checked.type ?? before.type, [], roles)
+      }
+      const { outcome } = await context.propose({ type: 'acl.updateToken', args: checked })
+      return writtenToken(outcome as PutTokenOutcome)
+    },
+  })
+
+  const remove = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.deleteToken',
+    args: Type.Object({ accessor: Type.String() }),
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, { accessor }): Promise<{ readonly index: number }> => {
+      assertEnabled()
+      const { index, outcome } = await context.propose({
+        type: 'acl.deleteTokens',
+        args: {
+          accessors: [accessor.toLowerCase()],
+          nowMs: Math.floor(context.clock.wallMs()),
+          expiredOnly: false,
+        },
+      })
+      if ((outcome as DeleteTokensOutcome).deleted > 0) return { index }
+      throw new MusterError('not_found', 'ACL token not found')
+    },
+  })
+
+  return { bootstrap, list, read, self, create, update, remove }
+}
+
+export function assertAclEnabled({ enabled }: AclSettings): void {
+  if (enabled) return
+  throw new MusterError(
+    'invalid_argument',
+    'ACL support disabled: set acl { enabled = true } on every server',
+  )
+}
+
+/** Makes a token for whoever may have one. Its rights are the caller's to judge. */
+export async function createToken(
+  context: LeaderContext,
+  args: Parameters<typeof newToken>[1],
+): Promise<CreatedToken> {
+  const secret = randomBytes(secretBytes).toString('base64url')
+  const token = newToken(Math.floor(context.clock.wallMs()), args, secret)
+  const { outcome } = await context.propose({ type: 'acl.createToken', args: token })
+  return { row: writtenToken(outcome as PutTokenOutcome), secret }
+}
+
+type TokenFields = {
+  readonly name: string | null
+  readonly description: string | null
+  readonly type: TokenType | null
+  readonly policies: readonly string[] | null
+  readonly roles: readonly string[] | null
+}
+
+function newToken(
+  nowMs: number,
+  args: TokenFields & { readonly ttlMs: number | null; readonly expirationTimeMs: number | null },
+  secret: string,
+): NewToken {
+  const { name, description, type, policies, roles } = checkFields(args)
+  assertOfUse(type ?? 'client', policies ?? [], roles ?? [])
+  return {
+    hash: hashOf(secret),
+    accessor: randomUUID(),
+    name: name ?? '',
+    description: description ?? '',
+    type: type ?? 'client',
+    policies: policies ?? [],
+    roles: roles ?? [],
+    createTimeMs: nowMs,
+    expirationTimeMs: expirationOf(nowMs, args.ttlMs, args.expirationTimeMs),
+  }
+}
+
+/** The first token there is: everything is allowed to it. `secret`: of the operator's choice; null: drawn. */
+export async function bootstrapWith(
+  context: Pick<LeaderContext, 'clock' | 'propose'>,
+  chosen: string | null,
+  resetIndex: number | null,
+): Promise<CreatedToken> {
+  if (chosen !== null) checkSecret(chosen)
+  const secret = chosen ?? randomBytes(secretBytes).toString('base64url')
+  const token: NewToken = {
+    hash: hashOf(secret),
+    accessor: randomUUID(),
+    name: 'Bootstrap Token',
+    description: '',
+    type: 'management',
+    policies: [],
+    roles: [],
+    createTimeMs: Math.floor(context.clock.wallMs()),
+    expirationTimeMs: null,
+  }
+  const proposed = await context.propose({ type: 'acl.bootstrap', args: { token, resetIndex } })
+  const outcome = proposed.outcome as BootstrapOutcome
+  switch (outcome.type) {
+    case 'written':
+      return { row: outcome.row, secret }
+    case 'taken':
+      throw new MusterError('invalid_argument', 'another token has this secret: choose a new one')
+    case 'done':
+      throw new MusterError(
+        'invalid_argument',
+        `ACL bootstrap already done (reset index: ${outcome.resetIndex})`,
+      )
+    default:
+      return assertNever(outcome)
+  }
+}
+
+function checkFields(fields: TokenFields): TokenFields {
+  const { name, description, type, policies, roles } = fields
+  return {
+    name: name === null ? null : checkDescription(name, 'Name', tokenNameBytesMax),
+    description: description === null ? null : checkDescription(description),
+    type,
+    policies: policies === null ? null : checkNames('policy', policies, policiesPerTokenMax),
+    roles: roles === null ? null : checkNames('role', roles, rolesPerTokenMax),
+  }
+}
+
+function assertOfUse(type: TokenType, policies: readonly string[], roles: readonly string[]): void {
+  if (type === 'management' || policies.length > 0 || roles.length > 0) return
+  throw new MusterError('invalid_argument', 'a client token needs Policies or Roles')
+}
+
+function expirationOf(
+  nowMs: number,
+  ttlMs: number | null,
+  expirationTimeMs: number | null,
+): number | null {
+  if (ttlMs !== null && expirationTimeMs !== null) {
+    throw new MusterError('invalid_argument', 'give ExpirationTTL or ExpirationTime, not both')
+  }
+  if (ttlMs === null && expirationTimeMs === null) return null
+  const left = ttlMs ?? (expirationTimeMs ?? nowMs) - nowMs
+  if (left >= ttlMsMin && left <= ttlMsMax) return Math.floor(nowMs + left)
+  throw new MusterError('invalid_argument', 'a token lasts from 1s to 87600h')
+}
+
+function writtenToken(outcome: PutTokenOutcome): TokenRow {
+  switch (outcome.type) {
+    case 'written':
+      return outcome.row
+    case 'absent':
+      throw new MusterError('not_found', 'ACL token not found')
+    case 'taken':
+      throw new MusterError('conflict', 'another token has this accessor: try again')
+    case 'unknownName':
+      throw unknown(outcome)
+    default:
+      return assertNever(outcome)
+  }
+}
+
+export function unknown({ what, name }: UnknownName): MusterError {
+  return new MusterError(
+    'invalid_argument',
+    `there is no ${what} ${JSON.stringify(name)}: write it first`,
+  )
+}

@@ -1,0 +1,192 @@
+/** What may be asked about policies and roles. */
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import type { AclSettings } from './authorizer.ts'
+import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
+import { onePage, Page, type CompileFilter } from './listing.ts'
+import { assertAclEnabled, unknown } from './methods.ts'
+import {
+  checkAclName,
+  checkDescription,
+  checkNames,
+  policiesPerTokenMax,
+  type PolicyRow,
+  type RoleRow,
+} from './model.ts'
+import { parsePolicy } from './policy-model.ts'
+import { aclIndex, allPolicies, allRoles, policyOf, roleOf } from './queries.ts'
+import { shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
+
+const Named = Type.Object({ name: Type.String() })
+
+export type PolicyMethodsOptions = {
+  readonly settings: AclSettings
+  readonly compilePolicyFilter: CompileFilter
+  readonly compileRoleFilter: CompileFilter
+}
+
+export type PolicyMethods = ReturnType<typeof policyMethods>
+
+export function policyMethods(options: PolicyMethodsOptions) {
+  const assertEnabled = (): void => assertAclEnabled(options.settings)
+
+  const listPolicies = defineQuery({
+    kind: 'query',
+    name: 'acl.policies',
+    args: Type.Object(Page),
+    requires: () => ({ resource: 'acl', access: 'read' }),
+    query: async (reader, { prefix, ...page }, { signal }) => {
+      assertEnabled()
+      const value = await onePage({
+        pages: allPolicies(reader, prefix),
+        isWanted: () => true,
+        keyOf: (row) => row.name,
+        show: shownPolicyStub,
+        filter: options.compilePolicyFilter(page.filter),
+        page,
+        signal,
+      })
+      return { value, index: aclIndex(reader, 'policies') }
+    },
+  })
+
+  const readPolicy = defineQuery({
+    kind: 'query',
+    name: 'acl.policy',
+    args: Named,
+    requires: () => ({ resource: 'acl', access: 'read' }),
+    query: (reader, { name }) => {
+      assertEnabled()
+      const row = policyOf(reader, name)
+      const value = row === null ? null : shownPolicy(row)
+      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }
+    },
+  })
+
+  const putPolicy = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.putPolicy',
+    args: Type.Object({ name: Type.String(), description: Type.String(), rules: Type.String() }),
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, { name, description, rules }): Promise<PolicyRow> => {
+      assertEnabled()
+      checkAclName('policy', name)
+      // What cannot be compiled is never stored.
+      parsePolicy(rules)
+      const { outcome } = await context.propose({
+        type: 'acl.putPolicy',
+        args: { name, description: checkDescription(description), rules: rules.toWellFormed() },
+      })
+      return (outcome as PutPolicyOutcome).row
+    },
+  })
+
+  const deletePolicy = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.deletePolicy',
+    args: Named,
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, { name }) => {
+      assertEnabled()
+      return deleted(context, 'acl.deletePolicy', name, 'ACL policy not found')
+    },
+  })
+
+  const listRoles = defineQuery({
+    kind: 'query',
+    name: 'acl.roles',
+    args: Type.Object(Page),
+    requires: () => ({ resource: 'acl', access: 'read' }),
+    query: async (reader, { prefix, ...page }, { signal }) => {
+      assertEnabled()
+      const value = await onePage({
+        pages: allRoles(reader, prefix),
+        isWanted: () => true,
+        keyOf: (row) => row.name,
+        show: shownRole,
+        filter: options.compileRoleFilter(page.filter),
+        page,
+        signal,
+      })
+      return { value, index: aclIndex(reader, 'roles') }
+    },
+  })
+
+  const readRole = defineQuery({
+    kind: 'query',
+    name: 'acl.role',
+    args: Named,
+    requires: () => ({ resource: 'acl', access: 'read' }),
+    query: (reader, { name }) => {
+      assertEnabled()
+      const row = roleOf(reader, name)
+      const value = row === null ? null : shownRole(row)
+      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'roles') }
+    },
+  })
+
+  const putRole = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.putRole',
+    args: Type.Object({
+      name: Type.String(),
+      description: Type.String(),
+      policies: Type.Immutable(Type.Array(Type.String())),
+    }),
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, { name, description, policies }): Promise<RoleRow> => {
+      assertEnabled()
+      checkAclName('role', name)
+      const names = checkNames('policy', policies, policiesPerTokenMax)
+      if (names.length === 0) throw new MusterError('invalid_argument', 'a role needs Policies')
+      const { outcome } = await context.propose({
+        type: 'acl.putRole',
+        args: { name, description: checkDescription(description), policies: names },
+      })
+      const written = outcome as PutRoleOutcome
+      switch (written.type) {
+        case 'written':
+          return written.row
+        case 'unknownName':
+          throw unknown(written)
+        default:
+          return assertNever(written)
+      }
+    },
+  })
+
+  const deleteRole = defineLeaderMethod({
+    kind: 'leader',
+    name: 'acl.deleteRole',
+    args: Named,
+    requires: () => ({ resource: 'acl', access: 'write' }),
+    run: async (context, { name }) => {
+      assertEnabled()
+      return deleted(context, 'acl.deleteRole', name, 'ACL role not found')
+    },
+  })
+
+  return {
+    listPolicies,
+    readPolicy,
+    putPolicy,
+    deletePolicy,
+    listRoles,
+    readRole,
+    putRole,
+    deleteRole,
+  }
+}
+
+async function deleted(
+  context: LeaderContext,
+  type: string,
+  name: string,
+  absent: string,
+): Promise<{ readonly index: number }> {
+  const { index, outcome } = await context.propose({ type, args: { name } })
+  if ((outcome as DeleteNamedOutcome).existed) return { index }
+  throw new MusterError('not_found', absent)
+}

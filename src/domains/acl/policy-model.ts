@@ -1,0 +1,248 @@
+/**
+ * The policy language: text to checked rules. A rule says of things of one family, named by a pattern, which
+ * capabilities its holder has, or that it has none. `docs/access-control.md` is the reference for people.
+ */
+import { MusterError } from '../../lib/errors.ts'
+import { isNamespaceName } from '../namespaces/model.ts'
+import { familyNames, foldName, isFamily, rulesOf, type Family } from './capabilities-model.ts'
+import { patternLengthMax, patternOf, starsMax, type Pattern } from './pattern-model.ts'
+import {
+  parsePolicySource,
+  refuse,
+  type SourceBlock,
+  type SourceBody,
+  type SourceValue,
+} from './policy-source-model.ts'
+
+export const rulesMax = 2_000
+
+export type Rule = {
+  readonly family: Family
+  /** Of scoped families; null for the others. */
+  readonly namespace: Pattern | null
+  readonly pattern: Pattern
+  /** None when it denies. */
+  readonly capabilities: readonly string[]
+  readonly deny: boolean
+  /** `line 3`, for explanations. */
+  readonly where: string
+}
+
+const everything = patternOf('*')
+
+/** Rules outside of a namespace's block are for the one that is always there. */
+const defaultScope = patternOf('default')
+
+/** Of `namespace` blocks: what may stand inside beside policy and capabilities. */
+const nested = ['key', 'service', 'session'] as const satisfies readonly Family[]
+
+/** Throws `invalid_argument` with the place and what would be right, `too_large` for a text or a number of rules over its bound. */
+export function parsePolicy(text: string): readonly Rule[] {
+  const rules: Rule[] = []
+  const { values, blocks } = parsePolicySource(text)
+  for (const [name, value] of values) rules.push(wordRule(name, value))
+  for (const block of blocks) rules.push(...blockRules(block))
+  if (rules.length > rulesMax) {
+    throw new MusterError(
+      'too_large',
+      `a policy has at most ${rulesMax} rules, this one has ${rules.length}: use patterns, or several policies`,
+    )
+  }
+  return rules
+}
+
+/** `operator = "read"` */
+function wordRule(name: string, value: SourceValue): Rule {
+  const { where } = value
+  if (!isFamily(name) || name === 'variables') return refuse(where, unknownRule(name))
+  if (rulesOf(name).named) {
+    return refuse(where, `${name} is a block: ${name} "name" { policy = "read" }`)
+  }
+  return {
+    family: name,
+    namespace: null,
+    pattern: everything,
+    where,
+    ...granted(name, new Map([['policy', value]]), where),
+  }
+}
+
+function blockRules(block: SourceBlock): readonly Rule[] {
+  const { kind, where } = block
+  if (kind === 'namespace' || kind === 'namespace_prefix') return namespaceRules(block)
+  const { family, prefix } = familyOf(kind, where)
+  if (family === 'variables') {
+    return refuse(where, 'variables stands inside of a namespace block: namespace "default" { … }')
+  }
+  return [ruleOf(block, family, prefix, rulesOf(family).scoped ? defaultScope : null)]
+}
+
+function familyOf(
+  kind: string,
+  where: string,
+): { readonly family: Family; readonly prefix: boolean } {
+  const prefix = kind.endsWith('_prefix')
+  const word = prefix ? kind.slice(0, -'_prefix'.length) : kind
+  if (!isFamily(word)) return refuse(where, unknownRule(kind))
+  return { family: word, prefix }
+}
+
+function ruleOf(
+  { kind, labels, body, where }: SourceBlock,
+  family: Family,
+  prefix: boolean,
+  namespace: Pattern | null,
+): Rule {
+  refuseOthers(body, ['policy', 'capabilities'], kind)
+  const label = oneLabel(kind, labels, where)
+  return {
+    family,
+    namespace,
+    pattern: patternFor(family, label, prefix, where),
+    where,
+    ...granted(family, body.values, where),
+  }
+}
+
+function patternFor(family: Family, label: string | null, prefix: boolean, where: string): Pattern {
+  if (label === null) {
+    if (prefix) return refuse(where, `${family}_prefix needs a name: ${family}_prefix "" is all`)
+    return everything
+  }
+  if (!rulesOf(family).named && label !== '*' && !(prefix && label === '')) {
+    return refuse(where, `${family} rules are for all of them: leave ${JSON.stringify(label)} out`)
+  }
+  return checkedPattern(foldName(family, label) + (prefix ? '*' : ''), where)
+}
+
+function checkedPattern(text: string, where: string): Pattern {
+  const pattern = patternOf(text)
+  if (text.length > patternLengthMax || pattern.pieces.length - 1 > starsMax) {
+    return refuse(where, `a name has at most ${patternLengthMax} letters and ${starsMax} stars`)
+  }
+  return pattern
+}
+
+/** A block with a namespace's capabilities, and with rules for what lives in it. */
+function namespaceRules(block: SourceBlock): readonly Rule[] {
+  const { kind, labels, body, where } = block
+  const label = oneLabel(kind, labels, where)
+  if (label === null) return refuse(where, `${kind} needs a name: namespace "*" is all of them`)
+  if (!isNamespaceName(label.replaceAll('*', 'x')) && label !== '') {
+    return refuse(where, 'a namespace is letters, digits, hyphens, and * in patterns')
+  }
+  const scope = checkedPattern(label + (kind === 'namespace' ? '' : '*'), where)
+  refuseOthers(body, ['policy', 'capabilities'], kind, true)
+  const inside = body.blocks.flatMap((child) => nestedRules(child, scope))
+  const bare = !body.values.has('policy') && !body.values.has('capabilities')
+  if (bare && inside.length === 0)
+    return refuse(where, `this block says nothing: ${oneOf('namespace')}`)
+  const grant = bare ? { capabilities: [], deny: false } : granted('namespace', body.values, where)
+  const opens = grant.capabilities.length > 0 || inside.some((rule) => !rule.deny)
+  const capabilities = opens && !grant.deny ? withRead(grant.capabilities) : grant.capabilities
+  const own: Rule = {
+    family: 'namespace',
+    namespace: null,
+    pattern: scope,
+    capabilities,
+    deny: grant.deny,
+    where,
+  }
+  return [own, ...inside]
+}
+
+/** Whoever may do something in a namespace may know that it is there. */
+function withRead(capabilities: readonly string[]): readonly string[] {
+  return capabilities.includes('read') ? capabilities : ['read', ...capabilities]
+}
+
+function nestedRules(block: SourceBlock, scope: Pattern): readonly Rule[] {
+  const { kind, labels, body, where } = block
+  if (kind !== 'variables') {
+    const { family, prefix } = familyOf(kind, where)
+    if (!nested.some((name) => name === family)) {
+      return refuse(
+        where,
+        `${kind} has no place in a namespace; ${nested.join(', ')} and variables have`,
+      )
+    }
+    return [ruleOf(block, family, prefix, scope)]
+  }
+  if (labels.length > 0)
+    return refuse(where, 'variables has no name: variables { path "app/*" { … } }')
+  refuseOthers(body, [], kind, true)
+  return body.blocks.flatMap((child) => {
+    if (child.kind !== 'path') return refuse(child.where, 'variables has blocks path "app/*" { … }')
+    if (child.labels.length === 0) return refuse(child.where, 'path needs a name: path "*" is all')
+    return [ruleOf(child, 'variables', false, scope)]
+  })
+}
+
+function granted(
+  family: Family,
+  values: SourceBody['values'],
+  where: string,
+): { readonly capabilities: readonly string[]; readonly deny: boolean } {
+  const word = values.get('policy')
+  const list = values.get('capabilities')
+  if (word === undefined && list === undefined) {
+    return refuse(where, `this rule says nothing: ${oneOf(family)}`)
+  }
+  const capabilities = new Set<string>()
+  let deny = false
+  if (word !== undefined) {
+    const { words } = rulesOf(family)
+    if (word.value === 'deny') deny = true
+    else if (typeof word.value === 'string' && Object.hasOwn(words, word.value)) {
+      for (const capability of words[word.value] ?? []) capabilities.add(capability)
+    } else {
+      refuse(word.where, `policy must be one of ${[...Object.keys(words), 'deny'].join(', ')}`)
+    }
+  }
+  if (list !== undefined) {
+    if (!Array.isArray(list.value)) refuse(list.where, 'capabilities must be a list of texts')
+    for (const given of list.value ?? []) {
+      const name = given.startsWith(`${family}:`) ? given.slice(family.length + 1) : given
+      if (name === 'deny') deny = true
+      else if (rulesOf(family).capabilities.includes(name)) capabilities.add(name)
+      else
+        refuse(list.where, `no capability ${JSON.stringify(given.slice(0, 64))}: ${oneOf(family)}`)
+    }
+  }
+  return { capabilities: deny ? [] : [...capabilities], deny }
+}
+
+function oneOf(family: Family): string {
+  const { words, capabilities } = rulesOf(family)
+  return `policy is one of ${[...Object.keys(words), 'deny'].join(', ')}; capabilities are of ${[...new Set(capabilities), 'deny'].join(', ')}`
+}
+
+function oneLabel(kind: string, labels: readonly string[], where: string): string | null {
+  if (labels.length > 1) return refuse(where, `${kind} has one name, not ${labels.length}`)
+  return labels[0] ?? null
+}
+
+function refuseOthers(
+  { values, blocks }: SourceBody,
+  known: readonly string[],
+  kind: string,
+  blocksToo = false,
+): void {
+  for (const [name, { where }] of values) {
+    if (!known.includes(name)) {
+      refuse(
+        where,
+        `${kind} has no ${name}${known.length === 0 ? '' : `; it has ${known.join(' and ')}`}`,
+      )
+    }
+  }
+  const [first] = blocks
+  if (!blocksToo && first !== undefined) {
+    refuse(first.where, `${kind} has no block ${first.kind}`)
+  }
+}
+
+function unknownRule(word: string): string {
+  const known = familyNames.filter((name) => name !== 'variables').join(', ')
+  return `there are no rules for ${JSON.stringify(word.slice(0, 64))}; there are for ${known}`
+}

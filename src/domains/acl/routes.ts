@@ -1,0 +1,167 @@
+/** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: both peers' bodies are read, one shape is shown. */
+import { Fields } from '../../api/fields.ts'
+import { readPaging } from '../../api/pages.ts'
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { parseDurationMs } from '../../lib/duration.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { AclMethods, CreatedToken } from './methods.ts'
+import type { TokenType } from './model.ts'
+import { shownToken } from './shown.ts'
+
+export function tokenRoutes(methods: AclMethods): readonly Route[] {
+  const list = async (request: ApiRequest): Promise<ApiReply> => {
+    const { value } = await request.query(methods.list, {
+      ...pageOf(request),
+      policy: request.search.text('policy') ?? '',
+      role: request.search.text('role') ?? '',
+    })
+    return { json: value.rows, nextToken: value.nextToken }
+  }
+
+  const bootstrap = async (request: ApiRequest): Promise<ApiReply> => {
+    const fields = optionalFields(request)
+    const secret = fields?.text('BootstrapSecret') || null
+    return created(await request.call(methods.bootstrap, { secret }))
+  }
+
+  const create = async (request: ApiRequest): Promise<ApiReply> => {
+    const fields = bodyOf(request)
+    for (const name of ['AccessorID', 'SecretID']) {
+      if ((fields.text(name) ?? '') !== '') {
+        throw new MusterError(
+          'invalid_argument',
+          `${name} is drawn by the cluster: leave it out${name === 'AccessorID' ? ', or name the token in the path to change it' : ''}`,
+        )
+      }
+    }
+    return created(
+      await request.call(methods.create, { ...tokenFieldsOf(fields), ...expirationOf(fields) }),
+    )
+  }
+
+  const update = async (request: ApiRequest): Promise<ApiReply> => {
+    const accessor = request.parameter('accessor')
+    const fields = bodyOf(request)
+    const named = fields.text('AccessorID') ?? ''
+    if (named !== '' && named.toLowerCase() !== accessor.toLowerCase()) {
+      throw new MusterError('invalid_argument', 'AccessorID differs from the accessor in the path')
+    }
+    const row = await request.call(methods.update, { accessor, ...tokenFieldsOf(fields) })
+    return { json: shownToken(row), index: row.modifyIndex }
+  }
+
+  return [
+    { method: 'PUT', path: '/v1/acl/bootstrap', handle: bootstrap },
+    { method: 'GET', path: '/v1/acl/tokens', handle: list },
+    { method: 'PUT', path: '/v1/acl/token', handle: create },
+    {
+      method: 'GET',
+      path: '/v1/acl/token/self',
+      handle: async (request) => ({ json: (await request.query(methods.self, {})).value }),
+    },
+    {
+      method: 'GET',
+      path: '/v1/acl/token/:accessor',
+      handle: async (request) => {
+        const accessor = request.parameter('accessor')
+        const { value } = await request.query(methods.read, { accessor })
+        return value === null ? { status: 404, text: 'ACL token not found' } : { json: value }
+      },
+    },
+    { method: 'PUT', path: '/v1/acl/token/:accessor', handle: update },
+    {
+      method: 'DELETE',
+      path: '/v1/acl/token/:accessor',
+      handle: async (request) => {
+        const accessor = request.parameter('accessor')
+        const { index } = await request.call(methods.remove, { accessor })
+        return { json: true, index }
+      },
+    },
+  ]
+}
+
+/** `prefix`, `filter`, `per_page` and `next_token`. */
+export function pageOf(request: ApiRequest) {
+  return {
+    prefix: request.search.text('prefix') ?? '',
+    filter: request.search.text('filter') ?? '',
+    ...readPaging(request.search),
+  }
+}
+
+export function bodyOf(request: ApiRequest): Fields {
+  return new Fields(request.json, { anyCase: true })
+}
+
+function optionalFields(request: ApiRequest): Fields | null {
+  return request.json === undefined ? null : bodyOf(request)
+}
+
+/** Names as texts, or as objects with a Name or an ID. */
+export function namesOf(fields: Fields, member: string): readonly string[] | null {
+  const list = fields.list(member)
+  if (list === undefined) return null
+  return list.map((item) => {
+    if (typeof item === 'string') return item
+    const link = new Fields(item, { anyCase: true }, `${member}.`)
+    const name = link.text('Name') || link.text('ID')
+    if (name !== undefined && name !== '') return name
+    throw new MusterError('invalid_argument', `${member}: every entry needs a Name`)
+  })
+}
+
+function tokenFieldsOf(fields: Fields) {
+  return {
+    name: fields.text('Name') ?? null,
+    description: fields.text('Description') ?? null,
+    type: typeOf(fields.text('Type') ?? ''),
+    policies: namesOf(fields, 'Policies'),
+    roles: namesOf(fields, 'Roles'),
+  }
+}
+
+function typeOf(text: string): TokenType | null {
+  if (text === '') return null
+  if (text === 'client' || text === 'management') return text
+  throw new MusterError('invalid_argument', 'Type must be client or management')
+}
+
+const nanosecondsPerMs = 1e6
+
+function expirationOf(fields: Fields) {
+  const ttl = fields.raw('ExpirationTTL')
+  const time = fields.text('ExpirationTime') ?? ''
+  const expirationTimeMs = time === '' ? null : Date.parse(time)
+  if (expirationTimeMs !== null && !/^\d{4}-\d\d-\d\dT/.test(time)) throw badTime()
+  if (Number.isNaN(expirationTimeMs)) throw badTime()
+  return { ttlMs: ttlMsOf(ttl), expirationTimeMs }
+}
+
+/** A duration as text, or nanoseconds. Nothing, an empty text and 0 mean no end. */
+function ttlMsOf(ttl: unknown): number | null {
+  if (ttl === undefined || ttl === '' || ttl === 0) return null
+  const ms =
+    typeof ttl === 'string'
+      ? parseDurationMs(ttl)
+      : typeof ttl === 'number'
+        ? ttl / nanosecondsPerMs
+        : undefined
+  if (ms !== undefined) return ms
+  throw new MusterError(
+    'invalid_argument',
+    'ExpirationTTL must be a duration such as 8h, or nanoseconds',
+  )
+}
+
+function badTime(): MusterError {
+  return new MusterError(
+    'invalid_argument',
+    'ExpirationTime must be a time such as 2030-01-31T12:00:00Z',
+  )
+}
+
+function created({ row, secret }: CreatedToken): ApiReply {
+  const { AccessorID, ...rest } = shownToken(row)
+  return { json: { AccessorID, SecretID: secret, ...rest }, index: row.modifyIndex }
+}

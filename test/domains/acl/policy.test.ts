@@ -1,0 +1,275 @@
+/** The policy language: what texts mean, what is refused and where, and which rule wins. */
+import t from 'tap'
+import { parsePolicy } from '../../../src/domains/acl/policy-model.ts'
+import { fits, patternOf } from '../../../src/domains/acl/pattern-model.ts'
+import { RuleSet, type Target } from '../../../src/domains/acl/rule-set-model.ts'
+import { seededRandom, randomInteger } from '../../../src/lib/random.ts'
+
+function rulesOf(...texts: readonly string[]): RuleSet {
+  return new RuleSet(texts.map((text, at) => ({ policy: `p${at + 1}`, rules: parsePolicy(text) })))
+}
+
+type Question = readonly [
+  family: Target['family'],
+  name: string,
+  capability: string,
+  verdict: 'granted' | 'refused' | null,
+  namespace?: string,
+]
+
+function ask(rules: RuleSet, [family, name, capability, , namespace]: Question, below = false) {
+  return rules.judge({ family, namespace: namespace ?? null, name, below }, capability)
+}
+
+void t.test('a policy in HCL means what its words say', async (t) => {
+  const rules = rulesOf(`
+    node { policy = "read" }
+    agent { policy = "write" }
+    operator = "list"
+    acl = "read"
+    namespace "team-*" {
+      policy = "read"
+      capabilities = ["namespace:submit-job"]
+      variables {
+        path "app/*" { capabilities = ["variables:list", "read"] }
+        path "app/secret" { capabilities = ["deny"] }
+      }
+      key_prefix "t/" { policy = "write" }
+    }
+    key "one" { policy = "read" }
+    key_prefix "app/" { policy = "write" }
+    session_prefix "web-" { policy = "write" }
+    service "api" { policy = "read" }
+    service_prefix "" { policy = "deny" }
+    event "*" { policy = "read" }
+    auth "ldap/*" { policy = "write" }
+  `)
+  const table: readonly Question[] = [
+    ['node', 'any', 'read', 'granted'],
+    ['node', 'any', 'list', 'granted'],
+    ['node', 'any', 'write', 'refused'],
+    ['agent', '', 'write', 'granted'],
+    ['operator', '', 'list', 'granted'],
+    ['operator', '', 'read', 'refused'],
+    ['acl', '', 'read', 'granted'],
+    ['acl', '', 'write', 'refused'],
+    ['namespace', 'team-a', 'read-job', 'granted'],
+    ['namespace', 'team-a', 'submit-job', 'granted'],
+    ['namespace', 'team-a', 'alloc-exec', 'refused'],
+    ['namespace', 'team-a', 'read', 'granted'],
+    ['namespace', 'default', 'read', null],
+    ['variables', 'app/db', 'read', 'granted', 'team-a'],
+    ['variables', 'app/db', 'write', 'refused', 'team-a'],
+    ['variables', 'app/secret', 'list', 'refused', 'team-a'],
+    ['variables', 'other', 'read', null, 'team-a'],
+    ['variables', 'app/db', 'read', null, 'default'],
+    ['key', 't/x', 'write', 'granted', 'team-b'],
+    ['key', 't/x', 'write', null, 'default'],
+    ['key', 'one', 'read', 'granted', 'default'],
+    ['key', 'one', 'write', 'refused', 'default'],
+    ['key', 'one/two', 'read', null, 'default'],
+    ['key', 'app/', 'write', 'granted', 'default'],
+    ['key', 'app', 'write', null, 'default'],
+    ['session', 'WEB-1', 'write', 'granted', 'default'],
+    ['service', 'api', 'read', 'granted', 'default'],
+    ['service', 'other', 'read', 'refused', 'default'],
+    ['event', 'deploy', 'read', 'granted'],
+    ['auth', 'ldap/config', 'write', 'granted'],
+    ['auth', 'kubernetes/config', 'read', null],
+  ]
+  for (const question of table) {
+    const [family, name, capability, verdict, namespace = ''] = question
+    t.equal(ask(rules, question), verdict, `${family} ${name} ${capability} ${namespace}`)
+  }
+})
+
+void t.test('JSON says the same as HCL', async (t) => {
+  const texts = [
+    JSON.stringify({
+      operator: 'read',
+      node: { policy: 'read' },
+      key_prefix: { 'a/': { policy: 'write' }, 'a/b/': { policy: 'deny' } },
+      namespace: {
+        'x-*': { policy: 'read', variables: { path: { 'p/*': { capabilities: ['list'] } } } },
+      },
+    }),
+    JSON.stringify({
+      operator: [{ policy: 'read' }],
+      node: [{ policy: 'read' }],
+      key_prefix: [{ 'a/': [{ policy: 'write' }] }, { 'a/b/': { policy: 'deny' } }],
+      namespace: [
+        { 'x-*': { policy: 'read', variables: [{ path: { 'p/*': { capabilities: ['list'] } } }] } },
+      ],
+    }),
+  ]
+  for (const text of texts) {
+    const rules = rulesOf(text)
+    const table: readonly Question[] = [
+      ['operator', '', 'read', 'granted'],
+      ['node', 'n', 'read', 'granted'],
+      ['key', 'a/1', 'write', 'granted', 'default'],
+      ['key', 'a/b/1', 'read', 'refused', 'default'],
+      ['namespace', 'x-1', 'read-job', 'granted'],
+      ['variables', 'p/1', 'list', 'granted', 'x-1'],
+      ['variables', 'p/1', 'read', 'refused', 'x-1'],
+    ]
+    for (const question of table) t.equal(ask(rules, question), question[3], question.join(' '))
+  }
+})
+
+void t.test('the closest pattern wins, and a denial among equals', async (t) => {
+  const table: readonly (readonly [texts: readonly string[], question: Question])[] = [
+    [
+      ['key_prefix "a/" { policy = "read" } \n key_prefix "a/b/" { policy = "write" }'],
+      ['key', 'a/b/c', 'write', 'granted', 'default'],
+    ],
+    [
+      ['key_prefix "a/" { policy = "write" }', 'key_prefix "a/b/" { policy = "read" }'],
+      ['key', 'a/b/c', 'write', 'refused', 'default'],
+    ],
+    [
+      ['key "a" { policy = "write" }', 'key_prefix "a" { policy = "deny" }'],
+      ['key', 'a', 'write', 'granted', 'default'],
+    ],
+    [
+      ['key_prefix "a" { policy = "write" }', 'key_prefix "a" { policy = "deny" }'],
+      ['key', 'ab', 'read', 'refused', 'default'],
+    ],
+    [
+      ['key_prefix "a" { policy = "read" }', 'key_prefix "a" { policy = "write" }'],
+      ['key', 'ab', 'write', 'granted', 'default'],
+    ],
+    [
+      ['key "*.secret" { policy = "deny" }', 'key_prefix "app/" { policy = "write" }'],
+      ['key', 'app/x.secret', 'read', 'refused', 'default'],
+    ],
+    [
+      ['key "a*" { policy = "read" }', 'key "*b" { policy = "deny" }'],
+      ['key', 'a-b', 'read', 'refused', 'default'],
+    ],
+    [
+      ['namespace "*" { key_prefix "" { policy = "read" } }', 'key "x" { policy = "write" }'],
+      ['key', 'y', 'read', 'granted', 'default'],
+    ],
+    [
+      ['namespace "*" { key "k" { policy = "write" } }', 'key_prefix "" { policy = "read" }'],
+      ['key', 'k', 'write', 'refused', 'default'],
+    ],
+    [
+      [
+        'namespace "prod" { policy = "deny" }',
+        'namespace "prod" { variables { path "a" { policy = "read" } } }',
+      ],
+      ['variables', 'a', 'read', 'refused', 'prod'],
+    ],
+    [
+      [
+        'namespace "prod" { policy = "deny" }',
+        'namespace "*" { key_prefix "" { policy = "read" } }',
+      ],
+      ['key', 'a', 'read', 'refused', 'prod'],
+    ],
+    [
+      [
+        'namespace "p*" { policy = "deny" }',
+        'namespace "prod" { variables { path "a" { policy = "read" } } }',
+      ],
+      ['variables', 'a', 'read', 'granted', 'prod'],
+    ],
+    [
+      [
+        'namespace "a*" { variables { path "x" { policy = "read" } } }',
+        'namespace "*a" { variables { path "x" { policy = "deny" } } }',
+      ],
+      ['variables', 'x', 'read', 'refused', 'aa'],
+    ],
+    [
+      ['node "web" { policy = "read" }', 'node { policy = "deny" }'],
+      ['node', 'WEB', 'read', 'granted'],
+    ],
+  ]
+  for (const [texts, question] of table) {
+    t.equal(ask(rulesOf(...texts), question), question[3], texts.join(' + '))
+  }
+})
+
+void t.test(
+  'everything below a prefix is granted only when nothing below is held back',
+  async (t) => {
+    const table: readonly (readonly [text: string, prefix: string, verdict: unknown])[] = [
+      ['key_prefix "a/" { policy = "write" }', 'a/', 'granted'],
+      ['key_prefix "a/" { policy = "write" }', 'a/b', 'granted'],
+      ['key_prefix "a/" { policy = "write" }', 'a', null],
+      ['key "a/" { policy = "write" }', 'a/', null],
+      ['key_prefix "a/" { policy = "write" }\nkey "a/b" { policy = "read" }', 'a/', 'refused'],
+      ['key_prefix "a/" { policy = "write" }\nkey "a/b" { policy = "deny" }', 'a/b', 'refused'],
+      ['key_prefix "a/" { policy = "write" }\nkey "a/b" { policy = "deny" }', 'a/c', 'granted'],
+      ['key_prefix "" { policy = "deny" }\nkey_prefix "a/" { policy = "write" }', 'a/x', 'granted'],
+      ['key_prefix "a/" { policy = "write" }\nkey "*secret*" { policy = "deny" }', 'a/', 'refused'],
+      ['key "z" { policy = "deny" }', '', 'refused'],
+    ]
+    for (const [text, name, verdict] of table) {
+      const target: Target = { family: 'key', namespace: 'default', name, below: true }
+      t.equal(rulesOf(text).judge(target, 'write'), verdict, `${text} below ${name}`)
+    }
+  },
+)
+
+void t.test('what is wrong is refused with its place', async (t) => {
+  const table: readonly (readonly [text: string, message: RegExp])[] = [
+    ['\nmesh = "write"', /line 2: there are no rules for "mesh"; there are for acl, agent/],
+    ['key "a" { policy = "rw" }', /line 1: policy must be one of list, read, write, deny/],
+    ['key "a" {}', /line 1: this rule says nothing: policy is one of/],
+    ['key "a" "b" { policy = "read" }', /line 1: key has one name, not 2/],
+    [
+      'key "a" {\n policy = "read"\n sentinel = "x"\n}',
+      /line 3: key has no sentinel; it has policy and cap/,
+    ],
+    ['operator "x" { policy = "read" }', /operator rules are for all of them/],
+    ['namespace { policy = "read" }', /namespace needs a name/],
+    ['namespace "a/b" { policy = "read" }', /letters, digits, hyphens/],
+    ['namespace "a" {}', /says nothing/],
+    ['namespace "a" { node { policy = "read" } }', /node has no place in a namespace/],
+    ['namespace "a" { variables { path { policy = "read" } } }', /path needs a name/],
+    ['namespace "a" { capabilities = ["fly"] }', /no capability "fly"/],
+    ['namespace "a" { capabilities = "read-job" }', /capabilities must be a list of texts/],
+    ['variables { path "a" { policy = "read" } }', /inside of a namespace block/],
+    ['key = "read"', /key is a block/],
+    ['key_prefix { policy = "read" }', /key_prefix "" is all/],
+    [`key "${'*'.repeat(9)}" { policy = "read" }`, /at most 1024 letters and 8 stars/],
+    ['key "a" {', /policy:1:1: the block key is never closed/],
+    ['{ "key": ', /policy: not valid JSON/],
+    ['{"key": {"a": {"policy": 7}}}', /policy, key\.a\.policy: policy must be one of/],
+    [`{"key": ${'['.repeat(40)}${']'.repeat(40)}}`, /nested deeper/],
+    [`# ${'x'.repeat(70_000)}`, /at most 65536 bytes/],
+  ]
+  for (const [text, message] of table) {
+    t.throws(() => parsePolicy(text), { message }, text.slice(0, 60))
+  }
+  t.same(parsePolicy(''), [], 'nothing at all is a policy without rules')
+})
+
+void t.test('a pattern fits what a slow and plain matcher says it fits', async (t) => {
+  const seed = 20_261
+  t.comment(`seed ${seed}`)
+  const random = seededRandom(seed)
+  const text = (letters: string, lengthMax: number): string =>
+    Array.from({ length: randomInteger(random, 0, lengthMax) }, () =>
+      letters.charAt(randomInteger(random, 0, letters.length)),
+    ).join('')
+  const plainly = (pattern: string, name: string): boolean => {
+    if (pattern === '') return name === ''
+    if (pattern.startsWith('*')) {
+      return plainly(pattern.slice(1), name) || (name !== '' && plainly(pattern, name.slice(1)))
+    }
+    return pattern[0] === name[0] && name !== '' && plainly(pattern.slice(1), name.slice(1))
+  }
+  for (let round = 0; round < 5_000; round += 1) {
+    const pattern = text('ab*', 6)
+    const name = text('ab', 8)
+    if (fits(patternOf(pattern), name) !== plainly(pattern, name)) {
+      t.fail(`${JSON.stringify(pattern)} and ${JSON.stringify(name)}`)
+    }
+  }
+  t.pass('5000 pairs')
+})

@@ -1,0 +1,211 @@
+/** Tokens, policies and roles over HTTP: the first token, what each may do, and what becomes of those that go. */
+import t from 'tap'
+import { aclTokens } from '../../../src/domains/acl/table.ts'
+import { hashOf } from '../../../src/domains/acl/authorizer.ts'
+import { systemClock, type Clock } from '../../../src/lib/clock.ts'
+import { eventually } from '../../support/eventually.ts'
+import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
+
+type Shown = Readonly<Record<string, unknown>> & {
+  readonly AccessorID: string
+  readonly SecretID: string
+}
+
+async function begun(
+  t: Parameters<typeof serverOfOne>[0],
+  options: Parameters<typeof serverOfOne>[1] = {},
+) {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false, ...options })
+  const answer = await server.ask('PUT', '/v1/acl/bootstrap')
+  t.equal(answer.status, 200, answer.body)
+  const root = (answer.json() as Shown).SecretID
+  const as = (token: string | undefined) => (method: string, url: string, body?: unknown) =>
+    server.ask(method, url, body, token)
+  return { server, root, as, manage: as(root) }
+}
+
+async function tokenWith(
+  server: ServerOfOne,
+  root: string,
+  rules: string,
+  body: Readonly<Record<string, unknown>> = {},
+): Promise<Shown> {
+  const written = await server.ask('PUT', '/v1/acl/policy/p', { Rules: rules }, root)
+  if (written.status !== 200) throw new Error(written.body)
+  const made = await server.ask('PUT', '/v1/acl/token', { Policies: ['p'], ...body }, root)
+  if (made.status !== 200) throw new Error(made.body)
+  return made.json() as Shown
+}
+
+void t.test('the first token is made once, and again when an operator says so', async (t) => {
+  let resetIndex: number | null = null
+  const server = await serverOfOne(t, {
+    begin: false,
+    acl: { enabled: true, resetIndex: () => resetIndex },
+  })
+  const first = await server.ask('PUT', '/v1/acl/bootstrap')
+  t.equal(first.status, 200)
+  const token = first.json() as Shown
+  t.match(token, { Type: 'management', AccessorID: /^[0-9a-f-]{36}$/, SecretID: /^[\w-]{43}$/ })
+  t.equal((await server.ask('GET', '/v1/acl/tokens', undefined, token.SecretID)).status, 200)
+
+  const again = await server.ask('PUT', '/v1/acl/bootstrap')
+  t.equal(again.status, 400)
+  t.match(again.body, /^ACL bootstrap already done \(reset index: \d+\)$/)
+  resetIndex = Number(/index: (\d+)/.exec(again.body)?.[1])
+  const secret = 'c'.repeat(40)
+  t.equal((await server.ask('PUT', '/v1/acl/bootstrap', { BootstrapSecret: 'short' })).status, 400)
+  const reset = await server.ask('PUT', '/v1/acl/bootstrap', { BootstrapSecret: secret })
+  t.match(reset.json(), { SecretID: secret })
+  t.equal((await server.ask('PUT', '/v1/acl/bootstrap')).status, 400, 'the index is used up')
+  t.equal((await server.ask('GET', '/v1/acl/tokens', undefined, secret)).status, 200)
+})
+
+void t.test('while access control is off there are no tokens', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  for (const [method, path, body] of [
+    ['PUT', '/v1/acl/bootstrap'],
+    ['GET', '/v1/acl/tokens'],
+    ['PUT', '/v1/acl/token', { Type: 'management' }],
+    ['PUT', '/v1/acl/policy/p', { Rules: '' }],
+  ] as const) {
+    const answer = await server.ask(method, path, body)
+    t.equal(answer.status, 400, `${method} ${path}`)
+    t.match(answer.body, /^ACL support disabled/)
+  }
+  t.equal((await server.ask('GET', '/v1/agent/self', undefined, 'whatever')).status, 200)
+})
+
+void t.test('a token may do what its policies and roles say', async (t) => {
+  const { server, root, as, manage } = await begun(t)
+  const token = await tokenWith(server, root, 'agent { policy = "read" }')
+  const mine = as(token.SecretID)
+  t.equal((await mine('GET', '/v1/agent/self')).status, 200)
+  const denied = await mine('GET', '/v1/operator/raft/configuration')
+  t.equal(denied.status, 403)
+  t.equal(denied.body, 'Permission denied')
+  const none = await as(undefined)('GET', '/v1/agent/self')
+  t.same([none.status, none.body], [403, 'Permission denied'])
+  const wrong = await as('wrong')('GET', '/v1/agent/self')
+  t.same([wrong.status, wrong.body], [403, 'ACL token not found'])
+
+  t.equal((await manage('PUT', '/v1/acl/policy/ops', { Rules: 'operator = "read"' })).status, 200)
+  const role = await manage('PUT', '/v1/acl/role/r', { Policies: [{ Name: 'ops' }] })
+  t.match(role.json(), { Name: 'r', Policies: [{ Name: 'ops' }] })
+  const path = `/v1/acl/token/${token.AccessorID}`
+  const changed = await manage('PUT', path, { Roles: [{ Name: 'r' }] })
+  t.match(changed.json(), { Policies: ['p'], Roles: [{ ID: 'r', Name: 'r' }] })
+  t.equal((await mine('GET', '/v1/operator/raft/configuration')).status, 200, 'at once')
+
+  await manage('PUT', '/v1/acl/policy/ops', { Rules: 'operator = "deny"' })
+  t.equal((await mine('GET', '/v1/operator/raft/configuration')).status, 403, 'a changed policy')
+  await manage('DELETE', '/v1/acl/policy/p')
+  t.equal((await mine('GET', '/v1/agent/self')).status, 403, 'a policy that is gone')
+  t.equal((await mine('GET', '/v1/acl/token/self')).status, 200)
+  t.equal((await manage('DELETE', path)).status, 200)
+  t.match(await mine('GET', '/v1/agent/self'), { status: 403, body: 'ACL token not found' })
+  t.equal((await manage('DELETE', path)).status, 404)
+})
+
+void t.test('callers without a token have the anonymous policy', async (t) => {
+  const { as, manage } = await begun(t)
+  const nobody = as(undefined)
+  t.equal((await nobody('GET', '/v1/agent/self')).status, 403)
+  await manage('PUT', '/v1/acl/policy/anonymous', { Rules: 'agent { policy = "read" }' })
+  t.equal((await nobody('GET', '/v1/agent/self')).status, 200)
+  t.equal((await nobody('GET', '/v1/acl/token/self')).status, 403)
+  await manage('DELETE', '/v1/acl/policy/anonymous')
+  t.equal((await nobody('GET', '/v1/agent/self')).status, 403)
+})
+
+void t.test('a default of allow leaves tokens to those who may have them', async (t) => {
+  const { as, manage } = await begun(t, { acl: { enabled: true, defaultPolicy: 'allow' } })
+  const nobody = as(undefined)
+  t.equal((await nobody('GET', '/v1/agent/self')).status, 200)
+  t.equal((await nobody('GET', '/v1/acl/tokens')).status, 403)
+  t.equal((await nobody('PUT', '/v1/acl/token', { Type: 'management' })).status, 403)
+  await manage('PUT', '/v1/acl/policy/anonymous', { Rules: 'agent { policy = "deny" }' })
+  t.equal((await nobody('GET', '/v1/agent/self')).status, 403)
+})
+
+void t.test('a token ends at its time to the millisecond, and its row soon after', async (t) => {
+  let offsetMs = 0
+  const clock: Clock = { ...systemClock, wallMs: () => systemClock.wallMs() + offsetMs }
+  const { server, root, as } = await begun(t, { clock })
+  const token = await tokenWith(server, root, 'agent { policy = "read" }', { ExpirationTTL: '1h' })
+  t.ok(token['ExpirationTime'])
+  const mine = as(token.SecretID)
+  t.equal((await mine('GET', '/v1/agent/self')).status, 200)
+  offsetMs = 59 * 60_000
+  t.equal((await mine('GET', '/v1/agent/self')).status, 200)
+  offsetMs = 61 * 60_000
+  t.equal((await mine('GET', '/v1/agent/self')).status, 403)
+  const row = () => server.machine.reader().get(aclTokens, [hashOf(token.SecretID)])
+  t.ok(row(), 'still there, and worth nothing')
+  const duties = server.catalogue.startAclDuties({ propose: (command) => server.propose(command) })
+  await eventually('its removal', async () => (row() === undefined ? true : undefined))
+  await duties.stop()
+})
+
+void t.test('lists are filtered and cut into pages', async (t) => {
+  const { manage } = await begun(t)
+  await manage('PUT', '/v1/acl/policy/one', { Rules: '', Description: 'first' })
+  await manage('PUT', '/v1/acl/policy/two', { Rules: '' })
+  for (const name of ['a', 'b', 'c']) {
+    await manage('PUT', '/v1/acl/token', { Name: name, Policies: ['one'] })
+  }
+  const list = async (query: string) => (await manage('GET', `/v1/acl/tokens?${query}`)).json()
+  t.equal(((await list('')) as unknown[]).length, 4)
+  t.match(await list('filter=Name == "b"'), [{ Name: 'b' }])
+  t.match(await list('filter=Type == management'), [{ Name: 'Bootstrap Token' }])
+  t.equal(((await list('policy=one')) as unknown[]).length, 3)
+  t.notMatch(JSON.stringify(await list('')), /SecretID|[Hh]ash/)
+  const seen: string[] = []
+  for (let token = ''; ;) {
+    const page = await manage('GET', `/v1/acl/tokens?per_page=2&next_token=${token}`)
+    for (const row of page.json() as Shown[]) seen.push(row.AccessorID)
+    const next = page.headers['x-service-nexttoken']
+    if (typeof next !== 'string') break
+    token = next
+  }
+  t.equal(new Set(seen).size, 4)
+  const policies = (await manage('GET', '/v1/acl/policies?prefix=o')).json() as Shown[]
+  t.match(policies, [{ Name: 'one', Description: 'first' }])
+  t.notOk(policies.some((policy) => 'Rules' in policy))
+})
+
+void t.test('what is wrong is refused, and nothing is written', async (t) => {
+  const { manage } = await begun(t)
+  const before = (await manage('GET', '/v1/acl/tokens')).body
+  const table: readonly (readonly [method: string, path: string, body: unknown, text: RegExp])[] = [
+    ['PUT', '/v1/acl/token', {}, /needs Policies or Roles/],
+    ['PUT', '/v1/acl/token', { Policies: ['none'] }, /there is no policy "none"/],
+    ['PUT', '/v1/acl/token', { Roles: ['none'] }, /there is no role "none"/],
+    ['PUT', '/v1/acl/token', { Type: 'root' }, /Type must be client or management/],
+    ['PUT', '/v1/acl/token', { Type: 'management', SecretID: 'x' }, /SecretID is drawn/],
+    ['PUT', '/v1/acl/token', { Type: 'management', ExpirationTTL: 'soon' }, /ExpirationTTL must/],
+    ['PUT', '/v1/acl/token', { Type: 'management', ExpirationTTL: '1ms' }, /lasts from 1s/],
+    ['PUT', '/v1/acl/token', { Type: 'management', ExpirationTime: 'x' }, /ExpirationTime must/],
+    [
+      'PUT',
+      '/v1/acl/token',
+      { Type: 'management', ExpirationTime: '2001-01-01T00:00:00Z' },
+      /lasts/,
+    ],
+    ['PUT', '/v1/acl/token', { Type: 'management', Policies: [7] }, /Policies must be an object/],
+    ['PUT', '/v1/acl/token', undefined, /body is empty/],
+    ['PUT', '/v1/acl/policy/a%20b', { Rules: '' }, /name of a policy is/],
+    ['PUT', '/v1/acl/policy/p', {}, /Rules is missing/],
+    ['PUT', '/v1/acl/policy/p', { Rules: 'node {', Name: 'p' }, /never closed/],
+    ['PUT', '/v1/acl/policy/p', { Rules: '', Name: 'q' }, /Name differs/],
+    ['PUT', '/v1/acl/role/r', { Policies: [] }, /needs Policies/],
+  ]
+  for (const [method, path, body, text] of table) {
+    const answer = await manage(method, path, body)
+    t.equal(answer.status, 400, `${path} ${JSON.stringify(body)} ${answer.body}`)
+    t.match(answer.body, text)
+  }
+  t.equal((await manage('GET', '/v1/acl/tokens')).body, before)
+  t.equal((await manage('GET', '/v1/acl/token/none')).status, 404)
+  t.equal((await manage('GET', '/v1/acl/policy/none')).status, 404)
+})
