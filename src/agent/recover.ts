@@ -146,7 +146,11 @@ async function answers(address: string): Promise<boolean> {
       resolve(taken)
     }
     socket.setTimeout(answerWaitMs, () => settle(false))
-    socket.once('connect', () => settle(true))
+    // Where nobody listens a connection may meet itself: the system chose the port it goes to.
+    socket.once('connect', () => {
+      const { localAddress, localPort, remoteAddress, remotePort } = socket
+      settle(localPort !== remotePort || localAddress !== remoteAddress)
+    })
     socket.once('error', () => settle(false))
   })
 }

@@ -7,12 +7,15 @@ import {
   assertAllThere,
   gossipOf,
   recover,
-  stoppedClusterId,
   survivorOf,
+  voteSoon,
   writes,
   writing,
 } from '../support/lost-quorum.ts'
 import { peers, voters } from '../support/members.ts'
+
+// Elections, gossip and the command, one after the other: much for a machine that is busy with others.
+t.setTimeout(300_000)
 
 void t.test('one of three survives, and the cluster grows again from it', async (t) => {
   const cluster = await startCluster(t, { gossip: true })
@@ -32,33 +35,16 @@ void t.test('one of three survives, and the cluster grows again from it', async 
   })
 
   await cluster.terminate(survivor)
-  await t.test('nothing happens unasked', async (t) => {
-    t.match(await recover(cluster, survivor, '-keep-only-self'), { code: 2, err: /-dry-run/ })
-    const dry = await recover(cluster, survivor, '-keep-only-self', '-dry-run')
-    t.match(dry, { code: 0, out: /left out[^]*Nothing was changed/ })
-  })
-  await t.test('while another server answers, it asks for force', async (t) => {
-    await cluster.server(kept).start()
-    await eventuallyTrue('it listens', async () => {
-      const { code, err } = await recover(cluster, survivor, '-keep-only-self', '-dry-run')
-      return code === 1 && err.includes('still answers')
-    })
-    const refused = await recover(cluster, survivor, '-keep-only-self', '-yes')
-    t.match(refused, { code: 1, err: /Nothing was changed/ })
-    await cluster.kill(kept)
-  })
-
-  const old = await stoppedClusterId(cluster, survivor)
-  const done = await recover(cluster, survivor, '-keep-only-self', '-yes')
-  t.match(done, { code: 0, out: /Done\.[^]*Start this server/ })
-  const again = await recover(cluster, survivor, '-keep-only-self', '-yes')
-  t.match(again, { code: 0, out: /was done already/ })
-  t.not(await stoppedClusterId(cluster, survivor), old, 'it is another cluster')
+  const { code, out } = await recover(cluster, survivor, '-keep-only-self', '-yes')
+  t.match({ code, out }, { code: 0, out: /Done\.[^]*Start this server/ })
+  const idOf = (which: string) => new RegExp(`${which} cluster +=\\s(\\S+)`).exec(out)?.[1]
+  t.not(idOf('New'), idOf('Old'), 'it is another cluster')
 
   await cluster.server(survivor).start()
   await writes(cluster, survivor, 'after/recovery')
   t.equal(await cluster.leaderAsSeenBy(survivor), survivor, 'it leads by itself')
   await assertAllThere(t, cluster, survivor, writer.acknowledged)
+  await voteSoon(cluster, survivor)
 
   const first = await cluster.add(gossipOf(cluster, survivor))
   await eventuallyTrue(

@@ -9,9 +9,10 @@ const muster = fileURLToPath(new URL('../../bin/muster', import.meta.url))
 
 type Ended = { readonly code: number; readonly out: string; readonly err: string }
 
+/** By force: ports of servers that are down may be another test's by now. */
 export function recover(cluster: Cluster, at: number, ...words: readonly string[]): Promise<Ended> {
   const { configFile } = cluster.server(at)
-  const args = ['operator', 'raft', 'recover', '-config', configFile, ...words]
+  const args = ['operator', 'raft', 'recover', '-config', configFile, '-force', ...words]
   return new Promise((resolve, reject) => {
     execFile(muster, args, (error, out, err) => {
       if (error !== null && typeof error.code !== 'number') reject(error)
@@ -50,8 +51,12 @@ export async function assertAllThere(
   const variables = cluster.variables(at)
   let found = 0
   for (const [path, value] of written) {
-    const outcome = await variables.read(path)
-    if (outcome.type === 'ok' && outcome.seen.value === value) found += 1
+    // A server that is not ready yet says so; what it then says counts.
+    const seen = await eventually(`${path} is read`, async () => {
+      const outcome = await variables.read(path)
+      return outcome.type === 'ok' ? outcome.seen : undefined
+    })
+    if (seen.value === value) found += 1
   }
   t.equal(found, written.size, 'every acknowledged write is there')
 }
@@ -65,7 +70,7 @@ export async function writes(cluster: Cluster, at: number, path: string): Promis
 
 /** In force at the end of the log of a server that is stopped. */
 export async function stoppedClusterId(cluster: Cluster, at: number): Promise<string> {
-  const { out } = await recover(cluster, at, '-keep-only-self', '-dry-run', '-force')
+  const { out } = await recover(cluster, at, '-keep-only-self', '-dry-run')
   return /Old cluster +=\s(\S+)/.exec(out)?.[1] ?? ''
 }
 
@@ -77,4 +82,13 @@ export async function survivorOf(cluster: Cluster) {
 
 export const gossipOf = (cluster: Cluster, at: number) => {
   return { retry_join: [`127.0.0.1:${cluster.server(at).spec.ports.gossip}`] }
+}
+
+/** New servers become voters as soon as they are well: nobody here doubts that they stay so. */
+export async function voteSoon(cluster: Cluster, at: number): Promise<void> {
+  const { status } = await cluster.http(at).request('PUT', '/v1/operator/autopilot/configuration', {
+    body: JSON.stringify({ ServerStabilizationTime: '1s' }),
+    timeoutMs: 10_000,
+  })
+  if (status !== 200) throw new Error(`the configuration of autopilot was answered with ${status}`)
 }
