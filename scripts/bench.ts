@@ -22,6 +22,8 @@ type Figure = {
 
 const put: Figure['request'] = (system, key) => system.putRequest(key)
 const linearizable: Figure['request'] = (system, key) => system.getRequest(key, 'linearizable')
+const keyGet: Figure['request'] = (system, key) => system.keyGetRequest(key)
+const session: Figure['request'] = (system, key) => system.sessionRequest(key)
 const stale: Figure['request'] = (system, key) => system.getRequest(key, 'stale')
 
 const concurrencies = [1, 16, 64, 256]
@@ -46,6 +48,8 @@ const figures: readonly Figure[] = [
   figure('GET linearizable follower', 'follower', 64, linearizable),
   figure('GET stale leader', 'leader', 64, stale),
   figure('GET stale follower', 'follower', 64, stale),
+  figure('GET key leader', 'leader', 64, keyGet),
+  figure('session create leader', 'leader', 64, session),
 ].filter(({ name }) => name.startsWith(values.figures))
 
 const { quick } = values
@@ -99,6 +103,8 @@ async function measure(): Promise<Map<string, Measured>> {
 async function fill(system: System): Promise<void> {
   const all: Figure = { name: 'fill', at: 'leader', concurrency: 16, request: put }
   await measureOnce(system, all, 1_000)
+  const plain: Figure = { ...all, request: (_, key) => system.keyPutRequest(key) }
+  await measureOnce(system, plain, 1_000)
 }
 
 async function measureOnce(

@@ -95,6 +95,18 @@ export class EtcdSystem implements System {
     return httpRequest('POST', '/v3/kv/range', JSON.stringify(body))
   }
 
+  keyPutRequest(key: number): string {
+    return this.putRequest(key)
+  }
+
+  keyGetRequest(key: number): string {
+    return this.getRequest(key, 'linearizable')
+  }
+
+  sessionRequest(key: number): string {
+    return this.putRequest(key)
+  }
+
   async stop(): Promise<void> {
     for (const [at, { http }] of this.#processes.entries()) {
       await this.kill(at)

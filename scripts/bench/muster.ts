@@ -46,6 +46,18 @@ export class MusterSystem implements System {
     return httpRequest('GET', `/v1/var/${keyOf(key)}?${query}`, null)
   }
 
+  keyPutRequest(key: number): string {
+    return httpRequest('PUT', `/v1/kv/${keyOf(key)}`, valueOf(key))
+  }
+
+  keyGetRequest(key: number): string {
+    return httpRequest('GET', `/v1/kv/${keyOf(key)}`, null)
+  }
+
+  sessionRequest(): string {
+    return httpRequest('PUT', '/v1/session/create', '{}')
+  }
+
   async stop(): Promise<void> {
     await this.#cluster.stop()
   }

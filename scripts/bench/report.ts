@@ -53,6 +53,8 @@ export function targets(ours: Measured, theirs: Measured | undefined): Target[] 
   const put = ratio('PUT leader @64', 'perSecond')
   const alone = ratio('PUT leader @1', 'p50Ms')
   const get = ratio('GET linearizable leader @64', 'perSecond')
+  const key = ratio('GET key leader @64', 'perSecond')
+  const session = ratio('session create leader @64', 'perSecond')
   const leaderPut = ours.loads.get('PUT leader @64')?.perSecond
   const followerPut = ours.loads.get('PUT follower @64')?.perSecond
   const follower =
@@ -62,6 +64,14 @@ export function targets(ours: Measured, theirs: Measured | undefined): Target[] 
     { text: `PUT @64 is ${times(put)} of etcd, wanted 2.5`, met: atLeast(put, 2.5) },
     { text: `p50 of PUT @1 is ${times(alone)} of etcd, wanted at most 1`, met: atMost(alone, 1) },
     { text: `linearizable GET is ${times(get)} of etcd, wanted 3`, met: atLeast(get, 3) },
+    {
+      text: `GET of a key is ${times(key)} of etcd's linearizable one, wanted 3.4`,
+      met: atLeast(key, 3.4),
+    },
+    {
+      text: `session create is ${times(session)} of etcd's PUT, wanted 1.3`,
+      met: atLeast(session, 1.3),
+    },
     {
       text: `follower PUT is ${times(follower)} of leader PUT, wanted 0.7`,
       met: atLeast(follower, 0.7),

@@ -15,6 +15,12 @@ export interface System {
   /** One whole HTTP request each. */
   putRequest(key: number): string
   getRequest(key: number, kind: ReadKind): string
+  /** Of the plain store of keys and values, where that is another. */
+  keyPutRequest(key: number): string
+  /** With default consistency. */
+  keyGetRequest(key: number): string
+  /** Creates a session; where there are none, the nearest write there is. */
+  sessionRequest(key: number): string
   stop(): Promise<void>
 }
 

@@ -12,8 +12,9 @@ import { stretchMax, type SessionPlace, type SessionRow } from './model.ts'
 
 /** Between two entries of renewals. */
 export const batchMs = 100
-/** Above this many renewals per second, sessions are told to renew less often. */
-export const renewalsPerSecondMax = 5_000
+/** Above this many renewals per second, for about `averageMs`, sessions are told to renew less often. */
+const renewalsPerSecondMax = 5_000
+const averageMs = 1_000
 /** Sessions whose renewals wait for an entry; beyond it they are refused. */
 const waitingMax = 200_000
 
@@ -38,6 +39,7 @@ export class Renewals {
   readonly #underWay = new Map<string, number>()
   #timer: Timer | null = null
   #lastMs = -Infinity
+  #perSecond = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -102,12 +104,19 @@ export class Renewals {
     const waiting = [...this.#waiting.values()]
     this.#waiting = new Map()
     const nowMs = this.#clock.monotonicMs()
-    const perSecond = (waiting.length * 1_000) / Math.max(batchMs, nowMs - this.#lastMs)
-    const stretch = Math.min(stretchMax, Math.max(1, Math.ceil(perSecond / renewalsPerSecondMax)))
+    const stretch = this.#stretch(waiting.length, nowMs - this.#lastMs)
     this.#lastMs = nowMs
     for (let start = 0; start < waiting.length; start += renewedMax) {
       void this.#run(propose, waiting.slice(start, start + renewedMax), stretch)
     }
+  }
+
+  /** By how much lives are lengthened, so that fewer renewals come: by the average, for a burst is no load. */
+  #stretch(count: number, elapsedMs: number): number {
+    const perSecond = (count * 1_000) / Math.max(batchMs, elapsedMs)
+    this.#perSecond += (perSecond - this.#perSecond) * Math.min(1, elapsedMs / averageMs)
+    const times = Math.ceil(this.#perSecond / renewalsPerSecondMax)
+    return Math.min(stretchMax, Math.max(1, times))
   }
 
   async #run(propose: Propose, batch: readonly Waiting[], stretch: number): Promise<void> {
