@@ -235,6 +235,7 @@ export const fileSchema = Type.Object(
     log_json: Type.Optional(boolean),
     enable_debug: Type.Optional(boolean),
     leave_on_terminate: Type.Optional(boolean),
+    enable_local_script_checks: Type.Optional(boolean),
     ports: Type.Optional(
       Type.Object(
         {

@@ -67,6 +67,7 @@ export type AgentConfig = {
   readonly enableDebug: boolean | null
   /** A signal to stop also means to leave the cluster for good. */
   readonly leaveOnTerminate: boolean
+  readonly scriptChecks: boolean
   /** 0: any free port. */
   readonly ports: {
     readonly http: number
@@ -189,6 +190,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     logJson: file.log_json ?? false,
     enableDebug: file.enable_debug ?? null,
     leaveOnTerminate: file.leave_on_terminate ?? false,
+    scriptChecks: file.enable_local_script_checks ?? false,
     ports,
     listeners: completeListeners(
       file.listener ?? [],

@@ -26,6 +26,9 @@ import { autopilotCommands } from './autopilot/commands.ts'
 import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
+import { agentCatalogMethods } from './catalog/agent-methods.ts'
+import { agentCatalogRoutes } from './catalog/agent-routes.ts'
+import { LocalAgent, type LocalAgentOptions } from './catalog/agent/local-agent.ts'
 import { catalogCommands } from './catalog/commands.ts'
 import { startMemberDuty, type AgentMembers } from './catalog/duties.ts'
 import { healthMethods } from './catalog/health-methods.ts'
@@ -146,6 +149,8 @@ export type CatalogueOptions = {
   readonly members: PoolOfServer
   /** Whose nodes the leader keeps in the catalog. */
   readonly agents: AgentMembers
+  /** This agent's own part of the catalog. */
+  readonly services: Omit<LocalAgentOptions, 'clock' | 'log'>
   readonly metrics: MetricsSource
   /** What is applied here, for those who keep time by it. */
   readonly applied: AppliedSource
@@ -158,6 +163,8 @@ export type Catalogue = {
   readonly routes: readonly Route[]
   /** Started with the server and stopped with it; its `handle` answers `clusterKeyCall` of other servers. */
   readonly clusterKeyShare: ClusterKeyShare
+  /** Started with the server and stopped with it. */
+  readonly localAgent: LocalAgent
   /** Its `clean` is called once at start. */
   readonly restorer: Restorer
   /** Started first where debugging is on; a profile of the heap starts it otherwise. Stopped with the server. */
@@ -203,6 +210,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const renewals = new Renewals(clock)
   const deadlines = new SessionDeadlines({ clock, view, applied: options.applied })
   const ofSessions = sessionMethods(renewals)
+  const localAgent = new LocalAgent({ ...options.services, clock, log: log.named('catalog') })
+  const ofLocalAgent = agentCatalogMethods(localAgent, catalogFilters)
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -235,6 +244,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofHealth),
       ...Object.values(ofSessions),
       ...kvMethods,
+      ...Object.values(ofLocalAgent),
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
@@ -253,6 +263,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         ...sessionRoutes(ofSessions, { node: options.members.server }),
         ...kvRoutes,
       ]),
+      ...agentCatalogRoutes(ofLocalAgent, options.members.datacenter),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
@@ -262,6 +273,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...metricsRoutes(ofMetrics),
     ],
     clusterKeyShare: share,
+    localAgent,
     restorer,
     heapSampler,
     sessionDeadlines: deadlines,

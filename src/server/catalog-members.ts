@@ -1,5 +1,6 @@
 /** Who is a member of the cluster, for the catalog's nodes: as gossip sees it, or without gossip as Raft's leader does. */
 import type { AgentMember, AgentMembers } from '../domains/catalog/duties.ts'
+import type { NodeSpec } from '../domains/catalog/model.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RaftNode } from '../raft/node.ts'
@@ -93,5 +94,20 @@ function raftMembers({ node, config, version, clock }: MemberOptions): AgentMemb
       }
       return () => timer.cancel()
     },
+  }
+}
+
+/** The node of this very server, as its own registrations name it. */
+export function nodeOfServer(
+  id: string,
+  config: { readonly name: string; readonly advertiseAddr: string; readonly datacenter: string },
+): NodeSpec {
+  return {
+    name: config.name,
+    id,
+    address: config.advertiseAddr,
+    datacenter: config.datacenter,
+    taggedAddresses: [],
+    meta: [],
   }
 }

@@ -13,20 +13,21 @@ import { ClusterKeys } from '../domains/variables/cluster-key.ts'
 import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { MusterError } from '../lib/errors.ts'
 import type { Logger, LogLevel, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
-import type { RaftNode } from '../raft/node.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
+import { AgentCatalog } from './agent-catalog.ts'
 import { Autopilot } from './autopilot.ts'
-import { agentMembers } from './catalog-members.ts'
+import { agentMembers, nodeOfServer } from './catalog-members.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
+import { handOver } from './handover.ts'
 import { hostPort } from './host-port.ts'
 import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
@@ -75,6 +76,8 @@ export type ServerConfig = {
   readonly enableDebug: boolean | null
   /** A stop also means to leave the cluster for good. */
   readonly leaveOnTerminate: boolean
+  /** Whether checks of this agent may run commands. */
+  readonly scriptChecks: boolean
   /** 0: any free one. */
   readonly ports: {
     readonly http: number
@@ -117,8 +120,6 @@ const aliasPrefixes: Readonly<Record<ServerConfig['headerAliases'][number], Head
   vault: 'X-Vault-',
 }
 
-/** A handover that takes longer is given up: the others elect a leader without it. */
-const handoverMs = 1_500
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
 /** How long a request with a token that is not known here waits for the leader to say that there is none. */
@@ -218,12 +219,18 @@ export async function startServer(
   })
 
   const consensus = new RaftConsensus(node, addressOf, clock)
+  const encode = machine.encodeCommand.bind(machine)
+  const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
+  const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
+  const view = () => machine.view()
+  const agentCatalog = new AgentCatalog({ consensus, link, view, propose, clock })
+  opened.defer(() => agentCatalog.stop())
   const catalogue = buildCatalogue({
     acl: { ...config.acl, readResetIndex: () => readResetIndex(dataDir) },
     clusterKeys,
     raft: node,
     link: serverLink({ id, node, link, addressOf }),
-    view: () => machine.view(),
+    view,
     exportRows: () => machine.exportRows(),
     restoreFolder: join(dataDir, 'restore'),
     agent: describeAgent({
@@ -249,6 +256,12 @@ export async function startServer(
       version: dependencies.origin.version,
       clock,
     }),
+    services: {
+      node: nodeOfServer(id, config),
+      dataFolder: dataDir,
+      allowScripts: config.scriptChecks,
+      link: agentCatalog,
+    },
     metrics: telemetry,
     applied: machine,
     clock,
@@ -259,7 +272,6 @@ export async function startServer(
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()
 
-  const encode = machine.encodeCommand.bind(machine)
   const dispatcher = new Dispatcher({
     methods: catalogue.methods,
     consensus,
@@ -283,12 +295,11 @@ export async function startServer(
   onCall = async (request, signal) => {
     const { method, args } = request
     if (membership.answers(method)) return membership.answer(method, args)
+    if (agentCatalog.answers(method)) return agentCatalog.answer(args)
     if (method === clusterKeyCall) return catalogue.clusterKeyShare.handle(args)
     return dispatcher.handleForwarded(request, signal)
   }
 
-  const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
-  const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
   const leadership = new Leadership({
     node,
     logger,
@@ -303,6 +314,8 @@ export async function startServer(
   opened.defer(() => leadership.stop())
   catalogue.clusterKeyShare.start()
   opened.defer(() => catalogue.clusterKeyShare.stop())
+  await catalogue.localAgent.start()
+  opened.defer(() => catalogue.localAgent.stop())
   const stopCatchingUp = new AbortController()
   const catchingUp = dispatcher.catchUp(stopCatchingUp.signal)
   opened.defer(async () => {
@@ -399,18 +412,6 @@ async function startPool(
     onFatal,
     onMoved: () => stack.redial(),
   })
-}
-
-/** So that nobody waits for an election: requests here wait for the next leader and are passed on to it. */
-async function handOver(node: RaftNode, clock: Clock, logger: Logger): Promise<void> {
-  const { role, configuration } = node.status()
-  const voters = configuration.members.filter((member) => member.role === 'voter')
-  if (role !== 'leader' || voters.length < 2) return
-  try {
-    await node.transferLeadership(null, clock.monotonicMs() + handoverMs)
-  } catch (error) {
-    logger.warn('leadership was not handed over', { reason: textOf(error) })
-  }
 }
 
 function starting(): MusterError {

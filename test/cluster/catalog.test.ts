@@ -25,17 +25,24 @@ async function statusBecomes(
 }
 
 void t.test(
-  'what is registered on a follower is there on all, and nodes follow their servers',
+  'registrations are seen on all, and nodes and checks follow their servers',
   async (t) => {
-    const cluster = await startCluster(t, { gossip: true })
+    const config = { enable_local_script_checks: true }
+    const cluster = await startCluster(t, { gossip: true, config })
     const follower = await cluster.follower()
-    const body = JSON.stringify({
+    const other = cluster.all.find((at) => at !== follower) ?? 0
+    const own = `s${follower + 1}`
+    const put = async (path: string, body?: object) => {
+      const options = body === undefined ? {} : { body: JSON.stringify(body) }
+      const { status } = await cluster.http(follower).request('PUT', path, options)
+      t.equal(status, 200, path)
+    }
+    await put('/v1/catalog/register', {
       Node: 'printer',
       Address: '192.0.2.7',
       Service: { Service: 'print', Port: 631 },
       Check: { Name: 'paper', Status: 'passing' },
     })
-    t.equal(await cluster.http(follower).json('PUT', '/v1/catalog/register', { body }), true)
     for (const at of cluster.all) {
       t.match(await cluster.http(at).json('GET', '/v1/catalog/service/print'), [
         { Node: 'printer', ServicePort: 631 },
@@ -45,16 +52,34 @@ void t.test(
       }
     }
 
-    const victim = cluster.all.find((at) => at !== follower) ?? 0
-    const name = `s${victim + 1}`
-    await cluster.kill(victim)
-    await statusBecomes(cluster, [follower, name, 'gossipHealth'], 'critical', detection)
-    t.match(await checkOf(cluster, follower, name, 'gossipHealth'), {
+    const { http, gossip } = cluster.server(follower).spec.ports
+    const url = `http://127.0.0.1:${http}/v1/status/leader`
+    await put('/v1/agent/service/register', {
+      Name: 'api',
+      Checks: [
+        { CheckID: 'ttl', TTL: '1h' },
+        { CheckID: 'http', HTTP: url, Interval: '1s' },
+        { CheckID: 'tcp', TCP: `127.0.0.1:${gossip}`, Interval: '1s' },
+        { CheckID: 'script', Args: ['sh', '-c', 'echo hm; exit 1'], Interval: '1s' },
+      ],
+    })
+    await put('/v1/agent/check/pass/ttl?note=well')
+    const wanted = { ttl: 'passing', http: 'passing', tcp: 'passing', script: 'warning' }
+    for (const [id, status] of Object.entries(wanted)) {
+      await statusBecomes(cluster, [other, own, id], status)
+    }
+
+    await cluster.kill(follower)
+    await statusBecomes(cluster, [other, own, 'gossipHealth'], 'critical', detection)
+    t.match(await checkOf(cluster, other, own, 'gossipHealth'), {
       Output: 'Agent not live or unreachable',
     })
-    await cluster.restart(victim)
-    await statusBecomes(cluster, [follower, name, 'gossipHealth'], 'passing', detection)
-    await statusBecomes(cluster, [victim, 'printer', 'paper'], 'passing')
+    t.match(await checkOf(cluster, other, own, 'ttl'), { Status: 'passing', Output: 'well' })
+    await cluster.restart(follower)
+    await statusBecomes(cluster, [other, own, 'gossipHealth'], 'passing', detection)
+    await statusBecomes(cluster, [follower, 'printer', 'paper'], 'passing')
+    await put('/v1/agent/check/fail/ttl')
+    await statusBecomes(cluster, [other, own, 'ttl'], 'critical')
   },
 )
 

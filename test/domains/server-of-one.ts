@@ -11,6 +11,7 @@ import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
 import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
 import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
+import { applyAgentUpdate } from '../../src/domains/catalog/agent/sync.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
@@ -67,6 +68,8 @@ export type ServerOfOneOptions = {
     readonly defaultPolicy?: 'allow' | 'deny'
     readonly resetIndex?: () => number | null
   }
+  /** Default false. */
+  readonly allowScripts?: boolean
   readonly agent?: Partial<ThisAgent>
   /** Default true: starts the duties and waits for the first key. */
   readonly begin?: boolean
@@ -145,6 +148,33 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     agents: { list: () => [], onChange: () => () => {} },
+    services: {
+      node: {
+        name: self.name,
+        id: null,
+        address: '127.0.0.1',
+        datacenter: 'dc1',
+        taggedAddresses: [],
+        meta: [],
+      },
+      dataFolder: folder,
+      allowScripts: options.allowScripts ?? false,
+      link: {
+        async read(run) {
+          const view = machine.view()
+          try {
+            return await run(view)
+          } finally {
+            view.close()
+          }
+        },
+        send: (update) =>
+          applyAgentUpdate(update, {
+            propose: (command) => server.propose(command),
+            wallMs: systemClock.wallMs(),
+          }),
+      },
+    },
     agent: { ...twinAgent(() => server.leaderIsKnown), ...options.agent },
     metrics: {
       document: () => ({ Gauges: [] }),
@@ -249,9 +279,11 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
           catalogue.startSessionDuties({ propose }),
           catalogue.startKvDuties({ propose }),
         ]
+  await catalogue.localAgent.start()
   t.teardown(async () => {
     for (const duty of duties ?? []) await duty.stop()
     catalogue.sessionDeadlines.stop()
+    await catalogue.localAgent.stop()
     await http.stop(0)
     await machine.close()
     await rm(folder, { recursive: true, force: true })

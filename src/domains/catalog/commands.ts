@@ -21,7 +21,7 @@ export const membersPerEntryMax = 256
 const TextPairs = Type.Immutable(
   Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String()]))),
 )
-const Status = Type.Enum(['passing', 'warning', 'critical'])
+export const Status = Type.Enum(['passing', 'warning', 'critical'])
 const NowMs = Type.Integer({ minimum: 0 })
 
 const Node = Type.Object({
@@ -33,7 +33,7 @@ const Node = Type.Object({
   meta: TextPairs,
 })
 
-const Service = Type.Object({
+export const Service = Type.Object({
   id: Type.String(),
   name: Type.String(),
   tags: Type.Immutable(Type.Array(Type.String())),

@@ -1,7 +1,12 @@
 /** What may be written to the catalog by name: whole registrations, and their removal. */
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { defineLeaderMethod, type LeaderContext, type Requirement } from '../../rpc/method.ts'
+import {
+  defineLeaderMethod,
+  type LeaderContext,
+  type QueryContext,
+  type Requirement,
+} from '../../rpc/method.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { Deregistration, Registration, type RegisterOutcome } from './commands.ts'
 import { checkCheck, checkNode, checkService, keyOfName, sameRecord } from './model.ts'
@@ -54,7 +59,7 @@ function checkRegistration(args: Registration): Registration {
 }
 
 /** Throws what the outcome means for whoever asked. */
-function assertRegistered(outcome: RegisterOutcome, { node }: Registration): void {
+export function assertRegistered(outcome: RegisterOutcome, { node }: Registration): void {
   switch (outcome.type) {
     case 'registered':
       return
@@ -115,7 +120,7 @@ function mayDeregister(context: LeaderContext, { node, serviceId, checkId }: Der
 }
 
 /** A check of a service is as the service, any other as the node. */
-function writesCheck(node: string, serviceName: string): Requirement {
+export function writesCheck(node: string, serviceName: string): Requirement {
   return serviceName === '' ? writesNode(node) : writesService(serviceName)
 }
 
@@ -123,10 +128,11 @@ function writesNode(node: string): Requirement {
   return { resource: 'node', node: keyOfName(node), access: 'write' }
 }
 
-function writesService(service: string): Requirement {
+export function writesService(service: string): Requirement {
   return { resource: 'service', namespace: defaultNamespace, service, access: 'write' }
 }
 
-function mustMay(context: LeaderContext, requirement: Requirement): void {
+/** Throws `permission_denied`. */
+export function mustMay(context: Pick<QueryContext, 'may'>, requirement: Requirement): void {
   if (!context.may(requirement)) throw new MusterError('permission_denied', 'Permission denied')
 }

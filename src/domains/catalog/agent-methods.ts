@@ -1,0 +1,157 @@
+/** What may be asked of the agent that is asked: the services and checks registered with it. */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLocalMethod, type LocalContext, type Requirement } from '../../rpc/method.ts'
+import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
+import type { LocalAgent } from './agent/local-agent.ts'
+import { Status } from './commands.ts'
+import { Listing, type CompileFilter } from './listing.ts'
+import { checkService, keyOfName, membershipCheckId, type CheckRow } from './model.ts'
+import { mustMay, writesCheck, writesService } from './register-methods.ts'
+import { shownCheck, shownService } from './shown.ts'
+
+/** Checks that come with one service. */
+export const checksPerServiceMax = 64
+
+const InitialCheck = Type.Object({
+  definition: CheckDefinition,
+  status: Type.Union([Type.Null(), Status]),
+})
+const Id = Type.Object({ id: Type.String() })
+
+export type AgentFilters = { readonly services: CompileFilter; readonly checks: CompileFilter }
+
+export type AgentCatalogMethods = ReturnType<typeof agentCatalogMethods>
+
+export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
+  const registerService = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.service.register',
+    args: Type.Object({
+      service: AgentService,
+      checks: Type.Immutable(Type.Array(InitialCheck, { maxItems: checksPerServiceMax })),
+      replacesChecks: Type.Boolean(),
+    }),
+    requires: ({ service }) => writesService(service.name),
+    run: async (context, { service, checks, replacesChecks }): Promise<void> => {
+      const before = agent.service(service.id)
+      if (before !== null) mustMay(context, writesService(before.name))
+      for (const { definition } of checks) mayTake(context, definition.id)
+      const checked = checks.map(({ definition, status }) => ({
+        definition: checkDefinition(definition),
+        status,
+      }))
+      await agent.registerService(checkService(service), checked, replacesChecks)
+    },
+  })
+
+  const deregisterService = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.service.deregister',
+    args: Id,
+    requires: ({ id }) => mayWrite(id),
+    run: (_context, { id }): Promise<void> => agent.deregisterService(id),
+  })
+
+  const registerCheck = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.check.register',
+    args: InitialCheck,
+    requires: ({ definition }) => mayWrite(definition.serviceId),
+    run: async (context, { definition, status }): Promise<void> => {
+      mayTake(context, definition.id)
+      await agent.registerCheck({ definition: checkDefinition(definition), status })
+    },
+  })
+
+  const deregisterCheck = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.check.deregister',
+    args: Id,
+    requires: ({ id }) => mayWrite(agent.check(id)?.definition.serviceId ?? ''),
+    run: (_context, { id }): Promise<void> => agent.deregisterCheck(id),
+  })
+
+  const report = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.check.report',
+    args: Type.Object({ id: Type.String(), status: Status, output: Type.String() }),
+    requires: ({ id }) => mayWrite(agent.check(id)?.definition.serviceId ?? ''),
+    run: (_context, { id, status, output }): Promise<void> => agent.report(id, status, output),
+  })
+
+  const services = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.services',
+    args: Type.Object({ filter: Type.String() }),
+    requires: () => ({ resource: 'none' }),
+    run: async (context, { filter }) => {
+      const listing = new Listing(context, filters.services(filter))
+      const shown: [string, object][] = []
+      for (const service of agent.services()) {
+        const row = { ...service, node: agent.node.name, createIndex: 0, modifyIndex: 0 }
+        if (!listing.maySeeService(row)) continue
+        const { CreateIndex: _created, ModifyIndex: _modified, ...rest } = shownService(row)
+        const entry = { ...rest, Datacenter: agent.node.datacenter }
+        if (await listing.keeps(entry)) shown.push([service.id, entry])
+      }
+      return { value: Object.fromEntries(shown), filtered: listing.filtered }
+    },
+  })
+
+  const checks = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.checks',
+    args: Type.Object({ filter: Type.String() }),
+    requires: () => ({ resource: 'none' }),
+    run: async (context, { filter }) => {
+      const listing = new Listing(context, filters.checks(filter))
+      const shown: [string, object][] = []
+      for (const { definition, state } of agent.checks()) {
+        const service = agent.service(definition.serviceId)
+        const row: CheckRow = {
+          id: definition.id,
+          name: definition.name,
+          notes: definition.notes,
+          ...state,
+          node: agent.node.name,
+          serviceId: definition.serviceId,
+          serviceName: service?.name ?? '',
+          serviceTags: service?.tags ?? [],
+          type: definition.probe.type,
+          definition: '{}',
+          createIndex: 0,
+          modifyIndex: 0,
+        }
+        if (!listing.maySeeCheck(row)) continue
+        const entry = shownCheck(row)
+        if (await listing.keeps(entry)) shown.push([definition.id, entry])
+      }
+      return { value: Object.fromEntries(shown), filtered: listing.filtered }
+    },
+  })
+
+  /** By the service's id; '' or one that is not here: as the node. */
+  function mayWrite(serviceId: string): Requirement {
+    return writesCheck(agent.node.name, agent.service(serviceId)?.name ?? '')
+  }
+
+  /** A check's name may be taken from whoever has it only with the right to write that. */
+  function mayTake(context: LocalContext, id: string): void {
+    const before = agent.check(id)
+    if (before !== null) mustMay(context, mayWrite(before.definition.serviceId))
+    if (keyOfName(id) === keyOfName(membershipCheckId)) {
+      throw new MusterError('invalid_argument', `CheckID ${id} is the leader's: choose another`)
+    }
+  }
+
+  return {
+    registerService,
+    deregisterService,
+    registerCheck,
+    deregisterCheck,
+    report,
+    services,
+    checks,
+  }
+}

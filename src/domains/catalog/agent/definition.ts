@@ -1,0 +1,126 @@
+/**
+ * The part of the catalog that one agent keeps: services and checks registered with it, run by it, and kept in its data
+ * folder. Imported by this domain's methods and routes.
+ *
+ * This file: what a check is and what it may ask for. Times in milliseconds.
+ */
+import { Type, type Static } from 'typebox'
+import { MusterError } from '../../../lib/errors.ts'
+import { Service } from '../commands.ts'
+import { checkName, notesBytesMax } from '../model.ts'
+
+export const intervalMsMin = 1_000
+export const timeMsMax = 30 * 24 * 3_600_000
+export const timeoutMsMax = 600_000
+export const ttlMsMin = 1
+export const headersMax = 64
+export const scriptArgsMax = 64
+export const textLengthMax = 4_096
+export const requestBodyBytesMax = 64 * 1024
+export const thresholdMax = 1_000
+
+const Text = Type.String({ maxLength: textLengthMax })
+const Every = {
+  intervalMs: Type.Number({ minimum: intervalMsMin, maximum: timeMsMax }),
+  timeoutMs: Type.Number({ minimum: 1, maximum: timeoutMsMax }),
+}
+
+const Ttl = Type.Object({
+  type: Type.Literal('ttl'),
+  ttlMs: Type.Number({ minimum: ttlMsMin, maximum: timeMsMax }),
+})
+const Http = Type.Object({
+  type: Type.Literal('http'),
+  url: Text,
+  method: Type.String({ maxLength: 16 }),
+  headers: Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Text, Text])), { maxItems: headersMax }),
+  ),
+  body: Type.String({ maxLength: requestBodyBytesMax }),
+  tlsSkipVerify: Type.Boolean(),
+  followRedirects: Type.Boolean(),
+  ...Every,
+})
+const Tcp = Type.Object({
+  type: Type.Literal('tcp'),
+  host: Text,
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  ...Every,
+})
+const Grpc = Type.Object({
+  type: Type.Literal('grpc'),
+  /** host:port */
+  target: Text,
+  /** '': the server as a whole. */
+  service: Text,
+  tls: Type.Boolean(),
+  tlsSkipVerify: Type.Boolean(),
+  ...Every,
+})
+const Script = Type.Object({
+  type: Type.Literal('script'),
+  args: Type.Immutable(Type.Array(Text, { minItems: 1, maxItems: scriptArgsMax })),
+  ...Every,
+})
+
+export const Probe = Type.Union([Ttl, Http, Tcp, Grpc, Script])
+
+const Threshold = Type.Integer({ minimum: 0, maximum: thresholdMax })
+
+export const CheckDefinition = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  notes: Type.String(),
+  /** '': a check of the node. */
+  serviceId: Type.String(),
+  probe: Probe,
+  successBeforePassing: Threshold,
+  failuresBeforeWarning: Threshold,
+  failuresBeforeCritical: Threshold,
+  /** A service that is critical for so long is deregistered; null: never. */
+  deregisterAfterMs: Type.Union([Type.Null(), Type.Number({ minimum: 1, maximum: timeMsMax })]),
+})
+
+export const AgentService = Service
+
+export type Probe = Static<typeof Probe>
+export type CheckDefinition = Static<typeof CheckDefinition>
+export type AgentService = Static<typeof AgentService>
+
+/** What runs by itself, at an interval. */
+export type ActiveProbe = Exclude<Probe, { readonly type: 'ttl' }>
+
+/** Throws `invalid_argument`. What the schema bounds is not looked at again. */
+export function checkDefinition(definition: CheckDefinition): CheckDefinition {
+  if (Buffer.byteLength(definition.notes) > notesBytesMax) {
+    throw invalid(`Notes may have at most ${notesBytesMax} bytes`)
+  }
+  const { probe } = definition
+  if (probe.type === 'http') checkHttp(probe)
+  if (definition.deregisterAfterMs !== null && definition.serviceId === '') {
+    throw invalid('DeregisterCriticalServiceAfter needs a check of a service')
+  }
+  return {
+    ...definition,
+    id: checkName('CheckID', definition.id),
+    name: checkName('Name of the check', definition.name),
+    notes: definition.notes.toWellFormed(),
+  }
+}
+
+function checkHttp({ url, method, headers }: Extract<Probe, { type: 'http' }>): void {
+  const parsed = URL.parse(url)
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) {
+    throw invalid('HTTP must be a URL that begins with http:// or https://')
+  }
+  if (!/^[A-Z]{1,16}$/.test(method)) throw invalid('Method must be an HTTP method such as GET')
+  for (const [name, value] of headers) {
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+      throw invalid('Header must hold names and values that HTTP allows')
+    }
+  }
+}
+
+function invalid(message: string): MusterError {
+  return new MusterError('invalid_argument', message)
+}

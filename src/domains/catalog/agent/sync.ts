@@ -1,0 +1,248 @@
+/**
+ * Keeps this agent's node in the catalog as the agent has it: compares both on every change and now and then, and sends
+ * what differs. What is on the node and not with the agent goes; the membership check is the leader's.
+ */
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import type { Command, Reader } from '../../../fsm/domain.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
+import type { Logger } from '../../../lib/log.ts'
+import type { Proposed } from '../../../rpc/consensus.ts'
+import { Deregistration, Registration, type RegisterOutcome } from '../commands.ts'
+import {
+  keyOfName,
+  membershipCheckId,
+  registeredChecksMax,
+  sameRecord,
+  type CheckRow,
+  type CheckSpec,
+  type NodeSpec,
+  type ServiceRow,
+  type ServiceSpec,
+} from '../model.ts'
+import { checksOfNode, servicesOfNode } from '../queries.ts'
+import { assertRegistered } from '../register-methods.ts'
+
+/** Between two comparisons when nothing changed. */
+const roundMs = 60_000
+/** After a round that failed, twice as long each time. */
+const backoffMs = { first: 250, max: 30_000 }
+/** Output alone that changes again is sent no more often than this; of a check whose owner reports, and of one that runs. */
+const outputEveryMs = { reported: 1_000, run: 300_000 }
+
+/** How servers call it among themselves. */
+export const agentUpdateCall = 'catalog.agentUpdate'
+
+const AgentUpdate = Type.Union([
+  Type.Object({ type: Type.Literal('register'), registration: Registration }),
+  Type.Object({ type: Type.Literal('deregister'), deregistration: Deregistration }),
+])
+const agentUpdate = Compile(AgentUpdate)
+
+export type AgentUpdate = Static<typeof AgentUpdate>
+
+/** The way to the catalog; `server/agent-catalog.ts` has its form. */
+export interface CatalogLink {
+  /** On a state that holds all that `send` has done. */
+  read<T>(run: (reader: Reader) => Promise<T>): Promise<T>
+  /** Resolves once it is applied at the leader. */
+  send(update: AgentUpdate): Promise<void>
+}
+
+/** The leader's side of `send`. The agent has asked whoever registered for permission. */
+export async function applyAgentUpdate(
+  update: unknown,
+  context: { readonly propose: (command: Command) => Promise<Proposed>; readonly wallMs: number },
+): Promise<void> {
+  if (!agentUpdate.Check(update)) {
+    throw new MusterError('invalid_argument', `${agentUpdateCall} has arguments of another shape`)
+  }
+  const nowMs = Math.floor(context.wallMs)
+  if (update.type === 'deregister') {
+    const args = { ...update.deregistration, nowMs }
+    await context.propose({ type: 'catalog.deregister', args })
+    return
+  }
+  const args = { ...update.registration, nowMs }
+  const { outcome } = await context.propose({ type: 'catalog.register', args })
+  assertRegistered(outcome as RegisterOutcome, update.registration)
+}
+
+export type LocalPart = {
+  readonly services: readonly ServiceSpec[]
+  readonly checks: readonly CheckSpec[]
+}
+
+export type CatalogSyncOptions = {
+  readonly node: NodeSpec
+  readonly local: () => LocalPart
+  readonly link: CatalogLink
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export class CatalogSync {
+  readonly #options: CatalogSyncOptions
+  /** Changes so far, and how many of them the catalog has. */
+  #changes = 1
+  #synced = 0
+  #stopped = false
+  #wake: (() => void) | null = null
+  readonly #waiting = new Set<{ readonly change: number; readonly done: () => void }>()
+  /** When the output of a check was sent last, monotonic. */
+  readonly #outputSent = new Map<string, number>()
+  /** An output of a check that its owner reports waits for its time. */
+  #held = false
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(options: CatalogSyncOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#wake?.()
+    for (const { done } of this.#waiting) done()
+    await this.#running
+  }
+
+  changed(): void {
+    this.#changes += 1
+    this.#wake?.()
+  }
+
+  /** Until the catalog has what is here now, or the time is up. */
+  async settled(timeoutMs: number): Promise<void> {
+    if (this.#synced >= this.#changes || this.#stopped) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiting = { change: this.#changes, done: resolve }
+    this.#waiting.add(waiting)
+    const timer = this.#options.clock.setTimer(timeoutMs, resolve)
+    await promise
+    timer.cancel()
+    this.#waiting.delete(waiting)
+  }
+
+  async #run(): Promise<void> {
+    let failures = 0
+    while (!this.#stopped) {
+      const change = this.#changes
+      let pauseMs = roundMs
+      try {
+        await this.#round()
+        failures = 0
+        if (this.#held) pauseMs = outputEveryMs.reported
+        this.#synced = change
+        for (const waiting of this.#waiting) if (waiting.change <= change) waiting.done()
+      } catch (error) {
+        pauseMs = Math.min(backoffMs.first * 2 ** failures, backoffMs.max)
+        failures += 1
+        const level = codeOf(error) === 'no_leader' ? 'debug' : 'warn'
+        this.#options.log[level]('this agent’s services are not in the catalog yet', {
+          error: textOf(error),
+          retryMs: pauseMs,
+        })
+      }
+      // A change goes at once; what failed waits, or a dead cluster would be asked without end.
+      if (failures > 0 || this.#changes === change) await this.#sleep(pauseMs, failures === 0)
+    }
+  }
+
+  async #round(): Promise<void> {
+    const { node, local, link } = this.#options
+    this.#held = false
+    const held = await link.read((reader) => heldOf(reader, node.name))
+    const { services, checks } = local()
+    const wrongServices = services.filter((service) => {
+      const row = held.services.get(service.id)
+      return row === undefined || !sameRecord(withoutNode(row), service)
+    })
+    const wrongChecks = checks.filter((check) => this.#differs(held.checks, check))
+    for (const service of wrongServices) {
+      const own = wrongChecks.filter(({ serviceId }) => serviceId === service.id)
+      await this.#register(service, own.slice(0, registeredChecksMax))
+    }
+    const rest = wrongChecks.filter(
+      ({ serviceId }) => !wrongServices.some(({ id }) => id === serviceId),
+    )
+    const beyond = wrongServices.flatMap(({ id }) =>
+      wrongChecks.filter(({ serviceId }) => serviceId === id).slice(registeredChecksMax),
+    )
+    const chunked = [...rest, ...beyond]
+    for (let at = 0; at < chunked.length; at += registeredChecksMax) {
+      await this.#register(null, chunked.slice(at, at + registeredChecksMax))
+    }
+    const serviceIds = new Set(services.map(({ id }) => id))
+    for (const { id } of held.services.values()) {
+      if (!serviceIds.has(id)) await this.#deregister(id, null)
+    }
+    const checkKeys = new Set([membershipCheckId, ...checks.map(({ id }) => id)].map(keyOfName))
+    for (const [key, { id, serviceId }] of held.checks) {
+      // A service took its checks along.
+      const isGone = serviceId !== '' && !serviceIds.has(serviceId)
+      if (!checkKeys.has(key) && !isGone) await this.#deregister(null, id)
+    }
+    for (const key of this.#outputSent.keys()) {
+      if (!checkKeys.has(key)) this.#outputSent.delete(key)
+    }
+  }
+
+  #differs(held: ReadonlyMap<string, CheckRow>, check: CheckSpec): boolean {
+    const row = held.get(keyOfName(check.id))
+    if (row === undefined) return true
+    const { node: _node, serviceName: _name, serviceTags: _tags, ...spec } = row
+    if (sameRecord(spec, check)) return false
+    if (!sameRecord({ ...spec, output: '' }, { ...check, output: '' })) return true
+    const sentMs = this.#outputSent.get(keyOfName(check.id)) ?? -Infinity
+    const everyMs = check.type === 'ttl' ? outputEveryMs.reported : outputEveryMs.run
+    const isDue = this.#options.clock.monotonicMs() - sentMs >= everyMs
+    if (!isDue && check.type === 'ttl') this.#held = true
+    return isDue
+  }
+
+  async #register(service: ServiceSpec | null, checks: readonly CheckSpec[]): Promise<void> {
+    const { node, link, clock } = this.#options
+    const registration: Registration = { node, skipNodeUpdate: true, service, checks }
+    await link.send({ type: 'register', registration })
+    for (const { id } of checks) this.#outputSent.set(keyOfName(id), clock.monotonicMs())
+  }
+
+  async #deregister(serviceId: string | null, checkId: string | null): Promise<void> {
+    const { node, link } = this.#options
+    const deregistration: Deregistration = { node: node.name, serviceId, checkId }
+    await link.send({ type: 'deregister', deregistration })
+  }
+
+  async #sleep(delayMs: number, wakes: boolean): Promise<void> {
+    if (this.#stopped) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = this.#options.clock.setTimer(delayMs, resolve)
+    this.#wake = () => {
+      if (wakes || this.#stopped) resolve()
+    }
+    await promise
+    this.#wake = null
+    timer.cancel()
+  }
+}
+
+async function heldOf(reader: Reader, node: string) {
+  const services = new Map<string, ServiceRow>()
+  const checks = new Map<string, CheckRow>()
+  for await (const page of servicesOfNode(reader, node)) {
+    for (const row of page) services.set(row.id, row)
+  }
+  for await (const page of checksOfNode(reader, node)) {
+    for (const row of page) checks.set(keyOfName(row.id), row)
+  }
+  return { services, checks }
+}
+
+function withoutNode({ node: _node, ...service }: ServiceRow): ServiceSpec {
+  return service
+}

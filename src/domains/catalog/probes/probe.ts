@@ -1,0 +1,36 @@
+/** The choice among the kinds of looks. */
+import { assertNever } from '../../../lib/assert.ts'
+import { textOf } from '../../../lib/errors.ts'
+import type { ActiveProbe } from '../agent/definition.ts'
+import { cutOutput } from '../model.ts'
+import { lookByGrpc } from './grpc.ts'
+import { lookByHttp } from './http.ts'
+import { lookByScript } from './script.ts'
+import type { Look } from './look.ts'
+import { lookByTcp } from './tcp.ts'
+
+/** Never rejects: what goes wrong is critical. Soon after `signal` it has ended, with whatever it found. */
+export async function look(probe: ActiveProbe, signal: AbortSignal): Promise<Look> {
+  try {
+    const { status, output } = await lookBy(probe, signal)
+    return { status, output: cutOutput(output) }
+  } catch (error) {
+    return { status: 'critical', output: cutOutput(textOf(error)) }
+  }
+}
+
+function lookBy(probe: ActiveProbe, signal: AbortSignal): Promise<Look> {
+  const { type } = probe
+  switch (type) {
+    case 'http':
+      return lookByHttp(probe, signal)
+    case 'tcp':
+      return lookByTcp(probe, signal)
+    case 'grpc':
+      return lookByGrpc(probe, signal)
+    case 'script':
+      return lookByScript(probe, signal)
+    default:
+      return assertNever(type)
+  }
+}

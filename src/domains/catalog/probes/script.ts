@@ -1,0 +1,67 @@
+/** One run of a command: exit code 0 is passing, 1 a warning, all else critical. Its whole process group ends with it. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import type { ActiveProbe } from '../agent/definition.ts'
+import { outputBytesMax } from '../model.ts'
+import type { Look } from './look.ts'
+
+export function lookByScript(
+  { args }: Extract<ActiveProbe, { type: 'script' }>,
+  signal: AbortSignal,
+): Promise<Look> {
+  const { promise, resolve, reject } = Promise.withResolvers<Look>()
+  const [command = '', ...rest] = args
+  // A group of its own, so that what the command starts ends with it.
+  const child = spawn(command, rest, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = new LastBytes(outputBytesMax)
+  let late = false
+  const end = (): void => {
+    late = true
+    killGroup(child)
+  }
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => output.add(chunk))
+  }
+  child.on('error', (error) => reject(new Error(`${command}: ${error.message}`)))
+  // What it left running holds the pipes open: the group goes first, then they close.
+  child.on('exit', () => killGroup(child))
+  child.on('close', (code) => {
+    signal.removeEventListener('abort', end)
+    const text = output.text()
+    if (late) resolve({ status: 'critical', output: `Timed out and was killed\n${text}` })
+    else {
+      const status = code === 0 ? 'passing' : code === 1 ? 'warning' : 'critical'
+      resolve({ status, output: text })
+    }
+  })
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  return promise
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+/** A command says last what matters most. */
+class LastBytes {
+  readonly #max: number
+  #bytes = Buffer.alloc(0)
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(chunk: Buffer): void {
+    const joined = Buffer.concat([this.#bytes, chunk.subarray(-this.#max)])
+    this.#bytes = joined.subarray(-this.#max)
+  }
+
+  text(): string {
+    return this.#bytes.toString('utf8')
+  }
+}

@@ -1,0 +1,24 @@
+/** One TCP connection: made is passing. */
+import { connect } from 'node:net'
+import type { ActiveProbe } from '../agent/definition.ts'
+import type { Look } from './look.ts'
+
+export function lookByTcp(
+  { host, port }: Extract<ActiveProbe, { type: 'tcp' }>,
+  signal: AbortSignal,
+): Promise<Look> {
+  const { promise, resolve, reject } = Promise.withResolvers<Look>()
+  const socket = connect({ host, port })
+  const end = (): void => {
+    socket.destroy(new Error(`TCP connect ${host}:${port}: no answer in time`))
+  }
+  socket.on('connect', () => {
+    resolve({ status: 'passing', output: `TCP connect ${host}:${port}: Success` })
+    socket.destroy()
+  })
+  socket.on('error', reject)
+  socket.on('close', () => signal.removeEventListener('abort', end))
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  return promise
+}

@@ -1,0 +1,83 @@
+/**
+ * The way of this agent's services into the catalog: reads of a fresh enough state, and updates at the leader, wherever it
+ * is. Among servers, who know each other: the agent has asked whoever registered for permission.
+ */
+import {
+  agentUpdateCall,
+  applyAgentUpdate,
+  type CatalogLink,
+} from '../domains/catalog/agent/sync.ts'
+import type { Command, Reader } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { Consensus, Proposed } from '../rpc/consensus.ts'
+import { Forwarder } from '../rpc/forward.ts'
+import type { PeerLink } from '../rpc/link.ts'
+
+/** What takes longer is tried again later. */
+const callMs = 10_000
+const noLeaderMs = 2_000
+
+export type AgentCatalogOptions = {
+  readonly consensus: Consensus
+  readonly link: PeerLink
+  readonly view: () => Reader & { close(): void }
+  readonly propose: (command: Command) => Promise<Proposed>
+  readonly clock: Clock
+}
+
+export class AgentCatalog implements CatalogLink {
+  readonly #options: AgentCatalogOptions
+  readonly #forwarder: Forwarder
+  readonly #abort = new AbortController()
+
+  constructor(options: AgentCatalogOptions) {
+    this.#options = options
+    const { consensus, link, clock } = options
+    this.#forwarder = new Forwarder({ consensus, link, clock, noLeaderMs })
+  }
+
+  stop(): void {
+    this.#abort.abort()
+  }
+
+  async read<T>(run: (reader: Reader) => Promise<T>): Promise<T> {
+    const { consensus, view, clock } = this.#options
+    await consensus.readBarrier('leader', clock.monotonicMs() + noLeaderMs, this.#abort.signal)
+    const reader = view()
+    try {
+      return await run(reader)
+    } finally {
+      reader.close()
+    }
+  }
+
+  async send(update: unknown): Promise<void> {
+    await this.#forwarder.run({
+      method: agentUpdateCall,
+      args: update,
+      caller: { token: null, remote: '', requestId: agentUpdateCall },
+      deadlineMs: this.#options.clock.monotonicMs() + callMs,
+      signal: this.#abort.signal,
+      here: () => this.#apply(update),
+    })
+  }
+
+  answers(method: string): boolean {
+    return method === agentUpdateCall
+  }
+
+  /** Throws `not_leader`; the sender looks again. */
+  async answer(update: unknown): Promise<null> {
+    if (!this.#options.consensus.isLeader()) {
+      throw new MusterError('not_leader', 'this server does not lead the cluster')
+    }
+    await this.#apply(update)
+    return null
+  }
+
+  #apply(update: unknown): Promise<void> {
+    const { propose, clock } = this.#options
+    return applyAgentUpdate(update, { propose, wallMs: clock.wallMs() })
+  }
+}

@@ -1,0 +1,20 @@
+/** What a leader does before it stops. */
+import type { Clock } from '../lib/clock.ts'
+import { textOf } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import type { RaftNode } from '../raft/node.ts'
+
+/** A handover that takes longer is given up: the others elect a leader without it. */
+const handoverMs = 1_500
+
+/** So that nobody waits for an election: requests here wait for the next leader and are passed on to it. */
+export async function handOver(node: RaftNode, clock: Clock, logger: Logger): Promise<void> {
+  const { role, configuration } = node.status()
+  const voters = configuration.members.filter((member) => member.role === 'voter')
+  if (role !== 'leader' || voters.length < 2) return
+  try {
+    await node.transferLeadership(null, clock.monotonicMs() + handoverMs)
+  } catch (error) {
+    logger.warn('leadership was not handed over', { reason: textOf(error) })
+  }
+}

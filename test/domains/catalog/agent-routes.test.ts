@@ -1,0 +1,196 @@
+/** Services and checks of one agent: registered over HTTP, run, kept, and seen in the catalog at once. */
+import { readFile, stat } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import t from 'tap'
+import type { Authorizer } from '../../../src/rpc/authorizer.ts'
+import { eventually } from '../../support/eventually.ts'
+import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
+
+async function put(server: ServerOfOne, path: string, body?: unknown) {
+  return server.ask('PUT', `/v1/agent/${path}`, body)
+}
+
+async function checks(server: ServerOfOne, url: string) {
+  return (await server.ask('GET', url)).json() as {
+    CheckID: string
+    Status: string
+    Output: string
+    ServiceName: string
+    Type: string
+  }[]
+}
+
+void t.test(
+  'a TTL check is critical, then what its owner says, here and in the catalog',
+  async (t) => {
+    const server = await serverOfOne(t, { begin: false })
+    t.match(await put(server, 'check/register', { Name: 'Beat', TTL: '30s', Notes: 'n' }), {
+      status: 200,
+      body: '',
+    })
+    t.match(await checks(server, '/v1/health/node/one'), [
+      { CheckID: 'Beat', Status: 'critical', Notes: 'n', Type: 'ttl' },
+    ])
+    const rows = [
+      ['check/pass/Beat?note=well', undefined, 'passing', 'well'],
+      ['check/warn/beat?note=hm', undefined, 'warning', 'hm'],
+      ['check/fail/Beat', undefined, 'critical', ''],
+      ['check/update/Beat', { Status: 'passing', Output: 'out' }, 'passing', 'out'],
+    ] as const
+    for (const [path, body, status, output] of rows) {
+      t.match(await put(server, path, body), { status: 200, body: '' })
+      t.match(
+        await checks(server, '/v1/health/node/one'),
+        [{ Status: status, Output: output }],
+        path,
+      )
+    }
+    t.match((await server.ask('GET', '/v1/agent/checks')).json(), {
+      Beat: { Node: 'one', CheckID: 'Beat', Status: 'passing', Definition: {} },
+    })
+    t.equal((await server.ask('GET', '/v1/agent/check/pass/Beat')).status, 405)
+    t.equal((await put(server, 'check/deregister/beat')).status, 200)
+    t.same(await checks(server, '/v1/health/node/one'), [])
+    t.equal((await put(server, 'check/deregister/beat')).status, 404)
+    t.equal((await put(server, 'check/pass/beat')).status, 404)
+  },
+)
+
+void t.test('a service comes with its checks and goes with them', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const answer = await put(server, 'service/register', {
+    Name: 'api',
+    ID: 'api-1',
+    Port: 80,
+    Tags: ['a'],
+    Meta: { k: 'v' },
+    Check: { TTL: '1m', Status: 'passing' },
+  })
+  t.match(answer, { status: 200, body: '' })
+  t.match((await server.ask('GET', '/v1/catalog/service/api')).json(), [
+    { Node: 'one', ServiceID: 'api-1', ServicePort: 80 },
+  ])
+  t.match(await checks(server, '/v1/health/checks/api'), [
+    { CheckID: 'service:api-1', Name: 'Service api check', Status: 'passing', ServiceTags: ['a'] },
+  ])
+  t.match((await server.ask('GET', '/v1/agent/services')).json(), {
+    'api-1': { ID: 'api-1', Service: 'api', Port: 80, Tags: ['a'], Datacenter: 'dc1' },
+  })
+  await put(server, 'service/register', {
+    Name: 'api',
+    ID: 'api-1',
+    Checks: [{ TTL: '1m' }, { CheckID: 'x', TTL: '1m' }],
+  })
+  const ids = async () =>
+    (await checks(server, '/v1/health/checks/api')).map(({ CheckID }) => CheckID)
+  t.same(await ids(), ['service:api-1', 'service:api-1:1', 'x'])
+  await put(server, 'service/register?replace-existing-checks', {
+    Name: 'api',
+    ID: 'api-1',
+    Check: { CheckID: 'x', TTL: '1m' },
+  })
+  t.same(await ids(), ['x'])
+  t.equal((await put(server, 'service/deregister/api-1')).status, 200)
+  t.same(await ids(), [])
+  t.same((await server.ask('GET', '/v1/catalog/service/api')).json(), [])
+  t.equal((await put(server, 'service/deregister/api-1')).status, 404)
+})
+
+void t.test(
+  'a check that runs finds its listener, and its service goes when it stays critical',
+  async (t) => {
+    const server = await serverOfOne(t, { begin: false })
+    const listener = createServer((socket) => socket.destroy())
+    listener.listen(0, '127.0.0.1')
+    await once(listener, 'listening')
+    t.teardown(() => listener.close())
+    const { port } = listener.address() as AddressInfo
+    await put(server, 'service/register', {
+      Name: 'db',
+      Check: { TCP: `127.0.0.1:${port}`, Interval: '1s', DeregisterCriticalServiceAfter: '100ms' },
+    })
+    const statuses = async () =>
+      (await checks(server, '/v1/health/checks/db')).map(({ Status }) => Status).join()
+    await eventually('it passes', async () => ((await statuses()) === 'passing' ? true : undefined))
+    listener.close()
+    await eventually('it is gone', async () => ((await statuses()) === '' ? true : undefined))
+    t.same((await server.ask('GET', '/v1/catalog/service/db')).json(), [])
+  },
+)
+
+void t.test('what is wrong is 400 and named', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const check = { Name: 'c' }
+  const run = { ...check, Interval: '1s' }
+  const rows: readonly (readonly [string, unknown, RegExp])[] = [
+    ['check/register', 'no json', /JSON/],
+    ['check/register', {}, /Missing Name/],
+    ['check/register', check, /exactly one kind/],
+    ['check/register', { Name: 'a\nb', TTL: '1s' }, /printable/],
+    ['check/register', { Name: 'gossiphealth', TTL: '1s' }, /leader/],
+    ['check/register', { ...check, TTL: 'soon' }, /TTL must be a duration/],
+    ['check/register', { ...check, TTL: '-1s' }, /TTL/],
+    ['check/register', { ...check, TTL: '1s', Status: 'fine' }, /fine/],
+    ['check/register', { ...check, TTL: '1s', ServiceID: 'none' }, /none/],
+    ['check/register', { ...check, TTL: '1s', HTTP: 'http://x', Interval: '1s' }, /exactly one/],
+    ['check/register', { ...check, HTTP: 'http://x' }, /Interval/],
+    ['check/register', { ...run, HTTP: 'ftp://x' }, /http:/],
+    ['check/register', { ...run, HTTP: 'http://x', Header: { 'a b': ['c'] } }, /Header/],
+    ['check/register', { ...run, TCP: 'nowhere' }, /host:port/],
+    ['check/register', { ...run, GRPC: 'x/y' }, /host:port/],
+    ['check/register', { ...run, Args: ['true'] }, /enable_local_script_checks/],
+    ['check/register', { ...run, DockerContainerID: 'x' }, /no kind of check/],
+    ['check/register', { ...check, TTL: '1s', DeregisterCriticalServiceAfter: '1m' }, /service/],
+    ['service/register', {}, /Missing/],
+    ['service/register', { Name: 's', Kind: 'connect-proxy' }, /Kind/],
+    ['service/register', { Name: 's', Check: { Interval: '1s' } }, /exactly one kind/],
+    ['service/register', { Name: 's', Namespace: 'other' }, /Namespace/],
+    ['check/update/c', {}, /Status/],
+  ]
+  for (const [path, body, text] of rows) {
+    const answer = await put(server, path, body)
+    t.equal(answer.status, 400, `${path} ${JSON.stringify(body)}`)
+    t.match(answer.body, text)
+  }
+  await put(server, 'check/register', { ...run, TCP: '127.0.0.1:1' })
+  t.match(await put(server, 'check/pass/c'), { status: 400, body: /no TTL/ })
+  t.same((await server.ask('GET', '/v1/agent/services')).json(), {})
+})
+
+void t.test(
+  'what was registered is kept with its status, for the owner’s eyes alone',
+  async (t) => {
+    const server = await serverOfOne(t, { begin: false, allowScripts: true })
+    await put(server, 'service/register', { Name: 'api', Check: { TTL: '1h' } })
+    await put(server, 'check/register', { Name: 'script', Args: ['true'], Interval: '1h' })
+    await put(server, 'check/pass/service:api?note=well')
+    await server.catalogue.localAgent.stop()
+    const path = join(server.folder, 'agent-services.json')
+    t.equal((await stat(path)).mode & 0o777, 0o600)
+    t.match(JSON.parse(await readFile(path, 'utf8')), {
+      version: 1,
+      services: [{ id: 'api' }],
+      checks: [{ status: 'passing', output: 'well' }, { definition: { id: 'script' } }],
+    })
+  },
+)
+
+void t.test('only who may write a service or the node may register', async (t) => {
+  const authorizer: Authorizer = {
+    resolve: () => ({
+      may: (wanted) =>
+        wanted.resource === 'none' || ('service' in wanted && wanted.service === 'api'),
+    }),
+  }
+  const server = await serverOfOne(t, { begin: false, authorizer })
+  const check = { Name: 'c', TTL: '1m' }
+  t.equal((await put(server, 'service/register', { Name: 'db' })).status, 403)
+  t.equal((await put(server, 'service/register', { Name: 'api', Check: check })).status, 200)
+  t.equal((await put(server, 'check/register', check)).status, 403)
+  t.equal((await put(server, 'check/register', { ...check, ServiceID: 'api' })).status, 200)
+  t.equal((await put(server, 'check/pass/c')).status, 200)
+  t.equal((await put(server, 'check/pass/unknown')).status, 403, 'whether it is there is not told')
+  t.equal((await put(server, 'service/deregister/api')).status, 200)
+})

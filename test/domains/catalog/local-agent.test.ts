@@ -1,0 +1,172 @@
+/** An agent's services over restarts, and their way into a catalog that is not always there. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { CheckDefinition, Probe } from '../../../src/domains/catalog/agent/definition.ts'
+import { LocalAgent } from '../../../src/domains/catalog/agent/local-agent.ts'
+import { applyAgentUpdate, type CatalogLink } from '../../../src/domains/catalog/agent/sync.ts'
+import { membershipCheckId } from '../../../src/domains/catalog/model.ts'
+import { catalogChecks, catalogServices } from '../../../src/domains/catalog/table.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  catalogMachine,
+  check,
+  node,
+  nowMs,
+  service,
+  type CatalogMachine,
+} from './catalog-machine.ts'
+
+const ttl: Probe = { type: 'ttl', ttlMs: 3_600_000 }
+
+function defined(id: string, spec: Partial<CheckDefinition> = {}): CheckDefinition {
+  return {
+    id,
+    name: id,
+    notes: '',
+    serviceId: '',
+    probe: ttl,
+    successBeforePassing: 0,
+    failuresBeforeWarning: 0,
+    failuresBeforeCritical: 0,
+    deregisterAfterMs: null,
+    ...spec,
+  }
+}
+
+async function dataFolder(t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-agent-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+type Way = CatalogLink & { sent: number; broken: boolean }
+
+function wayTo(catalog: CatalogMachine): Way {
+  return {
+    sent: 0,
+    broken: false,
+    async read(run) {
+      if (this.broken) throw new Error('no cluster leader')
+      const view = catalog.view()
+      try {
+        return await run(view)
+      } finally {
+        view.close()
+      }
+    },
+    async send(update) {
+      this.sent += 1
+      await applyAgentUpdate(update, {
+        propose: (command) => catalog.propose(command),
+        wallMs: nowMs,
+      })
+    },
+  }
+}
+
+function agentWith(folder: string, link: CatalogLink, allowScripts = true): LocalAgent {
+  return new LocalAgent({
+    node: node('one'),
+    dataFolder: folder,
+    allowScripts,
+    link,
+    clock: systemClock,
+    log: silentLogger,
+  })
+}
+
+void t.test(
+  'services and the statuses of checks outlive a restart; scripts only while they are allowed',
+  async (t) => {
+    const folder = await dataFolder(t)
+    const catalog = await catalogMachine(t)
+    const way = wayTo(catalog)
+    const first = agentWith(folder, way)
+    await first.start()
+    await first.registerService(service('api'), [], false)
+    await first.registerCheck({ definition: defined('beat', { serviceId: 'api' }), status: null })
+    const probe: Probe = { type: 'script', args: ['true'], intervalMs: 3_600_000, timeoutMs: 1_000 }
+    await first.registerCheck({ definition: defined('script', { probe }), status: 'passing' })
+    await first.report('beat', 'warning', 'hm')
+    await first.stop()
+
+    const { sent } = way
+    const second = agentWith(folder, way, false)
+    await second.start()
+    t.match(second.services(), [{ id: 'api' }])
+    t.same(
+      second.checks().map(({ definition, state }) => [definition.id, state.status, state.output]),
+      [['beat', 'warning', 'hm']],
+    )
+    await eventually('the script is out of the catalog', () =>
+      catalog.reader().get(catalogChecks, ['one', 'script']) === undefined ? true : undefined,
+    )
+    t.equal(way.sent, sent + 1, 'what the catalog has already is not sent again')
+    await second.stop()
+  },
+)
+
+void t.test('the catalog is made as the agent has it, whatever was done to it', async (t) => {
+  const catalog = await catalogMachine(t)
+  const way = wayTo(catalog)
+  await catalog.register({
+    node: node('one'),
+    service: service('stray'),
+    checks: [
+      check(membershipCheckId, 'passing'),
+      check('a', 'passing', { serviceId: 'stray' }),
+      check('b', 'passing'),
+    ],
+  })
+  const agent = agentWith(await dataFolder(t), way)
+  way.broken = true
+  await agent.start()
+  const registered = agent.registerService(
+    service('api'),
+    [{ definition: defined('beat', { serviceId: 'api' }), status: 'passing' }],
+    false,
+  )
+  await registered
+  t.equal(catalog.reader().get(catalogServices, ['one', 'api']), undefined, 'nobody can be asked')
+  way.broken = false
+  const ids = () =>
+    ['gossiphealth', 'a', 'b', 'beat']
+      .filter((id) => catalog.reader().get(catalogChecks, ['one', id]) !== undefined)
+      .join()
+  await eventually('only its own is left, and the leader’s', () =>
+    ids() === 'gossiphealth,beat' ? true : undefined,
+  )
+  t.equal(catalog.reader().get(catalogServices, ['one', 'stray']), undefined)
+
+  await catalog.deregister({ node: 'one' })
+  await agent.report('beat', 'warning', '')
+  t.equal(ids(), 'beat')
+  t.ok(catalog.reader().get(catalogServices, ['one', 'api']))
+  await agent.stop()
+})
+
+void t.test('a heartbeat that says the same writes nothing', async (t) => {
+  const catalog = await catalogMachine(t)
+  const way = wayTo(catalog)
+  const agent = agentWith(await dataFolder(t), way)
+  await agent.start()
+  await agent.registerCheck({ definition: defined('beat'), status: null })
+  await agent.report('beat', 'passing', 'well')
+  const { sent } = way
+  for (let time = 0; time < 10; time += 1) await agent.report('beat', 'passing', 'well')
+  t.equal(way.sent, sent)
+  await agent.stop()
+})
+
+void t.test('a damaged file is named', async (t) => {
+  const catalog = await catalogMachine(t)
+  const folder = await dataFolder(t)
+  for (const text of ['{', '{"version":1}', '{"version":9,"services":[],"checks":[]}']) {
+    await writeFile(join(folder, 'agent-services.json'), text)
+    await t.rejects(agentWith(folder, wayTo(catalog)).start(), /agent-services\.json/)
+  }
+})
