@@ -32,7 +32,17 @@ async function serverOf(t: Test) {
     logger: silentLogger,
   })
   const clock = manualClock()
-  const view = () => machine.view()
+  let openViews = 0
+  const view = () => {
+    const opened = machine.view()
+    openViews += 1
+    const close = opened.close.bind(opened)
+    opened.close = () => {
+      openViews -= 1
+      close()
+    }
+    return opened
+  }
   const types: string[] = []
   let turn: Promise<unknown> = Promise.resolve()
   let held: Promise<void> | null = null
@@ -60,6 +70,7 @@ async function serverOf(t: Test) {
     })
   const server = {
     machine,
+    view,
     clock,
     propose,
     /** Of each proposal, in order. */
@@ -129,7 +140,8 @@ async function serverOf(t: Test) {
   }
   /** Whatever can happen without time happens. */
   async function settle(): Promise<void> {
-    for (let round = 0; round < 6; round += 1) {
+    // Reads of the store end when the disk says so, however long that takes.
+    for (let round = 0; round < 6 || openViews > 0; round += 1) {
       await setImmediate()
       if (held === null) await turn
     }
@@ -332,7 +344,7 @@ void t.test('what the log refuses is tried again', async (t) => {
   server.leading = startSessionDuties({
     clock: server.clock,
     log: silentLogger,
-    view: () => server.machine.view(),
+    view: server.view,
     propose: failing,
     deadlines: server.deadlines,
     renewals: server.renewals,
