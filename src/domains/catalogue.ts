@@ -66,7 +66,11 @@ import { snapshotMethods, type RowSource } from './operator/snapshot.ts'
 import { sessionCommands } from './sessions/commands.ts'
 import { SessionDeadlines, type AppliedSource } from './sessions/deadlines.ts'
 import { startSessionDuties } from './sessions/duties.ts'
-import { endOnLoss, type AnySessionEnding } from './sessions/ending-commands.ts'
+import {
+  endOnLoss,
+  endSessionsOfTokens,
+  type AnySessionEnding,
+} from './sessions/ending-commands.ts'
 import { sessionMethods } from './sessions/methods.ts'
 import { hasSessions } from './sessions/queries.ts'
 import { Renewals } from './sessions/renewals.ts'
@@ -106,7 +110,7 @@ export const domains: readonly Domain[] = [
     name: 'acl',
     tables: [aclTokens, aclPolicies, aclRoles, aclBootstraps],
     // What was made with a token ends in the entry that removes it.
-    commands: aclCommands([]),
+    commands: aclCommands([endSessionsOfTokens(sessionEndings)]),
   },
   {
     name: 'catalog',

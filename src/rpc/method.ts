@@ -48,20 +48,6 @@ export type Requirement =
       readonly service: string
       readonly access: 'read' | 'write'
     }
-  /** `prefix`: everything that begins with `key`, so nothing below it may be held back. */
-  | {
-      readonly resource: 'key'
-      readonly namespace: string
-      readonly key: string
-      readonly access: 'read' | 'list' | 'write'
-      readonly prefix?: boolean
-    }
-  | {
-      readonly resource: 'session'
-      readonly namespace: string
-      readonly node: string
-      readonly access: 'read' | 'write'
-    }
   | {
       readonly resource: 'variables'
       readonly namespace: string

@@ -21,6 +21,16 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     'a.hcl:5: server.pears: unknown key; did you mean server.peers?',
   ],
   ['a key like no other', `${smallest}zzzzzzzz = 1`, 'a.hcl:5: zzzzzzzz: unknown key'],
+  [
+    'a short secret, which is not shown',
+    `${smallest}acl {\n  bootstrap_token = "sesame"\n}`,
+    'a.hcl:6: acl.bootstrap_token: must be 32 to 256 visible ASCII characters drawn by chance, as of openssl rand -hex 32',
+  ],
+  [
+    'a default that is none',
+    `${smallest}acl {\n  default_policy = "maybe"\n}`,
+    'a.hcl:6: acl.default_policy: must be one of allow, deny, not "maybe"',
+  ],
   ['a label on a block', 'server "x" {}', 'a.hcl:1: the block server takes no label; found "x"'],
   [
     'a value for a block',

@@ -81,6 +81,7 @@ export function operatorRoutes(
       body: 'stream',
       bodyBytesMax: archiveBytesMax,
       handle: async (request) => {
+        await request.call(snapshots.mayRestore, {})
         const { rows, index } = await restorer.restore(request.stream(), {
           begin: (args) => request.call(snapshots.begin, args),
           chunk: (args) => request.call(snapshots.chunk, args),

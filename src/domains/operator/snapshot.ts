@@ -5,7 +5,13 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import {
+  defineLeaderMethod,
+  defineLocalMethod,
+  defineQuery,
+  type LeaderContext,
+  type Requirement,
+} from '../../rpc/method.ts'
 import { writeArchive } from './archive.ts'
 import { RestoreBegin, RestoreChunk, RestoreCommit } from './model.ts'
 import type { RaftControl } from './raft.ts'
@@ -33,6 +39,9 @@ type RestoreOutcome =
 
 export type RestoreStep = { readonly index: number }
 
+/** An archive holds all there is, and who restores one chooses the tokens. */
+const everything = (): Requirement => ({ resource: 'acl', access: 'write' })
+
 export type SnapshotMethods = ReturnType<typeof snapshotMethods>
 
 export function snapshotMethods(options: SnapshotOptions) {
@@ -40,18 +49,27 @@ export function snapshotMethods(options: SnapshotOptions) {
     kind: 'query',
     name: 'operator.snapshotSave',
     args: Type.Object({}),
-    requires: () => ({ resource: 'operator', access: 'read' }),
+    requires: everything,
     query: async (reader) => ({
       value: archive(options, await options.clusterKeysOf(reader)),
       index: reader.appliedIndex,
     }),
   })
 
+  /** Asked before the archive is taken in: who may not restore shall not fill the disk either. */
+  const mayRestore = defineLocalMethod({
+    kind: 'local',
+    name: 'operator.mayRestore',
+    args: Type.Object({}),
+    requires: everything,
+    run: async () => null,
+  })
+
   const begin = defineLeaderMethod({
     kind: 'leader',
     name: 'operator.restoreBegin',
     args: RestoreBegin,
-    requires: () => ({ resource: 'operator', access: 'write' }),
+    requires: everything,
     run: (context, args) => step(context, 'state.restoreBegin', args),
   })
 
@@ -59,7 +77,7 @@ export function snapshotMethods(options: SnapshotOptions) {
     kind: 'leader',
     name: 'operator.restoreChunk',
     args: RestoreChunk,
-    requires: () => ({ resource: 'operator', access: 'write' }),
+    requires: everything,
     run: (context, args) => step(context, 'state.restoreChunk', args),
   })
 
@@ -67,7 +85,7 @@ export function snapshotMethods(options: SnapshotOptions) {
     kind: 'leader',
     name: 'operator.restoreCommit',
     args: RestoreCommit,
-    requires: () => ({ resource: 'operator', access: 'write' }),
+    requires: everything,
     run: (context, args) => step(context, 'state.restoreCommit', args),
   })
 
@@ -75,11 +93,11 @@ export function snapshotMethods(options: SnapshotOptions) {
     kind: 'leader',
     name: 'operator.restoreAbort',
     args: RestoreBegin,
-    requires: () => ({ resource: 'operator', access: 'write' }),
+    requires: everything,
     run: (context, args) => step(context, 'state.restoreAbort', args),
   })
 
-  return { save, begin, chunk, commit, abort }
+  return { save, mayRestore, begin, chunk, commit, abort }
 }
 
 /** Opens the rows when the first byte is asked for, so that an archive nobody reads holds nothing open. */

@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
+import { tokenByAccessor } from '../acl/queries.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
 import { defineCommand, put } from '../define.ts'
@@ -64,6 +65,8 @@ export type RenewSessions = Static<typeof Renew>
 
 export type CreateOutcome =
   | { readonly type: 'created'; readonly row: SessionRow }
+  /** The token that asked is revoked by now, and with it all that was made with it. */
+  | { readonly type: 'tokenIsGone' }
   | { readonly type: 'unknownNamespace' }
   | { readonly type: 'unknownNode' }
   | { readonly type: 'unknownCheck'; readonly id: string }
@@ -89,13 +92,16 @@ export function sessionCommands(
   return {
     'sessions.create': defineCommand({
       args: Create,
-      load: (reader, args) => ({
+      load: async (reader, args) => ({
+        tokenIsGone: args.token !== null && (await tokenByAccessor(reader, args.token)) === null,
         hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
         node: nodeOf(reader, args.node),
         checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
       }),
-      apply: ({ index }, args, { hasNamespace, node, checks }): Applied<CreateOutcome> => {
+      apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
+        const { tokenIsGone, hasNamespace, node, checks } = loaded
         const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
+        if (tokenIsGone) return refuse({ type: 'tokenIsGone' })
         if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
         if (node === null) return refuse({ type: 'unknownNode' })
         const bound = new Set<string>()

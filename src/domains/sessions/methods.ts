@@ -68,7 +68,7 @@ export function sessionMethods(renewals: Renewals) {
         behavior: given.behavior,
         ttl: checkTtl(given.ttl),
         ...chooseChecks(given),
-        token: null,
+        token: context.accessor,
       }
       const proposed = await context.propose({ type: 'sessions.create', args })
       return createdOf(proposed.outcome as CreateOutcome, args)
@@ -193,6 +193,8 @@ function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): 
   switch (outcome.type) {
     case 'created':
       return outcome.row
+    case 'tokenIsGone':
+      throw new MusterError('unauthenticated', 'ACL token not found')
     case 'unknownNamespace':
       throw invalid(
         `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,

@@ -209,3 +209,20 @@ void t.test('what is wrong is refused, and nothing is written', async (t) => {
   t.equal((await manage('GET', '/v1/acl/token/none')).status, 404)
   t.equal((await manage('GET', '/v1/acl/policy/none')).status, 404)
 })
+
+void t.test('sessions end with the token that made them, in the same entry', async (t) => {
+  const { server, root, as, manage } = await begun(t)
+  await manage('PUT', '/v1/catalog/register', { Node: 'n', Address: '10.0.0.1' })
+  const rules = 'session_prefix "" { policy = "write" }\nkey_prefix "" { policy = "write" }'
+  const token = await tokenWith(server, root, rules)
+  const mine = as(token.SecretID)
+  const made = await mine('PUT', '/v1/session/create', { Node: 'n', NodeChecks: [] })
+  const session = (made.json() as { readonly ID: string }).ID
+  t.equal((await mine('PUT', `/v1/kv/lock?acquire=${session}`, 'x')).body, 'true')
+  t.equal((await manage('DELETE', `/v1/acl/token/${token.AccessorID}`)).status, 200)
+  t.equal((await manage('GET', `/v1/session/info/${session}`)).body, '[]')
+  const [key] = (await manage('GET', '/v1/kv/lock')).json() as [Readonly<Record<string, unknown>>]
+  t.notOk('Session' in key, 'the lock is free')
+  const tokens = await manage('GET', '/v1/acl/tokens')
+  t.equal(String(key['ModifyIndex']), tokens.headers['x-service-index'], 'in one entry')
+})

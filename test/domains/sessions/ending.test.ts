@@ -6,19 +6,16 @@ import { Type } from 'typebox'
 import { domains } from '../../../src/domains/catalogue.ts'
 import { catalogNodes } from '../../../src/domains/catalog/table.ts'
 import { defineCommand, put } from '../../../src/domains/define.ts'
-import { heldKeys } from '../../../src/domains/kv/lock-commands.ts'
 import { keys } from '../../../src/domains/kv/table.ts'
 import type { CreateOutcome, CreateSession } from '../../../src/domains/sessions/commands.ts'
-import { endSessionsOfTokens } from '../../../src/domains/sessions/ending-commands.ts'
 import { sessions } from '../../../src/domains/sessions/table.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 
 const nowMs = 1_800_000_000_000
-const ofTokens = endSessionsOfTokens([heldKeys])
 
-/** What stands in for the domains that register nodes and revoke tokens. */
+/** What stands in for the domain that registers nodes. */
 const others = {
   name: 'others',
   tables: [],
@@ -39,14 +36,6 @@ const others = {
             modifyIndex: index,
           }),
         ],
-        outcome: null,
-      }),
-    }),
-    'others.revoke': defineCommand({
-      args: Type.Object({ accessors: Type.Array(Type.String()) }),
-      load: (reader, { accessors }) => ofTokens.load(reader, accessors),
-      apply: ({ index }, _args, loaded) => ({
-        changes: ofTokens.apply({ index, nowMs }, loaded),
         outcome: null,
       }),
     }),
@@ -75,6 +64,18 @@ async function apply(machine: Machine, type: string, args: unknown): Promise<unk
   return outcome
 }
 
+const token = (accessor: string) => ({
+  hash: `hash of ${accessor}`,
+  accessor,
+  name: '',
+  description: '',
+  type: 'management',
+  policies: [],
+  roles: [],
+  createTimeMs: nowMs,
+  expirationTimeMs: null,
+})
+
 const session = (id: string, token: string | null): CreateSession => ({
   namespace: 'default',
   id,
@@ -94,9 +95,10 @@ void t.test('revoking a token ends its sessions and frees their locks in one ent
   await apply(machine, 'others.node', { name: 'box' })
   const heard: string[] = []
   machine.onCommand('sessions.create', ({ outcome }) => {
-    const { type, row } = outcome as Extract<CreateOutcome, { type: 'created' }>
-    heard.push(`${type} ${row.id}`)
+    const created = outcome as CreateOutcome
+    if (created.type === 'created') heard.push(`created ${created.row.id}`)
   })
+  for (const accessor of ['t1', 't2']) await apply(machine, 'acl.createToken', token(accessor))
   const [a, b, c] = ['a', 'b', 'c']
   for (const [id, token] of [
     [a, 't1'],
@@ -109,11 +111,17 @@ void t.test('revoking a token ends its sessions and frees their locks in one ent
     await apply(machine, 'kv.write', { operations, fence: null, nowMs })
   }
   t.same(heard, ['created a', 'created b', 'created c'], 'and whoever listens is told of each')
-  await apply(machine, 'others.revoke', { accessors: ['t1', 'unknown'] })
+  const revoked = { accessors: ['t1', 'unknown'], nowMs, expiredOnly: false }
+  await apply(machine, 'acl.deleteTokens', revoked)
   const reader = machine.reader()
   const holder = (key: string) => reader.get(keys, ['default', key])?.session
   t.equal(reader.get(sessions, ['default', a]), undefined)
   t.ok(reader.get(sessions, ['default', b]))
   t.same([holder(a), holder(b), holder(c)], [null, b, c])
   t.equal(reader.get(keys, ['default', a])?.modifyIndex, machine.appliedIndex)
+  t.match(
+    await apply(machine, 'sessions.create', session('late', 't1')),
+    { type: 'tokenIsGone' },
+    'and a session that was on its way comes too late',
+  )
 })

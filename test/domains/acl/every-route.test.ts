@@ -1,0 +1,245 @@
+/**
+ * Every route of the product with no token, a wrong one, one that may do all but what the route requires, and one that
+ * may do just that. A new route is refused to callers without a token, or stands in one of the lists below with a reason.
+ */
+import t from 'tap'
+import type { Route } from '../../../src/api/route.ts'
+import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
+import { familyNames, rulesOf, type Family } from '../../../src/domains/acl/capabilities-model.ts'
+import { questionOf } from '../../../src/domains/acl/authorize.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+import type { Authorizer } from '../../../src/rpc/authorizer.ts'
+import type { Requirement } from '../../../src/rpc/method.ts'
+import { serverOfOne } from '../server-of-one.ts'
+
+/** Routes that anybody may ask, and why. */
+const open: Readonly<Record<string, string>> = {
+  'PUT /v1/acl/bootstrap': 'there is no token yet',
+  'PUT /v1/agent/join': 'the specification requires none',
+  'PUT /v1/agent/join/:address': 'the specification requires none',
+  'GET /v1/agent/health': 'load balancers ask it',
+  'GET /v1/regions': 'it names what every certificate names',
+  'GET /v1/status/leader': 'clients look for the leader',
+  'GET /v1/status/peers': 'clients look for servers',
+  'GET /v1/metrics': 'collectors have no token; it holds figures',
+  'GET /v1/catalog/datacenters': 'it names the one there is',
+}
+
+/** Lists and reads that show each caller what it may see. */
+const filtered: ReadonlySet<string> = new Set([
+  'GET /v1/namespaces',
+  'GET /v1/vars',
+  'GET /v1/catalog/nodes',
+  'GET /v1/catalog/services',
+  'GET /v1/catalog/service/:service',
+  'GET /v1/catalog/node/:node',
+  'GET /v1/health/node/:node',
+  'GET /v1/health/checks/:service',
+  'GET /v1/health/state/:state',
+  'GET /v1/health/service/:service',
+  'GET /v1/agent/services',
+  'GET /v1/agent/checks',
+  'GET /v1/session/info/:uuid',
+  'GET /v1/session/node/:node',
+  'GET /v1/session/list',
+])
+
+/** Whoever has a token at all. */
+const anyToken: ReadonlySet<string> = new Set(['GET /v1/acl/token/self'])
+
+/** Routes that ask no method, so that no token is looked at. */
+const unasked: ReadonlySet<string> = new Set(['GET /v1/catalog/datacenters'])
+
+/** What a route must be sent so that it comes to ask: parameters of the path are `x` and bodies `{}` without. */
+const examples: Readonly<Record<string, { readonly url?: string; readonly body?: unknown }>> = {
+  'PUT /v1/namespace': { body: { Name: 'x' } },
+  'PUT /v1/acl/policy/:name': { body: { Rules: '' } },
+  'PUT /v1/acl/token': { body: { Policies: ['x'] } },
+  'PUT /v1/acl/role/:name': { body: { Policies: ['x'] } },
+  'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },
+  'PUT /v1/catalog/deregister': { body: { Node: 'n' } },
+  'PUT /v1/agent/service/register': { body: { Name: 'x' } },
+  'PUT /v1/agent/check/register': { body: { Name: 'x', TTL: '10s' } },
+  'PUT /v1/agent/check/update/:id': { body: { Status: 'passing' } },
+  'PUT /v1/session/destroy/:uuid': { url: '/v1/session/destroy/{session}' },
+  'PUT /v1/session/renew/:uuid': { url: '/v1/session/renew/{session}' },
+  'PUT /v1/txn': { body: [{ KV: { Verb: 'set', Key: 'k', Value: '' } }] },
+  'PUT /v1/var/*': { body: { Items: { a: 'b' } } },
+  'DELETE /v1/operator/raft/peer': { url: '/v1/operator/raft/peer?id=x' },
+  'PUT /v1/operator/raft/transfer-leadership': {
+    url: '/v1/operator/raft/transfer-leadership?id=x',
+  },
+  'PUT /v1/agent/force-leave': { url: '/v1/agent/force-leave?node=x' },
+  'PUT /v1/agent/join': { url: '/v1/agent/join?address=127.0.0.1' },
+  'PUT /v1/agent/schedulers/config': { body: { num_schedulers: 1, enabled_schedulers: ['_core'] } },
+  'GET /v1/agent/pprof/:name': { url: '/v1/agent/pprof/cmdline' },
+  ...Object.fromEntries(
+    ['operator/gossip', 'agent'].flatMap((place) =>
+      ['install', 'use', 'remove'].map((change) => [
+        `PUT /v1/${place}/keyring/${change}`,
+        { body: { Key: Buffer.alloc(32).toString('base64') } },
+      ]),
+    ),
+  ),
+}
+
+void t.test('every route asks who is there', async (t) => {
+  const asked: Requirement[] = []
+  let inner: Authorizer | null = null
+  /** What is granted ends there with 503: the walk changes nothing, and no stream has to be ended. */
+  const authorizer: Authorizer = {
+    resolve: async (caller) => {
+      const permissions = await inner?.resolve(caller)
+      if (permissions === undefined) throw new Error('not wired yet')
+      return {
+        ...permissions,
+        may: (requirement) => {
+          if (!permissions.may(requirement)) {
+            asked.push(requirement)
+            return false
+          }
+          if (requirement.resource === 'none' || setUp) return true
+          throw new MusterError('unavailable', 'granted')
+        },
+      }
+    },
+  }
+  let setUp = true
+  const server = await serverOfOne(t, { begin: false, acl: { enabled: true }, authorizer })
+  const settings = { enabled: true, defaultPolicy: 'deny' } as const
+  inner = new AclAuthorizer({
+    settings,
+    reader: () => server.machine.reader(),
+    freshen: async () => {},
+    clock: systemClock,
+    log: silentLogger,
+  })
+  const root = secretOf((await server.ask('PUT', '/v1/acl/bootstrap')).json())
+  const manage = async (method: string, path: string, body: unknown): Promise<unknown> => {
+    const answer = await server.ask(method, path, body, root)
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.body}`)
+    return answer.body === '' ? null : answer.json()
+  }
+  await manage('PUT', '/v1/catalog/register', {
+    Node: 'n',
+    Address: '10.0.0.1',
+    Service: { Service: 'web' },
+    Check: { Name: 'c', Status: 'passing' },
+  })
+  const session = await manage('PUT', '/v1/session/create', { Node: 'n', NodeChecks: [] })
+  const sessionId = String((session as { readonly ID: unknown }).ID)
+  let policies = 0
+  const tokenWith = async (rules: string): Promise<string> => {
+    setUp = true
+    const name = `least-${(policies += 1)}`
+    await manage('PUT', `/v1/acl/policy/${name}`, { Rules: rules })
+    const made = secretOf(await manage('PUT', '/v1/acl/token', { Policies: [name] }))
+    setUp = false
+    return made
+  }
+  const ask = (route: Route, token?: string) => {
+    const { url, body } = requestOf(route)
+    return server.ask(route.method, url.replace('{session}', sessionId), body, token)
+  }
+  setUp = false
+
+  const names = new Set(server.catalogue.routes.map(nameOf))
+  for (const name of [
+    ...Object.keys(open),
+    ...filtered,
+    ...anyToken,
+    ...unasked,
+    ...Object.keys(examples),
+  ]) {
+    t.ok(names.has(name), `${name} is listed here, so it is there`)
+  }
+
+  for (const route of server.catalogue.routes) {
+    const name = nameOf(route)
+    const wrong = await ask(route, 'wrong')
+    if (!unasked.has(name)) {
+      t.equal(wrong.status, 403, `${name} with a wrong token: ${wrong.body.slice(0, 200)}`)
+    }
+    asked.length = 0
+    const nobody = await ask(route)
+    if (name in open) {
+      t.not(nobody.status, 403, `${name} is open`)
+      continue
+    }
+    if (!filtered.has(name)) {
+      t.equal(nobody.status, 403, `${name} without a token: ${nobody.body.slice(0, 200)}`)
+      t.equal(nobody.body, 'Permission denied')
+    }
+    const required = [...asked]
+    t.ok(
+      required.length > 0 || filtered.has(name) || anyToken.has(name),
+      `${name} requires something`,
+    )
+    const least = await tokenWith(policyFor(required))
+    t.not((await ask(route, least)).status, 403, `${name} with the least token`)
+    if (filtered.has(name) || anyToken.has(name)) continue
+    const other = await tokenWith(allBut(required))
+    const refused = await ask(route, other)
+    t.equal(refused.status, 403, `${name} with all rights but the one: ${refused.body}`)
+  }
+})
+
+function nameOf({ method, path }: Route): string {
+  return `${method} ${path}`
+}
+
+function secretOf(answer: unknown): string {
+  return String((answer as { readonly SecretID: unknown }).SecretID)
+}
+
+function requestOf(route: Route): { readonly url: string; readonly body?: unknown } {
+  const example = examples[nameOf(route)]
+  const url = example?.url ?? route.path.replaceAll(/:[a-z_]+/g, 'x').replace('*', 'x')
+  if (route.method === 'GET' || route.method === 'DELETE') return { url }
+  return { url, body: example?.body ?? {} }
+}
+
+type Rules = Partial<Record<string, object[]>>
+
+/** Just these, in the policy language as JSON. */
+function policyFor(required: readonly Requirement[]): string {
+  const rules: Rules = {}
+  for (const requirement of required) {
+    const question = questionOf(requirement)
+    if (question === null) continue
+    const { target, capability } = question
+    const { family, namespace } = target
+    const grant = { capabilities: [`${family}:${capability}`] }
+    const name = target.below ? `${target.name}*` : target.name
+    if (!rulesOf(family).named) add(rules, family, grant)
+    else if (namespace === null) add(rules, family, { [name]: grant })
+    else if (family === 'variables') {
+      add(rules, 'namespace', { [namespace]: { variables: { path: { [name]: grant } } } })
+    } else add(rules, 'namespace', { [namespace]: { [family]: { [name]: grant } } })
+  }
+  return JSON.stringify(rules)
+}
+
+/** All rights there are, in all families but those that are required. */
+function allBut(required: readonly Requirement[]): string {
+  const needed = new Set<Family>(required.flatMap((one) => questionOf(one)?.target.family ?? []))
+  const all = { policy: 'write' }
+  const rules: Rules = {}
+  const inside: Record<string, object> = {}
+  for (const family of familyNames.filter((name) => !needed.has(name))) {
+    const { named, scoped } = rulesOf(family)
+    if (family === 'namespace') Object.assign(inside, all)
+    else if (family === 'variables') inside[family] = { path: { '*': all } }
+    else if (scoped) inside[family] = { '*': all }
+    else add(rules, family, named ? { '*': all } : all)
+  }
+  // Any right inside of a namespace is also one to know of it.
+  if (!needed.has('namespace')) add(rules, 'namespace', { '*': inside })
+  return JSON.stringify(rules)
+}
+
+function add(rules: Rules, family: string, rule: object): void {
+  rules[family] = [...(rules[family] ?? []), rule]
+}
