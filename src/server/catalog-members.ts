@@ -6,10 +6,11 @@ import type { Clock } from '../lib/clock.ts'
 import type { RaftNode } from '../raft/node.ts'
 import { serverOf } from './gossip-tags.ts'
 
-/** Without gossip: a server that the leader has not heard of for so long has failed. */
-const silentFailedMs = 5_000
-/** How often the leader looks whom it has heard. */
+/** Without gossip: a server that the leader has not heard of for so long has failed; longer with slow elections. */
+const silentFailedMsMin = 5_000
+/** How often the leader looks whom it has heard, and the pause between looks after which it was held up itself. */
 const lookMs = 1_000
+const heldUpMs = 3_000
 
 /** All events but those of suspicion and reach mean something for a member's status, tags or address. */
 const tellingEvents: readonly string[] = [
@@ -23,8 +24,12 @@ const tellingEvents: readonly string[] = [
 type MemberOptions = {
   /** Null: this server takes part in no gossip. */
   readonly gossip: Pick<GossipNode, 'members' | 'onEvent'> | null
-  readonly node: RaftNode
-  readonly config: { readonly region: string; readonly datacenter: string }
+  readonly node: Pick<RaftNode, 'status'>
+  readonly config: {
+    readonly region: string
+    readonly datacenter: string
+    readonly server: { readonly raft: { readonly electionMs: number } }
+  }
   /** Of the program. */
   readonly version: string
   readonly clock: Clock
@@ -65,16 +70,19 @@ function gossipMembers(
 }
 
 function raftMembers({ node, config, version, clock }: MemberOptions): AgentMembers {
-  /** A new leader has heard of nobody yet: silence counts from its first look. */
-  let firstLook = { term: 0, atMs: 0 }
+  const silentFailedMs = Math.max(silentFailedMsMin, 2 * config.server.raft.electionMs)
+  // A new leader has heard of nobody yet, and one that was held up has heard of nobody meanwhile: silence counts anew.
+  let counted = { term: 0, sinceMs: 0, lookedMs: 0 }
   return {
     list() {
       const status = node.status()
       const nowMs = clock.monotonicMs()
-      if (firstLook.term !== status.term) firstLook = { term: status.term, atMs: nowMs }
+      const anew = counted.term !== status.term || nowMs - counted.lookedMs > heldUpMs
+      const sinceMs = anew ? nowMs : counted.sinceMs
+      counted = { term: status.term, sinceMs, lookedMs: nowMs }
       return status.configuration.members.map(({ id, name, address }): AgentMember => {
         const heardMs = status.followers.get(id)?.lastContact ?? 0
-        const silentMs = nowMs - Math.max(heardMs, firstLook.atMs)
+        const silentMs = nowMs - Math.max(heardMs, sinceMs)
         const alive = id === status.id || silentMs < silentFailedMs
         return {
           id,

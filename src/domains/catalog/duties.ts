@@ -191,14 +191,24 @@ class MemberDuty {
   }
 }
 
-/** By name. Whoever lives has it; one that failed has it before one that left. */
+/**
+ * By name, no id twice: a server that came back under another name is still listed under its old one, and the two would
+ * take the id from each other for ever. Whoever lives has name and id; who failed has them before who left.
+ */
 function distinct(members: readonly AgentMember[]): ReadonlyMap<string, AgentMember> {
-  const rank = { left: 0, failed: 1, alive: 2 } as const
+  const rank = { alive: 0, failed: 1, left: 2 } as const
   const byName = new Map<string, AgentMember>()
-  for (const member of members) {
+  const ids = new Set<string>()
+  const ranked = members.toSorted(
+    (one, other) =>
+      rank[one.status] - rank[other.status] ||
+      (one.name < other.name ? -1 : one.name > other.name ? 1 : 0),
+  )
+  for (const member of ranked) {
     const key = keyOfName(member.name)
-    const other = byName.get(key)
-    if (other === undefined || rank[member.status] > rank[other.status]) byName.set(key, member)
+    if (byName.has(key) || ids.has(member.id)) continue
+    byName.set(key, member)
+    ids.add(member.id)
   }
   return byName
 }

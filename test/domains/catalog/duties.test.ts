@@ -77,6 +77,19 @@ void t.test('nodes and their membership checks follow the members', async (t) =>
 
   say(member('one', id1, 'alive'), member('two', id2, 'alive'), member('two', id1, 'failed'))
   await status('two', 'passing')
+
+  say(member('one', id1, 'alive'), member('two', id2, 'failed'), member('second', id2, 'alive'))
+  await status('second', 'passing')
+  await status('two', undefined)
+  const moved = entries
+  changed()
+  clock.advance(60_000)
+  await status('second', 'passing', 5_000)
+  t.equal(entries, moved, 'its old name does not take the id back')
+  say(member('one', id1, 'alive'), member('two', id2, 'alive'))
+  await status('two', 'passing')
+  await status('second', undefined)
+
   say(member('one', id1, 'alive'), member('two', id2, 'left'))
   await status('two', undefined)
   t.equal(catalog.reader().get(catalogNodes, ['two']), undefined)
