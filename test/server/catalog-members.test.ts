@@ -10,7 +10,7 @@ void t.test(
     const clock = manualClock()
     let term = 1
     let heardMs = 0
-    const member = (id: string) => ({ id, name: id, address: `[::1]:${4647}`, role: 'voter' })
+    const member = (id: string) => ({ id, name: id, address: '[::1]:4647', role: 'voter' })
     const status = () =>
       ({
         id: 's1',
