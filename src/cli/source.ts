@@ -21,13 +21,7 @@ export class Sources {
 
   /** The text of a file, or of standard input for `-`, which `what` is read from. */
   async text(path: string, what: string): Promise<string> {
-    if (path === '-') {
-      if (this.#inputTaken)
-        misused(`${what}: standard input is taken already; only one - is possible`)
-      this.#inputTaken = true
-      if (this.#terminal.inIsTerminal) this.#terminal.err(`Type ${what}, then Ctrl-D:\n`)
-    }
-    const bytes = await read(path === '-' ? this.#terminal.input() : createReadStream(path), what)
+    const bytes = await this.bytes(path, what)
     if (!isUtf8(bytes)) {
       throw new MusterError(
         'invalid_argument',
@@ -35,6 +29,17 @@ export class Sources {
       )
     }
     return bytes.toString('utf8')
+  }
+
+  /** As `text`, whatever it holds. */
+  async bytes(path: string, what: string): Promise<Buffer> {
+    if (path === '-') {
+      if (this.#inputTaken)
+        misused(`${what}: standard input is taken already; only one - is possible`)
+      this.#inputTaken = true
+      if (this.#terminal.inIsTerminal) this.#terminal.err(`Type ${what}, then Ctrl-D:\n`)
+    }
+    return read(path === '-' ? this.#terminal.input() : createReadStream(path), what)
   }
 
   /** JSON when it begins with a brace, else HCL. */

@@ -27,6 +27,22 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
     },
+    'kv delete': {
+      summary: 'Deletes a key, or all below a prefix',
+      load: async () => (await import('./verbs/kv/delete.ts')).kvDelete,
+    },
+    'kv get': {
+      summary: 'Shows the value of a key',
+      load: async () => (await import('./verbs/kv/get.ts')).kvGet,
+    },
+    'kv list': {
+      summary: 'Lists keys',
+      load: async () => (await import('./verbs/kv/list.ts')).kvList,
+    },
+    'kv put': {
+      summary: 'Writes a key, or locks it and lets it go',
+      load: async () => (await import('./verbs/kv/put.ts')).kvPut,
+    },
     monitor: {
       summary: 'Follows the log of a server',
       load: async () => (await import('./verbs/monitor.ts')).monitor,
@@ -127,6 +143,18 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     'server members': {
       summary: 'Lists the members of the gossip pool',
       load: async () => (await import('./verbs/server/members.ts')).serverMembers,
+    },
+    'session destroy': {
+      summary: 'Ends a session, and frees what it holds',
+      load: async () => (await import('./verbs/session/destroy.ts')).sessionDestroy,
+    },
+    'session info': {
+      summary: 'Shows a session',
+      load: async () => (await import('./verbs/session/info.ts')).sessionInfo,
+    },
+    'session list': {
+      summary: 'Lists sessions',
+      load: async () => (await import('./verbs/session/list.ts')).sessionList,
     },
     status: {
       summary: 'Shows who leads and who is there',
