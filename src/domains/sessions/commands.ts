@@ -92,12 +92,20 @@ export function sessionCommands(
   return {
     'sessions.create': defineCommand({
       args: Create,
-      load: async (reader, args) => ({
-        tokenIsGone: args.token !== null && (await tokenByAccessor(reader, args.token)) === null,
-        hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
-        node: nodeOf(reader, args.node),
-        checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
-      }),
+      // A promise only where there is a token: without, an entry costs no turn.
+      load: (reader, args) => {
+        const loaded = {
+          tokenIsGone: false,
+          hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
+          node: nodeOf(reader, args.node),
+          checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
+        }
+        if (args.token === null) return loaded
+        return tokenByAccessor(reader, args.token).then((row) => ({
+          ...loaded,
+          tokenIsGone: row === null,
+        }))
+      },
       apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
         const { tokenIsGone, hasNamespace, node, checks } = loaded
         const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })

@@ -32,13 +32,13 @@ async function serverOf(t: Test) {
     logger: silentLogger,
   })
   const clock = manualClock()
-  let openViews = 0
+  const reads = { open: 0 }
   const view = () => {
     const opened = machine.view()
-    openViews += 1
+    reads.open += 1
     const close = opened.close.bind(opened)
     opened.close = () => {
-      openViews -= 1
+      reads.open -= 1
       close()
     }
     return opened
@@ -141,7 +141,7 @@ async function serverOf(t: Test) {
   /** Whatever can happen without time happens. */
   async function settle(): Promise<void> {
     // Reads of the store end when the disk says so, however long that takes.
-    for (let round = 0; round < 6 || openViews > 0; round += 1) {
+    for (let round = 0; round < 6 || reads.open > 0; round += 1) {
       await setImmediate()
       if (held === null) await turn
     }
