@@ -1,0 +1,113 @@
+/** The session service's own client package, unchanged, against a cluster: asked of a server that need not lead. */
+import { once } from 'node:events'
+import Consul from 'consul'
+import t, { type Test } from 'tap'
+import { startCluster } from '../support/cluster.ts'
+import { eventually, eventuallyTrue } from '../support/eventually.ts'
+
+type WatchedEntry = { readonly Value: string | null }
+
+void t.test('the client package works unchanged', async (t) => {
+  const cluster = await startCluster(t, { gossip: true })
+  const leader = await cluster.waitForLeader()
+  const asked = cluster.server((leader + 1) % cluster.size).spec
+  const consul = new Consul({ host: '127.0.0.1', port: asked.ports.http })
+  await eventuallyTrue('every server is a node', async () => {
+    return ((await consul.catalog.node.list()) as unknown[]).length === cluster.size
+  })
+
+  await t.test('keys and values', async (t) => {
+    t.equal(await consul.kv.set('app/db host', 'grün'), true)
+    t.match(await consul.kv.get('app/db host'), { Key: 'app/db host', Value: 'grün', Flags: 0 })
+    t.equal(await consul.kv.get('app/none'), undefined)
+    t.equal(await consul.kv.set({ key: 'app/flags', value: 'x', flags: 42 }), true)
+    t.same(await consul.kv.keys('app/'), ['app/db host', 'app/flags'])
+    const all = await consul.kv.get({ key: 'app/', recurse: true })
+    t.equal(Array.isArray(all) ? all.length : 0, 2)
+    t.equal(await consul.kv.del({ key: 'app/', recurse: true }), true)
+    t.equal(await consul.kv.get('app/flags'), undefined)
+    await t.rejects(consul.kv.keys('app/'), { message: /not found/ })
+  })
+
+  await t.test('sessions and the locks they hold', async (t) => {
+    const { ID: mine } = await consul.session.create({ name: 'mine', ttl: '15s', lockdelay: '1ms' })
+    const { ID: other } = await consul.session.create({ name: 'other', ttl: '15s' })
+    t.match(await consul.session.info(mine), { ID: mine, Name: 'mine', Node: asked.name })
+    t.match(await consul.session.renew(mine), [{ ID: mine }])
+    t.same((await consul.session.list()).map(({ ID }) => ID).toSorted(), [mine, other].toSorted())
+    t.equal(await consul.kv.set({ key: 'lock', value: 'a', acquire: mine }), true)
+    t.notOk(await consul.kv.set({ key: 'lock', value: 'b', acquire: other }))
+    t.match(await consul.kv.get('lock'), { Session: mine, LockIndex: 1, Value: 'a' })
+    await consul.session.destroy(mine)
+    t.equal(await consul.session.info(mine), undefined)
+    await eventuallyTrue('the lock is granted after its delay', async () => {
+      return consul.kv.set({ key: 'lock', value: 'b', acquire: other })
+    })
+    t.match(await consul.kv.get('lock'), { Session: other, LockIndex: 2 })
+    t.equal(await consul.kv.set({ key: 'lock', value: 'c', release: other }), true)
+    await t.rejects(consul.session.renew(mine), { message: /not found/ })
+  })
+
+  await t.test('a watch tells each change', async (t) => {
+    await consul.kv.set('watched', 'one')
+    // oxlint-disable-next-line typescript/unbound-method -- as the package's users write it
+    const watch = consul.watch({ method: consul.kv.get, options: { key: 'watched' } })
+    t.teardown(() => watch.end())
+    const seen: (string | null | undefined)[] = []
+    watch.on('change', (entry?: WatchedEntry) => seen.push(entry?.Value))
+    watch.on('error', (error: Error) => t.fail(error.message))
+    await eventuallyTrue('the first', () => seen.at(-1) === 'one')
+    await consul.kv.set('watched', 'two')
+    await eventuallyTrue('the second', () => seen.at(-1) === 'two')
+    await consul.kv.del('watched')
+    await eventuallyTrue('the end', () => seen.length === 3 && seen.at(-1) === undefined)
+    watch.end()
+    if (watch.isRunning()) await once(watch, 'end')
+  })
+
+  await t.test('services and checks of the agent', async (t) => {
+    await consul.agent.service.register({ name: 'web', port: 8080, tags: ['a'] })
+    await consul.agent.check.register({
+      name: 'alive',
+      ttl: '30s',
+      timeout: '1s',
+      serviceid: 'web',
+    })
+    t.match(await consul.agent.check.list(), { alive: { Status: 'critical', ServiceID: 'web' } })
+    t.same(await passing(consul), [], 'not before its check passes')
+    await consul.agent.check.pass({ id: 'alive', note: 'well' })
+    const [entry] = await eventually('it passes', async () => {
+      const found = await passing(consul)
+      return found.length > 0 ? found : undefined
+    })
+    t.match(entry, { Node: { Node: asked.name }, Service: { Service: 'web', Port: 8080 } })
+    t.match(await consul.catalog.service.list(), { web: ['a'] })
+    t.match(await consul.health.checks('web'), [{ CheckID: 'alive', Output: 'well' }])
+    await endsWithItsCheck(t, consul)
+    await consul.agent.service.deregister('web')
+    await eventuallyTrue('it is gone', async () => {
+      return !('web' in ((await consul.catalog.service.list()) as object))
+    })
+  })
+
+  await t.test('who leads', async (t) => {
+    t.match(await consul.status.leader(), /^127\.0\.0\.1:\d+$/)
+    t.equal((await consul.status.peers()).length, cluster.size)
+  })
+})
+
+/** A session that rests on a check ends with it, and its lock is free. */
+async function endsWithItsCheck(t: Test, consul: Consul): Promise<void> {
+  const { ID: id } = await consul.session.create({ checks: ['alive'], lockdelay: '1ms' })
+  t.equal(await consul.kv.set({ key: 'bound', value: '', acquire: id }), true)
+  await consul.agent.check.fail('alive')
+  await eventuallyTrue('the session ended', async () => {
+    return (await consul.session.info(id)) === undefined
+  })
+  t.notMatch(await consul.kv.get('bound'), { Session: id })
+  await t.rejects(consul.session.create({ checks: ['alive'] }), { message: /alive/ })
+}
+
+async function passing(consul: Consul): Promise<unknown[]> {
+  return (await consul.health.service({ service: 'web', passing: true })) as unknown[]
+}
