@@ -19,6 +19,7 @@ export type GossipNumbers = {
     readonly claimsIncompatible: number
     readonly claimsNoRoom: number
     readonly acksUnknown: number
+    readonly coordinatesInvalid: number
     readonly pingsForOthers: number
     readonly relaysRefused: number
     readonly userMessagesInvalid: number
@@ -161,6 +162,7 @@ function refused({ core, wire, carrier }: GossipNumbers): readonly Reading[] {
       incompatible: core.claimsIncompatible,
       no_room: core.claimsNoRoom,
     },
+    coordinate: { beyond_bounds: core.coordinatesInvalid },
     relay: { overloaded: core.relaysRefused },
     event: { beyond_bounds: core.eventsRefused },
   }

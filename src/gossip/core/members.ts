@@ -31,6 +31,10 @@ export type Member = {
   suspicion: Suspicion | null
   /** Who declared it dead or, being itself, left; null while it lives. */
   goneBy: string | null
+  /** It tells its network coordinate, so it is told ours. */
+  tellsCoordinate: boolean
+  /** The last ones, in seconds, the newest last; at most `roundTripsMax`. */
+  readonly roundTrips: number[]
   /** Given up by command: its name may move to another address at once. */
   released: boolean
   retired: boolean
@@ -60,6 +64,8 @@ export function newMember(introduction: Introduction, now: number): Member {
     reachChangedAt: now,
     suspicion: null,
     goneBy: null,
+    tellsCoordinate: false,
+    roundTrips: [],
     released: false,
     retired: false,
     challengedAt: -Infinity,

@@ -13,6 +13,8 @@ import { send, sendTo } from './spread.ts'
 import { nextId, nextSequence, type Probe, type Swim } from './state.ts'
 import type { StreamOutcome } from './suspicion.ts'
 
+type Ack = Extract<PacketMessage, { readonly type: 'ack' }>
+
 /** From these protocol versions on a member answers pings over a stream, and says so when it got no answer. */
 const streamPingProtocol = 3
 const nackProtocol = 4
@@ -34,13 +36,34 @@ export function probeDeadline(swim: Swim): number {
 }
 
 /** True: the sequence is that of the running probe. */
-export function probeAnswered(swim: Swim, sequence: number, from: Endpoint): boolean {
+export function probeAnswered(swim: Swim, { sequence, payload }: Ack, from: Endpoint): boolean {
   const { probe } = swim
   if (probe === null || probe.sequence !== sequence) return false
   swim.awareness.apply(-1)
   swim.probe = null
-  setReach(swim, probe.member, sameEndpoint(from, probe.member.endpoint) ? 'direct' : 'indirect')
+  const isDirect = sameEndpoint(from, probe.member.endpoint)
+  setReach(swim, probe.member, isDirect ? 'direct' : 'indirect')
+  if (isDirect && payload !== null) coordinateTold(swim, probe, payload)
   return true
+}
+
+/**
+ * Agents of serf put their coordinates into their acks, and want those of others. Members of ours begin with none: a
+ * pool without serf spends no bytes on it.
+ */
+function coordinateTold(
+  swim: Swim,
+  { member, indirectAt, sentAt }: Probe,
+  payload: Uint8Array,
+): void {
+  const told = swim.codec.decodeCoordinate(payload)
+  member.tellsCoordinate = told !== null
+  // Once others were asked it is not known which ping was answered.
+  if (told === null || indirectAt === null) return
+  const seconds = (swim.now - sentAt) / 1_000
+  if (!swim.coordinate.observe(told, seconds, member.roundTrips)) {
+    swim.counters.coordinatesInvalid += 1
+  }
 }
 
 export function probeNacked(swim: Swim, sequence: number, from: Endpoint): void {
@@ -86,6 +109,7 @@ function startProbe(swim: Swim): void {
   const probe: Probe = {
     member,
     sequence,
+    sentAt: now,
     indirectAt: now + profile.probeTimeoutMs,
     deadline: now + swim.awareness.scale(profile.probeIntervalMs),
     plainDeadline: now + profile.probeIntervalMs,
@@ -203,7 +227,9 @@ export function answerPing(
   }
   const { sequence, source } = ping
   const member = source === null ? undefined : swim.members.get(source.node)
+  const payload =
+    member?.tellsCoordinate === true ? swim.codec.encodeCoordinate(swim.coordinate.place) : null
   send(swim, { endpoint: source?.endpoint ?? from, member: member ?? null }, [
-    { type: 'ack', sequence, payload: null },
+    { type: 'ack', sequence, payload },
   ])
 }

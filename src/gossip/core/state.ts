@@ -5,6 +5,7 @@
 import type { Random } from '../../lib/random.ts'
 import type { Awareness } from './awareness.ts'
 import type { Broadcasts } from './broadcasts.ts'
+import type { Coordinate, OwnCoordinate } from './coordinate.ts'
 import type { Member, Members } from './members.ts'
 import type { Endpoint, PacketMessage, SerfMessage, Versions } from './message.ts'
 import type { Patience } from './patience.ts'
@@ -23,6 +24,10 @@ export type Codec = {
   encodeTags(tags: ReadonlyMap<string, string>): Uint8Array
   /** Null: not tags. */
   decodeTags(meta: Uint8Array): ReadonlyMap<string, string> | null
+  /** The payload of an ack. */
+  encodeCoordinate(coordinate: Coordinate): Uint8Array
+  /** Null: not one. */
+  decodeCoordinate(payload: Uint8Array): Coordinate | null
   /** Whether a query's filters let this member answer. */
   matches(
     filters: readonly Uint8Array[],
@@ -56,6 +61,7 @@ export type Counters = {
   claimsNoRoom: number
   nameConflicts: number
   acksUnknown: number
+  coordinatesInvalid: number
   pingsForOthers: number
   relaysRefused: number
   userMessagesInvalid: number
@@ -95,6 +101,7 @@ export function zeroCounters(): Counters {
     claimsNoRoom: 0,
     nameConflicts: 0,
     acksUnknown: 0,
+    coordinatesInvalid: 0,
     pingsForOthers: 0,
     relaysRefused: 0,
     userMessagesInvalid: 0,
@@ -114,6 +121,7 @@ export function zeroCounters(): Counters {
 export type Probe = {
   readonly member: Member
   readonly sequence: number
+  readonly sentAt: number
   /** When the others are asked; null once they were. */
   indirectAt: number | null
   deadline: number
@@ -153,6 +161,7 @@ export type Swim = {
   readonly versions: Versions
   readonly members: Members
   readonly awareness: Awareness
+  readonly coordinate: OwnCoordinate
   /** Those of the failure detector first, then those of the layer above by urgency. */
   readonly queues: readonly Broadcasts[]
   readonly claims: Broadcasts

@@ -3,6 +3,7 @@
  */
 import { assertNever } from '../../lib/assert.ts'
 import { Awareness } from './awareness.ts'
+import { OwnCoordinate } from './coordinate.ts'
 import { Broadcasts } from './broadcasts.ts'
 import { claimAlive, claimDead, claimSuspect } from './claims.ts'
 import { exchangeTick } from './exchange.ts'
@@ -62,6 +63,7 @@ export function createSwim(options: SwimOptions, now: number): Swim {
     versions,
     members,
     awareness: new Awareness(profile.awarenessMax),
+    coordinate: new OwnCoordinate(random),
     queues: [claims, ...options.queues],
     claims,
     suspicions: new Map(),
@@ -111,7 +113,7 @@ export function swimMessage(swim: Swim, message: PacketMessage, from: Endpoint):
       startRelay(swim, message, from)
       return
     case 'ack':
-      if (probeAnswered(swim, message.sequence, from)) return
+      if (probeAnswered(swim, message, from)) return
       if (!relayAnswered(swim, message.sequence)) swim.counters.acksUnknown += 1
       return
     case 'nack':

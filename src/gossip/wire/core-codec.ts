@@ -1,6 +1,7 @@
 /** The codec that the core is handed: the functions of this folder under the names the core gave them. */
 import type { Codec } from '../core/state.ts'
 import { messageBytes } from './codec.ts'
+import { decodeCoordinate, encodeCoordinate } from './coordinate.ts'
 import { passesFilters } from './filters.ts'
 import { decodeSerfMessage, encodeSerfMessage } from './serf-codec.ts'
 import { decodeTags, encodeTags } from './tags.ts'
@@ -16,6 +17,8 @@ export function createCodec(test: (pattern: string, text: string) => boolean): C
     decode: decodeSerfMessage,
     encodeTags,
     decodeTags,
+    encodeCoordinate,
+    decodeCoordinate,
     matches: (filters, member) => passesFilters(filters, member, test),
   }
 }

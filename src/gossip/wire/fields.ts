@@ -64,6 +64,12 @@ export class Fields {
     return unsignedFrom(this.#map.get(name), max) ?? this.#refuse(0)
   }
 
+  /** Any number, also one that is none. */
+  float(name: string): number {
+    const value = this.#map.get(name) ?? 0
+    return typeof value === 'number' ? value : this.#refuse(0)
+  }
+
   boolean(name: string): boolean {
     const value = this.#map.get(name) ?? false
     return typeof value === 'boolean' ? value : this.#refuse(false)

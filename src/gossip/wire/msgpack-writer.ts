@@ -63,6 +63,13 @@ export class Writer {
     return this
   }
 
+  float(value: number): this {
+    this.byte(0xcb)
+    const start = this.#reserve(8)
+    this.#view.setFloat64(start, value)
+    return this
+  }
+
   raw(bytes: Uint8Array): this {
     const { length } = bytes
     if (length < 32) this.byte(0xa0 + length)

@@ -2,6 +2,7 @@
  * Bytes without bytes: messages of the upper layer travel as objects, remembered beside an array of about the right
  * length, so that packets fill up as they would on the wire.
  */
+import type { Coordinate } from '../../../src/gossip/core/coordinate.ts'
 import type { PacketMessage, SerfMessage } from '../../../src/gossip/core/message.ts'
 import type { Codec } from '../../../src/gossip/core/state.ts'
 
@@ -22,6 +23,10 @@ export const simCodec: Codec = {
     const pairs: unknown = JSON.parse(new TextDecoder().decode(meta))
     return new Map(pairs as [string, string][])
   },
+  encodeCoordinate: (coordinate) => new TextEncoder().encode(JSON.stringify(coordinate)),
+  decodeCoordinate(payload) {
+    return JSON.parse(new TextDecoder().decode(payload)) as Coordinate
+  },
   matches: () => true,
 }
 
@@ -32,7 +37,7 @@ function sizeOf(message: PacketMessage): number {
     case 'indirect-ping':
       return 85 + message.node.length + (message.source?.node.length ?? 0)
     case 'ack':
-      return 20
+      return 20 + (message.payload?.length ?? 0)
     case 'nack':
       return 12
     case 'alive':
