@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { domains } from '../../../src/domains/catalogue.ts'
 import { lockDelays } from '../../../src/domains/kv/table.ts'
 import type { CreateSession } from '../../../src/domains/sessions/commands.ts'
-import { SessionDeadlines } from '../../../src/domains/sessions/deadlines.ts'
+import { SessionDeadlines, type AppliedSource } from '../../../src/domains/sessions/deadlines.ts'
 import { startSessionDuties } from '../../../src/domains/sessions/duties.ts'
 import { graceMs } from '../../../src/domains/sessions/expiry.ts'
 import { batchMs, Renewals, type Renewed } from '../../../src/domains/sessions/renewals.ts'
@@ -58,7 +58,15 @@ async function serverOf(t: Test) {
     turn = next.catch(() => {})
     return next
   }
-  const makeDeadlines = () => new SessionDeadlines({ clock, view, applied: machine })
+  const onReplaced = new Set<() => void>()
+  const applied: AppliedSource = {
+    onCommand: (type, listener) => machine.onCommand(type, listener),
+    onReplaced(listener) {
+      onReplaced.add(listener)
+      return () => onReplaced.delete(listener)
+    },
+  }
+  const makeDeadlines = () => new SessionDeadlines({ clock, view, applied })
   const makeLeader = () =>
     startSessionDuties({
       clock,
@@ -92,6 +100,8 @@ async function serverOf(t: Test) {
       server.leading = makeLeader()
       await settle()
     },
+    /** As if the same state had come whole from elsewhere. */
+    replaced: () => onReplaced.forEach((listener) => listener()),
     async restart() {
       await server.leading?.stop()
       server.deadlines.stop()
@@ -296,6 +306,15 @@ void t.test('a server that knows nothing gives the whole time anew', async (t) =
   await server.restart()
   await server.lead()
   isHonest(t, await server.lifeOf('a'), 'after a restart')
+})
+
+void t.test('what an archive or a snapshot brought has its whole time from then', async (t) => {
+  const server = await serverOf(t)
+  await server.create('a')
+  await server.pass(9_000)
+  server.replaced()
+  await server.lead()
+  isHonest(t, await server.lifeOf('a'), 'after another state took the place')
 })
 
 void t.test('a new leader waits for what it has not applied yet', async (t) => {

@@ -1,0 +1,43 @@
+/** Who listens hears of commands in the order of the log, and of states that came whole. */
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { toyMachine, things, ToyLog } from './toy.ts'
+
+void t.test('commands of one type are told in order, once their state is visible', async (t) => {
+  const machine = await toyMachine(t)
+  const heard: string[] = []
+  const leave = machine.onCommand('toy.put', ({ index, args }) => {
+    const { space, name } = args as { space: string; name: string }
+    const visible = machine.reader().get(things, [space, name]) !== undefined
+    heard.push(`${index} ${name} ${visible ? 'visible' : 'hidden'}`)
+  })
+  const log = new ToyLog(machine)
+  await machine.apply(log.put('a', 'one').remove('a', 'none').put('a', 'two').take())
+  t.same(heard, ['1 one visible', '3 two visible'])
+  leave()
+  await machine.apply(log.put('a', 'three').take())
+  t.equal(heard.length, 2)
+  t.throws(() => machine.onCommand('toy.none', () => {}), { code: 'internal' })
+})
+
+void t.test('a snapshot that is installed is told, its commands are not', async (t) => {
+  const [from, to] = [await toyMachine(t), await toyMachine(t)]
+  await from.apply(new ToyLog(from).put('a', 'one').put('a', 'two').take())
+  const heard: string[] = []
+  to.onCommand('toy.put', () => heard.push('put'))
+  const leave = to.onReplaced(() => {
+    heard.push(`replaced ${to.appliedIndex}`)
+  })
+  const source = await from.snapshot()
+  const sink = await to.stage(source.id, source.meta)
+  const hash = createHash('sha256')
+  for await (const chunk of source.chunks(0)) {
+    hash.update(chunk)
+    await sink.write(chunk)
+  }
+  await sink.finish(hash.digest('hex'))
+  await source.close()
+  await to.install(source.meta)
+  t.same(heard, ['replaced 2'])
+  leave()
+})
