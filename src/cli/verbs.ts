@@ -11,6 +11,70 @@ export type VerbOptions = {
 
 export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Verbs {
   return {
+    'acl bootstrap': {
+      summary: 'Makes the first token',
+      load: async () => (await import('./verbs/acl/bootstrap.ts')).aclBootstrap,
+    },
+    'acl explain': {
+      summary: 'Tells why a token may make a request or may not',
+      load: async () => (await import('./verbs/acl/explain.ts')).aclExplain,
+    },
+    'acl policy apply': {
+      summary: 'Creates a policy or replaces it',
+      load: async () => (await import('./verbs/acl/policy-apply.ts')).aclPolicyApply,
+    },
+    'acl policy delete': {
+      summary: 'Deletes a policy',
+      load: async () => (await import('./verbs/acl/delete.ts')).aclPolicyDelete,
+    },
+    'acl policy list': {
+      summary: 'Lists policies',
+      load: async () => (await import('./verbs/acl/list.ts')).aclPolicyList,
+    },
+    'acl policy read': {
+      summary: 'Shows a policy with its rules',
+      load: async () => (await import('./verbs/acl/policy-read.ts')).aclPolicyRead,
+    },
+    'acl role apply': {
+      summary: 'Creates a role or replaces it',
+      load: async () => (await import('./verbs/acl/role-apply.ts')).aclRoleApply,
+    },
+    'acl role delete': {
+      summary: 'Deletes a role',
+      load: async () => (await import('./verbs/acl/delete.ts')).aclRoleDelete,
+    },
+    'acl role list': {
+      summary: 'Lists roles',
+      load: async () => (await import('./verbs/acl/list.ts')).aclRoleList,
+    },
+    'acl role read': {
+      summary: 'Shows a role',
+      load: async () => (await import('./verbs/acl/role-read.ts')).aclRoleRead,
+    },
+    'acl token create': {
+      summary: 'Makes a token',
+      load: async () => (await import('./verbs/acl/token-create.ts')).aclTokenCreate,
+    },
+    'acl token delete': {
+      summary: 'Revokes a token',
+      load: async () => (await import('./verbs/acl/delete.ts')).aclTokenDelete,
+    },
+    'acl token list': {
+      summary: 'Lists tokens',
+      load: async () => (await import('./verbs/acl/list.ts')).aclTokenList,
+    },
+    'acl token read': {
+      summary: 'Shows a token',
+      load: async () => (await import('./verbs/acl/token-read.ts')).aclTokenRead,
+    },
+    'acl token self': {
+      summary: 'Shows the token in use',
+      load: async () => (await import('./verbs/acl/token-read.ts')).aclTokenSelf,
+    },
+    'acl token update': {
+      summary: 'Changes a token',
+      load: async () => (await import('./verbs/acl/token-update.ts')).aclTokenUpdate,
+    },
     agent: {
       summary: 'Runs a server',
       load: async () => (await import('./verbs/agent.ts')).agentVerb(runAgent),

@@ -12,6 +12,8 @@ import type { Method } from '../rpc/method.ts'
 import { aclCommands } from './acl/commands.ts'
 import { startAclDuties } from './acl/duties.ts'
 import type { AclSettings } from './acl/authorizer.ts'
+import { explainMethods } from './acl/explain-methods.ts'
+import { explainRoute } from './acl/explain-routes.ts'
 import { aclMethods } from './acl/methods.ts'
 import { policyMethods } from './acl/policy-methods.ts'
 import { policyRoutes } from './acl/policy-routes.ts'
@@ -196,6 +198,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     readResetIndex: acl.readResetIndex,
     compileFilter: filterOf(tokenFields),
   })
+  const ofExplain = explainMethods(acl, log.named('acl'))
   const ofPolicies = policyMethods({
     settings: acl,
     compilePolicyFilter: filterOf(policyFields),
@@ -237,11 +240,12 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     clock,
   })
 
-  return {
+  const catalogue: Catalogue = {
     methods: [
       ...namespaceMethods,
       ...Object.values(ofAcl),
       ...Object.values(ofPolicies),
+      ...Object.values(ofExplain),
       catalogRegister,
       catalogDeregister,
       ...Object.values(ofCatalog),
@@ -262,6 +266,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...namespaceRoutes,
       ...tokenRoutes(ofAcl),
       ...policyRoutes(ofPolicies),
+      explainRoute(ofExplain, () => catalogue),
       ...catalogRoutes(ofCatalog, ofHealth, options.members.datacenter),
       ...inDatacenter(options.members.datacenter, [
         ...sessionRoutes(ofSessions, { node: options.members.server }),
@@ -304,6 +309,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       startSessionDuties({ clock, log: log.named('sessions'), view, propose, deadlines, renewals }),
     startKvDuties: ({ propose }) => startKvDuties({ clock, log: log.named('kv'), view, propose }),
   }
+  return catalogue
 }
 
 function filterOf(fields: RecordShape): (source: string) => Filter | null {

@@ -21,7 +21,9 @@ export async function serverForCli(
     request.on('data', (part: Buffer) => void parts.push(part))
     request.on('end', () => {
       const body = parts.length === 0 ? undefined : Buffer.concat(parts)
-      void server.ask(request.method ?? '', request.url ?? '', body).then((answer) => {
+      const token = request.headers['x-service-token']
+      const sent = typeof token === 'string' ? token : undefined
+      void server.ask(request.method ?? '', request.url ?? '', body, sent).then((answer) => {
         response.writeHead(answer.status, answer.headers as Record<string, string>)
         response.end(answer.bytes)
       })

@@ -3,7 +3,7 @@
  * token's rules satisfy it is decided here and nowhere else.
  */
 import type { Requirement } from '../../rpc/method.ts'
-import type { Target, RuleSet } from './rule-set-model.ts'
+import type { Target, RuleSet, Sourced } from './rule-set-model.ts'
 import type { Family } from './capabilities-model.ts'
 
 /** Null: nothing is asked for. */
@@ -71,4 +71,38 @@ export function isAllowed(
   const verdict = rules.judge(question.target, question.capability)
   if (verdict === null) return question.byDefault && defaultPolicy === 'allow'
   return verdict === 'granted'
+}
+
+/** `key:write`, as policies and documents name it. */
+export function capabilityName({ target, capability }: NonNullable<Question>): string {
+  return `${target.family}:${capability}`
+}
+
+export type Explanation = {
+  readonly allowed: boolean
+  /** Null: nothing is required. */
+  readonly question: Question
+  /** The closest first; the first one, with its equals, decided. */
+  readonly tried: readonly Sourced[]
+  readonly decidedBy: 'nothing is required' | 'management' | 'rules' | 'default policy'
+}
+
+export function explain(
+  rules: RuleSet | 'management',
+  requirement: Requirement,
+  defaultPolicy: DefaultPolicy,
+): Explanation {
+  const question = questionOf(requirement)
+  const tried = question === null || rules === 'management' ? [] : rules.tried(question.target)
+  if (question === null) {
+    return { allowed: true, question, tried, decidedBy: 'nothing is required' }
+  }
+  if (rules === 'management') return { allowed: true, question, tried, decidedBy: 'management' }
+  const verdict = rules.judge(question.target, question.capability)
+  return {
+    allowed: isAllowed(rules, requirement, defaultPolicy),
+    question,
+    tried,
+    decidedBy: verdict === null ? 'default policy' : 'rules',
+  }
 }

@@ -226,3 +226,49 @@ void t.test('sessions end with the token that made them, in the same entry', asy
   const tokens = await manage('GET', '/v1/acl/tokens')
   t.equal(String(key['ModifyIndex']), tokens.headers['x-service-index'], 'in one entry')
 })
+
+void t.test('an explanation names the rules tried and the capability missing', async (t) => {
+  const { server, root, as, manage } = await begun(t)
+  const rules = 'key_prefix "app/" { policy = "read" }\nkey "app/secret" { policy = "deny" }'
+  const token = await tokenWith(server, root, rules)
+  const about = async (body: object) => {
+    const answer = await manage('PUT', '/v1/acl/explain', { Token: token.AccessorID, ...body })
+    t.equal(answer.status, 200, answer.body)
+    return answer.json()
+  }
+  t.match(await about({ Method: 'PUT', Path: '/v1/kv/app/x' }), {
+    Route: 'PUT /v1/kv/*',
+    Allowed: false,
+    Capability: 'key:write',
+    Missing: 'key:write',
+    DecidedBy: 'rules',
+    Rules: [{ Policy: 'p', Where: 'line 1', Name: 'app/*', Capabilities: ['list', 'read'] }],
+  })
+  t.match(await about({ Path: '/v1/kv/app/secret' }), {
+    Allowed: false,
+    Rules: [{ Where: 'line 2', Capabilities: ['deny'] }, { Where: 'line 1' }],
+  })
+  t.match(await about({ Path: '/v1/kv/app/x' }), { Allowed: true, Missing: null })
+  t.match(await about({ Path: '/v1/kv/other' }), { Allowed: false, DecidedBy: 'default policy' })
+  t.match(await about({ Token: token.SecretID, Path: '/v1/acl/token/self' }), {
+    Allowed: true,
+    DecidedBy: 'nothing is required',
+    Token: { AccessorID: token.AccessorID },
+  })
+  t.match(await about({ Token: root, Method: 'DELETE', Path: '/v1/var/x' }), {
+    Capability: 'variables:destroy',
+    DecidedBy: 'management',
+  })
+  const body = { Items: { a: 'b' } }
+  t.match(await about({ Token: '', Method: 'PUT', Path: '/v1/var/x', Body: body }), {
+    Token: null,
+    Missing: 'variables:write',
+  })
+  t.equal((await manage('GET', '/v1/var/x')).status, 404, 'and nothing was written')
+
+  const refused = await as(token.SecretID)('PUT', '/v1/acl/explain', { Path: '/v1/kv/x' })
+  t.equal(refused.status, 403)
+  t.match(refused.body, /^Permission denied, request \S+$/)
+  t.equal((await manage('PUT', '/v1/acl/explain', { Path: '/v1/none' })).status, 404)
+  t.equal((await manage('PUT', '/v1/acl/explain', { Path: 'x' })).status, 400)
+})

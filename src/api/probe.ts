@@ -1,0 +1,123 @@
+/**
+ * What a request would ask for, without asking: the route runs over a dispatcher that only writes down the first thing
+ * it is asked, so nothing is read, changed or opened. For explanations of access control.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MusterError } from '../lib/errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import { seededRandom } from '../lib/random.ts'
+import type { Dispatcher } from '../rpc/dispatch.ts'
+import type { BodyReader } from './body.ts'
+import { decodePath, Exchange, pathOf } from './request.ts'
+import type { Route } from './route.ts'
+
+export type ProbedRequest = {
+  readonly method: string
+  /** With its query string. */
+  readonly url: string
+  readonly body: Uint8Array
+}
+
+export type Probed = {
+  readonly route: Route
+  /** Null: the route answers without asking for anything. */
+  readonly asked: { readonly method: string; readonly args: unknown } | null
+}
+
+class Asked extends Error {
+  readonly method: string
+  readonly args: unknown
+
+  constructor(method: string, args: unknown) {
+    super('asked')
+    this.method = method
+    this.args = args
+  }
+}
+
+/** Throws `not_found` when no route fits, and whatever the route throws of a request that comes to no question. */
+export async function probe(routes: readonly Route[], request: ProbedRequest): Promise<Probed> {
+  const { route, parameters } = fittingRoute(routes, request.method, pathOf(request.url))
+  const ask = (method: string, args: unknown): Promise<never> =>
+    Promise.reject(new Asked(method, args))
+  const exchange = new Exchange(
+    {
+      dispatcher: { query: ask, call: ask, open: ask } as unknown as Dispatcher,
+      clock: stillClock,
+      random: seededRandom(1),
+      bodies: {
+        read: async () => request.body,
+        stream: () => emptyStream(),
+      } as unknown as BodyReader,
+      bodyBytesMax: request.body.length,
+    },
+    route,
+    {
+      method: request.method,
+      url: request.url,
+      headers: { 'content-length': String(request.body.length) },
+      socket: {},
+    } as unknown as IncomingMessage,
+    {} as ServerResponse,
+    parameters,
+    'probe',
+  )
+  try {
+    await exchange.readBody()
+    await route.handle(exchange)
+    return { route, asked: null }
+  } catch (error) {
+    if (!(error instanceof Asked)) throw error
+    return { route, asked: { method: error.method, args: error.args } }
+  }
+}
+
+const stillClock: Clock = {
+  monotonicMs: () => 0,
+  wallMs: () => 0,
+  setTimer: () => ({ cancel: () => {} }),
+}
+
+async function* emptyStream(): AsyncGenerator<Uint8Array> {}
+
+type Fitting = {
+  readonly route: Route
+  readonly parameters: Readonly<Record<string, string>>
+  /** Segments that are named and not filled in. */
+  readonly literal: number
+}
+
+/** As the router chooses: a segment that is named goes before one that is filled in. */
+function fittingRoute(routes: readonly Route[], method: string, path: string): Fitting {
+  const write = ['PUT', 'POST']
+  const isSame = (own: string): boolean =>
+    own === method ||
+    (own === 'GET' && method === 'HEAD') ||
+    (write.includes(own) && write.includes(method))
+  const fitting = routes
+    .filter((route) => isSame(route.method))
+    .flatMap((route) => fit(route, path) ?? [])
+    .toSorted((left, right) => right.literal - left.literal)
+  const [best] = fitting
+  if (best !== undefined) return best
+  throw new MusterError('not_found', `there is no ${method} ${path}`)
+}
+
+function fit(route: Route, path: string): Fitting | null {
+  const own = route.path.split('/')
+  const given = path.split('/')
+  const tail = own.at(-1) === '*'
+  if (tail ? given.length < own.length : given.length !== own.length) return null
+  const parameters: Record<string, string> = {}
+  let literal = 0
+  for (const [at, segment] of own.entries()) {
+    if (segment === '*') break
+    const text = decodePath(given[at] ?? '')
+    if (segment.startsWith(':')) {
+      if (text === '') return null
+      parameters[segment.slice(1)] = text
+    } else if (segment === text) literal += 1
+    else return null
+  }
+  return { route, parameters, literal }
+}
