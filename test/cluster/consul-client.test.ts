@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { startCluster } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 
+type GetOptions = Parameters<Consul['kv']['get']>[0]
 type WatchedEntry = { readonly Value: string | null }
 
 void t.test('the client package works unchanged', async (t) => {
@@ -50,8 +51,8 @@ void t.test('the client package works unchanged', async (t) => {
 
   await t.test('a watch tells each change', async (t) => {
     await consul.kv.set('watched', 'one')
-    // oxlint-disable-next-line typescript/unbound-method -- as the package's users write it
-    const watch = consul.watch({ method: consul.kv.get, options: { key: 'watched' } })
+    const readKey = (options: GetOptions) => consul.kv.get(options)
+    const watch = consul.watch({ method: readKey, options: { key: 'watched' } })
     t.teardown(() => watch.end())
     const seen: (string | null | undefined)[] = []
     watch.on('change', (entry?: WatchedEntry) => seen.push(entry?.Value))
