@@ -372,6 +372,9 @@ export class Dispatcher {
         const { requestId } = caller
         const stack = error instanceof Error ? (error.stack ?? null) : null
         log.error('a method failed', { method, requestId, error: textOf(error), stack })
+      } else if (outcome === 'permission_denied' || outcome === 'unauthenticated') {
+        const { requestId, remote } = caller
+        log.debug('a request was refused', { method, requestId, remote, code: outcome })
       }
       throw error
     } finally {

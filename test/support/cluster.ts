@@ -30,6 +30,8 @@ export type ClusterOptions = {
   readonly server?: Readonly<Record<string, unknown>>
   /** Keys of `server.raft` in the configuration. */
   readonly raft?: Readonly<Record<string, unknown>>
+  /** Unless false, waits until each server has taken a write: not where access control would refuse it. */
+  readonly writeFirst?: boolean
   readonly logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error'
   /** Of the faults' chance. */
   readonly seed?: number
@@ -146,7 +148,7 @@ export class Cluster {
       for (const [at, server] of servers.entries()) await options.prepare?.(server, at)
       for (const server of servers) await server.start()
       await cluster.waitForLeader()
-      await cluster.#waitUntilReady()
+      if (options.writeFirst !== false) await cluster.#waitUntilReady()
       return cluster
     } catch (error) {
       const logs = await cluster.logs()

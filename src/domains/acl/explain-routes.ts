@@ -21,7 +21,7 @@ export function explainRoute(
       await request.call(methods.mayExplain, {})
     } catch (error) {
       if (codeOf(error) !== 'permission_denied') throw error
-      // Whoever reads the log finds the rest under the number.
+      // The server's log has the refusal under this number.
       throw new MusterError('permission_denied', `Permission denied, request ${request.requestId}`)
     }
     const fields = bodyOf(request)

@@ -1,12 +1,14 @@
 /**
  * Every route of the product with no token, a wrong one, one that may do all but what the route requires, and one that
  * may do just that. A new route is refused to callers without a token, or stands in one of the lists below with a reason.
+ * What each requires is the table in docs/access-control.md; TAP_SNAPSHOT=1 writes it anew.
  */
-import t from 'tap'
+import { readFile, writeFile } from 'node:fs/promises'
+import t, { type Test } from 'tap'
 import type { Route } from '../../../src/api/route.ts'
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
 import { familyNames, rulesOf, type Family } from '../../../src/domains/acl/capabilities-model.ts'
-import { questionOf } from '../../../src/domains/acl/authorize.ts'
+import { capabilityName, questionOf } from '../../../src/domains/acl/authorize.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
@@ -156,6 +158,7 @@ void t.test('every route asks who is there', async (t) => {
     t.ok(names.has(name), `${name} is listed here, so it is there`)
   }
 
+  const documented: [name: string, requires: string][] = []
   for (const route of server.catalogue.routes) {
     const name = nameOf(route)
     const wrong = await ask(route, 'wrong')
@@ -166,6 +169,7 @@ void t.test('every route asks who is there', async (t) => {
     const nobody = await ask(route)
     if (name in open) {
       t.not(nobody.status, 403, `${name} is open`)
+      documented.push([name, 'none'])
       continue
     }
     if (!filtered.has(name)) {
@@ -173,6 +177,7 @@ void t.test('every route asks who is there', async (t) => {
       t.match(nobody.body, /^Permission denied(, request [\w-]+)?$/)
     }
     const required = [...asked]
+    documented.push([name, requirementText(name, required)])
     t.ok(
       required.length > 0 || filtered.has(name) || anyToken.has(name),
       `${name} requires something`,
@@ -184,7 +189,58 @@ void t.test('every route asks who is there', async (t) => {
     const refused = await ask(route, other)
     t.equal(refused.status, 403, `${name} with all rights but the one: ${refused.body}`)
   }
+  await compareTable(t, documented)
 })
+
+function requirementText(name: string, required: readonly Requirement[]): string {
+  if (filtered.has(name)) return 'filtered'
+  if (anyToken.has(name)) return 'any token'
+  const names = required.flatMap((one) => {
+    const question = questionOf(one)
+    return question === null ? [] : [`\`${capabilityName(question)}\``]
+  })
+  return [...new Set(names)].join(', ')
+}
+
+const document = new URL('../../../docs/access-control.md', import.meta.url)
+const markers = [
+  '<!-- requirements: written by test/domains/acl/every-route.test.ts -->',
+  '<!-- end of requirements -->',
+] as const
+
+async function compareTable(
+  t: Test,
+  documented: readonly (readonly [name: string, requires: string])[],
+): Promise<void> {
+  const rows = documented
+    .toSorted(([left], [right]) => (pathOf(left) < pathOf(right) ? -1 : 1))
+    .map(([name, requires]) => [`\`${name}\``, requires] as const)
+  const text = [['request', 'requires'] as const, null, ...rows]
+  const widths = [0, 1].map((column) =>
+    Math.max(...text.map((row) => (row === null ? 0 : (row[column]?.length ?? 0)))),
+  )
+  const lines = text.map((row) =>
+    [0, 1].map((column) => {
+      const width = widths[column] ?? 0
+      return row === null ? '-'.repeat(width) : (row[column] ?? '').padEnd(width)
+    }),
+  )
+  const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  const page = await readFile(document, 'utf8')
+  const from = page.indexOf(markers[0]) + markers[0].length
+  const to = page.indexOf(markers[1])
+  if (process.env['TAP_SNAPSHOT'] === '1') {
+    await writeFile(document, `${page.slice(0, from)}\n\n${table}\n\n${page.slice(to)}`)
+    return
+  }
+  t.equal(page.slice(from, to).trim(), table, 'docs/access-control.md says what holds')
+}
+
+/** Paths in front, so that what belongs together stands together. */
+function pathOf(name: string): string {
+  const [method = '', path = ''] = name.split(' ')
+  return `${path} ${method}`
+}
 
 function nameOf({ method, path }: Route): string {
   return `${method} ${path}`
