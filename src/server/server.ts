@@ -280,7 +280,7 @@ export async function startServer(
     state: machine,
     authorizer: aclAuthorizer({
       settings: config.acl,
-      reader: () => machine.reader(),
+      reader: machine.reader(),
       freshen: () => consensus.readBarrier('leader', clock.monotonicMs() + tokenWaitMs, unending),
       clock,
       log: logger.named('acl'),

@@ -222,7 +222,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       options.authorizer ??
       aclAuthorizer({
         settings: aclSettings,
-        reader: () => machine.reader(),
+        reader: machine.reader(),
         freshen: async () => {},
         clock,
         log: silentLogger,

@@ -27,8 +27,8 @@ export const ruleSetsKeptMax = 4_096
 
 export type AclAuthorizerOptions = {
   readonly settings: AclSettings
-  /** This server's state as it is at each call. */
-  readonly reader: () => Reader
+  /** This server's state, as it is whenever it is read. */
+  readonly reader: Reader
   /**
    * Resolves when this server's state is as new as the leader's, or rejects. A token that is not known here may have
    * been made a moment ago.
@@ -87,13 +87,13 @@ export class AclAuthorizer implements Authorizer {
 
   /** Null: there is no such token, or its time is over. */
   #find(key: string): Permissions | null {
-    const reader = this.#options.reader()
-    const state = markOf(reader)
-    const nowMs = this.#options.clock.wallMs()
+    const { reader, clock } = this.#options
+    const nowMs = clock.wallMs()
     const kept = this.#kept.get(key)
-    if (kept !== undefined && isSame(kept.state, state)) {
+    if (kept !== undefined && stillStands(kept.state, reader)) {
       return kept.expirationTimeMs > nowMs ? kept.permissions : null
     }
+    const state = markOf(reader)
     const row = key === '' ? null : tokenByHash(reader, key)
     if (key !== '' && row === null) return null
     const expirationTimeMs = row?.expirationTimeMs ?? Infinity
@@ -187,12 +187,13 @@ function markOf(reader: Reader): StateMark {
   }
 }
 
-function isSame(left: StateMark, right: StateMark): boolean {
+/** Asked on every request, so nothing is made for it. */
+function stillStands(mark: StateMark, reader: Reader): boolean {
   return (
-    left.tokens === right.tokens &&
-    left.policies === right.policies &&
-    left.roles === right.roles &&
-    left.floor === right.floor
+    mark.tokens === aclIndex(reader, 'tokens') &&
+    mark.policies === aclIndex(reader, 'policies') &&
+    mark.roles === aclIndex(reader, 'roles') &&
+    mark.floor === reader.floorIndex
   )
 }
 

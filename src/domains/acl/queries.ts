@@ -54,7 +54,9 @@ export function bootstrapOf(reader: Reader): BootstrapRow | null {
   return reader.get(aclBootstraps, ['bootstrap']) ?? null
 }
 
+const tables = { tokens: aclTokens, policies: aclPolicies, roles: aclRoles } as const
+
 /** Of the tokens, policies or roles: when any of them changed. */
-export function aclIndex(reader: Reader, what: 'tokens' | 'policies' | 'roles'): number {
-  return reader.tableIndex({ tokens: aclTokens, policies: aclPolicies, roles: aclRoles }[what])
+export function aclIndex(reader: Reader, what: keyof typeof tables): number {
+  return reader.tableIndex(tables[what])
 }

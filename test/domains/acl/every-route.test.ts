@@ -113,7 +113,7 @@ void t.test('every route asks who is there', async (t) => {
   const settings = { enabled: true, defaultPolicy: 'deny' } as const
   inner = new AclAuthorizer({
     settings,
-    reader: () => server.machine.reader(),
+    reader: server.machine.reader(),
     freshen: async () => {},
     clock: systemClock,
     log: silentLogger,
