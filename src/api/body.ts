@@ -3,6 +3,7 @@
  * so that a small request, whose body is there with its head, costs none.
  */
 import type { IncomingMessage } from 'node:http'
+import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { HttpRefusal } from './errors.ts'
@@ -16,12 +17,13 @@ export type BodyTiming = {
 
 const sweepMs = 1_000
 
-type Arriving = { dueMs: number; readonly expire: () => void }
+type Arriving = { readonly place: number; dueMs: number; readonly expire: () => void }
 
 export class BodyReader {
   readonly #clock: Clock
   readonly #timing: BodyTiming
-  readonly #arriving = new Set<Arriving>()
+  readonly #arriving = new ChurnMap<number, Arriving>()
+  #watched = 0
   #timer: Timer | null = null
 
   constructor(clock: Clock, timing: BodyTiming) {
@@ -57,7 +59,7 @@ export class BodyReader {
         reject(gone())
       }
       const leave = () => {
-        this.#arriving.delete(arriving)
+        this.#arriving.take(arriving.place)
         request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone)
         // What comes after a refusal is for nobody, and its errors too.
         request.on('error', ignore)
@@ -89,7 +91,7 @@ export class BodyReader {
       if (slow) throw tooSlow(bodyIdleMs)
       throw error instanceof MusterError ? error : gone()
     } finally {
-      this.#arriving.delete(arriving)
+      this.#arriving.take(arriving.place)
     }
   }
 
@@ -99,8 +101,9 @@ export class BodyReader {
   }
 
   #watch(ms: number, expire: () => void): Arriving {
-    const arriving = { dueMs: this.#clock.monotonicMs() + ms, expire }
-    this.#arriving.add(arriving)
+    this.#watched += 1
+    const arriving = { place: this.#watched, dueMs: this.#clock.monotonicMs() + ms, expire }
+    this.#arriving.set(arriving.place, arriving)
     this.#timer ??= this.#clock.setTimer(sweepMs, () => this.#sweep())
     return arriving
   }
@@ -108,9 +111,9 @@ export class BodyReader {
   #sweep(): void {
     this.#timer = null
     const nowMs = this.#clock.monotonicMs()
-    for (const arriving of this.#arriving) {
+    for (const [place, arriving] of this.#arriving.entries()) {
       if (arriving.dueMs > nowMs) continue
-      this.#arriving.delete(arriving)
+      this.#arriving.take(place)
       arriving.expire()
     }
     if (this.#arriving.size > 0) {

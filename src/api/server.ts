@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { assert } from '../lib/assert.ts'
 import type { Certificate } from '../lib/certificate.ts'
+import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -106,7 +107,8 @@ export class HttpServer {
   readonly #bodies: BodyReader
   readonly #websockets: WebSockets
   readonly #servers = new Set<Server>()
-  readonly #underWay = new Set<Exchange>()
+  readonly #underWay = new ChurnMap<number, Exchange>()
+  #arrived = 0
   readonly #idPrefix = randomBytes(6).toString('hex')
   #nextId = 0
   #stopping = false
@@ -207,7 +209,7 @@ export class HttpServer {
         }
       })
     }
-    for (const exchange of this.#underWay) exchange.abort()
+    for (const [, exchange] of this.#underWay.entries()) exchange.abort()
     this.#websockets.stop()
     for (const server of this.#servers) server.closeAllConnections()
     await Promise.all(closed)
@@ -254,7 +256,9 @@ export class HttpServer {
     const parameters = request.params as Readonly<Record<string, string | undefined>>
     const exchange = new Exchange(this.#context, route, raw, response, parameters, request.id)
     const admitted = this.#connections.enter(raw.socket)
-    this.#underWay.add(exchange)
+    this.#arrived += 1
+    const place = this.#arrived
+    this.#underWay.set(place, exchange)
     response.once('close', () => {
       if (!response.writableFinished) exchange.abort()
     })
@@ -278,7 +282,7 @@ export class HttpServer {
       await this.#fail(exchange, error)
     } finally {
       exchange.close()
-      this.#underWay.delete(exchange)
+      this.#underWay.take(place)
       if (admitted) this.#connections.leave(raw.socket)
       if (this.#underWay.size === 0) this.#onIdle?.()
       const status = upgraded ? 101 : response.headersSent ? response.statusCode : 0

@@ -23,9 +23,6 @@ export const commandBytesMax = 2 * 1024 * 1024
 /** Bytes of one row, so that a snapshot's chunk stays below a transport's frame. Domains keep their limits below it. */
 export const rowBytesMax = 700 * 1024
 
-/** Encoded commands on their way to this server's own state. */
-const decodedMax = 1_024
-
 const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' })
 
 export function pack(value: unknown): Buffer {
@@ -60,7 +57,7 @@ type Checked<Definition> = {
 export class CommandCodec<Definition extends Encodable> {
   readonly #commands: ReadonlyMap<string, Checked<Definition>>
   /** What was decoded to check an encoding, for the server that encoded it and will soon apply it. */
-  readonly #decoded = new Map<Uint8Array, Decoded<Definition>>()
+  readonly #decoded = new WeakMap<Uint8Array, Decoded<Definition>>()
 
   constructor(definitions: Iterable<readonly [string, Definition]>) {
     const commands = new Map<string, Checked<Definition>>()
@@ -109,8 +106,6 @@ export class CommandCodec<Definition extends Encodable> {
     if (!known.check(args)) {
       throw new MusterError('internal', `the arguments of ${command.type} do not match its schema`)
     }
-    // Most are taken within milliseconds; those of entries that were never committed are not worth a better rule.
-    if (this.#decoded.size >= decodedMax) this.#decoded.clear()
     this.#decoded.set(data, { definition: known.definition, args })
     return data
   }

@@ -154,8 +154,11 @@ export class Machine implements StateMachine {
     return new LiveReader({ tables: this.#tables, state: () => this.#landing.state })
   }
 
-  /** The state as it is now, for as long as the view is open. The caller closes it. Throws `overloaded` at `openViewsMax`. */
-  view(): View {
+  /**
+   * The state as it is now, for as long as the view is open. The caller closes it. `remembers`: what it reads, for `park`.
+   * Throws `overloaded` at `openViewsMax`.
+   */
+  view(remembers = true): View {
     if (this.#openViews >= openViewsMax) {
       throw new MusterError(
         'overloaded',
@@ -164,7 +167,7 @@ export class Machine implements StateMachine {
     }
     this.#assertOpen()
     this.#openViews += 1
-    return new View(this.#tables, this.#landing.state, () => {
+    return new View(this.#tables, this.#landing.state, remembers, () => {
       this.#openViews -= 1
     })
   }

@@ -2,6 +2,7 @@
  * Readers: typed rows of one state. A `View` stays with the state it was opened on, also while later entries are
  * applied, and remembers what it read, so that its owner can be parked on just that.
  */
+import { present } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Key, Range, Reader, Table } from './domain.ts'
 import type { Batch } from './batch.ts'
@@ -15,7 +16,7 @@ import { Touched } from './touched.ts'
 export type ReaderSource = {
   readonly tables: Tables
   readonly state: () => State
-  readonly touched?: Touched
+  readonly touched?: Touched | null
 }
 
 class TableReader implements Reader {
@@ -76,12 +77,12 @@ export class LiveReader extends TableReader {}
 
 /** See `machine.view`. Whoever opened it closes it, so that the state it stays with can go. */
 export class View extends TableReader {
-  readonly #touched: Touched
+  readonly #touched: Touched | null
   readonly #onClose: () => void
   #state: State | null
 
-  constructor(tables: Tables, state: State, onClose: () => void) {
-    const touched = new Touched()
+  constructor(tables: Tables, state: State, remembers: boolean, onClose: () => void) {
+    const touched = remembers ? new Touched() : null
     super({ tables, touched, state: () => this.#open() })
     state.retain()
     this.#touched = touched
@@ -89,9 +90,9 @@ export class View extends TableReader {
     this.#onClose = onClose
   }
 
-  /** What was read so far. Stays good after `close`. */
+  /** What was read so far, of a view that remembers. Stays good after `close`. */
   touched(): Touched {
-    return this.#touched
+    return present(this.#touched, 'what a view read that does not remember')
   }
 
   /** Harmless when done twice. Pages that are being read go on to their end. */

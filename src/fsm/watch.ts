@@ -23,7 +23,8 @@ export const watchLimits: WatchLimits = { parkedMax: 100_000, recentMax: 32_768 
  */
 const wakesPerTurn = 32
 
-type Parked = { readonly touched: Touched; readonly wake: () => void }
+/** Empty once it left: sets that it was in may be kept for longer, see `lib/churn-map.ts`. */
+type Parked = { reader: { readonly touched: Touched; readonly wake: () => void } | null }
 
 type Shelf = Map<string, Set<Parked>>
 
@@ -67,8 +68,8 @@ export class Watches {
         `${this.#limits.parkedMax} readers wait for changes here already; try another server or later`,
       )
     }
-    const parked: Parked = { touched, wake }
-    this.#file(parked)
+    const parked: Parked = { reader: { touched, wake } }
+    this.#file(parked, touched)
     if (this.changedSince(sinceIndex, touched) !== false) {
       queueMicrotask(() => this.#wake(parked))
     }
@@ -124,16 +125,17 @@ export class Watches {
   }
 
   #wake(parked: Parked): void {
-    if (!this.#parked.has(parked)) return
+    const { reader } = parked
+    if (reader === null) return
     this.#remove(parked)
     this.#wakes += 1
-    parked.wake()
+    reader.wake()
   }
 
-  #file(parked: Parked): void {
+  #file(parked: Parked, touched: Touched): void {
     this.#parked.add(parked)
-    for (const key of parked.touched.keys) put(this.#byKey, key, parked)
-    for (const prefix of parked.touched.prefixes) {
+    for (const key of touched.keys) put(this.#byKey, key, parked)
+    for (const prefix of touched.prefixes) {
       let shelf = this.#byPrefix.get(prefix.length)
       if (shelf === undefined) {
         shelf = new Map()
@@ -144,9 +146,12 @@ export class Watches {
   }
 
   #remove(parked: Parked): void {
-    if (!this.#parked.delete(parked)) return
-    for (const key of parked.touched.keys) take(this.#byKey, key, parked)
-    for (const prefix of parked.touched.prefixes) {
+    const { reader } = parked
+    if (reader === null) return
+    parked.reader = null
+    this.#parked.delete(parked)
+    for (const key of reader.touched.keys) take(this.#byKey, key, parked)
+    for (const prefix of reader.touched.prefixes) {
       const shelf = this.#byPrefix.get(prefix.length)
       if (shelf === undefined) continue
       take(shelf, prefix, parked)

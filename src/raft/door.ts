@@ -76,6 +76,9 @@ export type MembershipChange =
   /** A known server came back at another address or under another name. */
   | { readonly type: 'readdress'; readonly member: Omit<Member, 'role'> }
 
+/** See `rpc/consensus.ts`. */
+export type ReadMode = 'linearizable' | 'leader'
+
 export interface RaftNodeDoor {
   start(): Promise<void>
   /** Writes the first configuration into an empty log. Refuses on a log that holds anything. */
@@ -84,12 +87,8 @@ export interface RaftNodeDoor {
   introduce(peers: readonly Peer[]): void
   /** Rejects with `not_leader`, `overloaded` (surely not appended) or `outcome_unknown`. */
   propose(data: Uint8Array): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
-  /** Resolves once the local state is as new as the cluster was at the call. `signal` ends the wait with `cancelled`. */
-  readBarrier(
-    mode: 'linearizable' | 'leader',
-    deadlineMs: number,
-    signal?: AbortSignal,
-  ): Promise<void>
+  /** Resolves once the local state is as new as the cluster was at the call; with `cancelled`, if `signal` fired by then. */
+  readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void>
   /** To `target`, or to the voter that is furthest along. Resolves when another server leads. */
   transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void>
   changeMembership(change: MembershipChange): Promise<void>

@@ -11,15 +11,19 @@ import { RaftCore } from './core/core.ts'
 import type { ProposeResult, Refusal } from './core/leader.ts'
 import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
 import type { Fetch, Ready } from './core/ready.ts'
-import type { MembershipChange, RaftNodeDoor, RaftNodeOptions, RaftStatus } from './door.ts'
+import type {
+  MembershipChange,
+  RaftNodeDoor,
+  RaftNodeOptions,
+  RaftStatus,
+  ReadMode,
+} from './door.ts'
 import { Snapshots } from './snapshots.ts'
 import type { Peer } from './transport/transport.ts'
+import { ReadQuestions } from './read-questions.ts'
 import { startOf } from './startup.ts'
 import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
 import { LogWriter } from './writer.ts'
-
-/** A read that was refused (no leader, a leader that just changed) is asked again after this. */
-const readRetryMs = 15
 
 /** What a configuration entry holds, for the state machine. */
 export { decodeConfiguration } from './core/membership.ts'
@@ -30,7 +34,7 @@ export class RaftNode implements RaftNodeDoor {
   readonly #applier: Applier
   readonly #snapshots: Snapshots
   readonly #proposals = new Proposals()
-  readonly #reads: DeadlineWaiters<number, LogIndex | null>
+  readonly #reads: ReadQuestions
   readonly #applied: DeadlineWaiters<{ readonly index: LogIndex }, void>
   readonly #changes: DeadlineWaiters<{ readonly until: () => boolean }, void>
   readonly #listeners = new Set<(status: RaftStatus) => void>()
@@ -39,8 +43,6 @@ export class RaftNode implements RaftNodeDoor {
   #timerAt = Infinity
   #turnScheduled = false
   #stopped = false
-  /** Begins anywhere: an answer on its way to this server's earlier life must not fit a question of the next. */
-  #readId: number
   #announced = ''
   #ledTerm = 0
   #peersOf: Configuration | null = null
@@ -48,8 +50,12 @@ export class RaftNode implements RaftNodeDoor {
 
   constructor(options: RaftNodeOptions) {
     this.#options = options
-    this.#readId = Math.floor(options.random.next() * 2 ** 40)
-    this.#reads = new DeadlineWaiters(options.clock)
+    this.#reads = new ReadQuestions({
+      clock: options.clock,
+      random: options.random,
+      input: (give) => this.#input(give),
+      core: () => this.#serving(),
+    })
     this.#applied = new DeadlineWaiters(options.clock)
     this.#changes = new DeadlineWaiters(options.clock)
     this.#writer = new LogWriter(options.log, {
@@ -136,12 +142,9 @@ export class RaftNode implements RaftNodeDoor {
     await this.#submit((core, now) => core.changeMembership(change, now))
   }
 
-  async readBarrier(
-    mode: 'linearizable' | 'leader',
-    deadlineMs: number,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const index = await this.#readIndex(mode === 'linearizable', deadlineMs, signal)
+  async readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void> {
+    const index = await this.#reads.index(mode, deadlineMs)
+    assertWanted(signal)
     if (this.#options.machine.appliedIndex >= index) return
     if (this.#options.gate.refusing) {
       throw new MusterError(
@@ -149,12 +152,12 @@ export class RaftNode implements RaftNodeDoor {
         'the disk of this server takes no writes, so its state is behind; ask another server, or for a stale read',
       )
     }
-    await this.#applied.wait({ index }, deadlineMs, 'this server is behind its leader', signal)
+    await this.#applied.wait({ index }, deadlineMs, 'this server is behind its leader')
+    assertWanted(signal)
   }
 
   async transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void> {
-    const core = this.#running()
-    if (core === null) throw stoppedError()
+    const core = this.#serving()
     const refusal = core.transfer(target, this.#now())
     if (refusal !== null) throw errorOf(refusal)
     this.#schedule()
@@ -257,6 +260,7 @@ export class RaftNode implements RaftNodeDoor {
   #turn(): void {
     const core = this.#running()
     if (core === null) return
+    this.#reads.taken()
     try {
       this.#perform(core.takeReady(this.#now()))
       this.#announce(core)
@@ -269,7 +273,7 @@ export class RaftNode implements RaftNodeDoor {
   #perform(ready: Ready): void {
     for (const message of ready.send) this.#options.transport.send(message)
     if (ready.persist !== null) this.#writer.push(ready.persist)
-    for (const { id, index } of ready.reads) this.#reads.resolve(id, index)
+    for (const { id, index } of ready.reads) this.#reads.answered(id, index)
     for (const fetch of ready.fetches) this.#fetch(fetch)
     for (const peer of ready.snapshots) this.#snapshots.send(peer)
     if (ready.install !== null) this.#snapshots.install(ready.install)
@@ -337,32 +341,6 @@ export class RaftNode implements RaftNodeDoor {
     )
   }
 
-  async #readIndex(
-    linearizable: boolean,
-    deadlineMs: number,
-    signal?: AbortSignal,
-  ): Promise<LogIndex> {
-    for (;;) {
-      const core = this.#running()
-      if (core === null) throw stoppedError()
-      const now = this.#now()
-      const known = core.readNow(linearizable, now)
-      if (known !== null) return known
-      if (now >= deadlineMs) throw new MusterError('no_leader', 'No cluster leader')
-      this.#readId += 1
-      const id = this.#readId
-      const answer = this.#reads.wait(id, deadlineMs, 'the leader did not answer in time', signal)
-      this.#input((core, now) => core.read(id, linearizable, now))
-      const index = await answer
-      if (index !== null) return index
-      await this.#pause(readRetryMs)
-    }
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => this.#options.clock.setTimer(delayMs, resolve))
-  }
-
   #submit(give: (core: RaftCore, now: number) => ProposeResult): Promise<Applied> {
     const core = this.#running()
     if (core === null) return Promise.reject(stoppedError())
@@ -385,6 +363,12 @@ export class RaftNode implements RaftNodeDoor {
 
   #running(): RaftCore | null {
     return this.#stopped ? null : this.#core
+  }
+
+  #serving(): RaftCore {
+    const core = this.#running()
+    if (core === null) throw stoppedError()
+    return core
   }
 
   #require(): RaftCore {
@@ -418,6 +402,10 @@ export class RaftNode implements RaftNodeDoor {
     this.#options.logger.error('consensus stopped', { reason: textOf(error) })
     this.#options.onFatal(error)
   }
+}
+
+function assertWanted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new MusterError('cancelled', 'the caller went away')
 }
 
 function stoppedError(): MusterError {

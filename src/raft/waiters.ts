@@ -3,6 +3,7 @@
  * Every one of them ends: with a result, with an error that says what is known, or at its deadline.
  */
 import { MusterError } from '../lib/errors.ts'
+import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import type { LogIndex, Term } from './core/message.ts'
 
@@ -16,7 +17,7 @@ type Proposal = {
 
 /** Own proposals by index, from the append until they are applied or their fate is out of our hands. */
 export class Proposals {
-  readonly #byIndex = new Map<LogIndex, Proposal>()
+  readonly #byIndex = new ChurnMap<LogIndex, Proposal>()
 
   get size(): number {
     return this.#byIndex.size
@@ -29,18 +30,17 @@ export class Proposals {
   }
 
   applied(index: LogIndex, term: Term, outcome: unknown): void {
-    const proposal = this.#byIndex.get(index)
+    const proposal = this.#byIndex.take(index)
     if (proposal === undefined) return
-    this.#byIndex.delete(index)
     if (proposal.term === term) proposal.resolve({ index, outcome })
     else proposal.reject(unknownOutcome())
   }
 
   /** Leadership ended: what is not committed yet may still be, by another leader. What is committed will be applied. */
   abandon(commitIndex: LogIndex): void {
-    for (const [index, proposal] of this.#byIndex) {
+    for (const [index, proposal] of this.#byIndex.entries()) {
       if (index <= commitIndex) continue
-      this.#byIndex.delete(index)
+      this.#byIndex.take(index)
       proposal.reject(unknownOutcome())
     }
   }
@@ -55,6 +55,7 @@ function unknownOutcome(): MusterError {
 
 type Waiter<T> = {
   readonly deadlineMs: number
+  readonly timeoutText: string
   readonly resolve: (value: T) => void
   readonly reject: (error: MusterError) => void
 }
@@ -62,10 +63,10 @@ type Waiter<T> = {
 /** How late a deadline may be noticed; one timer serves all waiters. */
 const sweepMs = 50
 
-/** Waiters with deadlines and abort signals, under any key. One sweep for all instead of a timer for each. */
+/** Waiters with deadlines, under any key. One sweep for all instead of a timer for each. */
 export class DeadlineWaiters<Key, Value> {
   readonly #clock: Clock
-  readonly #waiters = new Map<Key, Waiter<Value>>()
+  readonly #waiters = new ChurnMap<Key, Waiter<Value>>()
   #sweep: Timer | null = null
 
   constructor(clock: Clock) {
@@ -76,33 +77,15 @@ export class DeadlineWaiters<Key, Value> {
     return this.#waiters.size
   }
 
-  wait(key: Key, deadlineMs: number, timeoutText: string, signal?: AbortSignal): Promise<Value> {
+  wait(key: Key, deadlineMs: number, timeoutText: string): Promise<Value> {
     return new Promise<Value>((resolve, reject) => {
-      if (signal?.aborted === true) {
-        reject(new MusterError('cancelled', 'the caller went away'))
-        return
-      }
-      const onAbort = () => this.#reject(key, new MusterError('cancelled', 'the caller went away'))
-      signal?.addEventListener('abort', onAbort, { once: true })
-      this.#waiters.set(key, {
-        deadlineMs,
-        resolve: (value) => {
-          signal?.removeEventListener('abort', onAbort)
-          resolve(value)
-        },
-        reject: (error) => {
-          signal?.removeEventListener('abort', onAbort)
-          reject(error.code === 'timeout' ? new MusterError('timeout', timeoutText) : error)
-        },
-      })
+      this.#waiters.set(key, { deadlineMs, timeoutText, resolve, reject })
       this.#arm()
     })
   }
 
   resolve(key: Key, value: Value): void {
-    const waiter = this.#waiters.get(key)
-    this.#waiters.delete(key)
-    waiter?.resolve(value)
+    this.#waiters.take(key)?.resolve(value)
   }
 
   /** All whose key satisfies `which`. */
@@ -111,15 +94,9 @@ export class DeadlineWaiters<Key, Value> {
   }
 
   rejectAll(error: MusterError): void {
-    for (const key of this.#waiters.keys()) this.#reject(key, error)
+    for (const key of this.#waiters.keys()) this.#waiters.take(key)?.reject(error)
     this.#sweep?.cancel()
     this.#sweep = null
-  }
-
-  #reject(key: Key, error: MusterError): void {
-    const waiter = this.#waiters.get(key)
-    this.#waiters.delete(key)
-    waiter?.reject(error)
   }
 
   #arm(): void {
@@ -127,8 +104,10 @@ export class DeadlineWaiters<Key, Value> {
     this.#sweep = this.#clock.setTimer(sweepMs, () => {
       this.#sweep = null
       const now = this.#clock.monotonicMs()
-      for (const [key, waiter] of this.#waiters) {
-        if (waiter.deadlineMs <= now) this.#reject(key, new MusterError('timeout', ''))
+      for (const [key, { deadlineMs, timeoutText, reject }] of this.#waiters.entries()) {
+        if (deadlineMs > now) continue
+        this.#waiters.take(key)
+        reject(new MusterError('timeout', timeoutText))
       }
       if (this.#waiters.size > 0) this.#arm()
     })

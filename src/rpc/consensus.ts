@@ -15,7 +15,7 @@ export interface Consensus {
   /**
    * Resolves once this server's state is at least as new as the cluster was when this was called.
    * `linearizable`: confirmed by a quorum round. `leader`: by the leader's word under its lease (a deposed leader may err for at most the lease).
-   * Rejects with `no_leader`, `timeout` or `cancelled`.
+   * Rejects with `no_leader`, `timeout`, or `cancelled` if `signal` has fired by then.
    */
   readBarrier(
     mode: 'linearizable' | 'leader',

@@ -4,6 +4,7 @@
  * Invariant: every call settles exactly once, and says truly whether it can have reached the other side: `unavailable`
  * only if its request was never written to a connection.
  */
+import { ChurnMap } from '../lib/churn-map.ts'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
@@ -54,7 +55,7 @@ export class LinkClient {
   readonly #options: LinkOptions
   readonly #onIdle: () => void
   readonly #ended = new AbortController()
-  readonly #calls = new Map<number, Call>()
+  readonly #calls = new ChurnMap<number, Call>()
   #bytes = 0
   #nextId = 1
   #unsent: Call[] = []
@@ -244,9 +245,8 @@ export class LinkClient {
 
   /** The call, if it is not settled; from here on it is. */
   #take(id: number): Call | undefined {
-    const call = this.#calls.get(id)
+    const call = this.#calls.take(id)
     if (call === undefined) return undefined
-    this.#calls.delete(id)
     this.#bytes -= call.bytes
     this.#usedMs = this.#wire.clock.monotonicMs()
     call.settle()
@@ -279,7 +279,7 @@ export class LinkClient {
     this.#sweep = this.#wire.clock.setTimer(delayMs, () => {
       this.#sweep = null
       const now = this.#wire.clock.monotonicMs()
-      for (const [id, call] of this.#calls) this.#expire(id, call, now)
+      for (const [id, call] of this.#calls.entries()) this.#expire(id, call, now)
       if (this.#calls.size === 0 && now - this.#usedMs >= this.#options.idleMs) {
         this.close('the link was idle')
         this.#onIdle()

@@ -1,6 +1,7 @@
 /**
  * The serving side of links: runs the calls of one stream and sends their outcomes, in the order they end.
  */
+import { ChurnMap } from '../lib/churn-map.ts'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
@@ -29,7 +30,7 @@ export class LinkServerStream {
   readonly #wire: Wire
   readonly #stream: WireStream
   readonly #handler: CallHandler
-  readonly #running = new Map<number, Running>()
+  readonly #running = new ChurnMap<number, Running>()
   #responses: { readonly response: WireResponse; readonly bytes: number }[] = []
   #responseBytes = 0
   #writable = true
@@ -93,7 +94,7 @@ export class LinkServerStream {
     } catch (error) {
       this.#fail(wire, error)
     } finally {
-      this.#running.delete(id)
+      this.#running.take(id)
     }
   }
 
@@ -151,7 +152,7 @@ export class LinkServerStream {
     this.#sweep ??= this.#wire.clock.setTimer(sweepMs, () => {
       this.#sweep = null
       const now = this.#wire.clock.monotonicMs()
-      for (const { abort, deadlineMs } of this.#running.values()) {
+      for (const [, { abort, deadlineMs }] of this.#running.entries()) {
         if (now >= deadlineMs) abort.abort()
       }
       if (this.#running.size > 0) this.#scheduleSweep()
@@ -159,7 +160,7 @@ export class LinkServerStream {
   }
 
   #onClose(): void {
-    for (const { abort } of this.#running.values()) abort.abort()
+    for (const [, { abort }] of this.#running.entries()) abort.abort()
     this.#responses = []
     this.#responseBytes = 0
     this.#sweep?.cancel()

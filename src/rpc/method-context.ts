@@ -55,7 +55,7 @@ export class MethodContext implements LeaderContext, LocalContext {
   }
 
   read(): Reader {
-    const view = this.#state.view()
+    const view = this.#state.view(false)
     this.#views ??= []
     this.#views.push(view)
     return view

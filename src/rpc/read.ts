@@ -4,6 +4,7 @@
  *
  * An index told to a client is never 0 and never below the floor that a restore sets.
  */
+import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
 import type { Authorizer } from './authorizer.ts'
@@ -49,7 +50,8 @@ export type QueryCall = {
 export class QueryReader {
   readonly #options: QueryReaderOptions
   /** Ends the wait of each parked query. */
-  readonly #parked = new Set<() => void>()
+  readonly #parked = new ChurnMap<number, () => void>()
+  #parkings = 0
   /** Once true, this server's copy has been as new as the cluster at some time since it started. */
   #caughtUp = false
   #draining = false
@@ -76,7 +78,7 @@ export class QueryReader {
         signal: call.signal,
         may: (requirement: Requirement) => permissions.may(requirement),
       }
-      const view = state.view()
+      const view = state.view(minIndex > 0)
       // A view answers nothing once it is closed, which `runOver` does unless the value streams.
       const { appliedIndex } = view
       const answer = await runOver(view, call, context)
@@ -108,7 +110,7 @@ export class QueryReader {
   /** Ends all waits with the result as it is, and lets none begin. */
   drain(): void {
     this.#draining = true
-    for (const end of this.#parked) end()
+    for (const [, end] of this.#parked.entries()) end()
   }
 
   async #freshen(consistency: Consistency, call: QueryCall): Promise<void> {
@@ -162,11 +164,13 @@ export class QueryReader {
         )
         return
       }
+      this.#parkings += 1
+      const place = this.#parkings
       const leave = () => {
         unpark()
         timer.cancel()
         signal.removeEventListener('abort', abort)
-        this.#parked.delete(end)
+        this.#parked.take(place)
       }
       const wake = () => {
         leave()
@@ -184,7 +188,7 @@ export class QueryReader {
       const unpark = state.park(touched, sinceIndex, wake)
       const timer = clock.setTimer(Math.max(0, waitUntilMs - clock.monotonicMs()), end)
       signal.addEventListener('abort', abort, { once: true })
-      this.#parked.add(end)
+      this.#parked.set(place, end)
     })
   }
 }

@@ -13,7 +13,8 @@ export interface RecordingView extends Reader {
 
 export interface ReadableState {
   readonly appliedIndex: number
-  view(): RecordingView
+  /** `remembers`: what it reads, for `park`; otherwise it has no `touched`. */
+  view(remembers: boolean): RecordingView
   /** Whether anything touched has changed after `index` (a restore changes everything). unknown: too long ago to tell. */
   changedSince(index: number, touched: Touched): boolean | 'unknown'
   /**

@@ -1,0 +1,87 @@
+/**
+ * Reads of this server on their way to an index: asked of the core, together where they came in one turn, and asked
+ * again when there was no leader to answer.
+ */
+import type { Clock } from '../lib/clock.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { Random } from '../lib/random.ts'
+import type { RaftCore } from './core/core.ts'
+import type { LogIndex } from './core/message.ts'
+import type { ReadMode } from './door.ts'
+import { DeadlineWaiters } from './waiters.ts'
+
+/** A read that was refused (no leader, a leader that just changed) is asked again after this. */
+const retryMs = 15
+
+/** Reads whose deadlines lie within this may share a question, under the first of these. */
+const sharedDeadlineMs = 20
+
+export type ReadQuestionsOptions = {
+  readonly clock: Clock
+  readonly random: Random
+  /** Gives the core an input; a turn follows. */
+  readonly input: (give: (core: RaftCore, now: number) => void) => void
+  /** Throws once the node has stopped. */
+  readonly core: () => RaftCore
+}
+
+type Asked = { readonly deadlineMs: number; readonly answer: Promise<LogIndex | null> }
+
+export class ReadQuestions {
+  readonly #options: ReadQuestionsOptions
+  readonly #waiters: DeadlineWaiters<number, LogIndex | null>
+  /** Begins anywhere: an answer on its way to this server's earlier life must not fit a question of the next. */
+  #lastId: number
+  /** What the reads of this turn wait for. */
+  #asked = nothingAsked()
+
+  constructor(options: ReadQuestionsOptions) {
+    this.#options = options
+    this.#waiters = new DeadlineWaiters(options.clock)
+    this.#lastId = Math.floor(options.random.next() * 2 ** 40)
+  }
+
+  /** The index that the state must have reached. Rejects with `no_leader` or `timeout`. */
+  async index(mode: ReadMode, deadlineMs: number): Promise<LogIndex> {
+    const { clock, core } = this.#options
+    for (;;) {
+      const now = clock.monotonicMs()
+      const known = core().readNow(mode === 'linearizable', now)
+      if (known !== null) return known
+      if (now >= deadlineMs) throw new MusterError('no_leader', 'No cluster leader')
+      const index = await this.#ask(mode, deadlineMs)
+      if (index !== null) return index
+      await new Promise<void>((resolve) => clock.setTimer(retryMs, resolve))
+    }
+  }
+
+  /** A turn takes what was asked until now: later reads need a later round. */
+  taken(): void {
+    this.#asked = nothingAsked()
+  }
+
+  answered(id: number, index: LogIndex | null): void {
+    this.#waiters.resolve(id, index)
+  }
+
+  rejectAll(error: MusterError): void {
+    this.#waiters.rejectAll(error)
+  }
+
+  /** One question for all reads of a turn that wait as long: they came before its round begins. */
+  #ask(mode: ReadMode, deadlineMs: number): Promise<LogIndex | null> {
+    const asked = this.#asked[mode]
+    const laterMs = asked === null ? Infinity : deadlineMs - asked.deadlineMs
+    if (asked !== null && laterMs >= 0 && laterMs < sharedDeadlineMs) return asked.answer
+    this.#lastId += 1
+    const id = this.#lastId
+    const answer = this.#waiters.wait(id, deadlineMs, 'the leader did not answer in time')
+    this.#asked[mode] = { deadlineMs, answer }
+    this.#options.input((core, now) => core.read(id, mode === 'linearizable', now))
+    return answer
+  }
+}
+
+function nothingAsked(): Record<ReadMode, Asked | null> {
+  return { linearizable: null, leader: null }
+}
