@@ -23,6 +23,12 @@ const terminal: Terminal = {
   input: () => process.stdin,
   env: (name) => process.env[name] || undefined,
   nowMs: () => Date.now(),
+  onSignals(signals, listener) {
+    for (const signal of signals) process.on(signal, listener)
+    return () => {
+      for (const signal of signals) process.off(signal, listener)
+    }
+  },
 }
 
 // A reader that went away (`muster help | head`) must not end a server.

@@ -6,7 +6,7 @@
  */
 import { MusterError, textOf } from '../lib/errors.ts'
 import { findVerb, type Found } from './find-verb.ts'
-import { isMisuse, parseCommandLine } from './flags.ts'
+import { isMisuse, ownWords, parseCommandLine } from './flags.ts'
 import { groupHelp, nextWords, verbHelp } from './help.ts'
 import { nearest } from './nearest.ts'
 import { exits, type Terminal, type VerbEntry, type Verbs } from './verb.ts'
@@ -16,6 +16,9 @@ const versionWords: readonly string[] = ['-v', '-version', '--version']
 
 /** What the shells' completion scripts call. */
 export const completionWord = '__complete'
+
+/** What `lock` starts beside the command it runs. */
+export const watchdogWord = '__watchdog'
 
 /** Runs one command line (without the program's own name). Resolves to the exit code, or to null while it goes on. */
 export async function runCommand(
@@ -29,6 +32,11 @@ export async function runCommand(
     terminal.out((await completions(args.slice(1), verbs)).map((word) => `${word}\n`).join(''))
     return exits.ok
   }
+  if (first === watchdogWord) {
+    const { runWatchdog } = await import('./lock/watchdog.ts')
+    await runWatchdog(terminal)
+    return exits.ok
+  }
   const autocomplete = /^--?autocomplete-(un)?install$/.exec(first)
   if (autocomplete !== null) {
     return reporting('-autocomplete', terminal, async () => {
@@ -40,26 +48,33 @@ export async function runCommand(
   if (versionWords.includes(first)) return runCommand(['version'], verbs, terminal)
   if (first === 'help') return help(args.slice(1), verbs, terminal)
   const found = findVerb(args, verbs)
-  const end = args.indexOf('--')
-  if ((end < 0 ? args : args.slice(0, end)).some((argument) => helpWords.includes(argument))) {
-    return help(args, verbs, terminal)
+  if (found.type === 'verb') {
+    const entry = verbs[found.name]
+    if (entry === undefined) throw new MusterError('internal', `no command ${found.name}`)
+    return runVerb(found, entry, verbs, terminal)
   }
+  const end = args.indexOf('--')
+  if (asksForHelp(end < 0 ? args : args.slice(0, end))) return help(args, verbs, terminal)
   if (found.type === 'unknown' && found.word === 'help') return help(found.within, verbs, terminal)
-  if (found.type !== 'verb') return complain(found, verbs, terminal)
-  const entry = verbs[found.name]
-  if (entry === undefined) throw new MusterError('internal', `no command ${found.name}`)
-  return runVerb(found.name, entry, found.rest, terminal)
+  return complain(found, verbs, terminal)
+}
+
+function asksForHelp(words: readonly string[]): boolean {
+  return words.some((word) => helpWords.includes(word))
 }
 
 async function runVerb(
-  name: string,
+  { name, rest }: Extract<Found, { type: 'verb' }>,
   entry: VerbEntry,
-  args: readonly string[],
+  verbs: Verbs,
   terminal: Terminal,
 ): Promise<number | null> {
   return reporting(name, terminal, async () => {
     const verb = await entry.load()
-    const { flags, operands } = parseCommandLine(args, verb.flags, verb.operands)
+    if (asksForHelp(ownWords(rest, verb.flags, verb.operands))) {
+      return help(name.split(' '), verbs, terminal)
+    }
+    const { flags, operands } = parseCommandLine(rest, verb.flags, verb.operands)
     return verb.run({ flags, operands, terminal })
   })
 }

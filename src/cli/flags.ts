@@ -2,6 +2,7 @@
  * Options of a command line in the style of the peers: one dash or two, `-config x` or `-config=x`, repeatable, before,
  * between and after the other words. After `--` nothing is an option; a lone `-` never is one.
  */
+import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError } from '../lib/errors.ts'
 import { nearest } from './nearest.ts'
 
@@ -30,6 +31,8 @@ export type Operands = {
   readonly usage: string
   readonly countMin: number
   readonly countMax: number
+  /** From this word on it is a command of its own, with its own options; words count from 0. */
+  readonly commandAt?: number
 }
 
 export const noOperands: Operands = { usage: '', countMin: 0, countMax: 0 }
@@ -52,6 +55,31 @@ export function isMisuse(error: unknown): error is MusterError {
   return error instanceof MusterError && error.details === misusedFlag
 }
 
+const option = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s
+
+/** The words in which options are looked for: those before `--`, or before the command that is to be run. */
+export function ownWords(
+  args: readonly string[],
+  table: FlagTable,
+  { commandAt = Infinity }: Operands,
+): readonly string[] {
+  let words = 0
+  for (let at = 0; at < args.length; at += 1) {
+    const argument = args[at] ?? ''
+    if (argument === '--') return args.slice(0, at)
+    const match = option.exec(argument)
+    if (match === null) {
+      if (words >= commandAt) return args.slice(0, at)
+      words += 1
+      continue
+    }
+    const [, name = '', attached] = match
+    const flag = Object.hasOwn(table, name) ? table[name] : undefined
+    if (typeof flag?.value === 'string' && attached === undefined) at += 1
+  }
+  return args
+}
+
 /** `operands` bounds how many words may stand beside the options. */
 export function parseCommandLine(
   args: readonly string[],
@@ -60,13 +88,10 @@ export function parseCommandLine(
 ): CommandLine {
   const values = new Map<string, string[]>()
   const words: string[] = []
-  for (let at = 0; at < args.length; at += 1) {
-    const argument = args[at] ?? ''
-    if (argument === '--') {
-      words.push(...args.slice(at + 1))
-      break
-    }
-    const match = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(argument)
+  const own = ownWords(args, table, operands)
+  for (let at = 0; at < own.length; at += 1) {
+    const argument = own[at] ?? ''
+    const match = option.exec(argument)
     if (match === null) {
       if (argument.length > 1 && argument.startsWith('-')) {
         misused(`${JSON.stringify(argument)} is no option; after -- it would be taken as it is`)
@@ -81,12 +106,14 @@ export function parseCommandLine(
       put(values, name, switchValue(name, attached))
       continue
     }
-    const value = attached ?? args[(at += 1)]
+    const value = attached ?? own[(at += 1)]
     if (value === undefined || (value === '' && flag.empty !== true)) {
       misused(`-${name} needs a value: -${name} ${flag.value}`)
     }
     put(values, name, value)
   }
+  const rest = args.slice(own.length)
+  words.push(...(rest[0] === '--' ? rest.slice(1) : rest))
   checkCount(words, operands)
   const last = (name: string): string | undefined => values.get(name)?.at(-1)
   return {
@@ -144,4 +171,15 @@ export function countFlag(flags: Flags, name: string, min: number): number | und
   if (count < min)
     misused(`-${name} must be a whole number from ${min}, not ${JSON.stringify(text)}`)
   return count
+}
+
+/** Milliseconds, more than 0, or undefined when the option was not given. */
+export function durationFlag(flags: Flags, name: string): number | undefined {
+  const text = flags.last(name)
+  if (text === undefined) return undefined
+  const ms = parseDurationMs(text)
+  if (ms === undefined || ms <= 0) {
+    misused(`-${name} must be a duration such as 500ms, 15s or 1m30s, not ${JSON.stringify(text)}`)
+  }
+  return ms
 }

@@ -16,6 +16,11 @@ export type Terminal = {
   /** Undefined when it is not set or empty. */
   env(name: string): string | undefined
   nowMs(): number
+  /** Hears signals, which then do not end the process, until the returned function is called. */
+  onSignals(
+    signals: readonly NodeJS.Signals[],
+    listener: (signal: NodeJS.Signals) => void,
+  ): () => void
 }
 
 export type Call = {

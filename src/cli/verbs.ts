@@ -107,6 +107,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Writes a key, or locks it and lets it go',
       load: async () => (await import('./verbs/kv/put.ts')).kvPut,
     },
+    lock: {
+      summary: 'Runs a command while holding a lock',
+      load: async () => (await import('./verbs/lock.ts')).lock,
+    },
     monitor: {
       summary: 'Follows the log of a server',
       load: async () => (await import('./verbs/monitor.ts')).monitor,

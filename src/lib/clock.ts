@@ -20,3 +20,9 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(handle) }
   },
 }
+
+/** Counts from a moment that all processes of this machine share: one may hand another a deadline. */
+export const machineClock: Clock = {
+  ...systemClock,
+  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
+}

@@ -31,7 +31,7 @@ for (const [line, expected] of agentLines) {
 }
 
 const commands =
-  'acl, agent, agent-info, completion, gossip, kv, monitor, namespace, operator, server, session, status, tls, var, version'
+  'acl, agent, agent-info, completion, gossip, kv, lock, monitor, namespace, operator, server, session, status, tls, var, version'
 const agentHelp = 'Try: muster help agent'
 
 const mistakes: readonly (readonly [string, string])[] = [
@@ -163,6 +163,26 @@ t.test('an option that was not given has no values', async (t) => {
   const { flags } = parseCommandLine([], {}, noOperands)
   t.same(flags.all('config'), [])
   t.notOk(flags.has('config'))
+})
+
+t.test('the options of a command that is to be run are its own', async (t) => {
+  const table = {
+    n: { summary: '', value: 'COUNT' },
+    quiet: { summary: '', value: null },
+  } as const
+  const operands = { usage: 'PREFIX COMMAND...', countMin: 2, countMax: Infinity, commandAt: 1 }
+  const parse = (line: string) => parseCommandLine(line.split(' '), table, operands)
+  for (const line of [
+    'p -n 2 -quiet ls -n 3 -h -- x',
+    '-n 2 p -quiet -- ls -n 3 -h -- x',
+    '-quiet -n 2 -- p ls -n 3 -h -- x',
+  ]) {
+    const { flags, operands: words } = parse(line)
+    t.same(words, ['p', 'ls', '-n', '3', '-h', '--', 'x'], line)
+    t.same(flags.all('n'), ['2'])
+    t.ok(flags.has('quiet'))
+  }
+  t.throws(() => parse('-n 2 p'), { message: 'PREFIX COMMAND... is missing' })
 })
 
 t.test('options stand anywhere, the last of two wins, and -- ends them', async (t) => {

@@ -14,6 +14,8 @@ export type Typed = {
   readonly outLengthMax?: number
   readonly agent?: () => Promise<void>
   readonly recovery?: OpenRecovery
+  /** Gets the way to send the command a signal. */
+  readonly signals?: (send: (signal: NodeJS.Signals) => void) => void
 }
 
 export type Ran = {
@@ -49,6 +51,15 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
     },
     env: (name) => typed.env?.[name] || undefined,
     nowMs: () => typed.nowMs ?? Date.now(),
+    onSignals: (signals, listener) => {
+      let heard = true
+      typed.signals?.((signal) => {
+        if (heard && signals.includes(signal)) listener(signal)
+      })
+      return () => {
+        heard = false
+      }
+    },
   }
   const code = await runCommand(args, verbs, terminal)
   return { code, out, err, started }

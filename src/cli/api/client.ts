@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { MusterError, type ErrorCode } from '../../lib/errors.ts'
 import type { Call } from '../verb.ts'
 import { parseJson, printJson, type Json } from './json.ts'
-import { readSettings, type Settings } from './settings.ts'
+import { readAllSettings, readSettings, type Settings } from './settings.ts'
 
 /** An agent that says nothing for this long will not. Servers wait for a leader for less. */
 const silenceMsMax = 60_000
@@ -36,6 +36,12 @@ export type Ask = {
   /** Entries that are null or undefined are left out. */
   readonly search?: Search
   readonly json?: Json
+  /** Sent as they are, instead of JSON. */
+  readonly bytes?: Uint8Array
+  /** Until the answer is whole; without it only silence is bounded. */
+  readonly timeoutMs?: number
+  /** Nobody waits for the answer any more. */
+  readonly signal?: AbortSignal
   /** Statuses that are answers here, beside 2xx. */
   readonly also?: readonly number[]
 }
@@ -73,6 +79,11 @@ export class ApiClient {
     return new ApiClient(await readSettings(call))
   }
 
+  /** One for each server that is named. */
+  static async openAll(call: Call): Promise<readonly ApiClient[]> {
+    return (await readAllSettings(call)).map((settings) => new ApiClient(settings))
+  }
+
   get settings(): Settings {
     return this.#settings
   }
@@ -83,11 +94,18 @@ export class ApiClient {
 
   /** Throws `ApiRefusal` for statuses that are no answer, `unavailable` when nobody answers. */
   async ask(method: string, path: string, ask: Ask = {}): Promise<Answer> {
-    const body = ask.json === undefined ? null : Buffer.from(printJson(ask.json))
-    const response = await this.#send(method, path, ask.search ?? {}, (request) => {
-      if (body !== null) request.setHeader('Content-Type', 'application/json')
-      request.end(body ?? undefined)
-    })
+    const body = ask.bytes ?? (ask.json === undefined ? null : Buffer.from(printJson(ask.json)))
+    const signal = ask.timeoutMs === undefined ? ask.signal : within(ask.timeoutMs, ask.signal)
+    const response = await this.#send(
+      method,
+      path,
+      ask.search ?? {},
+      (request) => {
+        if (ask.json !== undefined) request.setHeader('Content-Type', 'application/json')
+        request.end(body ?? undefined)
+      },
+      signal,
+    )
     const status = response.statusCode ?? 0
     if (ask.also?.includes(status) !== true) await this.#refuseFailed(response)
     return { status, headers: response.headers, json: await this.#json(response) }
@@ -115,6 +133,7 @@ export class ApiClient {
     path: string,
     search: Search,
     write: (request: ClientRequest) => void,
+    signal?: AbortSignal,
   ): Promise<IncomingMessage> {
     const { address, tls } = this.#settings
     const secure = address.protocol === 'https:'
@@ -126,6 +145,7 @@ export class ApiClient {
       headers: this.#headers(),
       agent: false,
       timeout: silenceMsMax,
+      ...(signal !== undefined && { signal }),
       ...(secure && {
         rejectUnauthorized: tls.verify,
         ...(tls.ca !== null && { ca: tls.ca }),
@@ -219,6 +239,11 @@ export class ApiClient {
     const text = `${what} ${origin}: ${reasonOf(error)}${hint}`
     return new MusterError('unavailable', text, { cause: error })
   }
+}
+
+function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs))
+  return signal === undefined ? timeout : AbortSignal.any([timeout, signal])
 }
 
 /** Never throws: a source that fails destroys the request, whose owner hears of it. */

@@ -49,7 +49,17 @@ export type Settings = {
   }
 }
 
-export async function readSettings({ flags, terminal }: Call): Promise<Settings> {
+/** Of a command that asks several servers: `-address` is given for each, or a list with commas. */
+export const serversFlags: FlagTable = {
+  ...connectionFlags,
+  address: {
+    summary: `A server's HTTP address, repeatable [MUSTER_ADDR; ${defaultAddress}]`,
+    value: 'URL[,URL...]',
+  },
+}
+
+export async function readSettings(call: Call): Promise<Settings> {
+  const { flags, terminal } = call
   const chosen = (flag: string, variable: string): string | null =>
     flags.last(flag) ?? fromEnvironment(terminal, variable) ?? null
   const file = async (flag: string, variable: string): Promise<string | null> => {
@@ -70,7 +80,8 @@ export async function readSettings({ flags, terminal }: Call): Promise<Settings>
   }
   const unverified = flags.has('tls-skip-verify') || isTrue(terminal, 'SKIP_VERIFY')
   return {
-    address: parseAddress(chosen('address', 'ADDR') ?? defaultAddress),
+    // Of a list that is there for others, the first.
+    address: firstOf(parseAddresses(chosen('address', 'ADDR') ?? defaultAddress)),
     token,
     region: chosen('region', 'REGION'),
     namespace: chosen('namespace', 'NAMESPACE'),
@@ -82,6 +93,25 @@ export async function readSettings({ flags, terminal }: Call): Promise<Settings>
       verify: !unverified,
     },
   }
+}
+
+/** As `readSettings`, once for each server that is named. */
+export async function readAllSettings(call: Call): Promise<readonly Settings[]> {
+  const settings = await readSettings(call)
+  const given = call.flags.all('address')
+  const text = given.length > 0 ? given.join(',') : fromEnvironment(call.terminal, 'ADDR')
+  return parseAddresses(text ?? defaultAddress).map((address) => ({ ...settings, address }))
+}
+
+/** At least one. */
+function parseAddresses(text: string): readonly URL[] {
+  const parts = text.split(',').map((part) => part.trim())
+  const found = parts.filter((part) => part !== '').map(parseAddress)
+  return found.length === 0 ? [parseAddress(text)] : found
+}
+
+function firstOf(addresses: readonly URL[]): URL {
+  return addresses[0] ?? parseAddress(defaultAddress)
 }
 
 function fromEnvironment(terminal: Terminal, name: string): string | undefined {

@@ -1,0 +1,82 @@
+/** The owner's side of the watchdog: starts it, tells it what to end and when, hears what it did. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { MusterError } from '../../lib/errors.ts'
+import type { Until } from './lease-keeper.ts'
+import type { Order, Word } from './watchdog.ts'
+
+const program = fileURLToPath(new URL('../../main.ts', import.meta.url))
+
+export class Guard {
+  readonly #process: ChildProcess
+  readonly #exited: Promise<void>
+  readonly #fired = Promise.withResolvers<void>()
+  readonly #gone = Promise.withResolvers<void>()
+  #stopping = false
+
+  private constructor(process: ChildProcess) {
+    this.#process = process
+    this.#exited = new Promise((resolve) => {
+      process.once('exit', () => resolve())
+      process.once('error', () => resolve())
+    })
+    void this.#exited.then(() => {
+      if (!this.#stopping) this.#gone.resolve()
+    })
+    // Whoever writes to one that died learns of it by its end.
+    process.stdin?.on('error', () => {})
+  }
+
+  /** `word`: what the program is called with to be the watchdog. Resolves once it listens. */
+  static async start(word: string): Promise<Guard> {
+    // In a session of its own, so that what is typed at the terminal does not reach it.
+    const process = spawn(globalThis.process.execPath, [program, word], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      detached: true,
+    })
+    const guard = new Guard(process)
+    await new Promise<void>((resolve, reject) => {
+      const failed = () => reject(new MusterError('unavailable', 'the watchdog does not start'))
+      void guard.#exited.then(failed)
+      if (process.stdout === null) return
+      createInterface({ input: process.stdout }).on('line', (line) => {
+        if (line === ('ready' satisfies Word)) resolve()
+        else guard.#fired.resolve()
+      })
+    })
+    return guard
+  }
+
+  /** Resolves once it has told the group to end, or killed it. */
+  get fired(): Promise<void> {
+    return this.#fired.promise
+  }
+
+  /** Resolves when it ended and nobody had told it to. */
+  get gone(): Promise<void> {
+    return this.#gone.promise
+  }
+
+  guard(group: number, graceMs: number, until: Until): void {
+    this.#tell({ type: 'guard', group, graceMs, ...until })
+  }
+
+  until(until: Until): void {
+    this.#tell({ type: 'until', ...until })
+  }
+
+  /** Only when there is nothing left to guard. */
+  async stop(): Promise<void> {
+    if (!this.#stopping) {
+      this.#stopping = true
+      this.#tell({ type: 'done' })
+      this.#process.stdin?.end()
+    }
+    await this.#exited
+  }
+
+  #tell(order: Order): void {
+    this.#process.stdin?.write(`${JSON.stringify(order)}\n`)
+  }
+}

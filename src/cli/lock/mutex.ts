@@ -1,0 +1,76 @@
+/**
+ * A lock of one holder: a key that a session locks, marked as the peers' clients mark theirs, so that they contend for the same.
+ * The key stays when it is free: its LockIndex goes on growing, and fenced writes count on that.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { MusterError } from '../../lib/errors.ts'
+import type { Entries } from './entries.ts'
+import type { Exclusion, Held, Loss } from './exclusion.ts'
+import { follow, type ReadRetries } from './follow.ts'
+
+/** Says of an entry that it is a lock, and not a semaphore's. */
+export const mutexFlags = 3_304_740_253_564_472_344n
+/** While a free key is held back: nothing tells when that is over. */
+const heldBackMs = 500
+
+export type MutexOptions = {
+  readonly entries: Entries
+  readonly key: string
+  readonly retries: ReadRetries
+  /** Whether the session still lives; null: nobody says. */
+  readonly isAlive: (signal: AbortSignal) => Promise<boolean | null>
+}
+
+export class Mutex implements Exclusion {
+  readonly isHeldBack = true
+  readonly #options: MutexOptions
+
+  constructor(options: MutexOptions) {
+    this.#options = options
+  }
+
+  async acquire(session: string, signal: AbortSignal): Promise<Held> {
+    const { entries, key } = this.#options
+    return follow(
+      (after) => entries.read(key, signal, after),
+      async (seen) => {
+        let entry = seen.value
+        // Free, as far as this read knows; or ours already, by an answer that was lost.
+        while (entry === null || entry.session === '' || entry.session === session) {
+          if (entry !== null && entry.flags !== mutexFlags) {
+            throw new MusterError(
+              'conflict',
+              `the key ${JSON.stringify(key)} is in use, and not by such a lock: choose another prefix`,
+            )
+          }
+          if (entry?.session === session) return { key, lockIndex: entry.lockIndex }
+          const locked = await entries.lock(key, session, mutexFlags, signal)
+          if (!locked) await delay(heldBackMs, null, { signal })
+          entry = (await entries.read(key, signal)).value
+        }
+        return undefined
+      },
+      { signal, retries: null },
+    )
+  }
+
+  async lost(session: string, held: Held, signal: AbortSignal): Promise<Loss> {
+    const { entries, key, retries, isAlive } = this.#options
+    return follow(
+      (after) => entries.read(key, signal, after),
+      async ({ value }) => {
+        if (value?.session === session && value.lockIndex === held.lockIndex) return undefined
+        if ((await isAlive(signal)) === false) {
+          return { reason: 'its session was ended', isHeldBack: true }
+        }
+        const what = value === null ? 'deleted' : 'released'
+        return { reason: `its key was ${what} by someone else`, isHeldBack: false }
+      },
+      { signal, retries },
+    )
+  }
+
+  async release(session: string, { key }: Held, signal: AbortSignal): Promise<void> {
+    await this.#options.entries.unlock(key, session, mutexFlags, signal)
+  }
+}
