@@ -133,8 +133,7 @@ const rows = [
     ours: [
       '^src/lib/',
       '^src/domains/[^/]+/model[.]ts$',
-      // Two formats of files that people hold in their hands: specifications, and snapshots to inspect.
-      '^src/agent/hcl[.]ts$',
+      // A format of files that people hold in their hands: snapshots to inspect.
       '^src/domains/operator/archive[.]ts$',
     ],
     packages: anyPackage,
