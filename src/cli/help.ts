@@ -4,6 +4,12 @@ import type { Verb, VerbEntry, Verbs } from './verb.ts'
 
 /** What the words say that begin several commands. */
 const groups: Readonly<Record<string, string>> = {
+  acl: 'Tokens, roles and policies: who may do what',
+  'acl policy': 'What tokens may do',
+  'acl role': 'Policies under one name',
+  'acl token': 'Who may do something',
+  kv: 'Keys and values, for services to share and lock',
+  session: 'Sessions, which hold locks',
   var: 'Encrypted variables',
   namespace: 'Namespaces of variables',
   operator: 'The cluster itself: consensus, snapshots, keys',

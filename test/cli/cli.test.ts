@@ -204,6 +204,22 @@ t.test('options stand anywhere, the last of two wins, and -- ends them', async (
   t.throws(() => parse('-name=', 'x'), { message: '-name needs a value: -name NAME' })
 })
 
+t.test('every word that commands begin with says what it is about', async (t) => {
+  const silent: string[] = []
+  const visit = async (prefix: readonly string[]): Promise<void> => {
+    const { out } = await run(['help', ...prefix])
+    const [, list] = out.split('\nCommands:\n')
+    for (const line of list?.split('\n') ?? []) {
+      const [, word, about] = /^ {2}(\S+) *(.*)$/.exec(line) ?? []
+      if (word === undefined || word === 'help') continue
+      if (about === '') silent.push([...prefix, word].join(' '))
+      await visit([...prefix, word])
+    }
+  }
+  await visit([])
+  t.same(silent, [])
+})
+
 t.test('the program itself runs with the pinned Node.js, through a link too', async (t) => {
   const binary = fileURLToPath(new URL('../../bin/muster', import.meta.url))
   const link = join(t.testdir(), 'muster')

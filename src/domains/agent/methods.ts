@@ -138,6 +138,29 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     },
   })
 
+  const noServers = async (): Promise<never> => {
+    throw new MusterError(
+      'not_implemented',
+      'this agent is a server; only client agents keep a list of servers',
+    )
+  }
+
+  const servers = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.servers',
+    args: Nothing,
+    requires: mayRead,
+    run: noServers,
+  })
+
+  const setServers = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.setServers',
+    args: Nothing,
+    requires: mayWrite,
+    run: noServers,
+  })
+
   const settings = (config: WorkersConfig) => ({ server: serverName(), ...config })
 
   return {
@@ -147,6 +170,8 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     host,
     monitor,
     profile,
+    servers,
+    setServers,
     schedulers,
     schedulersConfig,
     configureSchedulers,

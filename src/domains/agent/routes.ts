@@ -67,6 +67,16 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     },
     {
       method: 'GET',
+      path: '/v1/agent/servers',
+      handle: async (request) => ({ json: await request.call(methods.servers, {}) }),
+    },
+    {
+      method: 'PUT',
+      path: '/v1/agent/servers',
+      handle: async (request) => ({ json: await request.call(methods.setServers, {}) }),
+    },
+    {
+      method: 'GET',
       path: '/v1/agent/schedulers',
       anyRegion: true,
       handle: async (request) => {

@@ -63,6 +63,15 @@ t.test('self has configuration, member and figures', async (t) => {
   t.same((await server.ask('GET', '/v1/regions')).json(), ['global'])
 })
 
+t.test('a server keeps no list of servers, and says so', async (t) => {
+  const server = await serverOfOne(t)
+  for (const method of ['GET', 'PUT', 'POST'] as const) {
+    const answer = await server.ask(method, '/v1/agent/servers?address=127.0.0.1:4647')
+    t.equal(answer.status, 501)
+    t.equal(answer.body, 'this agent is a server; only client agents keep a list of servers')
+  }
+})
+
 t.test('host shows the machine, without its secrets', async (t) => {
   process.env['MUSTER_TEST_TOKEN'] = 'hunter2'
   t.teardown(() => {
