@@ -47,7 +47,8 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
   let life: Life | null = null
   try {
     const base = temporary === null ? {} : await devBase(temporary)
-    const config = await loadConfig(configPaths, base)
+    const readConfig = () => loadConfig(configPaths, base)
+    const config = await readConfig()
     const log = createLog({
       name: config.name,
       level: config.logLevel,
@@ -66,7 +67,7 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
       },
     })
     const { server, stop } = await startInOrder(args, config, log, life, environment)
-    life.onReload(() => server.reload())
+    life.onReload(() => server.reload(readConfig))
     life.onStop(
       async () => {
         await stop()

@@ -211,6 +211,17 @@ const aclSchema = Type.Object(
   closed,
 )
 
+const auditSchema = Type.Object(
+  {
+    enabled: Type.Optional(boolean),
+    path: Type.Optional(path('the path of a file')),
+    rotate_bytes: Type.Optional(size(64 * 1024, 64 * GiB, '64KiB to 64GiB')),
+    rotate_max_files: Type.Optional(count(1, 1_000)),
+    required: Type.Optional(boolean),
+  },
+  closed,
+)
+
 const controllerSchema = Type.Object(
   {
     graceful_shutdown_wait_duration: Type.Optional(duration(0, 24 * 60 * 60_000, '0s to 24h')),
@@ -256,6 +267,7 @@ export const fileSchema = Type.Object(
     tls: Type.Optional(tlsSchema),
     controller: Type.Optional(controllerSchema),
     acl: Type.Optional(aclSchema),
+    audit: Type.Optional(auditSchema),
     server: Type.Optional(serverSchema),
     header_aliases: Type.Optional(
       Type.Array(
@@ -269,6 +281,10 @@ export const fileSchema = Type.Object(
           http_body_bytes_max: Type.Optional(size(64 * 1024, 64 * MiB, '64KiB to 64MiB')),
           http_connections_max: Type.Optional(count(16, 1_000_000)),
           http_connections_per_client_max: Type.Optional(count(1, 1_000_000)),
+          http_max_conns_per_client: Type.Optional(count(1, 1_000_000)),
+          http_rate_per_client: Type.Optional(count(0, 1_000_000)),
+          http_burst_per_client: Type.Optional(count(1, 1_000_000)),
+          http_concurrency_per_client: Type.Optional(count(0, 1_000_000)),
           blocking_queries_max: Type.Optional(count(1, 1_000_000)),
         },
         closed,

@@ -21,6 +21,12 @@ import {
 } from './config-schema.ts'
 import { completeAcl, type AclConfig } from './config-acl.ts'
 import { completeGossip, type GossipConfig } from './config-gossip.ts'
+import {
+  completeAudit,
+  completeLimits,
+  type AuditConfig,
+  type LimitsConfig,
+} from './config-limits.ts'
 import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
 import {
@@ -100,12 +106,8 @@ export type AgentConfig = {
   readonly acl: AclConfig
   /** Whose header names are emitted beside our own. */
   readonly headerAliases: readonly HeaderAlias[]
-  readonly limits: {
-    readonly httpBodyBytesMax: number
-    readonly httpConnectionsMax: number
-    readonly httpConnectionsPerClientMax: number
-    readonly blockingQueriesMax: number
-  }
+  readonly limits: LimitsConfig
+  readonly audit: AuditConfig
 }
 
 const MiB = 2 ** 20
@@ -212,12 +214,8 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     },
     acl: completeAcl(file.acl ?? {}, complain),
     headerAliases: file.header_aliases ?? headerAliases,
-    limits: {
-      httpBodyBytesMax: sizeOr(file.limits?.http_body_bytes_max, 2 * MiB),
-      httpConnectionsMax: file.limits?.http_connections_max ?? 16_384,
-      httpConnectionsPerClientMax: file.limits?.http_connections_per_client_max ?? 4_096,
-      blockingQueriesMax: file.limits?.blocking_queries_max ?? 16_384,
-    },
+    limits: completeLimits(file.limits ?? {}, complain),
+    audit: completeAudit(file.audit ?? {}, resolve(dataDir ?? '.')),
   }
 }
 

@@ -1,37 +1,57 @@
 /**
- * The connections of all listeners: how many one address may have, how many requests one connection may have under way,
+ * The connections of all listeners: how many one client may have, how many requests one connection may have under way,
  * and what a connection that speaks no HTTP is told.
  */
 import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
+import { addressOf, clientOf } from './client.ts'
 
 export type ConnectionLimits = {
-  /** Beyond it a new connection is closed without an answer. */
-  readonly connectionsPerAddressMax: number
+  /** Beyond it a new connection is told so and closed; over TLS it is closed before the handshake. */
+  readonly connectionsPerClientMax: number
   /** Pipelined requests of one connection that are not answered yet. */
   readonly pipelinedMax: number
 }
 
-type Connection = { requests: number }
+/** Requests that are under way, and who sends them: found once for each connection. */
+type Connection = { requests: number; readonly client: string }
 
 export class Connections {
-  readonly #limits: ConnectionLimits
-  readonly #countByAddress = new Map<string, number>()
+  #limits: ConnectionLimits
+  readonly #countByClient = new Map<string, number>()
+  #refusedCount = 0
   readonly #connections = new WeakMap<object, Connection>()
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits
   }
 
+  /** Connections that were closed because their client had too many. */
+  get refusedCount(): number {
+    return this.#refusedCount
+  }
+
+  /** From now on; connections that exist go on. */
+  configure(limits: Partial<ConnectionLimits>): void {
+    this.#limits = { ...this.#limits, ...limits }
+  }
+
   watch(server: Server): void {
-    server.on('connection', (socket: Socket) => this.#accept(socket))
+    const plain = !('setSecureContext' in server)
+    server.on('connection', (socket: Socket) => this.#accept(socket, plain))
     server.on('secureConnection', (socket: Socket) => {
-      this.#connections.set(socket, { requests: 0 })
+      const client = clientOf(addressOf(socket.remoteAddress))
+      this.#connections.set(socket, { requests: 0, client })
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
       this.#refuse(error, socket)
     })
+  }
+
+  /** Whose connection it is; null for one that came in no listener. */
+  clientOf(socket: object): string | null {
+    return this.#connections.get(socket)?.client ?? null
   }
 
   /** False: this connection has too much under way. Otherwise `leave` follows. */
@@ -48,20 +68,33 @@ export class Connections {
     if (connection !== undefined) connection.requests -= 1
   }
 
-  #accept(socket: Socket): void {
-    const address = socket.remoteAddress ?? ''
-    const count = (this.#countByAddress.get(address) ?? 0) + 1
-    if (count > this.#limits.connectionsPerAddressMax) {
+  #accept(socket: Socket, plain: boolean): void {
+    const client = clientOf(addressOf(socket.remoteAddress))
+    const count = (this.#countByClient.get(client) ?? 0) + 1
+    if (count > this.#limits.connectionsPerClientMax) {
+      this.#refuseOneMore(socket, client, plain)
+      return
+    }
+    this.#countByClient.set(client, count)
+    this.#connections.set(socket, { requests: 0, client })
+    socket.once('close', () => {
+      const left = (this.#countByClient.get(client) ?? 1) - 1
+      if (left === 0) this.#countByClient.delete(client)
+      else this.#countByClient.set(client, left)
+    })
+  }
+
+  #refuseOneMore(socket: Socket, client: string, plain: boolean): void {
+    this.#refusedCount += 1
+    if (!plain) {
       socket.destroy()
       return
     }
-    this.#countByAddress.set(address, count)
-    this.#connections.set(socket, { requests: 0 })
-    socket.once('close', () => {
-      const left = (this.#countByAddress.get(address) ?? 1) - 1
-      if (left === 0) this.#countByAddress.delete(address)
-      else this.#countByAddress.set(address, left)
-    })
+    // A request may be on its way already: it finds the connection full, and is not run.
+    this.#connections.set(socket, { requests: Infinity, client })
+    const max = this.#limits.connectionsPerClientMax
+    const text = `too many connections of ${client}: limits.http_max_conns_per_client is ${max}`
+    end(socket, '429 Too Many Requests', text, 'Retry-After: 1\r\n')
   }
 
   /** An answer now would be taken for the one that an earlier request still waits for: then the connection just ends. */
@@ -72,13 +105,17 @@ export class Connections {
       return
     }
     const [status, text] = refusalOf(error.code)
-    socket.end(
-      `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-        `Content-Length: ${text.length}\r\n\r\n${text}`,
-      // The client may go on sending: nobody reads it any more.
-      () => socket.destroy(),
-    )
+    end(socket, status, text)
   }
+}
+
+function end(socket: Duplex, status: string, text: string, headers = ''): void {
+  socket.end(
+    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n${headers}` +
+      `Content-Length: ${text.length}\r\n\r\n${text}`,
+    // The client may go on sending: nobody reads it any more.
+    () => socket.destroy(),
+  )
 }
 
 function refusalOf(code: string | undefined): readonly [status: string, text: string] {

@@ -31,15 +31,20 @@ const retryAfterSeconds = 1
 /** A refusal that only HTTP knows. */
 export class HttpRefusal extends MusterError {
   readonly status: number
+  /** When to come back; null: as the status says by itself. */
+  readonly retryAfterSeconds: number | null
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, retryAfterSeconds: number | null = null) {
     super('invalid_argument', message)
     this.status = status
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
 export type ErrorReply = {
   readonly status: number
+  /** What the body says. */
+  readonly text: string
   readonly type: string
   readonly body: string
   readonly retryAfter: number | null
@@ -55,11 +60,18 @@ export function errorReply(error: unknown, path: string, requestId: string): Err
   const code = codeOf(error)
   const status = error instanceof HttpRefusal ? error.status : statusByCode[code]
   const text = textFor(error, code, path, requestId)
-  return {
-    status,
-    ...errorBody(path, text),
-    retryAfter: status === 503 ? retryAfterSeconds : null,
-  }
+  return { status, text, ...errorBody(path, text), retryAfter: retryAfterOf(error, status) }
+}
+
+/** Whether it is answered with 500 or more. */
+export function isServerFailure(error: unknown): boolean {
+  const status = error instanceof HttpRefusal ? error.status : statusByCode[codeOf(error)]
+  return status >= 500
+}
+
+function retryAfterOf(error: unknown, status: number): number | null {
+  const given = error instanceof HttpRefusal ? error.retryAfterSeconds : null
+  return given ?? (status === 503 ? retryAfterSeconds : null)
 }
 
 function textFor(error: unknown, code: ErrorCode, path: string, requestId: string): string {

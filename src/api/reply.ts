@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { errorReply } from './errors.ts'
 import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
 import { encodeJson } from './json.ts'
+import { requestIdHeader } from './request-id.ts'
 import type { Exchange } from './request.ts'
 import type { ApiReply } from './route.ts'
 import { dropStalled, jsonArray, readAhead, sendStream } from './streams.ts'
@@ -101,7 +102,12 @@ export async function sendError(
   linger: () => Promise<void> | null,
 ): Promise<void> {
   const { response } = exchange
-  const { status, type, body, retryAfter } = errorReply(error, exchange.path, exchange.requestId)
+  const { status, type, body, text, retryAfter } = errorReply(
+    error,
+    exchange.path,
+    exchange.requestId,
+  )
+  exchange.refusal = text
   const head = headOf(rules, exchange, { status }, type)
   if (retryAfter !== null) head.set('Retry-After', String(retryAfter))
   head.set('Content-Length', String(Buffer.byteLength(body)))
@@ -123,6 +129,7 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   const { contact } = exchange
   const { names } = rules
   const head = new Head(reply.status ?? 200)
+  head.set(requestIdHeader, exchange.requestId)
   if (type !== null) head.set('Content-Type', type)
   const index = reply.index ?? exchange.index
   if (index !== null) head.setAll(names.index, String(index))

@@ -5,7 +5,7 @@ import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Random } from '../lib/random.ts'
-import type { CallOptions, Dispatcher, Contact } from '../rpc/dispatch.ts'
+import type { CallOptions, CallTrace, Dispatcher, Contact } from '../rpc/dispatch.ts'
 import type {
   Caller,
   LeaderMethod,
@@ -17,6 +17,7 @@ import type {
 import type { QueryAnswer } from '../rpc/read.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
 import { announcesBody, type BodyReader } from './body.ts'
+import { addressOf } from './client.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
 import { decodeJson } from './json.ts'
@@ -34,7 +35,10 @@ export type ExchangeContext = {
 
 const noBytes = new Uint8Array(0)
 
-export class Exchange implements ApiRequest {
+/** Of a body that nobody wants: some clients send `{}` with everything. */
+export const ignoredBodyBytesMax = 65_536
+
+export class Exchange implements ApiRequest, CallTrace {
   readonly route: Route
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -42,6 +46,13 @@ export class Exchange implements ApiRequest {
   readonly remote: string
   /** Path without the query string, as sent. */
   readonly path: string
+  /** The last method that was asked, and whether another server ran it: for the audit log. */
+  calledMethod: string | null = null
+  forwarded = false
+  /** What the client is told went wrong. */
+  refusal: string | null = null
+  /** Gives back what the request is counted against; null: nothing. */
+  #release: (() => void) | null = null
   readonly #context: ExchangeContext
   readonly #parameters: Readonly<Record<string, string | undefined>>
   readonly #abort = new AbortController()
@@ -172,9 +183,13 @@ export class Exchange implements ApiRequest {
       random,
     })
     const first = this.#answers === null
-    if (options.minIndex > 0) this.#blocking = true
+    if (options.minIndex > 0) {
+      this.#blocking = true
+      this.release()
+    }
+    this.calledMethod = typeof method === 'string' ? method : method.name
     const answer = await dispatcher.query(
-      typeof method === 'string' ? method : method.name,
+      this.calledMethod,
       args,
       this.#caller(),
       // A second read of the same request must not wait for a second change.
@@ -195,6 +210,7 @@ export class Exchange implements ApiRequest {
     options: PlaceOptions = {},
   ): Promise<Value> {
     const name = typeof method === 'string' ? method : method.name
+    this.calledMethod = name
     const { dispatcher } = this.#context
     return (await dispatcher.call(name, args, this.#caller(), this.#bounds(options))) as Value
   }
@@ -204,6 +220,7 @@ export class Exchange implements ApiRequest {
     args: Static<Args>,
     options: PlaceOptions = {},
   ): Promise<AsyncIterableIterator<Item>> {
+    this.calledMethod = method.name
     const { dispatcher } = this.#context
     const opened = dispatcher.open(method.name, args, this.#caller(), this.#bounds(options))
     return (await opened) as AsyncIterableIterator<Item>
@@ -211,7 +228,7 @@ export class Exchange implements ApiRequest {
 
   /** Reads what the route wants of the body; a body nobody wants is read too, for the next request comes after it. */
   async readBody(): Promise<void> {
-    const kind = this.route.body ?? (this.route.method === 'GET' ? 'none' : 'json')
+    const kind = bodyKindOf(this.route)
     if (kind === 'stream' || !announcesBody(this.request)) return
     this.#bytes = await this.#context.bodies.read(this.request, this.#bodyBytesMax)
     if (kind === 'json') this.#json = decodeJson(this.#bytes)
@@ -222,24 +239,49 @@ export class Exchange implements ApiRequest {
     this.#abort.abort()
   }
 
+  /** `release` is called once: when the request begins to wait for a change or to stream, else at its end. */
+  countedUntil(release: () => void): void {
+    this.#release = release
+  }
+
+  /** It goes on for as long as it likes, and is no longer counted. */
+  release(): void {
+    const release = this.#release
+    this.#release = null
+    release?.()
+  }
+
   /** Gives back what its reads still hold. */
   close(): void {
+    this.release()
     if (this.#answers !== null) for (const answer of this.#answers) answer.close()
   }
 
   get #bodyBytesMax(): number {
-    return this.route.bodyBytesMax ?? this.#context.bodyBytesMax
+    return bodyBytesMaxOf(this.route, this.#context.bodyBytesMax)
   }
 
   #bounds({ at = null, timeoutMs }: PlaceOptions): CallOptions {
     const { signal } = this.#abort
-    if (timeoutMs === undefined) return { signal, at }
-    return { signal, at, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
+    if (timeoutMs === undefined) return { signal, at, trace: this }
+    return { signal, at, trace: this, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
   }
 
   #caller(): Caller {
     return { token: this.token, remote: this.remote, requestId: this.requestId }
   }
+}
+
+/** What a route does with a body. */
+export function bodyKindOf({ body, method }: Route): NonNullable<Route['body']> {
+  return body ?? (method === 'GET' ? 'none' : 'json')
+}
+
+/** Bytes of a body that a route takes. `standard`: the server's, for routes that say nothing. */
+export function bodyBytesMaxOf(route: Route, standard: number): number {
+  if (route.bodyBytesMax !== undefined) return route.bodyBytesMax
+  const ignored = bodyKindOf(route) === 'none' || route.method === 'DELETE'
+  return ignored ? Math.min(standard, ignoredBodyBytesMax) : standard
 }
 
 export function pathOf(url: string): string {
@@ -255,10 +297,4 @@ export function decodePath(text: string): string {
   } catch {
     throw new MusterError('invalid_argument', 'the path has a broken percent escape')
   }
-}
-
-/** IPv4 in IPv6 is IPv4; what comes through memory in tests is loopback. */
-function addressOf(address: string | undefined): string {
-  if (address === undefined) return '127.0.0.1'
-  return address.startsWith('::ffff:') ? address.slice(7) : address
 }

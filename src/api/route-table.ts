@@ -9,10 +9,12 @@ type Pattern = { readonly expression: RegExp; readonly methods: readonly string[
 export class RouteTable {
   readonly entries: readonly RouteEntry[]
   readonly #patterns: readonly Pattern[]
+  readonly #routes: ReadonlySet<Route>
 
   /** Asserts that no two routes serve the same method and path. */
   constructor(routes: readonly Route[]) {
     const seen = new Set<string>()
+    this.#routes = new Set(routes)
     this.entries = routes.map((route) => ({ route, methods: methodsServed(route) }))
     for (const { route, methods } of this.entries) {
       for (const method of methods) {
@@ -24,6 +26,11 @@ export class RouteTable {
       expression: expressionOf(route.path),
       methods,
     }))
+  }
+
+  /** False for what stands in where there is no route. */
+  has(route: Route): boolean {
+    return this.#routes.has(route)
   }
 
   /** Sorted methods of every route that a decoded path fits; empty when there is none. Walks all routes: for refusals. */

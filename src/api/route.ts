@@ -11,6 +11,9 @@ import type { LeaderMethod, LocalMethod, Query, QueryResult, StreamMethod } from
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
 
+/** For routes that take a few fields: names, references, switches. */
+export const smallBodyBytesMax = 65_536
+
 export type RouteMethod = 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH'
 
 export type Route = {
@@ -23,7 +26,7 @@ export type Route = {
    * stream: `request.stream()`, unbounded but for `bodyBytesMax` and an idle timeout. Default: none on GET, else json.
    */
   readonly body?: 'none' | 'json' | 'bytes' | 'stream'
-  /** Beyond this: 413. Default: the server's. */
+  /** Beyond this: 413. Default: the server's; 64 KiB on DELETE and for a body that is ignored. */
   readonly bodyBytesMax?: number
   /** Longest time a blocking query may wait, jitter apart. Default 5 minutes. */
   readonly waitMsMax?: number

@@ -2,7 +2,6 @@
  * The HTTP server: one Fastify app behind any number of listeners. Fastify routes; this file owns the sockets, admits
  * requests within bounds, runs the route and stops in order. The routes come from the domains' catalogue.
  */
-import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { Duplex } from 'node:stream'
@@ -15,58 +14,22 @@ import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
+import { auditedRequest, identityOf, noAudit, notAuditable, type RequestAudit } from './audit.ts'
 import { announcesBody, BodyReader, readAway } from './body.ts'
+import { clientOf } from './client.ts'
+import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
-import { errorBody, hasJsonErrors, HttpRefusal } from './errors.ts'
+import { HttpRefusal, isServerFailure } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
+import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
-import { decodePath, Exchange, type ExchangeContext } from './request.ts'
-import type { ApiReply, Route } from './route.ts'
+import { RequestIds } from './request-id.ts'
+import { Exchange, type ExchangeContext } from './request.ts'
+import type { Route } from './route.ts'
 import { RouteTable } from './route-table.ts'
+import { brokenPath, unknownRoute } from './stand-in-routes.ts'
 import { asksForWebSocket, WebSockets } from './websockets.ts'
-
-export type HttpLimits = {
-  readonly bodyBytesMax: number
-  /** The request line and all headers. */
-  readonly headBytesMax: number
-  /** For the whole head to arrive. */
-  readonly headMs: number
-  /** For a whole body to arrive. */
-  readonly bodyMs: number
-  /** For the next piece of a streamed body. */
-  readonly bodyIdleMs: number
-  /** For a client to take what is sent. */
-  readonly stallMs: number
-  /** An idle connection is kept this long. */
-  readonly keepAliveMs: number
-  /** All listeners together; beyond it requests get 503. */
-  readonly requestsMax: number
-  readonly connectionsMax: number
-  readonly connectionsPerAddressMax: number
-  readonly pipelinedMax: number
-  readonly gzipBytesMin: number
-  /** After a refusal the rest of the body is read away, so that the client gets to see the answer. */
-  readonly lingerBytesMax: number
-  readonly lingerMs: number
-}
-
-export const defaultHttpLimits: HttpLimits = {
-  bodyBytesMax: 1_048_576,
-  headBytesMax: 16_384,
-  headMs: 10_000,
-  bodyMs: 30_000,
-  bodyIdleMs: 30_000,
-  stallMs: 60_000,
-  keepAliveMs: 75_000,
-  requestsMax: 60_000,
-  connectionsMax: 60_000,
-  connectionsPerAddressMax: 10_000,
-  pipelinedMax: 128,
-  gzipBytesMin: 1_024,
-  lingerBytesMax: 16_777_216,
-  lingerMs: 2_000,
-}
 
 /** How often Node looks for heads that take too long. */
 const headSweepMs = 1_000
@@ -84,6 +47,9 @@ export type HttpServerOptions = {
   readonly limits?: Partial<HttpLimits>
   /** Default: nobody is told. */
   readonly observerOf?: ObserverOf
+  /** Of each client. Default: none. */
+  readonly clientLimits?: ClientLimitSettings
+  readonly audit?: RequestAudit
 }
 
 export type Listen = {
@@ -103,14 +69,15 @@ export class HttpServer {
   readonly #rules: ReplyRules
   readonly #context: ExchangeContext
   readonly #connections: Connections
+  readonly #clientLimits: ClientLimits
+  readonly #audit: RequestAudit
   readonly #observers: RouteObservers
   readonly #bodies: BodyReader
   readonly #websockets: WebSockets
   readonly #servers = new Set<Server>()
   readonly #underWay = new ChurnMap<number, Exchange>()
   #arrived = 0
-  readonly #idPrefix = randomBytes(6).toString('hex')
-  #nextId = 0
+  readonly #ids = new RequestIds()
   #stopping = false
   #onIdle: (() => void) | null = null
 
@@ -121,6 +88,8 @@ export class HttpServer {
     this.#table = new RouteTable(options.routes)
     this.#unknown = unknownRoute(this.#table)
     this.#connections = new Connections(limits)
+    this.#clientLimits = new ClientLimits(options.clientLimits ?? noClientLimits)
+    this.#audit = options.audit ?? noAudit
     this.#observers = new RouteObservers(options.routes, options.observerOf ?? (() => () => {}))
     this.#bodies = new BodyReader(options.clock, limits)
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
@@ -142,6 +111,23 @@ export class HttpServer {
   /** Requests that are not answered to their end, blocking queries among them. */
   get underWayCount(): number {
     return this.#underWay.size
+  }
+
+  /** Requests and connections that were refused because their client had too many, by limit. */
+  get refused(): {
+    readonly rate: number
+    readonly concurrency: number
+    readonly connections: number
+  } {
+    return { ...this.#clientLimits.refused, connections: this.#connections.refusedCount }
+  }
+
+  /** From now on; what is under way goes on. */
+  configureClientLimits(
+    limits: ClientLimitSettings & { readonly connectionsPerClientMax: number },
+  ): void {
+    this.#clientLimits.configure(limits)
+    this.#connections.configure(limits)
   }
 
   /** Opens one more listener; resolves with its port once it takes connections. */
@@ -222,7 +208,7 @@ export class HttpServer {
       logger: false,
       exposeHeadRoutes: false,
       return503OnClosing: false,
-      genReqId: () => `${this.#idPrefix}-${(this.#nextId += 1).toString(36)}`,
+      genReqId: (request: IncomingMessage) => this.#ids.of(request),
       rewriteUrl: (request) => originForm(request.url ?? '/'),
       routerOptions: {
         maxParamLength: this.#limits.headBytesMax,
@@ -256,6 +242,7 @@ export class HttpServer {
     const parameters = request.params as Readonly<Record<string, string | undefined>>
     const exchange = new Exchange(this.#context, route, raw, response, parameters, request.id)
     const admitted = this.#connections.enter(raw.socket)
+    let audited = this.#audit.enabled ? identityOf(exchange, this.#audit) : null
     this.#arrived += 1
     const place = this.#arrived
     this.#underWay.set(place, exchange)
@@ -266,15 +253,22 @@ export class HttpServer {
       if (!admitted || this.#underWay.size > this.#limits.requestsMax) {
         throw new MusterError('overloaded', 'too many requests are under way here, try later')
       }
+      if (this.#audit.refusing) {
+        audited = null
+        throw notAuditable()
+      }
+      if (this.#clientLimits.enabled) this.#limit(exchange, startMs)
       if (exchange.path.includes('%')) refuseControlCharacters(exchange.path)
       if (route.anyRegion !== true) refuseOtherRegion(exchange, this.#options.region)
       await exchange.readBody()
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
       streamed = answer.stream !== undefined
+      if (streamed) exchange.release()
       if (route.websocket === true && answer.stream !== undefined && this.#websockets.wants(raw)) {
         upgraded = true
-        await this.#websockets.send(raw, response, answer.stream, () => exchange.abort())
+        const upgrade = { request: raw, response, requestId: request.id }
+        await this.#websockets.send(upgrade, answer.stream, () => exchange.abort())
       } else {
         await sendReply(this.#rules, exchange, answer)
       }
@@ -288,7 +282,19 @@ export class HttpServer {
       const status = upgraded ? 101 : response.headersSent ? response.statusCode : 0
       const durationMs = this.#options.clock.monotonicMs() - startMs
       this.#observers.of(route)(status, durationMs, streamed || exchange.blocking)
+      if (audited !== null) {
+        const known = this.#table.has(route) ? route.path : null
+        this.#audit.record(
+          auditedRequest(exchange, { ...audited, route: known, status, durationMs }),
+        )
+      }
     }
+  }
+
+  #limit(exchange: Exchange, nowMs: number): void {
+    const client = this.#connections.clientOf(exchange.request.socket) ?? clientOf(exchange.remote)
+    if (!this.#clientLimits.enter(client, nowMs)) return
+    exchange.countedUntil(() => this.#clientLimits.leave(client))
   }
 
   async #fail(exchange: Exchange, error: unknown): Promise<void> {
@@ -298,11 +304,7 @@ export class HttpServer {
       response.destroy()
       return
     }
-    if (codeOf(error) === 'internal') {
-      const stack = error instanceof Error ? (error.stack ?? null) : null
-      const { requestId, path } = exchange
-      this.#options.log.error('a request failed', { requestId, path, error: textOf(error), stack })
-    }
+    this.#logFailure(exchange, error)
     for (const name of response.getHeaderNames()) response.removeHeader(name)
     const last = this.#closeIfLast(exchange)
     const { lingerBytesMax: bytesMax, lingerMs: ms } = this.#limits
@@ -310,6 +312,18 @@ export class HttpServer {
     await sendError(this.#rules, exchange, error, () =>
       last ? readAway(exchange.request, { bytesMax, ms, clock }) : null,
     )
+  }
+
+  /** What is found by its request's id: a defect with its place, and what a server could not do when it was asked. */
+  #logFailure({ requestId, path }: Exchange, error: unknown): void {
+    const { log } = this.#options
+    const [code, text] = [codeOf(error), textOf(error)]
+    if (code === 'internal') {
+      const stack = error instanceof Error ? (error.stack ?? null) : null
+      log.error('a request failed', { requestId, path, error: text, stack })
+    } else if (isServerFailure(error)) {
+      log.debug('a request could not be served', { requestId, path, code, error: text })
+    }
   }
 
   /** A body that was not read to its end is in the way of the next request: the connection ends after this one. */
@@ -328,40 +342,6 @@ declare module 'fastify' {
 }
 
 const noQuery = Object.freeze({})
-
-/** Stands in for a path that cannot be decoded, so that its request is bounded and answered like any other. */
-const brokenPath: Route = {
-  method: 'GET',
-  path: '/*',
-  body: 'none',
-  anyRegion: true,
-  handle() {
-    throw new HttpRefusal(400, 'the path has a broken percent escape or a part that is too long')
-  },
-}
-
-/** Stands in for paths and methods that no route has. */
-function unknownRoute(table: RouteTable): Route {
-  return {
-    method: 'GET',
-    path: '/*',
-    body: 'none',
-    anyRegion: true,
-    handle(request) {
-      const path = decodePath(request.path)
-      const allowed = table.methodsOf(path)
-      if (allowed.length === 0) return emptyNotFound(path)
-      const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : 'Invalid method')
-      return { status: 405, type, text: body, headers: { Allow: allowed.join(', ') } }
-    },
-  }
-}
-
-function emptyNotFound(path: string): ApiReply {
-  if (!hasJsonErrors(path)) return { status: 404 }
-  const { type, body } = errorBody(path, '')
-  return { status: 404, type, text: body }
-}
 
 function neverReached(): never {
   throw new MusterError('internal', 'the engine takes requests over before their handler')

@@ -10,6 +10,7 @@ import { assert } from '../lib/assert.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { announcesBody } from './body.ts'
 import { HttpRefusal } from './errors.ts'
+import { requestIdHeader } from './request-id.ts'
 
 /** Clients have nothing to say yet but control frames; a larger message ends the connection. */
 const messageBytesMax = 65_536
@@ -19,6 +20,12 @@ const pingMs = 20_000
 const closeMs = 1_000
 
 const closeCodes = { ended: 1000, failed: 1011 } as const
+
+export type UpgradedRequest = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+}
 
 type Upgrade = { readonly socket: Duplex; readonly head: Buffer }
 
@@ -33,12 +40,18 @@ export class WebSockets {
   })
   /** Requests that ask for a WebSocket and have not been answered. */
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
+  /** Ids of requests whose handshake is under way. */
+  readonly #ids = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<WebSocket>()
 
   /** A client that takes nothing for `stallMs` while there is something to take is dropped. */
   constructor(clock: Clock, stallMs: number) {
     this.#clock = clock
     this.#stallMs = stallMs
+    this.#acceptor.on('headers', (headers, request) => {
+      const id = this.#ids.get(request)
+      if (id !== undefined) headers.push(`${requestIdHeader}: ${id}`)
+    })
   }
 
   /** The response for a request whose connection Node has given away; it still can be an ordinary one. */
@@ -60,8 +73,7 @@ export class WebSockets {
 
   /** Takes the connection over and sends to the source's end. Resolves when all is over; the source has ended too. */
   async send(
-    request: IncomingMessage,
-    response: ServerResponse,
+    { request, response, requestId }: UpgradedRequest,
     source: AsyncIterable<Uint8Array | string>,
     onGone: () => void,
   ): Promise<void> {
@@ -75,6 +87,7 @@ export class WebSockets {
     const upgrade = this.#upgrades.get(request)
     assert(upgrade !== undefined, 'only a request that asked for a WebSocket gets one')
     this.#upgrades.delete(request)
+    this.#ids.set(request, requestId)
     response.detachSocket(upgrade.socket as never)
     const websocket = await this.#accept(request, upgrade)
     if (websocket === null) {

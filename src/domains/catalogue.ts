@@ -79,7 +79,7 @@ import { Renewals } from './sessions/renewals.ts'
 import { sessionRoutes } from './sessions/routes.ts'
 import { sessions } from './sessions/table.ts'
 import { ClusterKeyShare, type ClusterKeyLink } from './variables/cluster-key-share.ts'
-import type { ClusterKeys } from './variables/cluster-key.ts'
+import type { ClusterKey, ClusterKeys } from './variables/cluster-key.ts'
 import { variableCommands } from './variables/commands.ts'
 import { startDuties, type Duties, type KeyringDutyContext } from './variables/duties.ts'
 import { keyringCommands } from './variables/keyring-commands.ts'
@@ -169,6 +169,8 @@ export type Catalogue = {
   readonly routes: readonly Route[]
   /** Started with the server and stopped with it; its `handle` answers `clusterKeyCall` of other servers. */
   readonly clusterKeyShare: ClusterKeyShare
+  /** The key that all servers hold by now, to derive others from; null: this one lacks it, or there is none yet. */
+  activeClusterKey(): Promise<ClusterKey | null>
   /** Started with the server and stopped with it. */
   readonly localAgent: LocalAgent
   /** Its `clean` is called once at start. */
@@ -282,6 +284,14 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...metricsRoutes(ofMetrics),
     ],
     clusterKeyShare: share,
+    activeClusterKey: async () => {
+      const reader = view()
+      try {
+        return await ring.activeClusterKey(reader)
+      } finally {
+        reader.close()
+      }
+    },
     localAgent,
     restorer,
     heapSampler,

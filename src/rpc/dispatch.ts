@@ -82,6 +82,13 @@ export type CallOptions = {
   readonly signal?: AbortSignal
   /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
   readonly at?: string | null
+  readonly trace?: CallTrace
+}
+
+/** What the dispatcher notes of a call for whoever made it. */
+export type CallTrace = {
+  /** Becomes true when another server is asked to run it. */
+  forwarded: boolean
 }
 
 /** What replies tell about this server's view of the cluster. */
@@ -153,10 +160,12 @@ export class Dispatcher {
         const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
         if (target === null) return this.#runLocal(method, args, caller, signal)
         const request = this.#requestOf(name, args, caller, deadlineMs)
+        if (options.trace !== undefined) options.trace.forwarded = true
         return this.#options.link.call(target, request, signal)
       }
       const here = () => this.#runAtLeader(method, args, caller, deadlineMs, signal)
-      return this.#forwarder.run({ method: name, args, caller, deadlineMs, signal, here })
+      const { trace = null } = options
+      return this.#forwarder.run({ method: name, args, caller, deadlineMs, signal, here, trace })
     })
   }
 
@@ -181,6 +190,7 @@ export class Dispatcher {
       const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
       if (target === null) return this.#openHere(method, args, caller, signal)
       const request = this.#requestOf(name, args, caller, deadlineMs)
+      if (options.trace !== undefined) options.trace.forwarded = true
       return this.#owned(signal, (both) => this.#options.link.stream(target, request, both))
     })
   }

@@ -27,6 +27,8 @@ export type LeaderCall = {
   readonly signal: AbortSignal
   /** Runs the method on this server, which leads. */
   readonly here: () => Promise<unknown>
+  /** `forwarded` becomes true when the leader is asked elsewhere. */
+  readonly trace?: { forwarded: boolean } | null
 }
 
 /** Pauses between tries: short, for an election takes a fraction of a second. */
@@ -75,6 +77,7 @@ export class Forwarder {
     if (timeoutMs <= 0) {
       throw new MusterError('timeout', 'the time was up before the leader could be asked')
     }
+    if (call.trace) call.trace.forwarded = true
     const { token, remote, requestId } = call.caller
     return link.call(
       { address: leader.address, id: leader.id },

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { HeaderPrefix } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
-import { aclAuthorizer, type AclSettings } from '../domains/acl/authorizer.ts'
+import { aclAuthorizer } from '../domains/acl/authorizer.ts'
 import { autopilotOf } from '../domains/autopilot/queries.ts'
 import { buildCatalogue, domains } from '../domains/catalogue.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
@@ -14,13 +14,14 @@ import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { Logger, LogLevel, LogTap } from '../lib/log.ts'
+import type { Logger, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
-import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
+import { AuditLog } from './audit.ts'
+import { clusterHasher } from './audit-hasher.ts'
 import { AgentCatalog } from './agent-catalog.ts'
 import { Autopilot } from './autopilot.ts'
 import { agentMembers, nodeOfServer } from './catalog-members.ts'
@@ -31,16 +32,19 @@ import { handOver } from './handover.ts'
 import { hostPort } from './host-port.ts'
 import { serverId } from './identity.ts'
 import { Leadership } from './leadership.ts'
-import { Listeners, type ListenerSettings } from './listeners.ts'
+import { Listeners } from './listeners.ts'
 import { serverDirectory } from './directory.ts'
 import { GossipPool } from './gossip-pool.ts'
 import { ServerMembership } from './membership.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
-import { reloadAll } from './reload.ts'
-import { loadRpcTls, type RpcTlsSettings } from './rpc-tls.ts'
+import { clientLimitsOf, Reloadable, reloadAll, type ReloadableSettings } from './reload.ts'
+import { loadRpcTls } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
-import { describeAgent, type AgentOrigin, type AgentSettings } from './this-agent.ts'
+import { describeAgent, type AgentOrigin } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
+import type { ServerConfig } from './server-config.ts'
+
+export type { ServerConfig } from './server-config.ts'
 
 export type ServerDependencies = {
   readonly logger: Logger
@@ -57,61 +61,13 @@ export type RunningServer = {
   readonly addresses: { readonly http: string; readonly rpc: string; readonly ops: string }
   /** `/health` says from now on that requests should go elsewhere; nothing else changes. */
   announceStop(): void
-  /** Reads certificates again. Throws one line for all that stay as they were. */
-  reload(): Promise<void>
+  /**
+   * Reads certificates again, and with `readConfig` limits of clients and the audit log's settings, whose file is opened
+   * anew. Throws one line for all that stay as they were.
+   */
+  reload(readConfig: () => Promise<ReloadableSettings>): Promise<void>
   /** Hands over leadership, finishes open requests, closes everything. */
   stop(): Promise<void>
-}
-
-/** What a server wants to know; the agent's configuration fits. Times in milliseconds, sizes in bytes. */
-export type ServerConfig = {
-  readonly name: string
-  readonly region: string
-  readonly datacenter: string
-  readonly dataDir: string
-  readonly bindAddr: string
-  readonly advertiseAddr: string
-  readonly logLevel: LogLevel
-  readonly logJson: boolean
-  readonly enableDebug: boolean | null
-  /** A stop also means to leave the cluster for good. */
-  readonly leaveOnTerminate: boolean
-  /** Whether checks of this agent may run commands. */
-  readonly scriptChecks: boolean
-  /** 0: any free one. */
-  readonly ports: {
-    readonly http: number
-    readonly rpc: number
-    readonly gossip: number
-    readonly ops: number
-  }
-  readonly listeners: readonly ListenerSettings[]
-  readonly tls: AgentSettings['tls'] & { readonly rpc: RpcTlsSettings | null }
-  readonly server: {
-    readonly bootstrapExpect: number
-    readonly peers: readonly {
-      readonly name: string
-      readonly host: string
-      readonly port: number
-    }[]
-    /** Null: no gossip. */
-    readonly gossip: {
-      readonly retryJoin: readonly string[]
-      readonly encrypt: string | null
-    } | null
-    readonly keyringKeyFile: string | null
-    readonly numSchedulers: number | null
-    readonly enabledSchedulers: readonly string[] | null
-    readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
-  }
-  readonly acl: AclSettings & { readonly bootstrapToken: string | null }
-  readonly headerAliases: readonly ('consul' | 'nomad' | 'vault')[]
-  readonly limits: {
-    readonly httpBodyBytesMax: number
-    readonly httpConnectionsMax: number
-    readonly httpConnectionsPerClientMax: number
-    readonly blockingQueriesMax: number
-  }
 }
 
 const aliasPrefixes: Readonly<Record<ServerConfig['headerAliases'][number], HeaderPrefix>> = {
@@ -225,6 +181,7 @@ export async function startServer(
   const view = () => machine.view()
   const agentCatalog = new AgentCatalog({ consensus, link, view, propose, clock })
   opened.defer(() => agentCatalog.stop())
+  const reloadable = new Reloadable(config)
   const catalogue = buildCatalogue({
     acl: { ...config.acl, readResetIndex: () => readResetIndex(dataDir) },
     clusterKeys,
@@ -236,6 +193,7 @@ export async function startServer(
     agent: describeAgent({
       id,
       config,
+      reloadable,
       origin: dependencies.origin,
       node,
       gossip: pool?.gossip ?? null,
@@ -272,19 +230,30 @@ export async function startServer(
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()
 
+  const authorizer = aclAuthorizer({
+    settings: config.acl,
+    reader: machine.reader(),
+    freshen: () => consensus.readBarrier('leader', clock.monotonicMs() + tokenWaitMs, unending),
+    clock,
+    log: logger.named('acl'),
+  })
+  const audit = await AuditLog.open({
+    server: config.name,
+    settings: config.audit,
+    hasher: clusterHasher(() => catalogue.activeClusterKey()),
+    accessorOf: (token) => authorizer.accessorOf(token),
+    clock,
+    log: logger.named('audit'),
+  })
+  opened.defer(() => audit.stop())
+
   const dispatcher = new Dispatcher({
     methods: catalogue.methods,
     consensus,
     link,
     servers: serverDirectory({ id, region: config.region, node, addressOf }),
     state: machine,
-    authorizer: aclAuthorizer({
-      settings: config.acl,
-      reader: machine.reader(),
-      freshen: () => consensus.readBarrier('leader', clock.monotonicMs() + tokenWaitMs, unending),
-      clock,
-      log: logger.named('acl'),
-    }),
+    authorizer,
     encode: (command) => encode(command),
     clock,
     log: logger.named('rpc'),
@@ -334,14 +303,16 @@ export async function startServer(
     log: logger.named('http'),
     region: config.region,
     observerOf: telemetry.observerOf,
+    clientLimits: clientLimitsOf(config),
+    audit,
     aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {
       bodyBytesMax: config.limits.httpBodyBytesMax,
       connectionsMax: config.limits.httpConnectionsMax,
-      connectionsPerAddressMax: config.limits.httpConnectionsPerClientMax,
+      connectionsPerClientMax: config.limits.httpConnectionsPerClientMax,
     },
   })
-  telemetry.start({ stack, dispatcher, http, gossip: pool?.gossip ?? null })
+  telemetry.start({ stack, dispatcher, http, audit, gossip: pool?.gossip ?? null })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,
@@ -373,7 +344,12 @@ export async function startServer(
     announceStop: () => {
       serving = false
     },
-    reload: () => reloadAll([() => listeners.reload(), () => tls?.certificate.reload()]),
+    reload: (readConfig) =>
+      reloadAll([
+        () => listeners.reload(),
+        () => tls?.certificate.reload(),
+        async () => reloadable.apply(await readConfig(), { http, audit }),
+      ]),
     stop: () => owned.disposeAsync(),
   }
 }

@@ -5,6 +5,12 @@ import { metricsDocument, type MetricsDocument } from '../metrics/document.ts'
 import { Exposition, type MetricsText } from '../metrics/exposition.ts'
 import { garbageMetrics } from '../metrics/garbage.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
+import {
+  type AuditCounts,
+  auditMetrics,
+  limitMetrics,
+  type RefusedSource,
+} from '../metrics/limits.ts'
 import { httpMetrics, type ObserverOf } from '../metrics/http.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { processMetrics } from '../metrics/process.ts'
@@ -23,7 +29,8 @@ export type Measured = {
     logStats: RaftSource['logStats']
   }
   readonly dispatcher: { readonly parkedCount: number; readonly underWayCount: number }
-  readonly http: { readonly underWayCount: number }
+  readonly http: { readonly underWayCount: number; readonly refused: RefusedSource }
+  readonly audit: { readonly counts: AuditCounts }
   /** Null: there is no pool. */
   readonly gossip: { counters(): GossipNumbers } | null
 }
@@ -48,7 +55,7 @@ export class Telemetry {
     this.callEnded = rpcMetrics(this.metrics)
   }
 
-  start({ stack, dispatcher, http, gossip }: Measured): void {
+  start({ stack, dispatcher, http, audit, gossip }: Measured): void {
     const { node, machine, wire } = stack
     const stopProcess = processMetrics(this.metrics, this.#clock)
     const stopGarbage = garbageMetrics(this.metrics)
@@ -65,6 +72,8 @@ export class Telemetry {
       requestsUnderWay: () => http.underWayCount,
       callsUnderWay: () => dispatcher.underWayCount,
     })
+    limitMetrics(this.metrics, () => http.refused)
+    auditMetrics(this.metrics, () => audit.counts)
     wireMetrics(this.metrics, {
       refusals: () =>
         refusalKinds.map((reason) => ({ reason, count: wire.refusals.count(reason) })),

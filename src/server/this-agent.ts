@@ -6,6 +6,7 @@ import type { GossipNode, MemberView } from '../gossip/door.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogLevel, LogTap } from '../lib/log.ts'
 import type { RaftNode } from '../raft/node.ts'
+import type { Reloadable } from './reload.ts'
 
 /** Where this process comes from. */
 export type AgentOrigin = {
@@ -72,6 +73,7 @@ export type AgentSettings = {
 export type ThisAgentOptions = {
   readonly id: string
   readonly config: AgentSettings
+  readonly reloadable: Reloadable
   readonly origin: AgentOrigin
   readonly node: RaftNode
   /** Null: this server takes part in no gossip. */
@@ -105,7 +107,8 @@ export function describeAgent(options: ThisAgentOptions): ThisAgent {
 }
 
 /** Under the names that peers' tools know; what this program does not have is off or empty. */
-function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
+function shownConfig({ config, reloadable, origin, rpcAddress }: ThisAgentOptions) {
+  const { limits, audit } = reloadable.settings
   const { bindAddr, advertiseAddr, ports, server } = config
   return {
     Name: config.name,
@@ -131,6 +134,19 @@ function shownConfig({ config, origin, rpcAddress }: ThisAgentOptions) {
       DefaultPolicy: config.acl.defaultPolicy,
       BootstrapToken: config.acl.bootstrapToken === null ? '' : redacted,
       ReplicationToken: '',
+    },
+    Limits: {
+      HTTPMaxConnsPerClient: limits.httpConnectionsPerClientMax,
+      HTTPRatePerClient: limits.httpRatePerClient,
+      HTTPBurstPerClient: limits.httpBurstPerClient,
+      HTTPConcurrencyPerClient: limits.httpConcurrencyPerClient,
+    },
+    Audit: {
+      Enabled: audit.enabled,
+      Path: audit.path,
+      RotateBytes: audit.rotateBytes,
+      RotateMaxFiles: audit.rotateFilesMax,
+      Required: audit.required,
     },
     Client: { Enabled: false },
     Server: {

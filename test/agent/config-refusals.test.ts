@@ -246,6 +246,21 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     `${smallest}limits {\n  http_connections_max = 1\n}`,
     'a.hcl:6: limits.http_connections_max: must be a whole number from 16 to 1000000, not 1',
   ],
+  [
+    'two names of one limit',
+    `${smallest}limits {\n  http_max_conns_per_client = 1\n  http_connections_per_client_max = 1\n}`,
+    'a.hcl:6: limits.http_max_conns_per_client: is the same as limits.http_connections_per_client_max; set one of them',
+  ],
+  [
+    'a burst without a rate',
+    `${smallest}limits {\n  http_burst_per_client = 5\n}`,
+    'a.hcl:6: limits.http_burst_per_client: means nothing without limits.http_rate_per_client; set that too',
+  ],
+  [
+    'a misspelt key of the audit log',
+    `${smallest}audit {\n  rotate_max_file = 5\n}`,
+    'a.hcl:6: audit.rotate_max_file: unknown key; did you mean audit.rotate_max_files?',
+  ],
   ['what is no HCL', 'a = ', /^a\.hcl:1:5: expected a value/],
 ]
 

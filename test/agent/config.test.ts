@@ -54,7 +54,17 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       httpBodyBytesMax: 2 ** 21,
       httpConnectionsMax: 16384,
       httpConnectionsPerClientMax: 4096,
+      httpRatePerClient: 0,
+      httpBurstPerClient: 0,
+      httpConcurrencyPerClient: 0,
       blockingQueriesMax: 16384,
+    },
+    audit: {
+      enabled: false,
+      path: '/data/audit/audit.log',
+      rotateBytes: 100 * 2 ** 20,
+      rotateFilesMax: 10,
+      required: false,
     },
   })
   t.ok(Object.isFrozen(config.server.raft))
@@ -121,6 +131,37 @@ t.test('JSON and HCL mean the same', async (t) => {
   ])
   t.equal(config.server.raft.electionMs, 1500)
   t.equal(config.server.raft.cacheBytesMax, 2 ** 26)
+})
+
+t.test('limits of clients and the audit log are what their blocks say', async (t) => {
+  const text = `${smallest}
+    limits {
+      http_max_conns_per_client   = 200
+      http_rate_per_client        = 50
+      http_concurrency_per_client = 8
+    }
+    audit {
+      enabled          = true
+      path             = "relative/audit.log"
+      rotate_bytes     = "1MiB"
+      rotate_max_files = 3
+      required         = true
+    }
+  `
+  const config = await load(t, { 'a.hcl': text })
+  t.match(config.limits, {
+    httpConnectionsPerClientMax: 200,
+    httpRatePerClient: 50,
+    httpBurstPerClient: 50,
+    httpConcurrencyPerClient: 8,
+  })
+  t.same(config.audit, {
+    enabled: true,
+    path: resolve('relative/audit.log'),
+    rotateBytes: 2 ** 20,
+    rotateFilesMax: 3,
+    required: true,
+  })
 })
 
 t.test('a folder is read in byte order, later over earlier, lists replaced whole', async (t) => {

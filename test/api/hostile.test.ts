@@ -194,14 +194,15 @@ t.test('garbage behind a waiting request ends the connection without a false ans
 })
 
 t.test('one address has so many connections and no more', async (t) => {
-  const { http, port } = await listening({ connectionsPerAddressMax: 2 })
+  const { http, port } = await listening({ connectionsPerClientMax: 2 })
   const first = connect(port, '127.0.0.1')
   const second = connect(port, '127.0.0.1')
   await Promise.all([once(first, 'connect'), once(second, 'connect')])
   const answered = once(second, 'data')
   second.write('GET /v1/row/a HTTP/1.1\r\nHost: x\r\n\r\n')
   await answered
-  t.equal(await talk(port, 'GET /v1/row/a HTTP/1.1\r\nHost: x\r\n\r\n'), '')
+  t.match(await talk(port, ''), /^HTTP\/1\.1 429 [^]*http_max_conns_per_client is 2$/)
+  t.equal(http.refused.connections, 1)
   first.destroy()
   await eventuallyTrue('a place is free', async () => {
     const text = await talk(port, `GET /v1/row/a HTTP/1.1\r\n${closing}\r\n`)

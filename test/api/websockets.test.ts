@@ -52,7 +52,7 @@ async function shake(
   port: number,
   path: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<{ status: number; body: string; socket: Socket | null }> {
+): Promise<{ status: number; body: string; socket: Socket | null; id: string }> {
   const sent = httpRequest({
     host: '127.0.0.1',
     port,
@@ -70,13 +70,16 @@ async function shake(
     sent.on('error', reject)
     sent.on('upgrade', (response: IncomingMessage, socket: Socket) => {
       socket.on('error', () => {})
-      resolve({ status: response.statusCode ?? 0, body: '', socket })
+      const { statusCode: status = 0, headers } = response
+      resolve({ status, body: '', socket, id: String(headers['x-request-id']) })
     })
     sent.on('response', (response) => {
       let body = ''
       response.setEncoding('utf8')
       response.on('data', (text: string) => (body += text))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, socket: null }))
+      const { statusCode: status = 0, headers } = response
+      const id = String(headers['x-request-id'])
+      response.on('end', () => resolve({ status, body, socket: null, id }))
     })
   })
 }
@@ -117,10 +120,10 @@ t.test('what opens no stream is answered as HTTP, with its status', async (t) =>
     ['/v1/nowhere', 404, ''],
   ] as const
   for (const [path, status, body] of cases) {
-    t.same(await shake(port, path), { status, body, socket: null }, path)
+    t.same({ ...(await shake(port, path)), id: '' }, { status, body, socket: null, id: '' }, path)
   }
   const other = await shake(port, '/v1/count?to=3', { upgrade: 'h2c' })
-  t.same(other, { status: 200, body: '123', socket: null }, 'another protocol is not offered')
+  t.match(other, { status: 200, body: '123', socket: null }, 'another protocol is not offered')
   const broken = await shake(port, '/v1/count?to=3', { 'sec-websocket-version': '1' })
   t.equal(broken.status, 400)
   await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
@@ -130,8 +133,13 @@ t.test('a page of another origin is refused', async (t) => {
   const { port } = await serve(t)
   const stranger = await shake(port, '/v1/count', { origin: 'http://evil.example' })
   t.equal(stranger.status, 403)
-  const own = await shake(port, '/v1/count?to=0', { origin: `http://127.0.0.1:${port}` })
+  t.match(stranger.id, /^[0-9a-f]{12}-/)
+  const own = await shake(port, '/v1/count?to=0', {
+    origin: `http://127.0.0.1:${port}`,
+    'x-request-id': 'mine',
+  })
   t.equal(own.status, 101)
+  t.equal(own.id, 'mine')
   own.socket?.destroy()
 })
 

@@ -52,11 +52,18 @@ type StateMark = {
   readonly floor: number
 }
 
-export function aclAuthorizer(options: AclAuthorizerOptions): Authorizer {
-  return options.settings.enabled ? new AclAuthorizer(options) : allowAll
+/** Tells whose a token is. */
+export interface TokenOwners {
+  /** By its secret, on the state of this server; null: nobody's that it knows of. */
+  accessorOf(token: string): string | null
 }
 
-export class AclAuthorizer implements Authorizer {
+export function aclAuthorizer(options: AclAuthorizerOptions): Authorizer & TokenOwners {
+  if (options.settings.enabled) return new AclAuthorizer(options)
+  return { resolve: (caller) => allowAll.resolve(caller), accessorOf: () => null }
+}
+
+export class AclAuthorizer implements Authorizer, TokenOwners {
   readonly #options: AclAuthorizerOptions
   readonly #ruleSets: RuleSets
   readonly #kept = new Map<string, Kept>()
@@ -69,6 +76,10 @@ export class AclAuthorizer implements Authorizer {
   resolve({ token }: Caller): Permissions | Promise<Permissions> {
     const key = token === null ? '' : hashOf(token)
     return this.#find(key) ?? this.#findFresh(key)
+  }
+
+  accessorOf(token: string): string | null {
+    return this.#find(hashOf(token))?.accessor ?? null
   }
 
   async #findFresh(key: string): Promise<Permissions> {

@@ -1,5 +1,5 @@
 /** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { PolicyMethods } from './policy-methods.ts'
 import { policyBytesMax } from './policy-source-model.ts'
@@ -77,7 +77,7 @@ export function policyRoutes(methods: PolicyMethods): readonly Route[] {
         return value === null ? { status: 404, text: 'ACL role not found' } : { json: value }
       },
     },
-    { method: 'PUT', path: '/v1/acl/role/:name', handle: putRole },
+    { method: 'PUT', path: '/v1/acl/role/:name', bodyBytesMax: smallBodyBytesMax, handle: putRole },
     {
       method: 'DELETE',
       path: '/v1/acl/role/:name',

@@ -1,7 +1,7 @@
 /** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: both peers' bodies are read, one shape is shown. */
 import { Fields } from '../../api/fields.ts'
 import { readPaging } from '../../api/pages.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { AclMethods, CreatedToken } from './methods.ts'
@@ -51,9 +51,14 @@ export function tokenRoutes(methods: AclMethods): readonly Route[] {
   }
 
   return [
-    { method: 'PUT', path: '/v1/acl/bootstrap', handle: bootstrap },
+    {
+      method: 'PUT',
+      path: '/v1/acl/bootstrap',
+      bodyBytesMax: smallBodyBytesMax,
+      handle: bootstrap,
+    },
     { method: 'GET', path: '/v1/acl/tokens', handle: list },
-    { method: 'PUT', path: '/v1/acl/token', handle: create },
+    { method: 'PUT', path: '/v1/acl/token', bodyBytesMax: smallBodyBytesMax, handle: create },
     {
       method: 'GET',
       path: '/v1/acl/token/self',
@@ -68,7 +73,12 @@ export function tokenRoutes(methods: AclMethods): readonly Route[] {
         return value === null ? { status: 404, text: 'ACL token not found' } : { json: value }
       },
     },
-    { method: 'PUT', path: '/v1/acl/token/:accessor', handle: update },
+    {
+      method: 'PUT',
+      path: '/v1/acl/token/:accessor',
+      bodyBytesMax: smallBodyBytesMax,
+      handle: update,
+    },
     {
       method: 'DELETE',
       path: '/v1/acl/token/:accessor',

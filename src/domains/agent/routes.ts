@@ -1,5 +1,5 @@
 /** `/v1/agent/*` as far as it concerns one process, and `/v1/regions`. */
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
@@ -100,6 +100,7 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'PUT',
       path: '/v1/agent/schedulers/config',
+      bodyBytesMax: smallBodyBytesMax,
       anyRegion: true,
       handle: async (request) => {
         const fields = request.fields()

@@ -1,6 +1,6 @@
 /** `/v1/operator/autopilot/configuration` and `/v1/operator/autopilot/health`. */
 import type { Fields } from '../../api/fields.ts'
-import type { Route } from '../../api/route.ts'
+import { type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { AutopilotMethods, ServerHealth } from './methods.ts'
@@ -26,6 +26,7 @@ export function autopilotRoutes(methods: AutopilotMethods): readonly Route[] {
     {
       method: 'PUT',
       path: '/v1/operator/autopilot/configuration',
+      bodyBytesMax: smallBodyBytesMax,
       handle: async (request) => {
         const config = configOf(request.fields())
         const cas = request.search.unsigned('cas')

@@ -4,7 +4,7 @@
  * The scheduler's shapes are the law. The session service has the same paths with others: they are served to its tools
  * where a request shows that it is theirs, by a parameter or a path that the scheduler's do not have.
  */
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { MembersMethods } from './methods.ts'
 import type { KeyReport, PoolMember, PoolSuspicion } from './pool.ts'
@@ -99,6 +99,7 @@ function keyringRoutes(methods: MembersMethods, path: (typeof keyringPaths)[numb
     ...changes.map((type): Route => ({
       method: 'PUT',
       path: `${path}/${type}`,
+      bodyBytesMax: smallBodyBytesMax,
       anyRegion: true,
       handle: async (request) => {
         const key = request.fields().text('Key') ?? ''

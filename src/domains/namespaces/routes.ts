@@ -2,7 +2,10 @@
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { namespacesDelete, namespacesList, namespacesPut, namespacesRead } from './methods.ts'
-import type { NamespaceRow } from './model.ts'
+import { metaBytesMax, type NamespaceRow } from './model.ts'
+
+/** Every letter of the largest metadata may be escaped. */
+const namespaceBodyBytesMax = 6 * metaBytesMax + 16_384
 
 export const namespaceRoutes: readonly Route[] = [
   {
@@ -25,11 +28,13 @@ export const namespaceRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/namespace/:name',
+    bodyBytesMax: namespaceBodyBytesMax,
     handle: (request) => putNamespace(request, request.parameter('name')),
   },
   {
     method: 'PUT',
     path: '/v1/namespace',
+    bodyBytesMax: namespaceBodyBytesMax,
     handle: (request) => putNamespace(request, null),
   },
   {

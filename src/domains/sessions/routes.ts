@@ -6,7 +6,9 @@ import { MusterError } from '../../lib/errors.ts'
 import type { ListedSessions, SessionMethods } from './methods.ts'
 import {
   allNamespaces,
+  boundChecksMax,
   checkBehavior,
+  checkIdLengthMax,
   defaultNamespace,
   stretchedMs,
   ttlMsOf,
@@ -14,6 +16,9 @@ import {
   type SessionPlace,
   type SessionRow,
 } from './model.ts'
+
+/** Of the longest names of as many checks of both kinds as a session may have, in any script. */
+const sessionBodyBytesMax = 2 * boundChecksMax * 4 * (checkIdLengthMax + 64) + 16_384
 
 /** Longest wait of a blocking query, as the peer caps it. */
 const waitMsMax = 600_000
@@ -79,7 +84,7 @@ export function sessionRoutes(
   }
 
   return [
-    { ...write, path: '/v1/session/create', handle: create },
+    { ...write, path: '/v1/session/create', bodyBytesMax: sessionBodyBytesMax, handle: create },
     { ...write, path: '/v1/session/destroy/:uuid', body: 'none', handle: destroy },
     { ...write, path: '/v1/session/renew/:uuid', body: 'none', handle: renew },
     { ...read, path: '/v1/session/info/:uuid', handle: info },

@@ -43,6 +43,12 @@ export class ClusterKeyring {
     return row !== null && this.keys.get(row.clusterKeyId) !== null ? row : null
   }
 
+  /** What wraps the active key. */
+  async activeClusterKey(reader: Reader): Promise<ClusterKey | null> {
+    const row = await this.active(reader)
+    return row === null ? null : this.keys.get(row.clusterKeyId)
+  }
+
   /** Cluster keys that the state needs and this server lacks. */
   async missing(reader: Reader): Promise<readonly string[]> {
     const needed = new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId))

@@ -1,0 +1,74 @@
+/** The `limits` and `audit` blocks of a configuration: what one client may ask, and what is written down of it. */
+import { join, resolve } from 'node:path'
+import type { Complain } from './config-listeners.ts'
+import { parseSize, type ConfigFile } from './config-schema.ts'
+
+/** Counts; 0: no limit, but for connections. Sizes in bytes. */
+export type LimitsConfig = {
+  readonly httpBodyBytesMax: number
+  readonly httpConnectionsMax: number
+  readonly httpConnectionsPerClientMax: number
+  /** Requests a second. */
+  readonly httpRatePerClient: number
+  /** At least 1 where there is a rate. */
+  readonly httpBurstPerClient: number
+  readonly httpConcurrencyPerClient: number
+  readonly blockingQueriesMax: number
+}
+
+export type AuditConfig = {
+  readonly enabled: boolean
+  /** Absolute. */
+  readonly path: string
+  readonly rotateBytes: number
+  readonly rotateFilesMax: number
+  readonly required: boolean
+}
+
+const MiB = 2 ** 20
+
+export function completeLimits(
+  file: NonNullable<ConfigFile['limits']>,
+  complain: Complain,
+): LimitsConfig {
+  const { http_max_conns_per_client: conns, http_connections_per_client_max: connections } = file
+  if (conns !== undefined && connections !== undefined) {
+    complain(
+      'limits.http_max_conns_per_client',
+      'is the same as limits.http_connections_per_client_max; set one of them',
+    )
+  }
+  const ratePerClient = file.http_rate_per_client ?? 0
+  if (file.http_burst_per_client !== undefined && ratePerClient === 0) {
+    complain(
+      'limits.http_burst_per_client',
+      'means nothing without limits.http_rate_per_client; set that too',
+    )
+  }
+  return {
+    httpBodyBytesMax: sizeOr(file.http_body_bytes_max, 2 * MiB),
+    httpConnectionsMax: file.http_connections_max ?? 16_384,
+    httpConnectionsPerClientMax: conns ?? connections ?? 4_096,
+    httpRatePerClient: ratePerClient,
+    httpBurstPerClient: file.http_burst_per_client ?? ratePerClient,
+    httpConcurrencyPerClient: file.http_concurrency_per_client ?? 0,
+    blockingQueriesMax: file.blocking_queries_max ?? 16_384,
+  }
+}
+
+export function completeAudit(
+  file: NonNullable<ConfigFile['audit']>,
+  dataDir: string,
+): AuditConfig {
+  return {
+    enabled: file.enabled ?? false,
+    path: file.path === undefined ? join(dataDir, 'audit', 'audit.log') : resolve(file.path),
+    rotateBytes: sizeOr(file.rotate_bytes, 100 * MiB),
+    rotateFilesMax: file.rotate_max_files ?? 10,
+    required: file.required ?? false,
+  }
+}
+
+function sizeOr(value: string | number | undefined, bytes: number): number {
+  return value === undefined ? bytes : (parseSize(value) ?? bytes)
+}

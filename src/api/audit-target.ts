@@ -1,0 +1,87 @@
+/**
+ * Path, query and error text of a request without the secrets in them. What is shown of a query is a list, not what is
+ * hidden: the next parameter that somebody invents, and every misspelt one, is hidden until it stands here.
+ */
+export const hidden = '<redacted>'
+
+/** A path or query that is longer is cut. */
+export const targetLengthMax = 2_048
+export const errorLengthMax = 512
+const valueLengthMax = 128
+
+/** Shorter than any secret; what is this short may stand anywhere by chance. */
+const secretLengthMin = 8
+/** A part of an unknown path that is longer may be a secret in the wrong place. */
+const unknownPartLengthMax = 24
+
+/** Parameters whose values say what was done and to what. A filter, a note, free text and a token are not among them. */
+const shownParameters: ReadonlySet<string> = new Set(
+  `acquire capabilities cas consistent datacenter dc debug detailed flags force format full id index keys lock
+  lock_index log_json log_level logjson loglevel max_stale namespace near node node_id ns passing per_page plain policy
+  prefix pretty prune raw recurse region release replace-existing-checks role seconds separator server_id stale tag topic
+  type wait`.split(/\s+/),
+)
+
+/** Parameters of paths that are UUIDs. Whatever else stands there may be the secret that belongs to one. */
+const uuidParameters: ReadonlySet<string> = new Set([':accessor', ':uuid'])
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** `route`: the pattern; null: no route serves the path. `token`: what the request brought, which is shown nowhere. */
+export function shownTarget(url: string, route: string | null, token: string | null): string {
+  const cut = url.indexOf('?')
+  const path = cut < 0 ? url : url.slice(0, cut)
+  const shown = without(shownPath(path, route), token)
+  const text = cut < 0 ? shown : `${shown}?${without(shownQuery(url.slice(cut + 1)), token)}`
+  return bounded(text, targetLengthMax)
+}
+
+/** Quoted parts repeat what was sent. */
+export function shownError(text: string, token: string | null): string {
+  const unquoted = text.replaceAll(/"(?:[^"\\]|\\.)*(?:"|$)/g, '"…"')
+  return bounded(without(unquoted, token), errorLengthMax)
+}
+
+function shownPath(path: string, route: string | null): string {
+  if (route === null) {
+    return path
+      .split('/')
+      .map((part) => (part.length > unknownPartLengthMax ? hidden : part))
+      .join('/')
+  }
+  if (!route.includes('/:')) return path
+  const names = route.split('/')
+  return path
+    .split('/')
+    .map((part, at) => (uuidParameters.has(names[at] ?? '') && !uuid.test(part) ? hidden : part))
+    .join('/')
+}
+
+function shownQuery(query: string): string {
+  return query
+    .split('&')
+    .map((pair) => {
+      const cut = pair.indexOf('=')
+      const name = cut < 0 ? pair : pair.slice(0, cut)
+      if (name === 'token') return `token=${hidden}`
+      if (!shownParameters.has(name)) return name === '' && cut < 0 ? '' : hidden
+      return cut < 0 ? name : `${name}=${bounded(pair.slice(cut + 1), valueLengthMax)}`
+    })
+    .join('&')
+}
+
+/** Also where it is percent-encoded: then the whole text goes, for nobody can tell which part of it was the secret. */
+function without(text: string, token: string | null): string {
+  if (token === null || token.length < secretLengthMin) return text
+  const left = text.includes(token) ? text.replaceAll(token, hidden) : text
+  return left.includes('%') && decoded(left).includes(token) ? hidden : left
+}
+
+function decoded(text: string): string {
+  return text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16)),
+  )
+}
+
+function bounded(text: string, lengthMax: number): string {
+  return text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text
+}

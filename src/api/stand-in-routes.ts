@@ -1,0 +1,39 @@
+/** What answers where no route does: a path that cannot be read, a path that is not there, a method it does not have. */
+import { errorBody, hasJsonErrors, HttpRefusal } from './errors.ts'
+import { decodePath } from './request.ts'
+import type { ApiReply, Route } from './route.ts'
+import type { RouteTable } from './route-table.ts'
+
+/** Stands in for a path that cannot be decoded, so that its request is bounded and answered like any other. */
+export const brokenPath: Route = {
+  method: 'GET',
+  path: '/*',
+  body: 'none',
+  anyRegion: true,
+  handle() {
+    throw new HttpRefusal(400, 'the path has a broken percent escape or a part that is too long')
+  },
+}
+
+/** Stands in for paths and methods that no route has. */
+export function unknownRoute(table: RouteTable): Route {
+  return {
+    method: 'GET',
+    path: '/*',
+    body: 'none',
+    anyRegion: true,
+    handle(request) {
+      const path = decodePath(request.path)
+      const allowed = table.methodsOf(path)
+      if (allowed.length === 0) return emptyNotFound(path)
+      const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : 'Invalid method')
+      return { status: 405, type, text: body, headers: { Allow: allowed.join(', ') } }
+    },
+  }
+}
+
+function emptyNotFound(path: string): ApiReply {
+  if (!hasJsonErrors(path)) return { status: 404 }
+  const { type, body } = errorBody(path, '')
+  return { status: 404, type, text: body }
+}
