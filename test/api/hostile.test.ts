@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
-import type { HttpLimits } from '../../src/api/server.ts'
+import type { HttpLimits } from '../../src/api/http-limits.ts'
 import type { Route } from '../../src/api/route.ts'
 import { apiTwin, type ApiTwin } from '../support/api-twin.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
