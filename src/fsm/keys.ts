@@ -11,7 +11,7 @@ import { assert } from '../lib/assert.ts'
 import type { Key, KeyPart, Range } from './domain.ts'
 
 /** Characters of one encoded key. Domains keep their names far below it; reaching it is a defect. */
-export const keyCharactersMax = 8192
+export const keyCharactersMax = 10_240
 
 const partEnd = '\x00\x01'
 const escapedNul = '\x00\x02'

@@ -17,11 +17,11 @@ const unitNs: Readonly<Record<string, bigint>> = {
 /** Longest accepted duration, either sign: what 63 bits of nanoseconds hold (292 years). */
 const nanosecondsMax = 2n ** 63n - 1n
 /** No sensible duration is longer as text. */
-const textLengthMax = 128
+export const durationLengthMax = 128
 
 /** Nanoseconds, fractions of one cut off; undefined when the text is not a duration. */
 export function parseDurationNs(text: string): bigint | undefined {
-  if (text.length > textLengthMax) return undefined
+  if (text.length > durationLengthMax) return undefined
   const negative = text.startsWith('-')
   const rest = negative || text.startsWith('+') ? text.slice(1) : text
   if (rest === '0') return 0n

@@ -7,13 +7,19 @@ import type { AnyCommandDefinition, Change, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, remove } from '../define.ts'
 import { applyTokenCascades, loadTokenCascades, type TokenCascade } from './cascade-model.ts'
 import {
+  accessorLengthMax,
+  aclNameLengthMax,
+  descriptionBytesMax,
+  hashLengthMax,
   policiesPerTokenMax,
   rolesPerTokenMax,
+  tokenNameBytesMax,
   type BootstrapRow,
   type PolicyRow,
   type RoleRow,
   type TokenRow,
 } from './model.ts'
+import { policyBytesMax } from './policy-source-model.ts'
 import {
   bootstrapOf,
   policyOf,
@@ -24,15 +30,20 @@ import {
 } from './queries.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
 
-const Names = (maxItems: number) => Type.Immutable(Type.Array(Type.String(), { maxItems }))
+/** Parts of keys: what is longer must never reach an entry. */
+export const Accessor = Type.String({ maxLength: accessorLengthMax })
+export const AclName = Type.String({ maxLength: aclNameLengthMax })
+const TokenName = Type.String({ maxLength: tokenNameBytesMax })
+const Description = Type.String({ maxLength: descriptionBytesMax })
+const Names = (maxItems: number) => Type.Immutable(Type.Array(AclName, { maxItems }))
 const TokenTypeSchema = Type.Enum(['client', 'management'])
 const TimeMs = Type.Integer({ minimum: 0 })
 
 const NewToken = Type.Object({
-  hash: Type.String(),
-  accessor: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
+  hash: Type.String({ maxLength: hashLengthMax }),
+  accessor: Accessor,
+  name: TokenName,
+  description: Description,
   type: TokenTypeSchema,
   policies: Names(policiesPerTokenMax),
   roles: Names(rolesPerTokenMax),
@@ -48,34 +59,34 @@ const Bootstrap = Type.Object({
 
 /** Null: as it is. */
 const UpdateToken = Type.Object({
-  accessor: Type.String(),
-  name: Type.Union([Type.Null(), Type.String()]),
-  description: Type.Union([Type.Null(), Type.String()]),
+  accessor: Accessor,
+  name: Type.Union([Type.Null(), TokenName]),
+  description: Type.Union([Type.Null(), Description]),
   type: Type.Union([Type.Null(), TokenTypeSchema]),
   policies: Type.Union([Type.Null(), Names(policiesPerTokenMax)]),
   roles: Type.Union([Type.Null(), Names(rolesPerTokenMax)]),
 })
 
 const DeleteTokens = Type.Object({
-  accessors: Type.Immutable(Type.Array(Type.String(), { maxItems: tokensPerEntryMax })),
+  accessors: Type.Immutable(Type.Array(Accessor, { maxItems: tokensPerEntryMax })),
   nowMs: TimeMs,
   /** Whoever has been given more time by then stays. */
   expiredOnly: Type.Boolean(),
 })
 
 const PutPolicy = Type.Object({
-  name: Type.String(),
-  description: Type.String(),
-  rules: Type.String(),
+  name: AclName,
+  description: Description,
+  rules: Type.String({ maxLength: policyBytesMax }),
 })
 
 const PutRole = Type.Object({
-  name: Type.String(),
-  description: Type.String(),
+  name: AclName,
+  description: Description,
   policies: Names(policiesPerTokenMax),
 })
 
-const Named = Type.Object({ name: Type.String() })
+const Named = Type.Object({ name: AclName })
 
 export type NewToken = Static<typeof NewToken>
 export type UpdateToken = Static<typeof UpdateToken>

@@ -8,13 +8,14 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { hashOf, type AclSettings } from './authorizer.ts'
-import type {
-  BootstrapOutcome,
-  DeleteTokensOutcome,
-  NewToken,
-  PutTokenOutcome,
-  UnknownName,
-  UpdateToken,
+import {
+  Accessor,
+  type BootstrapOutcome,
+  type DeleteTokensOutcome,
+  type NewToken,
+  type PutTokenOutcome,
+  type UnknownName,
+  type UpdateToken,
 } from './commands.ts'
 import { onePage, Page, type CompileFilter } from './listing.ts'
 import {
@@ -106,7 +107,7 @@ export function aclMethods({ settings, readResetIndex, compileFilter }: AclMetho
   const read = defineQuery({
     kind: 'query',
     name: 'acl.token',
-    args: Type.Object({ accessor: Type.String() }),
+    args: Type.Object({ accessor: Accessor }),
     requires: () => ({ resource: 'acl', access: 'read' }),
     query: async (reader, { accessor }) => {
       assertEnabled()
@@ -144,7 +145,7 @@ export function aclMethods({ settings, readResetIndex, compileFilter }: AclMetho
   const update = defineLeaderMethod({
     kind: 'leader',
     name: 'acl.updateToken',
-    args: Type.Object({ accessor: Type.String(), ...Fields }),
+    args: Type.Object({ accessor: Accessor, ...Fields }),
     requires: () => ({ resource: 'acl', access: 'write' }),
     run: async (context, args): Promise<TokenRow> => {
       assertEnabled()
@@ -162,7 +163,7 @@ export function aclMethods({ settings, readResetIndex, compileFilter }: AclMetho
   const remove = defineLeaderMethod({
     kind: 'leader',
     name: 'acl.deleteToken',
-    args: Type.Object({ accessor: Type.String() }),
+    args: Type.Object({ accessor: Accessor }),
     requires: () => ({ resource: 'acl', access: 'write' }),
     run: async (context, { accessor }): Promise<{ readonly index: number }> => {
       assertEnabled()

@@ -7,6 +7,10 @@ import { MusterError } from '../../lib/errors.ts'
 /** The policy of requests that come without a token. */
 export const anonymousPolicy = 'anonymous'
 
+export const aclNameLengthMax = 128
+/** A UUID has 36 characters, a hash 43. */
+export const accessorLengthMax = 64
+export const hashLengthMax = 64
 export const policiesPerTokenMax = 64
 export const rolesPerTokenMax = 64
 export const descriptionBytesMax = 512

@@ -4,7 +4,12 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import type { AclSettings } from './authorizer.ts'
-import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
+import {
+  AclName,
+  type DeleteNamedOutcome,
+  type PutPolicyOutcome,
+  type PutRoleOutcome,
+} from './commands.ts'
 import { onePage, Page, type CompileFilter } from './listing.ts'
 import { assertAclEnabled, unknown } from './methods.ts'
 import {
@@ -19,7 +24,7 @@ import { parsePolicy } from './policy-model.ts'
 import { aclIndex, allPolicies, allRoles, policyOf, roleOf } from './queries.ts'
 import { shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
 
-const Named = Type.Object({ name: Type.String() })
+const Named = Type.Object({ name: AclName })
 
 export type PolicyMethodsOptions = {
   readonly settings: AclSettings

@@ -4,7 +4,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext, type Requirement } from '../../rpc/method.ts'
 import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
 import type { LocalAgent } from './agent/local-agent.ts'
-import { Status } from './commands.ts'
+import { Name, Status } from './commands.ts'
 import { Listing, type CompileFilter } from './listing.ts'
 import { checkService, keyOfName, membershipCheckId, type CheckRow } from './model.ts'
 import { mustMay, writesCheck, writesService } from './register-methods.ts'
@@ -17,7 +17,7 @@ const InitialCheck = Type.Object({
   definition: CheckDefinition,
   status: Type.Union([Type.Null(), Status]),
 })
-const Id = Type.Object({ id: Type.String() })
+const Id = Type.Object({ id: Name })
 
 export type AgentFilters = { readonly services: CompileFilter; readonly checks: CompileFilter }
 
@@ -75,7 +75,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
   const report = defineLocalMethod({
     kind: 'local',
     name: 'agent.check.report',
-    args: Type.Object({ id: Type.String(), status: Status, output: Type.String() }),
+    args: Type.Object({ id: Name, status: Status, output: Type.String() }),
     requires: ({ id }) => mayWrite(agent.check(id)?.definition.serviceId ?? ''),
     run: (_context, { id, status, output }): Promise<void> => agent.report(id, status, output),
   })

@@ -8,9 +8,20 @@ import { defineCommand } from '../define.ts'
 import { applyCascades, loadCascades, type LossCascade } from './cascade-model.ts'
 import { CatalogDraft } from './draft-commands.ts'
 import {
+  addressLengthMax,
+  definitionBytesMax,
   membershipCheckId,
   membershipCheckName,
+  metaKeyLengthMax,
+  metaPairsMax,
+  metaValueLengthMax,
+  nameLengthMax,
+  notesBytesMax,
+  outputBytesMax,
   registeredChecksMax,
+  taggedAddressesMax,
+  tagLengthMax,
+  tagsMax,
   type CheckSpec,
   type NodeSpec,
 } from './model.ts'
@@ -18,44 +29,58 @@ import {
 /** Members that one entry may speak of. */
 export const membersPerEntryMax = 256
 
-const TextPairs = Type.Immutable(
-  Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String()]))),
+/** Of a node, a service, a check or a datacenter: parts of keys, so what is longer must never reach an entry. */
+export const Name = Type.String({ maxLength: nameLengthMax })
+const Address = Type.String({ maxLength: addressLengthMax })
+const Meta = Type.Immutable(
+  Type.Array(
+    Type.Immutable(
+      Type.Tuple([
+        Type.String({ maxLength: metaKeyLengthMax }),
+        Type.String({ maxLength: metaValueLengthMax }),
+      ]),
+    ),
+    { maxItems: metaPairsMax },
+  ),
 )
+const taggedBounds = { maxItems: taggedAddressesMax }
 export const Status = Type.Enum(['passing', 'warning', 'critical'])
 const NowMs = Type.Integer({ minimum: 0 })
 
 const Node = Type.Object({
-  name: Type.String(),
-  id: Type.Union([Type.Null(), Type.String()]),
-  address: Type.String(),
-  datacenter: Type.String(),
-  taggedAddresses: TextPairs,
-  meta: TextPairs,
+  name: Name,
+  id: Type.Union([Type.Null(), Name]),
+  address: Address,
+  datacenter: Name,
+  taggedAddresses: Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Name, Address])), taggedBounds),
+  ),
+  meta: Meta,
 })
 
 export const Service = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  tags: Type.Immutable(Type.Array(Type.String())),
-  address: Type.String(),
+  id: Name,
+  name: Name,
+  tags: Type.Immutable(Type.Array(Type.String({ maxLength: tagLengthMax }), { maxItems: tagsMax })),
+  address: Address,
   port: Type.Integer(),
-  meta: TextPairs,
+  meta: Meta,
   taggedAddresses: Type.Immutable(
-    Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String(), Type.Integer()]))),
+    Type.Array(Type.Immutable(Type.Tuple([Name, Address, Type.Integer()])), taggedBounds),
   ),
   weights: Type.Object({ passing: Type.Integer(), warning: Type.Integer() }),
   enableTagOverride: Type.Boolean(),
 })
 
 const Check = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
+  id: Name,
+  name: Name,
   status: Status,
-  notes: Type.String(),
-  output: Type.String(),
-  serviceId: Type.String(),
-  type: Type.String(),
-  definition: Type.String(),
+  notes: Type.String({ maxLength: notesBytesMax }),
+  output: Type.String({ maxLength: outputBytesMax }),
+  serviceId: Name,
+  type: Name,
+  definition: Type.String({ maxLength: definitionBytesMax }),
 })
 
 export const Registration = Type.Object({
@@ -67,24 +92,24 @@ export const Registration = Type.Object({
 })
 
 export const Deregistration = Type.Object({
-  node: Type.String(),
+  node: Name,
   /** At most one of these two; neither: the whole node. */
-  serviceId: Type.Union([Type.Null(), Type.String()]),
-  checkId: Type.Union([Type.Null(), Type.String()]),
+  serviceId: Type.Union([Type.Null(), Name]),
+  checkId: Type.Union([Type.Null(), Name]),
 })
 
 const Present = Type.Object({
   type: Type.Literal('present'),
   node: Node,
   status: Status,
-  output: Type.String(),
+  output: Type.String({ maxLength: outputBytesMax }),
 })
 
 const Gone = Type.Object({
   type: Type.Literal('gone'),
-  name: Type.String(),
+  name: Name,
   /** Whoever has the name by now under another id stays. */
-  id: Type.String(),
+  id: Name,
 })
 
 const Members = Type.Object({

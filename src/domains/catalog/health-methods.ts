@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { defineQuery, type QueryContext } from '../../rpc/method.ts'
+import { Name } from './commands.ts'
 import { hasMeta, hasTags, Listing, type RecordFilter } from './listing.ts'
 import { Filter, Meta, Tags, type CatalogFilters } from './methods.ts'
 import type { CheckRow } from './model.ts'
@@ -61,7 +62,7 @@ export function healthMethods(filters: CatalogFilters) {
   const ofNode = defineQuery({
     kind: 'query',
     name: 'health.node',
-    args: Type.Object({ node: Type.String(), filter: Filter }),
+    args: Type.Object({ node: Name, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { node, filter }, context) => {
       const row = await nodeByNameOrId(reader, node)
@@ -74,7 +75,7 @@ export function healthMethods(filters: CatalogFilters) {
   const ofService = defineQuery({
     kind: 'query',
     name: 'health.checks',
-    args: Type.Object({ service: Type.String(), meta: Meta, filter: Filter }),
+    args: Type.Object({ service: Name, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: (reader, { service, meta, filter }, context) => {
       const pages = checksOfServiceNamed(reader, service)
@@ -86,7 +87,7 @@ export function healthMethods(filters: CatalogFilters) {
   const inState = defineQuery({
     kind: 'query',
     name: 'health.state',
-    args: Type.Object({ state: Type.String(), meta: Meta, filter: Filter }),
+    args: Type.Object({ state: Name, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: (reader, { state, meta, filter }, context) => {
       const status = state === 'passing' || state === 'warning' || state === 'critical'
@@ -101,7 +102,7 @@ export function healthMethods(filters: CatalogFilters) {
     kind: 'query',
     name: 'health.service',
     args: Type.Object({
-      service: Type.String(),
+      service: Name,
       tags: Tags,
       meta: Meta,
       filter: Filter,

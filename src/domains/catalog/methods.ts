@@ -1,6 +1,7 @@
 /** What may be asked about nodes and services. Entries are as the API shows them, for that is what filters ask of. */
 import { Type } from 'typebox'
 import { defineQuery } from '../../rpc/method.ts'
+import { Name } from './commands.ts'
 import { hasMeta, hasTags, Listing, type CompileFilter, type Listed } from './listing.ts'
 import {
   listNodes,
@@ -88,7 +89,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const service = defineQuery({
     kind: 'query',
     name: 'catalog.service',
-    args: Type.Object({ service: Type.String(), tags: Tags, meta: Meta, filter: Filter }),
+    args: Type.Object({ service: Name, tags: Tags, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { service: name, tags, meta, filter }, context) => {
       const listing = new Listing(context, filters.servicesOfNodes(filter))
@@ -110,7 +111,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const node = defineQuery({
     kind: 'query',
     name: 'catalog.node',
-    args: Type.Object({ node: Type.String(), filter: Filter }),
+    args: Type.Object({ node: Name, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { node: text, filter }, context) => {
       const listing = new Listing(context, filters.services(filter))

@@ -3,7 +3,13 @@ import { Fields } from '../../api/fields.ts'
 import type { ApiRequest } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Deregistration, Registration } from './commands.ts'
-import type { CheckSpec, CheckStatus, NodeSpec, ServiceSpec } from './model.ts'
+import {
+  cutOutput,
+  type CheckSpec,
+  type CheckStatus,
+  type NodeSpec,
+  type ServiceSpec,
+} from './model.ts'
 import { checkDatacenter } from './scope-routes.ts'
 
 const known = {
@@ -123,7 +129,7 @@ function checkOf(value: unknown, node: string): CheckSpec {
     name: name || id,
     status: statusOf(fields.text('Status') ?? ''),
     notes: fields.text('Notes') ?? '',
-    output: fields.text('Output') ?? '',
+    output: cutOutput(fields.text('Output') ?? ''),
     serviceId: fields.text('ServiceID') ?? '',
     type: fields.text('Type') ?? '',
     definition: definitionOf(fields),

@@ -9,10 +9,18 @@ import {
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
-import { checkNamespaceName } from '../namespaces/model.ts'
+import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
 import type { WriteKeys, WriteOutcome } from './commands.ts'
 import { listEntries, listNames } from './list.ts'
-import { checkKey, checkPrefix, Fence, keyLengthMax, lockMoved, txnOperationsMax } from './model.ts'
+import {
+  checkKey,
+  checkPrefix,
+  Fence,
+  Key,
+  keyLengthMax,
+  lockMoved,
+  txnOperationsMax,
+} from './model.ts'
 import {
   Operation,
   readVerbs,
@@ -22,7 +30,7 @@ import {
 } from './operation-model.ts'
 import { evaluateReads, keyOf, lockDelayUntilMs, storeIndex } from './queries.ts'
 
-const Place = { namespace: Type.String(), key: Type.String() }
+const Place = { namespace: NamespaceName, key: Key }
 const Operations = Type.Array(Operation, { maxItems: txnOperationsMax })
 const treeVerbs: ReadonlySet<Verb> = new Set<Verb>(['get-tree', 'delete-tree'])
 

@@ -5,6 +5,8 @@
 import { Type, type Static } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 
+import { NamespaceName } from '../namespaces/model.ts'
+
 export { defaultNamespace } from '../namespaces/model.ts'
 
 export const valueBytesMax = 512 * 1024
@@ -12,6 +14,11 @@ export const valueBytesMax = 512 * 1024
 export const keyLengthMax = 4_000
 /** Values up to this are kept in the key's own row; longer ones apart, so that lists of keys do not read them. */
 export const inlineBytesMax = 512
+
+export const Key = Type.String({ maxLength: keyLengthMax })
+
+/** Of what a client says is a session: a UUID has 36 characters, and no longer text is one. */
+export const sessionTextMax = 64
 
 export const txnOperationsMax = 64
 /** The body of a transaction, as JSON. */
@@ -63,8 +70,8 @@ export type LockDelayRow = KeyPlace & { readonly untilMs: number }
 
 /** A lock that a write depends on: it takes place only while the key is locked with exactly this LockIndex. */
 export const Fence = Type.Object({
-  namespace: Type.String(),
-  key: Type.String(),
+  namespace: NamespaceName,
+  key: Key,
   lockIndex: Type.Integer({ minimum: 0 }),
 })
 export type Fence = Readonly<Static<typeof Fence>>
@@ -91,6 +98,11 @@ export function checkPrefix(prefix: string): void {
   if (unprintable.test(prefix)) {
     throw new MusterError('invalid_argument', 'a key has printable characters only')
   }
+}
+
+/** What a client says is a session, as it is looked for. */
+export function sessionText(text: string): string {
+  return text.slice(0, sessionTextMax).toLowerCase()
 }
 
 /** Flags as they are stored; undefined when the text is no unsigned 64-bit integer. */

@@ -4,12 +4,13 @@
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { bytesSchema } from '../../fsm/codec.ts'
-import { valueBytesMax, type KvRow } from './model.ts'
+import { NamespaceName } from '../namespaces/model.ts'
+import { Key, sessionTextMax, valueBytesMax, type KvRow } from './model.ts'
 
-const Place = { namespace: Type.String(), key: Type.String() }
-const Content = { value: bytesSchema(valueBytesMax), flags: Type.String() }
+const Place = { namespace: NamespaceName, key: Key }
+const Content = { value: bytesSchema(valueBytesMax), flags: Type.String({ maxLength: 20 }) }
 const Index = { index: Type.Integer({ minimum: 0 }) }
-const Session = { session: Type.String() }
+const Session = { session: Type.String({ maxLength: sessionTextMax }) }
 
 function operation<Name extends string, Fields extends Record<string, TSchema>>(
   type: Name,
@@ -18,7 +19,7 @@ function operation<Name extends string, Fields extends Record<string, TSchema>>(
   return Type.Object({ type: Type.Literal(type), ...Place, ...fields })
 }
 
-/** A session is a UUID in lower case, or what a client wrote in its place: that one holds nothing. */
+/** A session is a UUID in lower case, or the beginning of what a client wrote in its place: that one holds nothing. */
 export const Operation = Type.Union([
   operation('set', Content),
   operation('cas', { ...Content, ...Index }),

@@ -9,6 +9,7 @@ import {
   checkKey,
   clientIndex,
   defaultNamespace,
+  sessionText,
   valueBytesMax,
   type Fence,
   type KeyPlace,
@@ -116,7 +117,7 @@ function writeOf(
 }
 
 function sessionOf(parameter: string, session: string): string {
-  if (session !== '') return session.toLowerCase()
+  if (session !== '') return sessionText(session)
   throw new MusterError('invalid_argument', `${parameter} names no session`)
 }
 

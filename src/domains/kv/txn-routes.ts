@@ -11,6 +11,7 @@ import {
   clientIndex,
   defaultNamespace,
   parseFlags,
+  sessionText,
   txnBodyBytesMax,
   txnOperationsMax,
 } from './model.ts'
@@ -119,7 +120,7 @@ function parseOperation(item: unknown, at: number, namespaceOfAll: string): Pars
   const value = valueOf(fields.text('Value'), path)
   const flags = wholeNumber(fields.raw('Flags'), `${path}Flags`).toString()
   const index = clientIndex(wholeNumber(fields.raw('Index'), `${path}Index`))
-  const session = (fields.text('Session') ?? '').toLowerCase()
+  const session = sessionText(fields.text('Session') ?? '')
   if (key === '') return { type: 'unusable', what: 'the key is missing' }
   const content = { namespace, key, value, flags }
   switch (verb) {

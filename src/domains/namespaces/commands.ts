@@ -2,7 +2,15 @@
 import { Type } from 'typebox'
 import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, remove } from '../define.ts'
-import { defaultNamespace, type NamespaceRow } from './model.ts'
+import {
+  bytesOfMeta,
+  defaultNamespace,
+  descriptionBytesMax,
+  metaBytesMax,
+  metaPairsMax,
+  NamespaceName,
+  type NamespaceRow,
+} from './model.ts'
 import { namespaces } from './table.ts'
 
 /** Something of a later domain that lives in namespaces; the catalogue gives the list. */
@@ -20,13 +28,17 @@ export type DeleteNamespaceOutcome =
   | { readonly type: 'default' }
   | { readonly type: 'occupied'; readonly by: readonly string[] }
 
-export const PutNamespace = Type.Object({
-  name: Type.String(),
-  description: Type.String(),
-  meta: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+const PutNamespace = Type.Object({
+  name: NamespaceName,
+  description: Type.String({ maxLength: descriptionBytesMax }),
+  meta: Type.Refine(
+    Type.Array(Type.Tuple([Type.String(), Type.String()]), { maxItems: metaPairsMax }),
+    (meta) => bytesOfMeta(meta) <= metaBytesMax,
+    () => `may have at most ${metaBytesMax} bytes`,
+  ),
 })
 
-export const DeleteNamespace = Type.Object({ name: Type.String() })
+const DeleteNamespace = Type.Object({ name: NamespaceName })
 
 export function namespaceCommands(
   tenants: readonly NamespaceTenant[],

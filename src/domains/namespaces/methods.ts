@@ -3,14 +3,16 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
-import {
-  DeleteNamespace,
-  PutNamespace,
-  type DeleteNamespaceOutcome,
-  type PutNamespaceOutcome,
-} from './commands.ts'
-import { checkNamespaceSpec, type NamespaceRow } from './model.ts'
+import type { DeleteNamespaceOutcome, PutNamespaceOutcome } from './commands.ts'
+import { checkNamespaceSpec, isNamespaceName, type NamespaceRow } from './model.ts'
 import { listNamespaces, namespaceOf } from './queries.ts'
+
+/** As it was written: `checkNamespaceSpec` says what is wrong with it. */
+const Spec = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  meta: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+})
 
 export const namespacesList = defineQuery({
   kind: 'query',
@@ -37,7 +39,7 @@ export const namespacesRead = defineQuery({
 export const namespacesPut = defineLeaderMethod({
   kind: 'leader',
   name: 'namespaces.put',
-  args: PutNamespace,
+  args: Spec,
   requires: () => ({ resource: 'operator', access: 'write' }),
   run: async (context, args): Promise<NamespaceRow> => {
     const { outcome } = await context.propose({
@@ -51,9 +53,10 @@ export const namespacesPut = defineLeaderMethod({
 export const namespacesDelete = defineLeaderMethod({
   kind: 'leader',
   name: 'namespaces.delete',
-  args: DeleteNamespace,
+  args: Type.Object({ name: Type.String() }),
   requires: () => ({ resource: 'operator', access: 'write' }),
   run: async (context, { name }): Promise<{ readonly index: number }> => {
+    if (!isNamespaceName(name)) throw new MusterError('not_found', 'namespace not found')
     const proposed = await context.propose({ type: 'namespaces.delete', args: { name } })
     const outcome = proposed.outcome as DeleteNamespaceOutcome
     switch (outcome.type) {

@@ -1,4 +1,5 @@
 /** Namespaces: names that scope variables, and later jobs and policies. `default` exists from the start and stays. */
+import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 
 export const defaultNamespace = 'default'
@@ -10,6 +11,9 @@ export const descriptionBytesMax = 256
 export const metaPairsMax = 64
 /** UTF-8 bytes of all names and values of Meta. */
 export const metaBytesMax = 16 * 1024
+
+/** Part of keys: what is longer must never reach an entry. */
+export const NamespaceName = Type.String({ maxLength: 128 })
 
 const namePattern = /^[a-zA-Z0-9-]{1,128}$/
 
@@ -49,8 +53,7 @@ export function checkNamespaceSpec(spec: NamespaceSpec): NamespaceSpec {
   const meta = [
     ...new Map(spec.meta.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])),
   ]
-  const bytes = meta.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0)
-  if (meta.length > metaPairsMax || bytes > metaBytesMax) {
+  if (meta.length > metaPairsMax || bytesOfMeta(meta) > metaBytesMax) {
     throw new MusterError(
       'invalid_argument',
       `Meta may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`,
@@ -58,4 +61,9 @@ export function checkNamespaceSpec(spec: NamespaceSpec): NamespaceSpec {
   }
   meta.sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
   return { name: spec.name, description, meta }
+}
+
+/** In UTF-8, names and values together. */
+export function bytesOfMeta(meta: NamespaceRow['meta']): number {
+  return meta.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0)
 }

@@ -1,6 +1,6 @@
 /** Reads of namespaces. */
 import type { Reader } from '../../fsm/domain.ts'
-import type { NamespaceRow } from './model.ts'
+import { isNamespaceName, type NamespaceRow } from './model.ts'
 import { namespaces } from './table.ts'
 
 /** A list that would be longer than this is cut: namespaces are made by people, not by programs. */
@@ -10,7 +10,7 @@ export function namespaceOf(
   reader: Reader,
   name: string,
 ): { readonly value: NamespaceRow | null; readonly index: number } {
-  const row = reader.get(namespaces, [name])
+  const row = isNamespaceName(name) ? reader.get(namespaces, [name]) : undefined
   return { value: row ?? null, index: row?.modifyIndex ?? reader.tableIndex(namespaces) }
 }
 

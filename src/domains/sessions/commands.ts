@@ -4,16 +4,24 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
+import { Accessor } from '../acl/commands.ts'
 import { tokenByAccessor } from '../acl/queries.ts'
+import { Name } from '../catalog/commands.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
 import { defineCommand, put } from '../define.ts'
+import { durationLengthMax } from '../../lib/duration.ts'
+import { NamespaceName } from '../namespaces/model.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { changesOfEnd, loadEnd, type AnySessionEnding } from './ending-commands.ts'
 import {
+  boundChecksMax,
+  checkIdLengthMax,
   isMembershipCheck,
   membershipCheck,
   namedChecks,
+  sessionIdLength,
+  sessionNameLengthMax,
   stretchMax,
   type SessionPlace,
   type SessionRow,
@@ -23,26 +31,32 @@ import { sessions } from './table.ts'
 
 /** Sessions of one `sessions.end`. */
 export const endedMax = 256
+/** Of nanoseconds, 64 bits. */
+const decimalLengthMax = 20
 /** Sessions of one `sessions.renew`. */
 export const renewedMax = 4_096
-const Place = Type.Object({ namespace: Type.String(), id: Type.String() })
-const Texts = Type.Array(Type.String())
+const Id = Type.String({ maxLength: sessionIdLength })
+const Place = Type.Object({ namespace: NamespaceName, id: Id })
+const CheckId = Type.String({ maxLength: checkIdLengthMax })
+const CheckIds = Type.Array(CheckId, { maxItems: boundChecksMax })
 
 const Create = Type.Object({
-  namespace: Type.String(),
-  id: Type.String(),
-  name: Type.String(),
-  node: Type.String(),
-  lockDelayNs: Type.String(),
+  namespace: NamespaceName,
+  id: Id,
+  name: Type.String({ maxLength: sessionNameLengthMax }),
+  node: Name,
+  lockDelayNs: Type.String({ maxLength: decimalLengthMax }),
   behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
-  ttl: Type.String(),
-  nodeChecks: Texts,
+  ttl: Type.String({ maxLength: durationLengthMax }),
+  nodeChecks: CheckIds,
   serviceChecks: Type.Union([
     Type.Null(),
-    Type.Array(Type.Object({ id: Type.String(), namespace: Type.String() })),
+    Type.Array(Type.Object({ id: CheckId, namespace: NamespaceName }), {
+      maxItems: boundChecksMax,
+    }),
   ]),
-  checks: Type.Union([Type.Null(), Texts]),
-  token: Type.Union([Type.Null(), Type.String()]),
+  checks: Type.Union([Type.Null(), CheckIds]),
+  token: Type.Union([Type.Null(), Accessor]),
 })
 
 const End = Type.Object({

@@ -11,7 +11,7 @@ import {
   type Requirement,
 } from '../../rpc/method.ts'
 import { checkName } from '../catalog/model.ts'
-import { checkNamespaceName } from '../namespaces/model.ts'
+import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
 import type { CreateOutcome, CreateSession, EndOutcome, EndSessions } from './commands.ts'
 import {
   allNamespaces,
@@ -52,7 +52,7 @@ export function sessionMethods(renewals: Renewals) {
       nodeChecks: Type.Union([Type.Null(), Texts]),
       serviceChecks: Type.Union([
         Type.Null(),
-        Type.Array(Type.Object({ id: Type.String(), namespace: Type.String() })),
+        Type.Array(Type.Object({ id: Type.String(), namespace: NamespaceName })),
       ]),
       checks: Type.Union([Type.Null(), Texts]),
     }),

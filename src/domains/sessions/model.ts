@@ -31,6 +31,9 @@ export const checkIdLengthMax = 256
 export const membershipCheck = 'gossipHealth'
 export const membershipCheckAlias = 'serfHealth'
 
+/** Of a UUID as text. */
+export const sessionIdLength = 36
+
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** release: held keys stay and lose their holder. delete: they go. */

@@ -8,9 +8,11 @@ import { bytesSchema } from '../../fsm/codec.ts'
 import { defineCommand, put, remove } from '../define.ts'
 import { holdsFence } from '../kv/fence-queries.ts'
 import { Fence } from '../kv/model.ts'
+import { NamespaceName } from '../namespaces/model.ts'
 import { namespaces } from '../namespaces/table.ts'
+import { KeyId } from './keyring-commands.ts'
 import { keyring, sealedItems, variables } from './table.ts'
-import { sealedBytesMax, type SealedRow, type VariableRow } from './model.ts'
+import { pathLengthMax, sealedBytesMax, type SealedRow, type VariableRow } from './model.ts'
 
 /** Variables of one `variables.reseal`. */
 export const resealEntriesMax = 256
@@ -18,11 +20,11 @@ export const resealEntriesMax = 256
 const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
 /** The lock that a write depends on. */
 const Lock = { fence: Type.Optional(Type.Union([Type.Null(), Fence])) }
-const Place = { namespace: Type.String(), path: Type.String() }
+const Place = { namespace: NamespaceName, path: Type.String({ maxLength: pathLengthMax }) }
 
 const Put = Type.Object({
   ...Place,
-  keyId: Type.String(),
+  keyId: KeyId,
   sealed: bytesSchema(sealedBytesMax),
   timeMs: Type.Integer({ minimum: 0 }),
   cas: Cas,
@@ -36,8 +38,8 @@ const Reseal = Type.Object({
     Type.Object({
       ...Place,
       modifyIndex: Type.Integer({ minimum: 1 }),
-      fromKeyId: Type.String(),
-      keyId: Type.String(),
+      fromKeyId: KeyId,
+      keyId: KeyId,
       sealed: bytesSchema(sealedBytesMax),
     }),
     { maxItems: resealEntriesMax },

@@ -8,16 +8,18 @@ import { isKeyInUse, keyring, keysOf } from './table.ts'
 
 const wrappedBytesMax = 256
 
+export const KeyId = Type.String({ minLength: 1, maxLength: 64 })
+
 const Add = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 64 }),
+  id: KeyId,
   clusterKeyId: Type.String({ minLength: 1, maxLength: 64 }),
   wrapped: bytesSchema(wrappedBytesMax),
   timeMs: Type.Integer({ minimum: 0 }),
   /** The active key this one replaces, null for the first: two leaders cannot both begin a keyring. */
-  replaces: Type.Union([Type.Null(), Type.String()]),
+  replaces: Type.Union([Type.Null(), KeyId]),
 })
 
-const Remove = Type.Object({ id: Type.String() })
+const Remove = Type.Object({ id: KeyId })
 
 export type AddKey = Static<typeof Add>
 

@@ -10,6 +10,8 @@ export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 /** UTF-8 bytes of all keys and values of one variable, counted on the plain text. */
 export const itemsBytesMax = 16 * 1024
 
+export const pathLengthMax = 128
+
 /** Distinct keys: 129 of at most one byte, the others of two bytes or more. */
 const itemsMax = itemsBytesMax / 2 + 129
 

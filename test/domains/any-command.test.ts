@@ -1,0 +1,141 @@
+/**
+ * An entry that cannot be applied stops every server, for good. So whatever a command's schema lets through is applied:
+ * here with texts, lists and numbers as large as it allows, over a state that earlier ones left.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import type { TSchema } from 'typebox'
+import { domains } from '../../src/domains/catalogue.ts'
+import { openMachine } from '../../src/fsm/machine.ts'
+import { codeOf, textOf } from '../../src/lib/errors.ts'
+import { silentLogger } from '../../src/lib/log.ts'
+import { decodeConfiguration } from '../../src/raft/core/membership.ts'
+
+const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
+const commandsOfEach = Number(process.env['FUZZ_COMMANDS'] ?? 40)
+
+/** Beyond what any key, and what any row, may hold. */
+const longs = [9_000, 800_000]
+const names = ['a', 'b', 'default', 'team', '', '*', '\0', '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0a']
+const listLengthMax = 300
+
+void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-commands-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  let number = 0
+  const open = () =>
+    openMachine({
+      folder: join(folder, String((number += 1))),
+      domains,
+      decodeConfiguration,
+      logger: silentLogger,
+    })
+  let machine = await open()
+  t.teardown(() => machine.close())
+  for (const [type, { args }] of domains.flatMap(({ commands }) => Object.entries(commands))) {
+    let encoded = 0
+    const property = fc.asyncProperty(valueOf(args), async (args) => {
+      let data: Uint8Array
+      try {
+        data = machine.encodeCommand({ type, args })
+      } catch (error) {
+        if (codeOf(error) === 'internal' || codeOf(error) === 'too_large') return
+        throw error
+      }
+      encoded += 1
+      const index = machine.appliedIndex + 1
+      try {
+        await machine.apply([{ index, term: 1, kind: 'command', data }])
+      } catch (error) {
+        // It takes no more entries now, as the server would not.
+        await machine.close()
+        machine = await open()
+        throw error
+      }
+    })
+    const result = await fc.check(property, { seed, numRuns: commandsOfEach, endOnFailure: true })
+    t.notOk(result.failed, `${type}: ${failureOf(result)}`)
+    t.ok(encoded > 0, `${type}: ${encoded} of ${result.numRuns} are within the schema`)
+  }
+})
+
+function failureOf({ errorInstance, counterexample }: fc.RunDetails<[unknown]>): string {
+  if (errorInstance === null) return 'all were applied'
+  return `${textOf(errorInstance)} ${(JSON.stringify(counterexample) ?? '').slice(0, 300)}`
+}
+
+/** What the schema says, more or less: what is beyond it is not encoded. */
+function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
+  const { type, properties, items, anyOf } = schema as SchemaParts
+  if (anyOf !== undefined) return fc.oneof(...anyOf.map(valueOf))
+  if ('const' in schema) return fc.constant(schema.const)
+  if ('enum' in schema) return fc.constantFrom(...(schema.enum as unknown[]))
+  switch (type) {
+    case 'object':
+      return fc.record(
+        Object.fromEntries(
+          Object.entries(properties ?? {}).map(([name, member]) => [name, valueOf(member)]),
+        ),
+      )
+    case 'array':
+      return listOf(schema, items)
+    case 'string':
+      return textOfLength((schema as SchemaParts).maxLength ?? Infinity)
+    case 'integer':
+    case 'number':
+      return fc.constantFrom(0, 1, 2, 3, 1_000, 2 ** 53 - 1)
+    case 'boolean':
+      return fc.boolean()
+    case 'null':
+      return fc.constant(null)
+    default:
+      return fc.constantFrom(0, 3, 600, 524_288).map((size) => new Uint8Array(size))
+  }
+}
+
+type SchemaParts = {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, TSchema>>
+  readonly items?: TSchema | readonly TSchema[]
+  readonly anyOf?: readonly TSchema[]
+  readonly maxLength?: number
+  readonly maxItems?: number
+}
+
+function listOf(
+  { maxItems = listLengthMax }: SchemaParts,
+  items: TSchema | readonly TSchema[] | undefined,
+): fc.Arbitrary<unknown[]> {
+  if (isTuple(items)) return fc.tuple(...items.map(valueOf))
+  const item = items === undefined ? fc.constant(null) : valueOf(items)
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.array(item, { maxLength: Math.min(3, maxItems) }) },
+    {
+      weight: 1,
+      arbitrary: item.map((one) =>
+        Array.from({ length: Math.min(maxItems, listLengthMax) }, () => one),
+      ),
+    },
+  )
+}
+
+function isTuple(items: TSchema | readonly TSchema[] | undefined): items is readonly TSchema[] {
+  return Array.isArray(items)
+}
+
+/** NUL takes two characters in a key; other letters up to three bytes in a row. */
+function textOfLength(lengthMax: number): fc.Arbitrary<string> {
+  const fitting = longs.map((length) => Math.min(length, lengthMax))
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...names) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(fc.constantFrom(...fitting), fc.constantFrom('\0', 'a', '\u20ac'))
+        .map(([length, letter]) => letter.repeat(length)),
+    },
+  )
+}
