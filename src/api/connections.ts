@@ -2,7 +2,7 @@
  * The connections of all listeners: how many one client may have, how many requests one connection may have under way,
  * and what a connection that speaks no HTTP is told.
  */
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { addressOf, clientOf } from './client.ts'
@@ -43,6 +43,9 @@ export class Connections {
     server.on('secureConnection', (socket: Socket) => {
       const client = clientOf(addressOf(socket.remoteAddress))
       this.#connections.set(socket, { requests: 0, client })
+    })
+    server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+      refuseExpectation(response)
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
       this.#refuse(error, socket)
@@ -116,6 +119,17 @@ function end(socket: Duplex, status: string, text: string, headers = ''): void {
     // The client may go on sending: nobody reads it any more.
     () => socket.destroy(),
   )
+}
+
+/** Of what a client may expect by RFC 9110 there is one thing, and Node sees to that. */
+function refuseExpectation(response: ServerResponse): void {
+  const text = 'the only expectation that is met is 100-continue'
+  response.writeHead(417, {
+    Connection: 'close',
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Content-Length': text.length,
+  })
+  response.end(text)
 }
 
 function refusalOf(code: string | undefined): readonly [status: string, text: string] {

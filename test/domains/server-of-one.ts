@@ -13,19 +13,19 @@ import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
 import { applyAgentUpdate } from '../../src/domains/catalog/agent/sync.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
-import { sealedItems } from '../../src/domains/variables/table.ts'
+import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
 import type { ThisAgent } from '../../src/domains/agent/this-agent.ts'
 import type { Command } from '../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
-import { silentLogger, silentTap } from '../../src/lib/log.ts'
+import { silentLogger, silentTap, type Logger } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
 import { Dispatcher } from '../../src/rpc/dispatch.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 
 const self = { id: 's1', name: 'one', address: '127.0.0.1:4647', role: 'voter' as const }
 
@@ -48,6 +48,10 @@ export type ServerOfOne = {
   propose(command: Command): Promise<Proposed>
   /** Ends blocking queries and streams, as a stop does first. */
   drain(): void
+  /** On a free port of loopback, where the socket is the point. Resolves with the port. */
+  listen(): Promise<number>
+  /** Requests that are not answered to their end. */
+  underWay(): number
   /** Which key seals the variable now. */
   sealedRow(namespace: string, path: string): SealedRow | undefined
 }
@@ -71,6 +75,8 @@ export type ServerOfOneOptions = {
   /** Default false. */
   readonly allowScripts?: boolean
   readonly agent?: Partial<ThisAgent>
+  /** Default: silent. */
+  readonly log?: Logger
   /** Default true: starts the duties and waits for the first key. */
   readonly begin?: boolean
 }
@@ -109,12 +115,13 @@ function twinAgent(knowsLeader: () => boolean): ThisAgent {
 
 export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Promise<ServerOfOne> {
   const clock = options.clock ?? systemClock
+  const log = options.log ?? silentLogger
   const folder = await mkdtemp(join(tmpdir(), 'muster-domains-'))
   const machine = await openMachine({
     folder: join(folder, 'state'),
     domains,
     decodeConfiguration,
-    logger: silentLogger,
+    logger: log,
   })
   const clusterKeys = await ClusterKeys.load(folder, options.keyFile ?? null)
   const raft = {
@@ -182,7 +189,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     },
     applied: machine,
     clock,
-    log: silentLogger,
+    log,
   })
 
   let turn: Promise<unknown> = Promise.resolve()
@@ -225,18 +232,18 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         reader: machine.reader(),
         freshen: async () => {},
         clock,
-        log: silentLogger,
+        log,
       }),
     encode: (command) => machine.encodeCommand(command),
     clock: options.requestClock ?? systemClock,
-    log: silentLogger,
+    log,
   })
   const http = new HttpServer({
     routes: catalogue.routes,
     dispatcher,
     clock: systemClock,
     random: seededRandom(1),
-    log: silentLogger,
+    log,
     region: 'global',
   })
   const server: ServerOfOne = {
@@ -246,6 +253,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     folder,
     leaderIsKnown: true,
     drain: () => dispatcher.drain(),
+    listen: () => http.listen({ host: '127.0.0.1', port: 0 }),
+    underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
     async ask(method, url, body, token) {
@@ -289,10 +298,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     await rm(folder, { recursive: true, force: true })
   })
   if (duties !== null) {
-    await eventually('the first key', async () => {
-      const keys = (await server.ask('GET', '/v1/operator/keyring/keys')).json() as unknown[]
-      return keys.length > 0 ? true : undefined
-    })
+    await eventuallyTrue('the first key', async () => (await keysOf(machine.reader())).length > 0)
   }
   return server
 }

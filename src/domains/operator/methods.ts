@@ -13,9 +13,12 @@ export type ClusterView = {
   readonly members: readonly RaftMember[]
 }
 
+/** An id or an address. */
+const Named = Type.String({ maxLength: 256 })
+
 const Target = Type.Object({
-  id: Type.Union([Type.Null(), Type.String()]),
-  address: Type.Union([Type.Null(), Type.String()]),
+  id: Type.Union([Type.Null(), Named]),
+  address: Type.Union([Type.Null(), Named]),
 })
 
 export type OperatorMethods = ReturnType<typeof operatorMethods>

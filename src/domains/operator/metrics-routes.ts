@@ -3,6 +3,8 @@ import type { Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { MetricsMethods } from './metrics.ts'
 
+const shownLengthMax = 100
+
 export function metricsRoutes(methods: MetricsMethods): readonly Route[] {
   return [
     {
@@ -15,7 +17,7 @@ export function metricsRoutes(methods: MetricsMethods): readonly Route[] {
         if (format === 'prometheus') return request.call(methods.text, {})
         throw new MusterError(
           'invalid_argument',
-          `format ${JSON.stringify(format)} is not known: say prometheus, or leave it out for JSON`,
+          `format ${JSON.stringify(format.slice(0, shownLengthMax))} is not known: say prometheus, or leave it out for JSON`,
         )
       },
     },

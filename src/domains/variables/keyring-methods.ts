@@ -54,7 +54,7 @@ export function keyringMethods(keyring: ClusterKeyring) {
             return withoutKey(added.row)
           case 'full':
             throw new MusterError(
-              'overloaded',
+              'conflict',
               `the keyring holds ${keysMax} keys: wait until old ones are no longer used`,
             )
           case 'superseded':

@@ -1,0 +1,48 @@
+/** A gossip pool of one that nothing happens to: whom it is to join is not there, whom it is to give up neither. */
+import type { Pool } from '../../../src/domains/members/pool.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
+
+export const quietPool: Pool = {
+  members: () => [
+    {
+      name: 'one.global',
+      address: '127.0.0.1',
+      port: 4648,
+      tags: new Map([['role', 'muster']]),
+      status: 'alive',
+      suspected: false,
+      udpBlocked: false,
+      versions: {
+        protocolMin: 1,
+        protocolMax: 5,
+        protocolCurrent: 2,
+        delegateMin: 2,
+        delegateMax: 5,
+        delegateCurrent: 5,
+      },
+      changedAtMs: 0,
+      goneAtMs: null,
+      goneBy: null,
+      suspicion: null,
+    },
+  ],
+  async join(addresses) {
+    const errors = addresses.map((address) => {
+      const error = new MusterError('unavailable', `${address.slice(0, 100)}: nobody there`)
+      return { address, error }
+    })
+    return { joined: 0, errors }
+  },
+  forceLeave(name) {
+    throw new MusterError('not_found', `no member ${JSON.stringify(name.slice(0, 100))}`)
+  },
+  keyring: {
+    everywhere: async () => ({
+      members: 1,
+      answered: 1,
+      errors: new Map(),
+      keys: new Map([['a2V5', 1]]),
+      primaryKeys: new Map([['a2V5', 1]]),
+    }),
+  },
+}
