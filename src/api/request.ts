@@ -128,7 +128,8 @@ export class Exchange implements ApiRequest, CallTrace {
   /** The client asked for indented JSON. A broken query string asks for nothing. */
   get pretty(): boolean {
     try {
-      return !this.search.empty && this.search.has('pretty') && this.search.flag('pretty')
+      if (this.search.empty || !this.search.has('pretty')) return false
+      return this.route.switches === 'presence' || this.search.flag('pretty')
     } catch {
       return false
     }
@@ -161,7 +162,7 @@ export class Exchange implements ApiRequest, CallTrace {
   }
 
   fields(): Fields {
-    return new Fields(this.#json)
+    return new Fields(this.#json, { anyCase: true })
   }
 
   get bytes(): Uint8Array {

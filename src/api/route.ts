@@ -64,7 +64,7 @@ export interface ApiRequest {
 
   /** Parsed JSON of the body; undefined when the body is empty. */
   readonly json: unknown
-  /** The body as a JSON object with typed accessors. 400 when it is empty or not an object. */
+  /** The body as a JSON object, names of members in any letter case. 400 when it is empty or not an object. */
   fields(): Fields
   /** The body of a `bytes` route. */
   readonly bytes: Uint8Array

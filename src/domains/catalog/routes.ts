@@ -6,6 +6,9 @@ import { catalogDeregister, catalogRegister } from './register-methods.ts'
 import { deregistrationOf, registrationOf } from './registration-routes.ts'
 import { checkScope, filterOf, listed, named, nodeMeta } from './scope-routes.ts'
 
+/** Longest wait of a blocking query, as the peer caps it. */
+const waitMsMax = 600_000
+
 export function catalogRoutes(
   catalog: CatalogMethods,
   health: HealthMethods,
@@ -19,6 +22,7 @@ export function catalogRoutes(
     method,
     path,
     switches: 'presence',
+    waitMsMax,
     handle(request) {
       checkScope(request, datacenter)
       return handle(request)
