@@ -6,7 +6,7 @@ import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Change, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, remove } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
-import { Fence, txnOperationsMax } from './model.ts'
+import { Fence, txnOperationsMax, type ReapedRow } from './model.ts'
 import { evaluate, loadOperations, type LoadedOperations } from './operation-commands.ts'
 import { Operation, type OperationsOutcome } from './operation-model.ts'
 import { holdsFence } from './fence-queries.ts'
@@ -81,21 +81,27 @@ export const kvCommands: Readonly<Record<string, AnyCommandDefinition>> = {
       const over = await before(reader.pagesBy(lockDelays, 'byTime'), (row) => {
         return row.untilMs < delaysBeforeMs
       })
-      const marks = new Map<string, number>()
+      const marks = new Map<string, ReapedRow>()
       for (const { namespace } of old) {
-        marks.set(namespace, reader.get(reaped, [namespace])?.index ?? 0)
+        const mark = reader.get(reaped, [namespace])
+        marks.set(namespace, mark ?? { namespace, index: 0, lockIndex: 0 })
       }
       return { old, over, marks }
     },
     apply: (_context, _args, { old, over, marks }) => {
       const highest = new Map(marks)
-      for (const { namespace, index } of old) {
-        highest.set(namespace, Math.max(index, highest.get(namespace) ?? 0))
+      for (const { namespace, index, lockIndex } of old) {
+        const mark = highest.get(namespace)
+        highest.set(namespace, {
+          namespace,
+          index: Math.max(index, mark?.index ?? 0),
+          lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
+        })
       }
       const changes: Change[] = [
         ...old.map(({ namespace, key }) => remove(tombstones, [namespace, key])),
         ...over.map(({ namespace, key }) => remove(lockDelays, [namespace, key])),
-        ...[...highest].map(([namespace, index]) => put(reaped, { namespace, index })),
+        ...[...highest.values()].map((mark) => put(reaped, mark)),
       ]
       const outcome: ReapOutcome = { removed: old.length + over.length }
       return { changes, outcome }

@@ -62,8 +62,15 @@ export type TombstoneRow = KeyPlace & {
   readonly timeMs: number
 }
 
-/** The highest index among tombstones that were removed, so that the index of a prefix does not fall behind them. */
-export type ReapedRow = { readonly namespace: string; readonly index: number }
+/**
+ * The highest index among tombstones that were removed, so that the index of a prefix does not fall behind them, and the highest
+ * LockIndex: a key created after `index` may be one of theirs, and no LockIndex of a key comes twice.
+ */
+export type ReapedRow = {
+  readonly namespace: string
+  readonly index: number
+  readonly lockIndex: number
+}
 
 /** The key can not be locked before this time, by the leader's wall clock. */
 export type LockDelayRow = KeyPlace & { readonly untilMs: number }

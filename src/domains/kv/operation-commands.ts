@@ -7,7 +7,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { remove } from '../define.ts'
 import { sessions } from '../sessions/table.ts'
 import { Entries, inlineOf, type Entry } from './entry-model.ts'
-import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
+import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow, type ReapedRow } from './model.ts'
 import type {
   Operation,
   OperationsOutcome,
@@ -15,12 +15,14 @@ import type {
   RefusedOperation,
   ShownEntry,
 } from './operation-model.ts'
-import { keys, kvValues, lockDelays, tombstones } from './table.ts'
+import { keys, kvValues, lockDelays, reaped, tombstones } from './table.ts'
 
 type LoadedOperation = {
   /** Of a lock: whether its session lives, and until when the key is held back. */
   readonly sessionLives: boolean
   readonly delayUntilMs: number
+  /** Of a lock: what LockIndexes are above, of a key created after `index`. */
+  readonly floor: Pick<ReapedRow, 'index' | 'lockIndex'>
   /** Of content: where the LockIndex of a new key goes on from. */
   readonly lockIndexBefore: number
   /** Of a tree: more than one operation may touch. */
@@ -35,6 +37,7 @@ export type LoadedOperations = {
 const nothing: LoadedOperation = {
   sessionLives: false,
   delayUntilMs: 0,
+  floor: { index: 0, lockIndex: 0 },
   lockIndexBefore: 0,
   tooMuch: false,
 }
@@ -94,6 +97,7 @@ function loadOne(reader: Reader, operation: Operation, row: KvRow | null): Loade
     lockIndexBefore,
     sessionLives: reader.get(sessions, [namespace, operation.session]) !== undefined,
     delayUntilMs: reader.get(lockDelays, place)?.untilMs ?? 0,
+    floor: reader.get(reaped, [namespace]) ?? nothing.floor,
   }
 }
 
@@ -211,7 +215,7 @@ function write(
   { index }: At,
   operation: ContentOperation,
   entry: Entry | null,
-  { lockIndexBefore }: LoadedOperation,
+  { lockIndexBefore, floor }: LoadedOperation,
   entries: Entries,
 ): Result {
   const { namespace, key, value, flags } = operation
@@ -230,15 +234,18 @@ function write(
     entry !== null &&
     isSame(entry.value, value)
   if (same) return withoutValue(before)
+  const createIndex = before?.createIndex ?? index
+  const ownLockIndex = before?.lockIndex ?? lockIndexBefore
+  const above = createIndex > floor.index ? Math.max(ownLockIndex, floor.lockIndex) : ownLockIndex
   const row: KvRow = {
     namespace,
     key,
     flags,
-    lockIndex: (before?.lockIndex ?? lockIndexBefore) + (lockedAnew ? 1 : 0),
+    lockIndex: lockedAnew ? above + 1 : ownLockIndex,
     session,
     size: value.byteLength,
     value: inlineOf(value),
-    createIndex: before?.createIndex ?? index,
+    createIndex,
     modifyIndex: index,
   }
   entries.set(operation, { row, value })

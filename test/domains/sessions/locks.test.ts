@@ -114,6 +114,31 @@ void t.test('the end of a session releases or deletes what it holds, in one entr
   t.ok(await locks.entry('freed'))
 })
 
+void t.test('no LockIndex of a key comes twice, however long it was gone', async (t) => {
+  const locks = await locker(t)
+  const a = await locks.session()
+  for (let n = 0; n < 3; n += 1) {
+    await locks.put('gone', `?acquire=${a}`)
+    await locks.put('gone', `?release=${a}`)
+  }
+  await locks.put('stays', `?acquire=${a}`)
+  await locks.put('stays', `?release=${a}`)
+  await locks.server.ask('DELETE', '/v1/kv/gone')
+  const future = Date.now() + 3_600_000
+  const args = { tombstonesBeforeMs: future, delaysBeforeMs: future }
+  t.same((await locks.server.propose({ type: 'kv.reap', args })).outcome, { removed: 1 })
+
+  t.equal(await locks.put('gone', ''), 'true')
+  t.match(await locks.entry('gone'), { LockIndex: 0 }, 'never locked since it is there')
+  t.equal(await locks.put('gone', `?acquire=${a}`), 'true')
+  t.match(await locks.entry('gone'), { LockIndex: 4 })
+  t.equal(await locks.put('gone', `?release=${a}`), 'true')
+  t.equal(await locks.put('gone', `?acquire=${a}`), 'true')
+  t.match(await locks.entry('gone'), { LockIndex: 5 })
+  t.equal(await locks.put('stays', `?acquire=${a}`), 'true')
+  t.match(await locks.entry('stays'), { LockIndex: 2 }, 'a key that was there all the time')
+})
+
 void t.test('deleting a locked key drops the lock, and the LockIndex goes on', async (t) => {
   const locks = await locker(t)
   const [a, b] = [await locks.session({ LockDelay: '60s' }), await locks.session()]
