@@ -14,17 +14,31 @@ const secretLengthMin = 8
 /** A part of an unknown path that is longer may be a secret in the wrong place. */
 const unknownPartLengthMax = 24
 
+/** In parts of a path and values of parameters that have one form: whatever has another is in the wrong place. */
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const number = /^\d{1,20}$/
+const duration = /^[\dhmnsu.]{1,20}$/
+const word = /^[a-z0-9_]{0,12}$/i
+const anything = /^/
+
 /** Parameters whose values say what was done and to what. A filter, a note, free text and a token are not among them. */
-const shownParameters: ReadonlySet<string> = new Set(
-  `acquire capabilities cas consistent datacenter dc debug detailed flags force format full id index keys lock
-  lock_index log_json log_level logjson loglevel max_stale namespace near node node_id ns passing per_page plain policy
-  prefix pretty prune raw recurse region release replace-existing-checks role seconds separator server_id stale tag topic
-  type wait`.split(/\s+/),
+const shownParameters = new Map<string, RegExp>(
+  (
+    [
+      [number, 'cas flags index lock_index per_page seconds'],
+      [duration, 'max_stale wait'],
+      [uuid, 'acquire release'],
+      [word, 'capabilities consistent debug detailed force format full keys log_json log_level'],
+      [word, 'logjson loglevel passing plain pretty prune raw recurse replace-existing-checks'],
+      [word, 'stale type'],
+      [anything, 'datacenter dc id lock namespace near node node_id ns policy prefix region role'],
+      [anything, 'separator server_id tag topic'],
+    ] as const
+  ).flatMap(([form, names]) => names.split(' ').map((name) => [name, form] as const)),
 )
 
 /** Parameters of paths that are UUIDs. Whatever else stands there may be the secret that belongs to one. */
 const uuidParameters: ReadonlySet<string> = new Set([':accessor', ':uuid'])
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** `route`: the pattern; null: no route serves the path. `token`: what the request brought, which is shown nowhere. */
 export function shownTarget(url: string, route: string | null, token: string | null): string {
@@ -63,8 +77,11 @@ function shownQuery(query: string): string {
       const cut = pair.indexOf('=')
       const name = cut < 0 ? pair : pair.slice(0, cut)
       if (name === 'token') return `token=${hidden}`
-      if (!shownParameters.has(name)) return name === '' && cut < 0 ? '' : hidden
-      return cut < 0 ? name : `${name}=${bounded(pair.slice(cut + 1), valueLengthMax)}`
+      const form = shownParameters.get(name)
+      if (form === undefined) return name === '' && cut < 0 ? '' : hidden
+      if (cut < 0) return name
+      const value = pair.slice(cut + 1)
+      return `${name}=${value === '' || form.test(value) ? bounded(value, valueLengthMax) : hidden}`
     })
     .join('&')
 }

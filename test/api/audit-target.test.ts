@@ -8,6 +8,7 @@ const uuid = '7a4b1c2d-0000-4000-8000-00000000abcd'
 t.test('a path and its known parameters are shown as they were sent', async (t) => {
   const cases = [
     ['/v1/kv/app/db?index=7&wait=5m&ns=team&recurse', '/v1/kv/*'],
+    [`/v1/kv/app/db?acquire=${uuid}&flags=&stale=true&keys&max_stale=1.5s`, '/v1/kv/*'],
     ['/v1/var/app%2Fdb?cas=3', '/v1/var/*'],
     [`/v1/session/renew/${uuid}?dc=dc1`, '/v1/session/renew/:uuid'],
     [`/v1/acl/token/${uuid}`, '/v1/acl/token/:accessor'],
@@ -32,6 +33,10 @@ t.test('no secret is shown, wherever it was put', async (t) => {
     [`/v1/kv/x?ns=a;token=${token}`, '/v1/kv/*'],
     [`/v1/acl/tokens?filter=SecretID%3D%3D%22${other}%22`, '/v1/acl/tokens'],
     [`/v1/agent/check/pass/c?note=${other}`, '/v1/agent/check/pass/:id'],
+    [`/v1/kv/x?index=${other}`, '/v1/kv/*'],
+    [`/v1/kv/x?wait=${other}`, '/v1/kv/*'],
+    [`/v1/kv/x?recurse=${other}`, '/v1/kv/*'],
+    [`/v1/kv/x?acquire=${other}`, '/v1/kv/*'],
     [`/v1/kv/${token}`, '/v1/kv/*'],
     [`/v1/kv/x?ns=${token}`, '/v1/kv/*'],
     [`/v1/kv/x?ns=${encodeURIComponent(token).replace('T', '%54')}`, '/v1/kv/*'],

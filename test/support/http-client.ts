@@ -32,9 +32,14 @@ export class HttpClient {
   readonly #port: number
   readonly #agent: Agent
 
-  constructor(port: number, connectionsMax = 2048) {
+  /** `from`: the address to connect from, for a client that is told apart from others on this machine. */
+  constructor(port: number, connectionsMax = 2048, from?: string) {
     this.#port = port
-    this.#agent = new Agent({ keepAlive: true, maxSockets: connectionsMax })
+    this.#agent = new Agent({
+      keepAlive: true,
+      maxSockets: connectionsMax,
+      ...(from !== undefined && { localAddress: from }),
+    })
   }
 
   /** Resolves with any whole reply, whatever its status. Rejects with RequestFailure. */

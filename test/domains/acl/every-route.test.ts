@@ -3,7 +3,6 @@
  * may do just that. A new route is refused to callers without a token, or stands in one of the lists below with a reason.
  * What each requires is the table in docs/access-control.md; TAP_SNAPSHOT=1 writes it anew.
  */
-import { readFile, writeFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import type { Route } from '../../../src/api/route.ts'
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
@@ -14,6 +13,7 @@ import { MusterError } from '../../../src/lib/errors.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import type { Authorizer } from '../../../src/rpc/authorizer.ts'
 import type { Requirement } from '../../../src/rpc/method.ts'
+import { documentTable } from '../../support/document-table.ts'
 import { serverOfOne } from '../server-of-one.ts'
 
 /** Routes that anybody may ask, and why. */
@@ -203,37 +203,20 @@ function requirementText(name: string, required: readonly Requirement[]): string
 }
 
 const document = new URL('../../../docs/access-control.md', import.meta.url)
-const markers = [
-  '<!-- requirements: written by test/domains/acl/every-route.test.ts -->',
-  '<!-- end of requirements -->',
-] as const
 
-async function compareTable(
+function compareTable(
   t: Test,
   documented: readonly (readonly [name: string, requires: string])[],
 ): Promise<void> {
   const rows = documented
     .toSorted(([left], [right]) => (pathOf(left) < pathOf(right) ? -1 : 1))
-    .map(([name, requires]) => [`\`${name}\``, requires] as const)
-  const text = [['request', 'requires'] as const, null, ...rows]
-  const widths = [0, 1].map((column) =>
-    Math.max(...text.map((row) => (row === null ? 0 : (row[column]?.length ?? 0)))),
-  )
-  const lines = text.map((row) =>
-    [0, 1].map((column) => {
-      const width = widths[column] ?? 0
-      return row === null ? '-'.repeat(width) : (row[column] ?? '').padEnd(width)
-    }),
-  )
-  const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-  const page = await readFile(document, 'utf8')
-  const from = page.indexOf(markers[0]) + markers[0].length
-  const to = page.indexOf(markers[1])
-  if (process.env['TAP_SNAPSHOT'] === '1') {
-    await writeFile(document, `${page.slice(0, from)}\n\n${table}\n\n${page.slice(to)}`)
-    return
-  }
-  t.equal(page.slice(from, to).trim(), table, 'docs/access-control.md says what holds')
+    .map(([name, requires]) => [`\`${name}\``, requires])
+  return documentTable(t, {
+    document,
+    name: 'requirements',
+    writtenBy: 'test/domains/acl/every-route.test.ts',
+    rows: [['request', 'requires'], ...rows],
+  })
 }
 
 /** Paths in front, so that what belongs together stands together. */
