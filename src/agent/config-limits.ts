@@ -14,6 +14,9 @@ export type LimitsConfig = {
   readonly httpBurstPerClient: number
   readonly httpConcurrencyPerClient: number
   readonly blockingQueriesMax: number
+  readonly eventStreamsMax: number
+  readonly eventsKeptMax: number
+  readonly eventBytesKeptMax: number
 }
 
 export type AuditConfig = {
@@ -53,6 +56,9 @@ export function completeLimits(
     httpBurstPerClient: file.http_burst_per_client ?? ratePerClient,
     httpConcurrencyPerClient: file.http_concurrency_per_client ?? 0,
     blockingQueriesMax: file.blocking_queries_max ?? 16_384,
+    eventStreamsMax: file.event_streams_max ?? 1_024,
+    eventsKeptMax: file.events_kept_max ?? 65_536,
+    eventBytesKeptMax: sizeOr(file.event_bytes_kept_max, 32 * MiB),
   }
 }
 

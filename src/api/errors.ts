@@ -7,6 +7,7 @@ const statusByCode = {
   unauthenticated: 403,
   permission_denied: 403,
   not_found: 404,
+  gone: 410,
   method_not_allowed: 405,
   conflict: 409,
   too_large: 413,

@@ -3,6 +3,7 @@
  * state of an earlier one, never of a later.
  */
 import { inDatacenter } from '../api/datacenter.ts'
+import { encodeJson } from '../api/json.ts'
 import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Domain, Reader } from '../fsm/domain.ts'
@@ -20,6 +21,7 @@ import { policyRoutes } from './acl/policy-routes.ts'
 import { tokenRoutes } from './acl/routes.ts'
 import { policyFields, tokenFields } from './acl/shown.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './acl/table.ts'
+import { policyTopic, roleTopic, tokenTopic } from './acl/topics.ts'
 import { HeapSampler } from './agent/heap-sampler.ts'
 import { agentMethods } from './agent/methods.ts'
 import { agentRoutes } from './agent/routes.ts'
@@ -45,12 +47,18 @@ import {
   serviceOfNodeFields,
 } from './catalog/shown.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './catalog/table.ts'
+import { checkTopic, nodeTopic, serviceTopic } from './catalog/topics.ts'
+import { EventBuffer, type ChangeSource, type EventBufferLimits } from './events/buffer.ts'
+import { eventMethods } from './events/methods.ts'
+import { eventRoutes } from './events/routes.ts'
+import type { AnyTopic } from './events/topic.ts'
 import { kvCommands } from './kv/commands.ts'
 import { startKvDuties } from './kv/duties.ts'
 import { heldKeys } from './kv/lock-commands.ts'
 import { kvMethods } from './kv/methods.ts'
 import { kvRoutes } from './kv/routes.ts'
 import { hasKeys, keys, kvValues, lockDelays, reaped, tombstones } from './kv/table.ts'
+import { kvTopic } from './kv/topics.ts'
 import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
 import { membersRoutes } from './members/routes.ts'
@@ -78,6 +86,7 @@ import { hasSessions } from './sessions/queries.ts'
 import { Renewals } from './sessions/renewals.ts'
 import { sessionRoutes } from './sessions/routes.ts'
 import { sessions } from './sessions/table.ts'
+import { sessionTopic } from './sessions/topics.ts'
 import { ClusterKeyShare, type ClusterKeyLink } from './variables/cluster-key-share.ts'
 import type { ClusterKey, ClusterKeys } from './variables/cluster-key.ts'
 import { variableCommands } from './variables/commands.ts'
@@ -90,6 +99,7 @@ import { listFields } from './variables/list.ts'
 import { variableMethods } from './variables/methods.ts'
 import { variableRoutes } from './variables/routes.ts'
 import { hasVariables, keyring, keysOf, sealedItems, variables } from './variables/table.ts'
+import { variableTopic } from './variables/topics.ts'
 
 const namespaceTenants: readonly NamespaceTenant[] = [
   { what: 'sessions', livesIn: hasSessions },
@@ -99,6 +109,19 @@ const namespaceTenants: readonly NamespaceTenant[] = [
 
 /** What hangs on sessions and goes with them. */
 const sessionEndings: readonly AnySessionEnding[] = [heldKeys]
+
+/** What readers of events may be told of. */
+const eventTopics: readonly AnyTopic[] = [
+  tokenTopic,
+  policyTopic,
+  roleTopic,
+  nodeTopic,
+  serviceTopic,
+  checkTopic,
+  sessionTopic,
+  kvTopic,
+  variableTopic,
+]
 
 /** What the state machine needs: no instance of anything. */
 export const domains: readonly Domain[] = [
@@ -159,7 +182,8 @@ export type CatalogueOptions = {
   readonly services: Omit<LocalAgentOptions, 'clock' | 'log'>
   readonly metrics: MetricsSource
   /** What is applied here, for those who keep time by it. */
-  readonly applied: AppliedSource
+  readonly applied: AppliedSource & ChangeSource
+  readonly events: EventBufferLimits & { readonly readersMax: number }
   readonly clock: Clock
   readonly log: Logger
 }
@@ -179,6 +203,8 @@ export type Catalogue = {
   readonly heapSampler: HeapSampler
   /** Lives as long as the server; stopped with it. */
   readonly sessionDeadlines: SessionDeadlines
+  /** Lives as long as the server; closed with it. */
+  readonly eventBuffer: EventBuffer
   /** Leader only: started on election, stopped when leadership is lost. */
   startDuties(context: Pick<KeyringDutyContext, 'propose'>): Duties
   /** Leader only, as above. */
@@ -236,6 +262,19 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ofAgent = agentMethods(agent, clock, heapSampler)
   const ofAutopilot = autopilotMethods(options.health)
   const ofMembers = membersMethods(options.members)
+  const eventBuffer = new EventBuffer(
+    options.applied,
+    eventTopics.map(({ table }) => table.name),
+    options.events,
+  )
+  const ofEvents = eventMethods({
+    topics: eventTopics,
+    buffer: eventBuffer,
+    view,
+    readersMax: options.events.readersMax,
+    encode: (value) => encodeJson(value, false),
+    clock,
+  })
   const restorer = new Restorer({
     folder: restoreFolder,
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
@@ -260,6 +299,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofOperator),
       ...Object.values(ofSnapshots),
       ...Object.values(ofAutopilot),
+      ...Object.values(ofEvents),
       ...Object.values(ofMembers),
       ...Object.values(ofAgent),
       ...Object.values(ofMetrics),
@@ -279,6 +319,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
       ...autopilotRoutes(ofAutopilot),
+      ...eventRoutes(ofEvents),
       ...membersRoutes(ofMembers),
       ...agentRoutes(ofAgent, clock),
       ...metricsRoutes(ofMetrics),
@@ -296,6 +337,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     restorer,
     heapSampler,
     sessionDeadlines: deadlines,
+    eventBuffer,
     startDuties: ({ propose }) =>
       startDuties({
         keyring: ring,

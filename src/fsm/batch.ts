@@ -4,6 +4,7 @@
  */
 import { assert } from '../lib/assert.ts'
 import type { Change, Key } from './domain.ts'
+import type { ChangedRows } from './changed-rows.ts'
 import { pack, rowBytesMax, unpack } from './codec.ts'
 import { encodeKey, encodeNumber } from './keys.ts'
 import { appliedRow, configurationRow, generationsRow } from './meta.ts'
@@ -22,13 +23,17 @@ export class Batch {
   readonly changed: ChangedKeys[] = []
   readonly tableIndexes = new Map<string, number>()
   readonly #tables: Tables
+  readonly #followed: ChangedRows | null
   #appliedIndex: number
   #appliedTerm: number
   #configuration: ConfigurationRow | null = null
   #generations: Generations | null = null
 
-  constructor(tables: Tables, state: State) {
+  /** `followed` is told of the rows that somebody wants to hear of. */
+  constructor(tables: Tables, state: State, followed: ChangedRows | null = null) {
     this.#tables = tables
+    this.#followed = followed
+    followed?.begin()
     this.state = state
     this.#appliedIndex = state.position.appliedIndex
     this.#appliedTerm = state.position.appliedTerm
@@ -58,8 +63,8 @@ export class Batch {
       const bound = this.#tables.get(change.table.name)
       const changed =
         change.type === 'put'
-          ? this.#put(bound, change.row, keys)
-          : this.#delete(bound, change.key, keys)
+          ? this.#put(index, bound, change.row, keys)
+          : this.#delete(index, bound, change.key, keys)
       if (changed) this.tableIndexes.set(bound.name, index)
     }
     if (keys.length > 0) this.changed.push({ index, keys })
@@ -113,7 +118,7 @@ export class Batch {
     }
   }
 
-  #put(bound: BoundTable, row: unknown, keys: string[]): boolean {
+  #put(entryIndex: number, bound: BoundTable, row: unknown, keys: string[]): boolean {
     const front = this.state.generationPrefix
     const primary = encodeKey(keyOfRow(bound, row))
     const key = bound.rowPrefix + primary
@@ -131,13 +136,17 @@ export class Batch {
         }
       }
     }
-    this.rows.set(front + key, packRow(bound, row))
+    const bytes = packRow(bound, row)
+    this.rows.set(front + key, bytes)
     keys.push(key)
+    if (this.#followed?.wants(bound.name) === true) {
+      this.#followed.note(entryIndex, bound.name, false, bytes)
+    }
     return true
   }
 
   /** Deleting what is not there changes nothing. */
-  #delete(bound: BoundTable, key: Key, keys: string[]): boolean {
+  #delete(entryIndex: number, bound: BoundTable, key: Key, keys: string[]): boolean {
     const front = this.state.generationPrefix
     const primary = encodeKey(key)
     const old = this.row(bound.rowPrefix + primary)
@@ -152,6 +161,9 @@ export class Batch {
     }
     this.rows.set(front + bound.rowPrefix + primary, null)
     keys.push(bound.rowPrefix + primary)
+    if (this.#followed?.wants(bound.name) === true) {
+      this.#followed.note(entryIndex, bound.name, true, packRow(bound, old))
+    }
     return true
   }
 

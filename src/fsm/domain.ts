@@ -92,5 +92,27 @@ export type Domain = {
   readonly seed?: readonly Change[]
 }
 
+/** A row that an entry wrote or, when `removed`, took away: then the row as it was. */
+export interface ChangedRow {
+  readonly table: string
+  readonly removed: boolean
+  /** What it keeps in memory. */
+  readonly byteLength: number
+  /** Decoded anew at each call. */
+  row(): unknown
+}
+
+/** What one entry changed, in the order of its changes. */
+export type ChangedEntry = { readonly index: number; readonly rows: readonly ChangedRow[] }
+
+/**
+ * `entries`: those that changed something since the last call, up to `appliedIndex`; null: everything may have changed, as
+ * when another state took the place of this one. Must not throw.
+ */
+export type ChangesListener = (
+  entries: readonly ChangedEntry[] | null,
+  appliedIndex: number,
+) => void
+
 /** A command as it travels: what `encodeCommand` takes and the machine decodes. */
 export type Command = { readonly type: string; readonly args: unknown }

@@ -22,8 +22,9 @@ import type {
 import { AppliedCommands, type CommandListener } from './applied-commands.ts'
 import { RowExport } from './archive.ts'
 import { Batch } from './batch.ts'
+import { ChangedRows } from './changed-rows.ts'
 import { CommandCodec } from './codec.ts'
-import type { AnyCommandDefinition, Command, Domain, Reader } from './domain.ts'
+import type { AnyCommandDefinition, ChangesListener, Command, Domain, Reader } from './domain.ts'
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
 import { Landing } from './landing.ts'
@@ -97,6 +98,7 @@ export class Machine implements StateMachine {
   readonly #watches: Watches
   readonly #listeners = new Set<(appliedIndex: LogIndex) => void>()
   readonly #commands = new AppliedCommands<Definition>()
+  readonly #changes = new ChangedRows()
   readonly #replacedListeners = new Set<() => void>()
   readonly #sweeper: Sweeper
   readonly #landing: Landing
@@ -200,6 +202,11 @@ export class Machine implements StateMachine {
   /** See `AppliedCommands`. Returns the way to stop listening. */
   onCommand(type: string, listener: CommandListener): () => void {
     return this.#commands.listen(this.#codec.definitionOf(type), listener)
+  }
+
+  /** Rows of these tables, after each batch: see `ChangedRows`. For one listener; returns the way to stop. */
+  onChanges(tables: readonly string[], listener: ChangesListener): () => void {
+    return this.#changes.listen(tables, listener)
   }
 
   /** Called when another state took the place of this one whole: a snapshot or an archive. */
@@ -312,7 +319,7 @@ export class Machine implements StateMachine {
 
   async #apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
     const outcomes: unknown[] = []
-    let batch = new Batch(this.#tables, this.#landing.state)
+    let batch = new Batch(this.#tables, this.#landing.state, this.#changes)
     let reader = new BatchReader(this.#tables, batch)
     for (const entry of entries) {
       assert(
@@ -325,7 +332,7 @@ export class Machine implements StateMachine {
       if (batch.generations.current !== this.#landing.state.position.generations.current) {
         // What comes after a restore must see its rows: they get a batch of their own.
         await this.#publish(batch)
-        batch = new Batch(this.#tables, this.#landing.state)
+        batch = new Batch(this.#tables, this.#landing.state, this.#changes)
         reader = new BatchReader(this.#tables, batch)
       }
       if (outcomes.length % entriesPerTurn === 0) await setImmediate()
@@ -387,6 +394,7 @@ export class Machine implements StateMachine {
   #announce(replaced: boolean): void {
     if (replaced) for (const listener of this.#replacedListeners) listener()
     this.#commands.tell()
+    this.#changes.tell(this.appliedIndex, replaced)
     for (const listener of this.#listeners) listener(this.appliedIndex)
   }
 

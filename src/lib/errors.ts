@@ -10,6 +10,7 @@ export const errorCodes = {
   unauthenticated: 'the token is not known',
   permission_denied: 'the token lacks the capability',
   not_found: 'the thing does not exist',
+  gone: 'the thing was kept for a while and is not any more',
   method_not_allowed: 'the path exists, the method does not',
   conflict: 'a check-and-set or a state condition does not hold',
   too_large: 'a body or a value is over its limit',

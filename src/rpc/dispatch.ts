@@ -13,7 +13,7 @@ import type { Consensus } from './consensus.ts'
 import { Forwarder } from './forward.ts'
 import { endable } from './endable.ts'
 import type { CallRequest, PeerLink, StreamLink } from './link.ts'
-import { MethodContext } from './method-context.ts'
+import { MethodContext, StreamMethodContext } from './method-context.ts'
 import type {
   AnyLeaderMethod,
   AnyLocalMethod,
@@ -26,6 +26,7 @@ import { Placement } from './placement.ts'
 import { buildRegistry, findMethod, type Registry } from './registry.ts'
 import type { ServerDirectory } from './servers.ts'
 import type { ReadableState } from './state.ts'
+import { StreamGuard } from './stream-guard.ts'
 import { Writer } from './write.ts'
 
 export type DispatchLimits = {
@@ -269,7 +270,7 @@ export class Dispatcher {
   /** Answers all blocking queries with what there is, lets none wait any more, and ends all streams: the server is about to stop. */
   drain(): void {
     this.#draining = true
-    for (const stream of this.#streams) stream.abort()
+    for (const stream of this.#streams) stream.abort(stopping())
     this.#reader.drain()
   }
 
@@ -289,31 +290,46 @@ export class Dispatcher {
     caller: Caller,
     signal: AbortSignal,
   ): Promise<AsyncIterableIterator<unknown>> {
-    const permissions = await this.#options.authorizer.resolve(caller)
-    assertMay(permissions.may(method.requires(args as never)))
-    let context: MethodContext | null = null
-    return this.#owned(
-      signal,
-      (both) => {
-        context = new MethodContext(this.#options, this.#writer, permissions, caller, both, 0)
-        return method.open(context, args as never)
+    const { authorizer, clock } = this.#options
+    const stop = new AbortController()
+    const guard = await StreamGuard.open({
+      authorizer,
+      caller,
+      requirement: method.requires(args as never),
+      clock,
+      onLost: (refusal) => stop.abort(refusal),
+    })
+    let context: StreamMethodContext | null = null
+    const open = (both: AbortSignal) => {
+      context = new StreamMethodContext(this.#options, this.#writer, guard, {
+        caller,
+        signal: both,
+      })
+      guard.start()
+      return method.open(context, args as never)
+    }
+    return this.#owned(signal, open, {
+      stop,
+      close: () => {
+        guard.stop()
+        context?.close()
       },
-      () => context?.close(),
-    )
+    })
   }
 
   /** Counts a stream, and ends it when this server drains. */
   #owned(
     signal: AbortSignal,
     open: (signal: AbortSignal) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>,
-    close?: () => void,
+    { stop, close }: { readonly stop: AbortController; readonly close?: () => void } = {
+      stop: new AbortController(),
+    },
   ): Promise<AsyncIterableIterator<unknown>> {
     const { streamsMax } = this.#limits
-    if (this.#draining) throw new MusterError('unavailable', 'this server stops')
+    if (this.#draining) throw stopping()
     if (this.#streams.size >= streamsMax) {
       throw new MusterError('overloaded', `${streamsMax} streams are open here, try later`)
     }
-    const stop = new AbortController()
     this.#streams.add(stop)
     const onEnd = (): void => {
       this.#streams.delete(stop)
@@ -396,4 +412,8 @@ export class Dispatcher {
       }
     }
   }
+}
+
+function stopping(): MusterError {
+  return new MusterError('unavailable', 'this server stops')
 }

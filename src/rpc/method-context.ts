@@ -5,8 +5,16 @@ import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Permissions } from './authorizer.ts'
 import type { Proposed } from './consensus.ts'
-import type { Caller, LeaderContext, LocalContext, Requirement } from './method.ts'
+import type {
+  Caller,
+  LeaderContext,
+  LocalContext,
+  QueryContext,
+  Requirement,
+  StreamContext,
+} from './method.ts'
 import type { ReadableState, RecordingView } from './state.ts'
+import type { StreamGuard } from './stream-guard.ts'
 import type { Writer } from './write.ts'
 
 export type MethodContextOptions = {
@@ -85,5 +93,24 @@ export class MethodContext implements LeaderContext, LocalContext {
     if (this.#views === null) return
     for (const view of this.#views) view.close()
     this.#views = null
+  }
+}
+
+/** As above, for as long as a stream is open: what the caller may do is kept up to date. */
+export class StreamMethodContext extends MethodContext implements StreamContext {
+  readonly #guard: StreamGuard
+
+  constructor(
+    options: MethodContextOptions,
+    writer: Writer,
+    guard: StreamGuard,
+    { caller, signal }: Pick<QueryContext, 'caller' | 'signal'>,
+  ) {
+    super(options, writer, guard, caller, signal, 0)
+    this.#guard = guard
+  }
+
+  renewPermissions(): Promise<void> {
+    return this.#guard.renew()
   }
 }

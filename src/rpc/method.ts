@@ -121,12 +121,13 @@ export type LocalMethod<Args extends TSchema, Value> = Common<Args> & {
 
 /**
  * What goes on at one server until it ends or the caller goes away. The items must survive msgpack and end soon after
- * `context.signal` fires; they are asked for no faster than the caller takes them.
+ * `context.signal` fires, also with a last one that says why; they are asked for no faster than the caller takes them.
+ * The signal fires with a MusterError for a reason when the server stops, or the caller may not have the stream any more.
  */
 export type StreamMethod<Args extends TSchema, Item> = Common<Args> & {
   readonly kind: 'stream'
   readonly open: (
-    context: LocalContext,
+    context: StreamContext,
     args: Static<Args>,
   ) => AsyncIterable<Item> | Promise<AsyncIterable<Item>>
 }
@@ -162,7 +163,7 @@ export type AnyLocalMethod = AnyCommon & {
 export type AnyStreamMethod = AnyCommon & {
   readonly kind: 'stream'
   readonly open: (
-    context: LocalContext,
+    context: StreamContext,
     args: never,
   ) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>
 }
@@ -206,6 +207,14 @@ export type LocalContext = QueryContext & {
   readonly log: Logger
   /** A reader of this server's state as it is. Good until the method ends or proposes. */
   read(): Reader
+}
+
+export type StreamContext = LocalContext & {
+  /**
+   * From then on `may` speaks of the caller's rights in the state as it was at this call, or later. Rejects when the caller
+   * may not have the stream any more; that is looked up once a second without it too.
+   */
+  renewPermissions(): Promise<void>
 }
 
 export type LeaderContext = LocalContext & {

@@ -54,5 +54,9 @@ export type ServerConfig = ReloadableSettings & {
     readonly httpBodyBytesMax: number
     readonly httpConnectionsMax: number
     readonly blockingQueriesMax: number
+    /** Readers of events at a time, and what is kept for those who come back. */
+    readonly eventStreamsMax: number
+    readonly eventsKeptMax: number
+    readonly eventBytesKeptMax: number
   }
 }

@@ -222,10 +222,16 @@ export async function startServer(
     },
     metrics: telemetry,
     applied: machine,
+    events: {
+      readersMax: config.limits.eventStreamsMax,
+      eventsMax: config.limits.eventsKeptMax,
+      bytesMax: config.limits.eventBytesKeptMax,
+    },
     clock,
     log: logger,
   })
   opened.defer(() => catalogue.sessionDeadlines.stop())
+  opened.defer(() => catalogue.eventBuffer.close())
   await catalogue.restorer.clean()
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()

@@ -58,6 +58,9 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       httpBurstPerClient: 0,
       httpConcurrencyPerClient: 0,
       blockingQueriesMax: 16384,
+      eventStreamsMax: 1024,
+      eventsKeptMax: 65536,
+      eventBytesKeptMax: 32 * 1024 * 1024,
     },
     audit: {
       enabled: false,

@@ -148,6 +148,7 @@ t.test('each code has its status, and its text on one line', async (t) => {
     unauthenticated: 403,
     permission_denied: 403,
     not_found: 404,
+    gone: 410,
     method_not_allowed: 405,
     conflict: 409,
     too_large: 413,

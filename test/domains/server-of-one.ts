@@ -2,9 +2,12 @@
  * One server with everything but Raft: the real state machine, dispatcher, HTTP engine and domains, over a consensus
  * that commits at once. Time is the test's own where it asks for it.
  */
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { get as httpGet, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
 import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
@@ -12,6 +15,7 @@ import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catal
 import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
 import { applyAgentUpdate } from '../../src/domains/catalog/agent/sync.ts'
+import { eventBufferLimits } from '../../src/domains/events/buffer.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
@@ -45,6 +49,10 @@ export type ServerOfOne = {
   /** Whether consensus answers; without, there is no leader. */
   leaderIsKnown: boolean
   ask(method: string, url: string, body?: unknown, token?: string): Promise<Answer>
+  /** Of a listener on loopback, for what needs a connection of its own. */
+  address(): Promise<string>
+  /** A GET over that, whose body is read as it comes. */
+  open(url: string, token?: string): Promise<{ readonly status: number; readonly body: Readable }>
   propose(command: Command): Promise<Proposed>
   /** Ends blocking queries and streams, as a stop does first. */
   drain(): void
@@ -77,6 +85,7 @@ export type ServerOfOneOptions = {
   readonly agent?: Partial<ThisAgent>
   /** Default: silent. */
   readonly log?: Logger
+  readonly events?: { readonly eventsMax?: number; readonly readersMax?: number }
   /** Default true: starts the duties and waits for the first key. */
   readonly begin?: boolean
 }
@@ -188,6 +197,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       text: async () => ({ type: 'text/plain', text: 'muster_up 1\n' }),
     },
     applied: machine,
+    events: { ...eventBufferLimits, readersMax: 64, ...options.events },
     clock,
     log,
   })
@@ -246,6 +256,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     log,
     region: 'global',
   })
+  let listening: Promise<number> | null = null
   const server: ServerOfOne = {
     machine,
     catalogue,
@@ -278,6 +289,16 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         json: () => JSON.parse(response.body) as unknown,
       }
     },
+    address: async () => {
+      listening ??= http.listen({ host: '127.0.0.1', port: 0 })
+      return `127.0.0.1:${await listening}`
+    },
+    async open(url, token) {
+      const headers = token === undefined ? {} : { 'x-service-token': token }
+      const sent = httpGet(`http://${await server.address()}${url}`, { headers, agent: false })
+      const [body] = (await once(sent, 'response')) as [IncomingMessage]
+      return { status: body.statusCode ?? 0, body }
+    },
   }
   const propose = (command: Command) => server.propose(command)
   const duties =
@@ -292,6 +313,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   t.teardown(async () => {
     for (const duty of duties ?? []) await duty.stop()
     catalogue.sessionDeadlines.stop()
+    catalogue.eventBuffer.close()
     await catalogue.localAgent.stop()
     await http.stop(0)
     await machine.close()

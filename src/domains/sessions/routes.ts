@@ -16,6 +16,7 @@ import {
   type SessionPlace,
   type SessionRow,
 } from './model.ts'
+import { shownSession } from './shown.ts'
 
 /** Of the longest names of as many checks of both kinds as a session may have, in any script. */
 const sessionBodyBytesMax = 2 * boundChecksMax * 4 * (checkIdLengthMax + 64) + 16_384
@@ -35,7 +36,7 @@ export function sessionRoutes(
 ): readonly Route[] {
   const info = async (request: ApiRequest): Promise<ApiReply> => {
     const { value } = await request.query(methods.read, placeOf(request))
-    return { json: value === null ? [] : [shown(value)] }
+    return { json: value === null ? [] : [shownSession(value)] }
   }
 
   const list = async (request: ApiRequest): Promise<ApiReply> => {
@@ -75,7 +76,9 @@ export function sessionRoutes(
     if (row === null) {
       throw new MusterError('not_found', `Session id ${JSON.stringify(place.id)} not found`)
     }
-    return { json: [{ ...shown(row), ...(stretch > 1 ? { TTL: stretched(row, stretch) } : {}) }] }
+    return {
+      json: [{ ...shownSession(row), ...(stretch > 1 ? { TTL: stretched(row, stretch) } : {}) }],
+    }
   }
 
   const destroy = async (request: ApiRequest): Promise<ApiReply> => {
@@ -143,34 +146,11 @@ function serviceChecksOf(fields: Fields): ServiceCheck[] | null {
 }
 
 function listed({ rows, filtered }: ListedSessions): ApiReply {
-  return { json: rows.map(shown), ...(filtered ? { headers: filteredHeader } : {}) }
+  return { json: rows.map(shownSession), ...(filtered ? { headers: filteredHeader } : {}) }
 }
 
 /** The time a session has from a renewal under load. */
 function stretched(row: SessionRow, stretch: number): string {
   const ttlMs = ttlMsOf(row.ttl)
   return ttlMs === null ? row.ttl : formatDurationMs(stretchedMs(ttlMs, stretch))
-}
-
-function shown(row: SessionRow) {
-  const lockDelayNs = BigInt(row.lockDelayNs)
-  const exact = lockDelayNs <= BigInt(Number.MAX_SAFE_INTEGER)
-  return {
-    ID: row.id,
-    Name: row.name,
-    Node: row.node,
-    LockDelay: exact ? Number(lockDelayNs) : lockDelayNs,
-    Behavior: row.behavior,
-    TTL: row.ttl,
-    NodeChecks: row.nodeChecks,
-    ServiceChecks:
-      row.serviceChecks?.map(({ id, namespace }) => ({
-        ID: id,
-        Namespace: namespace,
-      })) ?? null,
-    ...(row.checks === null ? {} : { Checks: row.checks }),
-    ...(row.namespace === defaultNamespace ? {} : { Namespace: row.namespace }),
-    CreateIndex: row.createIndex,
-    ModifyIndex: row.createIndex,
-  }
 }

@@ -46,6 +46,7 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/session/info/:uuid',
   'GET /v1/session/node/:node',
   'GET /v1/session/list',
+  'GET /v1/event/stream',
 ])
 
 /** Whoever has a token at all. */
@@ -76,6 +77,8 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/agent/force-leave': { url: '/v1/agent/force-leave?node=x' },
   'PUT /v1/agent/join': { url: '/v1/agent/join?address=127.0.0.1' },
   'PUT /v1/agent/schedulers/config': { body: { num_schedulers: 1, enabled_schedulers: ['_core'] } },
+  // Refused once the caller is known: a stream that is granted would not end.
+  'GET /v1/event/stream': { url: '/v1/event/stream?topic=x' },
   'GET /v1/agent/pprof/:name': { url: '/v1/agent/pprof/cmdline' },
   ...Object.fromEntries(
     ['operator/gossip', 'agent'].flatMap((place) =>

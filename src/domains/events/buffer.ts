@@ -1,0 +1,183 @@
+/**
+ * The changes of the last entries, in order, for readers that follow and readers that come back. Bounded by their count
+ * and by what they keep in memory: the oldest go. Readers hold a place in it, never a copy, and nobody who applies waits
+ * for one of them.
+ */
+import type { ChangedEntry, ChangesListener } from '../../fsm/domain.ts'
+import type { Clock } from '../../lib/clock.ts'
+
+export type EventBufferLimits = {
+  /** Changed rows that are kept. */
+  readonly eventsMax: number
+  /** What they keep in memory, their overhead with them. */
+  readonly bytesMax: number
+}
+
+export const eventBufferLimits: EventBufferLimits = {
+  eventsMax: 65_536,
+  bytesMax: 32 * 1024 * 1024,
+}
+
+/** What a kept row costs beside its bytes: the objects around it, measured on a full buffer. */
+export const rowOverheadBytes = 256
+
+/** Readers woken in one turn of the event loop. */
+const wakesPerTurn = 32
+
+/** Entries that went are cut off the array when there are this many of them, and half of it. */
+const goneMin = 1_024
+
+type Kept = { readonly entry: ChangedEntry; readonly bytes: number }
+
+/** How a server hears of what it applies; the machine gives it. */
+export type ChangeSource = {
+  readonly appliedIndex: number
+  onChanges(tables: readonly string[], listener: ChangesListener): () => void
+}
+
+export class EventBuffer {
+  readonly #limits: EventBufferLimits
+  readonly #unsubscribe: () => void
+  /** From `#gone` on. */
+  #kept: Kept[] = []
+  #gone = 0
+  #events = 0
+  #bytes = 0
+  #firstIndex: number
+  #appliedIndex: number
+  readonly #waiting = new Set<() => void>()
+  #turn: NodeJS.Immediate | null = null
+  #more = false
+
+  /** Listens to changes of rows of these tables, until `close`. */
+  constructor(
+    source: ChangeSource,
+    tables: readonly string[],
+    limits: EventBufferLimits = eventBufferLimits,
+  ) {
+    this.#limits = limits
+    this.#appliedIndex = source.appliedIndex
+    this.#firstIndex = source.appliedIndex + 1
+    this.#unsubscribe = source.onChanges(tables, (entries, appliedIndex) => {
+      this.#appliedIndex = appliedIndex
+      if (entries === null) this.#restart()
+      else if (entries.length > 0) this.#add(entries)
+    })
+  }
+
+  /** All that changed at this index or later is here. */
+  get firstIndex(): number {
+    return this.#firstIndex
+  }
+
+  /** All that changed up to here was told: the index of the state. */
+  get appliedIndex(): number {
+    return this.#appliedIndex
+  }
+
+  stats(): { readonly events: number; readonly bytes: number } {
+    return { events: this.#events, bytes: this.#bytes }
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    if (this.#turn !== null) clearImmediate(this.#turn)
+    this.#turn = null
+    for (const wake of this.#waiting) wake()
+  }
+
+  /** The first entry at `index` or later, null when there is none yet. Nothing is said of what is not kept any more. */
+  entryFrom(index: number): ChangedEntry | null {
+    let low = this.#gone
+    let high = this.#kept.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#kept[middle]?.entry.index ?? Infinity) < index) low = middle + 1
+      else high = middle
+    }
+    return this.#kept[low]?.entry ?? null
+  }
+
+  /**
+   * True as soon as there is an entry at `index` or later, or all was lost; false after `delayMs` or when the signal
+   * fires, whichever comes first.
+   */
+  wait(
+    index: number,
+    { clock, delayMs, signal }: { clock: Clock; delayMs: number; signal: AbortSignal },
+  ): Promise<boolean> {
+    if (index < this.#firstIndex || this.entryFrom(index) !== null) return Promise.resolve(true)
+    if (signal.aborted) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      const leave = (woken: boolean): void => {
+        this.#waiting.delete(wake)
+        timer.cancel()
+        signal.removeEventListener('abort', giveUp)
+        resolve(woken)
+      }
+      const wake = (): void => leave(true)
+      const giveUp = (): void => leave(false)
+      const timer = clock.setTimer(delayMs, giveUp)
+      signal.addEventListener('abort', giveUp, { once: true })
+      this.#waiting.add(wake)
+    })
+  }
+
+  #add(entries: readonly ChangedEntry[]): void {
+    for (const entry of entries) {
+      const bytes = entry.rows.reduce((sum, row) => sum + rowOverheadBytes + row.byteLength, 0)
+      this.#kept.push({ entry, bytes })
+      this.#events += entry.rows.length
+      this.#bytes += bytes
+    }
+    while (this.#events > this.#limits.eventsMax || this.#bytes > this.#limits.bytesMax) {
+      this.#dropOldest()
+    }
+    if (this.#gone >= goneMin && this.#gone * 2 >= this.#kept.length) {
+      this.#kept = this.#kept.slice(this.#gone)
+      this.#gone = 0
+    }
+    this.#wakeSoon()
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#kept[this.#gone]
+    if (oldest === undefined) return
+    const { entry, bytes } = oldest
+    // Gone from here on, so that its memory is, whatever the array keeps.
+    this.#kept[this.#gone] = { entry: { index: entry.index, rows: [] }, bytes: 0 }
+    this.#gone += 1
+    this.#events -= entry.rows.length
+    this.#bytes -= bytes
+    this.#firstIndex = entry.index + 1
+  }
+
+  #restart(): void {
+    this.#kept = []
+    this.#gone = 0
+    this.#events = 0
+    this.#bytes = 0
+    this.#firstIndex = this.#appliedIndex + 1
+    this.#wakeSoon()
+  }
+
+  /** Not in the turn that applies: whoever wakes reads at once. */
+  #wakeSoon(): void {
+    if (this.#turn !== null) this.#more = true
+    else if (this.#waiting.size > 0) this.#wakeIn([...this.#waiting])
+  }
+
+  #wakeIn(due: (() => void)[]): void {
+    this.#turn = setImmediate(() => {
+      this.#turn = null
+      for (const wake of due.splice(0, wakesPerTurn)) wake()
+      if (due.length > 0) {
+        this.#wakeIn(due)
+      } else if (this.#more) {
+        // Something came while these were woken, and others may have begun to wait before it.
+        this.#more = false
+        this.#wakeSoon()
+      }
+    })
+  }
+}

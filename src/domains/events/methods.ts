@@ -1,0 +1,110 @@
+/** What may be asked about events: to be told of them. */
+import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineStreamMethod } from '../../rpc/method.ts'
+import type { EventBuffer } from './buffer.ts'
+import { assertKept, framesFor } from './reader.ts'
+import { Selection, wantedKeyLengthMax, wantedMax } from './selection.ts'
+import { ShownEvents } from './shown-events.ts'
+import type { AnyTopic, EncodeJson } from './topic.ts'
+
+export type EventMethodsOptions = {
+  readonly topics: readonly AnyTopic[]
+  readonly buffer: EventBuffer
+  readonly view: () => Reader & { close(): void }
+  /** Readers at a time; beyond it they are refused with `overloaded`. */
+  readonly readersMax: number
+  readonly encode: EncodeJson
+  readonly clock: Clock
+}
+
+export type EventMethods = ReturnType<typeof eventMethods>
+
+export function eventMethods(options: EventMethodsOptions) {
+  const { topics, buffer, view, clock, readersMax } = options
+  const shown = new ShownEvents(options.encode)
+  let readers = 0
+
+  /**
+   * Frames as they are to be sent together. `index`: the first whose events are wanted; 0: the first that is kept; null:
+   * from now on. With `snapshot` as well, it begins with what there is unless `index` is kept still.
+   */
+  const stream = defineStreamMethod({
+    kind: 'stream',
+    name: 'events.stream',
+    args: Type.Object({
+      topics: Type.Array(
+        Type.Object({
+          topic: Type.String(),
+          key: Type.String({ maxLength: wantedKeyLengthMax }),
+          prefix: Type.Boolean(),
+        }),
+        { minItems: 1, maxItems: wantedMax },
+      ),
+      namespace: Type.String(),
+      index: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+      snapshot: Type.Boolean(),
+      progress: Type.Boolean(),
+    }),
+    requires: () => ({ resource: 'none' }),
+    open: (context, args) => {
+      const selection = new Selection(topics, args.topics, args.namespace)
+      for (const { requires } of selection.named) {
+        if (requires !== null && !context.may(requires)) {
+          throw new MusterError('permission_denied', 'Permission denied')
+        }
+      }
+      if (readers >= readersMax) {
+        throw new MusterError('overloaded', `${readersMax} readers follow events here, try later`)
+      }
+      const from = firstOf(args.index, buffer)
+      const resumes = args.index !== null && args.index > 0 && from >= buffer.firstIndex
+      const snapshot = args.snapshot && !resumes
+      if (!snapshot) assertKept(buffer, from)
+      const reading = { selection, context, from, snapshot, progress: args.progress }
+      const frames = framesFor({ buffer, shown, view, clock, ...reading })
+      readers += 1
+      return counted(frames, () => (readers -= 1))
+    },
+  })
+
+  return { stream }
+}
+
+function firstOf(index: number | null, buffer: EventBuffer): number {
+  if (index === null) return buffer.appliedIndex + 1
+  return index === 0 ? buffer.firstIndex : index
+}
+
+/** Calls `onEnd` once, also when nothing was ever read. */
+function counted<Item>(
+  items: AsyncGenerator<Item>,
+  onEnd: () => void,
+): AsyncIterableIterator<Item> {
+  let over = false
+  const end = (): void => {
+    if (!over) onEnd()
+    over = true
+  }
+  const iterator: AsyncIterableIterator<Item> = {
+    [Symbol.asyncIterator]: () => iterator,
+    async next() {
+      try {
+        const result = await items.next()
+        if (result.done === true) end()
+        return result
+      } catch (error) {
+        end()
+        throw error
+      }
+    },
+    async return() {
+      end()
+      await items.return(undefined)
+      return { value: undefined, done: true }
+    },
+  }
+  return iterator
+}

@@ -1,0 +1,98 @@
+/** `/v1/event/stream`, over HTTP a frame a line, over WebSocket a frame a message. */
+import type { ApiRequest, Route } from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { EventMethods } from './methods.ts'
+import { defaultNamespace, wantedKeyLengthMax, wantedMax, type Wanted } from './selection.ts'
+
+export function eventRoutes(methods: EventMethods): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/event/stream',
+      websocket: true,
+      handle: async (request) => {
+        const { search } = request
+        const frames = await request.open(methods.stream, {
+          topics: wantedOf(request),
+          namespace: request.namespace ?? defaultNamespace,
+          index: indexOf(request),
+          snapshot: search.flag('snapshot'),
+          progress: search.flag('progress'),
+        })
+        const stream = isWebSocket(request) ? each(frames) : lines(frames)
+        return { stream, type: 'application/json' }
+      },
+    },
+  ]
+}
+
+/** `Topic`, `Topic:key` or `Topic:prefix*`, as often as wanted; all topics when there is none. */
+function wantedOf({ search }: ApiRequest): Wanted[] {
+  const given = search.all('topic').filter((text) => text !== '')
+  if (given.length > wantedMax) {
+    throw new MusterError('invalid_argument', `at most ${wantedMax} topics may be named`)
+  }
+  return (given.length === 0 ? ['*'] : given).map((text) => {
+    const cut = text.indexOf(':')
+    if (cut < 0) return { topic: text, key: '', prefix: true }
+    const name = text.slice(cut + 1)
+    const prefix = name.endsWith('*')
+    const key = prefix ? name.slice(0, -1) : name
+    if (key.length > wantedKeyLengthMax) {
+      throw new MusterError(
+        'invalid_argument',
+        `a key of a topic has at most ${wantedKeyLengthMax} characters`,
+      )
+    }
+    return { topic: text.slice(0, cut), key, prefix }
+  })
+}
+
+/** Absent is 0, as in a peer: from the first event that is kept. `now`: none of those. */
+function indexOf({ search }: ApiRequest): number | null {
+  const text = search.text('index') ?? ''
+  if (text === 'now') return null
+  return search.integer('index', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
+}
+
+function isWebSocket(request: ApiRequest): boolean {
+  return request.header('upgrade')?.toLowerCase() === 'websocket'
+}
+
+/** Frames that came together leave together. */
+function lines(frames: AsyncIterableIterator<readonly string[]>): AsyncIterableIterator<string> {
+  return mapped(frames, (some) => [`${some.join('\n')}\n`])
+}
+
+function each(frames: AsyncIterableIterator<readonly string[]>): AsyncIterableIterator<string> {
+  return mapped(frames, (some) => some)
+}
+
+/** Not a generator: one that was never started would not pass `return` on. */
+function mapped(
+  source: AsyncIterableIterator<readonly string[]>,
+  textsOf: (frames: readonly string[]) => readonly string[],
+): AsyncIterableIterator<string> {
+  let waiting: readonly string[] = []
+  let at = 0
+  const iterator: AsyncIterableIterator<string> = {
+    [Symbol.asyncIterator]: () => iterator,
+    async next() {
+      for (;;) {
+        const text = waiting[at]
+        at += 1
+        if (text !== undefined) return { value: text, done: false }
+        const result = await source.next()
+        if (result.done === true) return { value: undefined, done: true }
+        waiting = textsOf(result.value)
+        at = 0
+      }
+    },
+    async return() {
+      waiting = []
+      await source.return?.()
+      return { value: undefined, done: true }
+    },
+  }
+  return iterator
+}

@@ -1,0 +1,26 @@
+/** What readers of events are told of keys: their values too, as far as those are short enough to stand with the key. */
+import type { Requirement } from '../../rpc/method.ts'
+import type { KvRow } from './model.ts'
+import { shownEntry } from './shown-entry.ts'
+import { keys } from './table.ts'
+
+export const kvTopic = {
+  name: 'KV',
+  table: keys,
+  types: { written: 'KVUpserted', removed: 'KVDeleted' },
+  requires: null,
+  inKeyOrder: true,
+  describe: (row: KvRow) => {
+    const { namespace, key, size } = row
+    const reads: Requirement = { resource: 'key', namespace, key, access: 'read' }
+    return {
+      key,
+      namespace,
+      filterKeys: [],
+      modifyIndex: row.modifyIndex,
+      // A value that is null and has a size is to be read where it is.
+      payload: { KV: { ...shownEntry({ row, value: row.value }), Size: size } },
+      requires: [reads],
+    }
+  },
+}

@@ -1,0 +1,35 @@
+/** What readers of events are told of variables: that they changed, never what is in them. */
+import type { Requirement } from '../../rpc/method.ts'
+import type { VariableRow } from './model.ts'
+import { variables } from './table.ts'
+
+const nanosecondsPerMs = 1e6
+
+export const variableTopic = {
+  name: 'Variable',
+  table: variables,
+  types: { written: 'VariableUpserted', removed: 'VariableDeleted' },
+  requires: null,
+  inKeyOrder: true,
+  describe: (row: VariableRow) => {
+    const { namespace, path, createIndex, modifyIndex } = row
+    const lists: Requirement = { resource: 'variables', namespace, path, access: 'list' }
+    return {
+      key: path,
+      namespace,
+      filterKeys: [],
+      modifyIndex,
+      payload: {
+        Variable: {
+          Namespace: namespace,
+          Path: path,
+          CreateIndex: createIndex,
+          CreateTime: row.createTimeMs * nanosecondsPerMs,
+          ModifyIndex: modifyIndex,
+          ModifyTime: row.modifyTimeMs * nanosecondsPerMs,
+        },
+      },
+      requires: [lists],
+    }
+  },
+}
