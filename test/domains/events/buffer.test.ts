@@ -45,7 +45,8 @@ class Source {
 function bufferAt(t: Test, index: number, limits: Partial<EventBufferLimits> = {}) {
   const source = new Source(index)
   const buffer = new EventBuffer(source, ['things'], {
-    ...{ eventsMax: 1_000, bytesMax: 1_000_000 },
+    eventsMax: 1_000,
+    bytesMax: 1_000_000,
     ...limits,
   })
   t.teardown(() => buffer.close())

@@ -73,7 +73,9 @@ void t.test(
       streams.push([await open('index=now', secret), told])
     }
     await ask('PUT', '/v1/catalog/register', {
-      ...{ Node: 'n', Address: '10.0.0.1', Service: { Service: 'web' } },
+      Node: 'n',
+      Address: '10.0.0.1',
+      Service: { Service: 'web' },
       Checks: [
         { Name: 'c', Status: 'passing' },
         { Name: 'of-web', ServiceID: 'web', Status: 'passing' },

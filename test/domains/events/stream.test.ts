@@ -91,7 +91,9 @@ void t.test('what one entry changed is one frame: a session and its locks', asyn
   const { open, server } = await start(t)
   await server.ask('PUT', '/v1/catalog/register', { Node: 'n', Address: '10.0.0.1' })
   const created = await server.ask('PUT', '/v1/session/create', {
-    ...{ Node: 'n', NodeChecks: [], Behavior: 'delete' },
+    Node: 'n',
+    NodeChecks: [],
+    Behavior: 'delete',
   })
   const { ID } = created.json() as { ID: string }
   for (const key of ['a', 'b']) await server.ask('PUT', `/v1/kv/${key}?acquire=${ID}`, 'held')
@@ -186,16 +188,16 @@ void t.test(
       await server.ask('PUT', `/v1/kv/k/filler/${at}`, 'x')
     }
     const readers: Promise<Map<string, string>>[] = []
-    let writing = true
+    const writing = new AbortController()
     const writers = [0, 1, 2, 3].map(async () => {
-      while (writing) await write()
+      while (!writing.signal.aborted) await write()
     })
     for (let at = 0; at < 5; at += 1) {
       for (let some = 0; some < 20; some += 1) await write()
       readers.push(follow(await open('topic=KV:k/*&snapshot=true')))
     }
     await Promise.all(readers.map((reader) => Promise.race([reader, settle(server, 100)])))
-    writing = false
+    writing.abort()
     await Promise.all(writers)
     await server.ask('PUT', '/v1/kv/k/end', 'end')
     const listed = (await server.ask('GET', '/v1/kv/k/?recurse')).json() as {
@@ -221,7 +223,7 @@ async function follow(frames: FrameReader): Promise<Map<string, string>> {
     const { Value, ModifyIndex } = event.Payload['KV'] ?? {}
     if (event.Type === 'KVDeleted') {
       if (!state.delete(event.Key)) throw new Error(`${event.Key} was not there to be deleted`)
-    } else state.set(event.Key, `${Value} ${ModifyIndex}`)
+    } else state.set(event.Key, `${String(Value)} ${String(ModifyIndex)}`)
   }
   let told = 0
   let whole = false
