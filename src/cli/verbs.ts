@@ -256,5 +256,9 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints the version',
       load: async () => (await import('./verbs/version.ts')).versionVerb(version),
     },
+    watch: {
+      summary: 'Runs a command whenever something changes',
+      load: async () => (await import('./verbs/watch.ts')).watch,
+    },
   }
 }

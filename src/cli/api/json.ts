@@ -41,6 +41,11 @@ export function printJson(value: Json): string {
   return `${JSON.stringify(value, exactIntegers, 4)}\n`
 }
 
+/** On one line, without a break at its end. */
+export function lineOfJson(value: Json): string {
+  return JSON.stringify(value, exactIntegers)
+}
+
 function exactIntegers(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? exact.rawJSON(value.toString()) : value
 }

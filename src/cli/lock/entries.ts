@@ -2,7 +2,7 @@
 import { integerOf, listOf, objectOf, textOf } from '../api/answer.ts'
 import { escapePath, type Ask, type Search } from '../api/client.ts'
 import type { Json, JsonObject } from '../api/json.ts'
-import type { Servers } from './servers.ts'
+import type { Servers } from '../api/servers.ts'
 
 /** How long a read waits for a change. A server that is gone is noticed by it too. */
 const waitMs = 10_000

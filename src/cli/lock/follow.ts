@@ -1,6 +1,6 @@
 /** Reading the same thing again whenever it changes, over failures of servers. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { mayPass } from './servers.ts'
+import { mayPass } from '../api/servers.ts'
 import type { Seen } from './entries.ts'
 
 const pauseMs = 1_000

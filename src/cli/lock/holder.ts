@@ -6,7 +6,7 @@ import type { Exclusion, Held, Loss } from './exclusion.ts'
 import type { Guard } from './guard.ts'
 import type { Lease } from './lease.ts'
 import { LeaseKeeper, type SessionOptions } from './lease-keeper.ts'
-import { mayPass } from './servers.ts'
+import { mayPass } from '../api/servers.ts'
 import { ProcessGroup, type Command, type Ended } from './process-group.ts'
 
 /** Letting go of a lock; after that its session's end does. */

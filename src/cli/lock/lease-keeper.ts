@@ -6,7 +6,7 @@ import { textOf as reasonOf } from '../../lib/errors.ts'
 import { listOf, objectOf, textOf } from '../api/answer.ts'
 import type { Json } from '../api/json.ts'
 import { renewed, type Lease } from './lease.ts'
-import type { Servers } from './servers.ts'
+import type { Servers } from '../api/servers.ts'
 
 const attemptMsMax = 5_000
 /** After a renewal that failed, the next server is tried. */

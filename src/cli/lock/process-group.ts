@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MusterError, textOf } from '../../lib/errors.ts'
+import { programOf } from '../program.ts'
 import type { Terminal } from '../verb.ts'
 import { signalGroup } from './watchdog.ts'
 
-const defaultShell = '/bin/sh'
 const pollMs = 20
 /** What SIGKILL leaves is dead, and at most waits for somebody to take note of it. */
 const goneMsMax = 1_000
@@ -64,13 +64,4 @@ export class ProcessGroup {
       await delay(pollMs)
     }
   }
-}
-
-export function programOf(
-  { words, shell }: Pick<Command, 'words' | 'shell'>,
-  terminal: Terminal,
-): { readonly file: string; readonly args: readonly string[] } {
-  const [first = '', ...rest] = words
-  if (!shell) return { file: first, args: rest }
-  return { file: terminal.env('SHELL') ?? defaultShell, args: ['-c', words.join(' ')] }
 }

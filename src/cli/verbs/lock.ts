@@ -12,7 +12,7 @@ import { runHolding, type HolderOptions, type Outcome } from '../lock/holder.ts'
 import { leaseOf, ttlMsDefault, type Lease } from '../lock/lease.ts'
 import { Mutex } from '../lock/mutex.ts'
 import { holdersMax, Semaphore, semaphoreListKey } from '../lock/semaphore.ts'
-import { Servers } from '../lock/servers.ts'
+import { Servers } from '../api/servers.ts'
 import { exits, type Terminal, type Verb } from '../verb.ts'
 
 /** Of a session's name; the rest of a long command line says no more. */

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { ApiRefusal, type Answer, type ApiClient, type Ask } from '../api/client.ts'
+import { ApiRefusal, type Answer, type ApiClient, type Ask } from './client.ts'
 
 /** Between attempts; doubled after each that failed. */
 const pauseMsMin = 50
