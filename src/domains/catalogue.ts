@@ -30,6 +30,8 @@ import { autopilotCommands } from './autopilot/commands.ts'
 import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
+import { agentHealthMethods } from './catalog/agent-health-methods.ts'
+import { agentHealthRoutes } from './catalog/agent-health-routes.ts'
 import { agentCatalogMethods } from './catalog/agent-methods.ts'
 import { agentCatalogRoutes } from './catalog/agent-routes.ts'
 import { LocalAgent, type LocalAgentOptions } from './catalog/agent/local-agent.ts'
@@ -247,6 +249,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ofSessions = sessionMethods(renewals)
   const localAgent = new LocalAgent({ ...options.services, clock, log: log.named('catalog') })
   const ofLocalAgent = agentCatalogMethods(localAgent, catalogFilters)
+  const ofLocalHealth = agentHealthMethods(localAgent)
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -294,6 +297,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofSessions),
       ...kvMethods,
       ...Object.values(ofLocalAgent),
+      ...Object.values(ofLocalHealth),
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
@@ -315,6 +319,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         ...kvRoutes,
       ]),
       ...agentCatalogRoutes(ofLocalAgent, options.members.datacenter),
+      ...agentHealthRoutes(ofLocalHealth, ofLocalAgent, options.members.datacenter),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),

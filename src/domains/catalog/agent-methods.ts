@@ -3,12 +3,13 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext, type Requirement } from '../../rpc/method.ts'
 import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
+import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
 import type { LocalAgent } from './agent/local-agent.ts'
 import { Name, Status } from './commands.ts'
 import { Listing, type CompileFilter } from './listing.ts'
-import { checkService, keyOfName, membershipCheckId, type CheckRow } from './model.ts'
+import { checkService, keyOfName, membershipCheckId } from './model.ts'
 import { mustMay, writesCheck, writesService } from './register-methods.ts'
-import { shownCheck, shownService } from './shown.ts'
+import { shownCheck } from './shown.ts'
 
 /** Checks that come with one service. */
 export const checksPerServiceMax = 64
@@ -80,6 +81,20 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     run: (_context, { id, status, output }): Promise<void> => agent.report(id, status, output),
   })
 
+  const maintain = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.maintain',
+    args: Type.Object({
+      /** '': the node. */
+      serviceId: Type.String(),
+      isOn: Type.Boolean(),
+      reason: Type.String(),
+    }),
+    requires: ({ serviceId }) => mayWrite(serviceId),
+    run: (_context, { serviceId, isOn, reason }): Promise<void> =>
+      agent.setMaintenance(serviceId, isOn, reason),
+  })
+
   const services = defineLocalMethod({
     kind: 'local',
     name: 'agent.services',
@@ -89,10 +104,8 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
       const listing = new Listing(context, filters.services(filter))
       const shown: [string, object][] = []
       for (const service of agent.services()) {
-        const row = { ...service, node: agent.node.name, createIndex: 0, modifyIndex: 0 }
-        if (!listing.maySeeService(row)) continue
-        const { CreateIndex: _created, ModifyIndex: _modified, ...rest } = shownService(row)
-        const entry = { ...rest, Datacenter: agent.node.datacenter }
+        if (!listing.maySeeService({ node: agent.node.name, name: service.name })) continue
+        const entry = shownOfAgent(agent, service)
         if (await listing.keeps(entry)) shown.push([service.id, entry])
       }
       return { value: Object.fromEntries(shown), filtered: listing.filtered }
@@ -107,25 +120,11 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     run: async (context, { filter }) => {
       const listing = new Listing(context, filters.checks(filter))
       const shown: [string, object][] = []
-      for (const { definition, state } of agent.checks()) {
-        const service = agent.service(definition.serviceId)
-        const row: CheckRow = {
-          id: definition.id,
-          name: definition.name,
-          notes: definition.notes,
-          ...state,
-          node: agent.node.name,
-          serviceId: definition.serviceId,
-          serviceName: service?.name ?? '',
-          serviceTags: service?.tags ?? [],
-          type: definition.probe.type,
-          definition: '{}',
-          createIndex: 0,
-          modifyIndex: 0,
-        }
+      for (const check of agent.checks()) {
+        const row = rowOfCheck(agent, check)
         if (!listing.maySeeCheck(row)) continue
         const entry = shownCheck(row)
-        if (await listing.keeps(entry)) shown.push([definition.id, entry])
+        if (await listing.keeps(entry)) shown.push([row.id, entry])
       }
       return { value: Object.fromEntries(shown), filtered: listing.filtered }
     },
@@ -151,6 +150,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     registerCheck,
     deregisterCheck,
     report,
+    maintain,
     services,
     checks,
   }

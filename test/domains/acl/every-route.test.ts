@@ -65,6 +65,8 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/catalog/deregister': { body: { Node: 'n' } },
   'PUT /v1/agent/service/register': { body: { Name: 'x' } },
   'PUT /v1/agent/check/register': { body: { Name: 'x', TTL: '10s' } },
+  'PUT /v1/agent/maintenance': { url: '/v1/agent/maintenance?enable=true' },
+  'PUT /v1/agent/service/maintenance/:id': { url: '/v1/agent/service/maintenance/x?enable=true' },
   'PUT /v1/agent/check/update/:id': { body: { Status: 'passing' } },
   'PUT /v1/session/destroy/:uuid': { url: '/v1/session/destroy/{session}' },
   'PUT /v1/session/renew/:uuid': { url: '/v1/session/renew/{session}' },

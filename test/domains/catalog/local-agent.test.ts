@@ -110,6 +110,30 @@ void t.test(
   },
 )
 
+void t.test('maintenance outlives a restart, and ends with its service', async (t) => {
+  const folder = await dataFolder(t)
+  const way = wayTo(await catalogMachine(t))
+  const first = agentWith(folder, way)
+  await first.start()
+  await first.registerService(service('api'), [], false)
+  await first.setMaintenance('api', true, 'new disk')
+  await first.setMaintenance('', true, '')
+  await first.stop()
+  const second = agentWith(folder, way)
+  await second.start()
+  const found = () =>
+    second.checks().map(({ definition, state }) => [definition.id, definition.notes, state.status])
+  t.match(found(), [
+    ['_service_maintenance:api', 'new disk', 'critical'],
+    ['_node_maintenance', /in maintenance/, 'critical'],
+  ])
+  await second.deregisterService('api')
+  t.match(found(), [['_node_maintenance']])
+  await second.setMaintenance('', false, '')
+  t.same(found(), [])
+  await second.stop()
+})
+
 void t.test('the catalog is made as the agent has it, whatever was done to it', async (t) => {
   const catalog = await catalogMachine(t)
   const way = wayTo(catalog)

@@ -63,7 +63,10 @@ const Script = Type.Object({
   ...Every,
 })
 
-export const Probe = Type.Union([Ttl, Http, Tcp, Grpc, Script])
+/** Critical for as long as it is there. */
+const Maintenance = Type.Object({ type: Type.Literal('maintenance') })
+
+export const Probe = Type.Union([Ttl, Http, Tcp, Grpc, Script, Maintenance])
 
 const Threshold = Type.Integer({ minimum: 0, maximum: thresholdMax })
 
@@ -88,7 +91,7 @@ export type CheckDefinition = Static<typeof CheckDefinition>
 export type AgentService = Static<typeof AgentService>
 
 /** What runs by itself, at an interval. */
-export type ActiveProbe = Exclude<Probe, { readonly type: 'ttl' }>
+export type ActiveProbe = Exclude<Probe, { readonly type: 'ttl' | 'maintenance' }>
 
 /** Throws `invalid_argument`. What the schema bounds is not looked at again. */
 export function checkDefinition(definition: CheckDefinition): CheckDefinition {

@@ -17,6 +17,7 @@ import {
 import { look } from '../probes/probe.ts'
 import type { AgentService, CheckDefinition } from './definition.ts'
 import { Gate } from './gate.ts'
+import { maintenanceCheck } from './maintenance.ts'
 import { RunningCheck, type CheckState } from './running-check.ts'
 import { ServiceStore } from './store.ts'
 import { CatalogSync, type CatalogLink } from './sync.ts'
@@ -73,7 +74,7 @@ export class LocalAgent {
         continue
       }
       // Spread over the interval, so that a restart does not start them all at once.
-      const everyMs = probe.type === 'ttl' ? 0 : probe.intervalMs
+      const everyMs = 'intervalMs' in probe ? probe.intervalMs : 0
       this.#run(definition, state, (everyMs * position) / checks.length)
     }
     this.#started = true
@@ -117,7 +118,10 @@ export class LocalAgent {
     this.#services.set(service.id, service)
     if (replaces) {
       const kept = checks.map(({ definition }) => keyOfName(definition.id))
-      await this.#dropChecks((check, key) => check.serviceId === service.id && !kept.includes(key))
+      await this.#dropChecks(
+        ({ serviceId, probe }, key) =>
+          serviceId === service.id && probe.type !== 'maintenance' && !kept.includes(key),
+      )
     }
     for (const check of checks) await this.#setCheck(check)
     await this.#registered()
@@ -125,9 +129,7 @@ export class LocalAgent {
 
   /** Throws `not_found`. Its checks go with it. */
   async deregisterService(id: string): Promise<void> {
-    if (!this.#services.delete(id)) {
-      throw new MusterError('not_found', `Unknown service ID ${JSON.stringify(id.slice(0, 256))}`)
-    }
+    if (!this.#services.delete(id)) throw unknownService(id)
     await this.#dropChecks(({ serviceId }) => serviceId === id)
     await this.#registered()
   }
@@ -152,6 +154,16 @@ export class LocalAgent {
     if (!this.#checks.has(keyOfName(id))) throw unknownCheck(id)
     await this.#dropChecks((_check, key) => key === keyOfName(id))
     await this.#registered()
+  }
+
+  /** Of a service, or of the node for ''. What is so already changes nothing. Throws `not_found`. */
+  async setMaintenance(serviceId: string, isOn: boolean, reason: string): Promise<void> {
+    if (serviceId !== '' && !this.#services.has(serviceId)) throw unknownService(serviceId)
+    const check = maintenanceCheck(serviceId, reason)
+    if (isOn) await this.registerCheck(check)
+    else if (this.check(check.definition.id) !== null) {
+      await this.deregisterCheck(check.definition.id)
+    }
   }
 
   /** What the owner of a TTL check says. Throws `not_found`, and `invalid_argument` for a check that runs by itself. */
@@ -210,7 +222,7 @@ export class LocalAgent {
     const isNews = state.status !== before.status || before.output === ''
     if (isNews) this.#options.log.debug('a check says', { check: id, status: state.status })
     // Of a check that runs, another output alone waits for the next round.
-    if (isNews || probe.type === 'ttl') this.#sync.changed()
+    if (isNews || !('intervalMs' in probe)) this.#sync.changed()
     if (this.#saving !== null || !this.#started) return
     this.#saving = this.#options.clock.setTimer(saveDelayMs, () => {
       this.#saving = null
@@ -275,6 +287,10 @@ export type InitialCheck = {
 function catalogCheck(definition: CheckDefinition, { status, output }: CheckState): CheckSpec {
   const { id, name, notes, serviceId, probe } = definition
   return { id, name, status, notes, output, serviceId, type: probe.type, definition: '{}' }
+}
+
+function unknownService(id: string): MusterError {
+  return new MusterError('not_found', `Unknown service ID ${JSON.stringify(id.slice(0, 256))}`)
 }
 
 function unknownCheck(id: string): MusterError {

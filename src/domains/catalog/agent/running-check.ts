@@ -40,7 +40,7 @@ export class RunningCheck {
     const { probe } = options.definition
     // Also after a restart: its owner could not speak meanwhile.
     if (probe.type === 'ttl') this.#expireAfter(probe.ttlMs)
-    else this.#lookAfter(probe, options.firstLookMs)
+    else if (probe.type !== 'maintenance') this.#lookAfter(probe, options.firstLookMs)
   }
 
   get state(): CheckState {

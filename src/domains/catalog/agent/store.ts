@@ -9,7 +9,7 @@ import { Status } from '../commands.ts'
 import { AgentService, CheckDefinition } from './definition.ts'
 
 const fileName = 'agent-services.json'
-const formatVersion = 1
+const formatVersion = 2
 
 const File = Type.Object({
   version: Type.Integer(),
@@ -60,7 +60,7 @@ export class ServiceStore {
 
   /** Resolves once it is durable; one write at a time, in the order of the calls. */
   save(kept: KeptServices): Promise<void> {
-    const text = `${JSON.stringify({ version: formatVersion, ...kept })}\n`
+    const text = `${JSON.stringify({ version: versionOf(kept), ...kept })}\n`
     const written = this.#turn.then(() => writeDurably(this.#path, text))
     this.#turn = written.catch(() => {})
     return written
@@ -73,4 +73,11 @@ export class ServiceStore {
       { cause },
     )
   }
+}
+
+/** The oldest program that can read it back: the first format has no maintenance. */
+function versionOf({ checks }: KeptServices): number {
+  return checks.some(({ definition }) => definition.probe.type === 'maintenance')
+    ? formatVersion
+    : 1
 }

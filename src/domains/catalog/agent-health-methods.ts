@@ -1,0 +1,86 @@
+/** How one service of this agent fares, by the checks of it and of its node: what a load balancer beside it asks. */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLocalMethod } from '../../rpc/method.ts'
+import type { AgentService } from './agent/definition.ts'
+import type { AgentCheck, LocalAgent } from './agent/local-agent.ts'
+import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
+import { readsService } from './listing.ts'
+import { shownCheck } from './shown.ts'
+
+/** From the best to the worst. */
+export const healthWords = ['passing', 'warning', 'critical', 'maintenance'] as const
+export type HealthWord = (typeof healthWords)[number]
+
+export type ServiceHealth = {
+  readonly AggregatedStatus: HealthWord
+  readonly Service: ReturnType<typeof shownOfAgent>
+  readonly Checks: readonly ReturnType<typeof shownCheck>[]
+}
+
+export type AgentHealthMethods = ReturnType<typeof agentHealthMethods>
+
+export function agentHealthMethods(agent: LocalAgent) {
+  /** Of an id that nobody has: as if it were the service's name, so that only who may see such a one learns of it. */
+  const readsId = ({ id }: { readonly id: string }) => readsService(agent.service(id)?.name ?? id)
+
+  const service = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.service.read',
+    args: Type.Object({ id: Type.String() }),
+    requires: readsId,
+    run: (_context, { id }) => {
+      const found = agent.service(id)
+      if (found !== null) return Promise.resolve(shownOfAgent(agent, found))
+      const text = `unknown service ID: ${JSON.stringify(id.slice(0, 256))}`
+      return Promise.reject(new MusterError('not_found', text))
+    },
+  })
+
+  const healthById = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.service.health',
+    args: Type.Object({ id: Type.String() }),
+    requires: readsId,
+    run: (_context, { id }): Promise<ServiceHealth | null> => {
+      const found = agent.service(id)
+      return Promise.resolve(found === null ? null : healthOf(found))
+    },
+  })
+
+  const healthByName = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.services.health',
+    args: Type.Object({ name: Type.String() }),
+    requires: ({ name }) => readsService(name),
+    run: (_context, { name }): Promise<readonly ServiceHealth[]> =>
+      Promise.resolve(
+        agent
+          .services()
+          .filter((one) => one.name === name)
+          .map(healthOf),
+      ),
+  })
+
+  function healthOf(of: AgentService): ServiceHealth {
+    const concerned = agent
+      .checks()
+      .filter(({ definition }) => ['', of.id].includes(definition.serviceId))
+    return {
+      AggregatedStatus: worst(concerned.map(wordOf)),
+      Service: shownOfAgent(agent, of),
+      Checks: concerned.map((check) => shownCheck(rowOfCheck(agent, check))),
+    }
+  }
+
+  return { service, healthById, healthByName }
+}
+
+function wordOf({ definition, state }: AgentCheck): HealthWord {
+  return definition.probe.type === 'maintenance' ? 'maintenance' : state.status
+}
+
+/** Of none: passing. */
+export function worst(words: readonly HealthWord[]): HealthWord {
+  return healthWords.findLast((word) => words.includes(word)) ?? 'passing'
+}

@@ -1,0 +1,29 @@
+/** Services and checks of this agent as the API shows them: as those of the catalog, without indexes of the log. */
+import type { AgentService } from './agent/definition.ts'
+import type { AgentCheck, LocalAgent } from './agent/local-agent.ts'
+import type { CheckRow } from './model.ts'
+import { shownService } from './shown.ts'
+
+export function shownOfAgent(agent: LocalAgent, service: AgentService) {
+  const shown = shownService({ ...service, createIndex: 0, modifyIndex: 0 })
+  const { CreateIndex: _created, ModifyIndex: _modified, ...rest } = shown
+  return { ...rest, Datacenter: agent.node.datacenter }
+}
+
+export function rowOfCheck(agent: LocalAgent, { definition, state }: AgentCheck): CheckRow {
+  const service = agent.service(definition.serviceId)
+  return {
+    id: definition.id,
+    name: definition.name,
+    notes: definition.notes,
+    ...state,
+    node: agent.node.name,
+    serviceId: definition.serviceId,
+    serviceName: service?.name ?? '',
+    serviceTags: service?.tags ?? [],
+    type: definition.probe.type,
+    definition: '{}',
+    createIndex: 0,
+    modifyIndex: 0,
+  }
+}
