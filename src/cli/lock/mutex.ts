@@ -1,6 +1,6 @@
 /**
  * A lock of one holder: a key that a session locks, marked as the peers' clients mark theirs, so that they contend for the same.
- * The key stays when it is free: its LockIndex goes on growing, and fenced writes count on that.
+ * The key stays when it is free: who waits for it sees a release and nothing else, and its LockIndexes go up one by one.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { MusterError } from '../../lib/errors.ts'

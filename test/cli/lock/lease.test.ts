@@ -37,7 +37,7 @@ void t.test('times that are not safe are refused', async (t) => {
   const cases: readonly (readonly [ttlMs: number, lockDelayMs: number, reason: RegExp])[] = [
     [9_999, 15_000, /TTL must be from 10s to 1m0s, not 9\.999s/],
     [60_001, 60_000, /TTL must be from 10s to 1m0s/],
-    [NaN, 15_000, /TTL must be/],
+    [0, 15_000, /TTL must be/],
     [15_000, 14_999, /lock delay must be from the session's TTL, 15s, to 1m0s, not 14\.999s/],
     [15_000, 60_001, /lock delay must be/],
     [15_000, 0, /lock delay must be/],

@@ -159,11 +159,9 @@ export class LocalAgent {
   /** Of a service, or of the node for ''. What is so already changes nothing. Throws `not_found`. */
   async setMaintenance(serviceId: string, isOn: boolean, reason: string): Promise<void> {
     if (serviceId !== '' && !this.#services.has(serviceId)) throw unknownService(serviceId)
-    const check = maintenanceCheck(serviceId, reason)
-    if (isOn) await this.registerCheck(check)
-    else if (this.check(check.definition.id) !== null) {
-      await this.deregisterCheck(check.definition.id)
-    }
+    const definition = maintenanceCheck(serviceId, reason)
+    if (isOn) await this.registerCheck({ definition, status: 'critical' })
+    else if (this.check(definition.id) !== null) await this.deregisterCheck(definition.id)
   }
 
   /** What the owner of a TTL check says. Throws `not_found`, and `invalid_argument` for a check that runs by itself. */

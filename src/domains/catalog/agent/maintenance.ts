@@ -1,15 +1,14 @@
 /** Maintenance: a critical check by hand, so that whoever asks for healthy services gets none of these until it is over. */
-import { checkDefinition } from './definition.ts'
-import type { InitialCheck } from './local-agent.ts'
+import { checkDefinition, type CheckDefinition } from './definition.ts'
 
 export const nodeMaintenanceId = '_node_maintenance'
 const servicePrefix = '_service_maintenance:'
 
 /** Of a service, or of the node for ''. Throws `invalid_argument` for a reason that is too long. */
-export function maintenanceCheck(serviceId: string, reason: string): InitialCheck {
+export function maintenanceCheck(serviceId: string, reason: string): CheckDefinition {
   const isNode = serviceId === ''
   const what = isNode ? 'node' : 'service'
-  const definition = checkDefinition({
+  return checkDefinition({
     id: isNode ? nodeMaintenanceId : `${servicePrefix}${serviceId}`,
     name: isNode ? 'Node Maintenance Mode' : 'Service Maintenance Mode',
     notes: reason === '' ? `This ${what} is in maintenance; nobody said why.` : reason,
@@ -20,5 +19,4 @@ export function maintenanceCheck(serviceId: string, reason: string): InitialChec
     failuresBeforeCritical: 0,
     deregisterAfterMs: null,
   })
-  return { definition, status: 'critical' }
 }
