@@ -1,7 +1,8 @@
 /**
  * How much one client may ask: requests in a time, by a bucket of tokens that fills steadily, and requests at a time.
- * Both are off unless configured, and may change while requests run. Each request costs one look into a table, whose
- * size is bounded: whoever was not seen for longest is forgotten, and begins anew with a full bucket.
+ * Both are off unless configured, and may change while requests run. A request of a client that is known costs one look
+ * into a table and changes nothing in it but numbers: a table whose entries come and go with each request is dear to the
+ * collector.
  */
 import { HttpRefusal } from './errors.ts'
 
@@ -16,26 +17,31 @@ export type ClientLimitSettings = {
 
 export const noClientLimits: ClientLimitSettings = { ratePerSecond: 0, burst: 0, concurrency: 0 }
 
-/** Clients whose rate is remembered. */
+/** Clients that are remembered; those with a request under way besides. */
 export const clientsMax = 32_768
 
 /** For whoever has too much under way: when one of them will have ended, nobody knows. */
 const concurrencyRetrySeconds = 1
 
-type Bucket = { tokens: number; atMs: number }
+/** One client, as long as it is remembered or has a request under way. */
+export type LimitedClient = { tokens: number; atMs: number; underWay: number }
 
 export class ClientLimits {
   #settings: ClientLimitSettings
-  readonly #clientsMax: number
-  /** In order of use: the first was not used for longest. */
-  readonly #buckets = new Map<string, Bucket>()
-  /** As large as the requests under way at most. */
-  readonly #underWay = new Map<string, number>()
+  readonly #generationMax: number
+  /**
+   * Clients by name, in two generations: who is asked for comes into the young one; when so many did, the old one is
+   * forgotten, and the young one is the old one. So whoever is forgotten was not seen while as many others were.
+   */
+  #young = new Map<string, LimitedClient>()
+  #old = new Map<string, LimitedClient>()
+  /** Clients that came into the young generation since it began. */
+  #came = 0
   readonly #refused = { rate: 0, concurrency: 0 }
 
   constructor(settings: ClientLimitSettings, bounds: { readonly clientsMax?: number } = {}) {
     this.#settings = settings
-    this.#clientsMax = bounds.clientsMax ?? clientsMax
+    this.#generationMax = Math.ceil((bounds.clientsMax ?? clientsMax) / 2)
   }
 
   get enabled(): boolean {
@@ -47,76 +53,83 @@ export class ClientLimits {
     return this.#refused
   }
 
-  get clientCount(): number {
-    return this.#buckets.size
+  /** Entries of the table; a client may have one in each generation. */
+  get entryCount(): number {
+    return this.#young.size + this.#old.size
   }
 
   /** From now on. Buckets keep what is in them, up to the new burst. */
   configure(settings: ClientLimitSettings): void {
     this.#settings = settings
-    if (settings.ratePerSecond === 0) this.#buckets.clear()
+    if (this.enabled) return
+    this.#young = new Map()
+    this.#old = new Map()
+    this.#came = 0
   }
 
   /**
-   * Throws 429 with `Retry-After`. True: the request is counted as under way, and `leave` follows once. A request that is
-   * refused for what is under way has used up its token all the same.
+   * Throws 429 with `Retry-After`. A request that is refused for what is under way has used up its token all the same.
+   * Not null: the request is counted as under way, and `leave` follows once.
    */
-  enter(client: string, nowMs: number): boolean {
+  enter(name: string, nowMs: number): LimitedClient | null {
     const { ratePerSecond, concurrency } = this.#settings
-    if (ratePerSecond > 0) this.#take(client, nowMs)
-    if (concurrency === 0) return false
-    const count = this.#underWay.get(client) ?? 0
-    if (count >= concurrency) {
+    const client = this.#find(name, nowMs)
+    if (ratePerSecond > 0) this.#take(name, client, nowMs)
+    if (concurrency === 0) return null
+    if (client.underWay >= concurrency) {
       this.#refused.concurrency += 1
       throw new HttpRefusal(
         429,
-        `too many requests of ${client} are under way: limits.http_concurrency_per_client is ${concurrency}`,
+        `too many requests of ${name} are under way: limits.http_concurrency_per_client is ${concurrency}`,
         concurrencyRetrySeconds,
       )
     }
-    this.#underWay.set(client, count + 1)
-    return true
+    client.underWay += 1
+    return client
   }
 
-  leave(client: string): void {
-    const left = (this.#underWay.get(client) ?? 1) - 1
-    if (left === 0) this.#underWay.delete(client)
-    else this.#underWay.set(client, left)
+  leave(client: LimitedClient): void {
+    client.underWay -= 1
   }
 
-  #take(client: string, nowMs: number): void {
+  #take(name: string, client: LimitedClient, nowMs: number): void {
     const { ratePerSecond, burst } = this.#settings
-    const bucket = this.#bucketOf(client, nowMs)
-    const filled = bucket.tokens + ((nowMs - bucket.atMs) * ratePerSecond) / 1_000
-    bucket.tokens = Math.min(burst, filled)
-    bucket.atMs = nowMs
-    if (bucket.tokens >= 1) {
-      bucket.tokens -= 1
+    const filled = client.tokens + ((nowMs - client.atMs) * ratePerSecond) / 1_000
+    client.tokens = Math.min(burst, filled)
+    client.atMs = nowMs
+    if (client.tokens >= 1) {
+      client.tokens -= 1
       return
     }
     this.#refused.rate += 1
-    const waitSeconds = Math.ceil((1 - bucket.tokens) / ratePerSecond)
+    const waitSeconds = Math.ceil((1 - client.tokens) / ratePerSecond)
     throw new HttpRefusal(
       429,
-      `too many requests of ${client}: limits.http_rate_per_client is ${ratePerSecond} a second, ` +
+      `too many requests of ${name}: limits.http_rate_per_client is ${ratePerSecond} a second, ` +
         `limits.http_burst_per_client ${burst}`,
       waitSeconds,
     )
   }
 
-  #bucketOf(client: string, nowMs: number): Bucket {
-    const known = this.#buckets.get(client)
-    if (known !== undefined) {
-      this.#buckets.delete(client)
-      this.#buckets.set(client, known)
-      return known
+  #find(name: string, nowMs: number): LimitedClient {
+    const known = this.#young.get(name)
+    if (known !== undefined) return known
+    const { burst } = this.#settings
+    const client = this.#old.get(name) ?? { tokens: burst, atMs: nowMs, underWay: 0 }
+    if (this.#came >= this.#generationMax) this.#beginGeneration()
+    this.#came += 1
+    this.#young.set(name, client)
+    return client
+  }
+
+  /** Who has a request under way stays, or it would be counted from 0 again. */
+  #beginGeneration(): void {
+    const gone = this.#old
+    this.#old = this.#young
+    this.#young = new Map()
+    this.#came = 0
+    for (const [name, client] of gone) {
+      if (client.underWay > 0 && !this.#old.has(name)) this.#young.set(name, client)
     }
-    if (this.#buckets.size >= this.#clientsMax) {
-      const [oldest] = this.#buckets.keys()
-      if (oldest !== undefined) this.#buckets.delete(oldest)
-    }
-    const bucket = { tokens: this.#settings.burst, atMs: nowMs }
-    this.#buckets.set(client, bucket)
-    return bucket
   }
 }

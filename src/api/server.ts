@@ -293,8 +293,8 @@ export class HttpServer {
 
   #limit(exchange: Exchange, nowMs: number): void {
     const client = this.#connections.clientOf(exchange.request.socket) ?? clientOf(exchange.remote)
-    if (!this.#clientLimits.enter(client, nowMs)) return
-    exchange.countedUntil(() => this.#clientLimits.leave(client))
+    const counted = this.#clientLimits.enter(client, nowMs)
+    if (counted !== null) exchange.countedUntil(() => this.#clientLimits.leave(counted))
   }
 
   async #fail(exchange: Exchange, error: unknown): Promise<void> {
