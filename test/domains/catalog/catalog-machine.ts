@@ -64,19 +64,24 @@ export async function catalogMachine(t: Test): Promise<CatalogMachine> {
     await machine.close()
     await rm(folder, { recursive: true, force: true })
   })
-  const apply = async (type: string, args: unknown): Promise<unknown> => {
-    const index = machine.appliedIndex + 1
-    const data = machine.encodeCommand({ type, args })
-    const [outcome] = await machine.apply([{ index, term: 1, kind: 'command', data }])
-    return outcome
+  // An agent that runs on its own and a test may propose at the same time; the log has an order.
+  let turn: Promise<unknown> = Promise.resolve()
+  const enter = (type: string, args: unknown): Promise<Proposed> => {
+    const entered = turn.then(async () => {
+      const index = machine.appliedIndex + 1
+      const data = machine.encodeCommand({ type, args })
+      const [outcome] = await machine.apply([{ index, term: 1, kind: 'command', data }])
+      return { index, outcome }
+    })
+    turn = entered.catch(() => {})
+    return entered
   }
+  const apply = async (type: string, args: unknown): Promise<unknown> =>
+    (await enter(type, args)).outcome
   return {
     reader: () => machine.reader(),
     view: () => machine.view(),
-    async propose({ type, args }) {
-      const outcome = await apply(type, args)
-      return { index: machine.appliedIndex, outcome }
-    },
+    propose: ({ type, args }) => enter(type, args),
     index: () => machine.appliedIndex,
     register: (args) =>
       apply('catalog.register', {
