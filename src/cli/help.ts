@@ -11,6 +11,8 @@ const groups: Readonly<Record<string, string>> = {
   kv: 'Keys and values, for services to share and lock',
   session: 'Sessions, which hold locks',
   var: 'Encrypted variables',
+  catalog: 'Nodes and services of the cluster',
+  services: 'Services of one agent',
   namespace: 'Namespaces of variables',
   operator: 'The cluster itself: consensus, snapshots, keys',
   'operator autopilot': 'How the leader looks after the servers',

@@ -71,11 +71,15 @@ async function read(source: AsyncIterable<Uint8Array>, what: string): Promise<Bu
   return Buffer.concat(parts)
 }
 
-/** A block is an object under its name; of blocks with one name the last counts. */
+/** A block is an object under its name; of blocks with one name a list. */
 function ofBody(body: HclBody): JsonObject {
+  const blocks = Map.groupBy(body.blocks, ({ name }) => name)
   return Object.fromEntries([
     ...[...body.attributes].map(([name, value]) => [name, ofValue(value)] as const),
-    ...body.blocks.map((block) => [block.name, ofBody(block.body)] as const),
+    ...[...blocks].map(([name, all]) => {
+      const objects = all.map((block) => ofBody(block.body))
+      return [name, objects.length === 1 ? (objects[0] ?? {}) : objects] as const
+    }),
   ])
 }
 

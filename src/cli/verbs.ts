@@ -83,6 +83,18 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows the figures of one agent',
       load: async () => (await import('./verbs/agent-info.ts')).agentInfo,
     },
+    'catalog datacenters': {
+      summary: 'Lists the datacenters',
+      load: async () => (await import('./verbs/catalog/datacenters.ts')).catalogDatacenters,
+    },
+    'catalog nodes': {
+      summary: 'Lists nodes',
+      load: async () => (await import('./verbs/catalog/nodes.ts')).catalogNodes,
+    },
+    'catalog services': {
+      summary: 'Lists services',
+      load: async () => (await import('./verbs/catalog/services.ts')).catalogServices,
+    },
     completion: {
       summary: 'Prints a completion script for a shell',
       load: async () => (await import('./verbs/completion.ts')).completion,
@@ -211,6 +223,14 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     'server members': {
       summary: 'Lists the members of the gossip pool',
       load: async () => (await import('./verbs/server/members.ts')).serverMembers,
+    },
+    'services deregister': {
+      summary: 'Takes services from an agent',
+      load: async () => (await import('./verbs/services/deregister.ts')).servicesDeregister,
+    },
+    'services register': {
+      summary: 'Registers services with an agent',
+      load: async () => (await import('./verbs/services/register.ts')).servicesRegister,
     },
     'session destroy': {
       summary: 'Ends a session, and frees what it holds',

@@ -84,6 +84,15 @@ void t.test('the client package works unchanged', async (t) => {
     t.match(entry, { Node: { Node: asked.name }, Service: { Service: 'web', Port: 8080 } })
     t.match(await consul.catalog.service.list(), { web: ['a'] })
     t.match(await consul.health.checks('web'), [{ CheckID: 'alive', Output: 'well' }])
+    await consul.agent.service.maintenance({ id: 'web', enable: true, reason: 'new disk' })
+    await eventuallyTrue('maintenance takes it out', async () => {
+      return (await passing(consul)).length === 0
+    })
+    await consul.agent.service.maintenance({ id: 'web', enable: false })
+    await consul.agent.maintenance(true)
+    t.match(await consul.agent.check.list(), { _node_maintenance: { Status: 'critical' } })
+    await consul.agent.maintenance(false)
+    t.notOk('_node_maintenance' in ((await consul.agent.check.list()) as object))
     await endsWithItsCheck(t, consul)
     await consul.agent.service.deregister('web')
     await eventuallyTrue('it is gone', async () => {
