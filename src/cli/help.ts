@@ -8,6 +8,7 @@ const groups: Readonly<Record<string, string>> = {
   'acl policy': 'What tokens may do',
   'acl role': 'Policies under one name',
   'acl token': 'Who may do something',
+  event: 'What changes, as it changes',
   kv: 'Keys and values, for services to share and lock',
   session: 'Sessions, which hold locks',
   var: 'Encrypted variables',

@@ -99,6 +99,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a completion script for a shell',
       load: async () => (await import('./verbs/completion.ts')).completion,
     },
+    'event stream': {
+      summary: 'Follows what changes in the cluster',
+      load: async () => (await import('./verbs/event/stream.ts')).eventStream,
+    },
     'gossip keygen': {
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
