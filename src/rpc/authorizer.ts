@@ -1,4 +1,5 @@
 /** What `rpc` needs of access control, declared here; `domains/acl` gives its form. */
+import type { Reader } from '../fsm/domain.ts'
 import type { Caller, Requirement } from './method.ts'
 
 /** What one caller may do, decided on the state as it was when the caller was resolved. */
@@ -11,6 +12,11 @@ export interface Permissions {
 export interface Authorizer {
   /** Throws `unauthenticated` when the token is not known. Called again after a long sleep. */
   resolve(caller: Caller): Permissions | Promise<Permissions>
+  /**
+   * Reads all that the caller's permissions follow from, so that whoever waits can be woken when they change. Absent:
+   * they never do.
+   */
+  touch?(reader: Reader, caller: Caller): void
 }
 
 const everything: Permissions = { may: () => true }

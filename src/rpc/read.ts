@@ -65,12 +65,14 @@ export class QueryReader {
   }
 
   async run(call: QueryCall): Promise<QueryAnswer> {
-    const { state, clock } = this.#options
+    const { state, clock, authorizer } = this.#options
     const { minIndex, consistency } = call.options
     await this.#freshen(consistency, call)
     const waitUntilMs = minIndex > 0 ? clock.monotonicMs() + call.options.waitMs : 0
     for (let timeIsUp = minIndex === 0; ;) {
-      const permissions = await this.#options.authorizer.resolve(call.caller)
+      // Before the caller's rights are looked up: what changes them from here on wakes it.
+      const sinceIndex = state.appliedIndex
+      const permissions = await authorizer.resolve(call.caller)
       assertMay(permissions.may(call.method.requires(call.args as never)))
       const context: QueryContext = {
         caller: call.caller,
@@ -79,15 +81,16 @@ export class QueryReader {
         may: (requirement: Requirement) => permissions.may(requirement),
       }
       const view = state.view(minIndex > 0)
-      // A view answers nothing once it is closed, which `runOver` does unless the value streams.
-      const { appliedIndex } = view
       const answer = await runOver(view, call, context)
-      if (timeIsUp || this.#draining) return answer
+      if (timeIsUp || this.#draining) return released(answer)
       const touched = view.touched()
       // A table's index moves with any of its rows: a reader of rows that stand still goes on waiting.
-      if (answer.index > minIndex && state.changedSince(minIndex, touched) !== false) return answer
+      if (answer.index > minIndex && state.changedSince(minIndex, touched) !== false) {
+        return released(answer)
+      }
+      authorizer.touch?.(view, call.caller)
       answer.close()
-      timeIsUp = !(await this.#park(touched, appliedIndex, waitUntilMs, call.signal))
+      timeIsUp = !(await this.#park(touched, sinceIndex, waitUntilMs, call.signal))
     }
   }
 
@@ -193,23 +196,29 @@ export class QueryReader {
   }
 }
 
+/** The view stays open behind the answer. */
 async function runOver(
   view: RecordingView,
   call: QueryCall,
   context: QueryContext,
 ): Promise<QueryAnswer> {
-  let streams = false
   try {
     const result = await call.method.query(view, call.args as never, context)
-    streams = isAsyncIterable(result.value)
     return {
       value: result.value,
       index: Math.max(result.index, view.floorIndex, 1),
       close: () => view.close(),
     }
-  } finally {
-    if (!streams) view.close()
+  } catch (error) {
+    view.close()
+    throw error
   }
+}
+
+/** For the one who asked. Only a value that streams reads on. */
+function released(answer: QueryAnswer): QueryAnswer {
+  if (!isAsyncIterable(answer.value)) answer.close()
+  return answer
 }
 
 function isAsyncIterable(value: unknown): boolean {

@@ -82,6 +82,11 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     return this.#find(hashOf(token))?.accessor ?? null
   }
 
+  touch(reader: Reader, { token }: Caller): void {
+    const row = token === null ? null : tokenByHash(reader, hashOf(token))
+    policiesOf(reader, row)
+  }
+
   async #findFresh(key: string): Promise<Permissions> {
     try {
       await this.#options.freshen()
