@@ -28,11 +28,14 @@ const shownParameters = new Map<string, RegExp>(
       [number, 'cas flags index lock_index per_page seconds'],
       [duration, 'max_stale wait'],
       [uuid, 'acquire release'],
-      [word, 'capabilities consistent debug detailed force format full keys log_json log_level'],
+      [
+        word,
+        'capabilities consistent debug detailed enable force format full keys log_json log_level',
+      ],
       [word, 'logjson loglevel passing plain pretty prune raw recurse replace-existing-checks'],
       [word, 'stale type'],
       [anything, 'datacenter dc id lock namespace near node node_id ns policy prefix region role'],
-      [anything, 'separator server_id tag topic'],
+      [anything, 'separator segment seperator server_id tag topic'],
     ] as const
   ).flatMap(([form, names]) => names.split(' ').map((name) => [name, form] as const)),
 )
