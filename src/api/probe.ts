@@ -24,6 +24,8 @@ export type Probed = {
   readonly asked: { readonly method: string; readonly args: unknown } | null
 }
 
+const shownLengthMax = 200
+
 class Asked extends Error {
   readonly method: string
   readonly args: unknown
@@ -100,7 +102,7 @@ function fittingRoute(routes: readonly Route[], method: string, path: string): F
     .toSorted((left, right) => right.literal - left.literal)
   const [best] = fitting
   if (best !== undefined) return best
-  throw new MusterError('not_found', `there is no ${method} ${path}`)
+  throw new MusterError('not_found', `there is no ${`${method} ${path}`.slice(0, shownLengthMax)}`)
 }
 
 function fit(route: Route, path: string): Fitting | null {

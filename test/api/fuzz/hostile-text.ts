@@ -79,7 +79,7 @@ const filters = [
 
 const policies = [
   'key "a" { policy = "write" }',
-  'key_prefix "" { policy = "deny" } node "*" { policy = "read" }',
+  'key_prefix "" { policy = "deny" }\nnode "*" { policy = "read" }',
   '{"key": {"a": {"policy": "write"}}}',
   '{"namespace": {"*": {"variables": {"path": {"*": {"capabilities": ["read"]}}}}}}',
   'key "a" {',
