@@ -2,6 +2,7 @@
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { ServerResponse } from 'node:http'
+import type { Clock } from '../lib/clock.ts'
 import { errorReply } from './errors.ts'
 import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
 import { encodeJson } from './json.ts'
@@ -16,6 +17,7 @@ export type ReplyRules = {
   readonly gzipBytesMin: number
   /** A client that takes nothing for this long is dropped. */
   readonly stallMs: number
+  readonly clock: Clock
 }
 
 /** Beyond this, a body stays in memory long enough to watch the client take it. */
@@ -75,7 +77,7 @@ export async function sendReply(
       response.end()
       return
     }
-    await sendStream(response, reply.stream, { gzip: false, stallMs: rules.stallMs })
+    await sendStream(response, reply.stream, { ...rules, gzip: false })
     return
   }
   if (reply.json !== undefined) {
@@ -235,7 +237,7 @@ async function sendRows(
     response.end()
     return
   }
-  await sendStream(response, made.stream, { gzip: gzipped, stallMs: rules.stallMs })
+  await sendStream(response, made.stream, { ...rules, gzip: gzipped })
 }
 
 async function endUnread(source: AsyncIterable<unknown>): Promise<void> {

@@ -97,6 +97,7 @@ export class HttpServer {
       names: replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-']),
       gzipBytesMin: limits.gzipBytesMin,
       stallMs: limits.stallMs,
+      clock: options.clock,
     }
     this.#context = {
       dispatcher: options.dispatcher,

@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGzip } from 'node:zlib'
+import type { Clock } from '../lib/clock.ts'
 import { encodeJson } from './json.ts'
 
 /** Rows of a list are joined to chunks of about this size. */
@@ -63,18 +64,31 @@ export async function readAhead(
   return { stream }
 }
 
-/** Resolves when the last byte is handed over or the client has gone; then the source has been ended as well. */
+/** So long an answer may have nothing to say before its client learns that it has begun. */
+const silenceMsMax = 1_000
+
+/**
+ * Resolves when the last byte is handed over or the client has gone; then the source has been ended as well. The head
+ * leaves with the first chunk, as a source that fails before it still gets a proper status, or after a second without one.
+ */
 export async function sendStream(
   response: ServerResponse,
   source: AsyncIterable<Uint8Array | string>,
-  options: { readonly gzip: boolean; readonly stallMs: number },
+  options: { readonly gzip: boolean; readonly stallMs: number; readonly clock: Clock },
 ): Promise<void> {
   dropStalled(response, options.stallMs)
   const readable = Readable.from(source, { objectMode: true, highWaterMark: 1 })
-  if (options.gzip) {
-    await pipeline(readable, createGzip({ level: constants.Z_BEST_SPEED }), response)
-  } else {
-    await pipeline(readable, response)
+  const silence = options.clock.setTimer(silenceMsMax, () => {
+    if (!response.destroyed) response.flushHeaders()
+  })
+  try {
+    if (options.gzip) {
+      await pipeline(readable, createGzip({ level: constants.Z_BEST_SPEED }), response)
+    } else {
+      await pipeline(readable, response)
+    }
+  } finally {
+    silence.cancel()
   }
 }
 

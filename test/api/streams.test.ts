@@ -133,6 +133,22 @@ t.test(
   },
 )
 
+t.test('a stream that has nothing to say for a while says that it has begun', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  async function* late() {
+    await gate.promise
+    yield 'at last'
+  }
+  const routes: Route[] = [{ method: 'GET', path: '/v1/late', handle: () => ({ stream: late() }) }]
+  const { http } = apiTwin({ routes })
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  const reply = await fetch(`http://127.0.0.1:${port}/v1/late`)
+  t.equal(reply.status, 200)
+  gate.resolve()
+  t.equal(await reply.text(), 'at last')
+  await http.stop()
+})
+
 t.test('a slow client slows the source, and when it leaves the source ends', async (t) => {
   const { http, progress, port } = await server()
   const request = httpRequest({ port, host: '127.0.0.1', path: '/v1/forever' }).end()
