@@ -70,5 +70,7 @@ export class Sender {
 /** Blocking queries, profiles over a time, and the log. */
 function mayWait(method: string, path: string): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
-  return /[?&](?:index|i%|%|seconds)/i.test(path) || path.startsWith('/v1/agent/monitor')
+  return (
+    /[?&](?:index|i%|%|seconds)/i.test(path) || /^\/v1\/(?:agent\/monitor|event\/stream)/.test(path)
+  )
 }
