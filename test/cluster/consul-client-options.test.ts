@@ -234,10 +234,13 @@ void t.test('each option of the client package does what it says', async (t) => 
         { filter: 'Service == "web"' },
         { 'web-1': { Port: 80, TaggedAddresses: { lan: { Port: 81 } }, Meta: { v: '1' } } },
       ],
+      ['maintenance', { id: 'web-1', enable: true, reason: 'works' }, undefined],
       ['deregister', 'mesh', undefined],
       ['deregister', { id: 'none' }, refused(/none/)],
     ])
+    const resting = { '_service_maintenance:web-1': { Status: 'critical', Notes: 'works' } }
     await walk(t, consul.agent.check, [
+      ['list', {}, resting],
       ['register', { name: 'ttl', id: 'ttl', ttl: '1h', notes: 'n', status: 'warning' }, undefined],
       [
         'register',
@@ -267,6 +270,18 @@ void t.test('each option of the client package does what it says', async (t) => 
       ['deregister', 'ttl', undefined],
       ['deregister', { id: 'ttl' }, refused(/ttl/)],
     ])
+  })
+
+  await t.test('maintenance', async (t) => {
+    await walk(t, consul.agent, [['maintenance', { enable: true, reason: 'works' }, undefined]])
+    const all = { _node_maintenance: { Notes: 'works' } }
+    await walk(t, consul.agent.check, [['list', {}, all]])
+    await walk(t, consul.agent, [['maintenance', { enable: false }, undefined]])
+    await walk(t, consul.agent.service, [
+      ['maintenance', { id: 'web-1', enable: false }, undefined],
+      ['maintenance', { id: 'none', enable: true }, refused(/none/)],
+    ])
+    t.notMatch(await consul.agent.check.list(), all)
   })
 
   await t.test('transactions', async (t) => {
