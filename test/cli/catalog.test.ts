@@ -53,13 +53,11 @@ void t.test('nodes and services of the cluster are listed', async (t) => {
 void t.test('services are registered with an agent and taken from it', async (t) => {
   const { muster, server } = await serverForCli(t)
   const services = async () => (await server.ask('GET', '/v1/agent/services')).json()
-  t.match(
-    await muster([
-      ...['services', 'register', '-name', 'web', '-id', 'web-1', '-port', '80'],
-      ...['-service-address', '10.0.0.9', '-tag', 'eu', '-tag', 'fast', '-meta', 'a=b=c'],
-    ]),
-    { code: 0, out: 'Registered service "web"\n' },
-  )
+  const where = '-port 80 -service-address 10.0.0.9 -tag eu -tag fast -meta a=b=c'
+  t.match(await muster(`services register -name web -id web-1 ${where}`), {
+    code: 0,
+    out: 'Registered service "web"\n',
+  })
   t.match(await services(), {
     'web-1': {
       Service: 'web',

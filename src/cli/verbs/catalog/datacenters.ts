@@ -15,7 +15,8 @@ export const catalogDatacenters: Verb = {
     const json = await client.get('/v1/catalog/datacenters')
     await show(call, json, () =>
       listOf(json)
-        .map((name) => `${visible(String(name))}\n`)
+        .filter((name) => typeof name === 'string')
+        .map((name) => `${visible(name)}\n`)
         .join(''),
     )
     return exits.ok

@@ -1,4 +1,5 @@
 /** `muster services deregister`. */
+import { textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
@@ -26,7 +27,7 @@ those that a FILE describes.
     const ids = id === undefined ? [] : [id]
     for (const path of operands) {
       for (const service of await servicesIn(path, sources)) {
-        ids.push(String(service['id'] ?? service['name']))
+        ids.push(textOf(service, 'id' in service ? 'id' : 'name'))
       }
     }
     const client = await ApiClient.open(call)
