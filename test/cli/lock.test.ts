@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { eventually } from '../support/eventually.ts'
 import { serverForCli, type ServerForCli } from './server-for-cli.ts'
 import { run } from './terminal.ts'
 
@@ -145,6 +146,76 @@ void t.test('who names another number of places than the others is told', async 
   const nested = `MUSTER_ADDR=${cli.address} ${process.cwd()}/bin/muster lock -n 2 app true`
   const ran = await cli.muster(['lock', '-child-exit-code', '-n', '3', 'app', `! ${nested}`])
   t.match(ran, { code: 0 })
+})
+
+void t.test('a lock that is taken from a running command ends it', async (t) => {
+  const cli = await lockServer(t)
+  const { server } = cli
+  const place = async (prefix: string) => {
+    const list = (await server.ask('GET', `/v1/kv/${prefix}/?recurse`)).json()
+    return (list as { Key: string; Session?: string }[]).find(
+      ({ Session }) => Session !== undefined,
+    )
+  }
+  const cases: readonly (readonly [
+    options: string,
+    what: string,
+    act: (prefix: string, session: string) => Promise<unknown>,
+    /** Whether it had the time to end by itself. */
+    isTold: boolean,
+    reason: RegExp,
+  ])[] = [
+    [
+      '-n 1',
+      'session',
+      (_, session) => server.ask('PUT', `/v1/session/destroy/${session}`),
+      true,
+      /the lock is lost: its session was ended; the command is ended\n$/,
+    ],
+    [
+      '-n 1',
+      'key',
+      (prefix) => server.ask('DELETE', `/v1/kv/${prefix}/.lock`),
+      false,
+      /the lock is lost: its key was deleted by someone else/,
+    ],
+    [
+      '-n 1',
+      'lock',
+      (prefix, session) => server.ask('PUT', `/v1/kv/${prefix}/.lock?release=${session}`),
+      false,
+      /the lock is lost: its key was released by someone else/,
+    ],
+    [
+      '-n 2',
+      'session',
+      (_, session) => server.ask('PUT', `/v1/session/destroy/${session}`),
+      false,
+      /the lock is lost: its session was ended/,
+    ],
+    [
+      '-n 2',
+      'place',
+      (prefix) => server.ask('DELETE', `/v1/kv/${prefix}/.lock`),
+      false,
+      /the lock is lost: its place was given away/,
+    ],
+  ]
+  for (const [number, [options, what, act, isTold, reason]] of cases.entries()) {
+    const prefix = `app${number}`
+    const file = join(t.testdir(), 'out')
+    // Of a group every process gets the signal: whoever is to tell of it must not die of it.
+    const script = `trap 'echo told >>${file}; exit' TERM; echo begun >${file}; while :; do sleep 0.05; done`
+    const running = cli.muster(['lock', ...options.split(' '), prefix, script])
+    await eventually('it runs', async () => {
+      const text = await readFile(file, 'utf8').catch(() => '')
+      return text.startsWith('begun') ? true : undefined
+    })
+    await act(prefix, (await place(prefix))?.Session ?? '')
+    t.match(await running, { code: 1, err: reason }, `${what} of ${options}`)
+    t.equal(await readFile(file, 'utf8'), isTold ? 'begun\ntold\n' : 'begun\n')
+  }
+  t.same(await sessionsOf(cli), [])
 })
 
 void t.test('a signal before the lock is had ends the wait', async (t) => {
