@@ -40,6 +40,8 @@ export type AuditCounts = {
 
 /** Lines that wait for the disk. Where requests are refused instead of dropped, those under way may add theirs. */
 export const linesMax = 16_384
+/** Letters of the paths that wait with them, for a path may be long. */
+const pathLengthsMax = 16 * 2 ** 20
 /** From the first line of a batch to its write. */
 const gatherMs = 50
 /** As many lines are made at once: the event loop is needed elsewhere. */
@@ -60,6 +62,8 @@ export class AuditLog implements RequestAudit {
   /** Null: nothing is recorded. */
   #file: RotatedFile | null = null
   #queue: Waiting[] = []
+  /** The sum of the lengths of all paths in the queue. */
+  #pathLengths = 0
   /** What the disk has not taken yet. */
   #batch: { readonly text: string; readonly lines: number } | null = null
   /** Not in the queue yet: it still grows. */
@@ -90,7 +94,7 @@ export class AuditLog implements RequestAudit {
 
   get refusing(): boolean {
     if (!this.#settings.required || this.#file === null) return false
-    return this.#failing || this.#queue.length >= this.#linesMax
+    return this.#failing || this.#load() >= 1
   }
 
   get counts(): AuditCounts {
@@ -112,6 +116,7 @@ export class AuditLog implements RequestAudit {
     const { token } = request
     const accessor = request.accessor ?? (token === null ? null : this.accessorOf(token))
     this.#queue.push({ type: 'request', ...request, accessor, wallMs })
+    this.#pathLengths += request.url.length
     this.#arm(gatherMs)
   }
 
@@ -160,7 +165,12 @@ export class AuditLog implements RequestAudit {
 
   /** A burst of lines that are dropped ends when half of the queue is free, and not with each line that was written. */
   #hasRoom(): boolean {
-    return this.#queue.length < (this.#gap === null ? this.#linesMax : this.#linesMax / 2)
+    return this.#load() < (this.#gap === null ? 1 : 0.5)
+  }
+
+  /** How much of what may wait does; 1: no more may. */
+  #load(): number {
+    return Math.max(this.#queue.length / this.#linesMax, this.#pathLengths / pathLengthsMax)
   }
 
   #drop(wallMs: number): void {
@@ -225,6 +235,7 @@ export class AuditLog implements RequestAudit {
     const hasher = await this.#options.hasher().catch(() => null)
     const { server, clock } = this.#options
     const entries = this.#queue.splice(0, batchLinesMax)
+    for (const entry of entries) if (entry.type === 'request') this.#pathLengths -= entry.url.length
     const lines = entries.map((entry) =>
       entry.type === 'gap'
         ? gapLine(server, { ...entry, wallMs: clock.wallMs() })
@@ -257,6 +268,7 @@ export class AuditLog implements RequestAudit {
     if (lost > 0) this.#options.log.warn('lines of the audit log were dropped', { dropped: lost })
     this.#counts.dropped += lost
     this.#queue = []
+    this.#pathLengths = 0
     this.#batch = null
     this.#gap = null
     this.#failing = false

@@ -273,6 +273,8 @@ void t.test('one client is held to its rate while others go on', async (t) => {
   const refused = replies.filter(({ status }) => status === 429)
   t.ok(refused.length >= 60, `${refused.length} refused`)
   t.ok(replies.length - refused.length >= 20, 'the burst was served')
+  const self = await modest.json('GET', '/v1/agent/self')
+  t.match(self, { config: { Limits: { HTTPRatePerClient: 1, HTTPBurstPerClient: 20 } } })
   const [one] = refused
   t.match(one?.headers['retry-after'], /^\d+$/)
   t.match(

@@ -206,6 +206,17 @@ t.test(
   },
 )
 
+t.test('long paths fill the queue sooner', async (t) => {
+  const { audit, lines } = await opened(t)
+  const url = `/v1/kv/${'k'.repeat(2 ** 20)}`
+  for (let at = 0; at < 20; at += 1) audit.record({ ...request, url })
+  t.match(audit.counts, { dropped: 4, waiting: 16 })
+  await eventuallyTrue('written, and the gap', async () => (await lines()).length === 17)
+  audit.record({ ...request, url })
+  await audit.stop()
+  t.match(audit.counts, { dropped: 4, waiting: 0 })
+})
+
 t.test('many lines keep their order, and rotation cuts between lines', async (t) => {
   const { audit, path, lines } = await opened(t, { rotateBytes: 65_536, rotateFilesMax: 50 })
   for (let at = 0; at < 2_000; at += 1) audit.record({ ...request, requestId: `r-${at}` })
