@@ -5,7 +5,7 @@
  * This file is how a domain writes down a command and its changes with their types kept. The four deterministic roles
  * (model, table, commands, queries) import `lib`, `fsm`, this file, and the same roles of earlier domains.
  */
-import type { Static, TSchema } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import type {
   AnyCommandDefinition,
   Applied,
@@ -15,6 +15,9 @@ import type {
   Reader,
   Table,
 } from '../fsm/domain.ts'
+
+/** Milliseconds of a clock, chosen by the proposer: what a key can hold. */
+export const TimeMs = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
   readonly args: Args

@@ -86,7 +86,7 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
       return textOfLength((schema as SchemaParts).maxLength ?? Infinity)
     case 'integer':
     case 'number':
-      return fc.constantFrom(0, 1, 2, 3, 1_000, 2 ** 53 - 1)
+      return fc.constantFrom(-1, 0, 1, 2, 3, 1_000, 2 ** 53 - 1, 2 ** 64, 1e300)
     case 'boolean':
       return fc.boolean()
     case 'null':

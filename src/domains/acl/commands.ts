@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Change, Reader } from '../../fsm/domain.ts'
-import { defineCommand, put, remove } from '../define.ts'
+import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { applyTokenCascades, loadTokenCascades, type TokenCascade } from './cascade-model.ts'
 import {
   accessorLengthMax,
@@ -37,7 +37,6 @@ const TokenName = Type.String({ maxLength: tokenNameBytesMax })
 const Description = Type.String({ maxLength: descriptionBytesMax })
 const Names = (maxItems: number) => Type.Immutable(Type.Array(AclName, { maxItems }))
 const TokenTypeSchema = Type.Enum(['client', 'management'])
-const TimeMs = Type.Integer({ minimum: 0 })
 
 const NewToken = Type.Object({
   hash: Type.String({ maxLength: hashLengthMax }),

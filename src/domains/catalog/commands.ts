@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
-import { defineCommand } from '../define.ts'
+import { defineCommand, TimeMs } from '../define.ts'
 import { applyCascades, loadCascades, type LossCascade } from './cascade-model.ts'
 import { CatalogDraft } from './draft-commands.ts'
 import {
@@ -45,7 +45,6 @@ const Meta = Type.Immutable(
 )
 const taggedBounds = { maxItems: taggedAddressesMax }
 export const Status = Type.Enum(['passing', 'warning', 'critical'])
-const NowMs = Type.Integer({ minimum: 0 })
 
 const Node = Type.Object({
   name: Name,
@@ -116,7 +115,7 @@ const Members = Type.Object({
   members: Type.Immutable(
     Type.Array(Type.Union([Present, Gone]), { maxItems: membersPerEntryMax }),
   ),
-  nowMs: NowMs,
+  nowMs: TimeMs,
 })
 
 export type Registration = Static<typeof Registration>
@@ -141,7 +140,7 @@ export function catalogCommands(
 
   return {
     'catalog.register': defineCommand({
-      args: Type.Object({ ...Registration.properties, nowMs: NowMs }),
+      args: Type.Object({ ...Registration.properties, nowMs: TimeMs }),
       load: async (reader, args) => {
         const draft = new CatalogDraft(reader)
         const outcome = await register(draft, args)
@@ -157,7 +156,7 @@ export function catalogCommands(
     }),
 
     'catalog.deregister': defineCommand({
-      args: Type.Object({ ...Deregistration.properties, nowMs: NowMs }),
+      args: Type.Object({ ...Deregistration.properties, nowMs: TimeMs }),
       load: async (reader, { node, serviceId, checkId }) => {
         const draft = new CatalogDraft(reader)
         if (serviceId !== null) await draft.removeService(node, serviceId)

@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Change, Reader } from '../../fsm/domain.ts'
-import { defineCommand, put, remove } from '../define.ts'
+import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { Fence, txnOperationsMax, type ReapedRow } from './model.ts'
 import { evaluate, loadOperations, type LoadedOperations } from './operation-commands.ts'
@@ -18,13 +18,13 @@ export const reapedRowsMax = 1_024
 const Write = Type.Object({
   operations: Type.Array(Operation, { maxItems: txnOperationsMax }),
   fence: Type.Union([Type.Null(), Fence]),
-  nowMs: Type.Integer({ minimum: 0 }),
+  nowMs: TimeMs,
 })
 
 const Reap = Type.Object({
   /** Tombstones and lock delays of before this time go, the oldest first. */
-  tombstonesBeforeMs: Type.Integer({ minimum: 0 }),
-  delaysBeforeMs: Type.Integer({ minimum: 0 }),
+  tombstonesBeforeMs: TimeMs,
+  delaysBeforeMs: TimeMs,
 })
 
 export type WriteKeys = Static<typeof Write>

@@ -9,7 +9,7 @@ import { tokenByAccessor } from '../acl/queries.ts'
 import { Name } from '../catalog/commands.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
-import { defineCommand, put } from '../define.ts'
+import { defineCommand, put, TimeMs } from '../define.ts'
 import { durationLengthMax } from '../../lib/duration.ts'
 import { NamespaceName } from '../namespaces/model.ts'
 import { namespaces } from '../namespaces/table.ts'
@@ -61,7 +61,7 @@ const Create = Type.Object({
 
 const End = Type.Object({
   places: Type.Array(Place, { maxItems: endedMax }),
-  nowMs: Type.Integer({ minimum: 0 }),
+  nowMs: TimeMs,
 })
 
 const Renew = Type.Object({

@@ -5,7 +5,7 @@
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
 import { bytesSchema } from '../../fsm/codec.ts'
-import { defineCommand, put, remove } from '../define.ts'
+import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { holdsFence } from '../kv/fence-queries.ts'
 import { Fence } from '../kv/model.ts'
 import { NamespaceName } from '../namespaces/model.ts'
@@ -26,7 +26,7 @@ const Put = Type.Object({
   ...Place,
   keyId: KeyId,
   sealed: bytesSchema(sealedBytesMax),
-  timeMs: Type.Integer({ minimum: 0 }),
+  timeMs: TimeMs,
   cas: Cas,
   ...Lock,
 })

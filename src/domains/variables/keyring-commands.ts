@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { bytesSchema } from '../../fsm/codec.ts'
 import type { AnyCommandDefinition } from '../../fsm/domain.ts'
-import { defineCommand, put, remove } from '../define.ts'
+import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { activeKey, keysMax, type KeyRow } from './keyring-model.ts'
 import { isKeyInUse, keyring, keysOf } from './table.ts'
 
@@ -14,7 +14,7 @@ const Add = Type.Object({
   id: KeyId,
   clusterKeyId: Type.String({ minLength: 1, maxLength: 64 }),
   wrapped: bytesSchema(wrappedBytesMax),
-  timeMs: Type.Integer({ minimum: 0 }),
+  timeMs: TimeMs,
   /** The active key this one replaces, null for the first: two leaders cannot both begin a keyring. */
   replaces: Type.Union([Type.Null(), KeyId]),
 })
