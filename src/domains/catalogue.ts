@@ -185,7 +185,7 @@ export type CatalogueOptions = {
   readonly metrics: MetricsSource
   /** What is applied here, for those who keep time by it. */
   readonly applied: AppliedSource & ChangeSource
-  readonly events: EventBufferLimits & { readonly readersMax: number }
+  readonly events: EventBufferLimits
   readonly clock: Clock
   readonly log: Logger
 }
@@ -268,13 +268,13 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const eventBuffer = new EventBuffer(
     options.applied,
     eventTopics.map(({ table }) => table.name),
+    clock,
     options.events,
   )
   const ofEvents = eventMethods({
     topics: eventTopics,
     buffer: eventBuffer,
     view,
-    readersMax: options.events.readersMax,
     encode: (value) => encodeJson(value, false),
     clock,
   })

@@ -318,7 +318,8 @@ export async function startServer(
       connectionsPerClientMax: config.limits.httpConnectionsPerClientMax,
     },
   })
-  telemetry.start({ stack, dispatcher, http, audit, gossip: pool?.gossip ?? null })
+  const events = catalogue.eventBuffer
+  telemetry.start({ stack, dispatcher, http, audit, events, gossip: pool?.gossip ?? null })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,

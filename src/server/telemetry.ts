@@ -2,6 +2,7 @@
 import type { Machine } from '../fsm/machine.ts'
 import type { Clock } from '../lib/clock.ts'
 import { metricsDocument, type MetricsDocument } from '../metrics/document.ts'
+import { eventMetrics, type EventsSource } from '../metrics/events.ts'
 import { Exposition, type MetricsText } from '../metrics/exposition.ts'
 import { garbageMetrics } from '../metrics/garbage.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
@@ -31,6 +32,7 @@ export type Measured = {
   readonly dispatcher: { readonly parkedCount: number; readonly underWayCount: number }
   readonly http: { readonly underWayCount: number; readonly refused: RefusedSource }
   readonly audit: { readonly counts: AuditCounts }
+  readonly events: EventsSource
   /** Null: there is no pool. */
   readonly gossip: { counters(): GossipNumbers } | null
 }
@@ -55,7 +57,7 @@ export class Telemetry {
     this.callEnded = rpcMetrics(this.metrics)
   }
 
-  start({ stack, dispatcher, http, audit, gossip }: Measured): void {
+  start({ stack, dispatcher, http, audit, events, gossip }: Measured): void {
     const { node, machine, wire } = stack
     const stopProcess = processMetrics(this.metrics, this.#clock)
     const stopGarbage = garbageMetrics(this.metrics)
@@ -72,6 +74,7 @@ export class Telemetry {
       requestsUnderWay: () => http.underWayCount,
       callsUnderWay: () => dispatcher.underWayCount,
     })
+    eventMetrics(this.metrics, events)
     limitMetrics(this.metrics, () => http.refused)
     auditMetrics(this.metrics, () => audit.counts)
     wireMetrics(this.metrics, {

@@ -197,7 +197,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       text: async () => ({ type: 'text/plain', text: 'muster_up 1\n' }),
     },
     applied: machine,
-    events: { ...eventBufferLimits, readersMax: 64, ...options.events },
+    events: { ...eventBufferLimits, ...options.events },
     clock,
     log,
   })

@@ -4,18 +4,22 @@
  * for one of them.
  */
 import type { ChangedEntry, ChangesListener } from '../../fsm/domain.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
 
 export type EventBufferLimits = {
   /** Changed rows that are kept. */
   readonly eventsMax: number
   /** What they keep in memory, their overhead with them. */
   readonly bytesMax: number
+  /** Readers at a time. */
+  readonly readersMax: number
 }
 
 export const eventBufferLimits: EventBufferLimits = {
   eventsMax: 65_536,
   bytesMax: 32 * 1024 * 1024,
+  readersMax: 1_024,
 }
 
 /** What a kept row costs beside its bytes: the objects around it, measured on a full buffer. */
@@ -23,6 +27,9 @@ export const rowOverheadBytes = 256
 
 /** Readers woken in one turn of the event loop. */
 const wakesPerTurn = 32
+
+/** Between two times that readers are woken. The first change after a pause is told at once. */
+const gatherMs = 10
 
 /** Entries that went are cut off the array when there are this many of them, and half of it. */
 const goneMin = 1_024
@@ -36,6 +43,7 @@ export type ChangeSource = {
 }
 
 export class EventBuffer {
+  readonly #clock: Clock
   readonly #limits: EventBufferLimits
   readonly #unsubscribe: () => void
   /** From `#gone` on. */
@@ -43,18 +51,24 @@ export class EventBuffer {
   #gone = 0
   #events = 0
   #bytes = 0
+  #readers = 0
+  #behind = 0
   #firstIndex: number
   #appliedIndex: number
   readonly #waiting = new Set<() => void>()
   #turn: NodeJS.Immediate | null = null
+  #pause: Timer | null = null
+  /** Something came since the last of them was woken, or while they were. */
   #more = false
 
   /** Listens to changes of rows of these tables, until `close`. */
   constructor(
     source: ChangeSource,
     tables: readonly string[],
+    clock: Clock,
     limits: EventBufferLimits = eventBufferLimits,
   ) {
+    this.#clock = clock
     this.#limits = limits
     this.#appliedIndex = source.appliedIndex
     this.#firstIndex = source.appliedIndex + 1
@@ -75,38 +89,68 @@ export class EventBuffer {
     return this.#appliedIndex
   }
 
-  stats(): { readonly events: number; readonly bytes: number } {
-    return { events: this.#events, bytes: this.#bytes }
+  /** `behind`: readers that wanted what was not kept any more, since the start. */
+  stats(): {
+    readonly events: number
+    readonly bytes: number
+    readonly readers: number
+    readonly behind: number
+  } {
+    return {
+      events: this.#events,
+      bytes: this.#bytes,
+      readers: this.#readers,
+      behind: this.#behind,
+    }
+  }
+
+  /** One more reader. Returns the way to leave, called once. Throws `overloaded` at `readersMax`. */
+  join(): () => void {
+    const { readersMax } = this.#limits
+    if (this.#readers >= readersMax) {
+      throw new MusterError('overloaded', `${readersMax} readers follow events here, try later`)
+    }
+    this.#readers += 1
+    return () => {
+      this.#readers -= 1
+    }
+  }
+
+  /** Throws `gone` when changes of this index are not kept any more. */
+  assertKept(index: number): void {
+    if (index >= this.#firstIndex) return
+    this.#behind += 1
+    throw new MusterError(
+      'gone',
+      `events of index ${index} are not kept any more, the first are of ${this.#firstIndex}: ` +
+        'begin again with snapshot=true',
+    )
   }
 
   close(): void {
     this.#unsubscribe()
     if (this.#turn !== null) clearImmediate(this.#turn)
     this.#turn = null
+    this.#pause?.cancel()
     for (const wake of this.#waiting) wake()
   }
 
-  /** The first entry at `index` or later, null when there is none yet. Nothing is said of what is not kept any more. */
-  entryFrom(index: number): ChangedEntry | null {
-    let low = this.#gone
-    let high = this.#kept.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((this.#kept[middle]?.entry.index ?? Infinity) < index) low = middle + 1
-      else high = middle
+  /** The first entries from `index` to `upTo`, at most so many. Nothing is said of what is not kept any more. */
+  entries(index: number, upTo: number, entriesMax: number): readonly ChangedEntry[] {
+    const found: ChangedEntry[] = []
+    for (let place = this.#placeOf(index); found.length < entriesMax; place += 1) {
+      const entry = this.#kept[place]?.entry
+      if (entry === undefined || entry.index > upTo) break
+      found.push(entry)
     }
-    return this.#kept[low]?.entry ?? null
+    return found
   }
 
   /**
    * True as soon as there is an entry at `index` or later, or all was lost; false after `delayMs` or when the signal
    * fires, whichever comes first.
    */
-  wait(
-    index: number,
-    { clock, delayMs, signal }: { clock: Clock; delayMs: number; signal: AbortSignal },
-  ): Promise<boolean> {
-    if (index < this.#firstIndex || this.entryFrom(index) !== null) return Promise.resolve(true)
+  wait(index: number, delayMs: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false)
     return new Promise((resolve) => {
       const leave = (woken: boolean): void => {
@@ -117,10 +161,24 @@ export class EventBuffer {
       }
       const wake = (): void => leave(true)
       const giveUp = (): void => leave(false)
-      const timer = clock.setTimer(delayMs, giveUp)
+      const timer = this.#clock.setTimer(delayMs, giveUp)
       signal.addEventListener('abort', giveUp, { once: true })
       this.#waiting.add(wake)
+      // Not at once, so that a reader who keeps up with many changes is given some of them together too.
+      if (index < this.#firstIndex || this.#placeOf(index) < this.#kept.length) this.#wakeSoon()
     })
+  }
+
+  /** Of the first entry at `index` or later: where the next one will stand when there is none. */
+  #placeOf(index: number): number {
+    let low = this.#gone
+    let high = this.#kept.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#kept[middle]?.entry.index ?? Infinity) < index) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   #add(entries: readonly ChangedEntry[]): void {
@@ -163,7 +221,7 @@ export class EventBuffer {
 
   /** Not in the turn that applies: whoever wakes reads at once. */
   #wakeSoon(): void {
-    if (this.#turn !== null) this.#more = true
+    if (this.#turn !== null || this.#pause !== null) this.#more = true
     else if (this.#waiting.size > 0) this.#wakeIn([...this.#waiting])
   }
 
@@ -171,13 +229,18 @@ export class EventBuffer {
     this.#turn = setImmediate(() => {
       this.#turn = null
       for (const wake of due.splice(0, wakesPerTurn)) wake()
-      if (due.length > 0) {
-        this.#wakeIn(due)
-      } else if (this.#more) {
-        // Something came while these were woken, and others may have begun to wait before it.
-        this.#more = false
-        this.#wakeSoon()
-      }
+      if (due.length > 0) this.#wakeIn(due)
+      else this.#gather()
+    })
+  }
+
+  /** What comes now is given to readers together, and to those who began to wait while the others were woken. */
+  #gather(): void {
+    this.#pause = this.#clock.setTimer(gatherMs, () => {
+      this.#pause = null
+      if (!this.#more) return
+      this.#more = false
+      this.#wakeSoon()
     })
   }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineStreamMethod } from '../../rpc/method.ts'
 import type { EventBuffer } from './buffer.ts'
-import { assertKept, framesFor } from './reader.ts'
+import { framesFor } from './reader.ts'
 import { Selection, wantedKeyLengthMax, wantedMax } from './selection.ts'
 import { ShownEvents } from './shown-events.ts'
 import type { AnyTopic, EncodeJson } from './topic.ts'
@@ -14,8 +14,6 @@ export type EventMethodsOptions = {
   readonly topics: readonly AnyTopic[]
   readonly buffer: EventBuffer
   readonly view: () => Reader & { close(): void }
-  /** Readers at a time; beyond it they are refused with `overloaded`. */
-  readonly readersMax: number
   readonly encode: EncodeJson
   readonly clock: Clock
 }
@@ -23,9 +21,8 @@ export type EventMethodsOptions = {
 export type EventMethods = ReturnType<typeof eventMethods>
 
 export function eventMethods(options: EventMethodsOptions) {
-  const { topics, buffer, view, clock, readersMax } = options
+  const { topics, buffer, view, clock } = options
   const shown = new ShownEvents(options.encode)
-  let readers = 0
 
   /**
    * Frames as they are to be sent together. `index`: the first whose events are wanted; 0: the first that is kept; null:
@@ -56,17 +53,13 @@ export function eventMethods(options: EventMethodsOptions) {
           throw new MusterError('permission_denied', 'Permission denied')
         }
       }
-      if (readers >= readersMax) {
-        throw new MusterError('overloaded', `${readersMax} readers follow events here, try later`)
-      }
       const from = firstOf(args.index, buffer)
       const resumes = args.index !== null && args.index > 0 && from >= buffer.firstIndex
       const snapshot = args.snapshot && !resumes
-      if (!snapshot) assertKept(buffer, from)
+      if (!snapshot) buffer.assertKept(from)
       const reading = { selection, context, from, snapshot, progress: args.progress }
       const frames = framesFor({ buffer, shown, view, clock, ...reading })
-      readers += 1
-      return counted(frames, () => (readers -= 1))
+      return counted(frames, buffer.join())
     },
   })
 

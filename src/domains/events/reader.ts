@@ -3,7 +3,7 @@
  * about to hand over, and goes on when those were taken: a reader that is slow falls behind the buffer, and is told.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { ChangedEntry, Reader } from '../../fsm/domain.ts'
+import type { ChangedEntry, ChangedRow, Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import type { StreamContext } from '../../rpc/method.ts'
@@ -21,12 +21,11 @@ import type { ShownEvents } from './shown-events.ts'
 import type { TopicEvent } from './topic.ts'
 
 export const heartbeatMs = 10_000
-/** A reader that was just given something waits this long for more to give it together. */
-const gatherMs = 10
 /** Characters of frames that are handed over at a time, unless one entry has more. */
 const handedLengthMax = 64 * 1024
-/** Changes looked at between two turns of other work. */
+/** Changes looked at between two turns of other work, and entries taken from the buffer at a time. */
 const changesPerTurn = 512
+const entriesMax = 128
 
 export type ReaderOptions = {
   readonly buffer: EventBuffer
@@ -86,7 +85,7 @@ class EventReader {
         for await (const rows of firstRows(view, part)) {
           await this.#assertGoesOn()
           // Whoever takes this too slowly has missed what comes next.
-          assertKept(this.#options.buffer, index + 1)
+          this.#options.buffer.assertKept(index + 1)
           const events = rows
             .map((row) => this.#options.shown.ofRow(part.topic, row))
             .filter((event) => this.#isFor(event))
@@ -104,7 +103,7 @@ class EventReader {
   }
 
   async *follow(): AsyncGenerator<readonly string[]> {
-    const { buffer, clock, context, progress } = this.#options
+    const { buffer, context, progress } = this.#options
     const { signal } = context
     for (;;) {
       const frames = await this.#collect()
@@ -114,10 +113,9 @@ class EventReader {
       }
       // The first frame comes at once, so that the reader sees that its stream stands.
       const delayMs = Math.max(0, heartbeatMs - this.#sinceToldMs())
-      const more = delayMs > 0 && (await buffer.wait(this.#next, { clock, delayMs, signal }))
-      if (signal.aborted) continue
-      if (!more) yield this.#tell([progress ? progressFrame(this.#next - 1) : heartbeat])
-      else if (this.#sinceToldMs() < gatherMs) await pause(clock, gatherMs, signal)
+      const more = delayMs > 0 && (await buffer.wait(this.#next, delayMs, signal))
+      if (more || signal.aborted) continue
+      yield this.#tell([progress ? progressFrame(this.#next - 1) : heartbeat])
     }
   }
 
@@ -141,41 +139,58 @@ class EventReader {
       const upTo = buffer.appliedIndex
       await this.#assertGoesOn()
       while (length < handedLengthMax) {
-        // Again for each: between two turns the buffer goes on.
+        // Again each time: between two turns the buffer goes on.
         if (frames.length > 0 && this.#next < buffer.firstIndex) return frames
-        assertKept(buffer, this.#next)
-        const entry = buffer.entryFrom(this.#next)
-        if (entry === null || entry.index > upTo) {
+        buffer.assertKept(this.#next)
+        const entries = buffer.entries(this.#next, upTo, entriesMax)
+        if (entries.length === 0) {
           this.#next = Math.max(this.#next, upTo + 1)
           return frames
         }
-        const texts = await this.#textsOf(entry)
-        this.#next = entry.index + 1
-        if (texts.length === 0) continue
-        const frame = eventsFrame(entry.index, texts)
-        frames.push(frame)
-        length += frame.length
+        for (const entry of entries) {
+          const framing = this.#frameOf(entry)
+          const frame = framing instanceof Promise ? await framing : framing
+          this.#next = entry.index + 1
+          if (frame === null) continue
+          frames.push(frame)
+          length += frame.length
+          if (length >= handedLengthMax) break
+        }
       }
       if (frames.length > 0) return frames
     }
   }
 
-  async #textsOf({ index, rows }: ChangedEntry): Promise<readonly string[]> {
-    const { selection, shown } = this.#options
+  /** Null: nothing of it is this reader's. A promise only where it gives others a turn: most entries are small. */
+  #frameOf(entry: ChangedEntry): string | null | Promise<string | null> {
+    this.#looked += entry.rows.length
+    if (this.#looked < changesPerTurn) {
+      const texts: string[] = []
+      for (const row of entry.rows) this.#addText(texts, row, entry.index)
+      return texts.length === 0 ? null : eventsFrame(entry.index, texts)
+    }
+    return this.#frameInTurns(entry)
+  }
+
+  async #frameInTurns({ index, rows }: ChangedEntry): Promise<string | null> {
     const texts: string[] = []
-    for (const row of rows) {
-      const topic = selection.topicOf(row.table)
-      this.#looked += 1
-      if (this.#looked >= changesPerTurn) {
-        this.#looked = 0
+    for (const [at, row] of rows.entries()) {
+      if (at % changesPerTurn === 0) {
         await setImmediate()
         this.#assertNotOver()
       }
-      if (topic === null) continue
-      const event = shown.of(topic, row, index)
-      if (this.#isFor(event)) texts.push(event.text)
+      this.#addText(texts, row, index)
     }
-    return texts
+    this.#looked = rows.length % changesPerTurn
+    return texts.length === 0 ? null : eventsFrame(index, texts)
+  }
+
+  #addText(texts: string[], row: ChangedRow, index: number): void {
+    const { selection, shown } = this.#options
+    const topic = selection.topicOf(row.table)
+    if (topic === null) return
+    const event = shown.of(topic, row, index)
+    if (this.#isFor(event)) texts.push(event.text)
   }
 
   #isFor(event: TopicEvent): boolean {
@@ -198,17 +213,6 @@ class EventReader {
   }
 }
 
-/** Throws `gone`. */
-export function assertKept(buffer: EventBuffer, index: number): void {
-  const { firstIndex } = buffer
-  if (index >= firstIndex) return
-  throw new MusterError(
-    'gone',
-    `events of index ${index} are not kept any more, the first are of ${firstIndex}: ` +
-      'begin again with snapshot=true',
-  )
-}
-
 async function* firstRows(reader: Reader, part: Part): AsyncGenerator<readonly unknown[]> {
   let left = part.rowsMax
   for await (const page of reader.pages<never>(part.topic.table, part.range)) {
@@ -216,17 +220,4 @@ async function* firstRows(reader: Reader, part: Part): AsyncGenerator<readonly u
     left -= page.length
     if (left <= 0) return
   }
-}
-
-function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      timer.cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.setTimer(delayMs, done)
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', done, { once: true })
-  })
 }

@@ -44,17 +44,21 @@ class Source {
 
 function bufferAt(t: Test, index: number, limits: Partial<EventBufferLimits> = {}) {
   const source = new Source(index)
-  const buffer = new EventBuffer(source, ['things'], {
+  const buffer = new EventBuffer(source, ['things'], systemClock, {
     eventsMax: 1_000,
     bytesMax: 1_000_000,
+    readersMax: 2,
     ...limits,
   })
   t.teardown(() => buffer.close())
   return { source, buffer }
 }
 
+const first = (buffer: EventBuffer, from: number): number | null =>
+  buffer.entries(from, Infinity, 1)[0]?.index ?? null
+
 const wait = (buffer: EventBuffer, index: number, delayMs = 60_000, stop = new AbortController()) =>
-  buffer.wait(index, { clock: systemClock, delayMs, signal: stop.signal })
+  buffer.wait(index, delayMs, stop.signal)
 
 void t.test('a reader finds the first entry at its index or after it', async (t) => {
   const { source, buffer } = bufferAt(t, 10)
@@ -67,9 +71,14 @@ void t.test('a reader finds the first entry at its index or after it', async (t)
     [14, null],
     [99, null],
   ]
-  for (const [from, found] of table) t.equal(buffer.entryFrom(from)?.index ?? null, found)
+  for (const [from, found] of table) t.equal(first(buffer, from), found)
   t.equal(buffer.firstIndex, 11)
   t.equal(buffer.appliedIndex, 14)
+  const indexes = (upTo: number, entriesMax: number) =>
+    buffer.entries(1, upTo, entriesMax).map(({ index }) => index)
+  t.same(indexes(99, 9), [11, 13])
+  t.same(indexes(99, 1), [11])
+  t.same(indexes(12, 9), [11])
 })
 
 void t.test('the oldest entries go, whole, when there are too many changes', async (t) => {
@@ -78,8 +87,8 @@ void t.test('the oldest entries go, whole, when there are too many changes', asy
   t.equal(buffer.firstIndex, 1)
   source.apply(1)
   t.equal(buffer.firstIndex, 2)
-  t.equal(buffer.entryFrom(1)?.index, 2)
-  t.same(buffer.stats(), { events: 3, bytes: 3 * (100 + rowOverheadBytes) })
+  t.equal(first(buffer, 1), 2)
+  t.match(buffer.stats(), { events: 3, bytes: 3 * (100 + rowOverheadBytes) })
 })
 
 void t.test('and when they take too much memory', async (t) => {
@@ -95,9 +104,9 @@ void t.test(
     const { source, buffer } = bufferAt(t, 0, { eventsMax: 5 })
     source.apply(1, 6)
     t.equal(buffer.firstIndex, 3)
-    t.same(buffer.stats(), { events: 0, bytes: 0 })
+    t.match(buffer.stats(), { events: 0, bytes: 0 })
     source.apply(1)
-    t.equal(buffer.entryFrom(3)?.index, 3)
+    t.equal(first(buffer, 3), 3)
   },
 )
 
@@ -105,8 +114,8 @@ void t.test('places stay right for as long as it goes on', async (t) => {
   const { source, buffer } = bufferAt(t, 0, { eventsMax: 100 })
   for (let at = 0; at < 10_000; at += 1) source.apply(1)
   t.equal(buffer.firstIndex, 9_901)
-  for (const index of [9_901, 9_950, 10_000]) t.equal(buffer.entryFrom(index)?.index, index)
-  t.equal(buffer.entryFrom(10_001), null)
+  for (const index of [9_901, 9_950, 10_000]) t.equal(first(buffer, index), index)
+  t.equal(first(buffer, 10_001), null)
 })
 
 void t.test('nothing is kept of a state that another one took the place of', async (t) => {
@@ -114,15 +123,15 @@ void t.test('nothing is kept of a state that another one took the place of', asy
   source.apply(1, 1)
   source.replace(50)
   t.equal(buffer.firstIndex, 51)
-  t.equal(buffer.entryFrom(1), null)
+  t.equal(first(buffer, 1), null)
 })
 
 void t.test('a reader waits until there is something, or something was lost', async (t) => {
   const { source, buffer } = bufferAt(t, 0)
-  const first = wait(buffer, 1)
+  const early = wait(buffer, 1)
   source.apply(0)
   source.apply(1)
-  t.equal(await first, true)
+  t.equal(await early, true)
   t.equal(await wait(buffer, 2), true, 'there is something already')
   const second = wait(buffer, 3)
   source.replace(9)
@@ -142,13 +151,26 @@ void t.test('a wait ends with its time, and with its reader', async (t) => {
 
 void t.test('whoever waits while others are woken is not forgotten', async (t) => {
   const { source, buffer } = bufferAt(t, 0)
-  const first = Array.from({ length: 200 }, () => wait(buffer, 1))
+  const early = Array.from({ length: 200 }, () => wait(buffer, 1))
   source.apply(1)
   // Some of them are woken in this turn; others, who wait for what comes next, come in between.
-  await first[0]
+  await early[0]
   const late = Array.from({ length: 50 }, () => wait(buffer, 2))
   source.apply(1)
-  t.ok((await Promise.all([...first, ...late])).every(Boolean))
+  t.ok((await Promise.all([...early, ...late])).every(Boolean))
+})
+
+void t.test('readers are counted, those that come too late too', async (t) => {
+  const { source, buffer } = bufferAt(t, 0, { eventsMax: 1 })
+  const leave = buffer.join()
+  buffer.join()
+  t.throws(() => buffer.join(), { code: 'overloaded' })
+  leave()
+  buffer.join()
+  source.apply(1, 1)
+  buffer.assertKept(2)
+  t.throws(() => buffer.assertKept(1), { code: 'gone' })
+  t.match(buffer.stats(), { readers: 2, behind: 1 })
 })
 
 void t.test('nobody is left waiting when it is closed', async (t) => {
