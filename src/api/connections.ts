@@ -2,10 +2,11 @@
  * The connections of all listeners: how many one client may have, how many requests one connection may have under way,
  * and what a connection that speaks no HTTP is told.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { addressOf, clientOf } from './client.ts'
+import { refuseExpectations } from './expectations.ts'
 
 export type ConnectionLimits = {
   /** Beyond it a new connection is told so and closed; over TLS it is closed before the handshake. */
@@ -44,9 +45,7 @@ export class Connections {
       const client = clientOf(addressOf(socket.remoteAddress))
       this.#connections.set(socket, { requests: 0, client })
     })
-    server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-      refuseExpectation(response)
-    })
+    refuseExpectations(server)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
       this.#refuse(error, socket)
     })
@@ -119,17 +118,6 @@ function end(socket: Duplex, status: string, text: string, headers = ''): void {
     // The client may go on sending: nobody reads it any more.
     () => socket.destroy(),
   )
-}
-
-/** Of what a client may expect by RFC 9110 there is one thing, and Node sees to that. */
-function refuseExpectation(response: ServerResponse): void {
-  const text = 'the only expectation that is met is 100-continue'
-  response.writeHead(417, {
-    Connection: 'close',
-    'Content-Type': 'text/plain; charset=utf-8',
-    'Content-Length': text.length,
-  })
-  response.end(text)
 }
 
 function refusalOf(code: string | undefined): readonly [status: string, text: string] {

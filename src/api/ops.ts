@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from 'node:https'
 import type { Certificate } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { refuseExpectations } from './expectations.ts'
 
 export type MetricsText = { readonly type: string; readonly text: string }
 
@@ -57,6 +58,7 @@ export class OpsServer {
       certificate === undefined ? createServer(options, handle) : createSecureServer(secure, handle)
     if ('setSecureContext' in server) certificate?.serve(server)
     server.maxConnections = connectionsMax
+    refuseExpectations(server)
     this.#servers.push(server)
     return new Promise((resolve, reject) => {
       server.once('error', (error) => {

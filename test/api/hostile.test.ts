@@ -64,6 +64,7 @@ t.test('what is no HTTP gets one clear answer', async (t) => {
     ['a TLS hello', Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]), '400'],
     ['an absurd method', `FROBNICATE /v1/rows HTTP/1.1\r\n${closing}\r\n`, '400'],
     ['a method nobody serves', `PROPFIND /v1/rows HTTP/1.1\r\n${closing}\r\n`, '405'],
+    ['an expectation', `GET /v1/rows HTTP/1.1\r\n${closing}Expect: tea\r\n\r\n`, '417'],
     ['no host', 'GET /v1/rows HTTP/1.1\r\nConnection: close\r\n\r\n', '400'],
     [
       'two lengths',
