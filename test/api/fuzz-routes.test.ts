@@ -17,7 +17,7 @@ import { hostileRequest, shown, type HostileRequest } from './fuzz/requests.ts'
 import { Sender } from './fuzz/sender.ts'
 
 const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
-const requestsOfEach = Number(process.env['FUZZ_REQUESTS'] ?? 20)
+const requestsOfEach = Number(process.env['FUZZ_REQUESTS'] ?? 15)
 const durationMs = Number(process.env['FUZZ_MINUTES'] ?? 0) * 60_000
 
 /** Beside the time that was asked for. */
