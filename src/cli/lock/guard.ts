@@ -34,6 +34,8 @@ export class Guard {
     const process = spawn(globalThis.process.execPath, [program, word], {
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true,
+      // It asks nobody anything, and needs no token.
+      env: {},
     })
     const guard = new Guard(process)
     await new Promise<void>((resolve, reject) => {
