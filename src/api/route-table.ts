@@ -45,6 +45,7 @@ function methodsServed(route: Route): readonly string[] {
     case 'GET':
       return ['GET', 'HEAD']
     case 'PUT':
+      return route.switches === 'presence' ? ['PUT'] : ['PUT', 'POST']
     case 'POST':
       return ['PUT', 'POST']
     default:

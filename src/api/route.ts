@@ -17,7 +17,7 @@ export const smallBodyBytesMax = 65_536
 export type RouteMethod = 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH'
 
 export type Route = {
-  /** PUT and POST are one: whichever is named here, both are served. GET serves HEAD too. */
+  /** PUT and POST are one: whichever is named here, both are served, but for `switches`. GET serves HEAD too. */
   readonly method: RouteMethod
   /** `/v1/node/:id/drain`, or `/v1/var/*` for everything below, slashes included. */
   readonly path: string
@@ -30,7 +30,10 @@ export type Route = {
   readonly bodyBytesMax?: number
   /** Longest time a blocking query may wait, jitter apart. Default 5 minutes. */
   readonly waitMsMax?: number
-  /** presence: `?stale=false` switches on as well, as clients of the session service expect. Default: boolean words. */
+  /**
+   * presence: `?stale=false` switches on as well, and PUT is not POST, as clients of the session service expect.
+   * Default: boolean words.
+   */
   readonly switches?: 'boolean' | 'presence'
   /** Answers for this process alone, whatever `region` a client sends. Default: another region is refused. */
   readonly anyRegion?: boolean

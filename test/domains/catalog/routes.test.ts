@@ -166,7 +166,7 @@ void t.test(
   'field names match in any letter case, and a status that is not given is critical',
   async (t) => {
     const server = await serverOfOne(t)
-    const answer = await server.ask('POST', '/v1/catalog/register?dc=DC1', {
+    const answer = await server.ask('PUT', '/v1/catalog/register?dc=DC1', {
       node: 'web',
       ADDRESS: '192.0.2.1',
       check: { name: 'c' },

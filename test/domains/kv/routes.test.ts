@@ -237,7 +237,8 @@ void t.test('what is refused', async (t) => {
     ['PUT', '/v1/kv/a?ns=nowhere', 400, /does not exist/],
     ['PUT', '/v1/kv/a?lock=x', 400, /lock_index/],
     ['PUT', '/v1/kv/a?lock_index=1', 400, /lock/],
-    ['POST', '/v1/kv/', 400],
+    ['POST', '/v1/kv/', 405],
+    ['POST', '/v1/kv/a', 405],
     ['PATCH', '/v1/kv/a', 405],
   ]
   for (const [method, url, status, body] of rows) {

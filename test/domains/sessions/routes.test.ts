@@ -194,6 +194,7 @@ void t.test('what is refused, and leaves nothing behind', async (t) => {
     ['GET', '/v1/session/info/', 400, /Missing/],
     ['GET', '/v1/session/node/', 400, /Missing/],
     ['GET', '/v1/session/create', 405],
+    ['POST', '/v1/session/create', 405],
     ['DELETE', `/v1/session/destroy/${unknownId}`, 405],
     ['GET', '/v1/session/list?index=x', 400],
     ['GET', '/v1/session/list?stale&consistent', 400],
