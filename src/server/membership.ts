@@ -129,7 +129,7 @@ export class ServerMembership {
 
   /** At the leader: takes a server in as a learner, or notes where a known one is now. Rejects with `not_leader`. */
   async join(joiner: Joiner): Promise<void> {
-    const { node, deadAfterMs, clock, region } = this.#options
+    const { node, source, deadAfterMs, clock, region } = this.#options
     const { configuration, role, followers } = node.status()
     if (role !== 'leader') throw new MusterError('not_leader', 'this server does not lead')
     const { id, name, address } = joiner
@@ -143,6 +143,13 @@ export class ServerMembership {
       throw new MusterError(
         'conflict',
         `${name} is a member of another cluster: to join this one it needs an empty data folder`,
+      )
+    }
+    if (source.departed().includes(id)) {
+      // Taken in now it would be removed in the next round.
+      throw new MusterError(
+        'conflict',
+        `${name} left by gossip: it is taken in once gossip says that it is back`,
       )
     }
     const self: Self = { id, name, address }

@@ -1,6 +1,9 @@
 /**
  * Finding the pool: tries the configured addresses, and those of known servers, until one answers; and again whenever
  * this member is alone. It never gives up, and says each reason once.
+ *
+ * To know a member is not to be in its pool: who was given up and comes back hears gossip that is sent after the dead,
+ * and knows some of the others long before they know it. So one join is made in any case.
  */
 import type { GossipNode } from '../gossip/door.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
@@ -31,6 +34,7 @@ export class RetryJoin {
   readonly #said = new Set<string>()
   #timer: Timer | null = null
   #stopped = false
+  #joined = false
   #turn: Promise<void> = Promise.resolve()
   #pauseMs = firstPauseMs
 
@@ -68,13 +72,14 @@ export class RetryJoin {
   /** One attempt; resolves with the time to the next. */
   async #try(): Promise<number> {
     const { gossip, addresses, known, logger } = this.#options
-    if (!this.#isAlone()) return this.#found()
+    if (this.#joined && !this.#isAlone()) return this.#found()
     const all = [...new Set([...addresses, ...(await known())])]
     if (all.length === 0 || this.#stopped) return this.#longer()
     const { joined, errors } = await gossip.join(all)
     if (this.#stopped) return 0
     for (const { error } of errors) this.#sayOnce(textOf(error))
     if (joined === 0) return this.#longer()
+    this.#joined = true
     logger.info('joined the gossip pool', { through: joined, members: gossip.members().length })
     return this.#found()
   }

@@ -235,6 +235,16 @@ t.test('a server that was removed and is here asks to be taken back', async (t) 
   }
 })
 
+t.test('who left is taken in again once gossip says that it is back', async (t) => {
+  const cluster = servers(['s1'], { expect: 1, departed: ['id-s2'] })
+  const { node, membership } = cluster.get('s1')
+  node.role = 'leader'
+  node.configuration = { clusterId: 'c', members: [voter('s1')] }
+  const joiner = { id: 'id-s2', name: 's2', address: 's2:1', region: 'r', clusterId: 'c' }
+  await t.rejects(membership.join(joiner), { code: 'conflict', message: /s2 left by gossip/ })
+  t.same(node.changes, [], 'it would be removed in the next round')
+})
+
 t.test('the leader removes who left, one at a time, while a majority is in contact', async (t) => {
   const cluster = servers(['s1'], { expect: 1, departed: ['id-s3', 'id-s2', 'id-s1'] })
   const { node, membership } = cluster.get('s1')

@@ -70,6 +70,20 @@ t.test('it tries on with longer pauses, and says a reason once', async (t) => {
   t.ok((pauses[19] ?? 0) >= pauseMsMax * 0.75)
 })
 
+t.test('to have heard of somebody is not to be in the pool', async (t) => {
+  const tries = search({ joined: (attempt) => (attempt > 1 ? 1 : 0) })
+  const { retry, asked, setOthers } = tries
+  retry.start()
+  setOthers(1)
+  await tries.fire()
+  t.equal(asked.length, 1, 'it joins all the same')
+  await tries.fire()
+  t.equal(asked.length, 2, 'until it has joined')
+  await tries.fire()
+  t.equal(asked.length, 2)
+  retry.stop()
+})
+
 t.test('in a pool it rests, and begins again when it is alone', async (t) => {
   const tries = search({ joined: (attempt) => (attempt > 1 ? 1 : 0) })
   const { retry, asked, setOthers } = tries

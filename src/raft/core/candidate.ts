@@ -35,8 +35,13 @@ const quickElectionsMax = 12
 
 /** The election timer of a follower or candidate ran out. */
 export function electionTimeout(state: State): void {
-  if (!state.membership.isVoter(state.id) || diskStalls(state) || state.installing !== null) {
+  if (diskStalls(state) || state.installing !== null) {
     resetElectionDeadline(state)
+    return
+  }
+  if (!state.membership.isVoter(state.id)) {
+    // It cannot campaign, and knows of no leader: one that was removed hears of none again, and has to notice.
+    becomeFollower(state, state.term, null)
     return
   }
   if (state.quickElections > 0) state.quickElections -= 1

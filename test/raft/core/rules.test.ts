@@ -313,6 +313,19 @@ t.test(
   },
 )
 
+t.test('who may not vote and hears no leader knows of none', async (t) => {
+  const cores = new Cores(['a', 'b', 'l'], { learners: ['l'] })
+  cores.elect('a')
+  cores.pass(electionMs)
+  t.equal(cores.core('l').leaderId, 'a')
+  const { term } = cores.core('l')
+  cores.isolate('l')
+  cores.pass(3 * electionMs)
+  t.equal(cores.core('l').leaderId, null, 'a server that was removed has to notice it')
+  t.equal(cores.core('l').role, 'follower')
+  t.equal(cores.core('l').term, term)
+})
+
 t.test('learners get entries and count for nothing (4.2.1)', async (t) => {
   const cores = new Cores(['a', 'b', 'l'], { learners: ['l'] })
   cores.elect('a')
