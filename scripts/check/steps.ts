@@ -38,6 +38,7 @@ const sharing = [
   'lost-quorum-return',
   'lost-quorum-survivors',
   'made-anew',
+  'mixed-versions',
   'moved-servers',
   'peer-tools',
   'rpc-tls',

@@ -172,6 +172,8 @@ export type CatalogueOptions = {
   /** `machine.view` and `machine.exportRows` */
   readonly view: () => Reader & { close(): void }
   readonly exportRows: () => RowSource
+  /** `machine.commandVersion` */
+  readonly commandVersion: () => number
   /** For archives on their way in. */
   readonly restoreFolder: string
   readonly agent: ThisAgent
@@ -219,6 +221,7 @@ export type Catalogue = {
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const { clusterKeys, raft, link, view, exportRows, restoreFolder, agent, clock, log } = options
+  const { commandVersion } = options
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 
@@ -255,6 +258,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ofSnapshots = snapshotMethods({
     raft,
     exportRows,
+    commandVersion,
     clusterKeysOf: async (reader) => [
       ...new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId)),
     ],
@@ -280,6 +284,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   })
   const restorer = new Restorer({
     folder: restoreFolder,
+    commandVersion,
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
     clock,
   })

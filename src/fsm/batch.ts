@@ -7,7 +7,7 @@ import type { Change, Key } from './domain.ts'
 import type { ChangedRows } from './changed-rows.ts'
 import { pack, rowBytesMax, unpack } from './codec.ts'
 import { encodeKey, encodeNumber } from './keys.ts'
-import { appliedRow, configurationRow, generationsRow } from './meta.ts'
+import { appliedRow, commandVersionRow, configurationRow, generationsRow } from './meta.ts'
 import type { ConfigurationRow, Generations } from './meta.ts'
 import type { Position, State } from './state.ts'
 import { indexEntryKey, keyOfRow } from './table.ts'
@@ -28,6 +28,7 @@ export class Batch {
   #appliedTerm: number
   #configuration: ConfigurationRow | null = null
   #generations: Generations | null = null
+  #commandVersion: number | null = null
 
   /** `followed` is told of the rows that somebody wants to hear of. */
   constructor(tables: Tables, state: State, followed: ChangedRows | null = null) {
@@ -46,6 +47,10 @@ export class Batch {
 
   get generations(): Generations {
     return this.#generations ?? this.state.position.generations
+  }
+
+  get commandVersion(): number {
+    return this.#commandVersion ?? this.state.position.commandVersion
   }
 
   /** The decoded row of `key`, without generation, in the current one. Not to be changed. */
@@ -78,6 +83,10 @@ export class Batch {
     this.#generations = generations
   }
 
+  setCommandVersion(version: number): void {
+    this.#commandVersion = version
+  }
+
   applied(index: number, term: number): void {
     this.#appliedIndex = index
     this.#appliedTerm = term
@@ -104,12 +113,16 @@ export class Batch {
     if (this.#generations !== null) {
       this.rows.set(generationsRow.key, generationsRow.encode(this.#generations))
     }
+    if (this.#commandVersion !== null) {
+      this.rows.set(commandVersionRow.key, commandVersionRow.encode(this.#commandVersion))
+    }
     return {
       appliedIndex: this.#appliedIndex,
       appliedTerm: this.#appliedTerm,
       configuration: this.#configuration?.configuration ?? before.configuration,
       configurationIndex: this.#configuration?.index ?? before.configurationIndex,
       generations: this.generations,
+      commandVersion: this.commandVersion,
       floorIndex: before.floorIndex,
       tableIndexes:
         this.tableIndexes.size === 0

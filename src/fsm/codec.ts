@@ -2,8 +2,8 @@
  * Commands and rows to bytes and back, versioned.
  *
  * A command is msgpack of [envelope, version, type, args]. `envelope` is the shape of these four; `version` is the
- * command version the cluster ran at when it was proposed: a program refuses what is newer than itself, and a cluster of mixed
- * versions proposes at the lowest. The same value always packs to the same bytes, for property order comes from code.
+ * command version the cluster ran at when it was proposed (`cluster-version.ts`): a program refuses what is newer than itself.
+ * The same value always packs to the same bytes, for property order comes from code.
  */
 import { Packr } from 'msgpackr'
 import { Type } from 'typebox'
@@ -56,10 +56,13 @@ type Checked<Definition> = {
 /** All commands of a program. Schemas are compiled once, here. */
 export class CommandCodec<Definition extends Encodable> {
   readonly #commands: ReadonlyMap<string, Checked<Definition>>
+  /** The command version of this program. */
+  readonly newest: number
   /** What was decoded to check an encoding, for the server that encoded it and will soon apply it. */
   readonly #decoded = new WeakMap<Uint8Array, Decoded<Definition>>()
 
-  constructor(definitions: Iterable<readonly [string, Definition]>) {
+  constructor(definitions: Iterable<readonly [string, Definition]>, newest: number) {
+    this.newest = newest
     const commands = new Map<string, Checked<Definition>>()
     for (const [type, definition] of definitions) {
       if (commands.has(type)) throw new MusterError('internal', `command ${type} is defined twice`)
@@ -78,11 +81,11 @@ export class CommandCodec<Definition extends Encodable> {
   }
 
   /**
-   * `version`: the command version of the cluster, the lowest of its servers. Throws `not_implemented` when the command
+   * `version`: the command version that the cluster runs at. Throws `not_implemented` when the command
    * is newer than that, `too_large` over `commandBytesMax`, and `internal` when the arguments do not check: an entry
    * that cannot be decoded would stop every server.
    */
-  encode(command: Command, version: number = commandVersion): Uint8Array {
+  encode(command: Command, version: number): Uint8Array {
     const known = this.#commands.get(command.type)
     if (known === undefined) {
       throw new MusterError('internal', `no domain defines the command ${command.type}`)
@@ -118,10 +121,10 @@ export class CommandCodec<Definition extends Encodable> {
       return own
     }
     const { version, type, args } = decodeEnvelope(data)
-    if (version > commandVersion) {
+    if (version > this.newest) {
       throw new MusterError(
         'incompatible',
-        `the log holds a command of version ${version}; this program knows versions up to ${commandVersion}: run a newer one`,
+        `the log holds a command of version ${version}; this program knows versions up to ${this.newest}: run a newer one`,
       )
     }
     const known = this.#commands.get(type)

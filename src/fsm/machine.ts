@@ -23,7 +23,8 @@ import { AppliedCommands, type CommandListener } from './applied-commands.ts'
 import { RowExport } from './archive.ts'
 import { Batch } from './batch.ts'
 import { ChangedRows } from './changed-rows.ts'
-import { CommandCodec } from './codec.ts'
+import { assertKnown, versionCommands } from './cluster-version.ts'
+import { CommandCodec, commandVersion } from './codec.ts'
 import type { AnyCommandDefinition, ChangesListener, Command, Domain, Reader } from './domain.ts'
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
@@ -61,9 +62,11 @@ export type MachineOptions = {
   readonly gate?: DiskGate
   readonly watchLimits?: WatchLimits
   readonly storeLimits?: StoreLimits
+  /** The newest command version of this program, for tests of clusters that run several. */
+  readonly commandVersion?: number
 }
 
-type Definition = AnyCommandDefinition | StateCommand
+type Definition = AnyCommandDefinition | StateCommand<unknown>
 
 /** Throws `incompatible` when a newer program wrote the folder, `corrupt` when it is damaged, `unavailable` when it is in use. */
 export async function openMachine(options: MachineOptions): Promise<Machine> {
@@ -71,7 +74,13 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
   const folder = await StateFolder.open(options.folder)
   try {
     const limits = options.storeLimits ?? storeLimits
-    const opened = await openStore({ folder, tables, limits, domains: options.domains })
+    const opened = await openStore({
+      folder,
+      tables,
+      limits,
+      domains: options.domains,
+      commandVersion: options.commandVersion ?? commandVersion,
+    })
     const { store } = opened
     if (store.logCut !== null) {
       const { file, keptBytes, cutBytes } = store.logCut
@@ -126,10 +135,15 @@ export class Machine implements StateMachine {
     })
     this.#installedIndex = readInstalled(parts.store)
     this.#watches = new Watches(this.appliedIndex, options.watchLimits ?? watchLimits)
-    this.#codec = new CommandCodec<Definition>([
-      ...options.domains.flatMap((domain) => Object.entries(domain.commands)),
-      ...Object.entries(restoreCommands),
-    ])
+    const newest = options.commandVersion ?? commandVersion
+    this.#codec = new CommandCodec<Definition>(
+      [
+        ...options.domains.flatMap((domain) => Object.entries(domain.commands)),
+        ...Object.entries(restoreCommands),
+        ...Object.entries(versionCommands(newest)),
+      ],
+      newest,
+    )
     this.#sweeper = new Sweeper({
       store: () => this.#landing.store,
       living: () => this.#landing.state.position.generations,
@@ -146,9 +160,14 @@ export class Machine implements StateMachine {
     return this.#installedIndex
   }
 
-  /** `version`: the command version of the cluster; this program's when absent. For what it throws see `CommandCodec.encode`. */
-  encodeCommand(command: Command, version?: number): Uint8Array {
-    return this.#codec.encode(command, version)
+  /** That the cluster runs at, see `cluster-version.ts`. */
+  get commandVersion(): number {
+    return this.#landing.state.position.commandVersion
+  }
+
+  /** For what it throws see `CommandCodec.encode`. */
+  encodeCommand(command: Command): Uint8Array {
+    return this.#codec.encode(command, this.commandVersion)
   }
 
   /** The newest state, whatever that is at each call. Point reads cost microseconds and are consistent within one turn. */
@@ -302,6 +321,7 @@ export class Machine implements StateMachine {
     assert(staged?.finished === true, 'a snapshot is installed once it is staged whole')
     assert(staged.meta.index === meta.index, 'the snapshot to install is the one that was staged')
     assert(meta.index > this.appliedIndex, 'a snapshot to install is newer than the state')
+    assertKnown((await readPosition(staged.store, null)).commandVersion, this.#codec.newest)
     const name = this.#name
     const old = await this.#landing.replace(staged.store, () => this.#folder.choose(staged.name))
     this.#name = staged.name

@@ -88,6 +88,8 @@ function row<Schema extends TSchema>(key: string, schema: Schema) {
 
 export const appliedRow = row(`${replicatedPrefix}applied`, Applied)
 export const configurationRow = row(`${replicatedPrefix}configuration`, ConfigurationRow)
+/** Absent as long as a cluster runs at the first one, see `cluster-version.ts`. */
+export const commandVersionRow = row(`${replicatedPrefix}commandVersion`, Index)
 export const generationsRow = row(`${replicatedPrefix}generations`, Generations)
 export const formatRow = row(`${own}l:format`, Index)
 export const installedRow = row(`${own}l:installed`, Index)

@@ -2,11 +2,12 @@
  * Finds the store in a machine's folder, or makes the first one, and checks that this program can read it.
  */
 import { MusterError } from '../lib/errors.ts'
+import { assertKnown } from './cluster-version.ts'
 import { Batch } from './batch.ts'
 import type { Domain } from './domain.ts'
 import { assertFormat } from './folder.ts'
 import type { StateFolder } from './folder.ts'
-import { formatRow, generationsRow, stateFormat } from './meta.ts'
+import { commandVersionRow, formatRow, generationsRow, stateFormat } from './meta.ts'
 import { firstPosition } from './position.ts'
 import { RowCache } from './row-cache.ts'
 import { State } from './state.ts'
@@ -16,12 +17,16 @@ import type { Tables } from './table.ts'
 
 export type OpenedStore = { readonly name: string; readonly store: Store }
 
-export async function openStore(options: {
+export type OpenStoreOptions = {
   readonly folder: StateFolder
   readonly tables: Tables
   readonly limits: StoreLimits
   readonly domains: readonly Domain[]
-}): Promise<OpenedStore> {
+  /** The newest that this program knows. */
+  readonly commandVersion: number
+}
+
+export async function openStore(options: OpenStoreOptions): Promise<OpenedStore> {
   const { folder, limits } = options
   const current = await folder.current()
   if (current === null) return createStore(options)
@@ -36,6 +41,10 @@ export async function openStore(options: {
       )
     }
     assertFormat(formatRow.decode(bytes), store.folder)
+    const version = store.get(commandVersionRow.key)
+    if (version !== undefined) {
+      assertKnown(commandVersionRow.decode(version), options.commandVersion)
+    }
     return { name: current, store }
   } catch (error) {
     await store.close()
@@ -44,12 +53,7 @@ export async function openStore(options: {
 }
 
 /** The rows that every state begins with; whole on disk before `STATE` names it. */
-async function createStore(options: {
-  readonly folder: StateFolder
-  readonly tables: Tables
-  readonly limits: StoreLimits
-  readonly domains: readonly Domain[]
-}): Promise<OpenedStore> {
+async function createStore(options: OpenStoreOptions): Promise<OpenedStore> {
   const { folder, tables, limits, domains } = options
   await folder.removeOthers('')
   const name = await folder.unusedName()

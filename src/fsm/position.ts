@@ -4,9 +4,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../lib/errors.ts'
 import type { SnapshotMeta } from '../raft/state-machine.ts'
+import { firstCommandVersion } from './cluster-version.ts'
 import { generationPrefix, kind } from './keys.ts'
 import {
   appliedRow,
+  commandVersionRow,
   configurationRow,
   generationsRow,
   installedRow,
@@ -22,6 +24,7 @@ export const firstPosition: Position = {
   configuration: noConfiguration.configuration,
   configurationIndex: 0,
   generations: { current: 1, newest: 1, staging: null },
+  commandVersion: firstCommandVersion,
   floorIndex: 0,
   tableIndexes: new Map(),
 }
@@ -44,6 +47,7 @@ export async function readPosition(
   const stored = store.get(configurationRow.key, snapshot)
   const { index: configurationIndex, configuration } =
     stored === undefined ? noConfiguration : configurationRow.decode(stored)
+  const version = store.get(commandVersionRow.key, snapshot)
   const front = generationPrefix(generations.current)
   const floor = store.get(front + kind.floor, snapshot)
   return {
@@ -52,6 +56,7 @@ export async function readPosition(
     configuration,
     configurationIndex,
     generations,
+    commandVersion: version === undefined ? firstCommandVersion : commandVersionRow.decode(version),
     floorIndex: floor === undefined ? 0 : decodeNumber(floor),
     tableIndexes: await readTableIndexes(store, snapshot, front),
   }

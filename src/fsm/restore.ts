@@ -20,10 +20,10 @@ export type RestoreOutcome =
   { readonly ok: true; readonly rows: number } | { readonly ok: false; readonly reason: string }
 
 /** A command of the machine itself: it may do what no domain may. */
-export type StateCommand = {
+export type StateCommand<Outcome> = {
   readonly args: TSchema
   readonly since?: number
-  readonly run: (target: RestoreTarget, args: never) => RestoreOutcome
+  readonly run: (target: RestoreTarget, args: never) => Outcome
 }
 
 export type RestoreTarget = {
@@ -78,7 +78,7 @@ const Chunk = Type.Object({ id: Id, number: Count, rows: bytesSchema(commandByte
 const Commit = Type.Object({ id: Id, rows: Count, digest: Type.String({ maxLength: 64 }) })
 const Abort = Type.Object({ id: Id })
 
-export const restoreCommands: Readonly<Record<string, StateCommand>> = {
+export const restoreCommands: Readonly<Record<string, StateCommand<RestoreOutcome>>> = {
   /** Voids whatever restore was under way. */
   'state.restoreBegin': {
     args: Begin,

@@ -21,6 +21,8 @@ export type Position = {
   readonly configuration: Configuration
   readonly configurationIndex: number
   readonly generations: Generations
+  /** That the cluster runs at, see `cluster-version.ts`. */
+  readonly commandVersion: number
   readonly floorIndex: number
   /** By table name; a table that is not in it was never written since `floorIndex`. */
   readonly tableIndexes: ReadonlyMap<string, number>

@@ -31,8 +31,18 @@ export type MembershipOptions = {
   /** The one that the node has: times of contact are compared with it. */
   readonly clock: Clock
   readonly deadAfterMs: number
+  readonly versions: CommandVersions
   /** Whom the leader finds fit to vote, and who is dead and replaced. */
   readonly autopilot: Pick<Autopilot, 'observe' | 'isStable' | 'dead' | 'removed'>
+}
+
+/** The command version that the cluster runs at, see `fsm/cluster-version.ts`. */
+export type CommandVersions = {
+  /** The newest that this program knows. */
+  readonly own: number
+  readonly cluster: () => number
+  /** At the leader: an entry that raises it. */
+  readonly raise: (version: number) => Promise<void>
 }
 
 /** Methods between servers; they are no part of the registry that HTTP sees. */
@@ -44,11 +54,14 @@ const roundMs = 300
 const callTimeoutMs = 2_000
 /** A server with data that heard of no leader in this many rounds asks whether it still belongs to the cluster. */
 const strandedRounds = 10
+/** So often the leader of a cluster that runs below its own version asks the others for theirs. */
+const versionRounds = 10
 
 export class ServerMembership {
   readonly #options: MembershipOptions
   readonly #grants: Grants
   #leaderlessRounds = 0
+  #leaderRounds = 0
   #timer: Timer | null = null
   #stopped = false
   #round: Promise<void> = Promise.resolve()
@@ -97,12 +110,13 @@ export class ServerMembership {
 
   /** Who this server is and whether it holds anything: asked by the others before a cluster begins. */
   identity(): Identity {
-    const { self, region, node, gossip } = this.#options
+    const { self, region, node, gossip, versions } = this.#options
     const { clusterId, succession } = node.status().configuration
     return {
       ...self,
       region,
       clusterId,
+      commandVersion: versions.own,
       predecessors: succession?.predecessors ?? [],
       holdsData: this.#holdsData(),
       gossip: gossip(),
@@ -129,7 +143,7 @@ export class ServerMembership {
 
   /** At the leader: takes a server in as a learner, or notes where a known one is now. Rejects with `not_leader`. */
   async join(joiner: Joiner): Promise<void> {
-    const { node, source, deadAfterMs, clock, region } = this.#options
+    const { node, source, deadAfterMs, clock, region, versions } = this.#options
     const { configuration, role, followers } = node.status()
     if (role !== 'leader') throw new MusterError('not_leader', 'this server does not lead')
     const { id, name, address } = joiner
@@ -143,6 +157,12 @@ export class ServerMembership {
       throw new MusterError(
         'conflict',
         `${name} is a member of another cluster: to join this one it needs an empty data folder`,
+      )
+    }
+    if (joiner.commandVersion < versions.cluster()) {
+      throw new MusterError(
+        'conflict',
+        `the program of ${name} knows commands up to version ${joiner.commandVersion}, this cluster runs at ${versions.cluster()}: start a newer one there`,
       )
     }
     if (source.departed().includes(id)) {
@@ -198,6 +218,7 @@ export class ServerMembership {
     if (role === 'leader') {
       await this.#promote()
       await this.#removeDeparted()
+      await this.#raiseVersion()
       return
     }
     const own = members.find(({ id }) => id === self.id)
@@ -240,9 +261,9 @@ export class ServerMembership {
 
   /** Asks one after the other until the leader is among them. */
   async #askToJoin(others: readonly (Self | KnownServer)[]): Promise<void> {
-    const { self, region, node } = this.#options
+    const { self, region, node, versions } = this.#options
     const { clusterId } = node.status().configuration
-    const joiner: Joiner = { ...self, region, clusterId }
+    const joiner: Joiner = { ...self, region, clusterId, commandVersion: versions.own }
     const asked = new Set<string>()
     for (const other of others) {
       const address = 'id' in other ? this.#dialed(other) : other.address
@@ -299,6 +320,29 @@ export class ServerMembership {
       name: next.name,
       id: next.id,
     })
+  }
+
+  /** As far as all members' programs go. Each has to answer: one that is away may come back as an older program. */
+  async #raiseVersion(): Promise<void> {
+    const { node, self, versions, logger } = this.#options
+    this.#leaderRounds += 1
+    const isDue = this.#leaderRounds % versionRounds === 0
+    if (!isDue || versions.cluster() >= versions.own) return
+    const { configuration } = node.status()
+    const others = configuration.members.filter(({ id }) => id !== self.id)
+    const known = await Promise.all(others.map((member) => this.#versionOf(member)))
+    const lowest = Math.min(versions.own, ...known)
+    // Who has joined meanwhile was not asked.
+    if (lowest <= versions.cluster() || node.status().configuration !== configuration) return
+    await versions.raise(lowest)
+    logger.info('all servers know newer commands', { version: lowest })
+  }
+
+  async #versionOf(member: Self): Promise<number> {
+    const answer = await this.#call(this.#dialed(member), member.id, identityMethod, {})
+    const identity = parseIdentity(answer)
+    if (identity !== null) return identity.commandVersion
+    throw new MusterError('internal', `${member.name} does not say who it is`)
   }
 
   #holdsData(): boolean {

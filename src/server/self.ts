@@ -1,10 +1,14 @@
 /** How servers introduce themselves to each other, and the reading of it. */
+import { firstCommandVersion } from '../fsm/cluster-version.ts'
+
 export type Self = { readonly id: string; readonly name: string; readonly address: string }
 
 export type Identity = Self & {
   readonly region: string
   /** '' before it knows its cluster. */
   readonly clusterId: string
+  /** The newest command version that its program knows. */
+  readonly commandVersion: number
   /** Ids of the clusters that its cluster was recovered from. */
   readonly predecessors: readonly string[]
   readonly holdsData: boolean
@@ -13,7 +17,12 @@ export type Identity = Self & {
 }
 
 /** What comes with a wish to join. */
-export type Joiner = Self & { readonly region: string; readonly clusterId: string }
+export type Joiner = Self & {
+  readonly region: string
+  readonly clusterId: string
+  /** The newest command version that its program knows. */
+  readonly commandVersion: number
+}
 
 const textLengthMax = 128
 const predecessorsMax = 64
@@ -52,5 +61,9 @@ export function parseJoiner(value: unknown): Joiner | null {
   const { clusterId, region } = value
   if (typeof clusterId !== 'string' || clusterId.length > textLengthMax) return null
   if (typeof region !== 'string' || region.length > textLengthMax) return null
-  return { ...self, clusterId, region }
+  const version = 'commandVersion' in value ? value.commandVersion : firstCommandVersion
+  if (typeof version !== 'number' || !Number.isSafeInteger(version)) return null
+  return version < firstCommandVersion
+    ? null
+    : { ...self, clusterId, region, commandVersion: version }
 }

@@ -10,6 +10,7 @@ import { autopilotOf } from '../domains/autopilot/queries.ts'
 import { buildCatalogue, domains } from '../domains/catalogue.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
 import { ClusterKeys } from '../domains/variables/cluster-key.ts'
+import { commandVersion } from '../fsm/codec.ts'
 import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -160,6 +161,10 @@ export async function startServer(
     heartbeatMs: config.server.raft.heartbeatMs,
     clock,
   })
+  const consensus = new RaftConsensus(node, addressOf, clock)
+  const encode = machine.encodeCommand.bind(machine)
+  const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
+  const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
   const membership = new ServerMembership({
     autopilot,
     self: { id, name: config.name, address: advertised },
@@ -172,12 +177,15 @@ export async function startServer(
     logger: logger.named('membership'),
     clock,
     deadAfterMs: 2 * config.server.raft.electionMs,
+    versions: {
+      own: commandVersion,
+      cluster: () => machine.commandVersion,
+      raise: async (version) => {
+        await propose({ type: 'state.raiseVersion', args: { version } })
+      },
+    },
   })
 
-  const consensus = new RaftConsensus(node, addressOf, clock)
-  const encode = machine.encodeCommand.bind(machine)
-  const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
-  const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
   const view = () => machine.view()
   const agentCatalog = new AgentCatalog({ consensus, link, view, propose, clock })
   opened.defer(() => agentCatalog.stop())
@@ -189,6 +197,7 @@ export async function startServer(
     link: serverLink({ id, node, link, addressOf }),
     view,
     exportRows: () => machine.exportRows(),
+    commandVersion: () => machine.commandVersion,
     restoreFolder: join(dataDir, 'restore'),
     agent: describeAgent({
       id,
@@ -196,6 +205,7 @@ export async function startServer(
       reloadable,
       origin: dependencies.origin,
       node,
+      commandVersion: () => machine.commandVersion,
       gossip: pool?.gossip ?? null,
       rpcAddress: advertised,
       logTap: dependencies.logTap,

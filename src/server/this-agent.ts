@@ -76,6 +76,8 @@ export type ThisAgentOptions = {
   readonly reloadable: Reloadable
   readonly origin: AgentOrigin
   readonly node: RaftNode
+  /** That the cluster runs at. */
+  readonly commandVersion: () => number
   /** Null: this server takes part in no gossip. */
   readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'> | null
   /** host:port of the RPC listener, as others reach it. */
@@ -284,6 +286,7 @@ function statsOf(options: ThisAgentOptions): AgentStats {
     leader_addr: leader?.address ?? '',
     bootstrap: String(config.server.bootstrapExpect === 1),
     known_regions: String(regionsOf(options).length),
+    command_version: String(options.commandVersion()),
   }
   return {
     muster: server,

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { ask } from '../support/ask.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { lead } from '../support/members.ts'
 import { fill, makeReadOnly, mountSmallDisk, unmount } from '../support/mounts.ts'
 import { equalReplicas } from '../support/replicas.ts'
 import { SteadyWriter } from '../support/writer.ts'
@@ -19,16 +20,6 @@ const others = [0, 2]
 
 async function healthOf(cluster: Cluster, at: number): Promise<number> {
   return (await ask(cluster.server(at).spec.ports.ops, 'GET', '/health')).status
-}
-
-async function lead(cluster: Cluster, at: number): Promise<void> {
-  await eventuallyTrue(`server ${at} leads`, async () => {
-    if ((await cluster.leader()) === at) return true
-    const address = `127.0.0.1:${cluster.server(at).spec.ports.rpc}`
-    const path = `/v1/operator/raft/transfer-leadership?address=${address}`
-    await cluster.http(at).request('PUT', path)
-    return false
-  })
 }
 
 async function refusalsLogged(cluster: Cluster, at: number): Promise<number> {

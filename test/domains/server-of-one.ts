@@ -160,6 +160,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     },
     view: () => machine.view(),
     exportRows: () => machine.exportRows(),
+    commandVersion: () => machine.commandVersion,
     restoreFolder: join(folder, 'restore'),
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },

@@ -159,12 +159,9 @@ t.test('entries that this program cannot apply stop the machine', async (t) => {
 
 t.test('a command is checked before it is proposed', async (t) => {
   const machine = await toyMachine(t)
-  const encode = (type: string, args: unknown, version?: number) => () =>
-    machine.encodeCommand({ type, args }, version)
+  const encode = (type: string, args: unknown) => () => machine.encodeCommand({ type, args })
   t.throws(encode('toy.count', { name: 3 }), { code: 'internal' })
   t.throws(encode('toy.unheard', {}), { code: 'internal' })
-  t.throws(encode('toy.later', { name: 'a' }, 1), { code: 'not_implemented' })
-  t.doesNotThrow(encode('toy.later', { name: 'a' }, 2))
   t.throws(encode('toy.count', { name: 'x'.repeat(3_000_000) }), { code: 'too_large' })
 })
 

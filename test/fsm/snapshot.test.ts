@@ -4,8 +4,17 @@ import { readdir } from 'node:fs/promises'
 import t from 'tap'
 import { pack } from '../../src/fsm/codec.ts'
 import type { Machine } from '../../src/fsm/machine.ts'
-import type { SnapshotSource } from '../../src/raft/state-machine.ts'
-import { crashCopy, namesOf, temporaryFolder, things, toyMachine, ToyLog } from './toy.ts'
+import {
+  chunksOf,
+  crashCopy,
+  namesOf,
+  sha256,
+  temporaryFolder,
+  things,
+  toyMachine,
+  ToyLog,
+  transfer,
+} from './toy.ts'
 
 async function filled(
   test: Parameters<typeof toyMachine>[0],
@@ -23,26 +32,6 @@ async function filled(
   }
   await machine.apply(log.take())
   return [machine, log]
-}
-
-async function chunksOf(source: SnapshotSource, from = 0): Promise<Buffer[]> {
-  const chunks: Buffer[] = []
-  for await (const chunk of source.chunks(from)) chunks.push(Buffer.from(chunk))
-  return chunks
-}
-
-function sha256(chunks: readonly Uint8Array[]): string {
-  const hash = createHash('sha256')
-  for (const chunk of chunks) hash.update(chunk)
-  return hash.digest('hex')
-}
-
-async function transfer(source: SnapshotSource, to: Machine): Promise<void> {
-  const chunks = await chunksOf(source)
-  const sink = await to.stage(source.id, source.meta)
-  for (const chunk of chunks) await sink.write(chunk)
-  await sink.finish(sha256(chunks))
-  await to.install(source.meta)
 }
 
 t.test('a snapshot brings the same state, and the log goes on from there', async (t) => {

@@ -1,4 +1,5 @@
 /** A small domain for the tests of the machine, and helpers to drive machines with it. */
+import { createHash } from 'node:crypto'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { openMachine } from '../../src/fsm/machine.ts'
 import type { Machine, MachineOptions } from '../../src/fsm/machine.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Configuration, Entry } from '../../src/raft/core/message.ts'
+import type { SnapshotSource } from '../../src/raft/state-machine.ts'
 
 export type Thing = {
   readonly space: string
@@ -146,6 +148,27 @@ export async function crashCopy(test: Cleanup, folder: string): Promise<string> 
   const copy = join(await temporaryFolder(test), 'state')
   await cp(folder, copy, { recursive: true })
   return copy
+}
+
+export async function chunksOf(source: SnapshotSource, from = 0): Promise<Buffer[]> {
+  const chunks: Buffer[] = []
+  for await (const chunk of source.chunks(from)) chunks.push(Buffer.from(chunk))
+  return chunks
+}
+
+export function sha256(chunks: readonly Uint8Array[]): string {
+  const hash = createHash('sha256')
+  for (const chunk of chunks) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+/** All of it, in chunks as a peer would send them. */
+export async function transfer(source: SnapshotSource, to: Machine): Promise<void> {
+  const chunks = await chunksOf(source)
+  const sink = await to.stage(source.id, source.meta)
+  for (const chunk of chunks) await sink.write(chunk)
+  await sink.finish(sha256(chunks))
+  await to.install(source.meta)
 }
 
 /** Builds consecutive log entries. */

@@ -18,6 +18,7 @@ class Node {
   role: RaftStatus['role'] = 'follower'
   lastIndex = 0
   followers: RaftStatus['followers'] = new Map()
+  commandVersion = 1
   readonly changes: MembershipChange[] = []
   readonly bootstraps: Configuration[] = []
 
@@ -59,6 +60,8 @@ type Options = {
   readonly regions?: Readonly<Record<string, string>>
   readonly presenceIsMembership?: boolean
   readonly departed?: readonly string[]
+  /** The newest command version that a server's program knows; 1 unless said. */
+  readonly programs?: Readonly<Record<string, number>>
 }
 
 /** Servers that can call one another by address; those in `down` do not answer. */
@@ -100,6 +103,13 @@ function servers(names: readonly string[], options: Options) {
       logger: silentLogger,
       clock: systemClock,
       deadAfterMs: 100,
+      versions: {
+        own: options.programs?.[name] ?? 1,
+        cluster: () => node.commandVersion,
+        raise: async (version) => {
+          node.commandVersion = version
+        },
+      },
       autopilot: { observe() {}, isStable: () => false, dead: () => [], removed() {} },
     })
     all.set(name, { node, membership })
@@ -173,7 +183,14 @@ t.test('a newcomer does not take the name of a live server', async (t) => {
   node.followers = new Map([
     ['id-s2', { match: 1, state: 'replicate', lastContact: performance.now() }],
   ])
-  const newcomer = { id: 'other', name: 's2', address: 's2:1', region: 'r', clusterId: '' }
+  const newcomer = {
+    id: 'other',
+    name: 's2',
+    address: 's2:1',
+    region: 'r',
+    clusterId: '',
+    commandVersion: 1,
+  }
   await t.rejects(membership.join(newcomer), { code: 'conflict', message: /called s2 already/ })
   t.same(node.changes, [])
 })
@@ -184,7 +201,7 @@ t.test('a known server at a new address is noted, not added', async (t) => {
   node.role = 'leader'
   node.configuration = { clusterId: 'c', members: [voter('s1'), voter('s2')] }
   const moved = { id: 'id-s2', name: 's2', address: 'elsewhere:1' }
-  await membership.join({ ...moved, region: 'r', clusterId: 'c' })
+  await membership.join({ ...moved, region: 'r', clusterId: 'c', commandVersion: 1 })
   t.same(node.changes, [{ type: 'readdress', member: moved }])
 })
 
@@ -211,7 +228,14 @@ t.test('servers of another region are no founders, and do not join', async (t) =
   const { node, membership } = cluster.get('s1')
   node.role = 'leader'
   node.configuration = { clusterId: 'c', members: [voter('s1')] }
-  const joiner = { id: 'id-s3', name: 's3', address: 's3:1', region: 'far', clusterId: '' }
+  const joiner = {
+    id: 'id-s3',
+    name: 's3',
+    address: 's3:1',
+    region: 'far',
+    clusterId: '',
+    commandVersion: 1,
+  }
   await t.rejects(membership.join(joiner), { code: 'conflict', message: /region far/ })
   await t.rejects(membership.join({ ...joiner, region: 'r', clusterId: 'd' }), {
     code: 'conflict',
@@ -240,7 +264,14 @@ t.test('who left is taken in again once gossip says that it is back', async (t) 
   const { node, membership } = cluster.get('s1')
   node.role = 'leader'
   node.configuration = { clusterId: 'c', members: [voter('s1')] }
-  const joiner = { id: 'id-s2', name: 's2', address: 's2:1', region: 'r', clusterId: 'c' }
+  const joiner = {
+    id: 'id-s2',
+    name: 's2',
+    address: 's2:1',
+    region: 'r',
+    clusterId: 'c',
+    commandVersion: 1,
+  }
   await t.rejects(membership.join(joiner), { code: 'conflict', message: /s2 left by gossip/ })
   t.same(node.changes, [], 'it would be removed in the next round')
 })
@@ -264,6 +295,33 @@ t.test('the leader removes who left, one at a time, while a majority is in conta
   node.followers = inContact(['s4', 's5'])
   await membership.lookAround()
   t.same(node.changes, [{ type: 'remove', id: 'id-s2' }])
+})
+
+t.test('a cluster runs at the lowest command version of its servers', async (t) => {
+  const programs: Record<string, number> = { s1: 3, s2: 2, s3: 1 }
+  const down: string[] = []
+  const cluster = servers(['s1', 's2', 's3', 's4'], { programs, down })
+  const { node, membership } = cluster.get('s1')
+  node.role = 'leader'
+  node.configuration = { clusterId: 'c', members: ['s1', 's2', 's3'].map(voter) }
+  const rounds = async () => {
+    for (let round = 0; round < 10; round += 1) await membership.lookAround().catch(() => {})
+    return node.commandVersion
+  }
+  t.equal(await rounds(), 1, 'one knows no more')
+  node.configuration = { clusterId: 'c', members: ['s1', 's2'].map(voter) }
+  down.push('s2')
+  t.equal(await rounds(), 1, 'one does not answer')
+  down.pop()
+  t.equal(await rounds(), 2)
+  const older = { id: 'id-s4', name: 's4', address: 's4:1', region: 'r', clusterId: '' }
+  await t.rejects(membership.join({ ...older, commandVersion: 1 }), {
+    code: 'conflict',
+    message: /up to version 1, this cluster runs at 2/,
+  })
+  t.same(node.changes, [])
+  await membership.join({ ...older, commandVersion: 2 })
+  t.match(node.changes, [{ type: 'addLearner' }])
 })
 
 t.test('what is no server is refused', async (t) => {

@@ -233,6 +233,12 @@ export class Cluster {
     await this.#startAs(at, { ...spec, config: { ...spec.config, ...config } })
   }
 
+  /** Stops the server in order, if it runs, and starts another program with its data. */
+  async startProgram(at: number, program: string): Promise<void> {
+    if (this.server(at).running) await this.terminate(at)
+    await this.#startAs(at, { ...this.server(at).spec, program })
+  }
+
   /** As `reconfigure`, for keys of `server`. */
   async reconfigureServer(at: number, server: Readonly<Record<string, unknown>>): Promise<void> {
     const before = this.server(at).spec.config['server'] as object

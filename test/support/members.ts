@@ -114,6 +114,17 @@ export async function setAutopilot(
   })
 }
 
+/** Hands leadership over to that server, if it does not lead already. */
+export async function lead(cluster: Cluster, at: number): Promise<void> {
+  await eventuallyTrue(`server ${at} leads`, async () => {
+    if ((await cluster.leader()) === at) return true
+    const address = `127.0.0.1:${cluster.server(at).spec.ports.rpc}`
+    const path = `/v1/operator/raft/transfer-leadership?address=${address}`
+    await cluster.http(at).request('PUT', path)
+    return false
+  })
+}
+
 /** Waits until the leader finds all members well, as an operator does before the next step. */
 export async function allHealthy(cluster: Cluster, at: number): Promise<void> {
   const path = '/v1/operator/autopilot/health'

@@ -18,11 +18,13 @@ export type ServerSpec = {
   readonly ports: ServerPorts
   /** Beside name, data_dir, bind_addr and ports, which the process sets itself. */
   readonly config: Readonly<Record<string, unknown>>
+  /** What is started; this project's own program unless said. */
+  readonly program?: string
   /** Gets the process id of every child, one a line, for whoever must clean up after us. */
   readonly pidFile: string
 }
 
-const program = new URL('../../bin/muster', import.meta.url).pathname
+export const ownProgram = new URL('../../bin/muster', import.meta.url).pathname
 
 export class ServerProcess {
   readonly spec: ServerSpec
@@ -68,7 +70,7 @@ export class ServerProcess {
     }
     await writeFile(this.configFile, JSON.stringify(whole, null, 2))
     const log = await open(this.logFile, 'a')
-    const child = spawn(program, ['agent', '-config', this.configFile], {
+    const child = spawn(this.spec.program ?? ownProgram, ['agent', '-config', this.configFile], {
       stdio: ['ignore', log.fd, log.fd],
     })
     this.#child = child

@@ -1,7 +1,7 @@
 /**
  * The file of a snapshot: made and read as a stream, with one block in memory.
  *
- *   header line  `muster-snapshot {"version":1,"index":…,"term":…,"createdMs":…,"clusterKeys":[…]}\n`
+ *   header line  `muster-snapshot {"version":1,"index":…,"term":…,"createdMs":…,"commandVersion":…,"clusterKeys":[…]}\n`
  *   blocks       length (4 bytes) | crc32 (4) | zstd of one block of rows, length and crc of the compressed bytes
  *   trailer      length 0 (4) | length (4) | `{"rows":…,"digest":"…","sha256":"…"}`, sha256 over all bytes before it
  *
@@ -29,6 +29,8 @@ export type ArchiveHeader = {
   readonly index: number
   readonly term: number
   readonly createdMs: number
+  /** That the cluster ran at which saved it. */
+  readonly commandVersion: number
   /** Ids of the cluster keys that open what is in it. */
   readonly clusterKeys: readonly string[]
 }
@@ -156,7 +158,7 @@ class Input {
 
 function parseHeader(line: string): ArchiveHeader {
   const value = parseJson(line)
-  const { version, index, term, createdMs, clusterKeys } = value
+  const { version, index, term, createdMs, commandVersion = 1, clusterKeys } = value
   if (typeof version === 'number' && version > archiveVersion) {
     throw new MusterError(
       'invalid_argument',
@@ -168,10 +170,11 @@ function parseHeader(line: string): ArchiveHeader {
     typeof index === 'number' &&
     typeof term === 'number' &&
     typeof createdMs === 'number' &&
+    typeof commandVersion === 'number' &&
     Array.isArray(clusterKeys) &&
     clusterKeys.every((id) => typeof id === 'string')
   if (!isWhole) throw damaged('its header is not whole')
-  return { version, index, term, createdMs, clusterKeys }
+  return { version, index, term, createdMs, commandVersion, clusterKeys }
 }
 
 function parseTrailer(bytes: Buffer, sha256: string): ArchiveTrailer {
@@ -183,7 +186,15 @@ function parseTrailer(bytes: Buffer, sha256: string): ArchiveTrailer {
 
 type Members = Partial<
   Record<
-    'version' | 'index' | 'term' | 'createdMs' | 'clusterKeys' | 'rows' | 'digest' | 'sha256',
+    | 'version'
+    | 'index'
+    | 'term'
+    | 'createdMs'
+    | 'commandVersion'
+    | 'clusterKeys'
+    | 'rows'
+    | 'digest'
+    | 'sha256',
     unknown
   >
 >

@@ -25,6 +25,8 @@ export type RestorerOptions = {
   readonly folder: string
   /** Whether this server holds the cluster key of that id. */
   readonly holdsClusterKey: (id: string) => boolean
+  /** That the cluster runs at. */
+  readonly commandVersion: () => number
   readonly clock: Clock
 }
 
@@ -55,7 +57,7 @@ export class Restorer {
     }
   }
 
-  /** Throws `invalid_argument` for an archive that is not whole, or whose keys this cluster cannot open. */
+  /** Throws `invalid_argument` for an archive that is not whole, or that this cluster cannot read or open. */
   async restore(archive: AsyncIterable<Uint8Array>, steps: RestoreSteps): Promise<Restored> {
     if (this.#running >= restoresMax) {
       throw new MusterError('overloaded', 'a restore is under way on this server already')
@@ -67,12 +69,23 @@ export class Restorer {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const header = await receive(path, archive)
+      this.#checkVersion(header)
       this.#checkKeys(header)
       return await this.#run(steps, id, path)
     } finally {
       this.#running--
       await rm(path, { force: true })
     }
+  }
+
+  /** Rows of a newer version may be such as a server of this cluster cannot read. */
+  #checkVersion({ commandVersion }: ArchiveHeader): void {
+    const own = this.#options.commandVersion()
+    if (commandVersion <= own) return
+    throw new MusterError(
+      'invalid_argument',
+      `the archive was saved at command version ${commandVersion}, this cluster runs at ${own}: start a newer program on all of its servers, and restore again`,
+    )
   }
 
   #checkKeys({ clusterKeys }: ArchiveHeader): void {

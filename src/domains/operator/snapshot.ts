@@ -31,6 +31,8 @@ export type SnapshotOptions = {
   readonly exportRows: () => RowSource
   /** Ids of the cluster keys that the state's keyring needs. */
   readonly clusterKeysOf: (reader: Reader) => Promise<readonly string[]>
+  /** That the cluster runs at. */
+  readonly commandVersion: () => number
   readonly wallMs: () => number
 }
 
@@ -109,10 +111,9 @@ async function* archive(
   try {
     const { term } = options.raft.status()
     const createdMs = Math.floor(options.wallMs())
-    yield* writeArchive({ index: rows.index, term, createdMs, clusterKeys }, rows.blocks(), () => ({
-      rows: rows.rows,
-      digest: rows.digest,
-    }))
+    const commandVersion = options.commandVersion()
+    const header = { index: rows.index, term, createdMs, commandVersion, clusterKeys }
+    yield* writeArchive(header, rows.blocks(), () => ({ rows: rows.rows, digest: rows.digest }))
   } finally {
     rows.close()
   }

@@ -5,7 +5,13 @@ import {
   type ArchivePart,
 } from '../../../src/domains/operator/archive.ts'
 
-const header = { index: 7, term: 2, createdMs: 1_700_000_000_000, clusterKeys: ['abc'] }
+const header = {
+  index: 7,
+  term: 2,
+  createdMs: 1_700_000_000_000,
+  commandVersion: 3,
+  clusterKeys: ['abc'],
+}
 const blocks = [Buffer.alloc(100_000, 'a'), Buffer.from('second'), Buffer.alloc(0)]
 const trailer = { rows: 12, digest: 'd'.repeat(64) }
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import { randomBytes } from 'node:crypto'
 import { writeFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeArchive } from '../../../src/domains/operator/archive.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
@@ -109,6 +110,19 @@ void t.test('an archive restores a fresh cluster that has the cluster key', asyn
   const changed = await waiting
   t.match(changed.json(), { Items: { value: 'changed' } })
   t.ok(Number(changed.headers['x-service-index']) > index)
+})
+
+void t.test('an archive of a cluster that ran at newer commands is refused', async (t) => {
+  const server = await serverOfOne(t)
+  const header = { index: 9, term: 1, createdMs: 0, commandVersion: 2, clusterKeys: [] }
+  const parts: Uint8Array[] = []
+  async function* none(): AsyncGenerator<Uint8Array> {}
+  for await (const part of writeArchive(header, none(), () => ({ rows: 0, digest: '' }))) {
+    parts.push(part)
+  }
+  const refused = await server.ask('PUT', '/v1/operator/snapshot', Buffer.concat(parts))
+  t.equal(refused.status, 400)
+  t.match(refused.body, /saved at command version 2, this cluster runs at 1/)
 })
 
 void t.test('a damaged archive changes nothing', async (t) => {

@@ -1,0 +1,40 @@
+/**
+ * The command version that a cluster runs at: the lowest of its servers' programs when it was last raised. Part of the state and
+ * raised by an entry of the log, so that all servers agree from which index on newer commands may come.
+ *
+ * Invariant: it never falls, neither by a restore nor when a server of an older program comes: that one is refused.
+ */
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { MusterError } from '../lib/errors.ts'
+import type { StateCommand } from './restore.ts'
+
+/** Where every cluster begins. */
+export const firstCommandVersion = 1
+
+const Raise = Type.Object({
+  version: Type.Integer({ minimum: firstCommandVersion, maximum: 1_000_000 }),
+})
+
+/** `newest`: the command version of this program. The outcome is the cluster's version afterwards. */
+export function versionCommands(newest: number): Readonly<Record<string, StateCommand<number>>> {
+  return {
+    'state.raiseVersion': {
+      args: Raise,
+      run({ batch }, { version }: Static<typeof Raise>) {
+        assertKnown(version, newest)
+        if (version > batch.commandVersion) batch.setCommandVersion(version)
+        return batch.commandVersion
+      },
+    },
+  }
+}
+
+/** Throws `incompatible` when the cluster runs at a version that this program does not know. */
+export function assertKnown(version: number, newest: number): void {
+  if (version <= newest) return
+  throw new MusterError(
+    'incompatible',
+    `the cluster runs at command version ${version}; this program knows versions up to ${newest}: run a newer one`,
+  )
+}
