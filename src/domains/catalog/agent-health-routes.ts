@@ -8,7 +8,7 @@ import {
   type ServiceHealth,
 } from './agent-health-methods.ts'
 import type { AgentCatalogMethods } from './agent-methods.ts'
-import { checkScope, named } from './scope-routes.ts'
+import { named, scopedRoutes } from './scope-routes.ts'
 
 /** What load balancers go by. */
 const statuses: Readonly<Record<HealthWord, number>> = {
@@ -25,19 +25,7 @@ export function agentHealthRoutes(
   { maintain }: Pick<AgentCatalogMethods, 'maintain'>,
   datacenter: string,
 ): readonly Route[] {
-  const route = (
-    method: Route['method'],
-    path: string,
-    handle: (request: ApiRequest) => ReturnType<Route['handle']>,
-  ): Route => ({
-    method,
-    path,
-    switches: 'presence',
-    handle(request) {
-      checkScope(request, datacenter)
-      return handle(request)
-    },
-  })
+  const route = scopedRoutes(datacenter)
   const setMaintenance = async (request: ApiRequest, serviceId: string): Promise<ApiReply> => {
     const reason = request.search.text('reason') ?? ''
     await request.call(maintain, { serviceId, isOn: enableOf(request), reason })

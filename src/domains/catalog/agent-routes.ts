@@ -1,12 +1,12 @@
 /** `/v1/agent/service`, `/v1/agent/check`, `/v1/agent/services` and `/v1/agent/checks`. */
 import { Fields } from '../../api/fields.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { ApiReply, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { AgentCatalogMethods } from './agent-methods.ts'
 import { checkWithin, initialCheckOf } from './check-routes.ts'
 import type { CheckStatus } from './model.ts'
 import { checkNamespace, serviceOf, statusOf } from './registration-routes.ts'
-import { checkScope, filterOf, listed, named } from './scope-routes.ts'
+import { filterOf, listed, named, scopedRoutes } from './scope-routes.ts'
 
 const done: ApiReply = { status: 200 }
 
@@ -14,19 +14,7 @@ export function agentCatalogRoutes(
   methods: AgentCatalogMethods,
   datacenter: string,
 ): readonly Route[] {
-  const route = (
-    method: Route['method'],
-    path: string,
-    handle: (request: ApiRequest) => ReturnType<Route['handle']>,
-  ): Route => ({
-    method,
-    path,
-    switches: 'presence',
-    handle(request) {
-      checkScope(request, datacenter)
-      return handle(request)
-    },
-  })
+  const route = scopedRoutes(datacenter)
   const report = (word: string, status: CheckStatus): Route => ({
     ...route('PUT', `/v1/agent/check/${word}/:id`, async (request) => {
       const id = named(request, 'id', 'check ID')

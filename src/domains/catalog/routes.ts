@@ -4,7 +4,7 @@ import type { HealthMethods } from './health-methods.ts'
 import type { CatalogMethods } from './methods.ts'
 import { catalogDeregister, catalogRegister } from './register-methods.ts'
 import { deregistrationOf, registrationOf } from './registration-routes.ts'
-import { checkScope, filterOf, listed, named, nodeMeta } from './scope-routes.ts'
+import { filterOf, listed, named, nodeMeta, scopedRoutes } from './scope-routes.ts'
 
 /** Longest wait of a blocking query, as the peer caps it. */
 const waitMsMax = 600_000
@@ -14,20 +14,7 @@ export function catalogRoutes(
   health: HealthMethods,
   datacenter: string,
 ): readonly Route[] {
-  const route = (
-    method: Route['method'],
-    path: string,
-    handle: (request: ApiRequest) => ReturnType<Route['handle']>,
-  ): Route => ({
-    method,
-    path,
-    switches: 'presence',
-    waitMsMax,
-    handle(request) {
-      checkScope(request, datacenter)
-      return handle(request)
-    },
-  })
+  const route = scopedRoutes(datacenter, { waitMsMax })
 
   return [
     route('PUT', '/v1/catalog/register', async (request) => {

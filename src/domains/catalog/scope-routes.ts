@@ -1,13 +1,31 @@
 /** What all routes of the catalog take in the query: datacenter, namespace, meta of nodes; and how they answer lists. */
-import type { ApiReply, ApiRequest } from '../../api/route.ts'
+import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Listed } from './listing.ts'
 
 /** Services and checks are those of nodes, which belong to no namespace: only the default one is there to name. */
 const namespaceNames: readonly (string | null)[] = [null, '', 'default', '*']
 
+/** How routes of the catalog are made: each looks at its scope first. */
+export function scopedRoutes(datacenter: string, more: Pick<Route, 'waitMsMax'> = {}) {
+  return (
+    method: Route['method'],
+    path: string,
+    handle: (request: ApiRequest) => ReturnType<Route['handle']>,
+  ): Route => ({
+    method,
+    path,
+    switches: 'presence',
+    ...more,
+    handle(request) {
+      checkScope(request, datacenter)
+      return handle(request)
+    },
+  })
+}
+
 /** Throws `invalid_argument` for another datacenter or namespace than there is. */
-export function checkScope(request: ApiRequest, datacenter: string): void {
+function checkScope(request: ApiRequest, datacenter: string): void {
   checkDatacenter(request.search.text('dc') ?? '', datacenter)
   for (const name of ['ns', 'namespace']) {
     if (!namespaceNames.includes(request.search.text(name))) {

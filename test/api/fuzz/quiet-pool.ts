@@ -1,31 +1,10 @@
 /** A gossip pool of one that nothing happens to: whom it is to join is not there, whom it is to give up neither. */
 import type { Pool } from '../../../src/domains/members/pool.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
+import { poolMember } from '../../support/pool-member.ts'
 
 export const quietPool: Pool = {
-  members: () => [
-    {
-      name: 'one.global',
-      address: '127.0.0.1',
-      port: 4648,
-      tags: new Map([['role', 'muster']]),
-      status: 'alive',
-      suspected: false,
-      udpBlocked: false,
-      versions: {
-        protocolMin: 1,
-        protocolMax: 5,
-        protocolCurrent: 2,
-        delegateMin: 2,
-        delegateMax: 5,
-        delegateCurrent: 5,
-      },
-      changedAtMs: 0,
-      goneAtMs: null,
-      goneBy: null,
-      suspicion: null,
-    },
-  ],
+  members: () => [poolMember('one.global')],
   async join(addresses) {
     const errors = addresses.map((address) => {
       const error = new MusterError('unavailable', `${address.slice(0, 100)}: nobody there`)

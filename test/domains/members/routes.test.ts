@@ -1,40 +1,16 @@
 /** The gossip pool over HTTP: what operators and the peers' tools ask. */
 import t from 'tap'
-import type { KeyOperation, Pool, PoolMember } from '../../../src/domains/members/pool.ts'
+import type { KeyOperation, Pool } from '../../../src/domains/members/pool.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
+import { poolMember } from '../../support/pool-member.ts'
 import { serverOfOne } from '../server-of-one.ts'
-
-function member(name: string, more: Partial<PoolMember> = {}): PoolMember {
-  return {
-    name,
-    address: '10.0.0.1',
-    port: 4648,
-    tags: new Map([['role', 'muster']]),
-    status: 'alive',
-    suspected: false,
-    udpBlocked: false,
-    versions: {
-      protocolMin: 1,
-      protocolMax: 5,
-      protocolCurrent: 2,
-      delegateMin: 2,
-      delegateMax: 5,
-      delegateCurrent: 5,
-    },
-    changedAtMs: 0,
-    goneAtMs: null,
-    goneBy: null,
-    suspicion: null,
-    ...more,
-  }
-}
 
 function twin() {
   const calls: unknown[] = []
   let broken: ReadonlyMap<string, string> = new Map()
   const pool: Pool = {
     members: () => [
-      member('s2.global', {
+      poolMember('s2.global', {
         suspected: true,
         suspicion: {
           incarnation: 3,
@@ -47,7 +23,7 @@ function twin() {
           ended: null,
         },
       }),
-      member('s1.global'),
+      poolMember('s1.global'),
     ],
     async join(addresses) {
       calls.push(['join', addresses])
@@ -97,7 +73,7 @@ t.test('members are listed by name, with the newest suspicion', async (t) => {
     ServerRegion: 'global',
     ServerDC: 'dc1',
     Members: [
-      { Name: 's1.global', Addr: '10.0.0.1', Port: 4648, Status: 'alive', Suspicion: null },
+      { Name: 's1.global', Addr: '127.0.0.1', Port: 4648, Status: 'alive', Suspicion: null },
       {
         Name: 's2.global',
         Tags: { role: 'muster' },
@@ -115,7 +91,7 @@ t.test('tools of the session service get their own shapes, by what only they ask
   const server = await serverOfOne(t, { pool, begin: false })
   const members = await server.ask('GET', '/v1/agent/members?segment=_all')
   t.match(members.json(), [
-    { Name: 's1.global', Addr: '10.0.0.1', Port: 4648, Status: 1, Tags: { role: 'consul' } },
+    { Name: 's1.global', Addr: '127.0.0.1', Port: 4648, Status: 1, Tags: { role: 'consul' } },
     { Name: 's2.global', Status: 1, Tags: { role: 'consul' }, ProtocolCur: 2 },
   ])
   const joined = await server.ask('PUT', '/v1/agent/join/a:1')
