@@ -2,7 +2,7 @@
  * The connections of all listeners: how many one client may have, how many requests one connection may have under way,
  * and what a connection that speaks no HTTP is told.
  */
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { addressOf, clientOf } from './client.ts'
@@ -15,8 +15,8 @@ export type ConnectionLimits = {
   readonly pipelinedMax: number
 }
 
-/** Requests that are under way, and who sends them: found once for each connection. */
-type Connection = { requests: number; readonly client: string }
+/** Requests that are under way, who sends them, found once for each connection, and the last answer while it is not out. */
+type Connection = { requests: number; readonly client: string; last: ServerResponse | null }
 
 export class Connections {
   #limits: ConnectionLimits
@@ -43,7 +43,11 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#accept(socket, plain))
     server.on('secureConnection', (socket: Socket) => {
       const client = clientOf(addressOf(socket.remoteAddress))
-      this.#connections.set(socket, { requests: 0, client })
+      this.#connections.set(socket, { requests: 0, client, last: null })
+    })
+    // Node answers these without a word to anybody else.
+    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      this.take(request.socket, response)
     })
     refuseExpectations(server)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
@@ -54,6 +58,22 @@ export class Connections {
   /** Whose connection it is; null for one that came in no listener. */
   clientOf(socket: object): string | null {
     return this.#connections.get(socket)?.client ?? null
+  }
+
+  /** Of every request: the connection belongs to its answer, after those of earlier ones, until `free`. */
+  take(socket: object, response: ServerResponse): void {
+    const connection = this.#connections.get(socket)
+    if (connection !== undefined) connection.last = response
+  }
+
+  free(socket: object, response: ServerResponse): void {
+    const connection = this.#connections.get(socket)
+    if (connection?.last === response) connection.last = null
+  }
+
+  /** Whether all requests of this connection were answered to the last byte. */
+  isFree(socket: object): boolean {
+    return (this.#connections.get(socket)?.last ?? null) === null
   }
 
   /** False: this connection has too much under way. Otherwise `leave` follows. */
@@ -78,7 +98,7 @@ export class Connections {
       return
     }
     this.#countByClient.set(client, count)
-    this.#connections.set(socket, { requests: 0, client })
+    this.#connections.set(socket, { requests: 0, client, last: null })
     socket.once('close', () => {
       const left = (this.#countByClient.get(client) ?? 1) - 1
       if (left === 0) this.#countByClient.delete(client)
@@ -93,7 +113,7 @@ export class Connections {
       return
     }
     // A request may be on its way already: it finds the connection full, and is not run.
-    this.#connections.set(socket, { requests: Infinity, client })
+    this.#connections.set(socket, { requests: Infinity, client, last: null })
     const max = this.#limits.connectionsPerClientMax
     const text = `too many connections of ${client}: limits.http_max_conns_per_client is ${max}`
     end(socket, '429 Too Many Requests', text, 'Retry-After: 1\r\n')

@@ -52,6 +52,7 @@ export async function probe(routes: readonly Route[], request: ProbedRequest): P
         stream: () => emptyStream(),
       } as unknown as BodyReader,
       bodyBytesMax: request.body.length,
+      asksForWebSocket: () => false,
     },
     route,
     {

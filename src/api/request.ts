@@ -31,6 +31,7 @@ export type ExchangeContext = {
   readonly random: Random
   readonly bodies: BodyReader
   readonly bodyBytesMax: number
+  readonly asksForWebSocket: (request: IncomingMessage) => boolean
 }
 
 const noBytes = new Uint8Array(0)
@@ -150,6 +151,10 @@ export class Exchange implements ApiRequest, CallTrace {
       if (path[at] === '/') start = this.path.indexOf('/', start) + 1
     }
     return decodePath(this.path.slice(start))
+  }
+
+  get asksForWebSocket(): boolean {
+    return this.#context.asksForWebSocket(this.request)
   }
 
   header(name: string): string | null {

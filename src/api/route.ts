@@ -62,6 +62,8 @@ export interface ApiRequest {
   readonly token: string | null
   readonly remote: string
   readonly requestId: string
+  /** A stream in reply to it leaves as messages. An `Upgrade` header alone says no such thing. */
+  readonly asksForWebSocket: boolean
   /** A header by its lower-case name. */
   header(name: string): string | null
 

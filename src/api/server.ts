@@ -25,7 +25,7 @@ import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
 import { RequestIds } from './request-id.ts'
-import { Exchange, type ExchangeContext } from './request.ts'
+import { Exchange, type ExchangeContext, pathOf } from './request.ts'
 import type { Route } from './route.ts'
 import { RouteTable } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
@@ -74,6 +74,7 @@ export class HttpServer {
   readonly #observers: RouteObservers
   readonly #bodies: BodyReader
   readonly #websockets: WebSockets
+  readonly #websocketPaths: ReadonlySet<string>
   readonly #servers = new Set<Server>()
   readonly #underWay = new ChurnMap<number, Exchange>()
   #arrived = 0
@@ -92,6 +93,9 @@ export class HttpServer {
     this.#audit = options.audit ?? noAudit
     this.#observers = new RouteObservers(options.routes, options.observerOf ?? (() => () => {}))
     this.#bodies = new BodyReader(options.clock, limits)
+    this.#websocketPaths = new Set(
+      options.routes.filter(({ websocket }) => websocket === true).map(({ path }) => path),
+    )
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
     this.#rules = {
       names: replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-']),
@@ -105,6 +109,7 @@ export class HttpServer {
       random: options.random,
       bodies: this.#bodies,
       bodyBytesMax: limits.bodyBytesMax,
+      asksForWebSocket: (request) => this.#websockets.wants(request),
     }
     this.app = this.#buildApp()
   }
@@ -137,6 +142,7 @@ export class HttpServer {
     await this.app.ready()
     const { headBytesMax, headMs, keepAliveMs, connectionsMax } = this.#limits
     const handle = (request: IncomingMessage, response: ServerResponse) => {
+      this.#connections.take(request.socket, response)
       this.app.routing(request, response)
     }
     const options = {
@@ -147,7 +153,7 @@ export class HttpServer {
       connectionsCheckingInterval: headSweepMs,
       keepAliveTimeout: keepAliveMs,
       noDelay: true,
-      shouldUpgradeCallback: asksForWebSocket,
+      shouldUpgradeCallback: (request: IncomingMessage) => this.#upgrades(request),
     }
     const { certificate } = listen
     const secure = { ...options, ...certificate?.options, handshakeTimeout: headMs }
@@ -237,7 +243,7 @@ export class HttpServer {
     reply.hijack()
     const startMs = this.#options.clock.monotonicMs()
     let streamed = false
-    let upgraded = false
+    let upgraded: number | null = null
     const { raw } = request
     const response = reply.raw
     const parameters = request.params as Readonly<Record<string, string | undefined>>
@@ -248,6 +254,7 @@ export class HttpServer {
     const place = this.#arrived
     this.#underWay.set(place, exchange)
     response.once('close', () => {
+      this.#connections.free(raw.socket, response)
       if (!response.writableFinished) exchange.abort()
     })
     try {
@@ -267,9 +274,8 @@ export class HttpServer {
       streamed = answer.stream !== undefined
       if (streamed) exchange.release()
       if (route.websocket === true && answer.stream !== undefined && this.#websockets.wants(raw)) {
-        upgraded = true
         const upgrade = { request: raw, response, requestId: request.id }
-        await this.#websockets.send(upgrade, answer.stream, () => exchange.abort())
+        upgraded = await this.#websockets.send(upgrade, answer.stream, () => exchange.abort())
       } else {
         await sendReply(this.#rules, exchange, answer)
       }
@@ -280,7 +286,7 @@ export class HttpServer {
       this.#underWay.take(place)
       if (admitted) this.#connections.leave(raw.socket)
       if (this.#underWay.size === 0) this.#onIdle?.()
-      const status = upgraded ? 101 : response.headersSent ? response.statusCode : 0
+      const status = upgraded ?? (response.headersSent ? response.statusCode : 0)
       const durationMs = this.#options.clock.monotonicMs() - startMs
       this.#observers.of(route)(status, durationMs, streamed || exchange.blocking)
       if (audited !== null) {
@@ -290,6 +296,18 @@ export class HttpServer {
         )
       }
     }
+  }
+
+  /**
+   * Nobody reads the connection of such a request until it is a WebSocket, nor hears that the client has gone: so only
+   * where there may be one. And an answer that an earlier request still waits for is in its way: it goes on as HTTP.
+   */
+  #upgrades(request: IncomingMessage): boolean {
+    return (
+      asksForWebSocket(request) &&
+      this.#websocketPaths.has(pathOf(originForm(request.url ?? '/'))) &&
+      this.#connections.isFree(request.socket)
+    )
   }
 
   #limit(exchange: Exchange, nowMs: number): void {

@@ -12,14 +12,19 @@ import { announcesBody } from './body.ts'
 import { HttpRefusal } from './errors.ts'
 import { requestIdHeader } from './request-id.ts'
 
-/** Clients have nothing to say yet but control frames; a larger message ends the connection. */
-const messageBytesMax = 65_536
+/** Clients have nothing to say but control frames: what they send all the same is dropped, and more ends the connection. */
+const messageBytesMax = 4_096
+/** A piece, however short, keeps the whole read that it came with in memory until its message is complete. */
+const messageFragmentsMax = 16
+const frameReadsMax = 64
 /** A client that does not answer one ping before the next is gone. */
 const pingMs = 20_000
+/** Messages, pings and pongs of one client between two of our pings. */
+const heardMax = 1_000
 /** How long the goodbye may take. */
 const closeMs = 1_000
 
-const closeCodes = { ended: 1000, failed: 1011 } as const
+const closeCodes = { ended: 1000, tooTalkative: 1008, failed: 1011 } as const
 
 export type UpgradedRequest = {
   readonly request: IncomingMessage
@@ -36,6 +41,9 @@ export class WebSockets {
     noServer: true,
     clientTracking: false,
     maxPayload: messageBytesMax,
+    maxFragments: messageFragmentsMax,
+    maxBufferedChunks: frameReadsMax,
+    closeTimeout: closeMs,
     perMessageDeflate: false,
   })
   /** Requests that ask for a WebSocket and have not been answered. */
@@ -71,12 +79,15 @@ export class WebSockets {
     return this.#upgrades.has(request)
   }
 
-  /** Takes the connection over and sends to the source's end. Resolves when all is over; the source has ended too. */
+  /**
+   * Takes the connection over and sends to the source's end. Resolves when all is over, the source too, with the status
+   * that the request was answered with; 0: its client went away before.
+   */
   async send(
     { request, response, requestId }: UpgradedRequest,
     source: AsyncIterable<Uint8Array | string>,
     onGone: () => void,
-  ): Promise<void> {
+  ): Promise<number> {
     const items = source[Symbol.asyncIterator]()
     try {
       refuseStrangers(request)
@@ -93,7 +104,7 @@ export class WebSockets {
     if (websocket === null) {
       onGone()
       await items.return?.()
-      return
+      return upgrade.socket.writableEnded ? 400 : 0
     }
     const closed = this.#watch(websocket, onGone)
     let code: number = closeCodes.ended
@@ -111,6 +122,7 @@ export class WebSockets {
       await closed
       timer.cancel()
     }
+    return 101
   }
 
   /** Breaks what is left. */
@@ -138,6 +150,7 @@ export class WebSockets {
   #watch(websocket: WebSocket, onGone: () => void): Promise<void> {
     this.#open.add(websocket)
     let answered = true
+    let heard = 0
     let timer: Timer
     const ping = (): void => {
       if (!answered) {
@@ -145,12 +158,20 @@ export class WebSockets {
         return
       }
       answered = false
+      heard = 0
       websocket.ping()
       timer = this.#clock.setTimer(pingMs, ping)
     }
     timer = this.#clock.setTimer(pingMs, ping)
+    const hear = (): void => {
+      heard += 1
+      if (heard > heardMax) websocket.close(closeCodes.tooTalkative)
+    }
+    websocket.on('message', hear)
+    websocket.on('ping', hear)
     websocket.on('pong', () => {
       answered = true
+      hear()
     })
     // 'close' follows.
     websocket.on('error', () => {})

@@ -21,6 +21,12 @@ declare module 'ws' {
       noServer: true
       clientTracking: boolean
       maxPayload: number
+      /** Of one message. */
+      maxFragments: number
+      /** Pieces, as the socket delivers them, of a frame that is not whole yet. */
+      maxBufferedChunks: number
+      /** Milliseconds from the first word of a goodbye to the end of the connection. */
+      closeTimeout: number
       perMessageDeflate: false
     })
     handleUpgrade(

@@ -19,7 +19,7 @@ export function eventRoutes(methods: EventMethods): readonly Route[] {
           snapshot: search.flag('snapshot'),
           progress: search.flag('progress'),
         })
-        const stream = isWebSocket(request) ? each(frames) : lines(frames)
+        const stream = request.asksForWebSocket ? each(frames) : lines(frames)
         return { stream, type: 'application/json' }
       },
     },
@@ -53,10 +53,6 @@ function indexOf({ search }: ApiRequest): number | null {
   const text = search.text('index') ?? ''
   if (text === 'now') return null
   return search.integer('index', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
-}
-
-function isWebSocket(request: ApiRequest): boolean {
-  return request.header('upgrade')?.toLowerCase() === 'websocket'
 }
 
 /** Frames that came together leave together. */
