@@ -16,8 +16,8 @@ import type {
   Table,
 } from '../fsm/domain.ts'
 
-/** Milliseconds of a clock, chosen by the proposer: what a key can hold. */
-export const TimeMs = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+/** Milliseconds of a clock, chosen by the proposer: what a date can be, and a key can hold. */
+export const TimeMs = Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 })
 
 type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
   readonly args: Args

@@ -16,6 +16,15 @@ import type { BoundTable, Tables } from './table.ts'
 /** The keys an entry changed, without generation: what watches look up. */
 export type ChangedKeys = { readonly index: number; readonly keys: string[] }
 
+/** A row for another generation. Keys are without it. */
+export type StagedRow = {
+  readonly key: string
+  /** The part of `key` after the table's prefix, which is what index entries hold. */
+  readonly primary: string
+  readonly entries: readonly string[]
+  readonly value: Uint8Array
+}
+
 export class Batch {
   readonly state: State
   /** Full keys; the newest value of each. */
@@ -181,18 +190,9 @@ export class Batch {
   }
 
   /** Rows of a generation that is being staged; nobody reads there. */
-  stageRow(
-    front: string,
-    bound: BoundTable,
-    primary: string,
-    row: unknown,
-    bytes: Uint8Array,
-  ): void {
-    for (const index of bound.indexes) {
-      const entry = indexEntryKey(index, row, primary)
-      if (entry !== null) this.rows.set(front + entry, Buffer.from(primary))
-    }
-    this.rows.set(front + bound.rowPrefix + primary, bytes)
+  stageRow(front: string, { key, primary, entries, value }: StagedRow): void {
+    for (const entry of entries) this.rows.set(front + entry, Buffer.from(primary))
+    this.rows.set(front + key, value)
   }
 }
 

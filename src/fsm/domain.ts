@@ -14,6 +14,11 @@ export type Key = readonly KeyPart[]
 /** A typed table. `name` is stored: it never changes. Rows are plain data that msgpack keeps whole. */
 export type Table<Row> = {
   readonly name: string
+  /**
+   * Of `Row`: what a row from outside (an operator's archive) is checked with. It takes every row that this program writes or
+   * an older one wrote, and none that would stop a command which reads it.
+   */
+  readonly row: TSchema
   readonly key: (row: Row) => Key
   /** Secondary indexes by name; null leaves the row out of that index. Kept in step inside the same batch. */
   readonly indexes?: Readonly<Record<string, (row: Row) => Key | null>>

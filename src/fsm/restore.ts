@@ -9,12 +9,12 @@ import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
 import { textOf } from '../lib/errors.ts'
-import type { Batch } from './batch.ts'
+import type { Batch, StagedRow } from './batch.ts'
 import { bytesSchema, commandBytesMax, pack, rowBytesMax, unpack } from './codec.ts'
 import { compareEncoded, encodeKey, encodeNumber, generationPrefix, kind } from './keys.ts'
 import type { Staging } from './meta.ts'
-import { keyOfRow } from './table.ts'
-import type { BoundTable, Tables } from './table.ts'
+import { indexEntryKey, keyOfRow } from './table.ts'
+import type { Tables } from './table.ts'
 
 export type RestoreOutcome =
   { readonly ok: true; readonly rows: number } | { readonly ok: false; readonly reason: string }
@@ -108,9 +108,7 @@ export const restoreCommands: Readonly<Record<string, StateCommand<RestoreOutcom
       const parsed = parseRows(tables, rows, staging.lastKey)
       if (typeof parsed === 'string') return refuse(parsed)
       const front = generationPrefix(staging.generation)
-      for (const { bound, primary, row, value } of parsed) {
-        batch.stageRow(front, bound, primary, row, value)
-      }
+      for (const row of parsed) batch.stageRow(front, row)
       const total = staging.rows + rows.length
       batch.setGenerations({
         ...batch.generations,
@@ -168,20 +166,16 @@ function stagingOf(batch: Batch, id: string): Staging | string {
   return staging.id === id ? staging : `restore ${id} was voided by ${staging.id}`
 }
 
-type ParsedRow = {
-  readonly bound: BoundTable
-  readonly primary: string
-  readonly row: unknown
-  readonly value: Uint8Array
-}
-
-/** Keys must rise and agree with their rows, so that a damaged archive cannot leave rows that nobody finds. */
+/**
+ * Keys must rise and agree with their rows, so that a damaged archive cannot leave rows that nobody finds. Rows must be such
+ * as their table's commands write: what those cannot read would stop every server, long after the restore.
+ */
 function parseRows(
   tables: Tables,
   rows: readonly ArchivedRow[],
   lastKey: string,
-): readonly ParsedRow[] | string {
-  const parsed: ParsedRow[] = []
+): readonly StagedRow[] | string {
+  const parsed: StagedRow[] = []
   let last = lastKey
   for (const { key, value } of rows) {
     if (compareEncoded(key, last) <= 0)
@@ -192,16 +186,20 @@ function parseRows(
       return 'the archive holds a table that this program does not know: restore it with a newer one'
     }
     const primary = key.slice(bound.rowPrefix.length)
-    let row: unknown
     try {
-      row = unpack(value)
+      const row = unpack(value)
+      const fault = bound.faultOf(row)
+      if (fault !== null) {
+        return `a row of table ${bound.name} in the archive is not such as this program writes there: ${fault}`
+      }
       if (encodeKey(keyOfRow(bound, row)) !== primary) {
         return `a row of table ${bound.name} in the archive lies under another row's key`
       }
+      const entries = bound.indexes.flatMap((index) => indexEntryKey(index, row, primary) ?? [])
+      parsed.push({ key, primary, entries, value })
     } catch (error) {
       return `a row of table ${bound.name} in the archive cannot be read: ${textOf(error)}`
     }
-    parsed.push({ bound, primary, row, value })
   }
   return parsed
 }

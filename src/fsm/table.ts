@@ -1,6 +1,8 @@
 /**
  * Tables as the machine uses them: where their rows and index entries lie, without the generation in front.
  */
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { assert, present } from '../lib/assert.ts'
 import type { Key, Range, Table } from './domain.ts'
 import { compareEncoded, encodeKey, encodeRangePrefix, encodeString, kind } from './keys.ts'
@@ -17,6 +19,8 @@ export type BoundTable = {
   readonly rowPrefix: string
   readonly tableIndexKey: string
   readonly indexes: readonly BoundIndex[]
+  /** What a row from outside has that this table's rows do not; null when it is one of them. Pure. */
+  readonly faultOf: (row: unknown) => string | null
 }
 
 /** All tables of a program, by name. */
@@ -64,6 +68,18 @@ function bind(table: Table<never>): BoundTable {
     rowPrefix: kind.row + name,
     tableIndexKey: kind.tableIndex + name,
     indexes,
+    faultOf: faultFinder(table.row),
+  }
+}
+
+/** Compiled when it is first asked: few servers ever restore an archive, and all of them start. */
+function faultFinder(schema: TSchema): (row: unknown) => string | null {
+  let compiled: ReturnType<typeof Compile> | null = null
+  return (row) => {
+    compiled ??= Compile(schema)
+    if (compiled.Check(row)) return null
+    const [first] = compiled.Errors(row)
+    return first === undefined ? 'it is another record' : `${first.instancePath} ${first.message}`
   }
 }
 

@@ -2,6 +2,7 @@
  * One server with everything but Raft: the real state machine, dispatcher, HTTP engine and domains, over a consensus
  * that commits at once. Time is the test's own where it asks for it.
  */
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get as httpGet, type IncomingMessage } from 'node:http'
@@ -30,6 +31,7 @@ import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
 import { Dispatcher } from '../../src/rpc/dispatch.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { sweepRows } from './row-faults.ts'
 
 const self = { id: 's1', name: 'one', address: '127.0.0.1:4647', role: 'voter' as const }
 
@@ -317,8 +319,11 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     catalogue.eventBuffer.close()
     await catalogue.localAgent.stop()
     await http.stop(0)
+    const { faults } = await sweepRows(machine)
     await machine.close()
     await rm(folder, { recursive: true, force: true })
+    // Whatever a test wrote here can be restored.
+    assert.deepEqual(faults, [])
   })
   if (duties !== null) {
     await eventuallyTrue('the first key', async () => (await keysOf(machine.reader())).length > 0)

@@ -1,7 +1,8 @@
 /** An operator's restore through the log: rows in chunks, one commit, and all its refusals. */
 import t from 'tap'
 import { StateFolder } from '../../src/fsm/folder.ts'
-import { generationPrefix } from '../../src/fsm/keys.ts'
+import { pack, unpack } from '../../src/fsm/codec.ts'
+import { encodeKey, generationPrefix } from '../../src/fsm/keys.ts'
 import type { Machine } from '../../src/fsm/machine.ts'
 import { decodeBlock, encodeBlock, noRowsDigest, restoreDigest } from '../../src/fsm/restore.ts'
 import type { ArchivedRow } from '../../src/fsm/restore.ts'
@@ -176,7 +177,7 @@ t.test('what is not an archive in order is refused, with a reason', async (t) =>
     [
       'a row that is no row',
       { rows: encodeBlock([{ key: one.key, value: Buffer.of(1) }]) },
-      /cannot be read|another row/,
+      /is not such as this program writes/,
     ],
     [
       'an unknown table',
@@ -202,6 +203,70 @@ t.test('what is not an archive in order is refused, with a reason', async (t) =>
     t.match(outcomes[1], { ok: false, reason }, name)
     await machine.close()
   }
+})
+
+t.test('a row of another shape is refused, and the restore can be begun anew', async (t) => {
+  const archive = await sampleArchive(t)
+  const [counter, thing] = rowsOf(archive.blocks[0])
+  if (counter === undefined || thing === undefined) throw new Error('the sample has rows')
+  const machine = await toyMachine(t)
+  const log = new ToyLog(machine)
+  await machine.apply(log.put('s', 'kept').take())
+  const before = await archiveOf(machine)
+  const row = unpack(thing.value) as Record<string, unknown>
+  const without = (name: string) =>
+    Object.fromEntries(Object.entries(row).filter(([member]) => member !== name))
+  let deep: unknown = 1
+  for (let level = 0; level < 300; level += 1) deep = [deep]
+  const cases: [string, unknown][] = [
+    ...Object.keys(row).map((name): [string, unknown] => [`without ${name}`, without(name)]),
+    ['a number that is text', { ...row, index: '1' }],
+    ['a number below zero', { ...row, index: -1 }],
+    ['a number with a fraction', { ...row, index: 1.5 }],
+    ['a number that no counting reaches', { ...row, index: 2 ** 60 }],
+    ['no number', { ...row, index: NaN }],
+    ['text that is bytes', { ...row, value: Buffer.from('v') }],
+    ['text that is a list', { ...row, value: ['v'] }],
+    ['a tag that is neither', { ...row, tag: 1 }],
+    ['a member that is unknown', { ...row, more: 1 }],
+    ['a member that is deep', { ...row, more: deep }],
+    ['a list', Object.values(row)],
+    ['text', 'row'],
+    ['nothing', null],
+  ]
+  for (const [name, value] of cases) {
+    const block = encodeBlock([counter, { key: thing.key, value: pack(value) }])
+    const [, refused] = await machine.apply(
+      log
+        .command('state.restoreBegin', { id: name })
+        .command('state.restoreChunk', { id: name, number: 0, rows: block })
+        .take(),
+    )
+    t.match(refused, { ok: false, reason: /^a row of table things in the archive is not/ }, name)
+  }
+  t.same(await archiveOf(machine), before, 'nothing changed')
+  const outcomes = await machine.apply(restoreEntries(log, archive).take())
+  t.match(outcomes.at(-1), { ok: true, rows: archive.rows })
+  t.equal(machine.reader().get(things, ['s', 'kept']), undefined)
+})
+
+t.test('what cannot be the key of an index is refused as well', async (t) => {
+  const machine = await toyMachine(t)
+  const row = { space: 's', name: 'n', value: '', tag: 'x'.repeat(20_000), index: 1 }
+  const key = `\x01${encodeKey(['things', 's', 'n'])}`
+  const outcomes = await machine.apply(
+    new ToyLog(machine)
+      .command('state.restoreBegin', { id: 'r' })
+      .command('state.restoreChunk', {
+        id: 'r',
+        number: 0,
+        rows: encodeBlock([{ key, value: pack(row) }]),
+      })
+      .put('s', 'after')
+      .take(),
+  )
+  t.match(outcomes[1], { ok: false, reason: /a key has at most/ })
+  t.ok(machine.reader().get(things, ['s', 'after']), 'the server goes on')
 })
 
 t.test('a commit checks the number of rows and the digest over all blocks', async (t) => {

@@ -7,28 +7,36 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { CommandDefinition, Domain, Reader, Table } from '../../src/fsm/domain.ts'
 import { openMachine } from '../../src/fsm/machine.ts'
+import { Count, record } from '../../src/fsm/row-schema.ts'
 import type { Machine, MachineOptions } from '../../src/fsm/machine.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Configuration, Entry } from '../../src/raft/core/message.ts'
 import type { SnapshotSource } from '../../src/raft/state-machine.ts'
 
-export type Thing = {
-  readonly space: string
-  readonly name: string
-  readonly value: string
-  readonly tag: string | null
-  readonly index: number
-}
+const Thing = record({
+  space: Type.String(),
+  name: Type.String(),
+  value: Type.String(),
+  tag: Type.Union([Type.String(), Type.Null()]),
+  index: Count,
+})
+export type Thing = Readonly<Static<typeof Thing>>
 
 export const things: Table<Thing> = {
   name: 'things',
+  row: Thing,
   key: (thing) => [thing.space, thing.name],
   indexes: { tag: (thing) => (thing.tag === null ? null : [thing.tag]) },
 }
 
-export type Counter = { readonly name: string; readonly count: number }
+const Counter = record({ name: Type.String(), count: Count })
+export type Counter = Readonly<Static<typeof Counter>>
 
-export const counters: Table<Counter> = { name: 'counters', key: (counter) => [counter.name] }
+export const counters: Table<Counter> = {
+  name: 'counters',
+  row: Counter,
+  key: (counter) => [counter.name],
+}
 
 const PutArgs = Type.Object({
   space: Type.String(),

@@ -2,6 +2,7 @@
  * In-memory forms of what `rpc` needs: consensus, the link between servers, the replicated state. Small enough to be
  * seen through, and every failure that the real ones may show can be asked for.
  */
+import { Type } from 'typebox'
 import type { Command, Key, Table } from '../../src/fsm/domain.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
@@ -23,7 +24,11 @@ import type { ReadableState, RecordingView, Touched } from '../../src/rpc/state.
 export type TwinRow = { readonly key: string; readonly value: unknown; readonly index: number }
 
 /** The one table of the twin state: rows by a single text key. */
-export const twinTable: Table<TwinRow> = { name: 'rows', key: (row) => [row.key] }
+export const twinTable: Table<TwinRow> = {
+  name: 'rows',
+  row: Type.Unknown(),
+  key: (row) => [row.key],
+}
 
 type TwinTouched = { readonly keys: Set<string>; readonly prefixes: Set<string> }
 

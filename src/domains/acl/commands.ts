@@ -7,13 +7,14 @@ import type { AnyCommandDefinition, Change, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { applyTokenCascades, loadTokenCascades, type TokenCascade } from './cascade-model.ts'
 import {
-  accessorLengthMax,
-  aclNameLengthMax,
-  descriptionBytesMax,
-  hashLengthMax,
-  policiesPerTokenMax,
-  rolesPerTokenMax,
-  tokenNameBytesMax,
+  Accessor,
+  AclName,
+  Description,
+  NewToken,
+  PolicyNames,
+  RoleNames,
+  TokenName,
+  TokenType,
   type BootstrapRow,
   type PolicyRow,
   type RoleRow,
@@ -30,26 +31,6 @@ import {
 } from './queries.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
 
-/** Parts of keys: what is longer must never reach an entry. */
-export const Accessor = Type.String({ maxLength: accessorLengthMax })
-export const AclName = Type.String({ maxLength: aclNameLengthMax })
-const TokenName = Type.String({ maxLength: tokenNameBytesMax })
-const Description = Type.String({ maxLength: descriptionBytesMax })
-const Names = (maxItems: number) => Type.Immutable(Type.Array(AclName, { maxItems }))
-const TokenTypeSchema = Type.Enum(['client', 'management'])
-
-const NewToken = Type.Object({
-  hash: Type.String({ maxLength: hashLengthMax }),
-  accessor: Accessor,
-  name: TokenName,
-  description: Description,
-  type: TokenTypeSchema,
-  policies: Names(policiesPerTokenMax),
-  roles: Names(rolesPerTokenMax),
-  createTimeMs: TimeMs,
-  expirationTimeMs: Type.Union([Type.Null(), TimeMs]),
-})
-
 const Bootstrap = Type.Object({
   token: NewToken,
   /** What the operator wrote down; null: nothing. */
@@ -61,9 +42,9 @@ const UpdateToken = Type.Object({
   accessor: Accessor,
   name: Type.Union([Type.Null(), TokenName]),
   description: Type.Union([Type.Null(), Description]),
-  type: Type.Union([Type.Null(), TokenTypeSchema]),
-  policies: Type.Union([Type.Null(), Names(policiesPerTokenMax)]),
-  roles: Type.Union([Type.Null(), Names(rolesPerTokenMax)]),
+  type: Type.Union([Type.Null(), TokenType]),
+  policies: Type.Union([Type.Null(), PolicyNames]),
+  roles: Type.Union([Type.Null(), RoleNames]),
 })
 
 const DeleteTokens = Type.Object({
@@ -82,12 +63,11 @@ const PutPolicy = Type.Object({
 const PutRole = Type.Object({
   name: AclName,
   description: Description,
-  policies: Names(policiesPerTokenMax),
+  policies: PolicyNames,
 })
 
 const Named = Type.Object({ name: AclName })
 
-export type NewToken = Static<typeof NewToken>
 export type UpdateToken = Static<typeof UpdateToken>
 export type DeleteTokens = Static<typeof DeleteTokens>
 

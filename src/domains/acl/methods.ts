@@ -9,16 +9,15 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { hashOf, type AclSettings } from './authorizer.ts'
 import {
-  Accessor,
   type BootstrapOutcome,
   type DeleteTokensOutcome,
-  type NewToken,
   type PutTokenOutcome,
   type UnknownName,
   type UpdateToken,
 } from './commands.ts'
 import { onePage, Page, type CompileFilter } from './listing.ts'
 import {
+  Accessor,
   checkDescription,
   checkNames,
   checkSecret,
@@ -27,8 +26,9 @@ import {
   tokenNameBytesMax,
   ttlMsMax,
   ttlMsMin,
+  TokenType,
+  type NewToken,
   type TokenRow,
-  type TokenType,
 } from './model.ts'
 import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
 import { shownToken, type ShownToken } from './shown.ts'
@@ -36,12 +36,11 @@ import { shownToken, type ShownToken } from './shown.ts'
 const secretBytes = 32
 
 const Names = Type.Immutable(Type.Array(Type.String()))
-const TokenTypeSchema = Type.Enum(['client', 'management'])
 
 const Fields = {
   name: Type.Union([Type.Null(), Type.String()]),
   description: Type.Union([Type.Null(), Type.String()]),
-  type: Type.Union([Type.Null(), TokenTypeSchema]),
+  type: Type.Union([Type.Null(), TokenType]),
   policies: Type.Union([Type.Null(), Names]),
   roles: Type.Union([Type.Null(), Names]),
 }

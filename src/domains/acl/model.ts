@@ -2,7 +2,11 @@
  * Access control: tokens with their policies and roles. A token is two things: the accessor, a name for it that is no
  * secret, and the secret, of which the cluster keeps a hash and nothing else.
  */
+import { Type, type Static } from 'typebox'
+import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { TimeMs } from '../define.ts'
+import { policyBytesMax } from './policy-source-model.ts'
 
 /** The policy of requests that come without a token. */
 export const anonymousPolicy = 'anonymous'
@@ -25,49 +29,62 @@ export const ttlMsMax = 10 * 365 * 24 * 60 * 60_000
 export const secretLengthMin = 32
 export const secretLengthMax = 256
 
-export type TokenType = 'client' | 'management'
+/** Parts of keys: what is longer must never reach an entry. */
+export const Accessor = Type.String({ maxLength: accessorLengthMax })
+export const AclName = Type.String({ maxLength: aclNameLengthMax })
+export const TokenName = Type.String({ maxLength: tokenNameBytesMax })
+export const Description = Type.String({ maxLength: descriptionBytesMax })
+const Names = (maxItems: number) => Type.Immutable(Type.Array(AclName, { maxItems }))
+export const PolicyNames = Names(policiesPerTokenMax)
+export const RoleNames = Names(rolesPerTokenMax)
 
-export type TokenRow = {
+/** management: everything is allowed. */
+export const TokenType = Type.Enum(['client', 'management'])
+export type TokenType = Static<typeof TokenType>
+
+export const NewToken = Type.Object({
   /** SHA-256 of the secret, base64url. */
-  readonly hash: string
-  readonly accessor: string
-  readonly name: string
-  readonly description: string
-  /** management: everything is allowed. */
-  readonly type: TokenType
-  readonly policies: readonly string[]
-  readonly roles: readonly string[]
-  readonly createTimeMs: number
+  hash: Type.String({ maxLength: hashLengthMax }),
+  accessor: Accessor,
+  name: TokenName,
+  description: Description,
+  type: TokenType,
+  policies: PolicyNames,
+  roles: RoleNames,
+  createTimeMs: TimeMs,
   /** From then on it is worth nothing; null: never. */
-  readonly expirationTimeMs: number | null
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+  expirationTimeMs: Type.Union([Type.Null(), TimeMs]),
+})
 
-export type PolicyRow = {
-  readonly name: string
-  readonly description: string
+export type NewToken = Readonly<Static<typeof NewToken>>
+
+export const TokenRow = record({ ...NewToken.properties, ...indexes })
+export type TokenRow = Readonly<Static<typeof TokenRow>>
+
+export const PolicyRow = record({
+  name: AclName,
+  description: Description,
   /** The text as it was written. */
-  readonly rules: string
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+  rules: Type.String({ maxLength: policyBytesMax }),
+  ...indexes,
+})
+export type PolicyRow = Readonly<Static<typeof PolicyRow>>
 
-export type RoleRow = {
-  readonly name: string
-  readonly description: string
-  readonly policies: readonly string[]
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+export const RoleRow = record({
+  name: AclName,
+  description: Description,
+  policies: PolicyNames,
+  ...indexes,
+})
+export type RoleRow = Readonly<Static<typeof RoleRow>>
 
-export type BootstrapRow = {
-  /** Always `bootstrap`. */
-  readonly id: string
-  readonly accessor: string
+export const BootstrapRow = record({
+  id: Type.Literal('bootstrap'),
+  accessor: Accessor,
   /** What an operator writes down to be allowed once more. */
-  readonly index: number
-}
+  index: Count,
+})
+export type BootstrapRow = Readonly<Static<typeof BootstrapRow>>
 
 /** Throws `invalid_argument`. */
 export function checkAclName(what: 'policy' | 'role', name: string): void {

@@ -4,15 +4,11 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import type { AclSettings } from './authorizer.ts'
-import {
-  AclName,
-  type DeleteNamedOutcome,
-  type PutPolicyOutcome,
-  type PutRoleOutcome,
-} from './commands.ts'
+import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
 import { onePage, Page, type CompileFilter } from './listing.ts'
 import { assertAclEnabled, unknown } from './methods.ts'
 import {
+  AclName,
   checkAclName,
   checkDescription,
   checkNames,

@@ -1,9 +1,10 @@
 /** Rows of access control. Tokens are found by hash on every request, by accessor when people name them. */
 import type { Table } from '../../fsm/domain.ts'
-import type { BootstrapRow, PolicyRow, RoleRow, TokenRow } from './model.ts'
+import { BootstrapRow, PolicyRow, RoleRow, TokenRow } from './model.ts'
 
 export const aclTokens: Table<TokenRow> = {
   name: 'acl_tokens',
+  row: TokenRow,
   key: (row) => [row.hash],
   indexes: {
     accessor: (row) => [row.accessor],
@@ -11,8 +12,20 @@ export const aclTokens: Table<TokenRow> = {
   },
 }
 
-export const aclPolicies: Table<PolicyRow> = { name: 'acl_policies', key: (row) => [row.name] }
+export const aclPolicies: Table<PolicyRow> = {
+  name: 'acl_policies',
+  row: PolicyRow,
+  key: (row) => [row.name],
+}
 
-export const aclRoles: Table<RoleRow> = { name: 'acl_roles', key: (row) => [row.name] }
+export const aclRoles: Table<RoleRow> = {
+  name: 'acl_roles',
+  row: RoleRow,
+  key: (row) => [row.name],
+}
 
-export const aclBootstraps: Table<BootstrapRow> = { name: 'acl_bootstrap', key: (row) => [row.id] }
+export const aclBootstraps: Table<BootstrapRow> = {
+  name: 'acl_bootstrap',
+  row: BootstrapRow,
+  key: (row) => [row.id],
+}

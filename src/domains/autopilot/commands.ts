@@ -2,24 +2,14 @@
 import { Type } from 'typebox'
 import type { AnyCommandDefinition } from '../../fsm/domain.ts'
 import { defineCommand, put } from '../define.ts'
-import type { AutopilotRow } from './model.ts'
+import { AutopilotConfig, type AutopilotRow } from './model.ts'
 import { autopilotOf } from './queries.ts'
 import { autopilot } from './table.ts'
 
-const Count = Type.Integer({ minimum: 0 })
-
-export const AutopilotArgs = Type.Object({
-  cleanupDeadServers: Type.Boolean(),
-  lastContactMs: Count,
-  trailingLogsMax: Count,
-  quorumMin: Count,
-  stabilizationMs: Count,
-})
-
 export const SetAutopilot = Type.Object({
-  config: AutopilotArgs,
+  config: AutopilotConfig,
   /** The modify index that must stand, 0 for never changed; null: whatever stands. */
-  cas: Type.Union([Type.Null(), Count]),
+  cas: Type.Union([Type.Null(), Type.Integer({ minimum: 0 })]),
 })
 
 export type SetAutopilotOutcome = { readonly changed: boolean; readonly row: AutopilotRow }

@@ -1,24 +1,25 @@
 /** How the leader looks after the servers of its cluster: replicated, so that the next leader does the same. */
+import { Type, type Static } from 'typebox'
+import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 
 /** Times in milliseconds. */
-export type AutopilotConfig = {
+export const AutopilotConfig = Type.Object({
   /** A failed server is removed once another has taken its place. */
-  readonly cleanupDeadServers: boolean
+  cleanupDeadServers: Type.Boolean(),
   /** Beyond a heartbeat: who was not heard of for longer is not healthy. */
-  readonly lastContactMs: number
+  lastContactMs: Count,
   /** Who misses more entries is not healthy. */
-  readonly trailingLogsMax: number
+  trailingLogsMax: Count,
   /** Dead servers are not removed below so many voters; 0: the quorum alone decides. */
-  readonly quorumMin: number
+  quorumMin: Count,
   /** So long a new server is healthy before it becomes a voter. */
-  readonly stabilizationMs: number
-}
+  stabilizationMs: Count,
+})
+export type AutopilotConfig = Readonly<Static<typeof AutopilotConfig>>
 
-export type AutopilotRow = AutopilotConfig & {
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+export const AutopilotRow = record({ ...AutopilotConfig.properties, ...indexes })
+export type AutopilotRow = Readonly<Static<typeof AutopilotRow>>
 
 export const defaultAutopilot: AutopilotConfig = {
   cleanupDeadServers: true,

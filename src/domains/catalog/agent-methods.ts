@@ -5,9 +5,8 @@ import { defineLocalMethod, type LocalContext, type Requirement } from '../../rp
 import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
 import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
 import type { LocalAgent } from './agent/local-agent.ts'
-import { Name, Status } from './commands.ts'
 import { Listing, type CompileFilter } from './listing.ts'
-import { checkService, keyOfName, membershipCheckId } from './model.ts'
+import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from './model.ts'
 import { mustMay, writesCheck, writesService } from './register-methods.ts'
 import { shownCheck } from './shown.ts'
 
@@ -16,7 +15,7 @@ export const checksPerServiceMax = 64
 
 const InitialCheck = Type.Object({
   definition: CheckDefinition,
-  status: Type.Union([Type.Null(), Status]),
+  status: Type.Union([Type.Null(), CheckStatus]),
 })
 const Id = Type.Object({ id: Name })
 
@@ -76,7 +75,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
   const report = defineLocalMethod({
     kind: 'local',
     name: 'agent.check.report',
-    args: Type.Object({ id: Name, status: Status, output: Type.String() }),
+    args: Type.Object({ id: Name, status: CheckStatus, output: Type.String() }),
     requires: ({ id }) => mayWrite(agent.check(id)?.definition.serviceId ?? ''),
     run: (_context, { id, status, output }): Promise<void> => agent.report(id, status, output),
   })

@@ -8,86 +8,26 @@ import { defineCommand, TimeMs } from '../define.ts'
 import { applyCascades, loadCascades, type LossCascade } from './cascade-model.ts'
 import { CatalogDraft } from './draft-commands.ts'
 import {
-  addressLengthMax,
-  definitionBytesMax,
+  CheckOutput,
+  CheckSpec,
+  CheckStatus,
   membershipCheckId,
   membershipCheckName,
-  metaKeyLengthMax,
-  metaPairsMax,
-  metaValueLengthMax,
-  nameLengthMax,
-  notesBytesMax,
-  outputBytesMax,
+  Name,
+  NodeSpec,
   registeredChecksMax,
-  taggedAddressesMax,
-  tagLengthMax,
-  tagsMax,
-  type CheckSpec,
-  type NodeSpec,
+  ServiceSpec,
 } from './model.ts'
 
 /** Members that one entry may speak of. */
 export const membersPerEntryMax = 256
 
-/** Of a node, a service, a check or a datacenter: parts of keys, so what is longer must never reach an entry. */
-export const Name = Type.String({ maxLength: nameLengthMax })
-const Address = Type.String({ maxLength: addressLengthMax })
-const Meta = Type.Immutable(
-  Type.Array(
-    Type.Immutable(
-      Type.Tuple([
-        Type.String({ maxLength: metaKeyLengthMax }),
-        Type.String({ maxLength: metaValueLengthMax }),
-      ]),
-    ),
-    { maxItems: metaPairsMax },
-  ),
-)
-const taggedBounds = { maxItems: taggedAddressesMax }
-export const Status = Type.Enum(['passing', 'warning', 'critical'])
-
-const Node = Type.Object({
-  name: Name,
-  id: Type.Union([Type.Null(), Name]),
-  address: Address,
-  datacenter: Name,
-  taggedAddresses: Type.Immutable(
-    Type.Array(Type.Immutable(Type.Tuple([Name, Address])), taggedBounds),
-  ),
-  meta: Meta,
-})
-
-export const Service = Type.Object({
-  id: Name,
-  name: Name,
-  tags: Type.Immutable(Type.Array(Type.String({ maxLength: tagLengthMax }), { maxItems: tagsMax })),
-  address: Address,
-  port: Type.Integer(),
-  meta: Meta,
-  taggedAddresses: Type.Immutable(
-    Type.Array(Type.Immutable(Type.Tuple([Name, Address, Type.Integer()])), taggedBounds),
-  ),
-  weights: Type.Object({ passing: Type.Integer(), warning: Type.Integer() }),
-  enableTagOverride: Type.Boolean(),
-})
-
-const Check = Type.Object({
-  id: Name,
-  name: Name,
-  status: Status,
-  notes: Type.String({ maxLength: notesBytesMax }),
-  output: Type.String({ maxLength: outputBytesMax }),
-  serviceId: Name,
-  type: Name,
-  definition: Type.String({ maxLength: definitionBytesMax }),
-})
-
 export const Registration = Type.Object({
-  node: Node,
+  node: NodeSpec,
   /** The node stays as it is if there is one. */
   skipNodeUpdate: Type.Boolean(),
-  service: Type.Union([Type.Null(), Service]),
-  checks: Type.Immutable(Type.Array(Check, { maxItems: registeredChecksMax })),
+  service: Type.Union([Type.Null(), ServiceSpec]),
+  checks: Type.Immutable(Type.Array(CheckSpec, { maxItems: registeredChecksMax })),
 })
 
 export const Deregistration = Type.Object({
@@ -99,9 +39,9 @@ export const Deregistration = Type.Object({
 
 const Present = Type.Object({
   type: Type.Literal('present'),
-  node: Node,
-  status: Status,
-  output: Type.String({ maxLength: outputBytesMax }),
+  node: NodeSpec,
+  status: CheckStatus,
+  output: CheckOutput,
 })
 
 const Gone = Type.Object({

@@ -2,10 +2,9 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { defineQuery, type QueryContext } from '../../rpc/method.ts'
-import { Name } from './commands.ts'
 import { hasMeta, hasTags, Listing, type RecordFilter } from './listing.ts'
 import { Filter, Meta, Tags, type CatalogFilters } from './methods.ts'
-import type { CheckRow } from './model.ts'
+import { Name, type CheckRow } from './model.ts'
 import {
   checksIndex,
   checksInStatus,

@@ -1,7 +1,7 @@
 /** What may be asked about nodes and services. Entries are as the API shows them, for that is what filters ask of. */
 import { Type } from 'typebox'
 import { defineQuery } from '../../rpc/method.ts'
-import { Name } from './commands.ts'
+import { Name } from './model.ts'
 import { hasMeta, hasTags, Listing, type CompileFilter, type Listed } from './listing.ts'
 import {
   listNodes,

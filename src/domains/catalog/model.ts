@@ -4,6 +4,8 @@
  *
  * This file: the records, their limits, and the comparison that decides whether a registration changes anything.
  */
+import { Type, type Static } from 'typebox'
+import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 
 /** The check that every agent's node has: whether the agent is a living member. Kept by the leader. */
@@ -29,58 +31,93 @@ export const taggedAddressesMax = 16
 const metaKeyPattern = /^[A-Za-z0-9_-]+$/
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export type CheckStatus = 'passing' | 'warning' | 'critical'
+/** Of a node, a service, a check or a datacenter: parts of keys, so what is longer must never reach an entry. */
+export const Name = Type.String({ maxLength: nameLengthMax })
+const Address = Type.String({ maxLength: addressLengthMax })
+const Meta = Type.Immutable(
+  Type.Array(
+    Type.Immutable(
+      Type.Tuple([
+        Type.String({ maxLength: metaKeyLengthMax }),
+        Type.String({ maxLength: metaValueLengthMax }),
+      ]),
+    ),
+    { maxItems: metaPairsMax },
+  ),
+)
+const Tags = Type.Immutable(
+  Type.Array(Type.String({ maxLength: tagLengthMax }), { maxItems: tagsMax }),
+)
+const taggedBounds = { maxItems: taggedAddressesMax }
+
+export const CheckStatus = Type.Enum(['passing', 'warning', 'critical'])
+export type CheckStatus = Static<typeof CheckStatus>
 
 export type TextPairs = readonly (readonly [string, string])[]
 
 export type Indexes = { readonly createIndex: number; readonly modifyIndex: number }
 
-export type NodeSpec = {
+export const NodeSpec = Type.Object({
   /** As written first; the key is its lower case. */
-  readonly name: string
+  name: Name,
   /** A UUID in lower case; null for a node that was registered without one. */
-  readonly id: string | null
-  readonly address: string
-  readonly datacenter: string
-  readonly taggedAddresses: TextPairs
-  readonly meta: TextPairs
-}
+  id: Type.Union([Type.Null(), Name]),
+  address: Address,
+  datacenter: Name,
+  taggedAddresses: Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Name, Address])), taggedBounds),
+  ),
+  meta: Meta,
+})
+export type NodeSpec = Readonly<Static<typeof NodeSpec>>
 
-export type ServiceSpec = {
-  readonly id: string
-  readonly name: string
-  readonly tags: readonly string[]
-  readonly address: string
-  readonly port: number
-  readonly meta: TextPairs
-  readonly taggedAddresses: readonly (readonly [string, string, number])[]
-  readonly weights: { readonly passing: number; readonly warning: number }
-  readonly enableTagOverride: boolean
-}
+export const ServiceSpec = Type.Object({
+  id: Name,
+  name: Name,
+  tags: Tags,
+  address: Address,
+  port: Type.Integer(),
+  meta: Meta,
+  taggedAddresses: Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Name, Address, Type.Integer()])), taggedBounds),
+  ),
+  weights: record({ passing: Type.Integer(), warning: Type.Integer() }),
+  enableTagOverride: Type.Boolean(),
+})
+export type ServiceSpec = Readonly<Static<typeof ServiceSpec>>
 
-export type CheckSpec = {
-  readonly id: string
-  readonly name: string
-  readonly status: CheckStatus
-  readonly notes: string
-  readonly output: string
+export const CheckOutput = Type.String({ maxLength: outputBytesMax })
+
+export const CheckSpec = Type.Object({
+  id: Name,
+  name: Name,
+  status: CheckStatus,
+  notes: Type.String({ maxLength: notesBytesMax }),
+  output: CheckOutput,
   /** '': the node's own. */
-  readonly serviceId: string
+  serviceId: Name,
   /** Of what kind: `ttl`, `http`, ...; '' when nobody said. */
-  readonly type: string
+  type: Name,
   /** A JSON object, as text: kept for readers, and nothing follows from it. */
-  readonly definition: string
-}
+  definition: Type.String({ maxLength: definitionBytesMax }),
+})
+export type CheckSpec = Readonly<Static<typeof CheckSpec>>
 
-export type NodeRow = NodeSpec & Indexes
-export type ServiceRow = ServiceSpec & Indexes & { readonly node: string }
-export type CheckRow = CheckSpec &
-  Indexes & {
-    readonly node: string
-    /** Of the service with `serviceId`, kept in step with it. */
-    readonly serviceName: string
-    readonly serviceTags: readonly string[]
-  }
+export const NodeRow = record({ ...NodeSpec.properties, ...indexes })
+export type NodeRow = Readonly<Static<typeof NodeRow>>
+
+export const ServiceRow = record({ ...ServiceSpec.properties, ...indexes, node: Name })
+export type ServiceRow = Readonly<Static<typeof ServiceRow>>
+
+export const CheckRow = record({
+  ...CheckSpec.properties,
+  ...indexes,
+  node: Name,
+  /** Of the service with `serviceId`, kept in step with it. */
+  serviceName: Name,
+  serviceTags: Tags,
+})
+export type CheckRow = Readonly<Static<typeof CheckRow>>
 
 /** The part of a key that stands for a name: names of nodes, services and checks match in any letter case. */
 export function keyOfName(name: string): string {

@@ -66,9 +66,18 @@ export function shownCheck(row: CheckRow) {
     ServiceName: row.serviceName,
     ServiceTags: row.serviceTags,
     Type: row.type,
-    Definition: JSON.parse(row.definition) as unknown,
+    Definition: shownDefinition(row),
     CreateIndex: row.createIndex,
     ModifyIndex: row.modifyIndex,
+  }
+}
+
+/** Nothing follows from a definition, so one that is no JSON (of an archive that somebody made) hides no check. */
+function shownDefinition({ definition }: Pick<CheckRow, 'definition'>): unknown {
+  try {
+    return JSON.parse(definition) as unknown
+  } catch {
+    return {}
   }
 }
 

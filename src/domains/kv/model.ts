@@ -3,8 +3,10 @@
  * words mean.
  */
 import { Type, type Static } from 'typebox'
+import { bytesSchema } from '../../fsm/codec.ts'
+import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
-
+import { TimeMs } from '../define.ts'
 import { NamespaceName } from '../namespaces/model.ts'
 
 export { defaultNamespace } from '../namespaces/model.ts'
@@ -35,45 +37,53 @@ const uint64Max = 2n ** 64n - 1n
 /** What a path may hold: letters, marks, numbers, punctuation, symbols and the plain blank. */
 const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u
 
-export type KeyPlace = { readonly namespace: string; readonly key: string }
+export const KeyPlace = Type.Object({ namespace: NamespaceName, key: Key })
+export type KeyPlace = Readonly<Static<typeof KeyPlace>>
 
-export type KvRow = KeyPlace & {
-  /** 64 bits unsigned, as decimal text. */
-  readonly flags: string
+/** At this maximum, which no key is locked often enough to reach, one more is the same number: it is never exceeded. */
+const LockIndex = Type.Integer({ minimum: 0, maximum: 2 ** 53 })
+
+/** 64 bits unsigned, as decimal text. */
+export const Flags = Type.String({ pattern: '^[0-9]{1,20}$', maxLength: 20 })
+
+export const KvRow = record({
+  ...KeyPlace.properties,
+  flags: Flags,
   /** How often the key was locked anew: of two holders, the later has the higher one. */
-  readonly lockIndex: number
+  lockIndex: LockIndex,
   /** The holder; null when it is free. */
-  readonly session: string | null
+  session: Type.Union([Type.Null(), Type.String({ maxLength: sessionTextMax })]),
   /** Bytes of the value. */
-  readonly size: number
+  size: Count,
   /** The value when it is short; null: it is apart, in the row of `kvValues`. */
-  readonly value: Uint8Array | null
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+  value: Type.Union([Type.Null(), bytesSchema(inlineBytesMax)]),
+  ...indexes,
+})
+export type KvRow = Readonly<Static<typeof KvRow>>
 
-export type KvValueRow = KeyPlace & { readonly value: Uint8Array }
+export const KvValueRow = record({ ...KeyPlace.properties, value: bytesSchema(valueBytesMax) })
+export type KvValueRow = Readonly<Static<typeof KvValueRow>>
 
 /** What is left of a deleted key for a while. */
-export type TombstoneRow = KeyPlace & {
-  readonly index: number
+export const TombstoneRow = record({
+  ...KeyPlace.properties,
+  index: Count,
   /** Its LockIndex goes on from here when the key comes back. */
-  readonly lockIndex: number
-  readonly timeMs: number
-}
+  lockIndex: LockIndex,
+  timeMs: TimeMs,
+})
+export type TombstoneRow = Readonly<Static<typeof TombstoneRow>>
 
 /**
  * The highest index among tombstones that were removed, so that the index of a prefix does not fall behind them, and the highest
  * LockIndex: a key created after `index` may be one of theirs, and no LockIndex of a key comes twice.
  */
-export type ReapedRow = {
-  readonly namespace: string
-  readonly index: number
-  readonly lockIndex: number
-}
+export const ReapedRow = record({ namespace: NamespaceName, index: Count, lockIndex: LockIndex })
+export type ReapedRow = Readonly<Static<typeof ReapedRow>>
 
 /** The key can not be locked before this time, by the leader's wall clock. */
-export type LockDelayRow = KeyPlace & { readonly untilMs: number }
+export const LockDelayRow = record({ ...KeyPlace.properties, untilMs: Count })
+export type LockDelayRow = Readonly<Static<typeof LockDelayRow>>
 
 /** A lock that a write depends on: it takes place only while the key is locked with exactly this LockIndex. */
 export const Fence = Type.Object({

@@ -4,11 +4,9 @@
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { bytesSchema } from '../../fsm/codec.ts'
-import { NamespaceName } from '../namespaces/model.ts'
-import { Key, sessionTextMax, valueBytesMax, type KvRow } from './model.ts'
+import { Flags, KeyPlace, sessionTextMax, valueBytesMax, type KvRow } from './model.ts'
 
-const Place = { namespace: NamespaceName, key: Key }
-const Content = { value: bytesSchema(valueBytesMax), flags: Type.String({ maxLength: 20 }) }
+const Content = { value: bytesSchema(valueBytesMax), flags: Flags }
 const Index = { index: Type.Integer({ minimum: 0 }) }
 const Session = { session: Type.String({ maxLength: sessionTextMax }) }
 
@@ -16,7 +14,7 @@ function operation<Name extends string, Fields extends Record<string, TSchema>>(
   type: Name,
   fields: Fields,
 ) {
-  return Type.Object({ type: Type.Literal(type), ...Place, ...fields })
+  return Type.Object({ type: Type.Literal(type), ...KeyPlace.properties, ...fields })
 }
 
 /** A session is a UUID in lower case, or the beginning of what a client wrote in its place: that one holds nothing. */

@@ -1,10 +1,11 @@
 /** Rows of keys, of values too long to stand in them, of what deletions leave behind, and of lock delays. */
 import type { Reader, Table } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import type { KvRow, KvValueRow, LockDelayRow, ReapedRow, TombstoneRow } from './model.ts'
+import { KvRow, KvValueRow, LockDelayRow, ReapedRow, TombstoneRow } from './model.ts'
 
 export const keys: Table<KvRow> = {
   name: 'kv',
+  row: KvRow,
   key: (row) => [row.namespace, row.key],
   indexes: {
     /** What a session holds. */
@@ -14,22 +15,26 @@ export const keys: Table<KvRow> = {
 
 export const kvValues: Table<KvValueRow> = {
   name: 'kv_values',
+  row: KvValueRow,
   key: (row) => [row.namespace, row.key],
 }
 
 export const tombstones: Table<TombstoneRow> = {
   name: 'kv_tombstones',
+  row: TombstoneRow,
   key: (row) => [row.namespace, row.key],
   indexes: { byTime: (row) => [row.timeMs] },
 }
 
 export const reaped: Table<ReapedRow> = {
   name: 'kv_reaped',
+  row: ReapedRow,
   key: (row) => [row.namespace],
 }
 
 export const lockDelays: Table<LockDelayRow> = {
   name: 'kv_lock_delays',
+  row: LockDelayRow,
   key: (row) => [row.namespace, row.key],
   indexes: { byTime: (row) => [row.untilMs] },
 }

@@ -2,15 +2,7 @@
 import { Type } from 'typebox'
 import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, remove } from '../define.ts'
-import {
-  bytesOfMeta,
-  defaultNamespace,
-  descriptionBytesMax,
-  metaBytesMax,
-  metaPairsMax,
-  NamespaceName,
-  type NamespaceRow,
-} from './model.ts'
+import { defaultNamespace, Description, Meta, NamespaceName, type NamespaceRow } from './model.ts'
 import { namespaces } from './table.ts'
 
 /** Something of a later domain that lives in namespaces; the catalogue gives the list. */
@@ -30,12 +22,8 @@ export type DeleteNamespaceOutcome =
 
 const PutNamespace = Type.Object({
   name: NamespaceName,
-  description: Type.String({ maxLength: descriptionBytesMax }),
-  meta: Type.Refine(
-    Type.Array(Type.Tuple([Type.String(), Type.String()]), { maxItems: metaPairsMax }),
-    (meta) => bytesOfMeta(meta) <= metaBytesMax,
-    () => `may have at most ${metaBytesMax} bytes`,
-  ),
+  description: Description,
+  meta: Meta,
 })
 
 const DeleteNamespace = Type.Object({ name: NamespaceName })

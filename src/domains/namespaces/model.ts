@@ -1,5 +1,6 @@
 /** Namespaces: names that scope variables, and later jobs and policies. `default` exists from the start and stays. */
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
+import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 
 export const defaultNamespace = 'default'
@@ -17,14 +18,25 @@ export const NamespaceName = Type.String({ maxLength: 128 })
 
 const namePattern = /^[a-zA-Z0-9-]{1,128}$/
 
-export type NamespaceRow = {
-  readonly name: string
-  readonly description: string
-  /** Pairs in the order of their names: every text is a legal name. */
-  readonly meta: readonly (readonly [string, string])[]
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+export const Description = Type.String({ maxLength: descriptionBytesMax })
+/** Pairs in the order of their names: every text is a legal name. */
+export const Meta = Type.Refine(
+  Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String()])), {
+      maxItems: metaPairsMax,
+    }),
+  ),
+  (meta) => bytesOfMeta(meta) <= metaBytesMax,
+  () => `may have at most ${metaBytesMax} bytes`,
+)
+
+export const NamespaceRow = record({
+  name: NamespaceName,
+  description: Description,
+  meta: Meta,
+  ...indexes,
+})
+export type NamespaceRow = Readonly<Static<typeof NamespaceRow>>
 
 export type NamespaceSpec = Pick<NamespaceRow, 'name' | 'description' | 'meta'>
 
@@ -64,6 +76,6 @@ export function checkNamespaceSpec(spec: NamespaceSpec): NamespaceSpec {
 }
 
 /** In UTF-8, names and values together. */
-export function bytesOfMeta(meta: NamespaceRow['meta']): number {
+export function bytesOfMeta(meta: readonly (readonly [string, string])[]): number {
   return meta.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0)
 }

@@ -1,10 +1,11 @@
 /** Rows of namespaces, by name. */
 import type { Change, Table } from '../../fsm/domain.ts'
 import { put } from '../define.ts'
-import { defaultNamespace, type NamespaceRow } from './model.ts'
+import { defaultNamespace, NamespaceRow } from './model.ts'
 
 export const namespaces: Table<NamespaceRow> = {
   name: 'namespaces',
+  row: NamespaceRow,
   key: (row) => [row.name],
 }
 

@@ -4,73 +4,47 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
-import { Accessor } from '../acl/commands.ts'
 import { tokenByAccessor } from '../acl/queries.ts'
-import { Name } from '../catalog/commands.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
 import { defineCommand, put, TimeMs } from '../define.ts'
-import { durationLengthMax } from '../../lib/duration.ts'
-import { NamespaceName } from '../namespaces/model.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { changesOfEnd, loadEnd, type AnySessionEnding } from './ending-commands.ts'
 import {
-  boundChecksMax,
-  checkIdLengthMax,
   isMembershipCheck,
   membershipCheck,
   namedChecks,
-  sessionIdLength,
-  sessionNameLengthMax,
+  SessionPlace,
+  SessionSpec,
+  SessionToken,
   stretchMax,
-  type SessionPlace,
   type SessionRow,
-  type SessionSpec,
 } from './model.ts'
 import { sessions } from './table.ts'
 
 /** Sessions of one `sessions.end`. */
 export const endedMax = 256
-/** Of nanoseconds, 64 bits. */
-const decimalLengthMax = 20
 /** Sessions of one `sessions.renew`. */
 export const renewedMax = 4_096
-const Id = Type.String({ maxLength: sessionIdLength })
-const Place = Type.Object({ namespace: NamespaceName, id: Id })
-const CheckId = Type.String({ maxLength: checkIdLengthMax })
-const CheckIds = Type.Array(CheckId, { maxItems: boundChecksMax })
 
 const Create = Type.Object({
-  namespace: NamespaceName,
-  id: Id,
-  name: Type.String({ maxLength: sessionNameLengthMax }),
-  node: Name,
-  lockDelayNs: Type.String({ maxLength: decimalLengthMax }),
-  behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
-  ttl: Type.String({ maxLength: durationLengthMax }),
-  nodeChecks: CheckIds,
-  serviceChecks: Type.Union([
-    Type.Null(),
-    Type.Array(Type.Object({ id: CheckId, namespace: NamespaceName }), {
-      maxItems: boundChecksMax,
-    }),
-  ]),
-  checks: Type.Union([Type.Null(), CheckIds]),
-  token: Type.Union([Type.Null(), Accessor]),
+  ...SessionPlace.properties,
+  ...SessionSpec.properties,
+  token: SessionToken,
 })
 
 const End = Type.Object({
-  places: Type.Array(Place, { maxItems: endedMax }),
+  places: Type.Array(SessionPlace, { maxItems: endedMax }),
   nowMs: TimeMs,
 })
 
 const Renew = Type.Object({
-  places: Type.Array(Place, { maxItems: renewedMax }),
+  places: Type.Array(SessionPlace, { maxItems: renewedMax }),
   /** Each lives for so many times its time to live from here on. */
   stretch: Type.Integer({ minimum: 1, maximum: stretchMax }),
 })
 
-export type CreateSession = SessionSpec & SessionPlace & { readonly token: string | null }
+export type CreateSession = Readonly<Static<typeof Create>>
 export type EndSessions = {
   readonly places: readonly SessionPlace[]
   readonly nowMs: number

@@ -5,8 +5,13 @@
  * This file: the record, its limits, and what a request's words mean. Lengths of time are kept in nanoseconds as
  * decimal text where a client may choose them freely, for a double does not hold them all.
  */
-import { parseDurationNs } from '../../lib/duration.ts'
+import { Type, type Static } from 'typebox'
+import { Count, record } from '../../fsm/row-schema.ts'
+import { durationLengthMax, parseDurationNs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { Accessor } from '../acl/model.ts'
+import { Name } from '../catalog/model.ts'
+import { NamespaceName } from '../namespaces/model.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 
@@ -40,35 +45,52 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 export const behaviors = ['release', 'delete'] as const
 export type Behavior = (typeof behaviors)[number]
 
-export type ServiceCheck = { readonly id: string; readonly namespace: string }
+const CheckId = Type.String({ maxLength: checkIdLengthMax })
+/** In lower case, where one letter may be two. */
+const CheckKey = Type.String({ maxLength: 2 * checkIdLengthMax })
+const CheckIds = Type.Immutable(Type.Array(CheckId, { maxItems: boundChecksMax }))
+const ServiceCheck = record({ id: CheckId, namespace: NamespaceName })
+export type ServiceCheck = Readonly<Static<typeof ServiceCheck>>
 
 /** What a client says of a session, checked. */
-export type SessionSpec = {
-  readonly name: string
-  readonly node: string
-  readonly lockDelayNs: string
-  readonly behavior: Behavior
+export const SessionSpec = Type.Object({
+  name: Type.String({ maxLength: sessionNameLengthMax }),
+  node: Name,
+  /** 63 bits, as decimal text. */
+  lockDelayNs: Type.String({ pattern: '^[0-9]{1,20}$', maxLength: 20 }),
+  behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
   /** As it was written, for readers; '' and zero mean none. */
-  readonly ttl: string
-  readonly nodeChecks: readonly string[]
-  readonly serviceChecks: readonly ServiceCheck[] | null
+  ttl: Type.String({ maxLength: durationLengthMax }),
+  nodeChecks: CheckIds,
+  serviceChecks: Type.Union([
+    Type.Null(),
+    Type.Immutable(Type.Array(ServiceCheck, { maxItems: boundChecksMax })),
+  ]),
   /** The deprecated field, where it says more than `nodeChecks`. */
-  readonly checks: readonly string[] | null
-}
+  checks: Type.Union([Type.Null(), CheckIds]),
+})
+export type SessionSpec = Readonly<Static<typeof SessionSpec>>
+
+export const SessionPlace = Type.Object({
+  namespace: NamespaceName,
+  /** A UUID in lower case. */
+  id: Type.String({ maxLength: sessionIdLength }),
+})
+export type SessionPlace = Readonly<Static<typeof SessionPlace>>
+
+/** Accessor of the token that made a session; null without one. */
+export const SessionToken = Type.Union([Type.Null(), Accessor])
 
 /** Never changes from its creation to its end: a renewal is no change of the record. */
-export type SessionRow = SessionSpec & {
-  readonly namespace: string
-  /** A UUID in lower case. */
-  readonly id: string
+export const SessionRow = record({
+  ...SessionPlace.properties,
+  ...SessionSpec.properties,
   /** Ids of checks in lower case, without doubles: when one of them is lost, so is the session. */
-  readonly boundChecks: readonly string[]
-  /** Accessor of the token that made it; null without one. */
-  readonly token: string | null
-  readonly createIndex: number
-}
-
-export type SessionPlace = { readonly namespace: string; readonly id: string }
+  boundChecks: Type.Immutable(Type.Array(CheckKey, { maxItems: 3 * boundChecksMax })),
+  token: SessionToken,
+  createIndex: Count,
+})
+export type SessionRow = Readonly<Static<typeof SessionRow>>
 
 /** The id as it is stored; undefined when the text is no UUID. */
 export function parseSessionId(text: string): string | undefined {

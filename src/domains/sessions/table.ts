@@ -1,10 +1,11 @@
 /** Rows of sessions, by namespace and id. Written at their creation and their end, so that an index of either is the table's. */
 import type { Table } from '../../fsm/domain.ts'
 import { keyOfName } from '../catalog/model.ts'
-import type { SessionRow } from './model.ts'
+import { SessionRow } from './model.ts'
 
 export const sessions: Table<SessionRow> = {
   name: 'sessions',
+  row: SessionRow,
   key: (row) => [row.namespace, row.id],
   indexes: {
     /** Names of nodes match in any letter case. */

@@ -4,15 +4,13 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
-import { bytesSchema } from '../../fsm/codec.ts'
 import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { holdsFence } from '../kv/fence-queries.ts'
 import { Fence } from '../kv/model.ts'
-import { NamespaceName } from '../namespaces/model.ts'
 import { namespaces } from '../namespaces/table.ts'
-import { KeyId } from './keyring-commands.ts'
+import { KeyId } from './keyring-model.ts'
 import { keyring, sealedItems, variables } from './table.ts'
-import { pathLengthMax, sealedBytesMax, type SealedRow, type VariableRow } from './model.ts'
+import { Sealed, VariablePlace, type SealedRow, type VariableRow } from './model.ts'
 
 /** Variables of one `variables.reseal`. */
 export const resealEntriesMax = 256
@@ -20,27 +18,26 @@ export const resealEntriesMax = 256
 const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
 /** The lock that a write depends on. */
 const Lock = { fence: Type.Optional(Type.Union([Type.Null(), Fence])) }
-const Place = { namespace: NamespaceName, path: Type.String({ maxLength: pathLengthMax }) }
 
 const Put = Type.Object({
-  ...Place,
+  ...VariablePlace.properties,
   keyId: KeyId,
-  sealed: bytesSchema(sealedBytesMax),
+  sealed: Sealed,
   timeMs: TimeMs,
   cas: Cas,
   ...Lock,
 })
 
-const Delete = Type.Object({ ...Place, cas: Cas, ...Lock })
+const Delete = Type.Object({ ...VariablePlace.properties, cas: Cas, ...Lock })
 
 const Reseal = Type.Object({
   entries: Type.Array(
     Type.Object({
-      ...Place,
+      ...VariablePlace.properties,
       modifyIndex: Type.Integer({ minimum: 1 }),
       fromKeyId: KeyId,
       keyId: KeyId,
-      sealed: bytesSchema(sealedBytesMax),
+      sealed: Sealed,
     }),
     { maxItems: resealEntriesMax },
   ),

@@ -1,19 +1,14 @@
 /** Changes of the keyring. Keys arrive wrapped; the state never holds another form. */
 import { Type, type Static } from 'typebox'
-import { bytesSchema } from '../../fsm/codec.ts'
 import type { AnyCommandDefinition } from '../../fsm/domain.ts'
 import { defineCommand, put, remove, TimeMs } from '../define.ts'
-import { activeKey, keysMax, type KeyRow } from './keyring-model.ts'
+import { activeKey, KeyId, keysMax, WrappedKey, type KeyRow } from './keyring-model.ts'
 import { isKeyInUse, keyring, keysOf } from './table.ts'
-
-const wrappedBytesMax = 256
-
-export const KeyId = Type.String({ minLength: 1, maxLength: 64 })
 
 const Add = Type.Object({
   id: KeyId,
-  clusterKeyId: Type.String({ minLength: 1, maxLength: 64 }),
-  wrapped: bytesSchema(wrappedBytesMax),
+  clusterKeyId: KeyId,
+  wrapped: WrappedKey,
   timeMs: TimeMs,
   /** The active key this one replaces, null for the first: two leaders cannot both begin a keyring. */
   replaces: Type.Union([Type.Null(), KeyId]),

@@ -2,22 +2,34 @@
  * Two layers of keys. Data keys seal variables; they are made by a leader and replicated, but only wrapped. The cluster
  * key wraps them; it is never in the log, the state or a snapshot, where only its id appears (`cluster-key.ts`).
  */
-export type KeyState = 'active' | 'inactive'
+import { Type, type Static } from 'typebox'
+import { bytesSchema } from '../../fsm/codec.ts'
+import { indexes, record } from '../../fsm/row-schema.ts'
+import { TimeMs } from '../define.ts'
 
-export type KeyRow = {
+const wrappedBytesMax = 256
+
+export const KeyState = Type.Enum(['active', 'inactive'])
+export type KeyState = Static<typeof KeyState>
+
+/** Of data keys and of cluster keys. */
+export const KeyId = Type.String({ minLength: 1, maxLength: 64 })
+export const WrappedKey = bytesSchema(wrappedBytesMax)
+
+export const KeyRow = record({
   /** UUID */
-  readonly id: string
+  id: KeyId,
   /** Which cluster key opens `wrapped`. */
-  readonly clusterKeyId: string
-  readonly wrapped: Uint8Array
+  clusterKeyId: KeyId,
+  wrapped: WrappedKey,
   /** Exactly one row of a non-empty keyring is active: it seals what is written. */
-  readonly state: KeyState
-  readonly createTimeMs: number
+  state: KeyState,
+  createTimeMs: TimeMs,
   /** When another key took over; null while active. */
-  readonly retiredTimeMs: number | null
-  readonly createIndex: number
-  readonly modifyIndex: number
-}
+  retiredTimeMs: Type.Union([Type.Null(), TimeMs]),
+  ...indexes,
+})
+export type KeyRow = Readonly<Static<typeof KeyRow>>
 
 /** The active key is replaced when it is this old. */
 export const keyAgeMaxMs = 30 * 24 * 3_600_000

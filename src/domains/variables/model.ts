@@ -2,7 +2,13 @@
  * Variables: encrypted items under a namespace and a path, changed by check-and-set. Rules as in the specification's
  * part "Variables"; where it leaves room, as the peers behave.
  */
+import { Type, type Static } from 'typebox'
+import { bytesSchema } from '../../fsm/codec.ts'
+import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { TimeMs } from '../define.ts'
+import { NamespaceName } from '../namespaces/model.ts'
+import { KeyId } from './keyring-model.ts'
 
 /** What a request means that names no namespace, and the word for all of them. */
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
@@ -21,24 +27,30 @@ export const sealedBytesMax = 6 * itemsBytesMax + 8 * itemsMax + 256
 /** Pairs, not an object: `__proto__` is a key like any other. */
 export type Items = readonly (readonly [string, string])[]
 
-export type VariableRow = {
-  readonly namespace: string
-  readonly path: string
-  readonly createIndex: number
-  readonly modifyIndex: number
-  readonly createTimeMs: number
-  readonly modifyTimeMs: number
-}
+export const VariablePlace = Type.Object({
+  namespace: NamespaceName,
+  path: Type.String({ maxLength: pathLengthMax }),
+})
+
+export const VariableRow = record({
+  ...VariablePlace.properties,
+  ...indexes,
+  createTimeMs: TimeMs,
+  modifyTimeMs: TimeMs,
+})
+export type VariableRow = Readonly<Static<typeof VariableRow>>
+
+export const Sealed = bytesSchema(sealedBytesMax)
 
 /** Kept apart from the row above, so that a list never reads ciphertext. */
-export type SealedRow = {
-  readonly namespace: string
-  readonly path: string
+export const SealedRow = record({
+  ...VariablePlace.properties,
   /** The variable's ModifyIndex when these items were written; sealing them anew leaves it. */
-  readonly modifyIndex: number
-  readonly keyId: string
-  readonly sealed: Uint8Array
-}
+  modifyIndex: Count,
+  keyId: KeyId,
+  sealed: Sealed,
+})
+export type SealedRow = Readonly<Static<typeof SealedRow>>
 
 const pathPattern = /^[a-zA-Z0-9\-_~/]{1,128}$/
 

@@ -1,17 +1,19 @@
 /** Rows of variables, of their sealed items, and of the keys that seal them. */
 import type { Reader, Table } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import type { KeyRow } from './keyring-model.ts'
-import type { SealedRow, VariableRow } from './model.ts'
+import { KeyRow } from './keyring-model.ts'
+import { SealedRow, VariableRow } from './model.ts'
 
 /** What lists read, and what their index counts. */
 export const variables: Table<VariableRow> = {
   name: 'variables',
+  row: VariableRow,
   key: (row) => [row.namespace, row.path],
 }
 
 export const sealedItems: Table<SealedRow> = {
   name: 'variable_items',
+  row: SealedRow,
   key: (row) => [row.namespace, row.path],
   indexes: {
     /** Finds what an old key still seals without reading what it does not. */
@@ -21,6 +23,7 @@ export const sealedItems: Table<SealedRow> = {
 
 export const keyring: Table<KeyRow> = {
   name: 'keyring',
+  row: KeyRow,
   key: (row) => [row.id],
 }
 

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { Type } from 'typebox'
 import type { Loss, LossCascade } from '../../../src/domains/catalog/cascade-model.ts'
 import {
   catalogCommands,
@@ -23,7 +24,7 @@ export const nowMs = 1_800_000_000_000
 
 type Told = { readonly index: number; readonly nowMs: number; readonly losses: readonly Loss[] }
 
-const told: Table<Told> = { name: 'told', key: (row) => [row.index] }
+const told: Table<Told> = { name: 'told', row: Type.Unknown(), key: (row) => [row.index] }
 
 const cascade: LossCascade = {
   load: async (_reader, losses) => losses,

@@ -1,12 +1,13 @@
 /** What a request selects: topics, keys, prefixes and namespaces; and what has to be read to find it. */
 import t from 'tap'
+import { Type } from 'typebox'
 import { Selection, type Wanted } from '../../../src/domains/events/selection.ts'
 import type { AnyTopic, TopicEvent } from '../../../src/domains/events/topic.ts'
 
 function topicNamed(name: string, inKeyOrder: boolean): AnyTopic {
   return {
     name,
-    table: { name: `table of ${name}`, key: () => [] },
+    table: { name: `table of ${name}`, row: Type.Unknown(), key: () => [] },
     types: { written: '', removed: '' },
     requires: null,
     inKeyOrder,

@@ -6,8 +6,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { MusterError } from '../../../lib/errors.ts'
-import { Service } from '../commands.ts'
-import { checkName, notesBytesMax } from '../model.ts'
+import { checkName, notesBytesMax, ServiceSpec } from '../model.ts'
 
 export const intervalMsMin = 1_000
 export const timeMsMax = 30 * 24 * 3_600_000
@@ -84,7 +83,7 @@ export const CheckDefinition = Type.Object({
   deregisterAfterMs: Type.Union([Type.Null(), Type.Number({ minimum: 1, maximum: timeMsMax })]),
 })
 
-export const AgentService = Service
+export const AgentService = ServiceSpec
 
 export type Probe = Static<typeof Probe>
 export type CheckDefinition = Static<typeof CheckDefinition>

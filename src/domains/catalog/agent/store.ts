@@ -5,7 +5,7 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { writeDurably } from '../../../lib/durable-file.ts'
 import { MusterError } from '../../../lib/errors.ts'
-import { Status } from '../commands.ts'
+import { CheckStatus } from '../model.ts'
 import { AgentService, CheckDefinition } from './definition.ts'
 
 const fileName = 'agent-services.json'
@@ -18,7 +18,7 @@ const File = Type.Object({
     Type.Array(
       Type.Object({
         definition: CheckDefinition,
-        status: Status,
+        status: CheckStatus,
         output: Type.String(),
       }),
     ),

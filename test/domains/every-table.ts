@@ -1,0 +1,217 @@
+/** Requests that leave rows in all tables, and requests that meet rows of all tables. */
+import { allowAll } from '../../src/rpc/authorizer.ts'
+import type { Answer, ServerOfOne, ServerOfOneOptions } from './server-of-one.ts'
+
+/** Tokens can be written, and none is needed: a restore takes nobody's rights. */
+export const everyTableOptions: ServerOfOneOptions = {
+  acl: { enabled: true },
+  authorizer: allowAll,
+}
+
+const longValue = 'v'.repeat(2_000)
+const later = 8_000_000_000_000_000
+
+const registration = {
+  Node: 'box',
+  ID: '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0a',
+  Address: '10.0.0.9',
+  TaggedAddresses: { lan: '10.0.0.9', wan: '192.0.2.9' },
+  NodeMeta: { rack: 'r1' },
+  Service: {
+    ID: 'api1',
+    Service: 'api',
+    Tags: ['blue', 'v2'],
+    Port: 8080,
+    Meta: { version: '2' },
+    TaggedAddresses: { lan: { Address: '10.0.0.9', Port: 80 } },
+    Weights: { Passing: 3, Warning: 1 },
+  },
+  Checks: [
+    { CheckID: 'disk', Status: 'passing', Notes: 'of the node', Definition: { HTTP: 'x' } },
+    { CheckID: 'Answers', Status: 'passing', ServiceID: 'api1', Output: 'ok' },
+  ],
+}
+
+const policy = { Description: 'reads', Rules: 'key_prefix "" { policy = "read" }' }
+
+/** Throws for an answer that is none of success. */
+async function done(server: ServerOfOne, method: string, url: string, body?: unknown) {
+  const answer = await server.ask(method, url, body)
+  if (answer.status === 200) return answer
+  throw new Error(`${method} ${url}: ${answer.status} ${answer.body}`)
+}
+
+async function sessionOf(server: ServerOfOne, body: object): Promise<string> {
+  const answer = await done(server, 'PUT', '/v1/session/create', body)
+  return (answer.json() as { readonly ID: string }).ID
+}
+
+/** With `everyTableOptions`. */
+export async function fillEveryTable(server: ServerOfOne): Promise<void> {
+  const put = (url: string, body?: unknown) => done(server, 'PUT', url, body)
+  await put('/v1/namespace/prod', { Description: 'live', Meta: { team: 'a', __proto__x: 'b' } })
+  await put('/v1/catalog/register', registration)
+  await put('/v1/acl/bootstrap')
+  await put('/v1/acl/policy/reads', policy)
+  await put('/v1/acl/role/readers', { Policies: [{ Name: 'reads' }] })
+  const ttl = { Name: 'for a while', Policies: ['reads'], ExpirationTTL: '24h' }
+  await put('/v1/acl/token', ttl)
+  await put('/v1/operator/autopilot/configuration', { MaxTrailingLogs: 100 })
+  await put('/v1/var/app/db', { Items: { password: 'secret', user: 'u' } })
+  await put('/v1/var/app/cache?namespace=prod', { Items: { size: '1' } })
+  await put('/v1/kv/gone', 'v')
+  await done(server, 'DELETE', '/v1/kv/gone')
+  const args = { tombstonesBeforeMs: later, delaysBeforeMs: 0 }
+  await server.propose({ type: 'kv.reap', args })
+  await put('/v1/kv/short?flags=18446744073709551615', 'v')
+  await put('/v1/kv/long', longValue)
+  await put('/v1/kv/gone', 'v')
+  await done(server, 'DELETE', '/v1/kv/gone')
+  const ServiceChecks = [{ ID: 'Answers', Namespace: 'default' }]
+  const session = { Node: 'box', NodeChecks: ['disk'], TTL: '24h', Behavior: 'delete' }
+  const held = await sessionOf(server, { ...session, ServiceChecks, LockDelay: '60s' })
+  await put(`/v1/kv/held?acquire=${held}`, longValue)
+  const over = await sessionOf(server, { ...session, NodeChecks: [], Behavior: 'release' })
+  await put(`/v1/kv/over?acquire=${over}`, 'v')
+  await put(`/v1/session/destroy/${over}`)
+}
+
+type Asked = { readonly request: string; readonly answer: Answer }
+
+/** Reads of all there is, then writes over it, then removal of all of it, each of whatever it finds. */
+export async function meetEveryTable(server: ServerOfOne): Promise<readonly Asked[]> {
+  const asked: Asked[] = []
+  const ask = async (method: string, url: string, body?: unknown) => {
+    const answer = await server.ask(method, url, body)
+    asked.push({ request: `${method} ${url}`, answer })
+    return answer
+  }
+  const list = async (url: string): Promise<readonly Listed[]> => {
+    const answer = await ask('GET', url)
+    const found: unknown = answer.status === 200 ? answer.json() : []
+    return Array.isArray(found) ? (found as Listed[]) : []
+  }
+  const put = (url: string, body?: unknown) => ask('PUT', url, body)
+  const remove = (url: string) => ask('DELETE', url)
+
+  for (const url of reads) await ask('GET', url)
+  const tokens = await list('/v1/acl/tokens')
+  const policies = await list('/v1/acl/policies')
+  const roles = await list('/v1/acl/roles')
+  const sessions = await list('/v1/session/list?namespace=*')
+  const nodes = await list('/v1/catalog/nodes')
+  const variables = await list('/v1/vars?namespace=*')
+  const namespaces = await list('/v1/namespaces')
+  for (const { AccessorID } of tokens) await ask('GET', `/v1/acl/token/${part(AccessorID)}`)
+  for (const { Name } of policies) await ask('GET', `/v1/acl/policy/${part(Name)}`)
+  for (const { Name } of roles) await ask('GET', `/v1/acl/role/${part(Name)}`)
+  for (const { Path, Namespace } of variables) {
+    await ask('GET', `/v1/var/${part(Path)}?namespace=${part(Namespace)}`)
+  }
+  for (const { ID } of sessions) {
+    await put(`/v1/session/renew/${part(ID)}`)
+    await put(`/v1/kv/short?acquire=${part(ID)}`, 'mine')
+    await put(`/v1/kv/short?release=${part(ID)}`, 'ours')
+  }
+
+  await put('/v1/namespace/prod', { Description: 'more' })
+  await put('/v1/namespace/default', { Description: 'still' })
+  await put('/v1/catalog/register', registration)
+  await put('/v1/catalog/register', {
+    ...registration,
+    Service: { ...registration.Service, Service: 'other', Tags: [] },
+    Checks: [{ CheckID: 'disk', Status: 'critical' }],
+  })
+  await put('/v1/catalog/register', { ...registration, Node: 'renamed', Checks: [] })
+  const made = await put('/v1/session/create', { Node: 'renamed', NodeChecks: [] })
+  if (made.status === 200) {
+    const { ID } = made.json() as Listed
+    await put(`/v1/kv/held?acquire=${part(ID)}`, 'w')
+    await put(`/v1/kv/over?acquire=${part(ID)}`, 'w')
+    await put(`/v1/kv/gone?acquire=${part(ID)}`, longValue)
+    await put(`/v1/session/destroy/${part(ID)}`)
+  }
+  for (const key of ['short', 'long', 'held', 'gone']) {
+    await put(`/v1/kv/${key}`, longValue)
+    await put(`/v1/kv/${key}`, 'v')
+    await ask('GET', `/v1/kv/${key}`)
+  }
+  await put('/v1/txn', [
+    { KV: { Verb: 'get-tree', Key: '' } },
+    { KV: { Verb: 'set', Key: 'long', Value: 'dg==' } },
+    { KV: { Verb: 'delete', Key: 'short' } },
+  ])
+  // Without a key that this server can open, a write waits for one.
+  if ((await server.catalogue.activeClusterKey()) !== null) {
+    await put('/v1/var/app/db', { Items: { password: 'changed' } })
+    await put('/v1/var/app/db?cas=1', { Items: { password: 'changed' } })
+    await put('/v1/operator/keyring/rotate')
+  }
+  await put('/v1/operator/autopilot/configuration', { MinQuorum: 3 })
+  await put('/v1/acl/policy/reads', policy)
+  await put('/v1/acl/role/readers', { Policies: [{ Name: 'reads' }] })
+  for (const { AccessorID } of tokens) {
+    await put(`/v1/acl/token/${part(AccessorID)}`, { Name: 'changed' })
+  }
+  await put('/v1/acl/token', { Roles: [{ Name: 'readers' }] })
+
+  for (const { AccessorID } of tokens) await remove(`/v1/acl/token/${part(AccessorID)}`)
+  for (const { Name } of policies) await remove(`/v1/acl/policy/${part(Name)}`)
+  for (const { Name } of roles) await remove(`/v1/acl/role/${part(Name)}`)
+  for (const { Node } of nodes) {
+    await ask('GET', `/v1/health/node/${part(Node)}`)
+    await put('/v1/catalog/deregister', { Node, ServiceID: 'api1' })
+    await put('/v1/catalog/deregister', { Node, CheckID: 'disk' })
+    await put('/v1/catalog/deregister', { Node })
+  }
+  for (const { ID } of sessions) await put(`/v1/session/destroy/${part(ID)}`)
+  for (const { Path, Namespace } of variables) {
+    await remove(`/v1/var/${part(Path)}?namespace=${part(Namespace)}`)
+  }
+  await remove('/v1/kv/?recurse')
+  await remove('/v1/kv/?recurse&namespace=prod')
+  for (const { Name } of namespaces) await remove(`/v1/namespace/${part(Name)}`)
+  const args = { tombstonesBeforeMs: later, delaysBeforeMs: later }
+  await server.propose({ type: 'kv.reap', args })
+  await put('/v1/kv/short', 'v')
+  for (const url of reads) await ask('GET', url)
+  return asked
+}
+
+type Listed = Readonly<
+  Record<'AccessorID' | 'Name' | 'ID' | 'Node' | 'Path' | 'Namespace', string | undefined>
+>
+
+function part(text = ''): string {
+  return encodeURIComponent(text.toWellFormed())
+}
+
+const reads = [
+  '/v1/namespaces',
+  '/v1/namespace/prod',
+  '/v1/acl/tokens',
+  '/v1/acl/policies',
+  '/v1/acl/roles',
+  '/v1/catalog/nodes',
+  '/v1/catalog/node/box',
+  '/v1/catalog/node-services/box',
+  '/v1/catalog/services',
+  '/v1/catalog/service/api',
+  '/v1/health/node/box',
+  '/v1/health/checks/api',
+  '/v1/health/service/api?passing',
+  '/v1/health/state/any',
+  '/v1/session/list?namespace=*',
+  '/v1/session/node/box',
+  '/v1/kv/?recurse',
+  '/v1/kv/?keys&separator=/',
+  '/v1/kv/?recurse&namespace=prod',
+  '/v1/kv/long',
+  '/v1/kv/short?raw',
+  '/v1/vars?namespace=*',
+  '/v1/vars?prefix=app&per_page=1',
+  '/v1/var/app/db',
+  '/v1/var/app/cache?namespace=prod',
+  '/v1/operator/autopilot/configuration',
+  '/v1/operator/keyring/keys',
+]
