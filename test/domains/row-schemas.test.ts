@@ -21,6 +21,11 @@ void t.test('rows of every table are such as its schema says', async (t) => {
   t.same((await sweepRows(server.machine)).seen, seen)
 })
 
+void t.test('rows that older programs wrote are taken', (t) => {
+  t.equal(tables.get('kv_reaped').faultOf({ namespace: 'default', index: 9 }), null)
+  t.end()
+})
+
 void t.test('no table takes what is no row, or more than a row', (t) => {
   for (const name of tableNames) {
     const { faultOf } = tables.get(name)

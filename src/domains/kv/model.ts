@@ -78,7 +78,12 @@ export type TombstoneRow = Readonly<Static<typeof TombstoneRow>>
  * The highest index among tombstones that were removed, so that the index of a prefix does not fall behind them, and the highest
  * LockIndex: a key created after `index` may be one of theirs, and no LockIndex of a key comes twice.
  */
-export const ReapedRow = record({ namespace: NamespaceName, index: Count, lockIndex: LockIndex })
+export const ReapedRow = record({
+  namespace: NamespaceName,
+  index: Count,
+  /** Absent in rows of the first programs. */
+  lockIndex: Type.Optional(LockIndex),
+})
 export type ReapedRow = Readonly<Static<typeof ReapedRow>>
 
 /** The key can not be locked before this time, by the leader's wall clock. */

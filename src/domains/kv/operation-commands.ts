@@ -7,7 +7,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { remove } from '../define.ts'
 import { sessions } from '../sessions/table.ts'
 import { Entries, inlineOf, type Entry } from './entry-model.ts'
-import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow, type ReapedRow } from './model.ts'
+import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
 import type {
   Operation,
   OperationsOutcome,
@@ -22,7 +22,7 @@ type LoadedOperation = {
   readonly sessionLives: boolean
   readonly delayUntilMs: number
   /** Of a lock: what LockIndexes are above, of a key created after `index`. */
-  readonly floor: Pick<ReapedRow, 'index' | 'lockIndex'>
+  readonly floor: { readonly index: number; readonly lockIndex: number }
   /** Of content: where the LockIndex of a new key goes on from. */
   readonly lockIndexBefore: number
   /** Of a tree: more than one operation may touch. */
@@ -97,7 +97,7 @@ function loadOne(reader: Reader, operation: Operation, row: KvRow | null): Loade
     lockIndexBefore,
     sessionLives: reader.get(sessions, [namespace, operation.session]) !== undefined,
     delayUntilMs: reader.get(lockDelays, place)?.untilMs ?? 0,
-    floor: reader.get(reaped, [namespace]) ?? nothing.floor,
+    floor: { ...nothing.floor, ...reader.get(reaped, [namespace]) },
   }
 }
 
