@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { Certificate } from '../lib/certificate.ts'
+import type { Socket } from 'node:net'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { refuseExpectations } from './expectations.ts'
 
@@ -28,6 +29,10 @@ const keepAliveMs = 75_000
 /** Per listener; beyond it connections are closed without an answer. */
 const connectionsMax = 1_024
 const headBytesMax = 8_192
+/** Requests of one connection that are not answered to the last byte; collectors ask one after the other. */
+const unansweredMax = 4
+/** A connection that takes nothing of its answer for this long is closed. */
+const stalledMs = 30_000
 
 const textType = 'text/plain; charset=utf-8'
 
@@ -36,6 +41,7 @@ export class OpsServer {
   readonly #servers: Server[] = []
   /** Under way: whoever asks meanwhile gets the same text. */
   #metrics: Promise<MetricsText> | null = null
+  readonly #unanswered = new WeakMap<Socket, number>()
 
   constructor(options: OpsOptions) {
     this.#options = options
@@ -58,6 +64,7 @@ export class OpsServer {
       certificate === undefined ? createServer(options, handle) : createSecureServer(secure, handle)
     if ('setSecureContext' in server) certificate?.serve(server)
     server.maxConnections = connectionsMax
+    server.timeout = stalledMs
     refuseExpectations(server)
     this.#servers.push(server)
     return new Promise((resolve, reject) => {
@@ -80,6 +87,7 @@ export class OpsServer {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     request.resume()
+    if (!this.#enter(request.socket, response)) return
     const [path] = (request.url ?? '').split('?')
     if (path !== '/health' && path !== '/metrics') {
       send(response, 404, { type: textType, text: 'there is /health and /metrics here' })
@@ -95,6 +103,20 @@ export class OpsServer {
         () => send(response, 500, { type: textType, text: 'the metrics could not be gathered' }),
       )
     }
+  }
+
+  /** False: its client asks without reading, and is gone. */
+  #enter(socket: Socket, response: ServerResponse): boolean {
+    const count = (this.#unanswered.get(socket) ?? 0) + 1
+    if (count > unansweredMax) {
+      socket.destroy()
+      return false
+    }
+    this.#unanswered.set(socket, count)
+    response.once('close', () => {
+      this.#unanswered.set(socket, (this.#unanswered.get(socket) ?? 1) - 1)
+    })
+    return true
   }
 
   #render(): Promise<MetricsText> {

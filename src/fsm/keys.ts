@@ -73,10 +73,13 @@ export function encodeRangePrefix(range: Range): string {
   return range.startsWith === undefined ? whole : whole + escapeString(range.startsWith)
 }
 
-/** Generations count from 1; 0 holds the machine's own rows. Numbered by log entries, so 28 bits are plenty. */
+/** Numbered by log entries, so 28 bits are plenty. */
+export const generationMax = 2 ** 28 - 1
+
+/** Generations count from 1; 0 holds the machine's own rows. */
 export function generationPrefix(generation: number): string {
   assert(
-    generation >= 0 && generation < 0x1000_0000,
+    generation >= 0 && generation <= generationMax,
     `generation ${generation} is outside of 0 to 2^28-1`,
   )
   return String.fromCharCode(

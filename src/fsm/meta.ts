@@ -8,7 +8,7 @@ import { Compile } from 'typebox/compile'
 import { MusterError } from '../lib/errors.ts'
 import type { Configuration } from '../raft/core/message.ts'
 import { pack, unpack } from './codec.ts'
-import { generationPrefix } from './keys.ts'
+import { generationMax, generationPrefix } from './keys.ts'
 
 /** Written into every store and every snapshot chunk; a store of a newer format is refused. */
 export const stateFormat = 1
@@ -17,6 +17,7 @@ const own = generationPrefix(0)
 export const replicatedPrefix = `${own}r:`
 
 const Index = Type.Integer({ minimum: 0 })
+const Generation = Type.Integer({ minimum: 0, maximum: generationMax })
 
 const Applied = Type.Tuple([Index, Index])
 
@@ -44,7 +45,7 @@ const ConfigurationRow = Type.Object({
 /** An operator restore on its way: rows arrive in a generation of their own. */
 const Staging = Type.Object({
   id: Type.String(),
-  generation: Index,
+  generation: Generation,
   nextChunk: Index,
   rows: Index,
   /** Chain over the chunks so far, see `restoreDigest`. */
@@ -54,9 +55,9 @@ const Staging = Type.Object({
 })
 
 const Generations = Type.Object({
-  current: Index,
+  current: Generation,
   /** The highest generation ever given, so that none is used twice. */
-  newest: Index,
+  newest: Generation,
   staging: Type.Union([Staging, Type.Null()]),
 })
 

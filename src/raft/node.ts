@@ -221,8 +221,18 @@ export class RaftNode implements RaftNodeDoor {
 
   // --- the loop ---
 
+  /** Throws what the core refuses before it changed anything: that ends the stream, not this server. */
   #receive(message: Message): void {
-    this.#input((core, now) => core.message(message, now))
+    let refused: MusterError | null = null
+    this.#input((core, now) => {
+      try {
+        core.message(message, now)
+      } catch (error) {
+        if (!(error instanceof MusterError)) throw error
+        refused = error
+      }
+    })
+    if (refused !== null) throw refused
   }
 
   /**

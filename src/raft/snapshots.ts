@@ -8,6 +8,7 @@
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { RaftCore } from './core/core.ts'
 import type { ServerId, SnapshotMeta, Term } from './core/message.ts'
+import { termLeapMax } from './core/refusal.ts'
 import type { Applier } from './applier.ts'
 import type { RaftNodeOptions } from './door.ts'
 import type { SnapshotSink, SnapshotSource } from './transport/transport.ts'
@@ -106,6 +107,9 @@ export class Snapshots {
     const core = this.#handlers.core()
     if (core === null || offer.term < core.term) {
       throw new MusterError('conflict', 'the snapshot is of a leader of an earlier term')
+    }
+    if (offer.term > core.term + termLeapMax) {
+      throw new MusterError('corrupt', `its term ${offer.term} is impossibly far ahead`)
     }
     if (offer.meta.index <= core.log.commitIndex) {
       throw new MusterError('conflict', `this server is at ${core.log.commitIndex} already`)

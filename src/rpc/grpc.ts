@@ -8,6 +8,7 @@ import type { Wire } from '../wire/wire.ts'
 import { endable } from './endable.ts'
 import { callsPath, LinkClient, type LinkOptions } from './link-client.ts'
 import { LinkServerStream } from './link-server.ts'
+import { LinkLoad, loadLimits, type LoadLimits } from './link-load.ts'
 import { openLinkStream } from './link-stream-client.ts'
 import type { CallHandler, CallRequest, CallTarget, PeerLink, StreamLink } from './link.ts'
 
@@ -84,19 +85,29 @@ export class GrpcPeerLink implements PeerLink, StreamLink {
 
 export class CallService implements WireService {
   readonly path = callsPath
+  readonly load: LinkLoad
   readonly #wire: Wire
   readonly #handler: CallHandler
   readonly #streams = new Set<LinkServerStream>()
 
-  constructor(options: { readonly wire: Wire; readonly handler: CallHandler }) {
+  constructor(options: {
+    readonly wire: Wire
+    readonly handler: CallHandler
+    readonly limits?: Partial<LoadLimits>
+  }) {
     this.#wire = options.wire
     this.#handler = options.handler
+    this.load = new LinkLoad({ ...loadLimits, ...options.limits })
   }
 
   accept(stream: WireStream): void {
     let served: LinkServerStream | null = null
-    served = new LinkServerStream(this.#wire, stream, this.#handler, () => {
-      if (served !== null) this.#streams.delete(served)
+    served = new LinkServerStream(this.#wire, stream, {
+      handler: this.#handler,
+      load: this.load,
+      onClose: () => {
+        if (served !== null) this.#streams.delete(served)
+      },
     })
     if (stream.open) this.#streams.add(served)
   }

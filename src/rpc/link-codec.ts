@@ -6,6 +6,7 @@ import { Packr } from 'msgpackr'
 import { isErrorCode, MusterError } from '../lib/errors.ts'
 import { wireType } from '../wire/protocol.ts'
 import type { CallRequest } from './link.ts'
+import { isPlainValue } from './plain-value.ts'
 
 export type WireRequest = {
   readonly id: number
@@ -34,6 +35,10 @@ export type CallFrame = {
 }
 
 const valueVersion = 1
+/** Of what stands in logs. */
+const textLengthMax = 1024
+/** A head of HTTP holds no longer one. */
+const tokenLengthMax = 64 * 1024
 const packr = new Packr({ useRecords: false })
 const frames = wireType<CallFrame>('muster.server.CallFrame')
 const empty = Buffer.alloc(0)
@@ -68,12 +73,27 @@ export function encodeRequest(id: number, request: CallRequest, args: Buffer): W
   return token === null ? wire : { ...wire, token }
 }
 
-/** Throws MusterError `incompatible`. */
+/** Throws MusterError `incompatible`. Nothing of it refers to the frame that it came in. */
 export function decodeRequest(wire: WireRequest): CallRequest {
   const { method, remote, requestId, timeoutMs } = wire
+  for (const text of [method, remote, requestId]) {
+    if (text.length > textLengthMax) {
+      throw new MusterError(
+        'incompatible',
+        `a call names things in over ${textLengthMax} characters`,
+      )
+    }
+  }
   // An absent optional field is its default on the decoder's prototype; only a sent one is its own.
   const token = Object.hasOwn(wire, 'token') && wire.token !== undefined ? wire.token : null
-  return { method, args: decodeValue(wire.args), token, remote, requestId, timeoutMs }
+  if (token !== null && token.length > tokenLengthMax) {
+    throw new MusterError('incompatible', `a token has over ${tokenLengthMax} characters`)
+  }
+  const args = Buffer.from(wire.args)
+  if (!isPlainValue(args.subarray(1))) {
+    throw new MusterError('incompatible', 'the arguments of a call are no msgpack of plain data')
+  }
+  return { method, args: decodeValue(args), token, remote, requestId, timeoutMs }
 }
 
 export function encodeFailure(id: number, error: MusterError): WireResponse {

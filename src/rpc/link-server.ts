@@ -16,7 +16,8 @@ import {
   type WireRequest,
   type WireResponse,
 } from './link-codec.ts'
-import type { CallHandler } from './link.ts'
+import type { LinkLoad } from './link-load.ts'
+import type { CallHandler, CallRequest } from './link.ts'
 
 /** Calls of one stream that run at once; more are `overloaded`. */
 const runningMax = 8_192
@@ -24,12 +25,26 @@ const runningMax = 8_192
 const waitingBytesMax = 64 * 1024 * 1024
 const sweepMs = 25
 
+/** What a call counts for besides its arguments. */
+const callOverheadBytes = 1024
+
+/** What is needed of a request until its answer. */
+type Call = Pick<WireRequest, 'id' | 'method' | 'requestId'> & { readonly argumentBytes: number }
+
 type Running = { readonly abort: AbortController; readonly deadlineMs: number }
+
+export type LinkServerOptions = {
+  readonly handler: CallHandler
+  /** Shared by all links. */
+  readonly load: LinkLoad
+  readonly onClose: () => void
+}
 
 export class LinkServerStream {
   readonly #wire: Wire
   readonly #stream: WireStream
   readonly #handler: CallHandler
+  readonly #load: LinkLoad
   readonly #running = new ChurnMap<number, Running>()
   #responses: { readonly response: WireResponse; readonly bytes: number }[] = []
   #responseBytes = 0
@@ -37,10 +52,11 @@ export class LinkServerStream {
   #flush: NodeJS.Immediate | null = null
   #sweep: Timer | null = null
 
-  constructor(wire: Wire, stream: WireStream, handler: CallHandler, onClose: () => void) {
+  constructor(wire: Wire, stream: WireStream, { handler, load, onClose }: LinkServerOptions) {
     this.#wire = wire
     this.#stream = stream
     this.#handler = handler
+    this.#load = load
     stream.start({
       onFrame: (frame) => this.#onFrame(frame),
       onDrain: () => {
@@ -62,54 +78,75 @@ export class LinkServerStream {
     let frame
     try {
       frame = decodeCalls(bytes)
+      if (frame.requests.length > runningMax) {
+        const text = `a frame has ${frame.requests.length} calls, over ${runningMax}`
+        throw new MusterError('corrupt', text)
+      }
     } catch (error) {
       const reason = textOf(error)
       this.#wire.logger.warn('bad frame of calls', { peer: this.#stream.peer.id, reason })
       this.#stream.finish(`bad frame: ${reason}`)
       return
     }
-    for (const request of frame.requests) void this.#run(request)
+    for (const request of frame.requests) this.#begin(request)
     for (const id of frame.cancels) this.#running.get(id)?.abort.abort()
   }
 
-  /** Never rejects: whatever the handler throws is an answer. */
-  async #run(wire: WireRequest): Promise<void> {
-    const { id } = wire
+  /** Not asynchronous: that would hold on to the request's frame until the call ends. */
+  #begin(wire: WireRequest): void {
+    const { id, method, requestId, timeoutMs } = wire
+    const call: Call = {
+      id,
+      method,
+      requestId,
+      argumentBytes: wire.args.length + callOverheadBytes,
+    }
     const abort = new AbortController()
-    const deadlineMs = this.#wire.clock.monotonicMs() + wire.timeoutMs
+    const deadlineMs = this.#wire.clock.monotonicMs() + timeoutMs
+    let request
     try {
       if (this.#running.size >= runningMax) {
         throw new MusterError('overloaded', `more than ${runningMax} calls of one server run here`)
       }
       if (this.#running.has(id)) throw new MusterError('conflict', `call ${id} runs already`)
+      request = decodeRequest(wire)
+      this.#load.begun(call.argumentBytes)
       this.#running.set(id, { abort, deadlineMs })
     } catch (error) {
-      this.#fail(wire, error)
+      this.#fail(call, error)
       return
     }
     this.#scheduleSweep()
+    void this.#run(call, request, abort.signal)
+  }
+
+  /** Never rejects: whatever the handler throws is an answer. */
+  async #run(call: Call, request: CallRequest, signal: AbortSignal): Promise<void> {
     try {
-      const result = await this.#handler(decodeRequest(wire), abort.signal)
-      this.#answer(wire, { id, result: encodeValue(result) })
+      const result = await this.#handler(request, signal)
+      this.#answer(call, { id: call.id, result: encodeValue(result) })
     } catch (error) {
-      this.#fail(wire, error)
+      this.#fail(call, error)
     } finally {
-      this.#running.take(id)
+      this.#running.take(call.id)
+      this.#load.ended(call.argumentBytes)
     }
   }
 
-  #answer(wire: WireRequest, response: WireResponse): void {
-    const bytes = (response.result?.length ?? response.error?.details.length ?? 0) + 64
+  #answer(call: Call, response: WireResponse): void {
+    const { result, error } = response
+    const bytes = (result?.length ?? 0) + (error?.details.length ?? 0) + 64
     if (bytes > frameBytesMax / 2) {
-      const text = `the result of ${wire.method} takes ${bytes} bytes, at most ${frameBytesMax / 2} can be sent`
-      this.#fail(wire, new MusterError('too_large', text))
+      const text = `the result of ${call.method} takes ${bytes} bytes, at most ${frameBytesMax / 2} can be sent`
+      this.#fail(call, new MusterError('too_large', text))
       return
     }
     if (!this.#stream.open) return
     this.#responses.push({ response, bytes })
     this.#responseBytes += bytes
-    if (this.#responseBytes > waitingBytesMax) {
-      this.#stream.close(`the caller does not read: over ${waitingBytesMax} bytes of results wait`)
+    const within = this.#load.waiting(bytes, this.#responseBytes)
+    if (!within || this.#responseBytes > waitingBytesMax) {
+      this.#stream.close(`the caller does not read: ${this.#responseBytes} bytes of results wait`)
       return
     }
     this.#flush ??= setImmediate(() => {
@@ -118,19 +155,19 @@ export class LinkServerStream {
     })
   }
 
-  #fail(wire: WireRequest, error: unknown): void {
+  #fail(call: Call, error: unknown): void {
     if (error instanceof MusterError) {
-      this.#answer(wire, encodeFailure(wire.id, error))
+      this.#answer(call, encodeFailure(call.id, error))
       return
     }
     // Not meant for callers: it may name files or values.
     this.#wire.logger.error('a call failed unexpectedly', {
-      method: wire.method,
-      requestId: wire.requestId,
+      method: call.method,
+      requestId: call.requestId,
       reason: textOf(error),
     })
-    const text = `${wire.method} failed unexpectedly; the log of the server that ran it says why`
-    this.#answer(wire, encodeFailure(wire.id, new MusterError('internal', text)))
+    const text = `${call.method} failed unexpectedly; the log of the server that ran it says why`
+    this.#answer(call, encodeFailure(call.id, new MusterError('internal', text)))
   }
 
   #flushResponses(): void {
@@ -144,6 +181,7 @@ export class LinkServerStream {
       }
       this.#responses.splice(0, batch.length)
       this.#responseBytes -= bytes
+      this.#load.waiting(-bytes, this.#responseBytes)
       this.#writable = this.#stream.write(encodeCalls({ responses: batch }))
     }
   }
@@ -162,6 +200,7 @@ export class LinkServerStream {
   #onClose(): void {
     for (const [, { abort }] of this.#running.entries()) abort.abort()
     this.#responses = []
+    this.#load.waiting(-this.#responseBytes, 0)
     this.#responseBytes = 0
     this.#sweep?.cancel()
     if (this.#flush !== null) clearImmediate(this.#flush)

@@ -22,6 +22,8 @@ import type { StreamHandler } from './link.ts'
 const streamsMax = 256
 /** A connection that does not ask by then is closed. */
 const openMs = 10_000
+/** Of a frame that asks, or gives credit. */
+const askedBytesMax = 1024 * 1024
 
 export class StreamService implements WireService {
   readonly path = streamPath
@@ -91,6 +93,12 @@ class ServedStream {
   #onFrame(bytes: Buffer): void {
     let frame: StreamFrame
     try {
+      if (bytes.length > askedBytesMax) {
+        throw new MusterError(
+          'corrupt',
+          `a frame takes ${bytes.length} bytes, over ${askedBytesMax}`,
+        )
+      }
       frame = decodeStreamFrame(bytes)
       if (this.#asked !== (frame.open === null)) {
         throw new MusterError('corrupt', 'a stream asks exactly once, in its first frame')

@@ -15,8 +15,14 @@ export const flowControlWindowBytes = 8 * 1024 * 1024
 /** Inbound connections beyond this are closed at once. */
 export const connectionsMax = 1024
 
-/** Streams on one connection; the program opens one. */
-const streamsMax = 16
+/** Connections without a stream that passed the handshake; one more and the oldest of them is closed. */
+export const strangersMax = 256
+
+/** What all connections together may have sent of frames that are not complete; beyond it the one with the most is closed. */
+export const unreadBytesMax = 256 * 1024 * 1024
+
+/** Streams on one connection, those that are just being refused included; the program opens one. */
+const streamsMax = 4
 
 const common: ChannelOptions = {
   'grpc.max_receive_message_length': frameBytesMax,

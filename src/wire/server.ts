@@ -3,7 +3,7 @@
  * It owns the TCP sockets, so that `stop` ends in bounded time whatever the other sides do.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { ServerHttp2Stream } from 'node:http2'
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
 import {
   type ConnectionInjector,
@@ -12,10 +12,10 @@ import {
   status as grpcStatus,
 } from '@grpc/grpc-js'
 import type { ServerDuplexStream } from '@grpc/grpc-js'
-import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { Admission } from './admission.ts'
-import { connectionsMax, flowControlWindowBytes, serverOptions } from './channel-options.ts'
+import { flowControlWindowBytes, serverOptions } from './channel-options.ts'
+import { connectionLimits, type ConnectionLimits, InboundConnections } from './connections.ts'
 import { acceptHello, encodeHello, type RemotePeer } from './handshake.ts'
 import { WireStream } from './stream.ts'
 import type { Wire } from './wire.ts'
@@ -36,22 +36,17 @@ export type WireServerOptions = {
   /** 0: any free one. */
   readonly port: number
   readonly services: readonly WireService[]
+  readonly limits?: Partial<ConnectionLimits>
+}
+
+/** The headers are those that gRPC will see. */
+type Http2StreamCreated = {
+  readonly stream: ServerHttp2Stream
+  readonly headers: IncomingHttpHeaders
 }
 
 type Inbound = ServerDuplexStream<Buffer, Buffer>
 
-type Connection = {
-  readonly socket: Socket
-  streams: number
-  /** Ends it while no accepted stream is on it. */
-  idle: Timer | null
-  widened: boolean
-  /** What is said to each of its streams instead of accepting it; null: they are welcome. */
-  refusal: string | null
-}
-
-/** A connection without a stream that passed the handshake is closed after this. */
-const idleConnectionMs = 10_000
 /** How long streams may take to end on `stop`. */
 const stopGraceMs = 200
 
@@ -63,20 +58,21 @@ export class WireServer {
   readonly #grpc = new Server(serverOptions)
   readonly #listener: NetServer
   readonly #admission: Admission
-  readonly #connections = new Map<string, Connection>()
+  readonly #connections: InboundConnections
   readonly #streams = new Set<WireStream>()
   #injector: ConnectionInjector | null = null
-  #onDrained: () => void = () => {}
 
   constructor(options: WireServerOptions) {
     this.#options = options
     this.#wire = options.wire
+    const limits = { ...connectionLimits, ...options.limits }
+    this.#connections = new InboundConnections(options.wire.clock, limits)
     this.#admission = new Admission(options.wire, (socket, refusal) => this.#admit(socket, refusal))
     for (const service of options.services) this.#register(service)
     this.#listener = createServer({ noDelay: true, keepAlive: true }, (socket) =>
       this.#onConnection(socket),
     )
-    this.#listener.maxConnections = connectionsMax
+    this.#listener.maxConnections = limits.connectionsMax
   }
 
   /** Resolves to the port. Rejects with `unavailable` when it cannot be had. */
@@ -89,7 +85,7 @@ export class WireServer {
       })
       this.#listener.listen({ host: bindAddress, port, exclusive: true }, () => {
         this.#injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure())
-        subscribe('http2.server.stream.created', this.#widenWindow)
+        subscribe('http2.server.stream.created', this.#onHttp2Stream)
         this.#listener.removeAllListeners('error')
         // Without descriptors to spare `accept` fails; connections that exist go on.
         this.#listener.on('error', (error) =>
@@ -106,18 +102,28 @@ export class WireServer {
     return this.#listener.listening
   }
 
+  /** Inbound connections, those without a stream that passed the handshake, and streams that did. */
+  get open(): {
+    readonly connections: number
+    readonly strangers: number
+    readonly streams: number
+  } {
+    const { size, strangers } = this.#connections
+    return { connections: size, strangers, streams: this.#streams.size }
+  }
+
   /** Stops listening at once, ends every stream, and closes every connection. */
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
       if (this.#listener.listening) this.#listener.close(() => resolve())
       else resolve()
     })
-    unsubscribe('http2.server.stream.created', this.#widenWindow)
+    unsubscribe('http2.server.stream.created', this.#onHttp2Stream)
     for (const stream of this.#streams) stream.finish('this server stops')
-    await this.#drained()
+    await this.#connections.drained(stopGraceMs)
     this.#injector?.destroy()
     this.#grpc.forceShutdown()
-    for (const { socket } of this.#connections.values()) socket.destroy()
+    this.#connections.destroyAll()
     await closed
   }
 
@@ -140,24 +146,11 @@ export class WireServer {
 
   #onConnection(socket: Socket): void {
     const key = keyOf(socket)
-    const connection: Connection = {
-      socket,
-      streams: 0,
-      idle: null,
-      widened: false,
-      refusal: null,
-    }
-    this.#connections.set(key, connection)
-    this.#watchIdle(connection)
     // Bytes that are not HTTP/2, resets: the connection ends, nothing else happens.
     socket.on('error', (error) =>
       this.#wire.logger.debug('inbound connection failed', { peer: key, reason: textOf(error) }),
     )
-    socket.once('close', () => {
-      connection.idle?.cancel()
-      this.#connections.delete(key)
-      if (this.#connections.size === 0) this.#onDrained()
-    })
+    this.#connections.add(key, socket)
     this.#admission.take(socket)
   }
 
@@ -172,33 +165,19 @@ export class WireServer {
     this.#injector.injectConnection(socket)
   }
 
-  /** Resolves when no connection is left, or when they have had their time. */
-  #drained(): Promise<void> {
-    if (this.#connections.size === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = this.#wire.clock.setTimer(stopGraceMs, resolve)
-      this.#onDrained = () => {
-        timer.cancel()
-        resolve()
-      }
-    })
-  }
-
-  #watchIdle(connection: Connection): void {
-    connection.idle?.cancel()
-    if (connection.socket.destroyed) return
-    connection.idle = this.#wire.clock.setTimer(idleConnectionMs, () => connection.socket.destroy())
-  }
-
   /**
    * gRPC sets the receive window of clients only. A server's stays at HTTP/2's 64 KiB, all that a round trip can
-   * carry, so it is widened when the first stream of a connection appears.
+   * carry, so it is widened when the first stream of a connection appears. Nobody compresses here, and whoever says so
+   * gets nothing unpacked: what is a kilobyte on the way would be a megabyte.
    */
-  readonly #widenWindow = (message: unknown): void => {
-    const { session } = (message as { readonly stream: ServerHttp2Stream }).stream
-    if (session === undefined) return
+  readonly #onHttp2Stream = (message: unknown): void => {
+    const { stream, headers } = message as Http2StreamCreated
+    const { session } = stream
+    if (session === undefined || session.destroyed) return
     const connection = this.#connections.get(keyOf(session.socket))
-    if (connection === undefined || connection.widened) return
+    if (connection === undefined) return
+    delete headers['grpc-encoding']
+    if (connection.widened) return
     connection.widened = true
     session.settings({ initialWindowSize: flowControlWindowBytes })
     session.setLocalWindowSize(flowControlWindowBytes)
@@ -224,8 +203,7 @@ export class WireServer {
       if (stream === null) return
       stream.closed(reason)
       if (!this.#streams.delete(stream)) return
-      connection.streams -= 1
-      if (connection.streams === 0) this.#watchIdle(connection)
+      this.#connections.ended(connection)
     }
     const timer = this.#wire.clock.setTimer(this.#wire.connectTimeoutMs, () =>
       refuse(grpcStatus.DEADLINE_EXCEEDED, 'the handshake did not come in time'),
@@ -237,10 +215,14 @@ export class WireServer {
       onEnd('the other side ended the stream')
       call.end()
     })
+    call.on('data', () => this.#connections.read(connection))
     call.once('data', (frame: Buffer) => {
       call.pause()
       timer.cancel()
       try {
+        if (connection.streams > 0) {
+          throw new MusterError('conflict', 'a connection carries one stream')
+        }
         const peer = this.#shakeHands(call, frame)
         const ending = {
           destroy: () => {
@@ -252,8 +234,7 @@ export class WireServer {
         const traffic = this.#wire.traffic.of(service.path)
         stream = new WireStream(call, { peer, remote }, ending, traffic)
         this.#streams.add(stream)
-        connection.streams += 1
-        connection.idle?.cancel()
+        this.#connections.accepted(connection)
         service.accept(stream)
       } catch (error) {
         if (!(error instanceof MusterError)) throw error

@@ -74,11 +74,15 @@ export class ClusterKeyShare {
   /** The receiving side of `clusterKeyCall`. */
   handle(args: unknown): ClusterKeyReply {
     const request = parseRequest(args)
-    for (const id of request.holds) {
-      const holders = this.#holders.get(id) ?? new Set()
-      this.#holders.set(id, holders.add(request.from))
-    }
     const { keys } = this.#options.keyring
+    // Nobody else counts, and whoever comes to count asks again: what strangers say is not kept.
+    if (this.#options.link.voterIds().includes(request.from)) {
+      for (const id of request.holds) {
+        if (keys.get(id) === null) continue
+        const holders = this.#holders.get(id) ?? new Set()
+        this.#holders.set(id, holders.add(request.from))
+      }
+    }
     const key = request.wanted === null ? this.#candidateAsLeader() : keys.get(request.wanted)
     return { key: key?.bytes ?? null }
   }

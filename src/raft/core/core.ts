@@ -58,7 +58,9 @@ import {
   read,
   startReadRound,
 } from './reads.ts'
+import type { FollowerProgress } from './progress.ts'
 import type { Persist, Ready } from './ready.ts'
+import { refuseUntrue } from './refusal.ts'
 import {
   becomeFollower,
   emptyOutbox,
@@ -76,13 +78,6 @@ export type CoreStart = LogStart & {
   readonly configurationIndex: LogIndex
   /** Configuration entries in the log, ascending. */
   readonly configurations: readonly Entry[]
-}
-
-/** What the owner may know of a follower. */
-export type FollowerProgress = {
-  readonly match: LogIndex
-  readonly state: 'probe' | 'replicate' | 'snapshot'
-  readonly lastContact: number
 }
 
 export class RaftCore {
@@ -207,9 +202,10 @@ export class RaftCore {
     electionTimeout(state)
   }
 
+  /** Throws MusterError `corrupt`, with nothing changed, for a message that cannot be true: see `refusal.ts`. */
   message(message: Message, now: number): void {
     const state = this.#at(now)
-    assert(message.to === state.id, 'a message is for this server')
+    refuseUntrue(state, message)
     if (message.term > state.term) {
       if (!this.#riseTo(message)) return
     } else if (message.term < state.term) {

@@ -10,6 +10,13 @@
 import { assert } from '../../lib/assert.ts'
 import type { LogIndex } from './message.ts'
 
+/** What the owner may know of a follower. */
+export type FollowerProgress = {
+  readonly match: LogIndex
+  readonly state: 'probe' | 'replicate' | 'snapshot'
+  readonly lastContact: number
+}
+
 export type ProgressState = 'probe' | 'replicate' | 'snapshot'
 
 type Inflight = { readonly lastIndex: LogIndex; readonly bytes: number }

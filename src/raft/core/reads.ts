@@ -17,6 +17,9 @@ const askAgainHeartbeats = 3
 /** Reads of one follower that are in question at once; those beyond it wait for the next message. */
 const askedMax = 2
 
+/** A follower asks at most `askedMax` questions at a time, again and again; beyond this somebody else asks. */
+const waitingReadsMax = 65_536
+
 /** This server wants to read. The answer comes in `Ready.reads`. */
 export function read(state: State, id: number, linearizable: boolean): void {
   const { role } = state
@@ -46,6 +49,8 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
   const settled = state.log.commitIndex >= leader.noopIndex
   if (settled && trustLease && holdsLease(state, leader)) {
     answerRead(state, read, state.log.commitIndex)
+  } else if (read.type === 'remote' && leader.waitingReads.length >= waitingReadsMax) {
+    answerRead(state, read, null)
   } else {
     leader.waitingReads.push(read)
   }

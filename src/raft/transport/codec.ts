@@ -5,7 +5,8 @@
  * Sender and receiver are not in the bytes: they are those of the stream's handshake.
  */
 import { assertNever } from '../../lib/assert.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import { decodeConfiguration } from '../core/membership.ts'
 import type { AppendResponse, Entry, EntryKind, Message, ServerId } from '../core/message.ts'
 import { wireType } from '../../wire/protocol.ts'
 
@@ -177,6 +178,7 @@ function appendRequestOf(wire: WireAppendRequest, envelope: Envelope): Message {
     }
     const kind = kindNames[entry.kind]
     if (kind === undefined) throw malformed(`entry ${entry.index} is of unknown kind ${entry.kind}`)
+    if (kind === 'configuration') checkConfiguration(entry)
     entries.push({ index: entry.index, term: entry.term, kind, data: entry.data })
     lowestTerm = entry.term
     nextIndex += 1
@@ -185,6 +187,15 @@ function appendRequestOf(wire: WireAppendRequest, envelope: Envelope): Message {
   const commitIndex = whole(wire.commitIndex, 'commitIndex')
   const round = whole(wire.round, 'round')
   return { type: 'appendRequest', ...envelope, prevIndex, prevTerm, entries, commitIndex, round }
+}
+
+/** The core reads it when it appends it, and must be able to. */
+function checkConfiguration({ index, data }: WireEntry): void {
+  try {
+    decodeConfiguration(data)
+  } catch (error) {
+    throw malformed(`entry ${index} is no configuration: ${textOf(error)}`)
+  }
 }
 
 function appendResponseOf(wire: WireAppendResponse, envelope: Envelope): AppendResponse {

@@ -2,7 +2,7 @@
  * A peer's messages to this server: one stream that the peer dialled. Decodes, hands over, acknowledges.
  */
 import type { Timer } from '../../lib/clock.ts'
-import { textOf } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
 import type { WireStream } from '../../wire/stream.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { Message } from '../core/message.ts'
@@ -55,18 +55,28 @@ export class Inbound {
     try {
       messages = decodeFrame(frame, id, this.#wire.identity().serverId)
     } catch (error) {
-      this.#wire.logger.warn('bad frame, the stream is ended', {
-        peer: id,
-        reason: textOf(error),
-      })
-      this.#stream.finish(`bad frame: ${textOf(error)}`)
+      this.#refuse(error)
       return
     }
     this.#received += 1
     this.#unacknowledgedBytes += frame.length
     if (this.#unacknowledgedBytes >= ackBytes) this.#acknowledge([])
     else this.#ackTimer ??= this.#wire.clock.setTimer(ackDelayMs, () => this.#acknowledge([]))
-    for (const message of messages) events.onMessage(message)
+    try {
+      for (const message of messages) events.onMessage(message)
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error
+      this.#refuse(error)
+    }
+  }
+
+  #refuse(error: unknown): void {
+    const reason = textOf(error)
+    this.#wire.logger.warn('bad frame, the stream is ended', {
+      peer: this.#stream.peer.id,
+      reason,
+    })
+    this.#stream.finish(`bad frame: ${reason}`)
   }
 
   #acknowledge(messages: readonly Message[]): void {

@@ -6,7 +6,7 @@
  * at most `queueBytesMax` wait.
  */
 import type { Timer } from '../../lib/clock.ts'
-import { textOf } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { frameBytesMax, frameBytesTarget } from '../../wire/channel-options.ts'
 import { dial, DialError, type DialFailure } from '../../wire/dial.ts'
@@ -197,16 +197,27 @@ export class Outbound {
         throw new RangeError(`it acknowledges frame ${ack.received}, which was not sent`)
       }
     } catch (error) {
-      this.#logger.warn('bad acknowledgement', { peer: this.peer.id, reason: textOf(error) })
-      stream.close(`bad acknowledgement: ${textOf(error)}`)
+      this.#refuse(stream, error)
       return
     }
     this.#lastAckMs = this.#wire.clock.monotonicMs()
     const count = ack.received - this.#acknowledged
     for (const { bytes } of this.#inFlight.splice(0, count)) this.#inFlightBytes -= bytes
     this.#acknowledged = ack.received
-    for (const message of ack.messages) this.#events.onMessage(message)
+    try {
+      for (const message of ack.messages) this.#events.onMessage(message)
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error
+      this.#refuse(stream, error)
+      return
+    }
     this.#flushQueue()
+  }
+
+  #refuse(stream: WireStream, error: unknown): void {
+    const reason = textOf(error)
+    this.#logger.warn('bad acknowledgement', { peer: this.peer.id, reason })
+    stream.close(`bad acknowledgement: ${reason}`)
   }
 
   /** One frame for all that one turn of the event loop says. */

@@ -6,6 +6,7 @@ import { constants, crc32, zstdCompress, zstdDecompress } from 'node:zlib'
 import { type ErrorCode, isErrorCode, MusterError, textOf } from '../../lib/errors.ts'
 import { wireType } from '../../wire/protocol.ts'
 import type { Configuration, Member, SnapshotMeta, Term } from '../core/message.ts'
+import { membersMax } from '../core/membership.ts'
 import { predecessorsMax } from '../core/succession.ts'
 
 export type SnapshotOffer = {
@@ -36,7 +37,8 @@ export const chunkBytesMax = 1024 * 1024
 export const compressionVersion = 2
 
 const textLengthMax = 1024
-const membersMax = 1024
+/** Of a frame, whatever is in it: a chunk, or an offer with all members. */
+export const snapshotFrameBytesMax = 2 * chunkBytesMax
 
 type WireMember = {
   readonly id: string
@@ -193,9 +195,10 @@ function metaOf(meta: WireMeta): SnapshotMeta {
   if (meta.members.length > membersMax) throw malformed('a configuration has too many members')
   const members = meta.members.map((member) => {
     const role = roleNames[member.role]
-    if (role === undefined) throw malformed(`member ${member.id} has no known role`)
-    const { id, name, address } = member
-    return { id: text(id, 'id'), name: text(name, 'name'), address: text(address, 'address'), role }
+    const { name, address } = member
+    const id = text(member.id, 'id')
+    if (role === undefined) throw malformed(`member ${id} has no known role`)
+    return { id, name: text(name, 'name'), address: text(address, 'address'), role }
   })
   const index = whole(meta.index, 'index')
   const configurationIndex = whole(meta.configurationIndex, 'configurationIndex')
@@ -203,8 +206,10 @@ function metaOf(meta: WireMeta): SnapshotMeta {
     throw malformed(`the configuration of index ${configurationIndex} is after index ${index}`)
   }
   const plain = { clusterId: text(meta.clusterId, 'clusterId'), members }
+  if (meta.predecessors.length > predecessorsMax) {
+    throw malformed('a cluster has too many predecessors')
+  }
   const predecessors = meta.predecessors.map((id) => text(id, 'predecessors'))
-  if (predecessors.length > predecessorsMax) throw malformed('a cluster has too many predecessors')
   const beginsAt = whole(meta.beginsAt, 'beginsAt')
   const configuration: Configuration =
     predecessors.length === 0 ? plain : { ...plain, succession: { predecessors, beginsAt } }

@@ -15,11 +15,17 @@ import {
   type SnapshotChunk,
   type SnapshotEnd,
   type SnapshotOffer,
+  type SnapshotReply,
+  snapshotFrameBytesMax,
   unpackChunk,
 } from './snapshot-codec.ts'
 
 /** Frames that one stream may have waiting here; a sender that keeps its window stays far below. */
 const waitingFramesMax = 16
+/** Replies that a sender has not read; it waits for every few of them. */
+const unreadRepliesMax = 64
+/** One leader offers; its earlier streams, and those of leaders before it, may not have ended yet. */
+const streamsMax = 32
 
 type Handlers = Pick<TransportHandlers, 'onSnapshotOffer' | 'onSnapshotReceived'>
 
@@ -36,6 +42,12 @@ export class SnapshotReceiver {
   }
 
   accept(stream: WireStream): void {
+    if (this.#streams.size >= streamsMax) {
+      throw new MusterError(
+        'overloaded',
+        `${streamsMax} servers offer snapshots, which is the most`,
+      )
+    }
     const arrival = new Arrival(stream, this.#handlers, {
       isCurrent: () => this.#current === stream,
       becomeCurrent: () => {
@@ -48,6 +60,10 @@ export class SnapshotReceiver {
     this.#streams.add(stream)
     stream.start({
       onFrame: (frame) => {
+        if (frame.length > snapshotFrameBytesMax) {
+          stream.close(`a frame takes ${frame.length} bytes, over ${snapshotFrameBytesMax}`)
+          return
+        }
         waiting += 1
         if (waiting > waitingFramesMax) {
           stream.close(`more than ${waitingFramesMax} frames are waiting`)
@@ -58,7 +74,7 @@ export class SnapshotReceiver {
           await this.#step(stream, arrival, frame)
         })
       },
-      onDrain: () => {},
+      onDrain: () => arrival.onDrain(),
       onClose: () => {
         this.#streams.delete(stream)
         if (this.#current === stream) this.#current = null
@@ -91,6 +107,7 @@ class Arrival {
   readonly #turn: { isCurrent(): boolean; becomeCurrent(): void }
   #accepted: { readonly offer: SnapshotOffer; readonly sink: SnapshotSink } | null = null
   #received = 0
+  #unread = 0
 
   constructor(
     stream: WireStream,
@@ -133,7 +150,7 @@ class Arrival {
     this.#received = sink.received
     // Also when this stream has broken meanwhile: its offer has voided the sink of the one before.
     this.#turn.becomeCurrent()
-    this.#stream.write(encodeSnapshotReply({ type: 'accepted', received: this.#received }))
+    this.#reply({ type: 'accepted', received: this.#received })
   }
 
   async #onChunk(chunk: SnapshotChunk, sink: SnapshotSink): Promise<void> {
@@ -143,7 +160,7 @@ class Arrival {
     }
     await sink.write(await unpackChunk(chunk, this.#stream.peer.version))
     this.#received += 1
-    this.#stream.write(encodeSnapshotReply({ type: 'progress', received: this.#received }))
+    this.#reply({ type: 'progress', received: this.#received })
   }
 
   async #onEnd(end: SnapshotEnd, offer: SnapshotOffer, sink: SnapshotSink): Promise<void> {
@@ -159,11 +176,20 @@ class Arrival {
     }
     const { term, meta } = offer
     this.#handlers.onSnapshotReceived({ from: this.#stream.peer.id, term, meta })
-    this.#stream.write(encodeSnapshotReply({ type: 'done' }))
+    this.#reply({ type: 'done' })
+  }
+
+  onDrain(): void {
+    this.#unread = 0
+  }
+
+  #reply(reply: SnapshotReply): void {
+    this.#unread = this.#stream.write(encodeSnapshotReply(reply)) ? 0 : this.#unread + 1
+    if (this.#unread > unreadRepliesMax) this.#stream.close('the sender does not read the replies')
   }
 
   #refuse(error: unknown): void {
     const code = error instanceof MusterError ? error.code : 'internal'
-    this.#stream.write(encodeSnapshotReply({ type: 'refused', code, message: textOf(error) }))
+    this.#reply({ type: 'refused', code, message: textOf(error) })
   }
 }

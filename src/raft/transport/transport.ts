@@ -31,7 +31,7 @@ export type SnapshotSink = {
 }
 
 export type TransportHandlers = {
-  /** A checked message for this server, from the peer it claims. */
+  /** A checked message for this server, from the peer it claims. A MusterError that it throws ends the peer's stream. */
   onMessage(message: Message): void
   /**
    * The peer's process is gone: its connection closed *and* a new one was refused at once.

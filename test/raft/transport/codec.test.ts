@@ -1,6 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { encodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Entry, Message } from '../../../src/raft/core/message.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import {
@@ -23,7 +24,21 @@ import { wireType } from '../../../src/wire/protocol.ts'
 
 const whole = fc.oneof(fc.maxSafeNat(), fc.nat(300), fc.constant(Number.MAX_SAFE_INTEGER))
 const data = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes))
-const kind = fc.constantFrom('noop' as const, 'command' as const, 'configuration' as const)
+const configuration = fc
+  .record({
+    clusterId: fc.string(),
+    id: fc.string(),
+    role: fc.constantFrom('voter' as const, 'learner' as const),
+  })
+  .map(({ clusterId, id, role }) =>
+    Buffer.from(
+      encodeConfiguration({ clusterId, members: [{ id, name: id, address: 'a:1', role }] }),
+    ),
+  )
+const content = fc.oneof(
+  fc.record({ kind: fc.constantFrom('noop' as const, 'command' as const), data }),
+  fc.record({ kind: fc.constant('configuration' as const), data: configuration }),
+)
 const head = <Type extends Message['type']>(type: Type) => ({
   type: fc.constant(type),
   from: fc.constant('a'),
@@ -36,16 +51,16 @@ const appendRequest = fc
   .record({
     first: fc.nat(2 ** 40),
     prevTerm: fc.nat(2 ** 40),
-    steps: fc.array(fc.record({ rise: fc.nat(3), kind, data }), { maxLength: 6 }),
+    steps: fc.array(fc.record({ rise: fc.nat(3), content }), { maxLength: 6 }),
     ahead: fc.nat(5),
     commitIndex: whole,
     round: whole,
   })
   .map(({ first, prevTerm, steps, ahead, commitIndex, round }): Message => {
     let term = prevTerm
-    const entries = steps.map(({ rise, kind, data }, at): Entry => {
+    const entries = steps.map(({ rise, content }, at): Entry => {
       term += rise
-      return { index: first + 1 + at, term, kind, data }
+      return { index: first + 1 + at, term, ...content }
     })
     const log = { prevIndex: first, prevTerm, entries, commitIndex, round }
     return { type: 'appendRequest', from: 'a', to: 'b', term: term + ahead, ...log }
