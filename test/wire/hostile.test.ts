@@ -23,7 +23,11 @@ import {
 import { heldBytes, limits, paths, Target } from './hostile/target.ts'
 
 t.comment(`FUZZ_SEED=${seed}`)
-t.teardown(() => t.comment(`FUZZ_SEED=${seed}`))
+t.teardown(() => {
+  t.comment(`FUZZ_SEED=${seed}`)
+  // As the program ends too. Left to itself Node may wait for ever for a request of a socket that was cut.
+  setImmediate(() => process.exit())
+})
 
 const path = paths.calls
 const hello = encodeHello({ clusterId: 'c1', serverId: 'x' }, { min: 1, max: 2 }, 'b')
