@@ -220,8 +220,8 @@ export type Catalogue = {
 }
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
-  const { clusterKeys, raft, link, view, exportRows, restoreFolder, agent, clock, log } = options
-  const { commandVersion } = options
+  const { clusterKeys, raft, link, view, exportRows, commandVersion } = options
+  const { restoreFolder, agent, clock, log } = options
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 

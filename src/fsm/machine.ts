@@ -30,7 +30,7 @@ import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
 import { Landing } from './landing.ts'
 import { openStore } from './open.ts'
-import { readInstalled, readPosition } from './position.ts'
+import { readCommandVersion, readInstalled, readPosition } from './position.ts'
 import { restoreCommands } from './restore.ts'
 import type { StateCommand } from './restore.ts'
 import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
@@ -321,7 +321,7 @@ export class Machine implements StateMachine {
     assert(staged?.finished === true, 'a snapshot is installed once it is staged whole')
     assert(staged.meta.index === meta.index, 'the snapshot to install is the one that was staged')
     assert(meta.index > this.appliedIndex, 'a snapshot to install is newer than the state')
-    assertKnown((await readPosition(staged.store, null)).commandVersion, this.#codec.newest)
+    assertKnown(readCommandVersion(staged.store, null), this.#codec.newest)
     const name = this.#name
     const old = await this.#landing.replace(staged.store, () => this.#folder.choose(staged.name))
     this.#name = staged.name

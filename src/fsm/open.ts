@@ -7,8 +7,8 @@ import { Batch } from './batch.ts'
 import type { Domain } from './domain.ts'
 import { assertFormat } from './folder.ts'
 import type { StateFolder } from './folder.ts'
-import { commandVersionRow, formatRow, generationsRow, stateFormat } from './meta.ts'
-import { firstPosition } from './position.ts'
+import { formatRow, generationsRow, stateFormat } from './meta.ts'
+import { firstPosition, readCommandVersion } from './position.ts'
 import { RowCache } from './row-cache.ts'
 import { State } from './state.ts'
 import { Store } from './store.ts'
@@ -41,10 +41,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenedStore>
       )
     }
     assertFormat(formatRow.decode(bytes), store.folder)
-    const version = store.get(commandVersionRow.key)
-    if (version !== undefined) {
-      assertKnown(commandVersionRow.decode(version), options.commandVersion)
-    }
+    assertKnown(readCommandVersion(store, null), options.commandVersion)
     return { name: current, store }
   } catch (error) {
     await store.close()

@@ -47,7 +47,6 @@ export async function readPosition(
   const stored = store.get(configurationRow.key, snapshot)
   const { index: configurationIndex, configuration } =
     stored === undefined ? noConfiguration : configurationRow.decode(stored)
-  const version = store.get(commandVersionRow.key, snapshot)
   const front = generationPrefix(generations.current)
   const floor = store.get(front + kind.floor, snapshot)
   return {
@@ -56,7 +55,7 @@ export async function readPosition(
     configuration,
     configurationIndex,
     generations,
-    commandVersion: version === undefined ? firstCommandVersion : commandVersionRow.decode(version),
+    commandVersion: readCommandVersion(store, snapshot),
     floorIndex: floor === undefined ? 0 : decodeNumber(floor),
     tableIndexes: await readTableIndexes(store, snapshot, front),
   }
@@ -69,6 +68,12 @@ export function metaOf(position: Position): SnapshotMeta {
     configuration: position.configuration,
     configurationIndex: position.configurationIndex,
   }
+}
+
+/** That the cluster runs at whose state it is, see `cluster-version.ts`. */
+export function readCommandVersion(store: Store, snapshot: StoreSnapshot | null): number {
+  const bytes = store.get(commandVersionRow.key, snapshot)
+  return bytes === undefined ? firstCommandVersion : commandVersionRow.decode(bytes)
 }
 
 /** The index of the snapshot that the store came from, 0 for none. */

@@ -8,7 +8,7 @@
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { RaftCore } from './core/core.ts'
 import type { ServerId, SnapshotMeta, Term } from './core/message.ts'
-import { termLeapMax } from './core/refusal.ts'
+import { leapsAhead } from './core/refusal.ts'
 import type { Applier } from './applier.ts'
 import type { RaftNodeOptions } from './door.ts'
 import type { SnapshotSink, SnapshotSource } from './transport/transport.ts'
@@ -108,7 +108,7 @@ export class Snapshots {
     if (core === null || offer.term < core.term) {
       throw new MusterError('conflict', 'the snapshot is of a leader of an earlier term')
     }
-    if (offer.term > core.term + termLeapMax) {
+    if (leapsAhead(offer.term, core.term)) {
       throw new MusterError('corrupt', `its term ${offer.term} is impossibly far ahead`)
     }
     if (offer.meta.index <= core.log.commitIndex) {

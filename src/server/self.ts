@@ -3,25 +3,21 @@ import { firstCommandVersion } from '../fsm/cluster-version.ts'
 
 export type Self = { readonly id: string; readonly name: string; readonly address: string }
 
-export type Identity = Self & {
+/** What comes with a wish to join. */
+export type Joiner = Self & {
   readonly region: string
   /** '' before it knows its cluster. */
   readonly clusterId: string
   /** The newest command version that its program knows. */
   readonly commandVersion: number
+}
+
+export type Identity = Joiner & {
   /** Ids of the clusters that its cluster was recovered from. */
   readonly predecessors: readonly string[]
   readonly holdsData: boolean
   /** Where its gossip is reached; null: it has none. */
   readonly gossip: string | null
-}
-
-/** What comes with a wish to join. */
-export type Joiner = Self & {
-  readonly region: string
-  readonly clusterId: string
-  /** The newest command version that its program knows. */
-  readonly commandVersion: number
 }
 
 const textLengthMax = 128
@@ -61,9 +57,8 @@ export function parseJoiner(value: unknown): Joiner | null {
   const { clusterId, region } = value
   if (typeof clusterId !== 'string' || clusterId.length > textLengthMax) return null
   if (typeof region !== 'string' || region.length > textLengthMax) return null
-  const version = 'commandVersion' in value ? value.commandVersion : firstCommandVersion
-  if (typeof version !== 'number' || !Number.isSafeInteger(version)) return null
-  return version < firstCommandVersion
-    ? null
-    : { ...self, clusterId, region, commandVersion: version }
+  const commandVersion = 'commandVersion' in value ? value.commandVersion : firstCommandVersion
+  if (typeof commandVersion !== 'number' || !Number.isSafeInteger(commandVersion)) return null
+  if (commandVersion < firstCommandVersion) return null
+  return { ...self, clusterId, region, commandVersion }
 }

@@ -162,9 +162,10 @@ export async function startServer(
     clock,
   })
   const consensus = new RaftConsensus(node, addressOf, clock)
-  const encode = machine.encodeCommand.bind(machine)
-  const writer = new Writer({ consensus, encode: (command) => encode(command), clock })
+  const encode = (command: Command) => machine.encodeCommand(command)
+  const writer = new Writer({ consensus, encode, clock })
   const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
+  const clusterVersion = () => machine.commandVersion
   const membership = new ServerMembership({
     autopilot,
     self: { id, name: config.name, address: advertised },
@@ -179,7 +180,7 @@ export async function startServer(
     deadAfterMs: 2 * config.server.raft.electionMs,
     versions: {
       own: commandVersion,
-      cluster: () => machine.commandVersion,
+      cluster: clusterVersion,
       raise: async (version) => {
         await propose({ type: 'state.raiseVersion', args: { version } })
       },
@@ -197,7 +198,7 @@ export async function startServer(
     link: serverLink({ id, node, link, addressOf }),
     view,
     exportRows: () => machine.exportRows(),
-    commandVersion: () => machine.commandVersion,
+    commandVersion: clusterVersion,
     restoreFolder: join(dataDir, 'restore'),
     agent: describeAgent({
       id,
@@ -205,7 +206,7 @@ export async function startServer(
       reloadable,
       origin: dependencies.origin,
       node,
-      commandVersion: () => machine.commandVersion,
+      commandVersion: clusterVersion,
       gossip: pool?.gossip ?? null,
       rpcAddress: advertised,
       logTap: dependencies.logTap,
@@ -270,7 +271,7 @@ export async function startServer(
     servers: serverDirectory({ id, region: config.region, node, addressOf }),
     state: machine,
     authorizer,
-    encode: (command) => encode(command),
+    encode,
     clock,
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },

@@ -10,13 +10,13 @@ import type { Route } from '../../src/api/route.ts'
 import type { Logger } from '../../src/lib/log.ts'
 import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { seed } from '../support/fuzz.ts'
 import { bodiesOf, furnish, learnNames, nameOf, type Learned } from './fuzz/furniture.ts'
 import { flawOf } from './fuzz/judge.ts'
 import { quietPool } from './fuzz/quiet-pool.ts'
 import { hostileRequest, shown, type HostileRequest } from './fuzz/requests.ts'
 import { Sender } from './fuzz/sender.ts'
 
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
 const requestsOfEach = Number(process.env['FUZZ_REQUESTS'] ?? 15)
 const durationMs = Number(process.env['FUZZ_MINUTES'] ?? 0) * 60_000
 

@@ -5,14 +5,13 @@
  * runner ends what takes long.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { createLog } from '../../src/agent/logging.ts'
 import type { LogTap } from '../../src/lib/log.ts'
-import { randomInteger, seededRandom } from '../../src/lib/random.ts'
 import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { integer, pick, seed } from '../support/fuzz.ts'
+import { heapBytes } from '../support/heap.ts'
 import { Bystanders } from './fuzz/bystanders.ts'
 import {
   endpoints,
@@ -25,9 +24,7 @@ import {
 } from './fuzz/websocket-cases.ts'
 import { closeFrame, frame, handshake, HostileClient } from './fuzz/websocket-client.ts'
 
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
 const connections = Number(process.env['FUZZ_CONNECTIONS'] ?? 300)
-const random = seededRandom(seed)
 const heapGrowthBytesMax = 48 * 1024 * 1024
 const atATime = 30
 /** A random client waits so long for an answer, which may never come. */
@@ -35,27 +32,10 @@ const turnsMax = 200
 /** Writes of a flood that is not cut off. */
 const floodMax = 5_000
 
-setFlagsFromString('--expose-gc')
-const collectGarbage: unknown = runInNewContext('gc')
-
-function heapBytes(): number {
-  if (typeof collectGarbage === 'function') collectGarbage()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
-
 /** Buffers go some time after the collection that found them. */
 async function noMoreMemoryThan(t: Test, before: number): Promise<void> {
   await eventuallyTrue('memory', () => heapBytes() - before < heapGrowthBytesMax)
   t.comment(`${((heapBytes() - before) / 1_048_576).toFixed(1)} MiB more`)
-}
-
-const integer = (low: number, high: number): number => randomInteger(random, low, high)
-
-function pick<T>(from: readonly T[]): T {
-  const one = from[integer(0, from.length)]
-  if (one === undefined) throw new Error('nothing to pick from')
-  return one
 }
 
 const noise = (length: number): Buffer => Buffer.from(Array.from({ length }, () => integer(0, 256)))

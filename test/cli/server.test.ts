@@ -1,40 +1,18 @@
 /** `muster server`, `operator gossip keyring` and `agent-info` against a server with a pool that notes what it is told. */
 import t, { type Test } from 'tap'
-import type { KeyOperation, Pool, PoolMember } from '../../src/domains/members/pool.ts'
+import type { KeyOperation, Pool } from '../../src/domains/members/pool.ts'
 import { MusterError } from '../../src/lib/errors.ts'
+import { poolMember } from '../support/pool-member.ts'
 import { serverForCli } from './server-for-cli.ts'
 
 const key = 'cGhyYXNlIG9mIDMyIGJ5dGVzIGluIGFsbCwgaGVyZSE='
 
-function member(name: string, more: Partial<PoolMember> = {}): PoolMember {
-  return {
-    name,
-    address: '127.0.0.1',
-    port: 4648,
-    tags: new Map([
-      ['region', 'global'],
-      ['dc', 'dc1'],
-      ['build', '0.1.0'],
-      ['rpc_addr', '127.0.0.1'],
-    ]),
-    status: 'alive',
-    suspected: false,
-    udpBlocked: false,
-    versions: {
-      protocolMin: 1,
-      protocolMax: 5,
-      protocolCurrent: 2,
-      delegateMin: 2,
-      delegateMax: 5,
-      delegateCurrent: 4,
-    },
-    changedAtMs: 0,
-    goneAtMs: null,
-    goneBy: null,
-    suspicion: null,
-    ...more,
-  }
-}
+const tags = new Map([
+  ['region', 'global'],
+  ['dc', 'dc1'],
+  ['build', '0.1.0'],
+  ['rpc_addr', '127.0.0.1'],
+])
 
 const suspicion = {
   incarnation: 3,
@@ -50,11 +28,9 @@ const suspicion = {
 async function withPool(t: Test) {
   const told: unknown[] = []
   const members = [
-    member('one.global', {
-      tags: new Map([...member('').tags, ['port', '4647']]),
-    }),
-    member('two.global', { status: 'failed', suspicion }),
-    member('four.global', { udpBlocked: true, tags: new Map([['role', 'a\nb']]) }),
+    poolMember('one.global', { tags: new Map([...tags, ['port', '4647']]) }),
+    poolMember('two.global', { tags, status: 'failed', suspicion }),
+    poolMember('four.global', { udpBlocked: true, tags: new Map([['role', 'a\nb']]) }),
   ]
   const pool: Pool = {
     members: () => members,

@@ -14,9 +14,9 @@ import { openMachine } from '../../src/fsm/machine.ts'
 import { codeOf, textOf } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
+import { seed } from '../support/fuzz.ts'
 import { sweepRows } from './row-faults.ts'
 
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
 const commandsOfEach = Number(process.env['FUZZ_COMMANDS'] ?? 40)
 
 /** Beyond what any key, and what any row, may hold. */

@@ -1,7 +1,5 @@
 /** What the traffic between servers tells: gossip, calls, streams; and the pauses of the collector. */
 import t from 'tap'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { createGossip } from '../../src/gossip/node.ts'
 import { lanProfile } from '../../src/gossip/door.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -15,6 +13,7 @@ import { rpcMetrics } from '../../src/metrics/rpc.ts'
 import { wireMetrics } from '../../src/metrics/wire.ts'
 import { TrafficByPath } from '../../src/wire/traffic.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { collectGarbage } from '../support/heap.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 async function linesOf(metrics: Metrics, start: string): Promise<readonly string[]> {
@@ -110,8 +109,6 @@ t.test('streams between servers are told by path', async (t) => {
 })
 
 t.test('a pause of the collector is told by kind', async (t) => {
-  setFlagsFromString('--expose-gc')
-  const collect: unknown = runInNewContext('gc')
   const metrics = new Metrics(manualClock())
   const stop = garbageMetrics(metrics)
   t.teardown(stop)
@@ -119,7 +116,7 @@ t.test('a pause of the collector is told by kind', async (t) => {
     const [line = ''] = await linesOf(metrics, 'muster_gc_duration_seconds_count{kind="major"}')
     return Number(line.split(' ')[1])
   }
-  if (typeof collect === 'function') collect()
+  collectGarbage()
   await eventuallyTrue('a pause', async () => (await major()) >= 1)
   stop()
 })

@@ -131,6 +131,14 @@ function servers(names: readonly string[], options: Options) {
   }
 }
 
+/** A server alone that leads a cluster of these voters. */
+function leading(members: readonly string[], options: Options = {}): Server {
+  const server = servers(['s1'], { expect: 1, ...options }).get('s1')
+  server.node.role = 'leader'
+  server.node.configuration = { clusterId: 'c', members: members.map(voter) }
+  return server
+}
+
 const voter = (name: string): Member => ({
   id: `id-${name}`,
   name,
@@ -176,10 +184,7 @@ t.test('a first server that lost its disk joins the others and begins nothing', 
 })
 
 t.test('a newcomer does not take the name of a live server', async (t) => {
-  const cluster = servers(['s1'], { expect: 1 })
-  const { node, membership } = cluster.get('s1')
-  node.role = 'leader'
-  node.configuration = { clusterId: 'c', members: [voter('s1'), voter('s2')] }
+  const { node, membership } = leading(['s1', 's2'])
   node.followers = new Map([
     ['id-s2', { match: 1, state: 'replicate', lastContact: performance.now() }],
   ])
@@ -196,10 +201,7 @@ t.test('a newcomer does not take the name of a live server', async (t) => {
 })
 
 t.test('a known server at a new address is noted, not added', async (t) => {
-  const cluster = servers(['s1'], { expect: 1 })
-  const { node, membership } = cluster.get('s1')
-  node.role = 'leader'
-  node.configuration = { clusterId: 'c', members: [voter('s1'), voter('s2')] }
+  const { node, membership } = leading(['s1', 's2'])
   const moved = { id: 'id-s2', name: 's2', address: 'elsewhere:1' }
   await membership.join({ ...moved, region: 'r', clusterId: 'c', commandVersion: 1 })
   t.same(node.changes, [{ type: 'readdress', member: moved }])
@@ -260,10 +262,7 @@ t.test('a server that was removed and is here asks to be taken back', async (t) 
 })
 
 t.test('who left is taken in again once gossip says that it is back', async (t) => {
-  const cluster = servers(['s1'], { expect: 1, departed: ['id-s2'] })
-  const { node, membership } = cluster.get('s1')
-  node.role = 'leader'
-  node.configuration = { clusterId: 'c', members: [voter('s1')] }
+  const { node, membership } = leading(['s1'], { departed: ['id-s2'] })
   const joiner = {
     id: 'id-s2',
     name: 's2',
@@ -277,11 +276,8 @@ t.test('who left is taken in again once gossip says that it is back', async (t) 
 })
 
 t.test('the leader removes who left, one at a time, while a majority is in contact', async (t) => {
-  const cluster = servers(['s1'], { expect: 1, departed: ['id-s3', 'id-s2', 'id-s1'] })
-  const { node, membership } = cluster.get('s1')
-  node.role = 'leader'
-  const members = ['s1', 's2', 's3', 's4', 's5'].map(voter)
-  node.configuration = { clusterId: 'c', members }
+  const departed = ['id-s3', 'id-s2', 'id-s1']
+  const { node, membership } = leading(['s1', 's2', 's3', 's4', 's5'], { departed })
   const inContact = (names: readonly string[]) =>
     new Map(
       names.map((name) => [

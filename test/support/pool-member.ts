@@ -1,5 +1,6 @@
 /** A member of a gossip pool as the domains see it: alive, and nothing to say of it. */
 import type { PoolMember } from '../../src/domains/members/pool.ts'
+import { ownVersions } from '../../src/gossip/core/versions.ts'
 
 export function poolMember(name: string, more: Partial<PoolMember> = {}): PoolMember {
   return {
@@ -10,14 +11,7 @@ export function poolMember(name: string, more: Partial<PoolMember> = {}): PoolMe
     status: 'alive',
     suspected: false,
     udpBlocked: false,
-    versions: {
-      protocolMin: 1,
-      protocolMax: 5,
-      protocolCurrent: 2,
-      delegateMin: 2,
-      delegateMax: 5,
-      delegateCurrent: 5,
-    },
+    versions: ownVersions,
     changedAtMs: 0,
     goneAtMs: null,
     goneBy: null,

@@ -10,9 +10,11 @@ import { wireType } from '../../src/wire/protocol.ts'
 import type { WireStream } from '../../src/wire/stream.ts'
 import { Wire } from '../../src/wire/wire.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { inputsWanted, integer, mutated, noise, number, pick, seed } from './hostile/chance.ts'
+import { integer, pick, seed } from '../support/fuzz.ts'
+import { heapBytes } from '../support/heap.ts'
+import { inputsWanted, mutated, noise, number } from './hostile/chance.ts'
 import { Attacker, message, open, preface, settings } from './hostile/http2.ts'
-import { heldBytes, paths, Target } from './hostile/target.ts'
+import { paths, Target } from './hostile/target.ts'
 
 t.comment(`FUZZ_SEED=${seed}`)
 t.teardown(() => t.comment(`FUZZ_SEED=${seed}`))
@@ -238,7 +240,7 @@ const callsOf = (method: string, count: number, bytes: number, first = 1): Buffe
   })
 
 await t.test('answers that nobody reads, and calls that never end', async (t) => {
-  const before = heldBytes()
+  const before = heapBytes()
   const streams = []
   for (let at = 0; at < 8; at += 1) {
     const stream = await speak(followed, paths.calls, `x${at}`, false)
@@ -247,7 +249,7 @@ await t.test('answers that nobody reads, and calls that never end', async (t) =>
     stream.write(callsOf('park', 6, mebibyte, 100))
   }
   await followed.answers()
-  await eventuallyTrue('what waits is bounded', () => heldBytes() - before < 200 * mebibyte)
+  await eventuallyTrue('what waits is bounded', () => heapBytes() - before < 200 * mebibyte)
   for (const stream of streams) stream.close('done')
   await followed.isWell(t, 'calls that are not read')
 })

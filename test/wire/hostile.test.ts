@@ -6,7 +6,9 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { encodeHello } from '../../src/wire/handshake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { inputsWanted, integer, noise, pick, seed } from './hostile/chance.ts'
+import { integer, pick, seed } from '../support/fuzz.ts'
+import { heapBytes } from '../support/heap.ts'
+import { inputsWanted, noise } from './hostile/chance.ts'
 import {
   acknowledged,
   Attacker,
@@ -20,7 +22,7 @@ import {
   settings,
   windows,
 } from './hostile/http2.ts'
-import { heldBytes, limits, paths, Target } from './hostile/target.ts'
+import { limits, paths, Target } from './hostile/target.ts'
 
 t.comment(`FUZZ_SEED=${seed}`)
 t.teardown(() => {
@@ -146,10 +148,10 @@ for (const [what, bytesOf] of Object.entries(floods)) {
   for (const reads of [true, false]) {
     await t.test(`${what}, ${reads ? 'heard' : 'by one who does not listen'}`, async (t) => {
       const flood = Buffer.concat([begin, bytesOf()])
-      const before = heldBytes()
+      const before = heapBytes()
       const attackers = await attack(4, () => flood, { reads, stay: true })
       await target.answers()
-      t.ok(heldBytes() - before < 64 * 1024 * 1024, 'it holds little meanwhile')
+      t.ok(heapBytes() - before < 64 * 1024 * 1024, 'it holds little meanwhile')
       for (const attacker of attackers) attacker.hangUp()
       await target.isWell(t, what)
     })
@@ -190,7 +192,7 @@ await t.test('gRPC without its rules', async (t) => {
 await t.test('messages that never end hold a bounded share of memory', async (t) => {
   const most = 30 * 1024 * 1024
   const part = message(1, Buffer.alloc(7 * 1024 * 1024), 0, most)
-  const before = heldBytes()
+  const before = heapBytes()
   const opening = Buffer.concat([begin, open(1, path), windows(1), message(1, hello)])
   const attackers = await attack(20, () => opening, { stay: true })
   for (const attacker of attackers) {
@@ -200,7 +202,7 @@ await t.test('messages that never end hold a bounded share of memory', async (t)
   }
   await eventuallyTrue('some had to go', () => attackers.some(({ gone }) => gone))
   await eventuallyTrue('what they hold is bounded', () => {
-    return heldBytes() - before < limits.unreadBytesMax + 32 * 1024 * 1024
+    return heapBytes() - before < limits.unreadBytesMax + 32 * 1024 * 1024
   })
   t.ok(
     attackers.some(({ gone }) => !gone),

@@ -5,14 +5,18 @@
  * A log is never judged here: what conflicts with it is settled by the rules of Raft.
  */
 import { MusterError } from '../../lib/errors.ts'
-import type { Message } from './message.ts'
+import type { Message, Term } from './message.ts'
 import type { State } from './state.ts'
 
 /**
  * A term rises by one per election, so nobody is this far ahead. Without a bound one message could take the last term
  * there is, and no server could be elected ever again.
  */
-export const termLeapMax = 2 ** 24
+const termLeapMax = 2 ** 24
+
+export function leapsAhead(term: Term, ownTerm: Term): boolean {
+  return term > ownTerm + termLeapMax
+}
 
 /** Throws MusterError `corrupt`. */
 export function refuseUntrue(state: State, message: Message): void {
@@ -24,7 +28,7 @@ function refusalOf(state: State, message: Message): string | null {
   const { id, term, role, log } = state
   if (message.to !== id) return `it is for server ${message.to}`
   if (message.from === id) return 'it says that this server sent it'
-  if (message.term > term + termLeapMax) {
+  if (leapsAhead(message.term, term)) {
     return `its term ${message.term} is impossibly far ahead of term ${term}`
   }
   if (role.type !== 'leader' || message.term !== term) return null

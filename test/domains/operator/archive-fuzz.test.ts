@@ -15,32 +15,20 @@ import {
 } from '../../../src/fsm/restore.ts'
 import { keyOfRow } from '../../../src/fsm/table.ts'
 import { writeArchive } from '../../../src/domains/operator/archive.ts'
-import { randomInteger, seededRandom } from '../../../src/lib/random.ts'
+import { bytes as randomBytes, integer, pick, seed } from '../../support/fuzz.ts'
 import { everyTableOptions, fillEveryTable, meetEveryTable } from '../every-table.ts'
 import { sweepRows, tables } from '../row-faults.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 const archivesOfEach = Number(process.env['FUZZ_ARCHIVES'] ?? 200)
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
-const random = seededRandom(seed)
 
 const snapshotUrl = '/v1/operator/snapshot'
 
 /** Sealed bytes that do not open are an error of whoever made the archive, and of that variable alone. */
 const wrongSeals = /do not open|does not open|are not what was written|newer version|has no key/
 
-function integer(low: number, high: number): number {
-  return randomInteger(random, low, high)
-}
-
-function pick<T>(from: readonly T[]): T {
-  const one = from[integer(0, from.length)]
-  if (one === undefined) throw new Error('nothing to pick from')
-  return one
-}
-
 function noise(lengthMax: number): Buffer {
-  return Buffer.from(Array.from({ length: integer(1, lengthMax) }, () => integer(0, 256)))
+  return randomBytes(integer(1, lengthMax))
 }
 
 function broken(bytes: Buffer): Buffer {

@@ -4,46 +4,24 @@
  * repeats a run.
  */
 import assert from 'node:assert/strict'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { randomInteger, seededRandom } from '../../../src/lib/random.ts'
 import { decodeMessage, encodeMessage } from '../../../src/gossip/wire/codec.ts'
 import { refusalReasons, type Tally } from '../../../src/gossip/wire/counters.ts'
 import { decodeSerfMessage, encodeSerfMessage } from '../../../src/gossip/wire/serf-codec.ts'
 import { decodeTags } from '../../../src/gossip/wire/tags.ts'
+import { bytes as randomBytes, integer, pick, seed } from '../../support/fuzz.ts'
+import { heapBytes } from '../../support/heap.ts'
 import { packetMessage, serfMessage, streamMessage } from './messages.ts'
 import { keyring, wires } from './wires.ts'
 
 const inputsWanted = Number(process.env['FUZZ_PACKETS'] ?? 50_000)
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
-const random = seededRandom(seed)
 /** Samples of good messages that mutations start from. */
 const samplesOfEach = 400
 const heapGrowthBytesMax = 16 * 1024 * 1024
 
-setFlagsFromString('--expose-gc')
-const collectGarbage: unknown = runInNewContext('gc')
-
-function heapBytes(): number {
-  if (typeof collectGarbage === 'function') collectGarbage()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
-
-function integer(low: number, high: number): number {
-  return randomInteger(random, low, high)
-}
-
-function pick<T>(from: readonly T[]): T {
-  const one = from[integer(0, from.length)]
-  if (one === undefined) throw new Error('nothing to pick from')
-  return one
-}
-
 function noise(lengthMax: number): Uint8Array {
-  return Uint8Array.from({ length: integer(0, lengthMax) }, () => integer(0, 256))
+  return randomBytes(integer(0, lengthMax))
 }
 
 /** Bytes that mean something to some layer. */

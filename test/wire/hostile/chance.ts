@@ -1,22 +1,10 @@
-/** Seeded chance for hostile input, and how much of it there is. FUZZ_SEED repeats a run, FUZZ_PACKETS says how many inputs. */
-import { randomInteger, seededRandom } from '../../../src/lib/random.ts'
+/** Hostile input for the RPC port, and how much of it there is: FUZZ_PACKETS says how many inputs. */
+import { bytes, integer, pick } from '../../support/fuzz.ts'
 
 export const inputsWanted = Number(process.env['FUZZ_PACKETS'] ?? 4_000)
-export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
-const random = seededRandom(seed)
-
-export function integer(low: number, high: number): number {
-  return randomInteger(random, low, high)
-}
-
-export function pick<T>(from: readonly T[]): T {
-  const one = from[integer(0, from.length)]
-  if (one === undefined) throw new Error('nothing to pick from')
-  return one
-}
 
 export function noise(lengthMax: number): Buffer {
-  return Buffer.from(Uint8Array.from({ length: integer(0, lengthMax + 1) }, () => integer(0, 256)))
+  return bytes(integer(0, lengthMax + 1))
 }
 
 /** Bytes that mean something to HTTP/2, protobuf or msgpack. */
@@ -24,8 +12,8 @@ const tokens = [
   0, 1, 2, 8, 10, 0x12, 0x1a, 0x22, 0x7f, 0x80, 0x90, 0xc1, 0xc7, 0xd4, 0xdd, 0xdf, 0xff,
 ]
 
-export function mutated(bytes: Uint8Array): Buffer {
-  const copy = Buffer.from(bytes)
+export function mutated(source: Uint8Array): Buffer {
+  const copy = Buffer.from(source)
   if (copy.length === 0) return noise(40)
   const at = integer(0, copy.length)
   switch (integer(0, 6)) {

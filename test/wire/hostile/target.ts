@@ -1,6 +1,4 @@
 /** A server with everything that listens on the RPC port, a core of Raft behind it, and what must be true of it afterwards. */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { Test } from 'tap'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { silentLogger, type Logger } from '../../../src/lib/log.ts'
@@ -15,6 +13,7 @@ import type { ConnectionLimits } from '../../../src/wire/connections.ts'
 import { WireServer } from '../../../src/wire/server.ts'
 import { Wire } from '../../../src/wire/wire.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
+import { heapBytes } from '../../support/heap.ts'
 
 export const paths = {
   raft: '/muster.raft.Raft/Stream',
@@ -22,15 +21,6 @@ export const paths = {
   calls: '/muster.server.Server/Calls',
   stream: '/muster.server.Server/Stream',
 } as const
-
-setFlagsFromString('--expose-gc')
-const collectGarbage: unknown = runInNewContext('gc')
-
-export function heldBytes(): number {
-  if (typeof collectGarbage === 'function') collectGarbage()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
 
 const mebibyte = 1024 * 1024
 export const limits = {
@@ -181,7 +171,7 @@ export class Target {
     })
     this.port = await this.server.listen()
     await this.answers()
-    this.#quietBytes = heldBytes()
+    this.#quietBytes = heapBytes()
     return this
   }
 
@@ -208,7 +198,7 @@ export class Target {
     t.same([load.argumentBytes, load.resultBytes], [0, 0], `${after}: nothing is under way`)
     await eventuallyTrue(
       `after ${after} memory is as before`,
-      () => heldBytes() - this.#quietBytes < slackBytes,
+      () => heapBytes() - this.#quietBytes < slackBytes,
     )
     t.same(this.seat.fatal, [], `${after}: consensus goes on`)
   }
