@@ -34,6 +34,7 @@ import {
   replicate,
   snapshotSent,
   transfer,
+  wantedFrom,
   type ProposeResult,
   type Refusal,
 } from './leader.ts'
@@ -282,7 +283,7 @@ export class RaftCore {
         if (entry.index >= state.role.noopIndex) state.unappliedBytes -= bytesOf(entry)
       }
     }
-    state.log.shrink(state.options.cacheBytesMax)
+    state.log.shrink(wantedFrom(state), state.options.cacheBytesMax)
   }
 
   fetched(peer: ServerId, term: Term, entries: readonly Entry[], now: number): void {

@@ -159,6 +159,20 @@ export function replicate(state: State, leader: Leader): void {
   }
 }
 
+/**
+ * The first entry that is still to be applied here or, at a leader, sent to a follower that answers. Others are read from the
+ * disk for who was away.
+ */
+export function wantedFrom({ appliedIndex, role, now, options }: State): LogIndex {
+  let wanted = appliedIndex + 1
+  if (role.type !== 'leader') return wanted
+  for (const { match, state, lastContact } of role.progress.values()) {
+    const follows = state !== 'snapshot' && now - lastContact <= options.electionMs
+    if (follows) wanted = Math.min(wanted, match + 1)
+  }
+  return wanted
+}
+
 function sendEntries(state: State, leader: Leader, id: ServerId, progress: Progress): boolean {
   const { log, options } = state
   if (log.termAt(progress.next - 1) === undefined || isOfPredecessor(state, progress.next)) {

@@ -32,6 +32,26 @@ t.test('finds where two logs can agree at the latest, a term at a time', async (
   }
 })
 
+t.test('lets go of what nobody wants any more, but for the last few', async (t) => {
+  const log = logOf(...Array.from({ length: 1_000 }, () => 1))
+  const inMemoryFrom = () => {
+    let from = 1
+    while (log.slice(from, from, 1e9) === undefined) from += 1
+    return from
+  }
+  log.shrink(901, 1e9)
+  t.equal(inMemoryFrom(), 1, 'what the disk does not hold yet stays')
+  log.takeWrites()
+  log.persisted(1_000, 1)
+  log.shrink(201, 1e9)
+  t.equal(inMemoryFrom(), 1, 'a few are kept')
+  log.shrink(901, 1e9)
+  t.equal(inMemoryFrom(), 901 - 256)
+  log.shrink(901, 100 * (data.length + 64))
+  t.equal(inMemoryFrom(), 901, 'and what is wanted goes when there is too much of it')
+  t.equal(log.termAt(1), 1, 'its term is known all the same')
+})
+
 t.test('asks the disk to cut only what the disk was asked to write', async (t) => {
   const log = logOf(1, 1, 1)
   t.match(log.takeWrites(), { truncateFrom: null, entries: { length: 3 } })
@@ -91,7 +111,7 @@ t.test('holds its invariants against a plain list under random work', async (t) 
       model = model.filter((one) => one.index > index)
       base = { index, term: at.term }
     } else {
-      log.shrink(500)
+      log.shrink(randomInteger(random, 0, last + 2), random.next() < 0.5 ? 500 : 1_000_000)
     }
     const ok =
       log.lastIndex === base.index + model.length &&

@@ -397,3 +397,24 @@ t.test('with lease reads a voter keeps its promise even when the leader seems go
   t.same(cores.leaders(), ['a'])
   t.not(cores.core('a').readNow(true, cores.now), null)
 })
+
+t.test('a leader keeps in memory what a follower that answers still lacks', async (t) => {
+  const cores = new Cores(three, { cacheBytesMax: 1 << 30 })
+  cores.elect('a')
+  cores.isolate('c')
+  const before = cores.core('a').log.lastIndex
+  for (let n = 0; n < 600; n += 1) cores.propose('a', 'x')
+  cores.settle()
+  const { log } = cores.core('a')
+  t.equal(log.commitIndex, before + 600)
+  const apply = (): void => {
+    const entries = log.slice(log.commitIndex, log.commitIndex, 1e9) ?? []
+    cores.core('a').applied(entries, cores.now)
+  }
+  apply()
+  t.ok(log.slice(before + 1, before + 1, 1e9), 'c was heard of a moment ago')
+  cores.pass(2 * electionMs)
+  apply()
+  t.equal(log.slice(before + 1, before + 1, 1e9), undefined, 'it is away, and will be read for')
+  t.ok(log.slice(log.lastIndex - 100, log.lastIndex, 1e9), 'the last few are there')
+})
