@@ -37,6 +37,11 @@ export function put<Row>(table: Table<Row>, row: Row): Change {
   return { type: 'put', table, row }
 }
 
+/** Only under a key that was drawn for this row and no other, by chance or by the entry's index. */
+export function insert<Row>(table: Table<Row>, row: Row): Change {
+  return { type: 'insert', table, row }
+}
+
 export function remove<Row>(table: Table<Row>, key: Key): Change {
   return { type: 'delete', table, key }
 }

@@ -76,9 +76,9 @@ export class Batch {
     for (const change of changes) {
       const bound = this.#tables.get(change.table.name)
       const changed =
-        change.type === 'put'
-          ? this.#put(index, bound, change.row, keys)
-          : this.#delete(index, bound, change.key, keys)
+        change.type === 'delete'
+          ? this.#delete(index, bound, change.key, keys)
+          : this.#put(index, bound, change, keys)
       if (changed) this.tableIndexes.set(bound.name, index)
     }
     if (keys.length > 0) this.changed.push({ index, keys })
@@ -140,12 +140,17 @@ export class Batch {
     }
   }
 
-  #put(entryIndex: number, bound: BoundTable, row: unknown, keys: string[]): boolean {
+  #put(
+    entryIndex: number,
+    bound: BoundTable,
+    { type, row }: Exclude<Change, { readonly type: 'delete' }>,
+    keys: string[],
+  ): boolean {
     const front = this.state.generationPrefix
     const primary = encodeKey(keyOfRow(bound, row))
     const key = bound.rowPrefix + primary
     if (bound.indexes.length > 0) {
-      const old = this.row(key)
+      const old = type === 'insert' ? undefined : this.row(key)
       for (const index of bound.indexes) {
         const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
         const newEntry = indexEntryKey(index, row, primary)

@@ -66,6 +66,20 @@ t.test('an entry sees what earlier entries of its batch changed, also in scans',
   t.same(outcomes.slice(6), [['a', 'b', 'c'], ['a']])
 })
 
+t.test('what is inserted is found, changed and deleted as what was put', async (t) => {
+  const machine = await toyMachine(t)
+  const log = new ToyLog(machine)
+  const added = { space: 's', name: 'a', value: 'v', tag: 'red' }
+  await machine.apply(log.command('toy.add', added).take())
+  t.match(machine.reader().get(things, ['s', 'a']), { value: 'v', index: 1 })
+  t.same(await namesOf(machine.reader(), 's', 'red'), ['a'])
+  await machine.apply(log.put('s', 'a', '', 'blue').take())
+  t.same(await namesOf(machine.reader(), 's', 'red'), [])
+  await machine.apply(log.remove('s', 'a').command('toy.add', added).take())
+  t.same(await namesOf(machine.reader(), 's', 'blue'), [])
+  t.same(await namesOf(machine.reader(), 's', 'red'), ['a'])
+})
+
 t.test('indexes are kept in step on update and delete', async (t) => {
   const machine = await toyMachine(t)
   const log = new ToyLog(machine)

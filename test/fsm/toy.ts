@@ -54,6 +54,15 @@ const put: CommandDefinition<Static<typeof PutArgs>, null, { index: number }> = 
   }),
 }
 
+/** Under a key that no thing has had. */
+const add: typeof put = {
+  ...put,
+  apply: ({ index }, args) => ({
+    changes: [{ type: 'insert', table: things, row: { ...args, index } }],
+    outcome: { index },
+  }),
+}
+
 const DeleteArgs = Type.Object({ space: Type.String(), name: Type.String() })
 
 const remove: CommandDefinition<Static<typeof DeleteArgs>, boolean, { found: boolean }> = {
@@ -114,6 +123,7 @@ export const toy: Domain = {
   tables: [things, counters],
   commands: {
     'toy.put': put,
+    'toy.add': add,
     'toy.remove': remove,
     'toy.count': count,
     'toy.sum': sum,

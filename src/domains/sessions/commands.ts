@@ -7,7 +7,7 @@ import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
 import { tokenByAccessor } from '../acl/queries.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
-import { defineCommand, put, TimeMs } from '../define.ts'
+import { defineCommand, insert, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { changesOfEnd, loadEnd, type AnySessionEnding } from './ending-commands.ts'
 import {
@@ -112,7 +112,7 @@ export function sessionCommands(
           boundChecks: [...bound],
           createIndex: index,
         }
-        return { changes: [put(sessions, row)], outcome: { type: 'created', row } }
+        return { changes: [insert(sessions, row)], outcome: { type: 'created', row } }
       },
     }),
 

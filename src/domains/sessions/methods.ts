@@ -1,5 +1,5 @@
 /** What may be asked about sessions. */
-import { randomUUID } from 'node:crypto'
+import { orderedUuid } from '../../lib/ordered-uuid.ts'
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -61,7 +61,7 @@ export function sessionMethods(renewals: Renewals) {
       checkNamespaceName(given.namespace)
       const args: CreateSession = {
         namespace: given.namespace,
-        id: randomUUID(),
+        id: orderedUuid(context.clock.wallMs()),
         name: checkSessionName(given.name),
         node: checkName('Node', given.node),
         lockDelayNs: checkLockDelay(given.lockDelay ?? undefined),

@@ -1,0 +1,16 @@
+/**
+ * UUIDs whose text sorts by the time at which they were made (RFC 9562, version 7): 48 bits of Unix milliseconds, then 74 of
+ * chance. Rows under such keys are written side by side, where those under random ones each touch another
+ * part of every table file.
+ */
+import { randomUUID } from 'node:crypto'
+
+const msMax = 2 ** 48 - 1
+
+export function orderedUuid(wallMs: number): string {
+  const ms = Math.min(msMax, Math.max(0, Math.floor(wallMs)))
+    .toString(16)
+    .padStart(12, '0')
+  // A random UUID has its version in place 14 and its variant in place 19, as this one has.
+  return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`
+}
