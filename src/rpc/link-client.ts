@@ -212,11 +212,9 @@ export class LinkClient {
       for (const response of responses) this.#onResponse(response)
     } catch (error) {
       if (!(error instanceof MusterError)) throw error
-      this.#wire.logger.warn('bad frame of calls', {
-        peer: stream.peer.id,
-        reason: error.message,
-      })
-      stream.close(`bad frame: ${error.message}`)
+      const sentence = `bad frame: ${error.message}`
+      this.#wire.refusals.add('frame', stream.peer.id, sentence)
+      stream.close(sentence)
     }
   }
 

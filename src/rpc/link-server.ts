@@ -83,9 +83,9 @@ export class LinkServerStream {
         throw new MusterError('corrupt', text)
       }
     } catch (error) {
-      const reason = textOf(error)
-      this.#wire.logger.warn('bad frame of calls', { peer: this.#stream.peer.id, reason })
-      this.#stream.finish(`bad frame: ${reason}`)
+      const sentence = `bad frame: ${textOf(error)}`
+      this.#wire.refusals.add('frame', this.#stream.peer.id, sentence)
+      this.#stream.finish(sentence)
       return
     }
     for (const request of frame.requests) this.#begin(request)

@@ -104,9 +104,9 @@ class ServedStream {
         throw new MusterError('corrupt', 'a stream asks exactly once, in its first frame')
       }
     } catch (error) {
-      const reason = textOf(error)
-      this.#wire.logger.warn('bad frame of a stream', { peer: this.#connection.peer.id, reason })
-      this.#connection.finish(`bad frame: ${reason}`)
+      const sentence = `bad frame: ${textOf(error)}`
+      this.#wire.refusals.add('frame', this.#connection.peer.id, sentence)
+      this.#connection.finish(sentence)
       return
     }
     this.#credit += frame.credit

@@ -1,4 +1,4 @@
-/** Connections and streams between servers that are refused, by either side: counted, and told without flooding the log. */
+/** Connections and streams between servers that are refused or ended for what they said: counted, and told without flooding the log. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 
@@ -14,6 +14,8 @@ export const refusalKinds = [
   'plain',
   /** Whatever else TLS failed on. */
   'tls',
+  /** What came on a stream that stood cannot be read, or cannot be true: the stream is ended. */
+  'frame',
 ] as const
 export type RefusalKind = (typeof refusalKinds)[number]
 

@@ -71,12 +71,9 @@ export class Inbound {
   }
 
   #refuse(error: unknown): void {
-    const reason = textOf(error)
-    this.#wire.logger.warn('bad frame, the stream is ended', {
-      peer: this.#stream.peer.id,
-      reason,
-    })
-    this.#stream.finish(`bad frame: ${reason}`)
+    const sentence = `bad frame: ${textOf(error)}`
+    this.#wire.refusals.add('frame', this.#stream.peer.id, sentence)
+    this.#stream.finish(sentence)
   }
 
   #acknowledge(messages: readonly Message[]): void {

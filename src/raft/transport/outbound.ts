@@ -215,9 +215,9 @@ export class Outbound {
   }
 
   #refuse(stream: WireStream, error: unknown): void {
-    const reason = textOf(error)
-    this.#logger.warn('bad acknowledgement', { peer: this.peer.id, reason })
-    stream.close(`bad acknowledgement: ${reason}`)
+    const sentence = `bad acknowledgement: ${textOf(error)}`
+    this.#wire.refusals.add('frame', this.peer.id, sentence)
+    stream.close(sentence)
   }
 
   /** One frame for all that one turn of the event loop says. */

@@ -160,6 +160,7 @@ t.test('bad frames end that stream only', async (t) => {
     await until('the stream is ended', () => closed !== '')
     t.match(closed, /bad frame/)
   }
+  t.equal(b.wire.refusals.count('frame'), 2)
   a.send('b', 4)
   await until('the others are heard', () => b.messages.length === 1)
 })
