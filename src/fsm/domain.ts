@@ -56,7 +56,7 @@ export interface Reader {
 
 export type Change =
   | { readonly type: 'put'; readonly table: Table<never>; readonly row: unknown }
-  /** As `put`, of a row that is not there by the making of its key: nobody looks for an old one, which is a third of the cost. */
+  /** As `put`, of a row that is not there by the making of its key: nobody looks for an old one, which would not be in memory. */
   | { readonly type: 'insert'; readonly table: Table<never>; readonly row: unknown }
   | { readonly type: 'delete'; readonly table: Table<never>; readonly key: Key }
 

@@ -189,7 +189,7 @@ export class RaftLog {
   /**
    * Lets go of entries that are on disk, oldest first: of those before `wantedFrom` all but the last few, and of the rest as
    * many as it takes to fit `bytesMax`. What is kept for nothing is not free: objects that live for a while are copied by the
-   * collector, which then gives back and fetches their pages. A fifth of a server's time went there.
+   * collector, and the pages they leave are given back and fetched anew (docs/performance.md).
    */
   shrink(wantedFrom: LogIndex, bytesMax: number): void {
     const spareFrom = wantedFrom - spareEntries
