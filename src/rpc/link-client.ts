@@ -212,9 +212,7 @@ export class LinkClient {
       for (const response of responses) this.#onResponse(response)
     } catch (error) {
       if (!(error instanceof MusterError)) throw error
-      const sentence = `bad frame: ${error.message}`
-      this.#wire.refusals.add('frame', stream.peer.id, sentence)
-      stream.close(sentence)
+      stream.close(this.#wire.refusals.addFrame(stream.peer.id, error))
     }
   }
 

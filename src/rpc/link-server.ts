@@ -83,9 +83,7 @@ export class LinkServerStream {
         throw new MusterError('corrupt', text)
       }
     } catch (error) {
-      const sentence = `bad frame: ${textOf(error)}`
-      this.#wire.refusals.add('frame', this.#stream.peer.id, sentence)
-      this.#stream.finish(sentence)
+      this.#stream.finish(this.#wire.refusals.addFrame(this.#stream.peer.id, error))
       return
     }
     for (const request of frame.requests) this.#begin(request)

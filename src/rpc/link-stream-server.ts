@@ -104,9 +104,7 @@ class ServedStream {
         throw new MusterError('corrupt', 'a stream asks exactly once, in its first frame')
       }
     } catch (error) {
-      const sentence = `bad frame: ${textOf(error)}`
-      this.#wire.refusals.add('frame', this.#connection.peer.id, sentence)
-      this.#connection.finish(sentence)
+      this.#connection.finish(this.#wire.refusals.addFrame(this.#connection.peer.id, error))
       return
     }
     this.#credit += frame.credit

@@ -1,5 +1,6 @@
 /** Connections and streams between servers that are refused or ended for what they said: counted, and told without flooding the log. */
 import type { Clock } from '../lib/clock.ts'
+import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 
 /** As they are counted. */
@@ -46,6 +47,13 @@ export class Refusals {
     if (last !== undefined && now - last < logIntervalMs) return
     rememberBounded(this.#loggedMs, key, now)
     this.#logger.warn('stream refused', { peer, reason: sentence })
+  }
+
+  /** What came on a stream of `peer` is refused. Returns the sentence to end it with. */
+  addFrame(peer: string, error: unknown, what = 'bad frame'): string {
+    const sentence = `${what}: ${textOf(error)}`
+    this.add('frame', peer, sentence)
+    return sentence
   }
 
   /** Since the start. */

@@ -13,9 +13,9 @@ import { Wire } from '../../src/wire/wire.ts'
 import { ask } from '../support/ask.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { integer, pick, seed } from '../support/fuzz.ts'
+import { integer, mutated, noise, pick, seed } from '../support/fuzz.ts'
 import { mark, markSeenBy } from '../support/mark.ts'
-import { inputsWanted, mutated, noise, number } from '../wire/hostile/chance.ts'
+import { inputsWanted, number } from '../wire/hostile/chance.ts'
 import { paths } from '../wire/hostile/target.ts'
 
 t.comment(`FUZZ_SEED=${seed}`)

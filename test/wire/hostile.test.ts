@@ -6,9 +6,9 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { encodeHello } from '../../src/wire/handshake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { integer, pick, seed } from '../support/fuzz.ts'
+import { integer, noise, pick, seed } from '../support/fuzz.ts'
 import { heapBytes } from '../support/heap.ts'
-import { inputsWanted, noise } from './hostile/chance.ts'
+import { inputsWanted } from './hostile/chance.ts'
 import {
   acknowledged,
   Attacker,

@@ -1,8 +1,8 @@
 /** What may be asked about sessions. */
-import { orderedUuid } from '../../lib/ordered-uuid.ts'
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { orderedUuid } from '../../lib/ordered-uuid.ts'
 import {
   defineLeaderMethod,
   defineQuery,

@@ -2,7 +2,7 @@
  * A peer's messages to this server: one stream that the peer dialled. Decodes, hands over, acknowledges.
  */
 import type { Timer } from '../../lib/clock.ts'
-import { MusterError, textOf } from '../../lib/errors.ts'
+import { MusterError } from '../../lib/errors.ts'
 import type { WireStream } from '../../wire/stream.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { Message } from '../core/message.ts'
@@ -71,9 +71,7 @@ export class Inbound {
   }
 
   #refuse(error: unknown): void {
-    const sentence = `bad frame: ${textOf(error)}`
-    this.#wire.refusals.add('frame', this.#stream.peer.id, sentence)
-    this.#stream.finish(sentence)
+    this.#stream.finish(this.#wire.refusals.addFrame(this.#stream.peer.id, error))
   }
 
   #acknowledge(messages: readonly Message[]): void {

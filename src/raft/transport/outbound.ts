@@ -215,9 +215,7 @@ export class Outbound {
   }
 
   #refuse(stream: WireStream, error: unknown): void {
-    const sentence = `bad acknowledgement: ${textOf(error)}`
-    this.#wire.refusals.add('frame', this.peer.id, sentence)
-    stream.close(sentence)
+    stream.close(this.#wire.refusals.addFrame(this.peer.id, error, 'bad acknowledgement'))
   }
 
   /** One frame for all that one turn of the event loop says. */

@@ -10,7 +10,7 @@ import { decodeMessage, encodeMessage } from '../../../src/gossip/wire/codec.ts'
 import { refusalReasons, type Tally } from '../../../src/gossip/wire/counters.ts'
 import { decodeSerfMessage, encodeSerfMessage } from '../../../src/gossip/wire/serf-codec.ts'
 import { decodeTags } from '../../../src/gossip/wire/tags.ts'
-import { bytes as randomBytes, integer, pick, seed } from '../../support/fuzz.ts'
+import { integer, mutated, noise, pick, seed } from '../../support/fuzz.ts'
 import { heapBytes } from '../../support/heap.ts'
 import { packetMessage, serfMessage, streamMessage } from './messages.ts'
 import { keyring, wires } from './wires.ts'
@@ -19,39 +19,6 @@ const inputsWanted = Number(process.env['FUZZ_PACKETS'] ?? 50_000)
 /** Samples of good messages that mutations start from. */
 const samplesOfEach = 400
 const heapGrowthBytesMax = 16 * 1024 * 1024
-
-function noise(lengthMax: number): Uint8Array {
-  return randomBytes(integer(0, lengthMax))
-}
-
-/** Bytes that mean something to some layer. */
-const tokens = [0, 1, 7, 9, 10, 12, 0x80, 0x8f, 0xa0, 0xc0, 0xc1, 0xcf, 0xdb, 0xdd, 0xdf, 244, 255]
-
-function mutated(bytes: Uint8Array, others: readonly Uint8Array[]): Uint8Array {
-  const copy = new Uint8Array(bytes)
-  const at = integer(0, copy.length)
-  switch (integer(0, 7)) {
-    case 0:
-      copy[at] = (copy[at] ?? 0) ^ (1 << integer(0, 8))
-      return copy
-    case 1:
-      copy[at] = pick(tokens)
-      return copy
-    case 2:
-      return copy.subarray(0, at)
-    case 3:
-      return copy.subarray(at)
-    case 4:
-      return Buffer.concat([copy.subarray(0, at), noise(20), copy.subarray(at)])
-    case 5: {
-      const other = pick(others)
-      return Buffer.concat([copy.subarray(0, at), other.subarray(integer(0, other.length))])
-    }
-    default:
-      for (let index = 0; index < 5; index++) copy[integer(0, copy.length)] = pick(tokens)
-      return copy
-  }
-}
 
 function total({ accepted, refused }: Tally): number {
   return refusalReasons.reduce((sum, reason) => sum + refused[reason], accepted)
