@@ -153,6 +153,8 @@ export class HttpServer {
       connectionsCheckingInterval: headSweepMs,
       keepAliveTimeout: keepAliveMs,
       noDelay: true,
+      // No stream for a body that no request announces: it costs as much as a small answer.
+      optimizeEmptyRequests: true,
       shouldUpgradeCallback: (request: IncomingMessage) => this.#upgrades(request),
     }
     const { certificate } = listen
