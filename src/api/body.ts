@@ -7,6 +7,7 @@ import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { HttpRefusal } from './errors.ts'
+import { takeBody } from './incoming.ts'
 
 export type BodyTiming = {
   /** For a whole body that is read into memory. */
@@ -35,36 +36,36 @@ export class BodyReader {
   read(request: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
     if (declaredBytes(request) > bytesMax) return Promise.reject(tooLarge(bytesMax))
     return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = []
+      const pieces: Buffer[] = []
       let length = 0
-      const arriving = this.#watch(this.#timing.bodyMs, () => {
+      const end = () => {
+        this.#arriving.take(arriving.place)
         leave()
+      }
+      const arriving = this.#watch(this.#timing.bodyMs, () => {
+        end()
         reject(tooSlow(this.#timing.bodyMs))
       })
-      const onData = (chunk: Buffer) => {
-        length += chunk.length
-        if (length <= bytesMax) {
-          chunks.push(chunk)
+      const leave = takeBody(request, (piece) => {
+        if (piece === null) {
+          end()
+          resolve(
+            pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces),
+          )
           return
         }
-        leave()
+        length += piece.length
+        if (length <= bytesMax) {
+          pieces.push(piece)
+          return
+        }
+        end()
         reject(tooLarge(bytesMax))
-      }
-      const onEnd = () => {
-        leave()
-        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
-      }
-      const onGone = () => {
-        leave()
+      })
+      request.on('close', () => {
+        end()
         reject(gone())
-      }
-      const leave = () => {
-        this.#arriving.take(arriving.place)
-        request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone)
-        // What comes after a refusal is for nobody, and its errors too.
-        request.on('error', ignore)
-      }
-      request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone)
+      })
     })
   }
 

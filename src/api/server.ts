@@ -22,6 +22,7 @@ import { Connections } from './connections.ts'
 import { HttpRefusal, isServerFailure } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
+import { IncomingRequest } from './incoming.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
 import { RequestIds } from './request-id.ts'
@@ -155,6 +156,7 @@ export class HttpServer {
       noDelay: true,
       // No stream for a body that no request announces: it costs as much as a small answer.
       optimizeEmptyRequests: true,
+      IncomingMessage: IncomingRequest,
       shouldUpgradeCallback: (request: IncomingMessage) => this.#upgrades(request),
     }
     const { certificate } = listen
