@@ -13,7 +13,8 @@ async function talking(
   t: Test,
   serve: (request: IncomingRequest) => Promise<unknown>,
 ): Promise<Socket> {
-  const server = createServer({ IncomingMessage: IncomingRequest }, (request, response) => {
+  const options = { IncomingMessage: IncomingRequest, keepAliveTimeout: 600_000 }
+  const server = createServer(options, (request, response) => {
     void serve(request).then(() => response.end())
   })
   server.listen(0, '127.0.0.1')
