@@ -13,8 +13,6 @@ import type { World } from './world.ts'
 
 /** Servers that one operation is tried at. */
 const attemptsMax = 6
-/** A client waits for one answer at most this long. */
-const patienceMs = 1_200
 
 export class Clients {
   readonly #world: World
@@ -128,7 +126,7 @@ export class Client {
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const server = this.#choose()
       if (server === null) break
-      const reply = await world.request(server, patienceMs, async ({ running }) => {
+      const reply = await world.request(server, world.plan.patienceMs, async ({ running }) => {
         if (running === null) throw new Error('a request reaches running servers only')
         const { index, outcome } = await running.node.propose(data)
         world.judges.writes.acknowledged(index, digestOf({ kind: 'command', data }))
@@ -157,7 +155,7 @@ export class Client {
     if (server === null) return { type: 'read', outcome: { type: 'failed' } }
     // Reads that may be a little old take the same ways through the node; nothing is concluded from them.
     const mode = happens(this.#random, 0.1) ? 'leader' : 'linearizable'
-    const reply = await world.request(server, patienceMs, async ({ running }) => {
+    const reply = await world.request(server, world.plan.patienceMs, async ({ running }) => {
       if (running === null) throw new Error('a request reaches running servers only')
       const deadlineMs = world.scheduler.clockOf(running.life).monotonicMs() + 600
       await running.node.readBarrier(mode, deadlineMs)

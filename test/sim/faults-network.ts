@@ -19,6 +19,7 @@ export function partition(trouble: Trouble): void {
     mute: 1,
     oneWay: 2,
     ring: 1,
+    court: 2,
   })
   const one = leader?.id ?? ids[0] ?? ''
   const others = ids.filter((id) => id !== one)
@@ -26,7 +27,11 @@ export function partition(trouble: Trouble): void {
     const size = integer(random, 1, Math.max(1, ids.length - 1))
     for (const a of ids.slice(0, size)) for (const b of ids.slice(size)) both(a, b)
   } else if (kind === 'leader') for (const other of others) both(one, other)
-  else if (kind === 'deaf') for (const other of others) cuts.push([other, one])
+  else if (kind === 'court') {
+    // The leader keeps as many as are no majority with it: whoever asks there asks in vain.
+    const court = others.slice(0, (others.length - 1) >> 1)
+    for (const a of [one, ...court]) for (const b of others) if (!court.includes(b)) both(a, b)
+  } else if (kind === 'deaf') for (const other of others) cuts.push([other, one])
   else if (kind === 'mute') for (const other of others) cuts.push([one, other])
   else if (kind === 'oneWay') {
     const links = ids.flatMap((a) => ids.filter((b) => b !== a).map((b) => [a, b] as const))
@@ -39,7 +44,7 @@ export function partition(trouble: Trouble): void {
   trace.add(() => `cut (${kind}): ${cuts.map(([a, b]) => `${a}>${b}`).join(' ')}`)
   for (const [a, b] of cuts) network.cut(a, b)
   // The sockets may break as well, which looks like the end of a process.
-  if (happens(random, 0.3)) for (const [a, b] of cuts) hint(trouble, a, b)
+  if (kind === 'court' || happens(random, 0.3)) for (const [a, b] of cuts) hint(trouble, a, b)
   trouble.later(trouble.spellMs(), () => {
     trace.add(() => `healed (${kind})`)
     for (const [a, b] of cuts) network.heal(a, b)

@@ -63,8 +63,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a heartbeat carries the commit index to a follower that may hold other entries',
     file: `${core}/heartbeat.ts`,
-    find: 'const commitIndex = Math.min(state.log.commitIndex, progress.match)',
-    replace: 'const commitIndex = progress.match < 0 ? 0 : state.log.commitIndex',
+    find: 'const commitIndex = Math.min(state.log.commitIndex, leader.progress.get(id)?.match ?? 0)',
+    replace: 'const commitIndex = state.log.commitIndex',
   },
   {
     name: 'the entry before those of a request is not compared',
@@ -105,8 +105,20 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a read is confirmed by answers to an earlier round',
     file: `${core}/reads.ts`,
-    find: '  broadcastHeartbeat(state, leader)\n  leader.readRound',
-    replace: '  leader.readRound',
+    find: '  beginRound(state, leader)\n  const [asked',
+    replace: '  const [asked',
+  },
+  {
+    name: 'the question of a follower is taken for a majority of five',
+    file: `${core}/reads.ts`,
+    find: 'majorityOf(voters.length) <= 2',
+    replace: 'majorityOf(voters.length) <= 3',
+  },
+  {
+    name: 'a leader that lost its office answers the questions of others',
+    file: `${core}/reads.ts`,
+    find: 'else answerRead(state, read, null)',
+    replace: 'else answerRead(state, read, state.log.commitIndex)',
   },
   {
     name: 'a new leader answers reads before it committed anything',

@@ -37,6 +37,8 @@ export type Plan = {
   readonly diskMs: number
   readonly applyMs: number
   readonly thinkMs: number
+  /** A client waits for one answer at most this long. */
+  readonly patienceMs: number
   readonly paddingBytes: number
   readonly keys: number
   readonly clockDrift: number
@@ -52,7 +54,7 @@ export type Plan = {
 export function planOf(seed: number, servers: number | null): Plan {
   const random = streamOf(seed, 'plan')
   const plan = mixed(seed, servers, random)
-  switch (weighted(random, { mixed: 8, divergence: 1, lease: 1 })) {
+  switch (weighted(random, { mixed: 8, divergence: 1, lease: 1, court: 1 })) {
     case 'mixed':
       return plan
     case 'divergence':
@@ -66,6 +68,21 @@ export function planOf(seed: number, servers: number | null): Plan {
         log: { ...plan.log, segmentBytes: 4096, retainBytes: 0, retainEntries: 0 },
         faultGapMs: 500,
         faults: { ...noFaults, burst: 1, crash: 0.2, partition: 0.1 },
+      }
+    case 'court':
+      // A leader that does not know yet that it was replaced, and readers who ask those that still follow it.
+      return {
+        ...plan,
+        servers: servers ?? 5,
+        clients: 5,
+        thinkMs: 5,
+        patienceMs: 60,
+        keys: 1,
+        leaseReads: false,
+        diskMs: 0.1,
+        weather: { ...plan.weather, lossRate: 0, latencyMs: 0.2, jitterMs: 0.2 },
+        faultGapMs: 1_500,
+        faults: { ...noFaults, partition: 1 },
       }
     case 'lease':
       return {
@@ -123,6 +140,7 @@ function mixed(seed: number, servers: number | null, random: Random): Plan {
     diskMs: spread(random, 0.1, 4),
     applyMs: spread(random, 0.05, 3),
     thinkMs: spread(random, 5, 60),
+    patienceMs: 1_200,
     paddingBytes: pick(random, [0, 150, 600]),
     keys: integer(random, 2, 6),
     clockDrift: between(random, 0, 0.03),

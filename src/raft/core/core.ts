@@ -177,7 +177,9 @@ export class RaftCore {
   /** When `tick` has something to do next. */
   get nextDeadline(): number {
     const { role, electionDeadline, options, now } = this.#state
-    if (role.type === 'leader') return role.nextHeartbeat
+    if (role.type === 'leader') {
+      return Math.min(role.nextHeartbeat, role.readRound?.widenAt ?? Infinity)
+    }
     if (role.type === 'follower' && role.askedReads.length > 0) {
       return Math.min(electionDeadline, now + options.heartbeatMs)
     }

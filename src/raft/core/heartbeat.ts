@@ -1,6 +1,6 @@
 /**
- * A leader's heartbeats (3.4): "I lead", sent on a timer and for each round of reads. A round's number comes back in
- * the answers and proves that they are recent.
+ * A leader's heartbeats (3.4): "I lead", sent to all on a timer, and for each round of reads to as many as prove it. A
+ * round's number comes back in the answers and proves that they are recent.
  */
 import type { Heartbeat, LogIndex, ServerId } from './message.ts'
 import type { Leader, State } from './state.ts'
@@ -18,13 +18,23 @@ export function heartbeatTo(
   return { type: 'heartbeat', from: state.id, to, term: state.term, commitIndex, round }
 }
 
-export function broadcastHeartbeat(state: State, leader: Leader): void {
+/** A new round: whoever answers its number speaks of now. */
+export function beginRound(state: State, leader: Leader): void {
   leader.round += 1
   leader.roundsSentAt.set(leader.round, state.now)
   leader.roundsSentAt.delete(leader.round - roundsRemembered)
-  leader.nextHeartbeat = state.now + state.options.heartbeatMs
-  for (const [id, progress] of leader.progress) {
-    const commitIndex = Math.min(state.log.commitIndex, progress.match)
+}
+
+/** Says "I lead" in the present round to followers of this leader. */
+export function sendHeartbeats(state: State, leader: Leader, to: Iterable<ServerId>): void {
+  for (const id of to) {
+    const commitIndex = Math.min(state.log.commitIndex, leader.progress.get(id)?.match ?? 0)
     state.out.send.push(heartbeatTo(state, id, commitIndex, leader.round))
   }
+}
+
+export function broadcastHeartbeat(state: State, leader: Leader): void {
+  beginRound(state, leader)
+  leader.nextHeartbeat = state.now + state.options.heartbeatMs
+  sendHeartbeats(state, leader, leader.progress.keys())
 }

@@ -17,7 +17,7 @@ import type {
 } from './message.ts'
 import { Progress } from './progress.ts'
 import { majorityOf, reachedByMajority } from './quorum.ts'
-import { readsConfirmed, readsReleased } from './reads.ts'
+import { readsConfirmed, readsReleased, widenReadRound } from './reads.ts'
 import {
   becomeFollower,
   commitTo,
@@ -57,6 +57,7 @@ export function becomeLeader(state: State): void {
     noopIndex: log.lastIndex + 1,
     round: 0,
     roundsSentAt: new Map(),
+    acks: 0,
     nextHeartbeat: now,
     waitingReads: [],
     readRound: null,
@@ -270,6 +271,7 @@ export function leaderTick(state: State, leader: Leader, late: boolean): void {
   }
   if (leader.transfer !== null && state.now >= leader.transfer.deadline) leader.transfer = null
   if (state.now >= leader.nextHeartbeat) broadcastHeartbeat(state, leader)
+  widenReadRound(state, leader)
 }
 
 /** The latest time since which a majority (this server included) has been heard. */
@@ -397,7 +399,9 @@ function probeEmpty(state: State, leader: Leader, id: ServerId, progress: Progre
 function contacted(state: State, leader: Leader, progress: Progress, round: number): void {
   progress.lastContact = state.now
   if (round <= progress.ackedRound) return
+  leader.acks += 1
   progress.ackedRound = round
+  progress.ackedOrder = leader.acks
   progress.ackedSentAt = leader.roundsSentAt.get(round) ?? progress.ackedSentAt
 }
 

@@ -41,6 +41,8 @@ export class Progress {
   /** Highest round it answered, and when that round was sent: until then it surely took us for its leader. */
   ackedRound = 0
   ackedSentAt = 0
+  /** How many such answers the leader had from all followers then: whoever answered a round first has fewer. */
+  ackedOrder = 0
   #inflight: Inflight[] = []
   #inflightBytes = 0
 

@@ -1,17 +1,21 @@
 /**
  * Linearizable reads without log entries (6.4): the leader notes its commit index, makes sure that a majority still
- * follows it, and the reader waits until that index is applied. One round serves all reads that came before it.
+ * follows it, and the reader waits until that index is applied. One round serves all reads that came before it, and asks no
+ * more followers than it needs: those that answered last, soonest first. Where one of them is silent, so are all others
+ * asked after a while.
  *
  * A read that may trust the lease (6.4.1) is answered at once while a majority answered something *sent* less than
  * `leaseShare` of an election timeout ago: until then no voter helps to elect another.
  */
-import { broadcastHeartbeat } from './heartbeat.ts'
-import type { LogIndex, ReadIndexRequest, ReadIndexResponse } from './message.ts'
-import { reachedByMajority } from './quorum.ts'
+import { beginRound, sendHeartbeats } from './heartbeat.ts'
+import type { LogIndex, ReadIndexRequest, ReadIndexResponse, ServerId } from './message.ts'
+import { majorityOf, reachedByMajority } from './quorum.ts'
 import { answerRead, type Follower, type Leader, type LeaderRead, type State } from './state.ts'
 
 /** What is left of an election timeout after clocks that run differently. */
 const leaseShare = 0.8
+/** A round that is not over by this part of a heartbeat's interval asks everybody. */
+const patienceShare = 0.2
 /** A question to the leader that got no answer is asked again after this many heartbeats. */
 const askAgainHeartbeats = 3
 /** Reads of one follower that are in question at once; those beyond it wait for the next message. */
@@ -47,13 +51,24 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
   const trustLease = !read.linearizable || state.options.leaseReads
   // The commit index is to be trusted only after an entry of the own term is committed.
   const settled = state.log.commitIndex >= leader.noopIndex
-  if (settled && trustLease && holdsLease(state, leader)) {
+  const certain =
+    (trustLease && holdsLease(state, leader)) || (read.type === 'remote' && settles(state, read))
+  if (settled && certain) {
     answerRead(state, read, state.log.commitIndex)
   } else if (read.type === 'remote' && leader.waitingReads.length >= waitingReadsMax) {
     answerRead(state, read, null)
   } else {
     leader.waitingReads.push(read)
   }
+}
+
+/**
+ * Whether the question of a follower is all the confirmation it needs: when it was sent, which is after the reads it is for began,
+ * its sender had helped to elect nobody later. Nor has this server, and without these two there is no majority.
+ */
+function settles({ id: self, membership }: State, { peer }: { readonly peer: ServerId }): boolean {
+  const { voters } = membership
+  return membership.isVoter(self) && membership.isVoter(peer) && majorityOf(voters.length) <= 2
 }
 
 /** Whether no other leader can have been elected yet. Judged by the present time, never remembered. */
@@ -73,9 +88,41 @@ export function startReadRound(state: State, leader: Leader): void {
   if (state.log.commitIndex < leader.noopIndex) return
   const reads = leader.waitingReads
   leader.waitingReads = []
-  broadcastHeartbeat(state, leader)
-  leader.readRound = { round: leader.round, index: state.log.commitIndex, reads }
+  beginRound(state, leader)
+  const [asked, spared] = divideVoters(state, leader)
+  sendHeartbeats(state, leader, asked)
+  const widenAt = state.now + state.options.heartbeatMs * patienceShare
+  const index = state.log.commitIndex
+  leader.readRound = { round: leader.round, index, reads, spared, widenAt }
   readsConfirmed(state, leader)
+}
+
+/** The followers whose answers make a majority, as far as their last ones tell, and the rest. */
+function divideVoters(
+  { id: self, membership }: State,
+  { progress }: Leader,
+): [asked: ServerId[], spared: ServerId[]] {
+  const { voters } = membership
+  const others = voters
+    .flatMap((id) => {
+      const follower = progress.get(id)
+      return follower === undefined ? [] : [{ id, follower }]
+    })
+    .sort(
+      ({ follower: left }, { follower: right }) =>
+        right.ackedRound - left.ackedRound || left.ackedOrder - right.ackedOrder,
+    )
+    .map(({ id }) => id)
+  const needed = majorityOf(voters.length) - (membership.isVoter(self) ? 1 : 0)
+  return [others.slice(0, needed), others.slice(needed)]
+}
+
+/** Somebody who was asked is slow, or gone: the others are asked too. */
+export function widenReadRound(state: State, leader: Leader): void {
+  const { readRound } = leader
+  if (readRound === null || state.now < readRound.widenAt) return
+  sendHeartbeats(state, leader, readRound.spared)
+  leader.readRound = { ...readRound, spared: [], widenAt: Infinity }
 }
 
 /** Ends the round if a majority answered it. */

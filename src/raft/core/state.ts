@@ -36,6 +36,9 @@ export type ReadRound = {
   readonly round: number
   readonly index: LogIndex
   readonly reads: readonly LeaderRead[]
+  /** Voters that were not asked, and when they will be. */
+  readonly spared: readonly ServerId[]
+  readonly widenAt: number
 }
 
 export type Transfer = {
@@ -49,9 +52,11 @@ export type Leader = {
   readonly progress: Map<ServerId, Progress>
   /** The entry this leader began its term with: once committed, everything before it is (3.6.2). */
   readonly noopIndex: LogIndex
-  /** Counts broadcasts of heartbeats; `roundsSentAt` remembers when the newest ones left. */
+  /** Counts rounds of heartbeats; `roundsSentAt` remembers when the newest ones left. */
   round: number
   readonly roundsSentAt: Map<number, number>
+  /** Counts answers that were the first of their follower to a round. */
+  acks: number
   nextHeartbeat: number
   /** Reads not yet in a round, and the round under way. */
   waitingReads: LeaderRead[]

@@ -183,54 +183,6 @@ t.test('leadership is handed over at once, to a server that has everything (3.10
   t.same(cores.leaders(), ['c'], 'no time has passed')
 })
 
-t.test('a linearizable read is answered after a majority confirmed the leader (6.4)', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.isolate('a')
-  cores.core('a').read(1, true, cores.now)
-  cores.settle()
-  t.same(cores.seat('a').reads, [], 'nobody confirmed it')
-  cores.heal()
-  cores.now += 100
-  cores.core('a').tick(cores.now, false)
-  cores.settle()
-  t.same(cores.seat('a').reads, [{ id: 1, index: cores.core('a').log.commitIndex }])
-})
-
-t.test('a follower reads at an index that the leader confirmed (6.4)', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  const index = cores.propose('a', 'x')
-  cores.settle()
-  for (const id of [1, 2, 3]) cores.core('b').read(id, true, cores.now)
-  cores.turn('b')
-  const asked = cores.mail.filter((message) => message.type === 'readIndexRequest')
-  t.equal(asked.length, 1, 'reads of one turn share one question')
-  cores.settle()
-  t.same(
-    cores.seat('b').reads,
-    [1, 2, 3].map((id) => ({ id, index })),
-  )
-})
-
-t.test('reads of a leader that lost its office are refused, not answered', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.isolate('a')
-  cores.core('a').read(7, true, cores.now)
-  cores.pass(3 * electionMs)
-  t.same(cores.seat('a').reads, [{ id: 7, index: null }])
-})
-
-t.test('a lease is judged by when the confirmed messages were sent (6.4.1)', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.pass(300)
-  t.not(cores.core('a').readNow(false, cores.now), null)
-  t.equal(cores.core('a').readNow(true, cores.now), null, 'unless leases are trusted')
-  t.equal(cores.core('a').readNow(false, cores.now + electionMs), null, 'a leader that slept')
-})
-
 t.test('an old append whose entries are there cuts nothing (3.5)', async (t) => {
   const cores = new Cores(three)
   cores.elect('a')
