@@ -7,10 +7,15 @@ import { randomUUID } from 'node:crypto'
 
 const msMax = 2 ** 48 - 1
 
+/** The front of the last one, for many are made in one millisecond. */
+let front = { ms: -1, text: '' }
+
 export function orderedUuid(wallMs: number): string {
   const ms = Math.min(msMax, Math.max(0, Math.floor(wallMs)))
-    .toString(16)
-    .padStart(12, '0')
+  if (ms !== front.ms) {
+    const digits = ms.toString(16).padStart(12, '0')
+    front = { ms, text: `${digits.slice(0, 8)}-${digits.slice(8)}-7` }
+  }
   // A random UUID has its version in place 14 and its variant in place 19, as this one has.
-  return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`
+  return front.text + randomUUID().slice(15)
 }
