@@ -1,8 +1,7 @@
 /**
  * Linearizable reads without log entries (6.4): the leader notes its commit index, makes sure that a majority still
- * follows it, and the reader waits until that index is applied. One round serves all reads that came before it, and asks no
- * more followers than it needs: those that answered last, soonest first. Where one of them is silent, so are all others
- * asked after a while.
+ * follows it, and the reader waits until that index is applied. One round serves all reads that came before it, and asks as
+ * many followers as make a majority, those that answered last; when one of them is silent, after a while the others too.
  *
  * A read that may trust the lease (6.4.1) is answered at once while a majority answered something *sent* less than
  * `leaseShare` of an election timeout ago: until then no voter helps to elect another.
@@ -51,9 +50,10 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
   const trustLease = !read.linearizable || state.options.leaseReads
   // The commit index is to be trusted only after an entry of the own term is committed.
   const settled = state.log.commitIndex >= leader.noopIndex
-  const certain =
-    (trustLease && holdsLease(state, leader)) || (read.type === 'remote' && settles(state, read))
-  if (settled && certain) {
+  const confirmed =
+    (trustLease && holdsLease(state, leader)) ||
+    (read.type === 'remote' && confirmsByAsking(state, read.peer))
+  if (settled && confirmed) {
     answerRead(state, read, state.log.commitIndex)
   } else if (read.type === 'remote' && leader.waitingReads.length >= waitingReadsMax) {
     answerRead(state, read, null)
@@ -63,10 +63,10 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
 }
 
 /**
- * Whether the question of a follower is all the confirmation it needs: when it was sent, which is after the reads it is for began,
- * its sender had helped to elect nobody later. Nor has this server, and without these two there is no majority.
+ * Whether the question of a follower is all the confirmation it needs. When it was sent, which is after the reads it is for
+ * began, its sender had voted in no later term. Nor has this server, and where no majority is without both, nobody led then.
  */
-function settles({ id: self, membership }: State, { peer }: { readonly peer: ServerId }): boolean {
+function confirmsByAsking({ id: self, membership }: State, peer: ServerId): boolean {
   const { voters } = membership
   return membership.isVoter(self) && membership.isVoter(peer) && majorityOf(voters.length) <= 2
 }
