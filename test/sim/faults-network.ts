@@ -12,6 +12,9 @@ export function partition(trouble: Trouble): void {
   const ids = shuffled(random, [...servers.keys()])
   const cuts: (readonly [ServerId, ServerId])[] = []
   const both = (a: ServerId, b: ServerId) => cuts.push([a, b], [b, a])
+  const apart = (left: readonly ServerId[], right: readonly ServerId[]) => {
+    for (const a of left) for (const b of right) both(a, b)
+  }
   const kind = weighted(random, {
     halves: 3,
     leader: 2,
@@ -25,12 +28,12 @@ export function partition(trouble: Trouble): void {
   const others = ids.filter((id) => id !== one)
   if (kind === 'halves') {
     const size = integer(random, 1, Math.max(1, ids.length - 1))
-    for (const a of ids.slice(0, size)) for (const b of ids.slice(size)) both(a, b)
-  } else if (kind === 'leader') for (const other of others) both(one, other)
+    apart(ids.slice(0, size), ids.slice(size))
+  } else if (kind === 'leader') apart([one], others)
   else if (kind === 'court') {
     // The leader keeps as many as are no majority with it: whoever asks there asks in vain.
-    const court = others.slice(0, (others.length - 1) >> 1)
-    for (const a of [one, ...court]) for (const b of others) if (!court.includes(b)) both(a, b)
+    const kept = (others.length - 1) >> 1
+    apart([one, ...others.slice(0, kept)], others.slice(kept))
   } else if (kind === 'deaf') for (const other of others) cuts.push([other, one])
   else if (kind === 'mute') for (const other of others) cuts.push([one, other])
   else if (kind === 'oneWay') {

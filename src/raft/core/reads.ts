@@ -102,18 +102,14 @@ function divideVoters(
   { id: self, membership }: State,
   { progress }: Leader,
 ): [asked: ServerId[], spared: ServerId[]] {
-  const { voters } = membership
-  const others = voters
-    .flatMap((id) => {
-      const follower = progress.get(id)
-      return follower === undefined ? [] : [{ id, follower }]
-    })
+  const others = [...progress]
+    .filter(([id]) => membership.isVoter(id))
     .sort(
-      ({ follower: left }, { follower: right }) =>
+      ([, left], [, right]) =>
         right.ackedRound - left.ackedRound || left.ackedOrder - right.ackedOrder,
     )
-    .map(({ id }) => id)
-  const needed = majorityOf(voters.length) - (membership.isVoter(self) ? 1 : 0)
+    .map(([id]) => id)
+  const needed = majorityOf(membership.voters.length) - (membership.isVoter(self) ? 1 : 0)
   return [others.slice(0, needed), others.slice(needed)]
 }
 
