@@ -15,8 +15,23 @@ export type ConnectionLimits = {
   readonly pipelinedMax: number
 }
 
-/** Requests that are under way, who sends them, found once for each connection, and the last answer while it is not out. */
-type Connection = { requests: number; readonly client: string; last: ServerResponse | null }
+/** A request's place in the line of its connection. */
+export type Place = {
+  readonly connection: Connection | null
+  /** Set while it waits for those before it. */
+  call: (() => void) | null
+}
+
+type Connection = {
+  /** Requests that are under way: the first is served, the others were pipelined behind it and wait. */
+  readonly line: Place[]
+  /** Who sends them, found once for each connection. */
+  readonly client: string
+  /** Too many of this client: no request is served. */
+  readonly surplus: boolean
+  /** The last answer while it is not out. */
+  last: ServerResponse | null
+}
 
 export class Connections {
   #limits: ConnectionLimits
@@ -43,7 +58,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#accept(socket, plain))
     server.on('secureConnection', (socket: Socket) => {
       const client = clientOf(addressOf(socket.remoteAddress))
-      this.#connections.set(socket, { requests: 0, client, last: null })
+      this.#connections.set(socket, connectionOf(client))
     })
     // Node answers these without a word to anybody else.
     server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -76,18 +91,32 @@ export class Connections {
     return (this.#connections.get(socket)?.last ?? null) === null
   }
 
-  /** False: this connection has too much under way. Otherwise `leave` follows. */
-  enter(socket: object): boolean {
-    const connection = this.#connections.get(socket)
-    if (connection === undefined) return true
-    if (connection.requests >= this.#limits.pipelinedMax) return false
-    connection.requests += 1
-    return true
+  /** Null: this connection has too much under way. Otherwise `leave` follows. */
+  enter(socket: object): Place | null {
+    const connection = this.#connections.get(socket) ?? null
+    const place: Place = { connection, call: null }
+    if (connection === null) return place
+    if (connection.surplus || connection.line.length >= this.#limits.pipelinedMax) return null
+    connection.line.push(place)
+    return place
   }
 
-  leave(socket: object): void {
-    const connection = this.#connections.get(socket)
-    if (connection !== undefined) connection.requests -= 1
+  /**
+   * Resolves once all requests before it on this connection are over; null when there are none. One after another is
+   * what HTTP wants of those that change something (RFC 9112, 9.3.2), and a read then sees the write it came behind.
+   */
+  turn(place: Place): Promise<void> | null {
+    if (place.connection === null || place.connection.line[0] === place) return null
+    return new Promise((resolve) => {
+      place.call = resolve
+    })
+  }
+
+  leave(place: Place): void {
+    if (place.connection === null) return
+    const { line } = place.connection
+    line.splice(line.indexOf(place), 1)
+    line[0]?.call?.()
   }
 
   #accept(socket: Socket, plain: boolean): void {
@@ -98,7 +127,7 @@ export class Connections {
       return
     }
     this.#countByClient.set(client, count)
-    this.#connections.set(socket, { requests: 0, client, last: null })
+    this.#connections.set(socket, connectionOf(client))
     socket.once('close', () => {
       const left = (this.#countByClient.get(client) ?? 1) - 1
       if (left === 0) this.#countByClient.delete(client)
@@ -113,7 +142,7 @@ export class Connections {
       return
     }
     // A request may be on its way already: it finds the connection full, and is not run.
-    this.#connections.set(socket, { requests: Infinity, client, last: null })
+    this.#connections.set(socket, { ...connectionOf(client), surplus: true })
     const max = this.#limits.connectionsPerClientMax
     const text = `too many connections of ${client}: limits.http_max_conns_per_client is ${max}`
     end(socket, '429 Too Many Requests', text, 'Retry-After: 1\r\n')
@@ -121,7 +150,7 @@ export class Connections {
 
   /** An answer now would be taken for the one that an earlier request still waits for: then the connection just ends. */
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const busy = (this.#connections.get(socket)?.requests ?? 0) > 0
+    const busy = (this.#connections.get(socket)?.line.length ?? 0) > 0
     if (error.code === 'ECONNRESET' || !socket.writable || busy) {
       socket.destroy()
       return
@@ -129,6 +158,10 @@ export class Connections {
     const [status, text] = refusalOf(error.code)
     end(socket, status, text)
   }
+}
+
+function connectionOf(client: string): Connection {
+  return { line: [], client, surplus: false, last: null }
 }
 
 function end(socket: Duplex, status: string, text: string, headers = ''): void {

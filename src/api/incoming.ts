@@ -13,9 +13,14 @@ export class IncomingRequest extends IncomingMessage {
   #taker: BodyTaker | null = null
   #taken = false
 
-  /** Before the first piece came, that is in the turn in which the request did. Of a request that breaks off only `close` tells. */
+  /** Whether all of the body is still to come: once the stream has a piece of it, or its end, it is too late to take it. */
+  get bodyIsAhead(): boolean {
+    return !this.complete && this.readableLength === 0
+  }
+
+  /** Before the first piece came, as in the turn in which the request did. Of a request that breaks off only `close` tells. */
   takeBody(taker: BodyTaker): void {
-    assert(!this.complete, 'a body is taken before it is there')
+    assert(this.bodyIsAhead, 'a body is taken before it is there')
     this.#taker = taker
     this.read(0)
   }
@@ -43,9 +48,9 @@ export class IncomingRequest extends IncomingMessage {
   }
 }
 
-/** As `takeBody` of an `IncomingRequest`, also of a request that no listener made. */
+/** As `takeBody` of an `IncomingRequest`, also of a request that had to wait, and of one that no listener made. */
 export function takeBody(request: IncomingMessage, taker: BodyTaker): () => void {
-  if (request instanceof IncomingRequest) {
+  if (request instanceof IncomingRequest && request.bodyIsAhead) {
     request.takeBody(taker)
     return () => request.leaveBody()
   }

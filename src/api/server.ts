@@ -252,18 +252,23 @@ export class HttpServer {
     const response = reply.raw
     const parameters = request.params as Readonly<Record<string, string | undefined>>
     const exchange = new Exchange(this.#context, route, raw, response, parameters, request.id)
-    const admitted = this.#connections.enter(raw.socket)
+    const place = this.#connections.enter(raw.socket)
     let audited = this.#audit.enabled ? identityOf(exchange, this.#audit) : null
     this.#arrived += 1
-    const place = this.#arrived
-    this.#underWay.set(place, exchange)
+    const number = this.#arrived
+    this.#underWay.set(number, exchange)
     response.once('close', () => {
       this.#connections.free(raw.socket, response)
       if (!response.writableFinished) exchange.abort()
     })
     try {
-      if (!admitted || this.#underWay.size > this.#limits.requestsMax) {
+      if (place === null || this.#underWay.size > this.#limits.requestsMax) {
         throw new MusterError('overloaded', 'too many requests are under way here, try later')
+      }
+      const turn = this.#connections.turn(place)
+      if (turn !== null) {
+        await turn
+        assertWanted(exchange)
       }
       if (this.#audit.refusing) {
         audited = null
@@ -287,8 +292,8 @@ export class HttpServer {
       await this.#fail(exchange, error)
     } finally {
       exchange.close()
-      this.#underWay.take(place)
-      if (admitted) this.#connections.leave(raw.socket)
+      this.#underWay.take(number)
+      if (place !== null) this.#connections.leave(place)
       if (this.#underWay.size === 0) this.#onIdle?.()
       const status = upgraded ?? (response.headersSent ? response.statusCode : 0)
       const durationMs = this.#options.clock.monotonicMs() - startMs
@@ -380,6 +385,14 @@ function originForm(url: string): string {
 function refuseControlCharacters(path: string): void {
   if (/%(?:[01][0-9a-f]|7f)/i.test(path)) {
     throw new HttpRefusal(400, 'the path has a control character in it')
+  }
+}
+
+/** While it waited its client may have gone, or the server begun to stop. */
+function assertWanted({ request, response, signal }: Exchange): void {
+  if (request.socket.destroyed) response.destroy()
+  if (response.destroyed || signal.aborted) {
+    throw new MusterError('cancelled', 'the client went away, or this server stops')
   }
 }
 

@@ -1,10 +1,11 @@
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import type { HttpLimits } from '../../src/api/http-limits.ts'
 import type { Route } from '../../src/api/route.ts'
 import { apiTwin, type ApiTwin } from '../support/api-twin.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { everything } from '../support/everything.ts'
 
 const upload: Route = {
   method: 'PUT',
@@ -42,15 +43,6 @@ async function talk(port: number, ...pieces: readonly (string | Buffer)[]): Prom
     if (!socket.destroyed) await new Promise((resolve) => socket.write(piece, resolve))
   }
   return answer
-}
-
-async function everything(socket: Socket): Promise<string> {
-  let text = ''
-  socket.setEncoding('latin1')
-  socket.on('data', (chunk: string) => (text += chunk))
-  socket.on('error', () => {})
-  await once(socket, 'close')
-  return text
 }
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1])
@@ -174,9 +166,11 @@ t.test('one connection has so many requests under way and no more', async (t) =>
   const twin = await listening({ pipelinedMax: 2 })
   const socket = connect(twin.port, '127.0.0.1')
   const answer = everything(socket)
-  socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2))
-  socket.write(`GET /v1/row/a HTTP/1.1\r\n${closing}\r\n`)
-  await eventuallyTrue('two parked', () => twin.dispatcher.parkedCount === 2)
+  const waiting = 'GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)
+  // One packet: all are parsed in one go.
+  socket.write(`${waiting}GET /v1/row/a HTTP/1.1\r\n${closing}\r\n`)
+  const [parked, underWay] = [() => twin.dispatcher.parkedCount, () => twin.http.underWayCount]
+  await eventuallyTrue('one parked, one behind it', () => parked() === 1 && underWay() === 2)
   twin.state.put('a', 2)
   t.same(statuses(await answer), ['200', '200', '503'])
   await twin.http.stop()

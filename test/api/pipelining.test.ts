@@ -1,0 +1,107 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import type { Route } from '../../src/api/route.ts'
+import { apiTwin } from '../support/api-twin.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+import { everything } from '../support/everything.ts'
+
+const host = 'Host: x\r\n'
+
+/** A server whose writes are done when the test opens the gate; `bodies` has what was written. */
+async function slowWriter() {
+  const bodies: string[] = []
+  const gate = Promise.withResolvers<void>()
+  let begun = 0
+  const write: Route = {
+    method: 'PUT',
+    path: '/v1/slow',
+    body: 'bytes',
+    async handle(request) {
+      begun += 1
+      await gate.promise
+      bodies.push(Buffer.from(request.bytes).toString())
+      return { text: 'written' }
+    },
+  }
+  const upload: Route = {
+    method: 'PUT',
+    path: '/v1/upload',
+    body: 'stream',
+    async handle(request) {
+      let length = 0
+      for await (const chunk of request.stream()) length += chunk.length
+      return { text: `length ${length}` }
+    },
+  }
+  const read: Route = {
+    method: 'GET',
+    path: '/v1/slow',
+    handle: () => ({ text: `seen ${bodies.length}` }),
+  }
+  const { http } = apiTwin({ routes: [write, upload, read] })
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+  return { http, port, bodies, open: gate.resolve, begun: () => begun }
+}
+
+function put(path: string, body: string): string {
+  return `PUT ${path} HTTP/1.1\r\n${host}Content-Length: ${body.length}\r\n\r\n${body}`
+}
+
+const last = `GET /v1/slow HTTP/1.1\r\n${host}Connection: close\r\n\r\n`
+
+t.test('a request waits for those before it on its connection', async (t) => {
+  const { http, port, bodies, open, begun } = await slowWriter()
+  const socket = connect(port, '127.0.0.1')
+  const answer = everything(socket)
+  socket.write(put('/v1/slow', 'one') + put('/v1/slow', 'two') + last)
+  await eventuallyTrue('all three came', () => http.underWayCount === 3)
+  t.equal(begun(), 1)
+  open()
+  t.match(await answer, /written[^]*written[^]*seen 2/)
+  t.same(bodies, ['one', 'two'])
+  await http.stop()
+})
+
+t.test('another connection does not wait for it', async (t) => {
+  const { http, port, open } = await slowWriter()
+  const [busy, other] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')]
+  const answers = [everything(busy), everything(other)]
+  busy.write(put('/v1/slow', 'one') + last)
+  await eventuallyTrue('it waits', () => http.underWayCount === 2)
+  other.write(last)
+  t.match(await answers[1], /seen 0/)
+  open()
+  t.match(await answers[0], /seen 1/)
+  await http.stop()
+})
+
+t.test('the body of a request that waits is whole, however long', async (t) => {
+  const { http, port, bodies, open } = await slowWriter()
+  const socket = connect(port, '127.0.0.1')
+  const answer = everything(socket)
+  const [long, longer] = ['a'.repeat(200_000), 'b'.repeat(300_000)]
+  const chunked = `PUT /v1/slow HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`
+  socket.write(put('/v1/slow', 'one') + put('/v1/slow', long) + put('/v1/upload', longer))
+  socket.write(`${chunked}2\r\nno\r\n1\r\nw\r\n0\r\n\r\n${put('/v1/slow', '')}${last}`)
+  await eventuallyTrue('the first waits', () => http.underWayCount >= 2)
+  open()
+  t.match(await answer, /length 300000[^]*seen 4/)
+  t.same(bodies, ['one', long, 'now', ''])
+  await http.stop()
+})
+
+t.test('what waited for a client that went away is not done', async (t) => {
+  const { http, port, bodies, open, begun } = await slowWriter()
+  const socket = connect(port, '127.0.0.1')
+  socket.write(put('/v1/slow', 'one') + put('/v1/slow', 'two'))
+  await eventuallyTrue('both came', () => http.underWayCount === 2)
+  socket.destroy()
+  const other = connect(port, '127.0.0.1')
+  other.write(last)
+  await everything(other)
+  open()
+  await eventuallyTrue('both are over', () => http.underWayCount === 0)
+  t.equal(begun(), 1)
+  t.same(bodies, ['one'])
+  await http.stop()
+})
