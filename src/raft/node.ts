@@ -55,6 +55,7 @@ export class RaftNode implements RaftNodeDoor {
       random: options.random,
       input: (give) => this.#input(give),
       core: () => this.#serving(),
+      defer: options.defer,
     })
     this.#applied = new DeadlineWaiters(options.clock)
     this.#changes = new DeadlineWaiters(options.clock)
@@ -283,7 +284,7 @@ export class RaftNode implements RaftNodeDoor {
   #perform(ready: Ready): void {
     for (const message of ready.send) this.#options.transport.send(message)
     if (ready.persist !== null) this.#writer.push(ready.persist)
-    for (const { id, index } of ready.reads) this.#reads.answered(id, index)
+    this.#reads.answered(ready.reads, ready.send.length > 0)
     for (const fetch of ready.fetches) this.#fetch(fetch)
     for (const peer of ready.snapshots) this.#snapshots.send(peer)
     if (ready.install !== null) this.#snapshots.install(ready.install)

@@ -7,6 +7,7 @@ import { MusterError } from '../lib/errors.ts'
 import type { Random } from '../lib/random.ts'
 import type { RaftCore } from './core/core.ts'
 import type { LogIndex } from './core/message.ts'
+import type { ReadResult } from './core/ready.ts'
 import type { ReadMode } from './door.ts'
 import { DeadlineWaiters } from './waiters.ts'
 
@@ -16,16 +17,26 @@ const retryMs = 15
 /** Reads whose deadlines lie within this may share a question, under the first of these. */
 const sharedDeadlineMs = 20
 
+/** So many reads share a question at most, for they are served in one go and hold up the event loop for so long. */
+const sharedReadsMax = 16
+
 export type ReadQuestionsOptions = {
   readonly clock: Clock
   readonly random: Random
   /** Gives the core an input; a turn follows. */
-  readonly input: (give: (core: RaftCore, now: number) => void) => void
+  readonly input: (give: (core: Pick<RaftCore, 'read'>, now: number) => void) => void
   /** Throws once the node has stopped. */
-  readonly core: () => RaftCore
+  readonly core: () => Pick<RaftCore, 'readNow'>
+  /** Runs a function after the inputs that are already waiting. */
+  readonly defer: (run: () => void) => void
 }
 
-type Asked = { readonly deadlineMs: number; readonly answer: Promise<LogIndex | null> }
+type Asked = {
+  readonly deadlineMs: number
+  readonly answer: Promise<LogIndex | null>
+  /** How many reads share it. */
+  count: number
+}
 
 export class ReadQuestions {
   readonly #options: ReadQuestionsOptions
@@ -60,23 +71,39 @@ export class ReadQuestions {
     this.#asked = nothingAsked()
   }
 
-  answered(id: number, index: LogIndex | null): void {
-    this.#waiters.resolve(id, index)
+  /**
+   * Question by question, with the event loop between them. So what this turn sent leaves before the first readers are
+   * served, and what those ask next is on its way while the others are: a busy leader need not wait for its followers.
+   */
+  answered(reads: readonly ReadResult[], hasSent: boolean): void {
+    if (hasSent && reads.length > 0) this.#options.defer(() => this.#answer(reads, 0))
+    else this.#answer(reads, 0)
+  }
+
+  #answer(reads: readonly ReadResult[], position: number): void {
+    const read = reads[position]
+    if (read === undefined) return
+    this.#waiters.resolve(read.id, read.index)
+    if (position + 1 < reads.length) this.#options.defer(() => this.#answer(reads, position + 1))
   }
 
   rejectAll(error: MusterError): void {
     this.#waiters.rejectAll(error)
   }
 
-  /** One question for all reads of a turn that wait as long: they came before its round begins. */
+  /** One question for reads of a turn that wait as long: they came before its round begins. */
   #ask(mode: ReadMode, deadlineMs: number): Promise<LogIndex | null> {
     const asked = this.#asked[mode]
     const laterMs = asked === null ? Infinity : deadlineMs - asked.deadlineMs
-    if (asked !== null && laterMs >= 0 && laterMs < sharedDeadlineMs) return asked.answer
+    const joins = laterMs >= 0 && laterMs < sharedDeadlineMs
+    if (asked !== null && joins && asked.count < sharedReadsMax) {
+      asked.count += 1
+      return asked.answer
+    }
     this.#lastId += 1
     const id = this.#lastId
     const answer = this.#waiters.wait(id, deadlineMs, 'the leader did not answer in time')
-    this.#asked[mode] = { deadlineMs, answer }
+    this.#asked[mode] = { deadlineMs, answer, count: 1 }
     this.#options.input((core, now) => core.read(id, mode === 'linearizable', now))
     return answer
   }
