@@ -1,6 +1,6 @@
 /** A check as an agent is asked to run it: exactly one kind, and what goes with it. What is wrong is 400 and named. */
 import { Fields } from '../../api/fields.ts'
-import { parseDurationNs } from '../../lib/duration.ts'
+import { formatDurationMs, parseDurationNs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   intervalMsMin,
@@ -140,7 +140,8 @@ function timeOf(fields: Fields, name: string, minMs: number, maxMs: number): num
         : NaN
   const milliseconds = nanoseconds / 1e6
   if (!(milliseconds >= minMs && milliseconds <= maxMs)) {
-    throw invalid(`${name} must be a duration such as 10s, from ${minMs}ms to ${maxMs}ms`)
+    const bounds = `from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`
+    throw invalid(`${name} must be a duration such as 10s, ${bounds}`)
   }
   return milliseconds
 }

@@ -186,6 +186,19 @@ void t.test('a heartbeat that says the same writes nothing', async (t) => {
   await agent.stop()
 })
 
+void t.test('the first output of a check that runs does not wait', async (t) => {
+  const catalog = await catalogMachine(t)
+  const agent = agentWith(await dataFolder(t), wayTo(catalog))
+  await agent.start()
+  const args = ['sh', '-c', 'sleep 0.3; echo broken; exit 2']
+  const probe: Probe = { type: 'script', args, intervalMs: 200, timeoutMs: 5_000 }
+  await agent.registerCheck({ definition: defined('script', { probe }), status: null })
+  const outputOf = () => catalog.reader().get(catalogChecks, ['one', 'script'])?.output
+  await eventually('the check', () => (outputOf() === '' ? true : undefined))
+  await eventually('its output', () => outputOf()?.includes('broken') || undefined)
+  await agent.stop()
+})
+
 void t.test('a damaged file is named', async (t) => {
   const catalog = await catalogMachine(t)
   const folder = await dataFolder(t)

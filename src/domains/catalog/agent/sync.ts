@@ -209,7 +209,10 @@ export class CatalogSync {
     const { node, link, clock } = this.#options
     const registration: Registration = { node, skipNodeUpdate: true, service, checks }
     await link.send({ type: 'register', registration })
-    for (const { id } of checks) this.#outputSent.set(keyOfName(id), clock.monotonicMs())
+    // A check that has said nothing yet is not to wait with its first word.
+    for (const { id, output } of checks) {
+      if (output !== '') this.#outputSent.set(keyOfName(id), clock.monotonicMs())
+    }
   }
 
   async #deregister(serviceId: string | null, checkId: string | null): Promise<void> {
