@@ -5,7 +5,8 @@
  * A creation or renewal is acknowledged once its log entry is committed, and a server sees it in its log after it was
  * committed. So "seen + time to live" is never before what any client was told, whoever leads and however clocks
  * differ; and it is late by no more than this server was behind. What was in the state before this server began to
- * listen was renewed before then at the latest, so it lives on from there.
+ * listen was renewed before then at the latest, so it lives on from there; and as long as those it hears of, for
+ * lives that are lengthened under load are lengthened alike.
  */
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
@@ -39,6 +40,8 @@ export class SessionDeadlines {
   readonly #unsubscribe: readonly (() => void)[]
   /** Everything committed after this was heard here. */
   #sinceMs: number
+  /** The most by which a life was lengthened that was heard of here. */
+  #stretchHeard = 1
   #sweep: Timer | null = null
   /** Of the leader: hears of each session that begins to have a deadline. */
   #onBegin: ((row: SessionRow) => void) | null = null
@@ -71,7 +74,8 @@ export class SessionDeadlines {
   untilMs(row: SessionRow): number | null {
     const ttlMs = ttlMsOf(row.ttl)
     if (ttlMs === null) return null
-    return this.#known.get(row.id)?.untilMs ?? this.#sinceMs + ttlMs
+    const known = this.#known.get(row.id)
+    return known?.untilMs ?? this.#sinceMs + stretchedMs(ttlMs, this.#stretchHeard)
   }
 
   /** There is one listener, the leader's. Returns the way to stop listening. */
@@ -95,6 +99,7 @@ export class SessionDeadlines {
   }
 
   #renewed({ stretch }: RenewSessions, { renewed }: RenewOutcome): void {
+    this.#stretchHeard = Math.max(this.#stretchHeard, stretch)
     for (const row of renewed) if (row !== null) this.#extend(row, stretch)
   }
 

@@ -352,6 +352,24 @@ void t.test('under load sessions live longer, and are told so', async (t) => {
   t.ok(lifeMs >= 2 * ttlMs - batchMs && lifeMs <= 2 * ttlMs + 1_000, `${lifeMs} ms`)
 })
 
+void t.test(
+  'a server that starts under load takes it that all lives were lengthened',
+  async (t) => {
+    const server = await serverOf(t)
+    await server.create('a')
+    await server.create('b')
+    await server.restart()
+    // It never saw the renewal of the other one.
+    const args = { places: [{ namespace: 'default', id: 'b' }], stretch: 3 }
+    await server.propose({ type: 'sessions.renew', args })
+    await server.lead()
+    const lifeMs = await server.lifeOf('a')
+    t.ok(lifeMs >= 3 * ttlMs && lifeMs <= 3 * ttlMs + 1_000, `${lifeMs} ms`)
+    await server.create('c')
+    isHonest(t, await server.lifeOf('c'), 'what it saw itself')
+  },
+)
+
 void t.test('what the log refuses is tried again', async (t) => {
   const server = await serverOf(t)
   let failures = 0
