@@ -69,7 +69,8 @@ async function bringUp(
 ): Promise<void> {
   console.log(`Starting ${plans.length} server${plans.length === 1 ? '' : 's'} …`)
   for (const plan of plans) {
-    await cluster.start(plan.name, [binary, 'agent', '-config', plan.configFile], plan.logFile)
+    const config = plan.configFiles.flatMap((file) => ['-config', file])
+    await cluster.start(plan.name, [binary, 'agent', ...config], plan.logFile)
   }
   const leaderPort = await waitForLeader(plans, cluster)
   if (stopRequested()) return
@@ -144,9 +145,8 @@ async function reportEnd(
     process.exitCode = 1
     return
   }
-  console.error(
-    `\nThe others go on. To have it back: bin/muster agent -config ${shortPath(plan.configFile, cwd)}`,
-  )
+  const config = plan.configFiles.map((file) => ` -config ${shortPath(file, cwd)}`).join('')
+  console.error(`\nThe others go on. To have it back: bin/muster agent${config}`)
 }
 
 function stopRequested(): boolean {

@@ -16,6 +16,8 @@ export type StartOptions = {
   readonly fresh: boolean
   readonly dataDir: string
   readonly basePort: number
+  /** Configuration files for all servers, besides each one's own. */
+  readonly configFiles: readonly string[]
 }
 
 export const usage = `Usage: npm start -- [options]
@@ -24,6 +26,7 @@ export const usage = `Usage: npm start -- [options]
   --fresh         begin with empty servers; the cluster's key is kept
   --data DIR      where configurations, data and logs are kept (default: .muster)
   --base-port N   HTTP port of the first server (default: ${BASE_PORT})
+  --config FILE   a configuration file for every server, besides its own; repeatable
   --help          this text
 `
 
@@ -36,6 +39,7 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
       fresh: { type: 'boolean', default: false },
       data: { type: 'string', default: '.muster' },
       'base-port': { type: 'string', default: String(BASE_PORT) },
+      config: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', default: false },
     },
   })
@@ -50,7 +54,14 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
     throw new Error(`--base-port must be from 1024 to 60000, not ${values['base-port']}`)
   }
   if (values.data === '') throw new Error('--data must name a folder')
-  return { servers, fresh: values.fresh, dataDir: resolve(cwd, values.data), basePort }
+  if (values.config.includes('')) throw new Error('--config must name a file')
+  return {
+    servers,
+    fresh: values.fresh,
+    dataDir: resolve(cwd, values.data),
+    basePort,
+    configFiles: values.config.map((file) => resolve(cwd, file)),
+  }
 }
 
 export type ServerPlan = {
@@ -64,6 +75,8 @@ export type ServerPlan = {
   /** Holds what follows. */
   readonly folder: string
   readonly configFile: string
+  /** Its own and those that were given. */
+  readonly configFiles: readonly string[]
   readonly dataDir: string
   readonly logFile: string
 }
@@ -72,11 +85,13 @@ export function planServers(options: {
   readonly servers: number
   readonly dataDir: string
   readonly basePort: number
+  readonly configFiles: readonly string[]
 }): readonly ServerPlan[] {
   return Array.from({ length: options.servers }, (_, index) => {
     const http = options.basePort + index * 1000
     const name = `s${index + 1}`
     const folder = join(options.dataDir, name)
+    const configFile = join(folder, 'agent.json')
     return {
       name,
       ports: {
@@ -86,7 +101,8 @@ export function planServers(options: {
         ops: options.basePort + OPS_DISTANCE + index * 10,
       },
       folder,
-      configFile: join(folder, 'agent.json'),
+      configFile,
+      configFiles: [configFile, ...options.configFiles],
       dataDir: join(folder, 'data'),
       logFile: join(folder, 'server.log'),
     }

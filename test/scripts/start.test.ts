@@ -10,22 +10,30 @@ import { ServerProcesses } from '../../scripts/start/processes.ts'
 import { clusterReport, table } from '../../scripts/start/report.ts'
 import { loadConfig } from '../../src/agent/config.ts'
 
-const defaults = { servers: null, fresh: false, dataDir: '/here/.muster', basePort: 4646 }
+const defaults = {
+  servers: null,
+  fresh: false,
+  dataDir: '/here/.muster',
+  basePort: 4646,
+  configFiles: [],
+}
 
 t.test('options have defaults and are checked', async (t) => {
   const parse = (line: string) => parseStartOptions(line === '' ? [] : line.split(' '), '/here')
   t.same(parse(''), defaults)
-  t.same(parse('--servers 5 --fresh --data d --base-port 10000'), {
+  t.same(parse('--servers 5 --fresh --data d --base-port 10000 --config a.hcl --config /b.json'), {
     servers: 5,
     fresh: true,
     dataDir: '/here/d',
     basePort: 10000,
+    configFiles: ['/here/a.hcl', '/b.json'],
   })
   t.equal(parse('--help'), null)
   t.throws(() => parse('--servers 2'), { message: '--servers must be 1, 3 or 5, not 2' })
   t.throws(() => parse('--base-port 80'), { message: /must be from 1024 to 60000, not 80/ })
   t.throws(() => parse('--base-port x'), { message: /must be from 1024 to 60000, not x/ })
   t.throws(() => parse('--data='), { message: '--data must name a folder' })
+  t.throws(() => parse('--config='), { message: '--config must name a file' })
   t.throws(() => parse('--wrong'), { message: /Unknown option '--wrong'/ })
 })
 
@@ -60,6 +68,10 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
       keyringKeyFile: keyFile,
     })
   }
+  const more = join(dataDir, '..', 'acl.hcl')
+  await writeFile(more, 'acl { enabled = true }')
+  const [first] = planServers({ ...defaults, servers: 3, dataDir, configFiles: [more] })
+  t.match(await loadConfig(first?.configFiles ?? []), { name: 's1', acl: { enabled: true } })
   const log = plans[0]?.logFile ?? ''
   await writeFile(log, 'old\n')
   await prepare(dataDir, plans)

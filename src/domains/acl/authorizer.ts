@@ -67,6 +67,8 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   readonly #options: AclAuthorizerOptions
   readonly #ruleSets: RuleSets
   readonly #kept = new Map<string, Kept>()
+  /** Hashes of secrets that were good when they came last, in memory only: making one costs more than all else of a look-up. */
+  readonly #hashes = new Map<string, string>()
 
   constructor(options: AclAuthorizerOptions) {
     this.#options = options
@@ -74,17 +76,29 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   }
 
   resolve({ token }: Caller): Permissions | Promise<Permissions> {
-    const key = token === null ? '' : hashOf(token)
-    return this.#find(key) ?? this.#findFresh(key)
+    const key = this.#keyOf(token)
+    const found = this.#find(key)
+    if (token !== null) this.#remember(token, found === null ? null : key)
+    return found ?? this.#findFresh(key)
   }
 
   accessorOf(token: string): string | null {
-    return this.#find(hashOf(token))?.accessor ?? null
+    return this.#find(this.#keyOf(token))?.accessor ?? null
   }
 
   touch(reader: Reader, { token }: Caller): void {
-    const row = token === null ? null : tokenByHash(reader, hashOf(token))
+    const row = token === null ? null : tokenByHash(reader, this.#keyOf(token))
     policiesOf(reader, row)
+  }
+
+  #keyOf(token: string | null): string {
+    return token === null ? '' : (this.#hashes.get(token) ?? hashOf(token))
+  }
+
+  /** Null: it is good no more. */
+  #remember(token: string, key: string | null): void {
+    if (key === null) this.#hashes.delete(token)
+    else if (!this.#hashes.has(token)) keep(this.#hashes, token, key, callersKeptMax)
   }
 
   async #findFresh(key: string): Promise<Permissions> {
