@@ -12,7 +12,7 @@ import {
   type GossipOptions,
 } from '../../src/gossip/door.ts'
 import { createGossip } from '../../src/gossip/node.ts'
-import { eventuallyTrue } from '../support/eventually.ts'
+import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { startSerf, type SerfAgent } from './wire/serf-agent.ts'
 
 export const patience = { timeoutMs: 20_000, everyMs: 50 }
@@ -80,7 +80,12 @@ async function seenBySerf(agent: SerfAgent): Promise<string> {
 
 /** Waits until a member of ours sees this. */
 export async function sees(node: GossipNode, expected: string): Promise<void> {
-  await eventuallyTrue(`${node.name} sees ${expected}`, () => seenBy(node) === expected, patience)
+  const probe = (): true => {
+    const seen = seenBy(node)
+    if (seen !== expected) throw new Error(`it sees ${seen}`)
+    return true
+  }
+  await eventually(`${node.name} sees ${expected}`, probe, patience)
 }
 
 /** As `sees`, for a serf agent. */

@@ -177,13 +177,16 @@ export class Members {
     return null
   }
 
-  /** At most `count` different members, by chance; misses some when few are wanted, as trying is bounded. */
+  /** At most `count` different members, drawn by chance; nobody who is wanted is missed while there is room. */
   pick(count: number, wanted: (member: Member) => boolean): Member[] {
     const picked: Member[] = []
-    for (let tries = this.#ring.length * 3; tries > 0 && picked.length < count; tries -= 1) {
-      const member = this.#ring[randomInteger(this.#random, 0, this.#ring.length)]
-      if (member === undefined || picked.includes(member) || !wanted(member)) continue
-      picked.push(member)
+    const undrawn = [...this.#ring]
+    for (let drawn = 0; drawn < undrawn.length && picked.length < count; drawn += 1) {
+      const at = randomInteger(this.#random, drawn, undrawn.length)
+      const [member, first] = [undrawn[at], undrawn[drawn]]
+      if (member === undefined || first === undefined) break
+      undrawn[at] = first
+      if (wanted(member)) picked.push(member)
     }
     return picked
   }

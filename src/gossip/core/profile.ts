@@ -75,14 +75,16 @@ const pushPullScaleFrom = 32
 /** In a pool of five, four transmissions at random, some to the dead itself, miss a member once in a hundred times. */
 const retransmitScaleMin = 2
 
+/** In a pool of three, two may both be spent on the pings of one member. */
+const retransmitMin = 4
+
 /** Transmissions of one broadcast by one member: enough that everybody hears it with high probability. */
 export function retransmitLimit(profile: Profile, members: number): number {
   const { retransmitMultiplier, gossipFanout } = profile
   const scale = Math.ceil(Math.log10(members + 1))
   // One round reaches all others of a pool that is smaller still.
-  return (
-    retransmitMultiplier * (members <= gossipFanout ? scale : Math.max(retransmitScaleMin, scale))
-  )
+  const scaleMin = members <= gossipFanout ? 1 : retransmitScaleMin
+  return Math.max(retransmitMin, retransmitMultiplier * Math.max(scaleMin, scale))
 }
 
 /** Milliseconds between whole exchanges; longer in large pools, where each costs more. */

@@ -4,7 +4,7 @@
 import { eventHeard } from './events.ts'
 import type { SerfPushPull } from './message.ts'
 import type { Pool } from './serf.ts'
-import { announceJoin, joinIntended, leaveIntended } from './standing.ts'
+import { announceJoin, leaveIntended, statusTimeTold } from './standing.ts'
 
 export function serfState(pool: Pool): SerfPushPull {
   const { serf } = pool
@@ -43,7 +43,7 @@ export function mergeSerfState(pool: Pool, state: SerfPushPull, skipEvents: bool
     leaveIntended(pool, { node, time: (state.statusTimes.get(node) ?? 0) + 1, prune: false })
   }
   for (const [node, time] of state.statusTimes) {
-    if (!left.has(node)) joinIntended(pool, { node, time })
+    if (!left.has(node)) statusTimeTold(pool, { node, time })
   }
   if (skipEvents) serf.eventMinTime = Math.max(serf.eventMinTime, state.eventTime)
   for (const { time, events } of state.events) {

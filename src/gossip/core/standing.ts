@@ -90,11 +90,12 @@ export function leaveIntended(pool: Pool, intent: LeaveIntent): boolean {
   if (!acceptable(pool, intent)) return false
   const standing = serf.standings.get(node)
   if (standing === undefined) return serf.recent.add(node, 'leave', time, swim.now)
-  if (time <= standing.statusTime) return false
-  if (node === swim.self.name && serf.leave === null) {
+  // Also one of the same time: others took it, and would not hear of a join that is no later.
+  if (isStaying(pool, node) && time >= standing.statusTime) {
     announceJoin(pool)
     return false
   }
+  if (time <= standing.statusTime) return false
   standing.statusTime = time
   if (prune && node !== swim.self.name) standing.prune = true
   if (standing.status === 'alive') {
@@ -105,6 +106,18 @@ export function leaveIntended(pool: Pool, intent: LeaveIntent): boolean {
   }
   if (standing.prune && isGone(standing.member)) erase(pool, standing)
   return true
+}
+
+/** An exchange told the time of a member's status, not what the status is. */
+export function statusTimeTold(pool: Pool, intent: JoinIntent): void {
+  const { node, time } = intent
+  const known = pool.serf.standings.get(node)
+  // Of this member it may be the time of a leave that it has not heard of; taken for its own, it would never object.
+  if (known === undefined || time <= known.statusTime || !isStaying(pool, node)) {
+    joinIntended(pool, intent)
+  } else if (acceptable(pool, intent)) {
+    announceJoin(pool)
+  }
 }
 
 /** True: news, to be passed on. */
@@ -129,8 +142,14 @@ export function announceJoin(pool: Pool): void {
   const { serf, swim } = pool
   const node = swim.self.name
   const time = serf.clock.increment()
-  joinIntended(pool, { node, time })
+  const standing = serf.standings.get(node)
+  if (standing !== undefined) standing.statusTime = time
   broadcast(pool, serf.intents, node, { type: 'join-intent', time, node })
+}
+
+/** It is this member, which does not mean to leave. */
+function isStaying({ serf, swim }: Pool, node: string): boolean {
+  return node === swim.self.name && serf.leave === null
 }
 
 /** Hears the time of an intent, unless its name or its time cannot be meant. */

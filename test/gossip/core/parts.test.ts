@@ -9,6 +9,7 @@ import {
   recentIntentsMax,
 } from '../../../src/gossip/core/intents.ts'
 import { LamportClock, lamportJumpMax, lamportMax } from '../../../src/gossip/core/lamport.ts'
+import { Members, newMember } from '../../../src/gossip/core/members.ts'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import { patienceOf } from '../../../src/gossip/core/patience.ts'
 import {
@@ -27,6 +28,8 @@ import {
   type Suspicion,
 } from '../../../src/gossip/core/suspicion.ts'
 import { compatible, ownVersions } from '../../../src/gossip/core/versions.ts'
+import { seededRandom } from '../../../src/lib/random.ts'
+import { alive } from './lab.ts'
 
 void t.test('times scale with the size of the pool', (t) => {
   //       members  retransmits  push/pull s  suspicion min s  confirmations
@@ -57,10 +60,38 @@ void t.test('times scale with the size of the pool', (t) => {
   const ten = { members: 10, living: 10 }
   t.equal(suspicionTimes(wanProfile, ten).minMs, 30_000, 'the wide area is more patient')
   t.equal(suspicionTimes(localProfile, ten).minMs, 3_000, 'one machine is less')
+  t.equal(
+    retransmitLimit(localProfile, 3),
+    4,
+    'pings to one member do not use up the news for another',
+  )
   const { confirmationsWanted } = suspicionTimes(lanProfile, { members: 5, living: 3 })
   t.equal(confirmationsWanted, 0, 'nobody waits for the word of those who left')
   t.end()
 })
+
+void t.test(
+  'whoever is drawn for is not missed while there is room, and all come as often',
+  (t) => {
+    const members = new Members(seededRandom(1))
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      members.add(newMember({ ...alive(name), name, versions: ownVersions, reach: 'untried' }, 0))
+    }
+    const wanted = ['b', 'd', 'e']
+    let missed = 0
+    const first = new Map(wanted.map((name) => [name, 0]))
+    for (let round = 0; round < 3_000; round += 1) {
+      const names = members.pick(3, ({ name }) => wanted.includes(name)).map(({ name }) => name)
+      missed += wanted.filter((name) => !names.includes(name)).length
+      const [leads = ''] = names
+      first.set(leads, (first.get(leads) ?? 0) + 1)
+    }
+    t.equal(missed, 0)
+    for (const count of first.values()) t.ok(count > 850 && count < 1_150, `${count} of 3000`)
+    t.equal(members.pick(2, () => true).length, 2)
+    t.end()
+  },
+)
 
 function suspicion(confirmationsWanted: number): Suspicion {
   return {

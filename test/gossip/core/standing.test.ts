@@ -91,14 +91,29 @@ void t.test('intents that come before their member wait for it', (t) => {
 })
 
 void t.test('a member said to leave that does not mean to says so, later than that', (t) => {
-  const lab = Lab.with(['a'])
-  lab.hearSerf(leave('me', 40))
-  t.equal(lab.status('me'), 'alive')
-  lab.pass(500)
-  t.same(lab.sentSerf('leave-intent'), [])
-  const [answer] = lab.sentSerf('join-intent')
-  t.ok(answer !== undefined && answer.time > 40)
-  t.equal(lab.core.member('me')?.statusTime, answer?.time)
+  const told: readonly ((lab: Lab) => void)[] = [
+    (lab) => lab.hearSerf(leave('me', 40)),
+    // A leave intent overtaken by an exchange, which tells its time alone.
+    (lab) => exchange(lab, stateOf([], { time: 41, statusTimes: new Map([['me', 40]]) })),
+    // At the very time at which it had announced itself.
+    (lab) => {
+      lab.hearSerf(join('me', 40))
+      lab.hearSerf(leave('me', 40))
+    },
+  ]
+  for (const tell of told) {
+    const lab = Lab.with(['a'])
+    tell(lab)
+    t.equal(lab.status('me'), 'alive')
+    lab.pass(500)
+    t.same(lab.sentSerf('leave-intent'), [])
+    const answer = lab.sentSerf('join-intent').at(-1)
+    t.ok(answer !== undefined && answer.time > 40)
+    t.equal(lab.core.member('me')?.statusTime, answer?.time)
+    lab.pass(20_000, ['a'])
+    tell(lab)
+    t.equal(lab.core.sizes.intents, 0, 'once said it is enough')
+  }
   t.end()
 })
 
