@@ -101,7 +101,7 @@ const rows = [
   },
   {
     name: 'domains-catalogue',
-    from: '^src/domains/catalogue[.]ts$',
+    from: '^src/domains/(agent-)?catalogue[.]ts$',
     ours: ['^src/lib/', '^src/fsm/', '^src/rpc/', '^src/api/', '^src/domains/'],
     packages: noPackage,
   },
@@ -112,10 +112,16 @@ const rows = [
     packages: noPackage,
   },
   {
+    name: 'member',
+    from: '^src/member/',
+    ours: ['^src/(lib|api|domains|gossip)/'],
+    packages: noPackage,
+  },
+  {
     name: 'server',
     from: '^src/server/',
     ours: [
-      '^src/(lib|wire|fsm|rpc|api|metrics|domains|scheduler|gossip)/',
+      '^src/(lib|wire|fsm|rpc|api|metrics|domains|scheduler|gossip|member)/',
       '^src/raft/(?!core/)',
       '^src/raft/core/message[.]ts$',
     ],
@@ -124,8 +130,8 @@ const rows = [
   {
     name: 'client',
     from: '^src/client/',
-    ours: ['^src/lib/', '^src/domains/[^/]+/model[.]ts$'],
-    packages: anyPackage,
+    ours: ['^src/(lib|rpc|api|metrics|domains|gossip|member)/'],
+    packages: ['ws'],
   },
   {
     name: 'cli',
@@ -141,7 +147,7 @@ const rows = [
   {
     name: 'agent',
     from: '^src/agent/',
-    ours: ['^src/lib/', '^src/server/', '^src/client/'],
+    ours: ['^src/lib/', '^src/server/', '^src/client/', '^src/member/'],
     packages: ['typebox'],
   },
   {

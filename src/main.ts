@@ -48,10 +48,7 @@ const code = await runCommand(process.argv.slice(2), verbs, terminal)
 if (code !== null) process.exit(code)
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
-  const [{ runAgent }, { startServer }] = await Promise.all([
-    import('./agent/agent.ts'),
-    import('./server/server.ts'),
-  ])
+  const { runAgent } = await import('./agent/agent.ts')
   await runAgent(args, {
     clock: systemClock,
     random: systemRandom,
@@ -60,7 +57,9 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
     events: process,
     exit: (status) => process.exit(status),
     version,
-    startServer,
+    // Only what this process is to be.
+    startServer: async (...given) => (await import('./server/server.ts')).startServer(...given),
+    startClient: async (...given) => (await import('./client/client.ts')).startClient(...given),
   })
 }
 

@@ -1,9 +1,9 @@
 /**
  * One process of Muster: its configuration, its log lines, its life from start to stop.
- * `agent` may import `server` and `lib`; only `main` and `cli` import it.
+ * `agent` may import `server`, `client`, `member` and `lib`; only `main` and `cli` import it.
  *
- * This file reads the configuration, claims the data folder, starts a server, and stops all of it in reverse. Client
- * agents start here too once there are any.
+ * This file reads the configuration, claims the data folder, starts a server or a client agent, and stops all of it in
+ * reverse.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
-import type { RunningServer, startServer } from '../server/server.ts'
+import type { startClient } from '../client/client.ts'
+import type { startServer } from '../server/server.ts'
 import { loadConfig, type AgentConfig } from './config.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { createLog, type LogSink, type ProcessLog } from './logging.ts'
@@ -35,11 +36,20 @@ export type AgentEnvironment = {
   readonly exit: (code: number) => void
   readonly version: string
   readonly startServer: typeof startServer
+  readonly startClient: typeof startClient
+}
+
+/** What a server and a client agent have in common once they run. */
+type RunningAgent = {
+  readonly addresses: Readonly<Record<string, string>>
+  announceStop(): void
+  reload(readConfig: () => Promise<AgentConfig>): Promise<void>
+  stop(): Promise<void>
 }
 
 /**
- * Resolves once the server runs; the process then ends by a signal. Throws `invalid_argument` for the configuration,
- * `conflict` for a data folder in use, and whatever keeps the server from starting.
+ * Resolves once the agent runs; the process then ends by a signal. Throws `invalid_argument` for the configuration,
+ * `conflict` for a data folder in use, and whatever keeps it from starting.
  */
 export async function runAgent(args: AgentArguments, environment: AgentEnvironment): Promise<void> {
   const { configPaths, dev } = args
@@ -66,14 +76,14 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
         environment.exit(code)
       },
     })
-    const { server, stop } = await startInOrder(args, config, log, life, environment)
-    life.onReload(() => server.reload(readConfig))
+    const { agent, stop } = await startInOrder(args, config, log, life, environment)
+    life.onReload(() => agent.reload(readConfig))
     life.onStop(
       async () => {
         await stop()
         await removeFolder(temporary)
       },
-      { ms: config.controller.gracefulShutdownWaitMs, begin: () => server.announceStop() },
+      { ms: config.controller.gracefulShutdownWaitMs, begin: () => agent.announceStop() },
     )
   } catch (error) {
     life?.dispose()
@@ -88,7 +98,7 @@ async function startInOrder(
   { logger, tap }: ProcessLog,
   life: Life,
   environment: AgentEnvironment,
-): Promise<{ readonly server: RunningServer; readonly stop: () => Promise<void> }> {
+): Promise<{ readonly agent: RunningAgent; readonly stop: () => Promise<void> }> {
   logger.info('starting', {
     version: environment.version,
     node: process.version,
@@ -97,20 +107,25 @@ async function startInOrder(
   })
   const folder = await claimDataFolder(config.dataDir)
   try {
-    const server = await environment.startServer(config, {
+    const dependencies = {
       logger,
       logTap: tap,
       origin: { version: environment.version, dev: args.dev, files: args.configPaths },
       clock: environment.clock,
       random: environment.random,
-      onFatal: (error) => life.die('the server cannot go on', error),
-    })
-    logger.info('started', { ...server.addresses })
+      onFatal: (error: unknown) => life.die('this agent cannot go on', error),
+    }
+    const { client } = config
+    const agent: RunningAgent =
+      client === null
+        ? await environment.startServer(config, dependencies)
+        : await environment.startClient({ ...config, client }, dependencies)
+    logger.info('started', agent.addresses)
     const stop = async (): Promise<void> => {
-      await server.stop()
+      await agent.stop()
       await folder.release()
     }
-    return { server, stop }
+    return { agent, stop }
   } catch (error) {
     await folder.release()
     throw error

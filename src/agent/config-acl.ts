@@ -8,6 +8,8 @@ export type AclConfig = {
   readonly defaultPolicy: 'allow' | 'deny'
   /** The secret of the first token; null: whoever asks first gets one. */
   readonly bootstrapToken: string | null
+  /** The secret with which a client agent keeps its node in the catalog; null: none. */
+  readonly agentToken: string | null
 }
 
 /** As long as two UUIDs' chance is worth; it is kept as a plain hash, so it must not be guessable. */
@@ -16,15 +18,20 @@ const secretPattern = /^[\x21-\x7e]{32,256}$/
 /** Refusals never show the secret. */
 export function completeAcl(file: NonNullable<ConfigFile['acl']>, complain: Complain): AclConfig {
   const secret = file.bootstrap_token ?? null
+  const agentToken = file.agent_token ?? null
   if (secret !== null && !secretPattern.test(secret)) {
     complain(
       'acl.bootstrap_token',
       'must be 32 to 256 visible ASCII characters drawn by chance, as of openssl rand -hex 32',
     )
   }
+  if (agentToken !== null && !secretPattern.test(agentToken)) {
+    complain('acl.agent_token', 'must be the secret of a token: 32 to 256 visible characters')
+  }
   return {
     enabled: file.enabled ?? false,
     defaultPolicy: file.default_policy ?? 'deny',
     bootstrapToken: secret,
+    agentToken,
   }
 }

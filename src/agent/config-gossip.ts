@@ -1,6 +1,6 @@
 /**
- * Whether and how a server takes part in gossip. The one rule: it does, unless `server.peers` names the others and
- * nothing of gossip is configured.
+ * Whether and how an agent takes part in gossip. A client agent does; and a server does, unless `server.peers` names the
+ * others and nothing of gossip is configured.
  */
 import type { ConfigFile } from './config-schema.ts'
 import type { Complain } from './config-listeners.ts'
@@ -13,6 +13,7 @@ export type GossipConfig = {
 }
 
 type ServerFile = NonNullable<ConfigFile['server']>
+type ClientFile = NonNullable<ConfigFile['client']>
 
 const keyBytes: readonly number[] = [16, 24, 32]
 
@@ -21,13 +22,29 @@ export function completeGossip(server: ServerFile, complain: Complain): GossipCo
   const { peers, retry_join: retryJoin, encrypt } = server
   const listed = peers !== undefined && peers.length > 0
   if (listed && retryJoin === undefined && encrypt === undefined) return null
-  if (encrypt !== undefined && !isKey(encrypt)) {
+  checkKey('server.encrypt', encrypt, complain)
+  return { retryJoin: retryJoin ?? [], encrypt: encrypt ?? null }
+}
+
+/** Of a client agent, which finds its servers by it. */
+export function completeClientGossip(client: ClientFile, complain: Complain): GossipConfig {
+  const { retry_join: retryJoin = [], encrypt } = client
+  checkKey('client.encrypt', encrypt, complain)
+  if (retryJoin.length === 0) {
     complain(
-      'server.encrypt',
-      'must be 16, 24 or 32 bytes in base64; `head -c 32 /dev/urandom | base64` makes one',
+      'client.retry_join',
+      'missing; name the gossip addresses of some servers, as in ["10.0.0.1:4648"]',
     )
   }
-  return { retryJoin: retryJoin ?? [], encrypt: encrypt ?? null }
+  return { retryJoin, encrypt: encrypt ?? null }
+}
+
+function checkKey(name: string, key: string | undefined, complain: Complain): void {
+  if (key === undefined || isKey(key)) return
+  complain(
+    name,
+    'must be 16, 24 or 32 bytes in base64; `head -c 32 /dev/urandom | base64` makes one',
+  )
 }
 
 function isKey(text: string): boolean {

@@ -106,6 +106,27 @@ export const RETRY_JOIN_MAX = 32
 /** The kinds of work that scheduler workers take; the core kind is always among them. */
 const schedulers = ['service', 'batch', 'system', 'sysbatch', '_core'] as const
 
+/** Checked in `config-gossip.ts`, whose refusals do not show it. */
+const gossipKey = Type.Optional(Type.String({ description: 'a gossip key in base64' }))
+
+const retryJoin = Type.Optional(
+  Type.Array(
+    Type.Refine(
+      Type.String({ description: 'a gossip address host or host:port' }),
+      (text) => parseAddress(text) !== undefined,
+    ),
+    {
+      maxItems: RETRY_JOIN_MAX,
+      description: `a list of at most ${RETRY_JOIN_MAX} gossip addresses`,
+    },
+  ),
+)
+
+const clientSchema = Type.Object(
+  { enabled: Type.Optional(boolean), encrypt: gossipKey, retry_join: retryJoin },
+  closed,
+)
+
 const serverSchema = Type.Object(
   {
     enabled: Type.Optional(boolean),
@@ -115,20 +136,8 @@ const serverSchema = Type.Object(
         description: '1, 3, 5, 7 or 9, or 0 for a server that only joins',
       }),
     ),
-    /** Checked in `config-gossip.ts`, whose refusals do not show it. */
-    encrypt: Type.Optional(Type.String({ description: 'a gossip key in base64' })),
-    retry_join: Type.Optional(
-      Type.Array(
-        Type.Refine(
-          Type.String({ description: 'a gossip address host or host:port' }),
-          (text) => parseAddress(text) !== undefined,
-        ),
-        {
-          maxItems: RETRY_JOIN_MAX,
-          description: `a list of at most ${RETRY_JOIN_MAX} gossip addresses`,
-        },
-      ),
-    ),
+    encrypt: gossipKey,
+    retry_join: retryJoin,
     peers: Type.Optional(
       Type.Array(
         Type.Refine(
@@ -207,6 +216,7 @@ const aclSchema = Type.Object(
     ),
     /** Checked later, by a refusal that does not show it. */
     bootstrap_token: Type.Optional(Type.String({ description: 'a secret drawn by chance' })),
+    agent_token: Type.Optional(Type.String({ description: 'the secret of a token' })),
   },
   closed,
 )
@@ -269,6 +279,7 @@ export const fileSchema = Type.Object(
     acl: Type.Optional(aclSchema),
     audit: Type.Optional(auditSchema),
     server: Type.Optional(serverSchema),
+    client: Type.Optional(clientSchema),
     header_aliases: Type.Optional(
       Type.Array(
         Type.Enum([...headerAliases], { description: `one of ${headerAliases.join(', ')}` }),

@@ -7,6 +7,8 @@ import type { Complain } from './config-listeners.ts'
 import { tlsVersions, type ConfigFile, type TlsVersion } from './config-schema.ts'
 
 export type TlsConfig = {
+  /** Whom a client agent believes to be a server's API; null: those whom the system trusts. */
+  readonly caFile: string | null
   /** For the API where no `listener` block says more; null: plain HTTP. Absolute paths, here and below. */
   readonly http: {
     readonly certFile: string
@@ -50,6 +52,7 @@ export function completeTls(file: TlsFile, complain: Complain): TlsConfig {
         }
       : null
   return {
+    caFile: file.ca_file === undefined ? null : resolve(file.ca_file),
     http: http ? pair : null,
     rpc:
       pair === null || !rpc

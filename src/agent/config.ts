@@ -20,7 +20,7 @@ import {
   type StaticPeer,
 } from './config-schema.ts'
 import { completeAcl, type AclConfig } from './config-acl.ts'
-import { completeGossip, type GossipConfig } from './config-gossip.ts'
+import { completeClientGossip, completeGossip, type GossipConfig } from './config-gossip.ts'
 import {
   completeAudit,
   completeLimits,
@@ -103,6 +103,8 @@ export type AgentConfig = {
     readonly enabledSchedulers: readonly string[] | null
     readonly raft: RaftConfig
   }
+  /** Null: this agent is a server. */
+  readonly client: { readonly gossip: GossipConfig } | null
   readonly acl: AclConfig
   /** Whose header names are emitted beside our own. */
   readonly headerAliases: readonly HeaderAlias[]
@@ -176,9 +178,12 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
   }
   const server = file.server ?? {}
   const enabled = server.enabled ?? base.serverEnabled ?? false
-  if (!enabled) {
-    complain('server.enabled', 'nothing to run; this version has servers only, so set it to true')
+  const client = file.client ?? {}
+  const isClient = client.enabled ?? false
+  if (!enabled && !isClient) {
+    complain('server.enabled', 'nothing to run; set it to true, or client.enabled')
   }
+  if (isClient) refuseOfClients(file, enabled, complain)
   const tls = completeTls(file.tls ?? {}, complain)
   const keyringKeyFile = server.keyring_key_file ?? base.keyringKeyFile
   return {
@@ -212,10 +217,27 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       enabledSchedulers: server.enabled_schedulers ?? null,
       raft: completeRaft(server.raft ?? {}, complain),
     },
+    client: isClient ? { gossip: completeClientGossip(client, complain) } : null,
     acl: completeAcl(file.acl ?? {}, complain),
     headerAliases: file.header_aliases ?? headerAliases,
     limits: completeLimits(file.limits ?? {}, complain),
     audit: completeAudit(file.audit ?? {}, resolve(dataDir ?? '.')),
+  }
+}
+
+/** What only servers do. */
+function refuseOfClients(file: ConfigFile, isServer: boolean, complain: Complain): void {
+  if (isServer) {
+    complain(
+      'client.enabled',
+      'a server runs services and checks as a client agent does; enable one of the two',
+    )
+  }
+  if (file.audit?.enabled === true) {
+    complain('audit.enabled', 'the servers write the audit log; leave it out of a client agent')
+  }
+  if (file.acl?.bootstrap_token !== undefined) {
+    complain('acl.bootstrap_token', 'is for servers; a client agent has acl.agent_token')
   }
 }
 

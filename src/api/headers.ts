@@ -5,6 +5,13 @@
 export const headerPrefixes = ['X-Service-', 'X-Consul-', 'X-Nomad-', 'X-Vault-'] as const
 export type HeaderPrefix = (typeof headerPrefixes)[number]
 
+/** As a configuration names them. */
+export const aliasPrefixes = {
+  consul: 'X-Consul-',
+  nomad: 'X-Nomad-',
+  vault: 'X-Vault-',
+} as const satisfies Readonly<Record<string, HeaderPrefix>>
+
 const ownPrefix: HeaderPrefix = 'X-Service-'
 
 const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}token`)

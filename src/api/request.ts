@@ -21,7 +21,7 @@ import { addressOf } from './client.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
 import { decodeJson } from './json.ts'
-import type { ApiRequest, PlaceOptions, Route } from './route.ts'
+import type { ApiRequest, PlaceOptions, Route, SentRequest } from './route.ts'
 import { Search } from './search.ts'
 
 /** What all requests of a server share. */
@@ -85,6 +85,11 @@ export class Exchange implements ApiRequest, CallTrace {
 
   get method(): string {
     return this.request.method === 'HEAD' ? 'GET' : (this.request.method ?? 'GET')
+  }
+
+  get sent(): SentRequest {
+    const { method = 'GET', url = '/', headers } = this.request
+    return { method, url, headers, hasBody: announcesBody(this.request) }
   }
 
   get search(): Search {

@@ -45,11 +45,23 @@ export type Route = {
   handle(request: ApiRequest): ApiReply | Promise<ApiReply>
 }
 
+export type SentRequest = {
+  /** Also HEAD. */
+  readonly method: string
+  /** Path and query string. */
+  readonly url: string
+  /** By their lower-case names. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly hasBody: boolean
+}
+
 export interface ApiRequest {
   /** As sent. HEAD arrives as GET. */
   readonly method: string
   /** As sent, without the query string. */
   readonly path: string
+  /** The request as it came, for whoever passes it on. */
+  readonly sent: SentRequest
   /** Path parameter, percent-decoded once. Throws an assertion if the route does not name it. */
   parameter(name: string): string
   /** What `*` stands for, percent-decoded once (`%2F` is `/`); doubled and trailing slashes are as they were sent. */

@@ -51,6 +51,14 @@ export type HttpServerOptions = {
   /** Of each client. Default: none. */
   readonly clientLimits?: ClientLimitSettings
   readonly audit?: RequestAudit
+  /** What answers where no route does. Default: 404 and 405. */
+  readonly elsewhere?: Elsewhere
+}
+
+export type Elsewhere = {
+  readonly route: Route
+  /** Where it may answer with a WebSocket. */
+  readonly websocketPaths: readonly string[]
 }
 
 export type Listen = {
@@ -88,15 +96,16 @@ export class HttpServer {
     const limits = { ...defaultHttpLimits, ...options.limits }
     this.#limits = limits
     this.#table = new RouteTable(options.routes)
-    this.#unknown = unknownRoute(this.#table)
+    this.#unknown = options.elsewhere?.route ?? unknownRoute(this.#table)
     this.#connections = new Connections(limits)
     this.#clientLimits = new ClientLimits(options.clientLimits ?? noClientLimits)
     this.#audit = options.audit ?? noAudit
     this.#observers = new RouteObservers(options.routes, options.observerOf ?? (() => () => {}))
     this.#bodies = new BodyReader(options.clock, limits)
-    this.#websocketPaths = new Set(
-      options.routes.filter(({ websocket }) => websocket === true).map(({ path }) => path),
-    )
+    this.#websocketPaths = new Set([
+      ...options.routes.filter(({ websocket }) => websocket === true).map(({ path }) => path),
+      ...(options.elsewhere?.websocketPaths ?? []),
+    ])
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
     this.#rules = {
       names: replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-']),

@@ -5,6 +5,18 @@ declare module 'ws' {
   import type { Duplex } from 'node:stream'
 
   export class WebSocket extends EventEmitter {
+    constructor(
+      url: string,
+      options: {
+        headers: Readonly<Record<string, string | readonly string[]>>
+        perMessageDeflate: false
+        maxPayload: number
+        /** Milliseconds. */
+        handshakeTimeout: number
+        ca?: string
+        checkServerIdentity?: (host: string, certificate: never) => Error | undefined
+      },
+    )
     /** `done` is called once the message is handed to the system, or with the reason why it is not. */
     send(
       data: string | Uint8Array,

@@ -4,12 +4,7 @@
  */
 import { inDatacenter } from '../api/datacenter.ts'
 import { encodeJson } from '../api/json.ts'
-import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
-import type { Route } from '../api/route.ts'
 import type { Domain, Reader } from '../fsm/domain.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Logger } from '../lib/log.ts'
-import type { Method } from '../rpc/method.ts'
 import { aclCommands } from './acl/commands.ts'
 import { startAclDuties } from './acl/duties.ts'
 import type { AclSettings } from './acl/authorizer.ts'
@@ -22,19 +17,16 @@ import { tokenRoutes } from './acl/routes.ts'
 import { policyFields, tokenFields } from './acl/shown.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './acl/table.ts'
 import { policyTopic, roleTopic, tokenTopic } from './acl/topics.ts'
-import { HeapSampler } from './agent/heap-sampler.ts'
-import { agentMethods } from './agent/methods.ts'
-import { agentRoutes } from './agent/routes.ts'
-import type { ThisAgent } from './agent/this-agent.ts'
+import {
+  buildAgentCatalogue,
+  filterOf,
+  type AgentCatalogue,
+  type AgentCatalogueOptions,
+} from './agent-catalogue.ts'
 import { autopilotCommands } from './autopilot/commands.ts'
 import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
-import { agentHealthMethods } from './catalog/agent-health-methods.ts'
-import { agentHealthRoutes } from './catalog/agent-health-routes.ts'
-import { agentCatalogMethods } from './catalog/agent-methods.ts'
-import { agentCatalogRoutes } from './catalog/agent-routes.ts'
-import { LocalAgent, type LocalAgentOptions } from './catalog/agent/local-agent.ts'
 import { catalogCommands } from './catalog/commands.ts'
 import { startMemberDuty, type AgentMembers } from './catalog/duties.ts'
 import { healthMethods } from './catalog/health-methods.ts'
@@ -61,16 +53,11 @@ import { kvMethods } from './kv/methods.ts'
 import { kvRoutes } from './kv/routes.ts'
 import { hasKeys, keys, kvValues, lockDelays, reaped, tombstones } from './kv/table.ts'
 import { kvTopic } from './kv/topics.ts'
-import { membersMethods } from './members/methods.ts'
-import type { PoolOfServer } from './members/pool.ts'
-import { membersRoutes } from './members/routes.ts'
 import { namespaceCommands, type NamespaceTenant } from './namespaces/commands.ts'
 import { namespaceMethods } from './namespaces/methods.ts'
 import { namespaceRoutes } from './namespaces/routes.ts'
 import { namespaces, namespaceSeed } from './namespaces/table.ts'
 import { operatorMethods } from './operator/methods.ts'
-import { metricsMethods, type MetricsSource } from './operator/metrics.ts'
-import { metricsRoutes } from './operator/metrics-routes.ts'
 import type { RaftControl } from './operator/raft.ts'
 import { Restorer } from './operator/restore.ts'
 import { operatorRoutes } from './operator/routes.ts'
@@ -159,7 +146,7 @@ export const domains: readonly Domain[] = [
   { name: 'autopilot', tables: [autopilot], commands: autopilotCommands },
 ]
 
-export type CatalogueOptions = {
+export type CatalogueOptions = AgentCatalogueOptions & {
   readonly acl: AclSettings & {
     /** Of the configuration, for the first token; null: none. */
     readonly bootstrapToken: string | null
@@ -176,35 +163,22 @@ export type CatalogueOptions = {
   readonly commandVersion: () => number
   /** For archives on their way in. */
   readonly restoreFolder: string
-  readonly agent: ThisAgent
   /** Of the servers, at the leader. */
   readonly health: () => ClusterHealth
-  readonly members: PoolOfServer
   /** Whose nodes the leader keeps in the catalog. */
   readonly agents: AgentMembers
-  /** This agent's own part of the catalog. */
-  readonly services: Omit<LocalAgentOptions, 'clock' | 'log'>
-  readonly metrics: MetricsSource
   /** What is applied here, for those who keep time by it. */
   readonly applied: AppliedSource & ChangeSource
   readonly events: EventBufferLimits
-  readonly clock: Clock
-  readonly log: Logger
 }
 
-export type Catalogue = {
-  readonly methods: readonly Method[]
-  readonly routes: readonly Route[]
+export type Catalogue = AgentCatalogue & {
   /** Started with the server and stopped with it; its `handle` answers `clusterKeyCall` of other servers. */
   readonly clusterKeyShare: ClusterKeyShare
   /** The key that all servers hold by now, to derive others from; null: this one lacks it, or there is none yet. */
   activeClusterKey(): Promise<ClusterKey | null>
-  /** Started with the server and stopped with it. */
-  readonly localAgent: LocalAgent
   /** Its `clean` is called once at start. */
   readonly restorer: Restorer
-  /** Started first where debugging is on; a profile of the heap starts it otherwise. Stopped with the server. */
-  readonly heapSampler: HeapSampler
   /** Lives as long as the server; stopped with it. */
   readonly sessionDeadlines: SessionDeadlines
   /** Lives as long as the server; closed with it. */
@@ -221,7 +195,8 @@ export type Catalogue = {
 
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const { clusterKeys, raft, link, view, exportRows, commandVersion } = options
-  const { restoreFolder, agent, clock, log } = options
+  const { restoreFolder, clock, log } = options
+  const ofAgent = buildAgentCatalogue(options)
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
 
@@ -250,9 +225,6 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const renewals = new Renewals(clock)
   const deadlines = new SessionDeadlines({ clock, view, applied: options.applied })
   const ofSessions = sessionMethods(renewals)
-  const localAgent = new LocalAgent({ ...options.services, clock, log: log.named('catalog') })
-  const ofLocalAgent = agentCatalogMethods(localAgent, catalogFilters)
-  const ofLocalHealth = agentHealthMethods(localAgent)
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -264,11 +236,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     ],
     wallMs: () => clock.wallMs(),
   })
-  const ofMetrics = metricsMethods(options.metrics)
-  const heapSampler = new HeapSampler(clock)
-  const ofAgent = agentMethods(agent, clock, heapSampler)
   const ofAutopilot = autopilotMethods(options.health)
-  const ofMembers = membersMethods(options.members)
   const eventBuffer = new EventBuffer(
     options.applied,
     eventTopics.map(({ table }) => table.name),
@@ -290,6 +258,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   })
 
   const catalogue: Catalogue = {
+    ...ofAgent,
     methods: [
       ...namespaceMethods,
       ...Object.values(ofAcl),
@@ -301,17 +270,13 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofHealth),
       ...Object.values(ofSessions),
       ...kvMethods,
-      ...Object.values(ofLocalAgent),
-      ...Object.values(ofLocalHealth),
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
       ...Object.values(ofSnapshots),
       ...Object.values(ofAutopilot),
       ...Object.values(ofEvents),
-      ...Object.values(ofMembers),
-      ...Object.values(ofAgent),
-      ...Object.values(ofMetrics),
+      ...ofAgent.methods,
     ],
     routes: [
       ...namespaceRoutes,
@@ -323,16 +288,12 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         ...sessionRoutes(ofSessions, { node: options.members.server }),
         ...kvRoutes,
       ]),
-      ...agentCatalogRoutes(ofLocalAgent, options.members.datacenter),
-      ...agentHealthRoutes(ofLocalHealth, ofLocalAgent, options.members.datacenter),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
       ...operatorRoutes(ofOperator, ofSnapshots, restorer),
       ...autopilotRoutes(ofAutopilot),
       ...eventRoutes(ofEvents),
-      ...membersRoutes(ofMembers),
-      ...agentRoutes(ofAgent, clock),
-      ...metricsRoutes(ofMetrics),
+      ...ofAgent.routes,
     ],
     clusterKeyShare: share,
     activeClusterKey: async () => {
@@ -343,9 +304,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
         reader.close()
       }
     },
-    localAgent,
     restorer,
-    heapSampler,
     sessionDeadlines: deadlines,
     eventBuffer,
     startDuties: ({ propose }) =>
@@ -372,9 +331,4 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     startKvDuties: ({ propose }) => startKvDuties({ clock, log: log.named('kv'), view, propose }),
   }
   return catalogue
-}
-
-function filterOf(fields: RecordShape): (source: string) => Filter | null {
-  const compiler = new FilterCompiler(fields)
-  return (source) => compiler.compile(source)
 }

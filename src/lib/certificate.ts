@@ -43,6 +43,13 @@ type Read = ReadCertificate & {
 /** Nobody's certificate chain is longer. */
 const PEM_BYTES_MAX = 1024 * 1024
 
+/** Of the `tls` block of a configuration. */
+export const tlsKeys: CertificateKeys = {
+  certFile: 'tls.cert_file',
+  keyFile: 'tls.key_file',
+  caFile: 'tls.ca_file',
+}
+
 export const listenerUse: CertificateUse = {
   keys: { certFile: 'tls_cert_file', keyFile: 'tls_key_file', caFile: 'tls_ca_file' },
   minVersion: 'TLSv1.2',

@@ -5,7 +5,9 @@
 import {
   agentUpdateCall,
   applyAgentUpdate,
+  heldOf,
   type CatalogLink,
+  type HeldPart,
 } from '../domains/catalog/agent/sync.ts'
 import type { Command, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -41,12 +43,12 @@ export class AgentCatalog implements CatalogLink {
     this.#abort.abort()
   }
 
-  async read<T>(run: (reader: Reader) => Promise<T>): Promise<T> {
+  async held(node: string): Promise<HeldPart> {
     const { consensus, view, clock } = this.#options
     await consensus.readBarrier('leader', clock.monotonicMs() + noLeaderMs, this.#abort.signal)
     const reader = view()
     try {
-      return await run(reader)
+      return await heldOf(reader, node)
     } finally {
       reader.close()
     }

@@ -1,10 +1,9 @@
 /** Who is a member of the cluster, for the catalog's nodes: as gossip sees it, or without gossip as Raft's leader does. */
 import type { AgentMember, AgentMembers } from '../domains/catalog/duties.ts'
-import type { NodeSpec } from '../domains/catalog/model.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RaftNode } from '../raft/node.ts'
-import { serverOf } from './gossip-tags.ts'
+import { clientOf, serverOf } from '../member/gossip-tags.ts'
 
 /** Without gossip: a server that the leader has not heard of for so long has failed; longer with slow elections. */
 const silentFailedMsMin = 5_000
@@ -47,16 +46,16 @@ function gossipMembers(
   return {
     list: () =>
       gossip.members().flatMap((member): AgentMember[] => {
-        const server = serverOf(member, region)
-        if (server === null) return []
+        const known = serverOf(member, region) ?? clientOf(member, region)
+        if (known === null) return []
         const { status, tags, address } = member
         return [
           {
-            id: server.id,
-            name: server.name,
+            id: known.id,
+            name: known.name,
             address,
             datacenter: tags.get('dc') ?? '',
-            meta: [['muster-version', server.version]],
+            meta: [['muster-version', known.version]],
             // Whoever is leaving still works.
             status: status === 'leaving' ? 'alive' : status,
           },
@@ -102,20 +101,5 @@ function raftMembers({ node, config, version, clock }: MemberOptions): AgentMemb
       }
       return () => timer.cancel()
     },
-  }
-}
-
-/** The node of this very server, as its own registrations name it. */
-export function nodeOfServer(
-  id: string,
-  config: { readonly name: string; readonly advertiseAddr: string; readonly datacenter: string },
-): NodeSpec {
-  return {
-    name: config.name,
-    id,
-    address: config.advertiseAddr,
-    datacenter: config.datacenter,
-    taggedAddresses: [],
-    meta: [],
   }
 }

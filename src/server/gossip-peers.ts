@@ -1,6 +1,6 @@
 /** What the members of a gossip pool mean for consensus: who is up, where they are dialed, who left for good. */
 import type { GossipEvent, GossipNode, MemberView } from '../gossip/door.ts'
-import { serverOf, type GossipServer } from './gossip-tags.ts'
+import { serverOf, type GossipServer } from '../member/gossip-tags.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
 
 /** Ids of servers that left, kept beyond their names; the oldest is forgotten first. */

@@ -15,7 +15,7 @@ import type { Configuration, Member } from '../raft/core/message.ts'
 import { decodeConfiguration } from '../raft/node.ts'
 import { logAndState, readStoppedLog, successorOf, writeSuccessor } from '../raft/outage.ts'
 import type { RecoveredLog } from '../raft/storage/log-store.ts'
-import { readServerId } from './identity.ts'
+import { readMemberId } from '../member/identity.ts'
 import { membersNamed, parsePeersFile, successorId } from './outage-peers.ts'
 
 /** The servers of the new configuration: this one alone, or those of a file. */
@@ -46,7 +46,7 @@ export async function planRecovery(
   dataFolder: string,
   survivors: Survivors,
 ): Promise<RecoveryPlan> {
-  const serverId = await readServerId(dataFolder)
+  const serverId = await readMemberId(dataFolder, 'server')
   const isServers = serverId !== null && (await exists(join(dataFolder, 'raft')))
   if (!isServers) {
     throw new MusterError('not_found', `${dataFolder} is not the data folder of a server`)

@@ -1,41 +1,12 @@
 /** Reading again what was read at start, all of it or as much of it as is good. */
 import type { HttpServer } from '../api/server.ts'
-import type { ClientLimitSettings } from '../api/client-limits.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { clientLimitsOf, type LimitSettings } from '../member/client-limits.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
 
 /** What a configuration may change while a server runs. */
 export type ReloadableSettings = {
-  readonly limits: {
-    readonly httpConnectionsPerClientMax: number
-    readonly httpRatePerClient: number
-    readonly httpBurstPerClient: number
-    readonly httpConcurrencyPerClient: number
-  }
+  readonly limits: LimitSettings
   readonly audit: AuditSettings
-}
-
-/** One that fails keeps no other from being read. Throws one line for all that stay as they were. */
-export async function reloadAll(
-  reloads: readonly (() => Promise<void> | undefined)[],
-): Promise<void> {
-  const failures: string[] = []
-  for (const reload of reloads) {
-    try {
-      await reload()
-    } catch (error) {
-      failures.push(textOf(error).replaceAll('\n', '; '))
-    }
-  }
-  if (failures.length > 0) throw new MusterError('invalid_argument', failures.join('; '))
-}
-
-export function clientLimitsOf({ limits }: ReloadableSettings): ClientLimitSettings {
-  return {
-    ratePerSecond: limits.httpRatePerClient,
-    burst: limits.httpBurstPerClient,
-    concurrency: limits.httpConcurrencyPerClient,
-  }
 }
 
 /** The settings that hold now. Those of the start, until others are applied. */
@@ -57,7 +28,7 @@ export class Reloadable {
   ): Promise<void> {
     const { limits } = next
     const connectionsPerClientMax = limits.httpConnectionsPerClientMax
-    to.http.configureClientLimits({ ...clientLimitsOf(next), connectionsPerClientMax })
+    to.http.configureClientLimits({ ...clientLimitsOf(limits), connectionsPerClientMax })
     this.#settings = { limits, audit: this.#settings.audit }
     await to.audit.reload(next.audit)
     this.#settings = { limits, audit: next.audit }

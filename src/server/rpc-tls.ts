@@ -4,7 +4,7 @@
  */
 import type { X509Certificate } from 'node:crypto'
 import { constants } from 'node:crypto'
-import { Certificate, type CertificateKeys, type ReadCertificate } from '../lib/certificate.ts'
+import { Certificate, tlsKeys, type ReadCertificate } from '../lib/certificate.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -26,12 +26,6 @@ export type RpcTlsOptions = {
   readonly region: string
   readonly clock: Clock
   readonly logger: Logger
-}
-
-export const tlsKeys: CertificateKeys = {
-  certFile: 'tls.cert_file',
-  keyFile: 'tls.key_file',
-  caFile: 'tls.ca_file',
 }
 
 const serverAuth = '1.3.6.1.5.5.7.3.1'

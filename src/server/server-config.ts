@@ -2,13 +2,14 @@
 import type { AclSettings } from '../domains/acl/authorizer.ts'
 import type { LogLevel } from '../lib/log.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
-import type { ListenerSettings } from './listeners.ts'
+import type { ListenerSettings } from '../member/listeners.ts'
 import type { ReloadableSettings } from './reload.ts'
 import type { RpcTlsSettings } from './rpc-tls.ts'
-import type { AgentSettings } from './this-agent.ts'
+import type { AgentSettings } from '../member/shown-agent.ts'
 
 /** What a server wants to know; the agent's configuration fits. Times in milliseconds, sizes in bytes. */
 export type ServerConfig = ReloadableSettings & {
+  readonly client: AgentSettings['client']
   readonly name: string
   readonly region: string
   readonly datacenter: string
@@ -32,6 +33,7 @@ export type ServerConfig = ReloadableSettings & {
   readonly listeners: readonly ListenerSettings[]
   readonly tls: AgentSettings['tls'] & { readonly rpc: RpcTlsSettings | null }
   readonly server: {
+    readonly enabled: boolean
     readonly bootstrapExpect: number
     readonly peers: readonly {
       readonly name: string
@@ -48,7 +50,10 @@ export type ServerConfig = ReloadableSettings & {
     readonly enabledSchedulers: readonly string[] | null
     readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
   }
-  readonly acl: AclSettings & { readonly bootstrapToken: string | null }
+  readonly acl: AclSettings & {
+    readonly bootstrapToken: string | null
+    readonly agentToken: string | null
+  }
   readonly headerAliases: readonly ('consul' | 'nomad' | 'vault')[]
   readonly limits: {
     readonly httpBodyBytesMax: number

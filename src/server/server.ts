@@ -2,7 +2,7 @@
  * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
  */
 import { join } from 'node:path'
-import type { HeaderPrefix } from '../api/headers.ts'
+import { aliasPrefixes } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { aclAuthorizer } from '../domains/acl/authorizer.ts'
@@ -25,23 +25,27 @@ import { AuditLog } from './audit.ts'
 import { clusterHasher } from './audit-hasher.ts'
 import { AgentCatalog } from './agent-catalog.ts'
 import { Autopilot } from './autopilot.ts'
-import { agentMembers, nodeOfServer } from './catalog-members.ts'
+import { agentMembers } from './catalog-members.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
 import { handOver } from './handover.ts'
-import { hostPort } from './host-port.ts'
-import { serverId } from './identity.ts'
+import { hostPort } from '../member/host-port.ts'
+import { memberId } from '../member/identity.ts'
+import { reloadAll } from '../member/reload-all.ts'
+import type { AgentOrigin } from '../member/shown-agent.ts'
 import { Leadership } from './leadership.ts'
-import { Listeners } from './listeners.ts'
+import { nodeOfAgent } from '../member/agent-node.ts'
+import { clientLimitsOf } from '../member/client-limits.ts'
+import { Listeners, reachableApi } from '../member/listeners.ts'
 import { serverDirectory } from './directory.ts'
-import { GossipPool } from './gossip-pool.ts'
 import { ServerMembership } from './membership.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
-import { clientLimitsOf, Reloadable, reloadAll, type ReloadableSettings } from './reload.ts'
+import { Reloadable, type ReloadableSettings } from './reload.ts'
 import { loadRpcTls } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
-import { describeAgent, type AgentOrigin } from './this-agent.ts'
+import { ServerPool } from './server-pool.ts'
+import { describeAgent } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
 import type { ServerConfig } from './server-config.ts'
 
@@ -71,12 +75,6 @@ export type RunningServer = {
   stop(): Promise<void>
 }
 
-const aliasPrefixes: Readonly<Record<ServerConfig['headerAliases'][number], HeaderPrefix>> = {
-  consul: 'X-Consul-',
-  nomad: 'X-Nomad-',
-  vault: 'X-Vault-',
-}
-
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
 /** How long a request with a token that is not known here waits for the leader to say that there is none. */
@@ -102,7 +100,7 @@ export async function startServer(
   /** Whether requests should come here: once all is up, until a stop or a failure. */
   let serving = false
 
-  const id = await serverId(dataDir)
+  const id = await memberId(dataDir, 'server')
   const clusterKeys = await ClusterKeys.load(dataDir, config.server.keyringKeyFile)
   const peers = config.server.peers.map(({ name, host, port }) => ({
     name,
@@ -226,7 +224,7 @@ export async function startServer(
       clock,
     }),
     services: {
-      node: nodeOfServer(id, config),
+      node: nodeOfAgent(id, config),
       dataFolder: dataDir,
       allowScripts: config.scriptChecks,
       link: agentCatalog,
@@ -320,7 +318,7 @@ export async function startServer(
     log: logger.named('http'),
     region: config.region,
     observerOf: telemetry.observerOf,
-    clientLimits: clientLimitsOf(config),
+    clientLimits: clientLimitsOf(config.limits),
     audit,
     aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {
@@ -337,9 +335,10 @@ export async function startServer(
     metrics: () => telemetry.text(),
   })
   opened.defer(() => ops.stop())
-  const opsAddresses = await listeners.open('ops', ops)
+  const opsListeners = await listeners.open('ops', ops)
   opened.defer(() => http.stop(drainMs))
-  const httpAddresses = await listeners.open('api', http)
+  const apis = await listeners.open('api', http)
+  pool?.serves(reachableApi(apis, config.advertiseAddr))
 
   opened.defer(async () => {
     serving = false
@@ -355,9 +354,9 @@ export async function startServer(
   serving = true
   return {
     addresses: {
-      http: httpAddresses.join(','),
+      http: apis.map(({ address }) => address).join(','),
       rpc: advertised,
-      ops: opsAddresses.join(','),
+      ops: opsListeners.map(({ address }) => address).join(','),
     },
     announceStop: () => {
       serving = false
@@ -378,11 +377,11 @@ async function startPool(
   { clock, random, logger, origin, onFatal }: ServerDependencies,
   stack: ConsensusStack,
   id: string,
-): Promise<GossipPool | null> {
+): Promise<ServerPool | null> {
   const { name, region, datacenter, server } = config
   const { gossip, bootstrapExpect } = server
   if (gossip === null) return null
-  return GossipPool.start({
+  return ServerPool.start({
     name,
     tags: {
       id,
@@ -393,6 +392,7 @@ async function startPool(
       bootstrapExpect,
       clusterId: stack.node.status().configuration.clusterId,
       version: origin.version,
+      http: null,
     },
     dataFolder: config.dataDir,
     bindAddress: config.bindAddr,

@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runAgent } from '../../src/agent/agent.ts'
+import type { ClientConfig } from '../../src/client/client-config.ts'
 import { claimDataFolder } from '../../src/agent/data-folder.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemRandom } from '../../src/lib/random.ts'
@@ -33,6 +34,15 @@ function stage(options: { readonly startFails?: Error } = {}) {
       const addresses = { http: '127.0.0.1:1', rpc: '127.0.0.1:2', ops: '127.0.0.1:3' }
       return {
         addresses,
+        announceStop: () => void seen.push('announced'),
+        reload: async () => void seen.push('reloaded'),
+        stop: async () => void seen.push('stopped'),
+      }
+    },
+    async startClient(given: ClientConfig) {
+      seen.push(`started the client ${given.name}`)
+      return {
+        addresses: { http: '127.0.0.1:1', gossip: '127.0.0.1:2', ops: '127.0.0.1:3' },
         announceStop: () => void seen.push('announced'),
         reload: async () => void seen.push('reloaded'),
         stop: async () => void seen.push('stopped'),

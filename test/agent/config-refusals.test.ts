@@ -109,7 +109,7 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'nothing to run',
     'data_dir = "/d"',
-    'a.hcl: server.enabled: nothing to run; this version has servers only, so set it to true',
+    'a.hcl: server.enabled: nothing to run; set it to true, or client.enabled',
   ],
   [
     'an even number of servers',

@@ -28,7 +28,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
     ],
     controller: { gracefulShutdownWaitMs: 0 },
     tls: { http: null, rpc: null },
-    acl: { enabled: false, defaultPolicy: 'deny', bootstrapToken: null },
+    acl: { enabled: false, defaultPolicy: 'deny', bootstrapToken: null, agentToken: null },
     server: {
       enabled: true,
       bootstrapExpect: 1,

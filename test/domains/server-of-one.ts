@@ -15,7 +15,7 @@ import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
 import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
 import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
-import { applyAgentUpdate } from '../../src/domains/catalog/agent/sync.ts'
+import { applyAgentUpdate, heldOf } from '../../src/domains/catalog/agent/sync.ts'
 import { eventBufferLimits } from '../../src/domains/events/buffer.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
@@ -114,7 +114,8 @@ function twinAgent(knowsLeader: () => boolean): ThisAgent {
       delegate: { min: 2, max: 5, current: 4 },
     }),
     stats: () => ({ raft: { term: '1' } }),
-    knowsLeader,
+    health: () => ({ side: 'server', problem: knowsLeader() ? null : 'no leader' }),
+    servers: null,
     leads: () => true,
     regions: () => ['global'],
     log: silentTap,
@@ -179,10 +180,10 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       dataFolder: folder,
       allowScripts: options.allowScripts ?? false,
       link: {
-        async read(run) {
+        async held(node) {
           const view = machine.view()
           try {
-            return await run(view)
+            return await heldOf(view, node)
           } finally {
             view.close()
           }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
 import { GossipPeers } from '../../src/server/gossip-peers.ts'
-import { serverOf, strangerTo, tagsOf } from '../../src/server/gossip-tags.ts'
+import { serverOf, strangerTo, tagsOf } from '../../src/member/gossip-tags.ts'
 
 const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
 
@@ -16,6 +16,7 @@ const tagsFor = (digit: number) =>
     bootstrapExpect: 3,
     clusterId: '',
     version: '1.2.3',
+    http: { secure: false, host: `10.0.0.${digit}`, port: 4646 },
   })
 
 function member(

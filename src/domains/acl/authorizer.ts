@@ -141,8 +141,8 @@ export function hashOf(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }
 
-function permissionsOf(
-  row: TokenRow | null,
+export function permissionsOf(
+  row: Pick<TokenRow, 'accessor'> | null,
   rules: RuleSet | 'management' | 'closed',
   defaultPolicy: DefaultPolicy,
 ): Permissions {
@@ -178,29 +178,33 @@ export class RuleSets {
     const key = policies.map(({ name, modifyIndex }) => `${name}@${modifyIndex}`).join(' ')
     const known = this.#sets.get(key)
     if (known !== undefined) return known
-    const made = this.#compile(policies)
+    const made = compiled(policies, this.#log)
     keep(this.#sets, key, made, ruleSetsKeptMax)
     return made
   }
+}
 
-  #compile(policies: readonly PolicyRow[]): RuleSet | 'closed' {
-    const parsed: PolicyRules[] = []
-    for (const { name, rules } of policies) {
-      try {
-        parsed.push({ policy: name, rules: parsePolicy(rules) satisfies readonly Rule[] })
-      } catch (error) {
-        // Of a newer program. Leaving it out would also leave out what it denies.
-        const reason = `${codeOf(error)}: ${textOf(error)}`
-        this.#log.error('a policy cannot be read: its tokens may do nothing', { name, reason })
-        return 'closed'
-      }
+/** closed: one of them cannot be read. */
+export function compiled(
+  policies: readonly Pick<PolicyRow, 'name' | 'rules'>[],
+  log: Logger,
+): RuleSet | 'closed' {
+  const parsed: PolicyRules[] = []
+  for (const { name, rules } of policies) {
+    try {
+      parsed.push({ policy: name, rules: parsePolicy(rules) satisfies readonly Rule[] })
+    } catch (error) {
+      // Of a newer program. Leaving it out would also leave out what it denies.
+      const reason = `${codeOf(error)}: ${textOf(error)}`
+      log.error('a policy cannot be read: its tokens may do nothing', { name, reason })
+      return 'closed'
     }
-    return new RuleSet(parsed)
   }
+  return new RuleSet(parsed)
 }
 
 /** Its own and those of its roles, each once, sorted. Names of what was deleted stand for nothing. */
-function policiesOf(reader: Reader, row: TokenRow | null): readonly PolicyRow[] {
+export function policiesOf(reader: Reader, row: TokenRow | null): readonly PolicyRow[] {
   const names = new Set(row === null ? [anonymousPolicy] : row.policies)
   for (const role of row?.roles ?? []) {
     for (const name of roleOf(reader, role)?.policies ?? []) names.add(name)

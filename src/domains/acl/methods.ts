@@ -31,6 +31,7 @@ import {
   type TokenRow,
 } from './model.ts'
 import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
+import { shownRights } from './rights.ts'
 import { shownToken, type ShownToken } from './shown.ts'
 
 const secretBytes = 32
@@ -120,13 +121,18 @@ export function aclMethods({ settings, readResetIndex, compileFilter }: AclMetho
   const self = defineQuery({
     kind: 'query',
     name: 'acl.tokenSelf',
-    args: Type.Object({}),
+    args: Type.Object({ expanded: Type.Boolean() }),
     requires: () => ({ resource: 'none' }),
-    query: (reader, _args, { caller }) => {
+    query: (reader, { expanded }, { caller }) => {
       assertEnabled()
       const row = caller.token === null ? null : tokenByHash(reader, hashOf(caller.token))
-      if (row === null) throw new MusterError('permission_denied', 'Permission denied')
-      return { value: shownToken(row), index: row.modifyIndex }
+      // Those without a token have none to show, but what they may do is theirs to know.
+      if (row === null && (caller.token !== null || !expanded)) {
+        throw new MusterError('permission_denied', 'Permission denied')
+      }
+      const shown = row === null ? { AccessorID: '', Type: 'client' as const } : shownToken(row)
+      const value = expanded ? { ...shown, ...shownRights(reader, row, settings) } : shown
+      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }
     },
   })
 

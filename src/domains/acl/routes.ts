@@ -62,7 +62,10 @@ export function tokenRoutes(methods: AclMethods): readonly Route[] {
     {
       method: 'GET',
       path: '/v1/acl/token/self',
-      handle: async (request) => ({ json: (await request.query(methods.self, {})).value }),
+      handle: async (request) => {
+        const expanded = request.search.flag('expanded')
+        return { json: (await request.query(methods.self, { expanded })).value }
+      },
     },
     {
       method: 'GET',

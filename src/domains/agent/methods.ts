@@ -9,12 +9,14 @@ import { hostData, type HostData } from './host.ts'
 import type { HeapSampler } from './heap-sampler.ts'
 import { Monitors } from './monitor.ts'
 import { Profiles, type ProfileResult } from './profiles.ts'
-import type { AgentMember, AgentStats, ThisAgent } from './this-agent.ts'
+import type { AgentMember, AgentStats, KnownServers, ThisAgent } from './this-agent.ts'
 import { WorkerPool, type Worker, type WorkersConfig } from './workers.ts'
 
 export const profileSecondsMax = 300
 
 const schedulersMax = 32
+const serversMax = 32
+const addressLengthMax = 300
 
 const Nothing = Type.Object({})
 const mayRead = (): Requirement => ({ resource: 'agent', access: 'read' })
@@ -30,8 +32,10 @@ export type AgentSelf = {
 export type AgentMethods = ReturnType<typeof agentMethods>
 
 export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) {
-  const { count, enabled } = agent.schedulers
-  const pool = new WorkerPool({ clock, leads: () => agent.leads(), count, enabled })
+  const workers =
+    agent.schedulers === null
+      ? null
+      : new WorkerPool({ clock, leads: () => agent.leads(), ...agent.schedulers })
   const profiles = new Profiles(clock, heap)
   const monitors = new Monitors(agent.log, clock, agent.member().name)
   const serverName = (): string => agent.member().name
@@ -42,9 +46,7 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     name: 'agent.health',
     args: Nothing,
     requires: anyone,
-    run: async (): Promise<{ readonly knowsLeader: boolean }> => ({
-      knowsLeader: agent.knowsLeader(),
-    }),
+    run: async () => agent.health(),
   })
 
   const regions = defineLocalMethod({
@@ -110,7 +112,7 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     requires: mayRead,
     run: async (): Promise<{ readonly server: string; readonly workers: readonly Worker[] }> => ({
       server: serverName(),
-      workers: pool.workers(),
+      workers: present(workers).workers(),
     }),
   })
 
@@ -119,7 +121,7 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     name: 'agent.schedulersConfig',
     args: Nothing,
     requires: mayRead,
-    run: async () => settings(pool.config),
+    run: async () => settings(present(workers).config),
   })
 
   const configureSchedulers = defineLocalMethod({
@@ -131,34 +133,35 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     }),
     requires: mayWrite,
     run: async (context, args) => {
-      const config = pool.configure(args)
+      const config = present(workers).configure(args)
       const { count, enabled } = config
       context.log.info('schedulers configured', { count, enabled: enabled.join(',') })
       return settings(config)
     },
   })
 
-  const noServers = async (): Promise<never> => {
-    throw new MusterError(
-      'not_implemented',
-      'this agent is a server; only client agents keep a list of servers',
-    )
-  }
-
   const servers = defineLocalMethod({
     kind: 'local',
     name: 'agent.servers',
     args: Nothing,
     requires: mayRead,
-    run: noServers,
+    run: async () => known(agent.servers).list(),
   })
 
   const setServers = defineLocalMethod({
     kind: 'local',
     name: 'agent.setServers',
-    args: Nothing,
+    args: Type.Object({
+      addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
+        minItems: 1,
+        maxItems: serversMax,
+      }),
+    }),
     requires: mayWrite,
-    run: noServers,
+    run: async (context, { addresses }): Promise<void> => {
+      await known(agent.servers).replace(addresses)
+      context.log.info('the servers were named by command', { servers: addresses.join(',') })
+    },
   })
 
   const settings = (config: WorkersConfig) => ({ server: serverName(), ...config })
@@ -176,4 +179,17 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     schedulersConfig,
     configureSchedulers,
   }
+}
+
+function present(workers: WorkerPool | null): WorkerPool {
+  if (workers !== null) return workers
+  throw new MusterError('invalid_argument', 'this agent is a client: only servers have schedulers')
+}
+
+function known(servers: KnownServers | null): KnownServers {
+  if (servers !== null) return servers
+  throw new MusterError(
+    'not_implemented',
+    'this agent is a server; only client agents keep a list of servers',
+  )
 }

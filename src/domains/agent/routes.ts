@@ -6,22 +6,28 @@ import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { frameStream } from './log-frames.ts'
 import { profileSecondsMax, type AgentMethods } from './methods.ts'
 import { profileSecondsDefault } from './profiles.ts'
-import type { AgentMember } from './this-agent.ts'
+import type { AgentMember, AgentSide } from './this-agent.ts'
 import type { WorkersConfig } from './workers.ts'
 
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000
 const shownLengthMax = 100
 
-export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route[] {
+export function agentRoutes(
+  methods: AgentMethods,
+  clock: Clock,
+  /** Id of this agent's node; null: it has none. */
+  selfId: string | null,
+): readonly Route[] {
+  const targetOf = targetBeside(selfId)
   return [
     {
       method: 'GET',
       path: '/v1/agent/health',
       anyRegion: true,
       handle: async (request) => {
-        const { knowsLeader } = await request.call(methods.health, {})
-        const sides = healthOf(request.search.all('type'), knowsLeader)
+        const health = await request.call(methods.health, {})
+        const sides = healthOf(request.search.all('type'), health)
         const ok = Object.values(sides).every((side) => side.ok)
         return { status: ok ? 200 : 500, json: sides }
       },
@@ -63,7 +69,7 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'GET',
       path: '/v1/agent/pprof/:name',
-      handle: (request) => profileReply(methods, request),
+      handle: (request) => profileReply(methods, request, targetOf(request)),
     },
     {
       method: 'GET',
@@ -73,7 +79,15 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
     {
       method: 'PUT',
       path: '/v1/agent/servers',
-      handle: async (request) => ({ json: await request.call(methods.setServers, {}) }),
+      body: 'none',
+      handle: async (request) => {
+        const addresses = request.search.all('address').filter((text) => text !== '')
+        if (addresses.length === 0) {
+          throw new MusterError('invalid_argument', 'name the servers: ?address=host:port')
+        }
+        await request.call(methods.setServers, { addresses })
+        return {}
+      },
     },
     {
       method: 'GET',
@@ -128,18 +142,19 @@ export function agentRoutes(methods: AgentMethods, clock: Clock): readonly Route
 
 type Side = { readonly ok: boolean; readonly message: string }
 
-/** The sides that are asked for, by default those this agent has. */
-function healthOf(types: readonly string[], knowsLeader: boolean): Record<string, Side> {
+/** The sides that are asked for, by default the one that this agent has. */
+function healthOf(
+  types: readonly string[],
+  { side, problem }: { readonly side: AgentSide; readonly problem: string | null },
+): Record<string, Side> {
   const sides: Record<string, Side> = {}
-  for (const type of types.length === 0 ? ['server'] : types) {
-    if (type === 'server') {
-      sides['server'] = { ok: knowsLeader, message: knowsLeader ? 'ok' : 'no leader' }
-    } else if (type === 'client') {
-      sides['client'] = { ok: false, message: 'client not enabled' }
-    } else {
+  for (const type of types.length === 0 ? [side] : types) {
+    if (type !== 'server' && type !== 'client') {
       const shown = JSON.stringify(type.slice(0, shownLengthMax))
       throw new MusterError('invalid_argument', `type must be client or server, not ${shown}`)
     }
+    if (type === side) sides[type] = { ok: problem === null, message: problem ?? 'ok' }
+    else sides[type] = { ok: false, message: `${type} not enabled` }
   }
   return sides
 }
@@ -172,22 +187,33 @@ function levelOf(text: string): LogLevel {
   )
 }
 
-/** The server that `server_id` names; null: this one. */
-function targetOf({ search }: ApiRequest): string | null {
-  const server = search.text('server_id') || null
-  const node = search.text('node_id') || null
-  if (node === null) return server
-  if (server !== null) {
-    throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
+type TargetOf = (request: ApiRequest) => string | null
+
+/** The server that `server_id` names; null: this agent, which `node_id` may name too. */
+function targetBeside(selfId: string | null): TargetOf {
+  return ({ search }) => {
+    const server = search.text('server_id') || null
+    const node = search.text('node_id') || null
+    if (node === null) return server
+    if (server !== null) {
+      throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
+    }
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
+      throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
+    }
+    if (node.toLowerCase() === selfId) return null
+    throw new MusterError(
+      'not_found',
+      `unknown node ${node}: only its own agent answers for a node`,
+    )
   }
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
-    throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
-  }
-  // Client agents register nodes; as long as there are none, no id is known.
-  throw new MusterError('not_found', `unknown node ${node}`)
 }
 
-async function profileReply(methods: AgentMethods, request: ApiRequest): Promise<ApiReply> {
+async function profileReply(
+  methods: AgentMethods,
+  request: ApiRequest,
+  at: string | null,
+): Promise<ApiReply> {
   const name = request.parameter('name')
   // What cannot be read, and what is no time, is the default, as tools of peers expect.
   const asked = wholeOr(request.search.text('seconds'), 0)
@@ -204,7 +230,7 @@ async function profileReply(methods: AgentMethods, request: ApiRequest): Promise
       asText,
     },
     {
-      at: targetOf(request),
+      at,
       timeoutMs: (seconds ?? profileSecondsDefault) * 1_000 + callMs,
     },
   )

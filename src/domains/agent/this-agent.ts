@@ -15,25 +15,36 @@ export type AgentMember = {
 
 export type AgentStats = Readonly<Record<string, Readonly<Record<string, string>>>>
 
+export type AgentSide = 'server' | 'client'
+
+export interface KnownServers {
+  /** host:port of their APIs, sorted. */
+  list(): readonly string[]
+  /** From now on these, until gossip says more. Rejects with `invalid_argument` if one of them does not answer. */
+  replace(addresses: readonly string[]): Promise<void>
+}
+
 export interface ThisAgent {
   /** The configuration as operators may see it: no secret is in it, by name a peer's tools know. */
   config(): Readonly<Record<string, unknown>>
   member(): AgentMember
   /** Sections such as `raft` and `runtime`; every value is text. */
   stats(): AgentStats
-  /** Whether this server follows or is a leader. */
-  knowsLeader(): boolean
+  /** Whether it can do its work; what keeps it from that, null: nothing. */
+  health(): { readonly side: AgentSide; readonly problem: string | null }
+  /** That a client agent knows; null: this agent is a server. */
+  readonly servers: KnownServers | null
   /** Known regions, this one among them, sorted. */
   regions(): readonly string[]
   readonly log: LogTap
   /** Null: not set. */
   readonly enableDebug: boolean | null
   readonly accessControl: boolean
-  /** Null: one per processor, all kinds. */
+  /** Null: this agent is no server. In it: one per processor, all kinds. */
   readonly schedulers: {
     readonly count: number | null
     readonly enabled: readonly string[] | null
-  }
+  } | null
   /** Whether this server leads: the leader rests a share of its workers. */
   leads(): boolean
 }

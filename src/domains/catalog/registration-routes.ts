@@ -110,7 +110,7 @@ function serviceAddresses(fields: Fields): ServiceSpec['taggedAddresses'] {
     })
 }
 
-function checkOf(value: unknown, node: string): CheckSpec {
+export function checkOf(value: unknown, node: string): CheckSpec {
   const fields = new Fields(value, { anyCase: true }, 'Check.')
   refuseUnknown(fields, known.check, 'Check.')
   checkNamespace(fields)

@@ -4,11 +4,13 @@ import { MusterError } from '../../lib/errors.ts'
 import type { EventMethods } from './methods.ts'
 import { defaultNamespace, wantedKeyLengthMax, wantedMax, type Wanted } from './selection.ts'
 
+export const eventStreamPath = '/v1/event/stream'
+
 export function eventRoutes(methods: EventMethods): readonly Route[] {
   return [
     {
       method: 'GET',
-      path: '/v1/event/stream',
+      path: eventStreamPath,
       websocket: true,
       handle: async (request) => {
         const { search } = request

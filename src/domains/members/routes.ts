@@ -167,8 +167,8 @@ const statusNumbers = {
   failed: 4,
 } as const satisfies Record<PoolMember['status'], number>
 
-/** They know a server by this role, and print nothing but the name of a member with another. */
-const serverRole = 'consul'
+/** They know servers and client agents by these roles, and print nothing but the name of a member with another. */
+const roles: Readonly<Record<string, string>> = { muster: 'consul', 'muster-client': 'node' }
 
 function memberForSessionTools(member: PoolMember) {
   const tags = Object.fromEntries(member.tags)
@@ -176,7 +176,7 @@ function memberForSessionTools(member: PoolMember) {
     Name: member.name,
     Addr: member.address,
     Port: member.port,
-    Tags: { ...tags, role: tags['role'] === 'muster' ? serverRole : (tags['role'] ?? '') },
+    Tags: { ...tags, role: roles[tags['role'] ?? ''] ?? tags['role'] ?? '' },
     Status: statusNumbers[member.status],
     ...shownVersions(member),
   }

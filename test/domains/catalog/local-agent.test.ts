@@ -5,7 +5,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { CheckDefinition, Probe } from '../../../src/domains/catalog/agent/definition.ts'
 import { LocalAgent } from '../../../src/domains/catalog/agent/local-agent.ts'
-import { applyAgentUpdate, type CatalogLink } from '../../../src/domains/catalog/agent/sync.ts'
+import {
+  heldOf,
+  applyAgentUpdate,
+  type CatalogLink,
+} from '../../../src/domains/catalog/agent/sync.ts'
 import { membershipCheckId } from '../../../src/domains/catalog/model.ts'
 import { catalogChecks, catalogServices } from '../../../src/domains/catalog/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -49,11 +53,11 @@ function wayTo(catalog: CatalogMachine): Way {
   return {
     sent: 0,
     broken: false,
-    async read(run) {
+    async held(node) {
       if (this.broken) throw new Error('no cluster leader')
       const view = catalog.view()
       try {
-        return await run(view)
+        return await heldOf(view, node)
       } finally {
         view.close()
       }

@@ -44,8 +44,8 @@ export type AgentUpdate = Static<typeof AgentUpdate>
 
 /** The way to the catalog; `server/agent-catalog.ts` has its form. */
 export interface CatalogLink {
-  /** On a state that holds all that `send` has done. */
-  read<T>(run: (reader: Reader) => Promise<T>): Promise<T>
+  /** What the catalog has of a node, on a state that holds all that `send` has done. */
+  held(node: string): Promise<HeldPart>
   /** Resolves once it is applied at the leader. */
   send(update: AgentUpdate): Promise<void>
 }
@@ -67,6 +67,13 @@ export async function applyAgentUpdate(
   const args = { ...update.registration, nowMs }
   const { outcome } = await context.propose({ type: 'catalog.register', args })
   assertRegistered(outcome as RegisterOutcome, update.registration)
+}
+
+/** Without indexes, and checks without what they have of their service. */
+export type HeldPart = {
+  readonly services: ReadonlyMap<string, ServiceSpec>
+  /** By `keyOfName` of their ids. */
+  readonly checks: ReadonlyMap<string, CheckSpec>
 }
 
 export type LocalPart = {
@@ -156,11 +163,11 @@ export class CatalogSync {
   async #round(): Promise<void> {
     const { node, local, link } = this.#options
     this.#held = false
-    const held = await link.read((reader) => heldOf(reader, node.name))
+    const held = await link.held(node.name)
     const { services, checks } = local()
     const wrongServices = services.filter((service) => {
-      const row = held.services.get(service.id)
-      return row === undefined || !sameRecord(withoutNode(row), service)
+      const known = held.services.get(service.id)
+      return known === undefined || !sameRecord(known, service)
     })
     const wrongChecks = checks.filter((check) => this.#differs(held.checks, check))
     for (const service of wrongServices) {
@@ -192,10 +199,9 @@ export class CatalogSync {
     }
   }
 
-  #differs(held: ReadonlyMap<string, CheckRow>, check: CheckSpec): boolean {
-    const row = held.get(keyOfName(check.id))
-    if (row === undefined) return true
-    const { node: _node, serviceName: _name, serviceTags: _tags, ...spec } = row
+  #differs(held: HeldPart['checks'], check: CheckSpec): boolean {
+    const spec = held.get(keyOfName(check.id))
+    if (spec === undefined) return true
     if (sameRecord(spec, check)) return false
     if (!sameRecord({ ...spec, output: '' }, { ...check, output: '' })) return true
     const sentMs = this.#outputSent.get(keyOfName(check.id)) ?? -Infinity
@@ -234,18 +240,25 @@ export class CatalogSync {
   }
 }
 
-async function heldOf(reader: Reader, node: string) {
-  const services = new Map<string, ServiceRow>()
-  const checks = new Map<string, CheckRow>()
+export async function heldOf(reader: Reader, node: string): Promise<HeldPart> {
+  const services = new Map<string, ServiceSpec>()
+  const checks = new Map<string, CheckSpec>()
   for await (const page of servicesOfNode(reader, node)) {
-    for (const row of page) services.set(row.id, row)
+    for (const row of page) services.set(row.id, serviceSpecOf(row))
   }
   for await (const page of checksOfNode(reader, node)) {
-    for (const row of page) checks.set(keyOfName(row.id), row)
+    for (const row of page) checks.set(keyOfName(row.id), checkSpecOf(row))
   }
   return { services, checks }
 }
 
-function withoutNode({ node: _node, ...service }: ServiceRow): ServiceSpec {
+function serviceSpecOf(row: ServiceRow): ServiceSpec {
+  const { node: _node, createIndex: _created, modifyIndex: _modified, ...service } = row
   return service
+}
+
+function checkSpecOf(row: CheckRow): CheckSpec {
+  const { node: _node, serviceName: _name, serviceTags: _tags, ...rest } = row
+  const { createIndex: _created, modifyIndex: _modified, ...check } = rest
+  return check
 }

@@ -23,9 +23,12 @@ export class GossipKeys {
     const kept = this.#read()
     if (kept === null) return configured === null ? [] : [configured]
     if (configured !== null && !kept.includes(configured)) {
-      logger.warn('server.encrypt is not used: the keys of the pool were changed since', {
-        file: this.#path,
-      })
+      logger.warn(
+        'the configured gossip key is not used: the keys of the pool were changed since',
+        {
+          file: this.#path,
+        },
+      )
     }
     return kept
   }

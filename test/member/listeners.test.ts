@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Listeners } from '../../src/server/listeners.ts'
+import { Listeners } from '../../src/member/listeners.ts'
 import { Authority, writeTlsFiles } from '../support/certificates.ts'
 
 t.test('a refusal names the listener, and the key where the file is configured', async (t) => {

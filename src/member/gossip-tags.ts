@@ -1,19 +1,25 @@
 /**
- * A server as a member of a gossip pool: the tags it carries, and the reading of those of others. A pool may hold
- * anything; what does not read as a server of this region is none, and nothing follows from it.
+ * A server or a client agent as a member of a gossip pool: the tags it carries, and the reading of those of others. A pool may hold
+ * anything; what does not read as one of this region is none, and nothing follows from it.
  */
 import type { MemberView } from '../gossip/door.ts'
 import { hostPort } from './host-port.ts'
+import { idPattern } from './identity.ts'
 
 const role = 'muster'
+const clientRole = 'muster-client'
 /** Of the meaning of the tags. */
 const tagsVersion = '1'
 /** Of the protocol of consensus, as peers' tools show it beside each member. */
 const raftVersion = '3'
 const expectMax = 9
-const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/
+/** The host is told only where it is another than that of the RPC listener: all tags together have 512 bytes. */
+const httpPattern = /^(https?):(?:\/\/([A-Za-z0-9._:-]{1,253}):)?(\d{1,5})$/
+
+/** Where an API is. */
+export type HttpPlace = { readonly secure: boolean; readonly host: string; readonly port: number }
 
 export type ServerTags = {
   readonly id: string
@@ -24,6 +30,8 @@ export type ServerTags = {
   readonly bootstrapExpect: number
   /** Empty before it belongs to one. */
   readonly clusterId: string
+  /** Null before its API listens. */
+  readonly http: HttpPlace | null
   /** Of the program. */
   readonly version: string
 }
@@ -36,8 +44,14 @@ export type GossipServer = {
   readonly address: string
   readonly expect: number
   readonly version: string
+  /** Null: it does not say where its API is. */
+  readonly http: HttpPlace | null
   readonly member: MemberView
 }
+
+export type ClientTags = Pick<ServerTags, 'id' | 'region' | 'datacenter' | 'version'>
+
+export type GossipClient = Pick<GossipServer, 'id' | 'name' | 'version' | 'member'>
 
 /** Unique in a pool of several regions. */
 export function memberName(name: string, region: string): string {
@@ -58,24 +72,59 @@ export function tagsOf(server: ServerTags): ReadonlyMap<string, string> {
   ])
   if (server.bootstrapExpect > 0) tags.set('expect', String(server.bootstrapExpect))
   if (server.clusterId !== '') tags.set('cluster', server.clusterId)
+  if (server.http !== null) {
+    const { secure, host, port: httpPort } = server.http
+    const elsewhere = host === server.rpcHost ? '' : `//${host}:`
+    tags.set('http', `${secure ? 'https' : 'http'}:${elsewhere}${httpPort}`)
+  }
   return tags
 }
 
 /** Null: no server, or of another region, or nothing that can be used. */
 export function serverOf(member: MemberView, region: string): GossipServer | null {
   const { tags } = member
-  if (tags.get('role') !== role || tags.get('region') !== region) return null
+  const known = knownAs(role, member, region)
+  if (known === null) return null
+  const host = tags.get('rpc_addr') ?? member.address
+  const port = wholeNumber(tags.get('port') ?? '', 65_535)
+  const expect = wholeNumber(tags.get('expect') ?? '0', expectMax)
+  if (!hostPattern.test(host) || port === null || port === 0 || expect === null) return null
+  const http = httpOf(tags.get('http') ?? '', host)
+  return { ...known, address: hostPort(host, port), expect, http }
+}
+
+function httpOf(text: string, rpcHost: string): HttpPlace | null {
+  const match = httpPattern.exec(text)
+  const port = wholeNumber(match?.[3] ?? '', 65_535)
+  if (match === null || port === null || port === 0) return null
+  return { secure: match[1] === 'https', host: match[2] ?? rpcHost, port }
+}
+
+export function clientTagsOf(client: ClientTags): ReadonlyMap<string, string> {
+  return new Map([
+    ['role', clientRole],
+    ['region', client.region],
+    ['dc', client.datacenter],
+    ['id', client.id],
+    ['build', client.version],
+    ['vsn', tagsVersion],
+  ])
+}
+
+/** Null: no client agent, or of another region. */
+export function clientOf(member: MemberView, region: string): GossipClient | null {
+  return knownAs(clientRole, member, region)
+}
+
+function knownAs(wanted: string, member: MemberView, region: string): GossipClient | null {
+  const { tags } = member
+  if (tags.get('role') !== wanted || tags.get('region') !== region) return null
   const suffix = memberName('', region)
   if (!member.name.endsWith(suffix)) return null
   const name = member.name.slice(0, -suffix.length)
   const id = tags.get('id') ?? ''
-  const host = tags.get('rpc_addr') ?? member.address
-  const port = wholeNumber(tags.get('port') ?? '', 65_535)
-  const expect = wholeNumber(tags.get('expect') ?? '0', expectMax)
-  const isServer = namePattern.test(name) && idPattern.test(id) && hostPattern.test(host)
-  if (!isServer || port === null || port === 0 || expect === null) return null
-  const version = (tags.get('build') ?? '').slice(0, 32)
-  return { id, name, address: hostPort(host, port), expect, version, member }
+  if (!namePattern.test(name) || !idPattern.test(id)) return null
+  return { id, name, version: (tags.get('build') ?? '').slice(0, 32), member }
 }
 
 /** Why a member is kept out of the pool of a server that carries `own`: it belongs to another cluster of the region. */

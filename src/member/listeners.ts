@@ -1,11 +1,11 @@
-/** The API and ops listeners of a server with their certificates: opened in order, read again on request. */
+/** The API and ops listeners of a member with their certificates: opened in order, read again on request. */
 import type { OpsServer } from '../api/ops.ts'
 import type { HttpServer } from '../api/server.ts'
-import { Certificate, listenerUse } from '../lib/certificate.ts'
+import { Certificate, listenerUse, tlsKeys } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
+import type { HttpPlace } from './gossip-tags.ts'
 import { hostPort } from './host-port.ts'
-import { reloadAll } from './reload.ts'
-import { tlsKeys } from './rpc-tls.ts'
+import { reloadAll } from './reload-all.ts'
 
 export type ListenerSettings = {
   readonly purpose: 'api' | 'ops'
@@ -20,6 +20,14 @@ export type ListenerSettings = {
     /** Where the configuration names them. */
     readonly block: 'listener' | 'tls'
   } | null
+}
+
+export type OpenListener = {
+  /** host:port, with the port that the system chose. */
+  readonly address: string
+  readonly host: string
+  readonly port: number
+  readonly secure: boolean
 }
 
 type Prepared = {
@@ -48,9 +56,12 @@ export class Listeners {
     return new Listeners(prepared)
   }
 
-  /** Resolves to host:port of each, with the ports that the system chose. Rejects with `unavailable`. */
-  async open(purpose: 'api' | 'ops', server: HttpServer | OpsServer): Promise<readonly string[]> {
-    const addresses: string[] = []
+  /** Rejects with `unavailable`. */
+  async open(
+    purpose: 'api' | 'ops',
+    server: HttpServer | OpsServer,
+  ): Promise<readonly OpenListener[]> {
+    const open: OpenListener[] = []
     for (const { settings, certificate } of this.#prepared) {
       if (settings.purpose !== purpose) continue
       const { host, port } = settings
@@ -60,9 +71,10 @@ export class Listeners {
         const text = `cannot listen on ${hostPort(host, port)} for HTTP: ${textOf(error)}`
         throw new MusterError('unavailable', text, { cause: error })
       })
-      addresses.push(hostPort(host, chosen))
+      const secure = certificate !== null
+      open.push({ address: hostPort(host, chosen), host, port: chosen, secure })
     }
-    return addresses
+    return open
   }
 
   /** Reads all certificates again. Throws one line for all that stay as they were. */
@@ -73,6 +85,17 @@ export class Listeners {
       ),
     )
   }
+}
+
+const wildcards: readonly string[] = ['0.0.0.0', '::']
+
+/** Where others reach the API of a member that is known to them by `advertised`; null: it has none. */
+export function reachableApi(open: readonly OpenListener[], advertised: string): HttpPlace | null {
+  const onAll = ({ host }: OpenListener) => wildcards.includes(host)
+  const best = open.find((one) => onAll(one) || one.host === advertised) ?? open[0]
+  if (best === undefined) return null
+  const { secure, port } = best
+  return { secure, host: onAll(best) ? advertised : best.host, port }
 }
 
 function load(tls: NonNullable<ListenerSettings['tls']>): Promise<Certificate> {

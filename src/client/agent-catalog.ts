@@ -1,0 +1,100 @@
+/** The way of a client agent's services into the catalog: the servers' API, with the agent's own token. */
+import { Fields } from '../api/fields.ts'
+import type { AgentUpdate, CatalogLink, HeldPart } from '../domains/catalog/agent/sync.ts'
+import {
+  checkCheck,
+  checkService,
+  keyOfName,
+  type CheckSpec,
+  type ServiceSpec,
+} from '../domains/catalog/model.ts'
+import { checkOf, serviceOf } from '../domains/catalog/registration-routes.ts'
+import { shownCheck, shownService } from '../domains/catalog/shown.ts'
+import { MusterError } from '../lib/errors.ts'
+import { askJson, type JsonAnswer } from './json-asks.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What takes longer is tried again later. */
+const callMs = 10_000
+
+export class ClientCatalog implements CatalogLink {
+  readonly #upstream: Upstream
+  readonly #token: string | null
+  readonly #abort = new AbortController()
+
+  constructor(upstream: Upstream, token: string | null) {
+    this.#upstream = upstream
+    this.#token = token
+  }
+
+  stop(): void {
+    this.#abort.abort()
+  }
+
+  async held(node: string): Promise<HeldPart> {
+    const name = encodeURIComponent(node)
+    const [ofCatalog, ofHealth] = await Promise.all([
+      this.#ask('GET', `/v1/catalog/node/${name}`),
+      this.#ask('GET', `/v1/health/node/${name}`),
+    ])
+    const services = new Map<string, ServiceSpec>()
+    const checks = new Map<string, CheckSpec>()
+    if (ofCatalog.json !== null) {
+      const byId = new Fields(ofCatalog.json).object('Services')
+      for (const id of byId?.names() ?? []) {
+        const service = checkService(serviceOf(new Fields(byId?.raw(id))))
+        services.set(service.id, service)
+      }
+    }
+    for (const value of listOf(ofHealth.json)) {
+      const check = checkCheck(checkOf(value, node))
+      checks.set(keyOfName(check.id), check)
+    }
+    return { services, checks }
+  }
+
+  async send(update: AgentUpdate): Promise<void> {
+    if (update.type === 'deregister') {
+      const { node, serviceId, checkId } = update.deregistration
+      const json = { Node: node, ServiceID: serviceId ?? '', CheckID: checkId ?? '' }
+      await this.#ask('PUT', '/v1/catalog/deregister', json)
+      return
+    }
+    const { node, service, checks } = update.registration
+    await this.#ask('PUT', '/v1/catalog/register', {
+      Node: node.name,
+      ID: node.id,
+      Address: node.address,
+      // The leader keeps the node itself, by what gossip knows of it.
+      SkipNodeUpdate: true,
+      ...(service !== null && { Service: shownService({ ...service, ...noIndexes }) }),
+      Checks: checks.map((check) => shownCheck({ ...check, ...ofNobody, node: node.name })),
+    })
+  }
+
+  async #ask(method: 'GET' | 'PUT', url: string, json?: unknown): Promise<JsonAnswer> {
+    const answer = await askJson(
+      this.#upstream,
+      { method, url, token: this.#token, json, timeoutMs: callMs },
+      this.#abort.signal,
+    )
+    const { status, text, isFiltered } = answer
+    if (status === 403 || isFiltered) {
+      const needed =
+        'acl.agent_token must be that of a token with write on this node and its services'
+      throw new MusterError('permission_denied', `the servers refuse this agent: ${needed}`)
+    }
+    if (status < 300) return answer
+    const code = status < 500 ? 'invalid_argument' : 'unavailable'
+    throw new MusterError(code, `a server said ${status}: ${text}`)
+  }
+}
+
+const noIndexes = { createIndex: 0, modifyIndex: 0 }
+/** The catalog has these of the service. */
+const ofNobody = { ...noIndexes, serviceName: '', serviceTags: [] }
+
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  throw new MusterError('unavailable', 'a server answered with what is no list of checks')
+}

@@ -1,0 +1,238 @@
+/**
+ * The composition root of a client agent, and its parts: a member of the gossip pool without a vote and without state. It
+ * runs services and checks of its machine, keeps its node in the catalog, and passes everything else on to the servers,
+ * whom it knows by gossip. `client` talks to servers over the network alone; only `agent` and `main` import it.
+ */
+import { readFile } from 'node:fs/promises'
+import { aliasPrefixes } from '../api/headers.ts'
+import { OpsServer } from '../api/ops.ts'
+import { HttpServer } from '../api/server.ts'
+import { buildAgentCatalogue } from '../domains/agent-catalogue.ts'
+import { eventStreamPath } from '../domains/events/routes.ts'
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import type { Logger, LogTap } from '../lib/log.ts'
+import type { Random } from '../lib/random.ts'
+import { nodeOfAgent } from '../member/agent-node.ts'
+import { clientLimitsOf } from '../member/client-limits.ts'
+import { GossipPool } from '../member/gossip-pool.ts'
+import { clientTagsOf, memberName, type HttpPlace } from '../member/gossip-tags.ts'
+import { memberId } from '../member/identity.ts'
+import { Listeners } from '../member/listeners.ts'
+import { reloadAll } from '../member/reload-all.ts'
+import type { AgentOrigin } from '../member/shown-agent.ts'
+import { Dispatcher } from '../rpc/dispatch.ts'
+import { ClientCatalog } from './agent-catalog.ts'
+import type { ClientConfig } from './client-config.ts'
+import { askJsonOf } from './json-asks.ts'
+import { PassOn } from './pass-on.ts'
+import { clientAuthorizer } from './permissions.ts'
+import { clientRoutes } from './routes.ts'
+import { Servers } from './servers.ts'
+import { noConsensus, noLink, noServers, noState } from './stateless.ts'
+import { ClientTelemetry } from './telemetry.ts'
+import { describeClient } from './this-client.ts'
+import { Upstream } from './upstream.ts'
+
+export type ClientDependencies = {
+  readonly logger: Logger
+  readonly logTap: LogTap
+  readonly origin: AgentOrigin
+  readonly clock: Clock
+  readonly random: Random
+  /** Something failed for good: the process ends. */
+  readonly onFatal: (error: unknown) => void
+}
+
+export type RunningClient = {
+  /** host:port of each listener, with the ports the system chose; commas between several. */
+  readonly addresses: { readonly http: string; readonly gossip: string; readonly ops: string }
+  /** `/health` says from now on that requests should go elsewhere; nothing else changes. */
+  announceStop(): void
+  /** Reads certificates again, and with `readConfig` the limits of clients. Throws one line for all that stay as they were. */
+  reload(readConfig: () => Promise<Pick<ClientConfig, 'limits'>>): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Requests under way when the agent stops have this long to end. */
+const drainMs = 5_000
+/** A server that an operator named has this long to answer. */
+const probeMs = 5_000
+
+export async function startClient(
+  config: ClientConfig,
+  dependencies: ClientDependencies,
+): Promise<RunningClient> {
+  const { logger, clock, random, origin } = dependencies
+  const { dataDir, region, datacenter, name } = config
+  await using opened = new AsyncDisposableStack()
+
+  const listeners = await Listeners.prepare(config.listeners)
+  const authorities = await readAuthorities(config.tls.caFile)
+  const telemetry = new ClientTelemetry(clock)
+  opened.defer(() => telemetry.stop())
+  let serving = false
+
+  const id = await memberId(dataDir, 'client')
+  const pool = await GossipPool.start({
+    name: memberName(name, region),
+    tags: clientTagsOf({ id, region, datacenter, version: origin.version }),
+    dataFolder: dataDir,
+    bindAddress: config.bindAddr,
+    advertiseAddress: config.advertiseAddr,
+    port: config.ports.gossip,
+    retryJoin: config.client.gossip.retryJoin,
+    encrypt: config.client.gossip.encrypt,
+    clock,
+    random,
+    logger: logger.named('gossip'),
+    onFatal: (error) => {
+      serving = false
+      dependencies.onFatal(error)
+    },
+  })
+  opened.defer(() => pool.stop())
+  const { gossip } = pool
+
+  const upstream: Upstream = new Upstream({
+    places: () => servers.places,
+    onFailed: (place) => servers.demote(place),
+    authorities,
+    serverName: `server.${region}.muster`,
+    clock,
+  })
+  opened.defer(() => upstream.stop())
+  const servers = new Servers({
+    gossip,
+    region,
+    random,
+    probe: (place) => probe(upstream, place),
+    onGone: (place) => upstream.drop(place),
+  })
+  opened.defer(() => servers.stop())
+
+  const link = new ClientCatalog(upstream, config.acl.agentToken)
+  opened.defer(() => link.stop())
+  let { limits } = config
+  const catalogue = buildAgentCatalogue({
+    agent: describeClient({
+      id,
+      config,
+      limits: () => limits,
+      origin,
+      gossip,
+      servers,
+      logTap: dependencies.logTap,
+    }),
+    members: { server: name, region, datacenter, pool: gossip },
+    services: {
+      node: nodeOfAgent(id, config),
+      dataFolder: dataDir,
+      allowScripts: config.scriptChecks,
+      link,
+    },
+    metrics: telemetry,
+    clock,
+    log: logger,
+  })
+  opened.defer(() => catalogue.heapSampler.stop())
+  if (config.enableDebug === true) await catalogue.heapSampler.start()
+
+  const dispatcher = new Dispatcher({
+    methods: catalogue.methods,
+    consensus: noConsensus,
+    link: noLink,
+    servers: noServers(id),
+    state: noState,
+    authorizer: clientAuthorizer({
+      settings: config.acl,
+      upstream,
+      clock,
+      log: logger.named('acl'),
+    }),
+    encode: () => {
+      throw new MusterError('internal', 'a client agent proposes nothing')
+    },
+    clock,
+    log: logger.named('rpc'),
+    audit: telemetry.callEnded,
+  })
+  await catalogue.localAgent.start()
+  opened.defer(() => catalogue.localAgent.stop())
+  pool.search(() => Promise.resolve([]))
+
+  const passOn = new PassOn(upstream, (place) => servers.demote(place))
+  const http = new HttpServer({
+    routes: clientRoutes({ routes: catalogue.routes, passOn, self: { id, node: name } }),
+    elsewhere: { route: passOn.route, websocketPaths: [eventStreamPath] },
+    dispatcher,
+    clock,
+    random,
+    log: logger.named('http'),
+    region,
+    observerOf: telemetry.observerOf,
+    clientLimits: clientLimitsOf(limits),
+    aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
+    limits: {
+      bodyBytesMax: limits.httpBodyBytesMax,
+      connectionsMax: limits.httpConnectionsMax,
+      connectionsPerClientMax: limits.httpConnectionsPerClientMax,
+    },
+  })
+  telemetry.start({ http, gossip })
+  const ops = new OpsServer({
+    healthy: () => serving && servers.list().length > 0,
+    metrics: () => telemetry.text(),
+  })
+  opened.defer(() => ops.stop())
+  const opsListeners = await listeners.open('ops', ops)
+  opened.defer(() => http.stop(drainMs))
+  const apis = await listeners.open('api', http)
+
+  opened.defer(async () => {
+    serving = false
+    if (config.leaveOnTerminate) await pool.leave()
+  })
+
+  const owned = opened.move()
+  assert(!owned.disposed, 'what was opened is owned by the running client agent')
+  serving = true
+  return {
+    addresses: {
+      http: apis.map(({ address }) => address).join(','),
+      gossip: gossip.local().endpoint,
+      ops: opsListeners.map(({ address }) => address).join(','),
+    },
+    announceStop: () => {
+      serving = false
+    },
+    reload: (readConfig) =>
+      reloadAll([
+        () => listeners.reload(),
+        async () => {
+          limits = (await readConfig()).limits
+          const connectionsPerClientMax = limits.httpConnectionsPerClientMax
+          http.configureClientLimits({ ...clientLimitsOf(limits), connectionsPerClientMax })
+        },
+      ]),
+    stop: () => owned.disposeAsync(),
+  }
+}
+
+async function readAuthorities(path: string | null): Promise<string | null> {
+  if (path === null) return null
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new MusterError('invalid_argument', `tls.ca_file ${path}: ${textOf(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+async function probe(upstream: Upstream, place: HttpPlace): Promise<void> {
+  const ask = { method: 'GET', url: '/v1/status/peers', token: null, timeoutMs: probeMs } as const
+  const { status, text } = await askJsonOf(upstream, place, ask)
+  if (status !== 200) throw new MusterError('unavailable', `it said ${status}: ${text}`)
+}

@@ -1,0 +1,72 @@
+/** What a client agent asks the servers on its own account: JSON there, JSON back. */
+import { MusterError } from '../lib/errors.ts'
+import type { HttpPlace } from '../member/gossip-tags.ts'
+import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
+
+/** Of an answer: everything that one node may have in the catalog fits. */
+const answerBytesMax = 64 * 1024 * 1024
+const textLengthMax = 300
+
+export type JsonAsk = {
+  readonly method: 'GET' | 'PUT'
+  readonly url: string
+  readonly token: string | null
+  readonly json?: unknown
+  readonly timeoutMs: number
+}
+
+export type JsonAnswer = {
+  readonly status: number
+  /** Some rows were left out, for the token may not see them. */
+  readonly isFiltered: boolean
+  /** Of a status below 300. */
+  readonly json: unknown
+  /** Of any other. */
+  readonly text: string
+}
+
+/** Rejects as `Upstream.ask`, and with `unavailable` for what is no JSON. */
+export async function askJson(
+  upstream: Upstream,
+  ask: JsonAsk,
+  signal: AbortSignal,
+): Promise<JsonAnswer> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(ask.timeoutMs)])
+  return read(await upstream.ask(askOf(ask, bounded)))
+}
+
+/** As `askJson`, of this one server. */
+export async function askJsonOf(
+  upstream: Upstream,
+  place: HttpPlace,
+  ask: JsonAsk,
+): Promise<JsonAnswer> {
+  return read(await upstream.askOne(place, askOf(ask, AbortSignal.timeout(ask.timeoutMs))))
+}
+
+function askOf({ method, url, token, json }: JsonAsk, signal: AbortSignal): Ask {
+  const body = json === undefined ? null : Buffer.from(JSON.stringify(json))
+  const headers = {
+    ...(token !== null && { 'x-service-token': token }),
+    ...(body !== null && { 'content-length': String(body.length) }),
+  }
+  return { method, url, headers, body, signal }
+}
+
+async function read(answer: Answer): Promise<JsonAnswer> {
+  const { status, headers } = answer
+  const text = (await bytesOf(answer, answerBytesMax)).toString('utf8')
+  const isFiltered = headers['x-service-results-filtered-by-acls'] === 'true'
+  if (status >= 300)
+    return { status, isFiltered, json: undefined, text: text.slice(0, textLengthMax) }
+  try {
+    return {
+      status,
+      isFiltered,
+      json: text === '' ? null : (JSON.parse(text) as unknown),
+      text: '',
+    }
+  } catch (error) {
+    throw new MusterError('unavailable', 'a server answered with what is no JSON', { cause: error })
+  }
+}

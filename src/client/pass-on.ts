@@ -1,0 +1,122 @@
+/**
+ * Requests that a client agent passes on to a server as they came, and answers as they were given: everything that is not
+ * about the agent itself. The servers decide who may do what; the agent only carries the token.
+ */
+import { requestIdHeader } from '../api/request-id.ts'
+import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
+import type { HttpPlace } from '../member/gossip-tags.ts'
+import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
+import { openWebSocket } from './upstream-websocket.ts'
+
+/** Answers up to this are read whole, which is cheaper than to stream them. */
+const wholeBytesMax = 64 * 1024
+
+/** Of one connection (RFC 9110, 7.6.1), or made anew by this agent. */
+const ownRequestHeaders: readonly string[] = [
+  'connection',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  requestIdHeader.toLowerCase(),
+]
+const ownAnswerHeaders: readonly string[] = [
+  'connection',
+  'content-type',
+  'date',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  requestIdHeader.toLowerCase(),
+]
+
+export class PassOn {
+  readonly #upstream: Upstream
+  readonly #onLeaderless: (place: HttpPlace) => void
+
+  /** `onLeaderless`: a server said that it sees no leader, so others may know more. */
+  constructor(upstream: Upstream, onLeaderless: (place: HttpPlace) => void) {
+    this.#upstream = upstream
+    this.#onLeaderless = onLeaderless
+  }
+
+  /** Serves whatever it is given: for paths that this agent has no route for. */
+  readonly route: Route = {
+    method: 'GET',
+    path: '/*',
+    anyRegion: true,
+    websocket: true,
+    body: 'stream',
+    // The server that it comes to has the bound.
+    bodyBytesMax: Number.MAX_SAFE_INTEGER,
+    handle: (request) => this.pass(request),
+  }
+
+  /** `isRead`: the body was, and is of no use. */
+  async pass(request: ApiRequest, isRead = false): Promise<ApiReply> {
+    const { method, url } = request.sent
+    const hasBody = request.sent.hasBody && !isRead
+    const headers = headersOf(request)
+    if (!hasBody) delete headers['content-length']
+    const { signal } = request
+    if (request.asksForWebSocket) {
+      const handshake = Object.entries(headers).filter(
+        ([name]) => !name.startsWith('sec-websocket-') && name !== 'origin',
+      )
+      const opened = await openWebSocket(this.#upstream, {
+        url,
+        headers: Object.fromEntries(handshake),
+        signal,
+      })
+      return 'status' in opened ? this.#replyOf(opened, method) : { stream: opened }
+    }
+    const body = hasBody ? request.stream() : null
+    return this.#send({ method, url, headers, body, signal })
+  }
+
+  /** As `pass`, with another body. */
+  passWith(request: ApiRequest, json: unknown): Promise<ApiReply> {
+    const body = Buffer.from(JSON.stringify(json))
+    const headers = { ...headersOf(request), 'content-length': String(body.length) }
+    const { method, url } = request.sent
+    return this.#send({ method, url, headers, body, signal: request.signal })
+  }
+
+  async #send(ask: Ask): Promise<ApiReply> {
+    return this.#replyOf(await this.#upstream.ask(ask), ask.method)
+  }
+
+  async #replyOf(answer: Answer, method: string): Promise<ApiReply> {
+    const { status, headers, body, place } = answer
+    if (headers['x-service-knownleader'] === 'false') this.#onLeaderless(place)
+    const type = headers['content-type']
+    const length = Number(headers['content-length'] ?? Infinity)
+    const isWhole = method !== 'HEAD' && length <= wholeBytesMax
+    const kept: Record<string, string> = {}
+    // As they were written, letter case and all.
+    for (let at = 0; at + 1 < body.rawHeaders.length; at += 2) {
+      const [name = '', value = ''] = body.rawHeaders.slice(at, at + 2)
+      const key = name.toLowerCase()
+      if (ownAnswerHeaders.includes(key) || (isWhole && key === 'content-length')) continue
+      kept[name] = name in kept ? `${kept[name]}, ${value}` : value
+    }
+    const reply = { status, headers: kept, ...(type !== undefined && { type }) }
+    if (!isWhole) return { ...reply, stream: body as AsyncIterable<Uint8Array> }
+    const bytes = await bytesOf(answer, wholeBytesMax)
+    return bytes.length === 0 ? reply : { ...reply, bytes }
+  }
+}
+
+function headersOf({ sent, requestId }: ApiRequest): Record<string, string | readonly string[]> {
+  const headers: Record<string, string | readonly string[]> = {}
+  for (const [name, value] of Object.entries(sent.headers)) {
+    if (value !== undefined && !ownRequestHeaders.includes(name)) headers[name] = value
+  }
+  headers[requestIdHeader.toLowerCase()] = requestId
+  return headers
+}

@@ -1,0 +1,52 @@
+/** What a client agent serves itself; everything else is passed on. */
+import type { ApiRequest, Route } from '../api/route.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { PassOn } from './pass-on.ts'
+
+/** Of the scheduler's users: servers join and give up members. The session service's own paths are for every agent. */
+const ofServers: readonly string[] = ['/v1/agent/join', '/v1/agent/force-leave']
+
+export type ClientRoutesOptions = {
+  /** Of this agent. */
+  readonly routes: readonly Route[]
+  readonly passOn: PassOn
+  readonly self: { readonly id: string; readonly node: string }
+}
+
+export function clientRoutes({ routes, passOn, self }: ClientRoutesOptions): readonly Route[] {
+  return [
+    ...routes.map((route): Route => ({
+      ...route,
+      handle: (request) => {
+        if (ofServers.includes(route.path)) throw onlyServers()
+        return isForOther(request, self.id) ? passOn.pass(request, true) : route.handle(request)
+      },
+    })),
+    {
+      method: 'PUT',
+      path: '/v1/session/create',
+      switches: 'presence',
+      anyRegion: true,
+      // A session that names no node is on the node of the agent that was asked.
+      handle: (request) => passOn.passWith(request, withNode(request.json, self.node)),
+    },
+  ]
+}
+
+/** It names another process by `server_id` or `node_id`. */
+function isForOther({ search }: ApiRequest, id: string): boolean {
+  const node = search.text('node_id') || null
+  return Boolean(search.text('server_id')) || (node !== null && node.toLowerCase() !== id)
+}
+
+function withNode(json: unknown, node: string): unknown {
+  if (json === undefined || json === null) return { Node: node }
+  // What is no object is the server's to refuse.
+  if (typeof json !== 'object' || Array.isArray(json)) return json
+  const names = Object.entries(json).flatMap(([name, value]) => (value === null ? [] : [name]))
+  return names.some((name) => name.toLowerCase() === 'node') ? json : { ...json, Node: node }
+}
+
+function onlyServers(): MusterError {
+  return new MusterError('not_implemented', 'this agent is a client: ask a server for that')
+}

@@ -1,0 +1,124 @@
+/**
+ * The servers that a client agent may ask: as gossip knows them, or as an operator named them, until gossip has news.
+ * One is asked for as long as it answers, so that its connections stay open; which one is chance, so that many agents
+ * spread over all servers.
+ */
+import type { KnownServers } from '../domains/agent/this-agent.ts'
+import type { GossipNode } from '../gossip/door.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import { randomInteger, type Random } from '../lib/random.ts'
+import { serverOf, type HttpPlace } from '../member/gossip-tags.ts'
+import { hostPort } from '../member/host-port.ts'
+
+export type ServersOptions = {
+  readonly gossip: Pick<GossipNode, 'members' | 'onEvent'>
+  readonly region: string
+  readonly random: Random
+  /** Rejects if no server answers there. */
+  readonly probe: (place: HttpPlace) => Promise<void>
+  /** Those that are servers no more, or are not alive: what was asked of them will not be answered. */
+  readonly onGone: (place: HttpPlace) => void
+}
+
+const addressPattern = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/
+
+export class Servers implements KnownServers {
+  readonly #options: ServersOptions
+  readonly #unsubscribe: () => void
+  #places: readonly HttpPlace[] = []
+  /** By command. */
+  #isNamed = false
+
+  constructor(options: ServersOptions) {
+    this.#options = options
+    this.#unsubscribe = options.gossip.onEvent(() => this.#look())
+    this.#look()
+  }
+
+  stop(): void {
+    this.#unsubscribe()
+  }
+
+  /** In the order in which they are to be tried. */
+  get places(): readonly HttpPlace[] {
+    return this.#places
+  }
+
+  list(): readonly string[] {
+    return this.#places.map(({ host, port }) => hostPort(host, port)).sort()
+  }
+
+  /** It did not answer as it should: from now on the others are asked first. */
+  demote(place: HttpPlace): void {
+    if (!this.#places.includes(place)) return
+    this.#places = [...this.#places.filter((other) => other !== place), place]
+  }
+
+  async replace(addresses: readonly string[]): Promise<void> {
+    const secure = this.#places[0]?.secure ?? false
+    const places = [...new Set(addresses)].map((address) => placeOf(address, secure))
+    const silent: string[] = []
+    await Promise.all(
+      places.map((place) =>
+        this.#options.probe(place).catch((error: unknown) => {
+          silent.push(`${hostPort(place.host, place.port)}: ${textOf(error)}`)
+        }),
+      ),
+    )
+    if (silent.length > 0) {
+      const text = `no server answers there, so the list stays as it was: ${silent.join('; ')}`
+      throw new MusterError('invalid_argument', text)
+    }
+    this.#isNamed = true
+    this.#take(places)
+  }
+
+  #look(): void {
+    const { gossip, region } = this.#options
+    const found = gossip.members().flatMap((member) => {
+      const isUp = member.status === 'alive' || member.status === 'leaving'
+      const http = isUp ? (serverOf(member, region)?.http ?? null) : null
+      return http === null ? [] : [http]
+    })
+    if (this.#isNamed && (found.length === 0 || this.#sameAs(found))) return
+    this.#isNamed = false
+    if (!this.#sameAs(found)) this.#take(found)
+  }
+
+  /** Those that stay keep their order; newcomers are put in anywhere. */
+  #take(found: readonly HttpPlace[]): void {
+    const before = this.#places
+    const isFound = (place: HttpPlace) => found.some((other) => same(place, other))
+    const places = before.filter(isFound)
+    for (const place of found) {
+      if (places.some((other) => same(other, place))) continue
+      // Never before the one that is in use.
+      const first = before.length === 0 ? 0 : Math.min(1, places.length)
+      places.splice(randomInteger(this.#options.random, first, places.length + 1), 0, place)
+    }
+    this.#places = places
+    for (const place of before) if (!isFound(place)) this.#options.onGone(place)
+  }
+
+  #sameAs(found: readonly HttpPlace[]): boolean {
+    const all = this.#places
+    return (
+      found.length === all.length && found.every((place) => all.some((one) => same(one, place)))
+    )
+  }
+}
+
+function same(left: HttpPlace, right: HttpPlace): boolean {
+  return left.secure === right.secure && left.host === right.host && left.port === right.port
+}
+
+function placeOf(address: string, secure: boolean): HttpPlace {
+  const match = addressPattern.exec(address)
+  const port = Number(match?.[3] ?? 0)
+  const host = match?.[1] ?? match?.[2]
+  if (host === undefined || port < 1 || port > 65_535) {
+    const shown = JSON.stringify(address.slice(0, 100))
+    throw new MusterError('invalid_argument', `address must be host:port, not ${shown}`)
+  }
+  return { secure, host, port }
+}

@@ -1,0 +1,49 @@
+/** This client agent as the agent's endpoints show it. */
+import type { KnownServers, ThisAgent } from '../domains/agent/this-agent.ts'
+import type { GossipNode } from '../gossip/door.ts'
+import type { LogTap } from '../lib/log.ts'
+import {
+  gossipStats,
+  memberOfGossip,
+  regionsOf,
+  runtimeStats,
+  shownConfig,
+  type AgentOrigin,
+} from '../member/shown-agent.ts'
+import type { ClientConfig } from './client-config.ts'
+
+export type ThisClientOptions = {
+  readonly id: string
+  readonly config: ClientConfig
+  /** Those that hold now. */
+  readonly limits: () => ClientConfig['limits']
+  readonly origin: AgentOrigin
+  readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'>
+  readonly servers: KnownServers
+  readonly logTap: LogTap
+}
+
+export function describeClient(options: ThisClientOptions): ThisAgent {
+  const { id, config, origin, gossip, servers, logTap } = options
+  const { audit } = config
+  return {
+    config: () => shownConfig({ config, limits: options.limits(), audit, origin, rpcAddress: '' }),
+    member: () => memberOfGossip(gossip.local()),
+    stats: () => ({
+      client: { node_id: id, known_servers: servers.list().join(',') },
+      serf: gossipStats(gossip),
+      runtime: runtimeStats(),
+    }),
+    health: () => ({
+      side: 'client',
+      problem: servers.list().length === 0 ? 'no known servers' : null,
+    }),
+    servers,
+    leads: () => false,
+    regions: () => regionsOf(config.region, gossip),
+    log: logTap,
+    enableDebug: config.enableDebug,
+    accessControl: config.acl.enabled,
+    schedulers: null,
+  }
+}

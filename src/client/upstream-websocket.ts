@@ -1,0 +1,63 @@
+/** A WebSocket to a server, for a client of this agent that asked for one: message by message, at the client's pace. */
+import { on } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { WebSocket } from 'ws'
+import type { HttpPlace } from '../member/gossip-tags.ts'
+import { notSent, urlOf, type Answer, type Ask, type Upstream } from './upstream.ts'
+
+/** Messages that are kept for a slow client before the server has to wait. */
+const messagesMax = 64
+const messageBytesMax = 64 * 1024 * 1024
+
+/** The messages; or the answer of a server that opened none. Rejects as `Upstream.ask`. */
+export function openWebSocket(
+  upstream: Upstream,
+  ask: Pick<Ask, 'url' | 'headers' | 'signal'>,
+): Promise<Answer | AsyncIterable<string | Uint8Array>> {
+  return upstream.anyOf(true, ask.signal, (place) => openAt(upstream, place, ask))
+}
+
+function openAt(
+  upstream: Upstream,
+  place: HttpPlace,
+  { url, headers, signal }: Pick<Ask, 'url' | 'headers' | 'signal'>,
+): Promise<Answer | AsyncIterable<string | Uint8Array>> {
+  return new Promise((resolve, reject) => {
+    const websocket = new WebSocket(`${urlOf(place).replace('http', 'ws')}${url}`, {
+      headers,
+      perMessageDeflate: false,
+      maxPayload: messageBytesMax,
+      handshakeTimeout: 10_000,
+      ...(place.secure ? upstream.tlsOptions() : {}),
+    })
+    const abort = (): void => websocket.terminate()
+    signal.addEventListener('abort', abort, { once: true })
+    websocket.once('close', () => signal.removeEventListener('abort', abort))
+    // Before it is open; afterwards `close` follows and says enough.
+    websocket.on('error', (error: Error) => reject(notSent(error)))
+    websocket.once('unexpected-response', (_request: unknown, answer: IncomingMessage) => {
+      const { statusCode: status = 502, headers: answered } = answer
+      resolve({ place, status, headers: answered, body: answer })
+    })
+    websocket.once('open', () => {
+      // At once: what comes before somebody listens is lost.
+      const options = { close: ['close'], signal, highWaterMark: messagesMax, lowWaterMark: 1 }
+      resolve(messagesOf(websocket, on(websocket, 'message', options)))
+    })
+    if (signal.aborted) abort()
+  })
+}
+
+async function* messagesOf(
+  websocket: WebSocket,
+  messages: AsyncIterable<unknown[]>,
+): AsyncGenerator<string | Uint8Array> {
+  try {
+    for await (const [data, isBinary] of messages) {
+      const bytes = data as Buffer
+      yield isBinary === true ? bytes : bytes.toString('utf8')
+    }
+  } finally {
+    websocket.terminate()
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * A client agent's way to the API of the servers: one after the other until one takes the connection. What was sent and
+ * not answered is asked again elsewhere only if that cannot do it twice.
+ */
+import { Agent, request as plainRequest, type IncomingMessage } from 'node:http'
+import { Agent as SecureAgent, request as secureRequest } from 'node:https'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { checkServerIdentity } from 'node:tls'
+import type { Clock } from '../lib/clock.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
+import type { HttpPlace } from '../member/gossip-tags.ts'
+import { hostPort } from '../member/host-port.ts'
+
+/** To connect; a server that is slower than that is left for another one. */
+const connectMs = 2_000
+/** Of each server, as many as it takes of one address by default. */
+const socketsMax = 4_096
+const idleSocketsMax = 64
+
+export type Ask = {
+  readonly method: string
+  /** Path and query string. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
+  readonly signal: AbortSignal
+}
+
+export type Answer = {
+  readonly place: HttpPlace
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  /** Read to its end, or destroyed. */
+  readonly body: IncomingMessage
+}
+
+export type UpstreamOptions = {
+  /** In the order in which they are to be tried. */
+  readonly places: () => readonly HttpPlace[]
+  /** It could not be reached, or broke off. */
+  readonly onFailed: (place: HttpPlace) => void
+  /** Whom to believe that it is a server's API; null: those whom the system trusts. */
+  readonly authorities: string | null
+  /** What a server's certificate may be for instead of its host: `server.<region>.muster`. */
+  readonly serverName: string
+  readonly clock: Clock
+}
+
+/** Nothing was sent: another server may be asked for anything. */
+class NotSent extends Error {}
+
+export class Upstream {
+  readonly #options: UpstreamOptions
+  /** By address: what is open to a server ends with it. */
+  readonly #agents = new Map<string, Agent>()
+  #isStopped = false
+
+  constructor(options: UpstreamOptions) {
+    this.#options = options
+  }
+
+  /** Breaks what is open. */
+  stop(): void {
+    this.#isStopped = true
+    for (const agent of this.#agents.values()) agent.destroy()
+    this.#agents.clear()
+  }
+
+  /** Breaks what is open to a server that is gone. */
+  drop(place: HttpPlace): void {
+    const key = urlOf(place)
+    this.#agents.get(key)?.destroy()
+    this.#agents.delete(key)
+  }
+
+  /**
+   * Resolves with the head of the answer. Rejects with `no_leader` when no server could be asked, `outcome_unknown`
+   * when one was and did not answer, `cancelled`.
+   */
+  ask(ask: Ask): Promise<Answer> {
+    const isRepeatable = ask.body === null && (ask.method === 'GET' || ask.method === 'HEAD')
+    return this.anyOf(isRepeatable, ask.signal, (place) => this.askOne(place, ask))
+  }
+
+  /** Tries the servers in turn; `run` rejects with what `notSent` made when nothing has reached the server. */
+  async anyOf<T>(
+    isRepeatable: boolean,
+    signal: AbortSignal,
+    run: (place: HttpPlace) => Promise<T>,
+  ): Promise<T> {
+    const reasons: string[] = []
+    for (const place of this.#options.places()) {
+      if (this.#isStopped) break
+      try {
+        return await run(place)
+      } catch (error) {
+        if (signal.aborted) throw ended(signal)
+        this.#options.onFailed(place)
+        if (!(error instanceof NotSent) && !isRepeatable) {
+          throw new MusterError(
+            'outcome_unknown',
+            `the server broke off, and what was asked may or may not take effect: ${textOf(error)}`,
+            { cause: error },
+          )
+        }
+        reasons.push(`${hostPort(place.host, place.port)}: ${textOf(error)}`)
+      }
+    }
+    const why = reasons.length === 0 ? 'none is known' : reasons.join('; ')
+    throw new MusterError('no_leader', `No known servers: ${why}`)
+  }
+
+  /** As `ask`, of this one server. */
+  askOne(place: HttpPlace, { method, url, headers, body, signal }: Ask): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      let isSent = false
+      const send = place.secure ? secureRequest : plainRequest
+      const request = send({
+        agent: this.#agentOf(place),
+        host: place.host,
+        port: place.port,
+        method,
+        path: url,
+        headers: headers as Record<string, string | string[]>,
+        setHost: !('host' in headers),
+        signal,
+      })
+      request.on('socket', (socket) => {
+        if (request.reusedSocket) {
+          begin()
+          return
+        }
+        const timer = this.#options.clock.setTimer(connectMs, () => {
+          request.destroy(new NotSent(`no connection within ${connectMs} ms`))
+        })
+        socket.once('close', () => timer.cancel())
+        socket.once(place.secure ? 'secureConnect' : 'connect', () => {
+          timer.cancel()
+          begin()
+        })
+      })
+      const begin = (): void => {
+        isSent = true
+        if (body === null || body instanceof Uint8Array) {
+          request.end(body ?? undefined)
+          return
+        }
+        pipeline(Readable.from(body, { objectMode: false }), request).catch((error: unknown) => {
+          request.destroy(error instanceof Error ? error : new Error(textOf(error)))
+        })
+      }
+      request.on('error', (error) => reject(isSent ? error : notSent(error)))
+      request.on('response', (answer) => {
+        resolve({ place, status: answer.statusCode ?? 502, headers: answer.headers, body: answer })
+      })
+    })
+  }
+
+  /** For connections that are made elsewhere. */
+  tlsOptions(): { readonly ca?: string; readonly checkServerIdentity: typeof checkServerIdentity } {
+    const { authorities, serverName } = this.#options
+    return {
+      ...(authorities !== null && { ca: authorities }),
+      // By the host that it is reached at, or by what it is.
+      checkServerIdentity: (host, certificate) =>
+        checkServerIdentity(host, certificate) && checkServerIdentity(serverName, certificate),
+    }
+  }
+
+  #agentOf(place: HttpPlace): Agent {
+    const key = urlOf(place)
+    const known = this.#agents.get(key)
+    if (known !== undefined) return known
+    const options = { keepAlive: true, maxSockets: socketsMax, maxFreeSockets: idleSocketsMax }
+    const agent = place.secure
+      ? new SecureAgent({ ...options, ...this.tlsOptions() })
+      : new Agent(options)
+    this.#agents.set(key, agent)
+    return agent
+  }
+}
+
+function ended({ reason }: AbortSignal): MusterError {
+  return reason instanceof DOMException && reason.name === 'TimeoutError'
+    ? new MusterError('timeout', 'no server answered in time')
+    : new MusterError('cancelled', 'the client went away')
+}
+
+export function urlOf({ secure, host, port }: HttpPlace): string {
+  return `${secure ? 'https' : 'http'}://${hostPort(host, port)}`
+}
+
+/** Nothing has reached the server, because of this. */
+export function notSent(cause: Error): Error {
+  return cause instanceof NotSent ? cause : new NotSent(textOf(cause), { cause })
+}
+
+/** Whole, if it is no longer than that. Rejects with `unavailable`. */
+export async function bytesOf(answer: Answer, bytesMax: number): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of answer.body as AsyncIterable<Buffer>) {
+    length += piece.length
+    if (length > bytesMax) {
+      throw new MusterError('unavailable', `a server answered with over ${bytesMax} bytes`)
+    }
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces, length)
+}
