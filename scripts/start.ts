@@ -1,14 +1,14 @@
 /**
- * `npm start`: a cluster on loopback, one process per server, until Ctrl-C.
+ * `npm start`: a cluster on loopback, a process for each server and client agent, until Ctrl-C.
  */
 import { fileURLToPath } from 'node:url'
 import { existingServers, prepare, tail, wipe } from './start/folder.ts'
 import {
   HOST,
   parseStartOptions,
-  planServers,
+  planAgents,
   usage,
-  type ServerPlan,
+  type AgentPlan,
   type StartOptions,
 } from './start/options.ts'
 import { takenPorts } from './start/ports.ts'
@@ -41,7 +41,7 @@ try {
 }
 
 async function main(options: StartOptions): Promise<void> {
-  const plans = planServers({ ...options, servers: await decideServers(options) })
+  const plans = planAgents({ ...options, servers: await decideServers(options) })
   const taken = await takenPorts(plans)
   if (taken.length > 0) {
     const lines = taken.map(({ port, what, owner }) => `  ${port} (${what}): taken by ${owner}`)
@@ -64,10 +64,10 @@ async function main(options: StartOptions): Promise<void> {
 /** Starts all and prints how to use them. Throws when they do not become a cluster; nothing is stopped then. */
 async function bringUp(
   options: StartOptions,
-  plans: readonly ServerPlan[],
+  plans: readonly AgentPlan[],
   cluster: ServerProcesses,
 ): Promise<void> {
-  console.log(`Starting ${plans.length} server${plans.length === 1 ? '' : 's'} …`)
+  console.log(`Starting ${counted(plans)} …`)
   for (const plan of plans) {
     const config = plan.configFiles.flatMap((file) => ['-config', file])
     await cluster.start(plan.name, [binary, 'agent', ...config], plan.logFile)
@@ -77,12 +77,22 @@ async function bringUp(
   if (leaderPort === null) {
     throw new Error(
       cluster.running().length < plans.length
-        ? 'Not all servers could start.'
+        ? 'Not all of them could start.'
         : `No leader within ${LEADER_WAIT_MS / 1000} s; the logs are in ${shortPath(options.dataDir, cwd)}.`,
     )
   }
   ready = true
   console.log(`\n${clusterReport(plans, leaderPort, cwd)}\n`)
+}
+
+/** `3 servers and 1 client agent` */
+function counted(plans: readonly AgentPlan[]): string {
+  const servers = plans.filter(({ kind }) => kind === 'server').length
+  const clients = plans.length - servers
+  const of = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`
+  return clients === 0
+    ? of(servers, 'server')
+    : `${of(servers, 'server')} and ${of(clients, 'client agent')}`
 }
 
 /** The number that was asked for must be the number the data has. */
@@ -99,7 +109,7 @@ async function decideServers(options: StartOptions): Promise<number> {
 
 /** The port of the leader's address once a server knows one, null when time is up or a server ended. */
 async function waitForLeader(
-  plans: readonly ServerPlan[],
+  plans: readonly AgentPlan[],
   cluster: ServerProcesses,
 ): Promise<number | null> {
   const deadline = performance.now() + LEADER_WAIT_MS
@@ -128,7 +138,7 @@ async function askLeader(port: number): Promise<number | null> {
 }
 
 async function reportEnd(
-  plans: readonly ServerPlan[],
+  plans: readonly AgentPlan[],
   cluster: ServerProcesses,
   ended: { readonly name: string; readonly pid: number },
   how: string,

@@ -1,10 +1,10 @@
 /**
- * The folder of a local cluster: one key for all, and per server a configuration, the data and a log.
+ * The folder of a local cluster: one key for all, and per agent a configuration, the data and a log.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { agentConfig, type ServerPlan } from './options.ts'
+import { agentConfig, type AgentPlan } from './options.ts'
 
 const KEY_FILE = 'cluster.key'
 const KEY_BYTES = 32
@@ -17,15 +17,16 @@ export async function existingServers(dataDir: string): Promise<readonly string[
   return names.filter((name) => /^s\d+$/.test(name)).sort()
 }
 
-/** Removes the servers and nothing else: the key and whatever people keep beside them stay. */
+/** Removes the servers and client agents and nothing else: the key and whatever people keep beside them stay. */
 export async function wipe(dataDir: string): Promise<void> {
-  for (const name of await existingServers(dataDir)) {
+  const names = await readdir(dataDir).catch(() => [])
+  for (const name of names.filter((one) => /^[sc]\d+$/.test(one))) {
     await rm(join(dataDir, name), { recursive: true, force: true })
   }
 }
 
 /** Makes folders, key and configurations, and puts long logs aside. */
-export async function prepare(dataDir: string, plans: readonly ServerPlan[]): Promise<void> {
+export async function prepare(dataDir: string, plans: readonly AgentPlan[]): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const keyFile = await ensureKey(dataDir)
   for (const plan of plans) {

@@ -7,26 +7,31 @@ import { parseArgs } from 'node:util'
 
 export const HOST = '127.0.0.1'
 const BASE_PORT = 4646
+/** Client agents are between the servers: 4746, 4846 and so on, and their ops listeners at 9303, 9403. */
+const CLIENT_DISTANCE = 100
+const CLIENTS_MAX = 8
 /** The ops listeners keep this distance, so that a second cluster on another base port has its own. */
 const OPS_DISTANCE = 9203 - BASE_PORT
 
 export type StartOptions = {
   /** Null: as many as the data has, else 3. */
   readonly servers: number | null
+  readonly clients: number
   readonly fresh: boolean
   readonly dataDir: string
   readonly basePort: number
-  /** Configuration files for all servers, besides each one's own. */
+  /** Configuration files for all of them, besides each one's own. */
   readonly configFiles: readonly string[]
 }
 
 export const usage = `Usage: npm start -- [options]
 
   --servers N     1, 3 or 5 servers (default: as the data has, else 3)
+  --clients N     client agents beside them, 0 to 8 (default: 0)
   --fresh         begin with empty servers; the cluster's key is kept
   --data DIR      where configurations, data and logs are kept (default: .muster)
   --base-port N   HTTP port of the first server (default: ${BASE_PORT})
-  --config FILE   a configuration file for every server, besides its own; repeatable
+  --config FILE   a configuration file for each of them, besides its own; repeatable
   --help          this text
 `
 
@@ -36,6 +41,7 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
     args: [...args],
     options: {
       servers: { type: 'string' },
+      clients: { type: 'string', default: '0' },
       fresh: { type: 'boolean', default: false },
       data: { type: 'string', default: '.muster' },
       'base-port': { type: 'string', default: String(BASE_PORT) },
@@ -48,6 +54,10 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
   if (servers !== null && ![1, 3, 5].includes(servers)) {
     throw new Error(`--servers must be 1, 3 or 5, not ${values.servers}`)
   }
+  const clients = Number(values.clients)
+  if (!/^\d+$/.test(values.clients) || clients > CLIENTS_MAX) {
+    throw new Error(`--clients must be 0 to ${CLIENTS_MAX}, not ${values.clients}`)
+  }
   const basePort = Number(values['base-port'])
   // The fifth server's ports and the last ops port must still be ports.
   if (!Number.isInteger(basePort) || basePort < 1024 || basePort > 60_000) {
@@ -57,6 +67,7 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
   if (values.config.includes('')) throw new Error('--config must name a file')
   return {
     servers,
+    clients,
     fresh: values.fresh,
     dataDir: resolve(cwd, values.data),
     basePort,
@@ -64,7 +75,8 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
   }
 }
 
-export type ServerPlan = {
+export type AgentPlan = {
+  readonly kind: 'server' | 'client'
   readonly name: string
   readonly ports: {
     readonly http: number
@@ -81,47 +93,60 @@ export type ServerPlan = {
   readonly logFile: string
 }
 
-export function planServers(options: {
+/** The servers, then the client agents. */
+export function planAgents(options: {
   readonly servers: number
+  readonly clients: number
   readonly dataDir: string
   readonly basePort: number
   readonly configFiles: readonly string[]
-}): readonly ServerPlan[] {
-  return Array.from({ length: options.servers }, (_, index) => {
-    const http = options.basePort + index * 1000
-    const name = `s${index + 1}`
+}): readonly AgentPlan[] {
+  const { servers, clients, basePort } = options
+  const plan = (kind: AgentPlan['kind'], name: string, http: number, ops: number): AgentPlan => {
     const folder = join(options.dataDir, name)
     const configFile = join(folder, 'agent.json')
     return {
+      kind,
       name,
-      ports: {
-        http,
-        rpc: http + 1,
-        gossip: http + 2,
-        ops: options.basePort + OPS_DISTANCE + index * 10,
-      },
+      ports: { http, rpc: http + 1, gossip: http + 2, ops },
       folder,
       configFile,
       configFiles: [configFile, ...options.configFiles],
       dataDir: join(folder, 'data'),
-      logFile: join(folder, 'server.log'),
+      logFile: join(folder, `${kind}.log`),
     }
-  })
+  }
+  const firstOps = basePort + OPS_DISTANCE
+  return [
+    ...Array.from({ length: servers }, (_, at) =>
+      plan('server', `s${at + 1}`, basePort + at * 1000, firstOps + at * 10),
+    ),
+    ...Array.from({ length: clients }, (_, at) => {
+      const distance = (at + 1) * CLIENT_DISTANCE
+      return plan('client', `c${at + 1}`, basePort + distance, firstOps + distance)
+    }),
+  ]
 }
 
-/** The configuration file of one server; all find one another by the gossip of the first. */
-export function agentConfig(plan: ServerPlan, all: readonly ServerPlan[], keyFile: string): string {
+/** The configuration file of one agent; all find one another by the gossip of the first server. */
+export function agentConfig(plan: AgentPlan, all: readonly AgentPlan[], keyFile: string): string {
+  const servers = all.filter(({ kind }) => kind === 'server')
+  const join = servers.slice(0, 1).map(({ ports }) => `${HOST}:${ports.gossip}`)
   const config = {
     name: plan.name,
     data_dir: plan.dataDir,
     bind_addr: HOST,
     ports: plan.ports,
-    server: {
-      enabled: true,
-      bootstrap_expect: all.length,
-      retry_join: all.slice(0, 1).map((server) => `${HOST}:${server.ports.gossip}`),
-      keyring_key_file: keyFile,
-    },
+    ...(plan.kind === 'client'
+      ? { client: { enabled: true, retry_join: join } }
+      : {
+          server: {
+            enabled: true,
+            bootstrap_expect: servers.length,
+            retry_join: join,
+            keyring_key_file: keyFile,
+          },
+        }),
   }
   return `${JSON.stringify(config, null, 2)}\n`
 }

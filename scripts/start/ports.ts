@@ -3,11 +3,11 @@
  */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { HOST, type ServerPlan } from './options.ts'
+import { HOST, type AgentPlan } from './options.ts'
 
 export type TakenPort = { readonly port: number; readonly what: string; readonly owner: string }
 
-export async function takenPorts(plans: readonly ServerPlan[]): Promise<readonly TakenPort[]> {
+export async function takenPorts(plans: readonly AgentPlan[]): Promise<readonly TakenPort[]> {
   const taken: TakenPort[] = []
   for (const plan of plans) {
     for (const [listener, port] of Object.entries(plan.ports)) {

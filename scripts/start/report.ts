@@ -1,6 +1,6 @@
 /** What `npm start` prints about a running cluster. */
 import { relative } from 'node:path'
-import { HOST, type ServerPlan } from './options.ts'
+import { HOST, type AgentPlan } from './options.ts'
 
 /** Relative where that is the shorter word for it. */
 export function shortPath(path: string, cwd: string): string {
@@ -28,17 +28,17 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 /** `leaderPort` is the port in the address that `/v1/status/leader` gave. */
 export function clusterReport(
-  plans: readonly ServerPlan[],
+  plans: readonly AgentPlan[],
   leaderPort: number | null,
   cwd: string,
 ): string {
-  const isLeader = (plan: ServerPlan): boolean =>
+  const isLeader = (plan: AgentPlan): boolean =>
     plan.ports.rpc === leaderPort || plan.ports.http === leaderPort
   const rows = plans.map((plan) => [
     plan.name,
-    isLeader(plan) ? 'leader' : 'follower',
+    plan.kind === 'client' ? 'client' : isLeader(plan) ? 'leader' : 'follower',
     `http://${HOST}:${plan.ports.http}`,
-    `${HOST}:${plan.ports.rpc}`,
+    plan.kind === 'client' ? '-' : `${HOST}:${plan.ports.rpc}`,
     `http://${HOST}:${plan.ports.ops}`,
     shortPath(plan.dataDir, cwd),
   ])

@@ -11,7 +11,7 @@ import {
 import { checkOf, serviceOf } from '../domains/catalog/registration-routes.ts'
 import { shownCheck, shownService } from '../domains/catalog/shown.ts'
 import { MusterError } from '../lib/errors.ts'
-import { askJson, type JsonAnswer } from './json-asks.ts'
+import { askJson, readAnswer, type JsonAnswer } from './json-asks.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What takes longer is tried again later. */
@@ -37,20 +37,7 @@ export class ClientCatalog implements CatalogLink {
       this.#ask('GET', `/v1/catalog/node/${name}`),
       this.#ask('GET', `/v1/health/node/${name}`),
     ])
-    const services = new Map<string, ServiceSpec>()
-    const checks = new Map<string, CheckSpec>()
-    if (ofCatalog.json !== null) {
-      const byId = new Fields(ofCatalog.json).object('Services')
-      for (const id of byId?.names() ?? []) {
-        const service = checkService(serviceOf(new Fields(byId?.raw(id))))
-        services.set(service.id, service)
-      }
-    }
-    for (const value of listOf(ofHealth.json)) {
-      const check = checkCheck(checkOf(value, node))
-      checks.set(keyOfName(check.id), check)
-    }
-    return { services, checks }
+    return readAnswer(() => heldOf(node, ofCatalog.json, ofHealth.json))
   }
 
   async send(update: AgentUpdate): Promise<void> {
@@ -94,7 +81,18 @@ const noIndexes = { createIndex: 0, modifyIndex: 0 }
 /** The catalog has these of the service. */
 const ofNobody = { ...noIndexes, serviceName: '', serviceTags: [] }
 
-function listOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value
-  throw new MusterError('unavailable', 'a server answered with what is no list of checks')
+function heldOf(node: string, catalog: unknown, health: unknown): HeldPart {
+  const services = new Map<string, ServiceSpec>()
+  const checks = new Map<string, CheckSpec>()
+  // Of a node that is not there yet: null.
+  const byId = catalog === null ? undefined : new Fields(catalog).object('Services')
+  for (const id of byId?.names() ?? []) {
+    const service = checkService(serviceOf(new Fields(byId?.raw(id))))
+    services.set(service.id, service)
+  }
+  for (const value of new Fields({ checks: health }).list('checks') ?? []) {
+    const check = checkCheck(checkOf(value, node))
+    checks.set(keyOfName(check.id), check)
+  }
+  return { services, checks }
 }

@@ -1,5 +1,5 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
-import { MusterError } from '../lib/errors.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
 import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
@@ -68,5 +68,15 @@ async function read(answer: Answer): Promise<JsonAnswer> {
     }
   } catch (error) {
     throw new MusterError('unavailable', 'a server answered with what is no JSON', { cause: error })
+  }
+}
+
+/** What a server answered is not what a client sent: if it cannot be read, nobody did anything wrong here. */
+export function readAnswer<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const text = `a server answered with what cannot be read: ${textOf(error)}`
+    throw new MusterError('unavailable', text, { cause: error })
   }
 }

@@ -9,7 +9,7 @@ import { codeOf, MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { allowAll, type Authorizer, type Permissions } from '../rpc/authorizer.ts'
 import type { Caller } from '../rpc/method.ts'
-import { askJson } from './json-asks.ts'
+import { askJson, readAnswer } from './json-asks.ts'
 import type { Upstream } from './upstream.ts'
 
 const freshMs = 5_000
@@ -78,13 +78,8 @@ class ClientAuthorizer implements Authorizer {
     )
     if (status === 403) throw new MusterError('unauthenticated', 'ACL token not found')
     if (status >= 300) throw new MusterError('unavailable', `a server said ${status}: ${text}`)
-    const fields = new Fields(json)
-    const accessor = fields.text('AccessorID') ?? ''
-    const policies = (fields.list('ExpandedPolicies') ?? []).map((value) => {
-      const policy = new Fields(value)
-      return { name: policy.text('Name') ?? '', rules: policy.text('Rules') ?? '' }
-    })
-    const rules = fields.text('Type') === 'management' ? 'management' : compiled(policies, log)
+    const { accessor, isManager, policies } = readAnswer(() => rightsOf(json))
+    const rules = isManager ? 'management' : compiled(policies, log)
     return permissionsOf(token === null ? null : { accessor }, rules, settings.defaultPolicy)
   }
 
@@ -100,5 +95,17 @@ class ClientAuthorizer implements Authorizer {
       if (oldest !== undefined) this.#kept.delete(oldest)
     }
     this.#kept.set(key, kept)
+  }
+}
+
+function rightsOf(json: unknown) {
+  const fields = new Fields(json)
+  return {
+    accessor: fields.text('AccessorID') ?? '',
+    isManager: fields.text('Type') === 'management',
+    policies: (fields.list('ExpandedPolicies') ?? []).map((value) => {
+      const policy = new Fields(value)
+      return { name: policy.text('Name') ?? '', rules: policy.text('Rules') ?? '' }
+    }),
   }
 }

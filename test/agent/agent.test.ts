@@ -78,6 +78,24 @@ function configFile(t: Test): string {
   return join(folder, 'a.json')
 }
 
+t.test('a client agent is started where the configuration has one', async (t) => {
+  const { environment, events, exited, seen, output } = stage()
+  const folder = t.testdir()
+  t.testdir({
+    'c.json': JSON.stringify({
+      name: 'c1',
+      data_dir: join(folder, 'data'),
+      client: { enabled: true, retry_join: ['127.0.0.1'] },
+    }),
+  })
+  await runAgent({ configPaths: [join(folder, 'c.json')], dev: false }, environment)
+  const ended = once(exited, 'exit')
+  events.emit('SIGTERM')
+  t.same(await ended, [0])
+  t.match(output(), /started: http=127[.]0[.]0[.]1:1 gossip=127[.]0[.]0[.]1:2/)
+  t.same(seen, ['started the client c1', 'stopped'])
+})
+
 t.test('runs a server until a signal, and gives its folder free', async (t) => {
   const { environment, events, exited, seen, output, config } = stage()
   await runAgent({ configPaths: [configFile(t)], dev: false }, environment)
@@ -129,7 +147,7 @@ t.test('a failure for good ends the process with exit code 1', async (t) => {
   const ended = once(exited, 'exit')
   dependencies().onFatal(new Error('the disk is gone'))
   t.same(await ended, [1])
-  t.match(output(), /\[ERROR\] s1: the server cannot go on: error="Error: the disk is gone/)
+  t.match(output(), /\[ERROR\] s1: this agent cannot go on: error="Error: the disk is gone/)
   const stopped = once(exited, 'exit')
   events.emit('SIGTERM')
   await stopped

@@ -5,6 +5,8 @@ import { refusal, smallest } from './config-files.ts'
 
 const inServer = (text: string) =>
   `data_dir = "/d"\nname = "s1"\nserver {\n  enabled = true\n  ${text}\n}\n`
+const inClient = (text: string) =>
+  `data_dir = "/d"\nname = "c1"\nclient {\n  enabled = true\n  ${text}\n}\n`
 const inRaft = (text: string) => inServer(`raft {\n    ${text}\n  }`)
 
 /** Name, the file `a.hcl`, the line that refuses it. */
@@ -110,6 +112,36 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     'nothing to run',
     'data_dir = "/d"',
     'a.hcl: server.enabled: nothing to run; set it to true, or client.enabled',
+  ],
+  [
+    'a client agent that knows nobody',
+    inClient(''),
+    /^a\.hcl(:\d)?: client\.retry_join: missing; name the gossip addresses of some servers/,
+  ],
+  [
+    'a client agent with a bad key, which is not shown',
+    inClient('retry_join = ["h"]\n  encrypt = "sesame"'),
+    /^a\.hcl:6: client\.encrypt: must be 16, 24 or 32 bytes in base64; [^s]*head/,
+  ],
+  [
+    'a server that is a client agent too',
+    `${inServer('')}client {\n  enabled = true\n  retry_join = ["h"]\n}`,
+    'a.hcl:8: client.enabled: a server runs services and checks as a client agent does; enable one of the two',
+  ],
+  [
+    'an audit log of a client agent',
+    `${inClient('retry_join = ["h"]')}audit {\n  enabled = true\n}`,
+    'a.hcl:8: audit.enabled: the servers write the audit log; leave it out of a client agent',
+  ],
+  [
+    'a token that client agents have no use for',
+    `${inClient('retry_join = ["h"]')}acl {\n  bootstrap_token = "0123456789abcdef0123456789abcdef"\n}`,
+    'a.hcl:8: acl.bootstrap_token: is for servers; a client agent has acl.agent_token',
+  ],
+  [
+    'a short token of an agent, which is not shown',
+    `${inClient('retry_join = ["h"]')}acl {\n  agent_token = "sesame"\n}`,
+    'a.hcl:8: acl.agent_token: must be the secret of a token: 32 to 256 visible characters',
   ],
   [
     'an even number of servers',

@@ -27,7 +27,8 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       { purpose: 'ops', host: '127.0.0.1', port: 9203, tls: null },
     ],
     controller: { gracefulShutdownWaitMs: 0 },
-    tls: { http: null, rpc: null },
+    tls: { caFile: null, http: null, rpc: null },
+    client: null,
     acl: { enabled: false, defaultPolicy: 'deny', bootstrapToken: null, agentToken: null },
     server: {
       enabled: true,

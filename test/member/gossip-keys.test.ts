@@ -16,7 +16,7 @@ t.test('the configured key counts until the keys were changed', async (t) => {
   t.same(warnings, [])
   new GossipKeys(folder).save(['b'])
   t.same(new GossipKeys(folder).load('a', logger), ['b'])
-  t.match(warnings, [/server\.encrypt is not used/])
+  t.match(warnings, [/the configured gossip key is not used/])
   t.equal((await stat(join(folder, 'gossip-keys.json'))).mode & 0o777, 0o600)
 })
 

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/pro
 import { join } from 'node:path'
 import t from 'tap'
 import { existingServers, prepare, tail, wipe } from '../../scripts/start/folder.ts'
-import { HOST, parseStartOptions, planServers } from '../../scripts/start/options.ts'
+import { HOST, parseStartOptions, planAgents } from '../../scripts/start/options.ts'
 import { isFree, takenPorts } from '../../scripts/start/ports.ts'
 import { ServerProcesses } from '../../scripts/start/processes.ts'
 import { clusterReport, table } from '../../scripts/start/report.ts'
@@ -12,6 +12,7 @@ import { loadConfig } from '../../src/agent/config.ts'
 
 const defaults = {
   servers: null,
+  clients: 0,
   fresh: false,
   dataDir: '/here/.muster',
   basePort: 4646,
@@ -21,8 +22,11 @@ const defaults = {
 t.test('options have defaults and are checked', async (t) => {
   const parse = (line: string) => parseStartOptions(line === '' ? [] : line.split(' '), '/here')
   t.same(parse(''), defaults)
-  t.same(parse('--servers 5 --fresh --data d --base-port 10000 --config a.hcl --config /b.json'), {
+  const all =
+    '--servers 5 --clients 2 --fresh --data d --base-port 10000 --config a.hcl --config /b.json'
+  t.same(parse(all), {
     servers: 5,
+    clients: 2,
     fresh: true,
     dataDir: '/here/d',
     basePort: 10000,
@@ -30,6 +34,8 @@ t.test('options have defaults and are checked', async (t) => {
   })
   t.equal(parse('--help'), null)
   t.throws(() => parse('--servers 2'), { message: '--servers must be 1, 3 or 5, not 2' })
+  t.throws(() => parse('--clients 9'), { message: '--clients must be 0 to 8, not 9' })
+  t.throws(() => parse('--clients x'), { message: '--clients must be 0 to 8, not x' })
   t.throws(() => parse('--base-port 80'), { message: /must be from 1024 to 60000, not 80/ })
   t.throws(() => parse('--base-port x'), { message: /must be from 1024 to 60000, not x/ })
   t.throws(() => parse('--data='), { message: '--data must name a folder' })
@@ -38,20 +44,22 @@ t.test('options have defaults and are checked', async (t) => {
 })
 
 t.test('ports are where the documents say', async (t) => {
-  const plans = planServers({ ...defaults, servers: 3 })
+  const plans = planAgents({ ...defaults, servers: 3, clients: 2 })
   t.same(
     plans.map(({ name, ports }) => [name, ...Object.values(ports)]),
     [
       ['s1', 4646, 4647, 4648, 9203],
       ['s2', 5646, 5647, 5648, 9213],
       ['s3', 6646, 6647, 6648, 9223],
+      ['c1', 4746, 4747, 4748, 9303],
+      ['c2', 4846, 4847, 4848, 9403],
     ],
   )
 })
 
 t.test('the folder is made, kept, wiped, and its configurations are good ones', async (t) => {
   const dataDir = join(t.testdir(), 'data')
-  const plans = planServers({ ...defaults, servers: 3, dataDir })
+  const plans = planAgents({ ...defaults, servers: 3, dataDir })
   await prepare(dataDir, plans)
   t.same(await existingServers(dataDir), ['s1', 's2', 's3'])
   const keyFile = join(dataDir, 'cluster.key')
@@ -68,9 +76,17 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
       keyringKeyFile: keyFile,
     })
   }
+  const [, client] = planAgents({ ...defaults, servers: 1, clients: 1, dataDir })
+  if (client === undefined) throw new Error('no plan')
+  await prepare(dataDir, [...plans, client])
+  t.match(await loadConfig([client.configFile]), {
+    name: 'c1',
+    server: { enabled: false },
+    client: { gossip: { retryJoin: ['127.0.0.1:4648'] } },
+  })
   const more = join(dataDir, '..', 'acl.hcl')
   await writeFile(more, 'acl { enabled = true }')
-  const [first] = planServers({ ...defaults, servers: 3, dataDir, configFiles: [more] })
+  const [first] = planAgents({ ...defaults, servers: 3, dataDir, configFiles: [more] })
   t.match(await loadConfig(first?.configFiles ?? []), { name: 's1', acl: { enabled: true } })
   const log = plans[0]?.logFile ?? ''
   await writeFile(log, 'old\n')
@@ -81,7 +97,7 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
   t.same((await readdir(join(dataDir, 's1'))).sort(), ['agent.json', 'server.log.1'])
   await mkdir(join(dataDir, 'mine'))
   await wipe(dataDir)
-  t.same((await readdir(dataDir)).sort(), ['cluster.key', 'mine'], 'only servers are wiped')
+  t.same((await readdir(dataDir)).sort(), ['cluster.key', 'mine'], 'only agents are wiped')
   t.equal(await readFile(keyFile, 'utf8'), key)
 })
 
@@ -94,7 +110,7 @@ t.test('a taken port is named with its owner', async (t) => {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   t.notOk(await isFree(port))
-  const [plan] = planServers({ ...defaults, servers: 1 })
+  const [plan] = planAgents({ ...defaults, servers: 1 })
   if (plan === undefined) throw new Error('no plan')
   const taken = await takenPorts([{ ...plan, ports: { ...plan.ports, http: port } }])
   const mine = taken.find((one) => one.port === port)
@@ -149,7 +165,7 @@ t.test('the report aligns its columns and marks the leader', async (t) => {
     ]),
     'a    bb\nccc  d',
   )
-  const plans = planServers({ ...defaults, servers: 3 })
+  const plans = planAgents({ ...defaults, servers: 3 })
   const text = clusterReport(plans, 5647, '/here')
   t.match(text, /^name {2}role {6}HTTP {19}RPC/)
   t.match(

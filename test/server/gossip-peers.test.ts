@@ -3,6 +3,7 @@ import t from 'tap'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
 import { GossipPeers } from '../../src/server/gossip-peers.ts'
 import { serverOf, strangerTo, tagsOf } from '../../src/member/gossip-tags.ts'
+import { memberView } from '../support/member-view.ts'
 
 const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
 
@@ -25,31 +26,8 @@ function member(
   tags: ReadonlyMap<string, string> = tagsFor(digit),
   name = `s${digit}.eu`,
 ): MemberView {
-  return {
-    name,
-    address: `10.0.0.${digit}`,
-    port: 4648,
-    endpoint: `10.0.0.${digit}:4648`,
-    tags,
-    status,
-    suspected: false,
-    udpBlocked: false,
-    reach: 'direct',
-    versions: {
-      protocolMin: 1,
-      protocolMax: 5,
-      protocolCurrent: 2,
-      delegateMin: 2,
-      delegateMax: 5,
-      delegateCurrent: 4,
-    },
-    incarnation: 1,
-    statusTime: 1,
-    changedAtMs: 0,
-    goneAtMs: null,
-    goneBy: null,
-    suspicion: null,
-  }
+  const address = `10.0.0.${digit}`
+  return memberView(name, { address, endpoint: `${address}:4648`, tags, status })
 }
 
 function pool(members: MemberView[]) {

@@ -152,14 +152,15 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     kind: 'local',
     name: 'agent.setServers',
     args: Type.Object({
-      addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
-        minItems: 1,
-        maxItems: serversMax,
-      }),
+      addresses: Type.Array(Type.String({ maxLength: addressLengthMax }), { maxItems: serversMax }),
     }),
     requires: mayWrite,
     run: async (context, { addresses }): Promise<void> => {
-      await known(agent.servers).replace(addresses)
+      const servers = known(agent.servers)
+      if (addresses.length === 0) {
+        throw new MusterError('invalid_argument', 'name the servers: ?address=host:port')
+      }
+      await servers.replace(addresses)
       context.log.info('the servers were named by command', { servers: addresses.join(',') })
     },
   })

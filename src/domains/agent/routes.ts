@@ -82,9 +82,6 @@ export function agentRoutes(
       body: 'none',
       handle: async (request) => {
         const addresses = request.search.all('address').filter((text) => text !== '')
-        if (addresses.length === 0) {
-          throw new MusterError('invalid_argument', 'name the servers: ?address=host:port')
-        }
         await request.call(methods.setServers, { addresses })
         return {}
       },

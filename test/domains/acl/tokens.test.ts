@@ -102,6 +102,16 @@ void t.test('a token may do what its policies and roles say', async (t) => {
   await manage('DELETE', '/v1/acl/policy/p')
   t.equal((await mine('GET', '/v1/agent/self')).status, 403, 'a policy that is gone')
   t.equal((await mine('GET', '/v1/acl/token/self')).status, 200)
+  t.match(
+    (await mine('GET', '/v1/acl/token/self?expanded=true')).json(),
+    {
+      AccessorID: token.AccessorID,
+      ExpandedPolicies: [{ Name: 'ops', Rules: 'operator = "deny"' }],
+      ExpandedRoles: [{ Name: 'r' }],
+      AgentACLDefaultPolicy: 'deny',
+    },
+    'what it is good for',
+  )
   t.equal((await manage('DELETE', path)).status, 200)
   t.match(await mine('GET', '/v1/agent/self'), { status: 403, body: 'ACL token not found' })
   t.equal((await manage('DELETE', path)).status, 404)
@@ -114,6 +124,12 @@ void t.test('callers without a token have the anonymous policy', async (t) => {
   await manage('PUT', '/v1/acl/policy/anonymous', { Rules: 'agent { policy = "read" }' })
   t.equal((await nobody('GET', '/v1/agent/self')).status, 200)
   t.equal((await nobody('GET', '/v1/acl/token/self')).status, 403)
+  t.match((await nobody('GET', '/v1/acl/token/self?expanded=true')).json(), {
+    AccessorID: '',
+    ExpandedPolicies: [{ Name: 'anonymous', Rules: 'agent { policy = "read" }' }],
+  })
+  const wrong = await as('wrong')('GET', '/v1/acl/token/self?expanded=true')
+  t.match(wrong, { status: 403, body: 'ACL token not found' })
   await manage('DELETE', '/v1/acl/policy/anonymous')
   t.equal((await nobody('GET', '/v1/agent/self')).status, 403)
 })

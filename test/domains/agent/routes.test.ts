@@ -104,7 +104,7 @@ t.test('a target is one server or one node, and must exist', async (t) => {
         'there is no server "x": name one of one, leader',
       ],
       ['GET', `/v1/agent/${path}?server_id=one&node_id=${node}`, 400, /not both/],
-      ['GET', `/v1/agent/${path}?node_id=${node}`, 404, `unknown node ${node}`],
+      ['GET', `/v1/agent/${path}?node_id=${node}`, 404, new RegExp(`^unknown node ${node}: `)],
       ['GET', `/v1/agent/${path}?node_id=1234`, 400, /a UUID/],
     ])
   }

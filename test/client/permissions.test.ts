@@ -1,0 +1,122 @@
+/** What callers may do at a client agent: asked of a server, kept for a moment, and judged by the same rules. */
+import { createServer } from 'node:http'
+import t, { type Test } from 'tap'
+import { clientAuthorizer } from '../../src/client/permissions.ts'
+import { Upstream } from '../../src/client/upstream.ts'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
+import { silentLogger } from '../../src/lib/log.ts'
+import type { Permissions } from '../../src/rpc/authorizer.ts'
+import type { Requirement } from '../../src/rpc/method.ts'
+
+type Answer = { status: number; body: unknown }
+
+async function stage(t: Test, answers: Record<string, Answer>) {
+  const seen = { asked: 0, isUp: true, nowMs: 0 }
+  const server = createServer((request, response) => {
+    seen.asked += 1
+    const token = request.headers['x-service-token']
+    const { status, body } = answers[typeof token === 'string' ? token : ''] ?? none
+    response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve())
+  })
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const upstream = new Upstream({
+    places: () => (seen.isUp ? [{ secure: false, host: '127.0.0.1', port }] : []),
+    onFailed: () => {},
+    authorities: null,
+    serverName: '',
+    clock: systemClock,
+  })
+  t.teardown(() => {
+    upstream.stop()
+    server.close()
+  })
+  const clock: Clock = { ...systemClock, monotonicMs: () => seen.nowMs }
+  const settings = { enabled: true, defaultPolicy: 'deny' } as const
+  const authorizer = clientAuthorizer({ settings, upstream, clock, log: silentLogger })
+  const resolve = async (token: string | null): Promise<Permissions> =>
+    authorizer.resolve({ token, remote: '', requestId: '' })
+  return { seen, resolve }
+}
+
+const none = { status: 403, body: 'ACL token not found' }
+const writes = (service: string): Requirement => ({
+  resource: 'service',
+  namespace: 'default',
+  service,
+  access: 'write',
+})
+const tokenWith = (...rules: string[]) => ({
+  status: 200,
+  body: {
+    AccessorID: 'accessor',
+    Type: 'client',
+    ExpandedPolicies: rules.map((Rules, at) => ({ Name: `p${at}`, Rules })),
+  },
+})
+
+t.test('rules decide, a manager may everything, and who is unknown nothing', async (t) => {
+  const { resolve, seen } = await stage(t, {
+    web: tokenWith('service "web" { policy = "write" }', 'node_prefix "" { policy = "read" }'),
+    root: { status: 200, body: { AccessorID: 'root', Type: 'management', ExpandedPolicies: [] } },
+    newer: tokenWith('service "web" { policy = "write" }', 'nobody knows this'),
+    '': { ...tokenWith(), body: { AccessorID: '', Type: 'client', ExpandedPolicies: [] } },
+    broken: { status: 200, body: 'no json' },
+    list: { status: 200, body: [] },
+    down: { status: 500, body: 'No cluster leader' },
+  })
+  const web = await resolve('web')
+  t.same([web.may(writes('web')), web.may(writes('db')), web.accessor], [true, false, 'accessor'])
+  t.ok((await resolve('root')).may(writes('db')))
+  t.notOk((await resolve('newer')).may(writes('web')), 'what cannot be read might deny')
+  const anonymous = await resolve(null)
+  t.same([anonymous.may(writes('web')), anonymous.accessor], [false, undefined])
+  await t.rejects(resolve('unknown'), { code: 'unauthenticated' })
+  await t.rejects(resolve('broken'), { code: 'unavailable' })
+  await t.rejects(resolve('list'), { code: 'unavailable' })
+  await t.rejects(resolve('down'), { code: 'unavailable', message: /500: No cluster leader/ })
+  const before = seen.asked
+  await Promise.all([resolve('web'), resolve('web'), resolve('root')])
+  t.equal(seen.asked, before, 'they are kept')
+})
+
+t.test('what is kept is asked again, and stands for a while when nobody answers', async (t) => {
+  const answers: Record<string, Answer> = { web: tokenWith('service "web" { policy = "write" }') }
+  const { resolve, seen } = await stage(t, answers)
+  await Promise.all([resolve('web'), resolve('web')])
+  t.equal(seen.asked, 1, 'asked once for both')
+  seen.nowMs = 6_000
+  answers['web'] = tokenWith('service "web" { policy = "read" }')
+  t.notOk((await resolve('web')).may(writes('web')), 'a policy that changed')
+  seen.isUp = false
+  seen.nowMs = 30_000
+  t.ok(await resolve('web'), 'no server answers')
+  seen.nowMs = 40_000
+  await t.rejects(resolve('web'), { code: 'no_leader' })
+  seen.isUp = true
+  answers['web'] = none
+  await t.rejects(resolve('web'), { code: 'unauthenticated' }, 'revoked')
+  seen.isUp = false
+  seen.nowMs = 41_000
+  await t.rejects(resolve('web'), { code: 'no_leader' }, 'and is not brought back by silence')
+})
+
+t.test('without access control everybody may everything, and nobody is asked', async (t) => {
+  const authorizer = clientAuthorizer({
+    settings: { enabled: false, defaultPolicy: 'deny' },
+    upstream: new Upstream({
+      places: () => [],
+      onFailed: () => {},
+      authorities: null,
+      serverName: '',
+      clock: systemClock,
+    }),
+    clock: systemClock,
+    log: silentLogger,
+  })
+  const caller = { token: 'x', remote: '', requestId: '' }
+  t.ok((await authorizer.resolve(caller)).may(writes('web')))
+})

@@ -1,0 +1,118 @@
+/** Which servers a client agent asks, and in which order. */
+import t from 'tap'
+import { Servers } from '../../src/client/servers.ts'
+import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
+import { seededRandom } from '../../src/lib/random.ts'
+import { clientTagsOf, tagsOf, type HttpPlace } from '../../src/member/gossip-tags.ts'
+import { memberView } from '../support/member-view.ts'
+
+const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
+
+function server(digit: number, status: Status = 'alive', http = true): MemberView {
+  const host = `10.0.0.${digit}`
+  const tags = tagsOf({
+    id: id(digit),
+    region: 'eu',
+    datacenter: 'dc1',
+    rpcHost: host,
+    rpcPort: 4647,
+    bootstrapExpect: 0,
+    clusterId: '',
+    version: '1',
+    http: http ? { secure: false, host, port: 4646 } : null,
+  })
+  return memberView(`s${digit}.eu`, { status, tags })
+}
+
+function pool(t: { teardown(run: () => void): void }, members: MemberView[]) {
+  const listeners: (() => void)[] = []
+  const gone: HttpPlace[] = []
+  const silent = new Set<string>()
+  const servers = new Servers({
+    gossip: {
+      members: () => members,
+      onEvent(listener: (event: GossipEvent) => void) {
+        listeners.push(listener as () => void)
+        return () => void listeners.pop()
+      },
+    },
+    region: 'eu',
+    random: seededRandom(7),
+    probe: ({ host }) =>
+      silent.has(host) ? Promise.reject(new Error('it is silent')) : Promise.resolve(),
+    onGone: (place) => gone.push(place),
+  })
+  t.teardown(() => servers.stop())
+  const become = (...next: MemberView[]) => {
+    members.splice(0, members.length, ...next)
+    for (const listener of listeners) listener()
+  }
+  const hosts = () => servers.places.map(({ host }) => host)
+  return { servers, become, hosts, gone, silent }
+}
+
+t.test('those that are up and say where their API is, the one in use first', async (t) => {
+  const client = memberView('c1.eu', {
+    tags: clientTagsOf({ id: id(9), region: 'eu', datacenter: 'dc1', version: '1' }),
+  })
+  const { servers, become, hosts, gone } = pool(t, [
+    server(1),
+    server(2, 'leaving'),
+    server(3, 'failed'),
+    server(4, 'alive', false),
+    client,
+  ])
+  t.same(servers.list(), ['10.0.0.1:4646', '10.0.0.2:4646'])
+  const [first] = hosts()
+  become(server(1), server(2), server(3), server(5))
+  t.equal(hosts()[0], first, 'newcomers do not take its place')
+  t.equal(hosts().length, 4)
+  const [place] = servers.places
+  if (place !== undefined) servers.demote(place)
+  t.equal(hosts().at(-1), first)
+  const order = hosts()
+  become(server(5), server(3), server(2), server(1))
+  t.same(hosts(), order, 'news without news change nothing')
+  become(server(1), server(2), server(3, 'failed'), server(5))
+  t.same(
+    gone.map(({ host }) => host),
+    ['10.0.0.3'],
+  )
+})
+
+t.test('an operator names them, and gossip has the last word', async (t) => {
+  const { servers, become, silent, gone } = pool(t, [server(1), server(2)])
+  silent.add('10.0.0.8')
+  await t.rejects(servers.replace(['10.0.0.9:4646', '10.0.0.8:4646']), {
+    code: 'invalid_argument',
+    message: /stays as it was: 10[.]0[.]0[.]8:4646: it is silent/,
+  })
+  for (const wrong of ['', 'x', '1.2.3.4', '1.2.3.4:0', '1.2.3.4:70000', 'a b:1', 'http://a:1']) {
+    await t.rejects(servers.replace([wrong]), { code: 'invalid_argument' }, wrong)
+  }
+  t.same(servers.list(), ['10.0.0.1:4646', '10.0.0.2:4646'])
+  await servers.replace(['10.0.0.9:4646', '[::1]:4646', '10.0.0.9:4646'])
+  t.same(servers.list(), ['10.0.0.9:4646', '[::1]:4646'])
+  t.equal(gone.length, 2)
+  become()
+  t.equal(servers.list().length, 2, 'no servers are no news')
+  become(server(3))
+  t.same(servers.list(), ['10.0.0.3:4646'])
+})
+
+t.test('who prefers whom is chance', async (t) => {
+  const firsts = new Set<string | undefined>()
+  const random = seededRandom(3)
+  for (let agent = 0; agent < 40; agent += 1) {
+    const members = [server(1), server(2), server(3)]
+    const servers = new Servers({
+      gossip: { members: () => members, onEvent: () => () => {} },
+      region: 'eu',
+      random,
+      probe: () => Promise.resolve(),
+      onGone: () => {},
+    })
+    firsts.add(servers.places[0]?.host)
+  }
+  t.equal(firsts.size, 3)
+})

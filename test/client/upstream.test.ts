@@ -1,0 +1,132 @@
+/** Asking servers in turn: what is asked again elsewhere, and what never is. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { bytesOf, Upstream, type Ask } from '../../src/client/upstream.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import type { HttpPlace } from '../../src/member/gossip-tags.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+async function server(t: Test, handle: Handler): Promise<HttpPlace & { asked: string[] }> {
+  const asked: string[] = []
+  const sockets = new Set<Socket>()
+  const listener = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    handle(request, response)
+  })
+  listener.on('connection', (socket) => sockets.add(socket))
+  await new Promise<void>((resolve) => {
+    listener.listen(0, '127.0.0.1', () => resolve())
+  })
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    listener.close()
+  })
+  const address = listener.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return { secure: false, host: '127.0.0.1', port, asked }
+}
+
+const nobody: HttpPlace = { secure: false, host: '127.0.0.1', port: 1 }
+
+function upstreamOf(t: Test, places: readonly HttpPlace[]) {
+  const failed: HttpPlace[] = []
+  const upstream = new Upstream({
+    places: () => places,
+    onFailed: (place) => failed.push(place),
+    authorities: null,
+    serverName: 'server.global.muster',
+    clock: systemClock,
+  })
+  t.teardown(() => upstream.stop())
+  return { upstream, failed }
+}
+
+function ask(method: string, more: Partial<Ask> = {}): Ask {
+  return {
+    method,
+    url: '/x',
+    headers: {},
+    body: null,
+    signal: AbortSignal.timeout(20_000),
+    ...more,
+  }
+}
+
+const answers: Handler = (request, response) => {
+  request.resume()
+  request.on('end', () => response.end('well'))
+}
+const breaksOff: Handler = (request) => request.socket.destroy()
+
+t.test('a server that cannot be reached is left for the next one, whatever is asked', async (t) => {
+  const good = await server(t, answers)
+  const { upstream, failed } = upstreamOf(t, [nobody, good])
+  for (const method of ['GET', 'PUT', 'DELETE']) {
+    const body = method === 'PUT' ? Buffer.from('body') : null
+    const answer = await upstream.ask(ask(method, { body }))
+    t.equal(String(await bytesOf(answer, 100)), 'well')
+  }
+  t.same(failed, [nobody, nobody, nobody])
+})
+
+t.test('what was sent and not answered is asked again only if that changes nothing', async (t) => {
+  const bad = await server(t, breaksOff)
+  const good = await server(t, answers)
+  const { upstream } = upstreamOf(t, [bad, good])
+  t.equal(String(await bytesOf(await upstream.ask(ask('GET')), 100)), 'well')
+  for (const method of ['PUT', 'DELETE', 'POST']) {
+    await t.rejects(upstream.ask(ask(method)), { code: 'outcome_unknown' }, method)
+  }
+  await t.rejects(upstream.ask(ask('GET', { body: Buffer.from('x') })), { code: 'outcome_unknown' })
+  t.equal(good.asked.length, 1)
+})
+
+t.test(
+  'bodies are streamed, and one that breaks off in the middle is not a whole one',
+  async (t) => {
+    let got = 0
+    const sink = await server(t, (request, response) => {
+      request.on('data', (piece: Buffer) => (got += piece.length))
+      request.on('end', () => response.end(String(got)))
+    })
+    const { upstream } = upstreamOf(t, [sink])
+    async function* pieces(count: number, fails: boolean): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < count; at += 1) yield Buffer.alloc(10_000)
+      if (fails) throw new Error('the client went away')
+    }
+    const answer = await upstream.ask(ask('PUT', { body: pieces(100, false) }))
+    t.equal(String(await bytesOf(answer, 100)), '1000000')
+    await t.rejects(upstream.ask(ask('PUT', { body: pieces(3, true) })), {
+      code: 'outcome_unknown',
+    })
+    const large = await upstream.ask(ask('PUT', { body: pieces(1, false) }))
+    await t.rejects(bytesOf(large, 3), { code: 'unavailable' })
+  },
+)
+
+t.test('nobody to ask, nobody who waits, and time that is up', async (t) => {
+  const none = upstreamOf(t, [])
+  await t.rejects(none.upstream.ask(ask('GET')), {
+    code: 'no_leader',
+    message: 'No known servers: none is known',
+  })
+  const silent = await server(t, () => {})
+  const { upstream } = upstreamOf(t, [silent, nobody])
+  const gone = new AbortController()
+  const asking = upstream.ask(ask('GET', { signal: gone.signal }))
+  setImmediate(() => gone.abort())
+  await t.rejects(asking, { code: 'cancelled' })
+  await t.rejects(upstream.ask(ask('GET', { signal: AbortSignal.timeout(50) })), {
+    code: 'timeout',
+  })
+  const dropped = upstream.ask(ask('PUT'))
+  dropped.catch(() => {})
+  await eventuallyTrue('it was asked', () => silent.asked.includes('PUT /x'))
+  upstream.drop(silent)
+  await t.rejects(dropped, { code: 'outcome_unknown' }, 'gossip says that it is dead')
+  upstream.stop()
+  await t.rejects(upstream.ask(ask('GET')), { code: 'no_leader' })
+})
