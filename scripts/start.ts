@@ -2,7 +2,7 @@
  * `npm start`: a cluster on loopback, a process for each server and client agent, until Ctrl-C.
  */
 import { fileURLToPath } from 'node:url'
-import { existingServers, prepare, tail, wipe } from './start/folder.ts'
+import { existing, prepare, tail, wipe } from './start/folder.ts'
 import {
   HOST,
   parseStartOptions,
@@ -41,7 +41,12 @@ try {
 }
 
 async function main(options: StartOptions): Promise<void> {
-  const plans = planAgents({ ...options, servers: await decideServers(options) })
+  const plans = planAgents({
+    ...options,
+    servers: await decideServers(options),
+    clients:
+      options.clients ?? (options.fresh ? 0 : (await existing(options.dataDir, 'client')).length),
+  })
   const taken = await takenPorts(plans)
   if (taken.length > 0) {
     const lines = taken.map(({ port, what, owner }) => `  ${port} (${what}): taken by ${owner}`)
@@ -97,7 +102,7 @@ function counted(plans: readonly AgentPlan[]): string {
 
 /** The number that was asked for must be the number the data has. */
 async function decideServers(options: StartOptions): Promise<number> {
-  const found = options.fresh ? [] : await existingServers(options.dataDir)
+  const found = options.fresh ? [] : await existing(options.dataDir, 'server')
   if (found.length === 0) return options.servers ?? SERVERS
   if (options.servers !== null && options.servers !== found.length) {
     throw new Error(

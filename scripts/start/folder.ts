@@ -11,16 +11,20 @@ const KEY_BYTES = 32
 /** A log over this size is put aside at the next start; one older log is kept. */
 const LOG_BYTES_MAX = 16 * 1024 * 1024
 
-/** Names of the servers that have data here. */
-export async function existingServers(dataDir: string): Promise<readonly string[]> {
+/** Names of the servers, or the client agents, that have data here. */
+export async function existing(
+  dataDir: string,
+  kind: AgentPlan['kind'],
+): Promise<readonly string[]> {
   const names = await readdir(dataDir).catch(() => [])
-  return names.filter((name) => /^s\d+$/.test(name)).sort()
+  const pattern = kind === 'server' ? /^s\d+$/ : /^c\d+$/
+  return names.filter((name) => pattern.test(name)).sort()
 }
 
 /** Removes the servers and client agents and nothing else: the key and whatever people keep beside them stay. */
 export async function wipe(dataDir: string): Promise<void> {
-  const names = await readdir(dataDir).catch(() => [])
-  for (const name of names.filter((one) => /^[sc]\d+$/.test(one))) {
+  const [servers, clients] = [await existing(dataDir, 'server'), await existing(dataDir, 'client')]
+  for (const name of [...servers, ...clients]) {
     await rm(join(dataDir, name), { recursive: true, force: true })
   }
 }

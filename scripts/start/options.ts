@@ -16,7 +16,8 @@ const OPS_DISTANCE = 9203 - BASE_PORT
 export type StartOptions = {
   /** Null: as many as the data has, else 3. */
   readonly servers: number | null
-  readonly clients: number
+  /** Null: as many as the data has. */
+  readonly clients: number | null
   readonly fresh: boolean
   readonly dataDir: string
   readonly basePort: number
@@ -27,7 +28,7 @@ export type StartOptions = {
 export const usage = `Usage: npm start -- [options]
 
   --servers N     1, 3 or 5 servers (default: as the data has, else 3)
-  --clients N     client agents beside them, 0 to 8 (default: 0)
+  --clients N     client agents beside them, 0 to 8 (default: as the data has)
   --fresh         begin with empty servers; the cluster's key is kept
   --data DIR      where configurations, data and logs are kept (default: .muster)
   --base-port N   HTTP port of the first server (default: ${BASE_PORT})
@@ -41,7 +42,7 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
     args: [...args],
     options: {
       servers: { type: 'string' },
-      clients: { type: 'string', default: '0' },
+      clients: { type: 'string' },
       fresh: { type: 'boolean', default: false },
       data: { type: 'string', default: '.muster' },
       'base-port': { type: 'string', default: String(BASE_PORT) },
@@ -54,8 +55,8 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
   if (servers !== null && ![1, 3, 5].includes(servers)) {
     throw new Error(`--servers must be 1, 3 or 5, not ${values.servers}`)
   }
-  const clients = Number(values.clients)
-  if (!/^\d+$/.test(values.clients) || clients > CLIENTS_MAX) {
+  const clients = values.clients === undefined ? null : Number(values.clients)
+  if (clients !== null && !(Number.isInteger(clients) && clients >= 0 && clients <= CLIENTS_MAX)) {
     throw new Error(`--clients must be 0 to ${CLIENTS_MAX}, not ${values.clients}`)
   }
   const basePort = Number(values['base-port'])

@@ -1,20 +1,32 @@
-/** The session service's own client package, unchanged, against a cluster: asked of a server that need not lead. */
+/** The session service's own client package, unchanged, against a cluster: asked of any agent. */
 import { once } from 'node:events'
 import Consul from 'consul'
 import t, { type Test } from 'tap'
-import { startCluster } from '../support/cluster.ts'
+import { startClientAgent } from '../support/client-agent.ts'
+import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 
 type GetOptions = Parameters<Consul['kv']['get']>[0]
 type WatchedEntry = { readonly Value: string | null }
 
-void t.test('the client package works unchanged', async (t) => {
+void t.test('the client package works unchanged at a server that need not lead', async (t) => {
   const cluster = await startCluster(t, { gossip: true })
-  const leader = await cluster.waitForLeader()
-  const asked = cluster.server((leader + 1) % cluster.size).spec
-  const consul = new Consul({ host: '127.0.0.1', port: asked.ports.http })
-  await eventuallyTrue('every server is a node', async () => {
-    return ((await consul.catalog.node.list()) as unknown[]).length === cluster.size
+  const { name, ports } = cluster.server(await cluster.follower()).spec
+  await works(t, cluster, { name, port: ports.http, agents: cluster.size })
+})
+
+void t.test('the client package works unchanged at a client agent', async (t) => {
+  const cluster = await startCluster(t, { gossip: true })
+  const { name, ports } = (await startClientAgent(t, cluster)).process.spec
+  await works(t, cluster, { name, port: ports.http, agents: cluster.size + 1 })
+})
+
+type Asked = { readonly name: string; readonly port: number; readonly agents: number }
+
+async function works(t: Test, cluster: Cluster, asked: Asked): Promise<void> {
+  const consul = new Consul({ host: '127.0.0.1', port: asked.port })
+  await eventuallyTrue('every agent is a node', async () => {
+    return ((await consul.catalog.node.list()) as unknown[]).length === asked.agents
   })
 
   await t.test('keys and values', async (t) => {
@@ -104,7 +116,7 @@ void t.test('the client package works unchanged', async (t) => {
     t.match(await consul.status.leader(), /^127\.0\.0\.1:\d+$/)
     t.equal((await consul.status.peers()).length, cluster.size)
   })
-})
+}
 
 /** A session that rests on a check ends with it, and its lock is free. */
 async function endsWithItsCheck(t: Test, consul: Consul): Promise<void> {

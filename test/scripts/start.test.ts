@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { existingServers, prepare, tail, wipe } from '../../scripts/start/folder.ts'
+import { existing, prepare, tail, wipe } from '../../scripts/start/folder.ts'
 import { HOST, parseStartOptions, planAgents } from '../../scripts/start/options.ts'
 import { isFree, takenPorts } from '../../scripts/start/ports.ts'
 import { ServerProcesses } from '../../scripts/start/processes.ts'
@@ -12,7 +12,7 @@ import { loadConfig } from '../../src/agent/config.ts'
 
 const defaults = {
   servers: null,
-  clients: 0,
+  clients: null,
   fresh: false,
   dataDir: '/here/.muster',
   basePort: 4646,
@@ -59,9 +59,9 @@ t.test('ports are where the documents say', async (t) => {
 
 t.test('the folder is made, kept, wiped, and its configurations are good ones', async (t) => {
   const dataDir = join(t.testdir(), 'data')
-  const plans = planAgents({ ...defaults, servers: 3, dataDir })
+  const plans = planAgents({ ...defaults, servers: 3, clients: 0, dataDir })
   await prepare(dataDir, plans)
-  t.same(await existingServers(dataDir), ['s1', 's2', 's3'])
+  t.same(await existing(dataDir, 'server'), ['s1', 's2', 's3'])
   const keyFile = join(dataDir, 'cluster.key')
   const key = await readFile(keyFile, 'utf8')
   t.equal(Buffer.from(key, 'base64').length, 32)
@@ -79,6 +79,7 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
   const [, client] = planAgents({ ...defaults, servers: 1, clients: 1, dataDir })
   if (client === undefined) throw new Error('no plan')
   await prepare(dataDir, [...plans, client])
+  t.same(await existing(dataDir, 'client'), ['c1'])
   t.match(await loadConfig([client.configFile]), {
     name: 'c1',
     server: { enabled: false },
@@ -86,7 +87,7 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
   })
   const more = join(dataDir, '..', 'acl.hcl')
   await writeFile(more, 'acl { enabled = true }')
-  const [first] = planAgents({ ...defaults, servers: 3, dataDir, configFiles: [more] })
+  const [first] = planAgents({ ...defaults, servers: 3, clients: 0, dataDir, configFiles: [more] })
   t.match(await loadConfig(first?.configFiles ?? []), { name: 's1', acl: { enabled: true } })
   const log = plans[0]?.logFile ?? ''
   await writeFile(log, 'old\n')
@@ -110,7 +111,7 @@ t.test('a taken port is named with its owner', async (t) => {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   t.notOk(await isFree(port))
-  const [plan] = planAgents({ ...defaults, servers: 1 })
+  const [plan] = planAgents({ ...defaults, servers: 1, clients: 0 })
   if (plan === undefined) throw new Error('no plan')
   const taken = await takenPorts([{ ...plan, ports: { ...plan.ports, http: port } }])
   const mine = taken.find((one) => one.port === port)
@@ -165,12 +166,17 @@ t.test('the report aligns its columns and marks the leader', async (t) => {
     ]),
     'a    bb\nccc  d',
   )
-  const plans = planAgents({ ...defaults, servers: 3 })
+  const plans = planAgents({ ...defaults, servers: 3, clients: 0 })
   const text = clusterReport(plans, 5647, '/here')
   t.match(text, /^name {2}role {6}HTTP {19}RPC/)
   t.match(
     text,
     /\ns2 {4}leader {4}http:\/\/127\.0\.0\.1:5646 {2}127\.0\.0\.1:5647 {2}http:\/\/127\.0\.0\.1:9213 {2}\.muster\/s2\/data\n/,
+  )
+  const withClient = planAgents({ ...defaults, servers: 1, clients: 1 })
+  t.match(
+    clusterReport(withClient, 4647, '/here'),
+    /\nc1 +client +http:\/\/127\.0\.0\.1:4746 +- +http:\/\/127\.0\.0\.1:9303 +\.muster\/c1\/data\n/,
   )
   t.match(text, /\n {2}curl -X PUT http:\/\/127\.0\.0\.1:4646\/v1\/var\/app\/db -d '\{"Items"/)
   t.match(text, /\n {2}curl 'http:\/\/127\.0\.0\.1:6646\/v1\/var\/app\/db\?pretty'\n/)
