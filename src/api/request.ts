@@ -194,10 +194,7 @@ export class Exchange implements ApiRequest, CallTrace {
       random,
     })
     const first = this.#answers === null
-    if (options.minIndex > 0) {
-      this.#blocking = true
-      this.release()
-    }
+    if (options.minIndex > 0) this.beginWaiting()
     this.calledMethod = typeof method === 'string' ? method : method.name
     const answer = await dispatcher.query(
       this.calledMethod,
@@ -213,6 +210,11 @@ export class Exchange implements ApiRequest, CallTrace {
     const contact = dispatcher.contact()
     this.#contact = options.consistency === 'stale' ? contact : { ...contact, lastContactMs: 0 }
     return answer as QueryResult<Value>
+  }
+
+  beginWaiting(): void {
+    this.#blocking = true
+    this.release()
   }
 
   async call<Args extends TSchema, Value>(

@@ -90,6 +90,8 @@ export interface ApiRequest {
 
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal
+  /** From now on it waits on purpose: it is counted against no limit, and its duration says nothing. */
+  beginWaiting(): void
 
   /**
    * Runs a read with the consistency, `index` and `wait` of this request; the reply gets its index and contact headers,

@@ -59,11 +59,15 @@ export class PassOn {
 
   /** `isRead`: the body was, and is of no use. */
   async pass(request: ApiRequest, isRead = false): Promise<ApiReply> {
-    const { method, url } = request.sent
+    const { method } = request.sent
+    const url = urlOf(request)
     const hasBody = request.sent.hasBody && !isRead
     const headers = headersOf(request)
     if (!hasBody) delete headers['content-length']
+    // Whatever the method: a body without a length or chunks would be read as the next request.
+    else if (!('content-length' in headers)) headers['transfer-encoding'] = 'chunked'
     const { signal } = request
+    if (request.search.has('index')) request.beginWaiting()
     if (request.asksForWebSocket) {
       const handshake = Object.entries(headers).filter(
         ([name]) => !name.startsWith('sec-websocket-') && name !== 'origin',
@@ -83,8 +87,8 @@ export class PassOn {
   passWith(request: ApiRequest, json: unknown): Promise<ApiReply> {
     const body = Buffer.from(JSON.stringify(json))
     const headers = { ...headersOf(request), 'content-length': String(body.length) }
-    const { method, url } = request.sent
-    return this.#send({ method, url, headers, body, signal: request.signal })
+    const { sent, signal } = request
+    return this.#send({ method: sent.method, url: urlOf(request), headers, body, signal })
   }
 
   async #send(ask: Ask): Promise<ApiReply> {
@@ -110,6 +114,13 @@ export class PassOn {
     const bytes = await bytesOf(answer, wholeBytesMax)
     return bytes.length === 0 ? reply : { ...reply, bytes }
   }
+}
+
+/** As sent; bytes that may not stand in a request line are written as what they are. */
+function urlOf({ sent }: ApiRequest): string {
+  return sent.url.replaceAll(/[^\x21-\x7e]/g, (byte) => {
+    return `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
 }
 
 function headersOf({ sent, requestId }: ApiRequest): Record<string, string | readonly string[]> {

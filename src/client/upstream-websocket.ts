@@ -48,16 +48,27 @@ function openAt(
   })
 }
 
-async function* messagesOf(
+/** No generator: one that is ended before it began would leave the connection open. */
+function messagesOf(
   websocket: WebSocket,
-  messages: AsyncIterable<unknown[]>,
-): AsyncGenerator<string | Uint8Array> {
-  try {
-    for await (const [data, isBinary] of messages) {
+  messages: AsyncIterableIterator<unknown[]>,
+): AsyncIterableIterator<string | Uint8Array> {
+  const stream: AsyncIterableIterator<string | Uint8Array> = {
+    async next() {
+      const { done, value } = await messages.next()
+      if (done === true) return stream.return?.() ?? over
+      const [data, isBinary] = value
       const bytes = data as Buffer
-      yield isBinary === true ? bytes : bytes.toString('utf8')
-    }
-  } finally {
-    websocket.terminate()
+      return { done: false, value: isBinary === true ? bytes : bytes.toString('utf8') }
+    },
+    async return() {
+      websocket.terminate()
+      await messages.return?.()
+      return over
+    },
+    [Symbol.asyncIterator]: () => stream,
   }
+  return stream
 }
+
+const over = { done: true, value: undefined } as const

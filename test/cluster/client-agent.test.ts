@@ -1,6 +1,7 @@
 /** Client agents beside real servers: a node like theirs, and a way to all that they offer. */
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { Authority, writeTlsFiles } from '../support/certificates.ts'
@@ -8,6 +9,7 @@ import { knowsServers, startClientAgent, type ClientAgent } from '../support/cli
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { detection, eventually, eventuallyTrue, type Patience } from '../support/eventually.ts'
 import { freePorts } from '../support/free-ports.ts'
+import { everything } from '../support/everything.ts'
 import type { HttpClient } from '../support/http-client.ts'
 import { Variables } from '../support/variables.ts'
 import { SteadyWriter } from '../support/writer.ts'
@@ -38,6 +40,17 @@ async function put(http: HttpClient, path: string, body?: unknown): Promise<stri
 
 async function idOf(created: Promise<string>): Promise<string> {
   return (JSON.parse(await created) as { readonly ID: string }).ID
+}
+
+/** The status line and the body of the answer to a request that is sent as it stands. */
+async function said(port: number, raw: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const [head = '', ...lines] = raw.split('\r\n')
+  socket.write([head, 'Host: x', 'Connection: close', ...lines].join('\r\n'), 'latin1')
+  const continues = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const answer = (await everything(socket)).replace(continues, '')
+  const end = answer.indexOf('\r\n\r\n')
+  return `${answer.slice(0, answer.indexOf('\r\n'))} ${answer.slice(end + 4)}`
 }
 
 async function started(
@@ -79,7 +92,9 @@ void t.test('a client agent is a node, and follows what becomes of its process',
 
 void t.test('whatever servers answer it answers, and everything reaches the leader', async (t) => {
   const { cluster, client } = await started(t)
-  const server = cluster.http(await cluster.follower())
+  const follower = await cluster.follower()
+  const server = cluster.http(follower)
+  const serverPort = cluster.server(follower).spec.ports.http
   const big = Buffer.alloc(400_000, 'x').toString()
   t.equal(await put(client.http, '/v1/kv/app/a', 'one'), 'true')
   t.equal(await put(client.http, '/v1/kv/app/big', big), 'true')
@@ -136,6 +151,30 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
     const there = await server.request(method, path, options)
     t.same([here.status, here.body.toString()], [there.status, there.body.toString()], path)
   }
+
+  await put(client.http, '/v1/kv/smuggled', 'there')
+  const inside = 'DELETE /v1/kv/smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
+  const chunked = `${inside.length.toString(16)}\r\n${inside}\r\n0\r\n\r\n`
+  for (const raw of [
+    'GET /v1/kv/gr\u00fcn?raw HTTP/1.1\r\n\r\n',
+    'GET http://elsewhere/v1/kv/app/a?raw HTTP/1.1\r\n\r\n',
+    'HEAD /v1/kv/app/a HTTP/1.1\r\n\r\n',
+    `DELETE /v1/kv/none HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+    `GET /v1/kv/app/a?raw HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+    `DELETE /v1/kv/none HTTP/1.1\r\nContent-Length: ${inside.length}\r\n\r\n${inside}`,
+    'PUT /v1/kv/app/c HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx',
+    'OPTIONS * HTTP/1.1\r\n\r\n',
+    'PROPFIND /v1/kv/a HTTP/1.1\r\n\r\n',
+    'GET /v1/kv/a%00b HTTP/1.1\r\n\r\n',
+    'GET /v1/kv/a?index=1&wait=10ms HTTP/1.1\r\nX-Service-Token: \u00ff\r\n\r\n',
+  ]) {
+    const [here, there] = await Promise.all([
+      said(client.process.spec.ports.http, raw),
+      said(serverPort, raw),
+    ])
+    t.same(here, there, raw.slice(0, 60))
+  }
+  t.equal((await server.request('GET', '/v1/kv/smuggled?raw')).body.toString(), 'there')
 
   const { headers } = await client.http.request('GET', '/v1/kv/app/a')
   const index = String(headers['x-service-index'])
