@@ -20,11 +20,14 @@ const callMs = 10_000
 export class ClientCatalog implements CatalogLink {
   readonly #upstream: Upstream
   readonly #token: string | null
+  readonly #nodeId: string
   readonly #abort = new AbortController()
 
-  constructor(upstream: Upstream, token: string | null) {
+  /** `nodeId`: of this agent; what is on a node of another id is another agent's. */
+  constructor(upstream: Upstream, token: string | null, nodeId: string) {
     this.#upstream = upstream
     this.#token = token
+    this.#nodeId = nodeId
   }
 
   stop(): void {
@@ -37,7 +40,12 @@ export class ClientCatalog implements CatalogLink {
       this.#ask('GET', `/v1/catalog/node/${name}`),
       this.#ask('GET', `/v1/health/node/${name}`),
     ])
-    return readAnswer(() => heldOf(node, ofCatalog.json, ofHealth.json))
+    const held = readAnswer(() => heldOf(node, ofCatalog.json, ofHealth.json))
+    if (held.id === '' || held.id === this.#nodeId) return held
+    throw new MusterError(
+      'conflict',
+      `node ${node} has the id ${held.id}, this agent ${this.#nodeId}: another agent has its name, or had it a moment ago`,
+    )
   }
 
   async send(update: AgentUpdate): Promise<void> {
@@ -81,11 +89,16 @@ const noIndexes = { createIndex: 0, modifyIndex: 0 }
 /** The catalog has these of the service. */
 const ofNobody = { ...noIndexes, serviceName: '', serviceTags: [] }
 
-function heldOf(node: string, catalog: unknown, health: unknown): HeldPart {
+function heldOf(
+  node: string,
+  catalog: unknown,
+  health: unknown,
+): HeldPart & { readonly id: string } {
   const services = new Map<string, ServiceSpec>()
   const checks = new Map<string, CheckSpec>()
   // Of a node that is not there yet: null.
-  const byId = catalog === null ? undefined : new Fields(catalog).object('Services')
+  const found = catalog === null ? null : new Fields(catalog)
+  const byId = found?.object('Services')
   for (const id of byId?.names() ?? []) {
     const service = checkService(serviceOf(new Fields(byId?.raw(id))))
     services.set(service.id, service)
@@ -94,5 +107,5 @@ function heldOf(node: string, catalog: unknown, health: unknown): HeldPart {
     const check = checkCheck(checkOf(value, node))
     checks.set(keyOfName(check.id), check)
   }
-  return { services, checks }
+  return { id: found?.object('Node')?.text('ID') ?? '', services, checks }
 }

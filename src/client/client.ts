@@ -112,7 +112,7 @@ export async function startClient(
   })
   opened.defer(() => servers.stop())
 
-  const link = new ClientCatalog(upstream, config.acl.agentToken)
+  const link = new ClientCatalog(upstream, config.acl.agentToken, id)
   opened.defer(() => link.stop())
   let { limits } = config
   const catalogue = buildAgentCatalogue({
