@@ -107,7 +107,7 @@ export class PassOn {
       const [name = '', value = ''] = body.rawHeaders.slice(at, at + 2)
       const key = name.toLowerCase()
       if (ownAnswerHeaders.includes(key) || (isWhole && key === 'content-length')) continue
-      kept[name] = name in kept ? `${kept[name]}, ${value}` : value
+      kept[name] = Object.hasOwn(kept, name) ? `${kept[name]}, ${value}` : value
     }
     const reply = { status, headers: kept, ...(type !== undefined && { type }) }
     if (!isWhole) return { ...reply, stream: body as AsyncIterable<Uint8Array> }

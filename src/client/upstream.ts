@@ -123,7 +123,6 @@ export class Upstream {
         method,
         path: url,
         headers: headers as Record<string, string | string[]>,
-        setHost: !('host' in headers),
         signal,
       })
       request.on('socket', (socket) => {
@@ -196,16 +195,20 @@ export function notSent(cause: Error): Error {
   return cause instanceof NotSent ? cause : new NotSent(textOf(cause), { cause })
 }
 
-/** Whole, if it is no longer than that. Rejects with `unavailable`. */
+/** Whole, if it is no longer than that. Rejects with `unavailable`, and `outcome_unknown` for one that breaks off. */
 export async function bytesOf(answer: Answer, bytesMax: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let length = 0
-  for await (const piece of answer.body as AsyncIterable<Buffer>) {
-    length += piece.length
-    if (length > bytesMax) {
-      throw new MusterError('unavailable', `a server answered with over ${bytesMax} bytes`)
+  try {
+    for await (const piece of answer.body as AsyncIterable<Buffer>) {
+      length += piece.length
+      if (length > bytesMax) break
+      pieces.push(piece)
     }
-    pieces.push(piece)
+  } catch (error) {
+    const text = `the server broke off in the middle of its answer: ${textOf(error)}`
+    throw new MusterError('outcome_unknown', text, { cause: error })
   }
-  return Buffer.concat(pieces, length)
+  if (length <= bytesMax) return Buffer.concat(pieces, length)
+  throw new MusterError('unavailable', `a server answered with over ${bytesMax} bytes`)
 }

@@ -96,6 +96,8 @@ t.test('what is kept is asked again, and stands for a while when nobody answers'
   t.ok(await resolve('web'), 'no server answers')
   seen.nowMs = 40_000
   await t.rejects(resolve('web'), { code: 'no_leader' })
+  const anonymous = await resolve(null)
+  t.same([anonymous.may({ resource: 'none' }), anonymous.may(writes('web'))], [true, false])
   seen.isUp = true
   answers['web'] = none
   await t.rejects(resolve('web'), { code: 'unauthenticated' }, 'revoked')

@@ -107,6 +107,18 @@ t.test(
   },
 )
 
+t.test('an answer that breaks off is no answer', async (t) => {
+  const bad = await server(t, (_request, response) => {
+    response.writeHead(200, { 'content-length': 10 })
+    response.write('half', () => response.destroy())
+  })
+  const { upstream } = upstreamOf(t, [bad])
+  for (const method of ['GET', 'PUT']) {
+    const answer = await upstream.ask(ask(method))
+    await t.rejects(bytesOf(answer, 100), { code: 'outcome_unknown' })
+  }
+})
+
 t.test('nobody to ask, nobody who waits, and time that is up', async (t) => {
   const none = upstreamOf(t, [])
   await t.rejects(none.upstream.ask(ask('GET')), {
