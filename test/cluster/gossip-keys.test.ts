@@ -74,7 +74,7 @@ void t.test('keys are installed, used and removed across restarts', async (t) =>
   await change(cluster, 'remove', old)
   await restarts(cluster, 0)
   await keysAre(cluster, { Keys: { [fresh]: 3 }, PrimaryKeys: { [fresh]: 3 } })
-  await cluster.logged(0, /server\.encrypt is not used/)
+  await cluster.logged(0, /the configured gossip key is not used/)
 
   const late = await cluster.add({ encrypt: old })
   await cluster.logged(late, /no gossip there, trying on: .*wrong-key/)
