@@ -114,7 +114,7 @@ const rows = [
   {
     name: 'member',
     from: '^src/member/',
-    ours: ['^src/(lib|api|domains|gossip)/'],
+    ours: ['^src/(lib|api|domains|gossip|metrics)/'],
     packages: noPackage,
   },
   {

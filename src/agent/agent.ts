@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
 import type { startClient } from '../client/client.ts'
+import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import type { startServer } from '../server/server.ts'
 import { loadConfig, type AgentConfig } from './config.ts'
 import { claimDataFolder } from './data-folder.ts'
@@ -39,13 +40,7 @@ export type AgentEnvironment = {
   readonly startClient: typeof startClient
 }
 
-/** What a server and a client agent have in common once they run. */
-type RunningAgent = {
-  readonly addresses: Readonly<Record<string, string>>
-  announceStop(): void
-  reload(readConfig: () => Promise<AgentConfig>): Promise<void>
-  stop(): Promise<void>
-}
+type RunningAgent = RunningMember<string, AgentConfig>
 
 /**
  * Resolves once the agent runs; the process then ends by a signal. Throws `invalid_argument` for the configuration,
@@ -107,13 +102,13 @@ async function startInOrder(
   })
   const folder = await claimDataFolder(config.dataDir)
   try {
-    const dependencies = {
+    const dependencies: MemberDependencies = {
       logger,
       logTap: tap,
       origin: { version: environment.version, dev: args.dev, files: args.configPaths },
       clock: environment.clock,
       random: environment.random,
-      onFatal: (error: unknown) => life.die('this agent cannot go on', error),
+      onFatal: (error) => life.die('this agent cannot go on', error),
     }
     const { client } = config
     const agent: RunningAgent =

@@ -3,6 +3,7 @@
  * where there is no block for a purpose. The RPC and gossip ports are not named by blocks.
  */
 import { resolve } from 'node:path'
+import { wildcards } from '../member/host-port.ts'
 import {
   parseAddress,
   type ConfigFile,
@@ -39,8 +40,6 @@ type Ports = {
 
 /** What an address without a port means. */
 const defaultPorts = { api: 4646, ops: 9203 } as const satisfies Record<ListenerPurpose, number>
-
-const wildcards: readonly string[] = ['0.0.0.0', '::']
 
 /** A purpose that a block names is served by its blocks alone; else `ports` holds for it. */
 export function completeListeners(

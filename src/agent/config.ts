@@ -8,6 +8,7 @@ import * as Value from 'typebox/value'
 import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
+import { wildcards } from '../member/host-port.ts'
 import { checkTree, problemLine, type Problem } from './config-check.ts'
 import {
   fileSchema,
@@ -240,8 +241,6 @@ function refuseOfClients(file: ConfigFile, isServer: boolean, complain: Complain
     complain('acl.bootstrap_token', 'is for servers; a client agent has acl.agent_token')
   }
 }
-
-const wildcards: readonly string[] = ['0.0.0.0', '::']
 
 function advertised(given: string | undefined, bindAddr: string, complain: Complain): string {
   const address = given ?? bindAddr

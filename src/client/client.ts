@@ -10,18 +10,16 @@ import { HttpServer } from '../api/server.ts'
 import { buildAgentCatalogue } from '../domains/agent-catalogue.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
 import { assert } from '../lib/assert.ts'
-import type { Clock } from '../lib/clock.ts'
+import { serverNameOf } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { Logger, LogTap } from '../lib/log.ts'
-import type { Random } from '../lib/random.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { clientLimitsOf } from '../member/client-limits.ts'
 import { GossipPool } from '../member/gossip-pool.ts'
 import { clientTagsOf, memberName, type HttpPlace } from '../member/gossip-tags.ts'
 import { memberId } from '../member/identity.ts'
 import { Listeners } from '../member/listeners.ts'
+import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import { reloadAll } from '../member/reload-all.ts'
-import type { AgentOrigin } from '../member/shown-agent.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import { ClientCatalog } from './agent-catalog.ts'
 import type { ClientConfig } from './client-config.ts'
@@ -35,25 +33,8 @@ import { ClientTelemetry } from './telemetry.ts'
 import { describeClient } from './this-client.ts'
 import { Upstream } from './upstream.ts'
 
-export type ClientDependencies = {
-  readonly logger: Logger
-  readonly logTap: LogTap
-  readonly origin: AgentOrigin
-  readonly clock: Clock
-  readonly random: Random
-  /** Something failed for good: the process ends. */
-  readonly onFatal: (error: unknown) => void
-}
-
-export type RunningClient = {
-  /** host:port of each listener, with the ports the system chose; commas between several. */
-  readonly addresses: { readonly http: string; readonly gossip: string; readonly ops: string }
-  /** `/health` says from now on that requests should go elsewhere; nothing else changes. */
-  announceStop(): void
-  /** Reads certificates again, and with `readConfig` the limits of clients. Throws one line for all that stay as they were. */
-  reload(readConfig: () => Promise<Pick<ClientConfig, 'limits'>>): Promise<void>
-  stop(): Promise<void>
-}
+/** A reload reads the limits of clients again. */
+export type RunningClient = RunningMember<'http' | 'gossip' | 'ops', Pick<ClientConfig, 'limits'>>
 
 /** Requests under way when the agent stops have this long to end. */
 const drainMs = 5_000
@@ -62,7 +43,7 @@ const probeMs = 5_000
 
 export async function startClient(
   config: ClientConfig,
-  dependencies: ClientDependencies,
+  dependencies: MemberDependencies,
 ): Promise<RunningClient> {
   const { logger, clock, random, origin } = dependencies
   const { dataDir, region, datacenter, name } = config
@@ -99,7 +80,7 @@ export async function startClient(
     places: () => servers.places,
     onFailed: (place) => servers.demote(place),
     authorities,
-    serverName: `server.${region}.muster`,
+    serverName: serverNameOf(region),
     clock,
   })
   opened.defer(() => upstream.stop())

@@ -2,7 +2,13 @@
  * What callers may do at a client agent: their tokens' policies, asked of a server and kept for a moment, and judged here
  * by the same rules. So a token that was revoked is good here for `freshMs` more, and while no server answers for `staleMs`.
  */
-import { permissionsOf, compiled, hashOf, type AclSettings } from '../domains/acl/authorizer.ts'
+import {
+  compiled,
+  hashOf,
+  keep,
+  permissionsOf,
+  type AclSettings,
+} from '../domains/acl/authorizer.ts'
 import { Fields } from '../api/fields.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
@@ -58,7 +64,8 @@ class ClientAuthorizer implements Authorizer {
     const atMs = clock.monotonicMs()
     try {
       const permissions = await this.#fetch(upstream, token)
-      this.#keep(key, { permissions, atMs })
+      this.#kept.delete(key)
+      keep(this.#kept, key, { permissions, atMs }, callersKeptMax)
       return permissions
     } catch (error) {
       if (codeOf(error) === 'unauthenticated') this.#kept.delete(key)
@@ -87,16 +94,6 @@ class ClientAuthorizer implements Authorizer {
 
   #ageOf({ atMs }: Kept): number {
     return this.#options.clock.monotonicMs() - atMs
-  }
-
-  /** The oldest goes at the bound. */
-  #keep(key: string, kept: Kept): void {
-    this.#kept.delete(key)
-    if (this.#kept.size >= callersKeptMax) {
-      const [oldest] = this.#kept.keys()
-      if (oldest !== undefined) this.#kept.delete(oldest)
-    }
-    this.#kept.set(key, kept)
   }
 }
 

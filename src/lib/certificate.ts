@@ -50,6 +50,11 @@ export const tlsKeys: CertificateKeys = {
   caFile: 'tls.ca_file',
 }
 
+/** The name in the certificates of all servers of a region, as 'muster tls cert create -server' writes it. */
+export function serverNameOf(region: string): string {
+  return `server.${region}.muster`
+}
+
 export const listenerUse: CertificateUse = {
   keys: { certFile: 'tls_cert_file', keyFile: 'tls_key_file', caFile: 'tls_ca_file' },
   minVersion: 'TLSv1.2',

@@ -4,7 +4,7 @@ import type { HttpServer } from '../api/server.ts'
 import { Certificate, listenerUse, tlsKeys } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { HttpPlace } from './gossip-tags.ts'
-import { hostPort } from './host-port.ts'
+import { hostPort, wildcards } from './host-port.ts'
 import { reloadAll } from './reload-all.ts'
 
 export type ListenerSettings = {
@@ -86,8 +86,6 @@ export class Listeners {
     )
   }
 }
-
-const wildcards: readonly string[] = ['0.0.0.0', '::']
 
 /** Where others reach the API of a member that is known to them by `advertised`; null: it has none. */
 export function reachableApi(open: readonly OpenListener[], advertised: string): HttpPlace | null {

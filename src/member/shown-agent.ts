@@ -25,6 +25,7 @@ export type AgentSettings = {
   readonly dataDir: string
   readonly bindAddr: string
   readonly advertiseAddr: string
+  /** 0: any free one. */
   readonly ports: {
     readonly http: number
     readonly rpc: number
@@ -50,6 +51,7 @@ export type AgentSettings = {
   readonly logLevel: LogLevel
   readonly logJson: boolean
   readonly enableDebug: boolean | null
+  /** A stop also means to leave the cluster for good. */
   readonly leaveOnTerminate: boolean
   readonly headerAliases: readonly (keyof typeof aliasPrefixes)[]
   readonly acl: {
@@ -64,6 +66,7 @@ export type AgentSettings = {
   readonly server: {
     readonly enabled: boolean
     readonly bootstrapExpect: number
+    /** Null: no gossip. */
     readonly gossip: {
       readonly retryJoin: readonly string[]
       readonly encrypt: string | null

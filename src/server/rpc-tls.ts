@@ -4,7 +4,7 @@
  */
 import type { X509Certificate } from 'node:crypto'
 import { constants } from 'node:crypto'
-import { Certificate, tlsKeys, type ReadCertificate } from '../lib/certificate.ts'
+import { Certificate, serverNameOf, tlsKeys, type ReadCertificate } from '../lib/certificate.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -67,11 +67,6 @@ export async function loadRpcTls(options: RpcTlsOptions): Promise<WireTls> {
         ? null
         : `a certificate for ${holderOf(peer)} was shown, but a server of region ${region} shows ${serverName}`,
   }
-}
-
-/** The name in the certificates of all servers of a region, as 'muster tls cert create -server' writes it. */
-function serverNameOf(region: string): string {
-  return `server.${region}.muster`
 }
 
 /** No wildcards: `*.global.muster` would be every role at once. The common name is not looked at. */

@@ -13,10 +13,7 @@ import { ClusterKeys } from '../domains/variables/cluster-key.ts'
 import { commandVersion } from '../fsm/codec.ts'
 import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
-import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { Logger, LogTap } from '../lib/log.ts'
-import type { Random } from '../lib/random.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
@@ -32,8 +29,8 @@ import { DiskProbe } from './disk-probe.ts'
 import { handOver } from './handover.ts'
 import { hostPort } from '../member/host-port.ts'
 import { memberId } from '../member/identity.ts'
+import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import { reloadAll } from '../member/reload-all.ts'
-import type { AgentOrigin } from '../member/shown-agent.ts'
 import { Leadership } from './leadership.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { clientLimitsOf } from '../member/client-limits.ts'
@@ -51,29 +48,11 @@ import type { ServerConfig } from './server-config.ts'
 
 export type { ServerConfig } from './server-config.ts'
 
-export type ServerDependencies = {
-  readonly logger: Logger
-  readonly logTap: LogTap
-  readonly origin: AgentOrigin
-  readonly clock: Clock
-  readonly random: Random
-  /** A disk or the state failed for good: the process ends. */
-  readonly onFatal: (error: unknown) => void
-}
-
-export type RunningServer = {
-  /** host:port of each listener, with the ports the system chose; commas between several. */
-  readonly addresses: { readonly http: string; readonly rpc: string; readonly ops: string }
-  /** `/health` says from now on that requests should go elsewhere; nothing else changes. */
-  announceStop(): void
-  /**
-   * Reads certificates again, and with `readConfig` limits of clients and the audit log's settings, whose file is opened
-   * anew. Throws one line for all that stay as they were.
-   */
-  reload(readConfig: () => Promise<ReloadableSettings>): Promise<void>
-  /** Hands over leadership, finishes open requests, closes everything. */
-  stop(): Promise<void>
-}
+/**
+ * A reload reads limits of clients and the audit log's settings, whose file is opened anew. A stop hands over leadership
+ * and finishes open requests first.
+ */
+export type RunningServer = RunningMember<'http' | 'rpc' | 'ops', ReloadableSettings>
 
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
@@ -85,7 +64,7 @@ const dutyWriteMs = 10_000
 
 export async function startServer(
   config: ServerConfig,
-  dependencies: ServerDependencies,
+  dependencies: MemberDependencies,
 ): Promise<RunningServer> {
   const { logger, clock, random } = dependencies
   const { bindAddr, ports, dataDir } = config
@@ -374,7 +353,7 @@ export async function startServer(
 /** Null: this server takes part in no gossip. */
 async function startPool(
   config: ServerConfig,
-  { clock, random, logger, origin, onFatal }: ServerDependencies,
+  { clock, random, logger, origin, onFatal }: MemberDependencies,
   stack: ConsensusStack,
   id: string,
 ): Promise<ServerPool | null> {

@@ -1,10 +1,7 @@
 /** Joins the metrics of a server with the parts that they tell of. */
 import type { Machine } from '../fsm/machine.ts'
-import type { Clock } from '../lib/clock.ts'
-import { metricsDocument, type MetricsDocument } from '../metrics/document.ts'
+import { ProcessTelemetry } from '../member/telemetry.ts'
 import { eventMetrics, type EventsSource } from '../metrics/events.ts'
-import { Exposition, type MetricsText } from '../metrics/exposition.ts'
-import { garbageMetrics } from '../metrics/garbage.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
 import {
   type AuditCounts,
@@ -12,11 +9,7 @@ import {
   limitMetrics,
   type RefusedSource,
 } from '../metrics/limits.ts'
-import { httpMetrics, type ObserverOf } from '../metrics/http.ts'
-import { Metrics } from '../metrics/metrics.ts'
-import { processMetrics } from '../metrics/process.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
-import { rpcMetrics, type CallEnd } from '../metrics/rpc.ts'
 import { stateMetrics } from '../metrics/state.ts'
 import { wireMetrics } from '../metrics/wire.ts'
 import { refusalKinds } from '../wire/refusals.ts'
@@ -37,30 +30,15 @@ export type Measured = {
   readonly gossip: { counters(): GossipNumbers } | null
 }
 
-export class Telemetry {
-  /** For parts that declare families of their own. */
-  readonly metrics: Metrics
-  readonly raftTimes: RaftTimes
-  readonly observerOf: ObserverOf
-  /** Called at the end of each call of a method. */
-  readonly callEnded: (end: CallEnd) => void
-  readonly #clock: Clock
-  readonly #exposition: Exposition
-  readonly #ends: (() => void)[] = []
+export class Telemetry extends ProcessTelemetry {
+  readonly raftTimes: RaftTimes = raftTimes(this.metrics)
 
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.metrics = new Metrics(clock)
-    this.#exposition = new Exposition(this.metrics)
-    this.raftTimes = raftTimes(this.metrics)
-    this.observerOf = httpMetrics(this.metrics)
-    this.callEnded = rpcMetrics(this.metrics)
+  start(measured: Measured): void {
+    this.begin(() => [this.#join(measured)])
   }
 
-  start({ stack, dispatcher, http, audit, events, gossip }: Measured): void {
+  #join({ stack, dispatcher, http, audit, events, gossip }: Measured): () => void {
     const { node, machine, wire } = stack
-    const stopProcess = processMetrics(this.metrics, this.#clock)
-    const stopGarbage = garbageMetrics(this.metrics)
     const stopRaft = raftMetrics(this.metrics, {
       status: () => node.status(),
       lastContactMs: () => node.lastContactMs(),
@@ -84,19 +62,6 @@ export class Telemetry {
       certificateUntilMs: () => wire.tls?.certificate.validUntilMs ?? null,
     })
     if (gossip !== null) gossipMetrics(this.metrics, () => gossip.counters())
-    this.metrics.start()
-    this.#ends.push(stopProcess, stopGarbage, stopRaft, () => this.metrics.stop())
-  }
-
-  stop(): void {
-    for (const end of this.#ends.splice(0)) end()
-  }
-
-  document(): MetricsDocument {
-    return metricsDocument(this.metrics)
-  }
-
-  text(): Promise<MetricsText> {
-    return this.#exposition.text()
+    return stopRaft
   }
 }

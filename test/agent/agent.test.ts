@@ -8,7 +8,8 @@ import type { ClientConfig } from '../../src/client/client-config.ts'
 import { claimDataFolder } from '../../src/agent/data-folder.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemRandom } from '../../src/lib/random.ts'
-import type { ServerConfig, ServerDependencies } from '../../src/server/server.ts'
+import type { MemberDependencies } from '../../src/member/process.ts'
+import type { ServerConfig } from '../../src/server/server.ts'
 
 /** A process to send signals to, and a server that notes what is done with it. */
 function stage(options: { readonly startFails?: Error } = {}) {
@@ -17,7 +18,7 @@ function stage(options: { readonly startFails?: Error } = {}) {
   const seen: string[] = []
   let output = ''
   let config: ServerConfig | null = null
-  let dependencies: ServerDependencies | null = null
+  let dependencies: MemberDependencies | null = null
   const environment = {
     clock: systemClock,
     random: systemRandom,
@@ -26,7 +27,7 @@ function stage(options: { readonly startFails?: Error } = {}) {
     events,
     exit: (code: number) => void exited.emit('exit', code),
     version: '1.2.3',
-    async startServer(given: ServerConfig, more: ServerDependencies) {
+    async startServer(given: ServerConfig, more: MemberDependencies) {
       config = given
       dependencies = more
       if (options.startFails !== undefined) throw options.startFails
@@ -59,7 +60,7 @@ function stage(options: { readonly startFails?: Error } = {}) {
       if (config === null) throw new Error('no server was started')
       return config
     },
-    dependencies: (): ServerDependencies => {
+    dependencies: (): MemberDependencies => {
       if (dependencies === null) throw new Error('no server was started')
       return dependencies
     },

@@ -232,7 +232,7 @@ function stillStands(mark: StateMark, reader: Reader): boolean {
 }
 
 /** The oldest goes at the bound. */
-function keep<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
+export function keep<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
   if (map.size >= max) {
     const [oldest] = map.keys()
     if (oldest !== undefined) map.delete(oldest)
