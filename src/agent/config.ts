@@ -234,9 +234,6 @@ function refuseOfClients(file: ConfigFile, isServer: boolean, complain: Complain
       'a server runs services and checks as a client agent does; enable one of the two',
     )
   }
-  if (file.audit?.enabled === true) {
-    complain('audit.enabled', 'the servers write the audit log; leave it out of a client agent')
-  }
   if (file.acl?.bootstrap_token !== undefined) {
     complain('acl.bootstrap_token', 'is for servers; a client agent has acl.agent_token')
   }

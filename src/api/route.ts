@@ -90,6 +90,8 @@ export interface ApiRequest {
 
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal
+  /** Another process runs it, as the audit log says. */
+  forwarded: boolean
   /** From now on it waits on purpose: it is counted against no limit, and its duration says nothing. */
   beginWaiting(): void
 

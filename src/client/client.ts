@@ -14,18 +14,20 @@ import { serverNameOf } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { clientLimitsOf } from '../member/client-limits.ts'
+import { AuditLog } from '../member/audit.ts'
 import { GossipPool } from '../member/gossip-pool.ts'
 import { clientTagsOf, memberName, type HttpPlace } from '../member/gossip-tags.ts'
 import { memberId } from '../member/identity.ts'
 import { Listeners } from '../member/listeners.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
+import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
 import { reloadAll } from '../member/reload-all.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import { ClientCatalog } from './agent-catalog.ts'
 import type { ClientConfig } from './client-config.ts'
 import { askJsonOf } from './json-asks.ts'
 import { PassOn } from './pass-on.ts'
-import { clientAuthorizer } from './permissions.ts'
+import { clientCallers } from './permissions.ts'
 import { clientRoutes } from './routes.ts'
 import { Servers } from './servers.ts'
 import { noConsensus, noLink, noServers, noState } from './stateless.ts'
@@ -33,8 +35,8 @@ import { ClientTelemetry } from './telemetry.ts'
 import { describeClient } from './this-client.ts'
 import { Upstream } from './upstream.ts'
 
-/** A reload reads the limits of clients again. */
-export type RunningClient = RunningMember<'http' | 'gossip' | 'ops', Pick<ClientConfig, 'limits'>>
+/** A reload reads limits of clients and the audit log's settings, whose file is opened anew. */
+export type RunningClient = RunningMember<'http' | 'gossip' | 'ops', ReloadableSettings>
 
 /** Requests under way when the agent stops have this long to end. */
 const drainMs = 5_000
@@ -95,12 +97,12 @@ export async function startClient(
 
   const link = new ClientCatalog(upstream, config.acl.agentToken, id)
   opened.defer(() => link.stop())
-  let { limits } = config
+  const reloadable = new Reloadable(config)
   const catalogue = buildAgentCatalogue({
     agent: describeClient({
       id,
       config,
-      limits: () => limits,
+      reloadable,
       origin,
       gossip,
       servers,
@@ -120,18 +122,28 @@ export async function startClient(
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()
 
+  const { authorizer, bearers } = clientCallers({
+    settings: config.acl,
+    upstream,
+    clock,
+    log: logger.named('acl'),
+  })
+  const audit = await AuditLog.open({
+    server: name,
+    settings: config.audit,
+    bearers,
+    clock,
+    log: logger.named('audit'),
+  })
+  opened.defer(() => audit.stop())
+
   const dispatcher = new Dispatcher({
     methods: catalogue.methods,
     consensus: noConsensus,
     link: noLink,
     servers: noServers(id),
     state: noState,
-    authorizer: clientAuthorizer({
-      settings: config.acl,
-      upstream,
-      clock,
-      log: logger.named('acl'),
-    }),
+    authorizer,
     encode: () => {
       throw new MusterError('internal', 'a client agent proposes nothing')
     },
@@ -153,15 +165,16 @@ export async function startClient(
     log: logger.named('http'),
     region,
     observerOf: telemetry.observerOf,
-    clientLimits: clientLimitsOf(limits),
+    clientLimits: clientLimitsOf(config.limits),
+    audit,
     aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {
-      bodyBytesMax: limits.httpBodyBytesMax,
-      connectionsMax: limits.httpConnectionsMax,
-      connectionsPerClientMax: limits.httpConnectionsPerClientMax,
+      bodyBytesMax: config.limits.httpBodyBytesMax,
+      connectionsMax: config.limits.httpConnectionsMax,
+      connectionsPerClientMax: config.limits.httpConnectionsPerClientMax,
     },
   })
-  telemetry.start({ http, gossip })
+  telemetry.start({ http, audit, gossip })
   const ops = new OpsServer({
     healthy: () => serving && servers.list().length > 0,
     metrics: () => telemetry.text(),
@@ -191,11 +204,7 @@ export async function startClient(
     reload: (readConfig) =>
       reloadAll([
         () => listeners.reload(),
-        async () => {
-          limits = (await readConfig()).limits
-          const connectionsPerClientMax = limits.httpConnectionsPerClientMax
-          http.configureClientLimits({ ...clientLimitsOf(limits), connectionsPerClientMax })
-        },
+        async () => reloadable.apply(await readConfig(), { http, audit }),
       ]),
     stop: () => owned.disposeAsync(),
   }

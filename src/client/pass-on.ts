@@ -59,6 +59,7 @@ export class PassOn {
 
   /** `isRead`: the body was, and is of no use. */
   async pass(request: ApiRequest, isRead = false): Promise<ApiReply> {
+    request.forwarded = true
     const { method } = request.sent
     const url = urlOf(request)
     const hasBody = request.sent.hasBody && !isRead
@@ -88,6 +89,7 @@ export class PassOn {
     const body = Buffer.from(JSON.stringify(json))
     const headers = { ...headersOf(request), 'content-length': String(body.length) }
     const { sent, signal } = request
+    request.forwarded = true
     return this.#send({ method: sent.method, url: urlOf(request), headers, body, signal })
   }
 

@@ -1,6 +1,8 @@
 /**
  * What callers may do at a client agent: their tokens' policies, asked of a server and kept for a moment, and judged here
  * by the same rules. So a token that was revoked is good here for `freshMs` more, and while no server answers for `staleMs`.
+ *
+ * The same answer says who they are in the audit log: the key that hashes secrets there stays with the servers.
  */
 import {
   compiled,
@@ -13,6 +15,8 @@ import { Fields } from '../api/fields.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import { nothingShown, type ShownToken } from '../member/audit-line.ts'
+import type { TokenBearers } from '../member/audit.ts'
 import { allowAll, type Authorizer, type Permissions } from '../rpc/authorizer.ts'
 import type { Caller } from '../rpc/method.ts'
 import { askJson, readAnswer } from './json-asks.ts'
@@ -23,6 +27,8 @@ const freshMs = 5_000
 const staleMs = 30_000
 const callersKeptMax = 4_096
 const askMs = 10_000
+/** Lines of the audit log wait this long to learn whose tokens they tell of. */
+const shownMs = 1_000
 
 const unending = new AbortController().signal
 
@@ -33,16 +39,29 @@ export type PermissionsOptions = {
   readonly log: Logger
 }
 
-type Kept = { readonly permissions: Permissions; readonly atMs: number }
+type Told = { readonly permissions: Permissions; readonly shown: ShownToken }
+type Kept = Told & { readonly atMs: number }
 
-export function clientAuthorizer(options: PermissionsOptions): Authorizer {
-  return options.settings.enabled ? new ClientAuthorizer(options) : allowAll
+export type Callers = { readonly authorizer: Authorizer; readonly bearers: TokenBearers }
+
+export function clientCallers(options: PermissionsOptions): Callers {
+  if (!options.settings.enabled) return { authorizer: allowAll, bearers: nobody }
+  const known = new KnownCallers(options)
+  return { authorizer: known, bearers: known }
 }
 
-class ClientAuthorizer implements Authorizer {
+/** Without access control a token means nothing. */
+const nobody: TokenBearers = {
+  accessorOf: () => null,
+  shown: () => Promise.resolve(() => nothingShown),
+}
+
+class KnownCallers implements Authorizer, TokenBearers {
   readonly #options: PermissionsOptions
   readonly #kept = new Map<string, Kept>()
   readonly #asking = new Map<string, Promise<Permissions>>()
+  /** Until then no server is asked for the audit log alone: the last one did not answer. */
+  #silentUntilMs = -Infinity
 
   constructor(options: PermissionsOptions) {
     this.#options = options
@@ -59,14 +78,60 @@ class ClientAuthorizer implements Authorizer {
     return asked
   }
 
+  accessorOf(token: string): string | null {
+    return this.#shown(token).accessor
+  }
+
+  /** Who is not known here yet is asked for, but no line waits longer than `shownMs`, nor again for servers that are silent. */
+  async shown(tokens: ReadonlySet<string>): Promise<(token: string) => ShownToken> {
+    const { clock } = this.#options
+    const unknown = [...tokens].filter((token) => {
+      const kept = this.#kept.get(hashOf(token))
+      // No hash: that server did not have the key yet.
+      return kept === undefined || kept.shown.hash === null || this.#ageOf(kept) >= staleMs
+    })
+    if (unknown.length > 0 && clock.monotonicMs() >= this.#silentUntilMs) {
+      const asks = unknown.map((token) => this.#introduce(token))
+      await new Promise<void>((resolve) => {
+        const timer = clock.setTimer(shownMs, () => {
+          this.#fellSilent()
+          resolve()
+        })
+        void Promise.all(asks).then(() => {
+          timer.cancel()
+          resolve()
+        })
+      })
+    }
+    return (token) => this.#shown(token)
+  }
+
+  #shown(token: string): ShownToken {
+    return this.#kept.get(hashOf(token))?.shown ?? nothingShown
+  }
+
+  /** Never rejects. */
+  async #introduce(token: string): Promise<void> {
+    try {
+      await this.resolve({ token, remote: '', requestId: '' })
+    } catch (error) {
+      // A token that no server knows is an answer.
+      if (codeOf(error) !== 'unauthenticated') this.#fellSilent()
+    }
+  }
+
+  #fellSilent(): void {
+    this.#silentUntilMs = this.#options.clock.monotonicMs() + shownMs
+  }
+
   async #ask(key: string, token: string | null): Promise<Permissions> {
     const { upstream, clock } = this.#options
     const atMs = clock.monotonicMs()
     try {
-      const permissions = await this.#fetch(upstream, token)
+      const told = await this.#fetch(upstream, token)
       this.#kept.delete(key)
-      keep(this.#kept, key, { permissions, atMs }, callersKeptMax)
-      return permissions
+      keep(this.#kept, key, { ...told, atMs }, callersKeptMax)
+      return told.permissions
     } catch (error) {
       if (codeOf(error) === 'unauthenticated') this.#kept.delete(key)
       const kept = this.#kept.get(key)
@@ -77,7 +142,7 @@ class ClientAuthorizer implements Authorizer {
     }
   }
 
-  async #fetch(upstream: Upstream, token: string | null): Promise<Permissions> {
+  async #fetch(upstream: Upstream, token: string | null): Promise<Told> {
     const { settings, log } = this.#options
     const url = '/v1/acl/token/self?expanded=true'
     const { status, json, text } = await askJson(
@@ -87,9 +152,13 @@ class ClientAuthorizer implements Authorizer {
     )
     if (status === 403) throw new MusterError('unauthenticated', 'ACL token not found')
     if (status >= 300) throw new MusterError('unavailable', `a server said ${status}: ${text}`)
-    const { accessor, isManager, policies } = readAnswer(() => rightsOf(json))
+    const { accessor, hash, isManager, policies } = readAnswer(() => rightsOf(json))
     const rules = isManager ? 'management' : compiled(policies, log)
-    return permissionsOf(token === null ? null : { accessor }, rules, settings.defaultPolicy)
+    const bearer = token === null ? null : { accessor }
+    return {
+      permissions: permissionsOf(bearer, rules, settings.defaultPolicy),
+      shown: { accessor, hash },
+    }
   }
 
   #ageOf({ atMs }: Kept): number {
@@ -101,6 +170,7 @@ function rightsOf(json: unknown) {
   const fields = new Fields(json)
   return {
     accessor: fields.text('AccessorID') ?? '',
+    hash: fields.text('AuditHash') ?? null,
     isManager: fields.text('Type') === 'management',
     policies: (fields.list('ExpandedPolicies') ?? []).map((value) => {
       const policy = new Fields(value)

@@ -1,17 +1,24 @@
 /** Joins the metrics of a client agent with the parts that they tell of. */
 import { ProcessTelemetry } from '../member/telemetry.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
-import { limitMetrics, type RefusedSource } from '../metrics/limits.ts'
+import {
+  type AuditCounts,
+  auditMetrics,
+  limitMetrics,
+  type RefusedSource,
+} from '../metrics/limits.ts'
 
 export type Measured = {
   readonly http: { readonly refused: RefusedSource }
+  readonly audit: { readonly counts: AuditCounts }
   readonly gossip: { counters(): GossipNumbers }
 }
 
 export class ClientTelemetry extends ProcessTelemetry {
-  start({ http, gossip }: Measured): void {
+  start({ http, audit, gossip }: Measured): void {
     this.begin(() => {
       limitMetrics(this.metrics, () => http.refused)
+      auditMetrics(this.metrics, () => audit.counts)
       gossipMetrics(this.metrics, () => gossip.counters())
       return []
     })

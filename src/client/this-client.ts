@@ -2,6 +2,7 @@
 import type { KnownServers, ThisAgent } from '../domains/agent/this-agent.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import type { LogTap } from '../lib/log.ts'
+import type { Reloadable } from '../member/reload.ts'
 import {
   gossipStats,
   memberOfGossip,
@@ -15,8 +16,7 @@ import type { ClientConfig } from './client-config.ts'
 export type ThisClientOptions = {
   readonly id: string
   readonly config: ClientConfig
-  /** Those that hold now. */
-  readonly limits: () => ClientConfig['limits']
+  readonly reloadable: Reloadable
   readonly origin: AgentOrigin
   readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'>
   readonly servers: KnownServers
@@ -24,10 +24,9 @@ export type ThisClientOptions = {
 }
 
 export function describeClient(options: ThisClientOptions): ThisAgent {
-  const { id, config, origin, gossip, servers, logTap } = options
-  const { audit } = config
+  const { id, config, reloadable, origin, gossip, servers, logTap } = options
   return {
-    config: () => shownConfig({ config, limits: options.limits(), audit, origin, rpcAddress: '' }),
+    config: () => shownConfig({ config, ...reloadable.settings, origin, rpcAddress: '' }),
     member: () => memberOfGossip(gossip.local()),
     stats: () => ({
       client: { node_id: id, known_servers: servers.list().join(',') },

@@ -152,6 +152,8 @@ export type CatalogueOptions = AgentCatalogueOptions & {
     readonly bootstrapToken: string | null
     /** What an operator wrote to allow one more beginning; null: nothing. */
     readonly readResetIndex: () => Promise<number | null>
+    /** Of a secret, as the audit log shows it; null while this server lacks the key. */
+    readonly auditHashOf: (secret: string) => Promise<string | null>
   }
   readonly clusterKeys: ClusterKeys
   readonly raft: RaftControl
@@ -204,6 +206,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ofAcl = aclMethods({
     settings: acl,
     readResetIndex: acl.readResetIndex,
+    auditHashOf: acl.auditHashOf,
     compileFilter: filterOf(tokenFields),
   })
   const ofExplain = explainMethods(acl, log.named('acl'))

@@ -8,7 +8,7 @@ export type RefusedSource = {
   readonly connections: number
 }
 
-/** `server/audit.ts` fits. */
+/** `member/audit.ts` fits. */
 export type AuditCounts = {
   readonly written: number
   readonly dropped: number

@@ -1,7 +1,7 @@
 /** What a server wants to know of its configuration; the agent checks it before, so nothing is checked here. */
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import type { MemberConfig } from '../member/member-config.ts'
-import type { ReloadableSettings } from './reload.ts'
+import type { ReloadableSettings } from '../member/reload.ts'
 import type { RpcTlsSettings } from './rpc-tls.ts'
 import type { AgentSettings } from '../member/shown-agent.ts'
 

@@ -18,8 +18,7 @@ import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
-import { AuditLog } from './audit.ts'
-import { clusterHasher } from './audit-hasher.ts'
+import { clusterHasher, serverBearers } from './audit-hasher.ts'
 import { AgentCatalog } from './agent-catalog.ts'
 import { Autopilot } from './autopilot.ts'
 import { agentMembers } from './catalog-members.ts'
@@ -27,9 +26,11 @@ import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
 import { handOver } from './handover.ts'
+import { AuditLog } from '../member/audit.ts'
 import { hostPort } from '../member/host-port.ts'
 import { memberId } from '../member/identity.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
+import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
 import { reloadAll } from '../member/reload-all.ts'
 import { Leadership } from './leadership.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
@@ -38,7 +39,6 @@ import { Listeners, reachableApi } from '../member/listeners.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
-import { Reloadable, type ReloadableSettings } from './reload.ts'
 import { loadRpcTls } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
 import { ServerPool } from './server-pool.ts'
@@ -168,8 +168,13 @@ export async function startServer(
   const agentCatalog = new AgentCatalog({ consensus, link, view, propose, clock })
   opened.defer(() => agentCatalog.stop())
   const reloadable = new Reloadable(config)
+  const hasher = clusterHasher(() => catalogue.activeClusterKey())
   const catalogue = buildCatalogue({
-    acl: { ...config.acl, readResetIndex: () => readResetIndex(dataDir) },
+    acl: {
+      ...config.acl,
+      readResetIndex: () => readResetIndex(dataDir),
+      auditHashOf: async (secret) => (await hasher())?.of(secret) ?? null,
+    },
     clusterKeys,
     raft: node,
     link: serverLink({ id, node, link, addressOf }),
@@ -234,8 +239,7 @@ export async function startServer(
   const audit = await AuditLog.open({
     server: config.name,
     settings: config.audit,
-    hasher: clusterHasher(() => catalogue.activeClusterKey()),
-    accessorOf: (token) => authorizer.accessorOf(token),
+    bearers: serverBearers((token) => authorizer.accessorOf(token), hasher),
     clock,
     log: logger.named('audit'),
   })

@@ -3,6 +3,7 @@ import type { AgentMember, AgentStats, ThisAgent } from '../domains/agent/this-a
 import type { GossipNode } from '../gossip/door.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogTap } from '../lib/log.ts'
+import type { Reloadable } from '../member/reload.ts'
 import {
   gossipStats,
   memberOfGossip,
@@ -13,7 +14,6 @@ import {
   type AgentSettings,
 } from '../member/shown-agent.ts'
 import type { RaftNode } from '../raft/node.ts'
-import type { Reloadable } from './reload.ts'
 
 export type ThisAgentOptions = {
   readonly id: string

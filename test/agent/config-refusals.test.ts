@@ -129,11 +129,6 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     'a.hcl:8: client.enabled: a server runs services and checks as a client agent does; enable one of the two',
   ],
   [
-    'an audit log of a client agent',
-    `${inClient('retry_join = ["h"]')}audit {\n  enabled = true\n}`,
-    'a.hcl:8: audit.enabled: the servers write the audit log; leave it out of a client agent',
-  ],
-  [
     'a token that client agents have no use for',
     `${inClient('retry_join = ["h"]')}acl {\n  bootstrap_token = "0123456789abcdef0123456789abcdef"\n}`,
     'a.hcl:8: acl.bootstrap_token: is for servers; a client agent has acl.agent_token',

@@ -1,7 +1,10 @@
-/** What callers may do at a client agent: asked of a server, kept for a moment, and judged by the same rules. */
+/**
+ * What callers may do at a client agent, and who they are in its audit log: asked of a server, kept for a moment, and
+ * judged by the same rules.
+ */
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { clientAuthorizer } from '../../src/client/permissions.ts'
+import { clientCallers } from '../../src/client/permissions.ts'
 import { Upstream } from '../../src/client/upstream.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
@@ -11,9 +14,10 @@ import type { Requirement } from '../../src/rpc/method.ts'
 type Answer = { status: number; body: unknown }
 
 async function stage(t: Test, answers: Record<string, Answer>) {
-  const seen = { asked: 0, isUp: true, nowMs: 0 }
+  const seen = { asked: 0, isUp: true, hangs: false, nowMs: 0 }
   const server = createServer((request, response) => {
     seen.asked += 1
+    if (seen.hangs) return
     const token = request.headers['x-service-token']
     const { status, body } = answers[typeof token === 'string' ? token : ''] ?? none
     response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
@@ -33,13 +37,14 @@ async function stage(t: Test, answers: Record<string, Answer>) {
   t.teardown(() => {
     upstream.stop()
     server.close()
+    server.closeAllConnections()
   })
   const clock: Clock = { ...systemClock, monotonicMs: () => seen.nowMs }
   const settings = { enabled: true, defaultPolicy: 'deny' } as const
-  const authorizer = clientAuthorizer({ settings, upstream, clock, log: silentLogger })
+  const callers = clientCallers({ settings, upstream, clock, log: silentLogger })
   const resolve = async (token: string | null): Promise<Permissions> =>
-    authorizer.resolve({ token, remote: '', requestId: '' })
-  return { seen, resolve }
+    callers.authorizer.resolve({ token, remote: '', requestId: '' })
+  return { seen, resolve, bearers: callers.bearers }
 }
 
 const none = { status: 403, body: 'ACL token not found' }
@@ -53,6 +58,7 @@ const tokenWith = (...rules: string[]) => ({
   status: 200,
   body: {
     AccessorID: 'accessor',
+    AuditHash: 'hash',
     Type: 'client',
     ExpandedPolicies: rules.map((Rules, at) => ({ Name: `p${at}`, Rules })),
   },
@@ -106,8 +112,54 @@ t.test('what is kept is asked again, and stands for a while when nobody answers'
   await t.rejects(resolve('web'), { code: 'no_leader' }, 'and is not brought back by silence')
 })
 
+t.test(
+  'the audit log learns who brings a token, and does not wait for silent servers',
+  async (t) => {
+    const { bearers, resolve, seen } = await stage(t, {
+      web: tokenWith(),
+      down: { status: 500, body: 'No cluster leader' },
+    })
+    const known = { accessor: 'accessor', hash: 'hash' }
+    const unknown = { accessor: null, hash: null }
+    t.equal(bearers.accessorOf('web'), null, 'nobody asked yet')
+    let shownOf = await bearers.shown(new Set(['web', 'stranger']))
+    t.same([shownOf('web'), shownOf('stranger')], [known, unknown])
+    t.equal(bearers.accessorOf('web'), 'accessor')
+    t.equal(seen.asked, 2)
+    await resolve('web')
+    await bearers.shown(new Set(['web']))
+    t.equal(seen.asked, 2, 'what one of them learnt the other knows')
+
+    seen.nowMs = 31_000
+    await bearers.shown(new Set(['web']))
+    t.equal(
+      seen.asked,
+      3,
+      'after a while it is asked again, for another cluster key makes another hash',
+    )
+
+    await bearers.shown(new Set(['down']))
+    t.equal(seen.asked, 4)
+    shownOf = await bearers.shown(new Set(['down', 'web', 'other']))
+    t.same([shownOf('down'), shownOf('web')], [unknown, known])
+    t.equal(seen.asked, 4, 'servers that do not answer are left alone for a moment')
+    seen.nowMs = 32_100
+    await bearers.shown(new Set(['other']))
+    t.equal(seen.asked, 5)
+  },
+)
+
+t.test('a server that hangs holds up no line for longer than a second', async (t) => {
+  const { bearers, seen } = await stage(t, { web: tokenWith() })
+  seen.hangs = true
+  const shownOf = await bearers.shown(new Set(['web']))
+  t.same(shownOf('web'), { accessor: null, hash: null })
+  await bearers.shown(new Set(['other']))
+  t.equal(seen.asked, 1)
+})
+
 t.test('without access control everybody may everything, and nobody is asked', async (t) => {
-  const authorizer = clientAuthorizer({
+  const { authorizer, bearers } = clientCallers({
     settings: { enabled: false, defaultPolicy: 'deny' },
     upstream: new Upstream({
       places: () => [],
@@ -121,4 +173,6 @@ t.test('without access control everybody may everything, and nobody is asked', a
   })
   const caller = { token: 'x', remote: '', requestId: '' }
   t.ok((await authorizer.resolve(caller)).may(writes('web')))
+  const shownOf = await bearers.shown(new Set(['x']))
+  t.same([bearers.accessorOf('x'), shownOf('x')], [null, { accessor: null, hash: null }])
 })

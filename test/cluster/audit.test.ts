@@ -5,33 +5,10 @@
 import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { auditFolder, auditLines, auditText, type AuditLine } from '../support/audit-lines.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { HttpClient, type Reply, type RequestOptions } from '../support/http-client.ts'
-
-type Line = Readonly<Record<string, unknown>>
-
-function auditFolder(cluster: Cluster, at: number): string {
-  return join(cluster.server(at).dataFolder, 'audit')
-}
-
-/** All that is written of it, rotated files first. */
-async function auditText(cluster: Cluster, at: number): Promise<string> {
-  const folder = auditFolder(cluster, at)
-  const names = (await readdir(folder)).toSorted((left, right) =>
-    left === 'audit.log' ? 1 : right === 'audit.log' ? -1 : left < right ? -1 : 1,
-  )
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
-  return texts.join('')
-}
-
-async function linesOf(cluster: Cluster, at: number): Promise<readonly Line[]> {
-  const text = await auditText(cluster, at)
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Line)
-}
 
 /** Writes the server's configuration anew and has it read. */
 async function reconfigure(
@@ -132,28 +109,28 @@ void t.test(
       })
     }
 
-    const lines = new Map<string, Line>()
+    const lines = new Map<string, AuditLine>()
     for (const at of cluster.all) {
       await eventuallyTrue(`server ${at} wrote all`, async () => {
-        const own = new Set((await linesOf(cluster, at)).map(({ id }) => id))
+        const own = new Set((await auditLines(cluster.server(at))).map(({ id }) => id))
         return ids.filter((id) => id.endsWith(`-${at}`)).every((id) => own.has(id))
       })
-      for (const line of await linesOf(cluster, at)) {
+      for (const line of await auditLines(cluster.server(at))) {
         t.equal(line['server'], `s${at + 1}`)
         const id = String(line['id'])
         if (!ids.includes(id)) continue
         t.notOk(lines.has(id), `${id} once`)
         lines.set(id, line)
       }
-      const text = await auditText(cluster, at)
+      const text = await auditText(cluster.server(at))
       for (const word of [secret, planted, wrong]) {
         t.notOk(text.includes(word), `no ${word.slice(0, 8)} at ${at}`)
         t.notOk(text.includes(Buffer.from(word).toString('base64').slice(0, 20)), 'nor in base64')
       }
-      t.equal((await stat(join(auditFolder(cluster, at), 'audit.log'))).mode & 0o777, 0o600)
+      t.equal((await stat(join(auditFolder(cluster.server(at)), 'audit.log'))).mode & 0o777, 0o600)
     }
 
-    const line = (name: string, at: number): Line => lines.get(`${name}-${at}`) ?? {}
+    const line = (name: string, at: number): AuditLine => lines.get(`${name}-${at}`) ?? {}
     const hashes = new Set<unknown>()
     for (const at of cluster.all) {
       const forwarded = at !== leader
@@ -190,7 +167,7 @@ void t.test(
 void t.test('the log is cut by size and opened anew, and no line is lost', async (t) => {
   const audit = { enabled: true, rotate_bytes: '64KiB', rotate_max_files: 3 }
   const cluster = await startCluster(t, { servers: 1, config: { audit } })
-  const folder = auditFolder(cluster, 0)
+  const folder = auditFolder(cluster.server(0))
   const current = join(folder, 'audit.log')
   const load = async (name: string, count: number): Promise<void> => {
     for (let from = 0; from < count; from += 50) {
@@ -214,7 +191,7 @@ void t.test('the log is cut by size and opened anew, and no line is lost', async
     t.ok(text.length < 2 * 65_536)
     t.equal((await stat(join(folder, name))).mode & 0o777, 0o600)
   }
-  const numbers = (await linesOf(cluster, 0))
+  const numbers = (await auditLines(cluster.server(0)))
     .map(({ id }) => /^rotated-(\d+)$/.exec(String(id))?.[1])
     .flatMap((text) => (text === undefined ? [] : [Number(text)]))
   const first = Math.min(...numbers)
@@ -229,7 +206,7 @@ void t.test('the log is cut by size and opened anew, and no line is lost', async
   await eventuallyTrue('the new file has the rest', async () =>
     (await readFile(current, 'utf8')).includes('after-49"'),
   )
-  const all = await auditText(cluster, 0)
+  const all = await auditText(cluster.server(0))
   for (let at = 0; at < 200; at += 1) {
     t.equal(all.split(`"moved-${at}"`).length, 2, `moved-${at} is there once`)
   }

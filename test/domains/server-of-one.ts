@@ -152,6 +152,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       ...aclSettings,
       bootstrapToken: null,
       readResetIndex: async () => options.acl?.resetIndex?.() ?? null,
+      auditHashOf: async (secret) => `hash of ${secret}`,
     },
     clusterKeys,
     raft,

@@ -61,12 +61,15 @@ export type AclMethodsOptions = {
   readonly settings: AclSettings
   /** What an operator wrote to allow one more beginning; null: nothing. */
   readonly readResetIndex: () => Promise<number | null>
+  /** Of a secret, as the audit log shows it; null while this server lacks the key. */
+  readonly auditHashOf: (secret: string) => Promise<string | null>
   readonly compileFilter: CompileFilter
 }
 
 export type AclMethods = ReturnType<typeof aclMethods>
 
-export function aclMethods({ settings, readResetIndex, compileFilter }: AclMethodsOptions) {
+export function aclMethods(options: AclMethodsOptions) {
+  const { settings, readResetIndex, auditHashOf, compileFilter } = options
   /** Rows that somebody wrote while nobody had to ask would be in force once it is switched on. */
   const assertEnabled = (): void => assertAclEnabled(settings)
 
@@ -123,16 +126,20 @@ export function aclMethods({ settings, readResetIndex, compileFilter }: AclMetho
     name: 'acl.tokenSelf',
     args: Type.Object({ expanded: Type.Boolean() }),
     requires: () => ({ resource: 'none' }),
-    query: (reader, { expanded }, { caller }) => {
+    query: async (reader, { expanded }, { caller }) => {
       assertEnabled()
-      const row = caller.token === null ? null : tokenByHash(reader, hashOf(caller.token))
+      const { token } = caller
+      const row = token === null ? null : tokenByHash(reader, hashOf(token))
       // Those without a token have none to show, but what they may do is theirs to know.
-      if (row === null && (caller.token !== null || !expanded)) {
+      if (row === null && (token !== null || !expanded)) {
         throw new MusterError('permission_denied', 'Permission denied')
       }
       const shown = row === null ? { AccessorID: '', Type: 'client' as const } : shownToken(row)
-      const value = expanded ? { ...shown, ...shownRights(reader, row, settings) } : shown
-      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }
+      const index = row?.modifyIndex ?? aclIndex(reader, 'policies')
+      if (!expanded) return { value: shown, index }
+      const rights = shownRights(reader, row, settings)
+      const AuditHash = token === null ? null : await auditHashOf(token)
+      return { value: { ...shown, ...rights, AuditHash }, index }
     },
   })
 

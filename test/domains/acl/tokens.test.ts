@@ -109,6 +109,7 @@ void t.test('a token may do what its policies and roles say', async (t) => {
       ExpandedPolicies: [{ Name: 'ops', Rules: 'operator = "deny"' }],
       ExpandedRoles: [{ Name: 'r' }],
       AgentACLDefaultPolicy: 'deny',
+      AuditHash: `hash of ${token.SecretID}`,
     },
     'what it is good for',
   )
@@ -127,6 +128,7 @@ void t.test('callers without a token have the anonymous policy', async (t) => {
   t.match((await nobody('GET', '/v1/acl/token/self?expanded=true')).json(), {
     AccessorID: '',
     ExpandedPolicies: [{ Name: 'anonymous', Rules: 'agent { policy = "read" }' }],
+    AuditHash: null,
   })
   const wrong = await as('wrong')('GET', '/v1/acl/token/self?expanded=true')
   t.match(wrong, { status: 403, body: 'ACL token not found' })

@@ -1,9 +1,9 @@
 /** Reading again what was read at start, all of it or as much of it as is good. */
 import type { HttpServer } from '../api/server.ts'
-import { clientLimitsOf, type LimitSettings } from '../member/client-limits.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
+import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
 
-/** What a configuration may change while a server runs. */
+/** What a configuration may change while an agent runs. */
 export type ReloadableSettings = {
   readonly limits: LimitSettings
   readonly audit: AuditSettings

@@ -2,7 +2,6 @@
  * One request as a line of the audit log: JSON, always the same members in the same order. No secret is in it: of a token
  * there is the accessor, and a hash under a key of the cluster, by which lines of one token are found on all servers.
  */
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { AuditedRequest } from '../api/audit.ts'
 import { shownError, shownTarget } from '../api/audit-target.ts'
 
@@ -12,36 +11,14 @@ export type AuditEntry = AuditedRequest & {
   readonly wallMs: number
 }
 
-/** Hashes of tokens that are kept, so that one costs a look into a table. */
-const hashesKeptMax = 4_096
-const keyIdLength = 8
+/** What a line shows of a token; null: this agent does not know. */
+export type ShownToken = { readonly accessor: string | null; readonly hash: string | null }
 
-/** Hashes secrets under one key. */
-export class SecretHasher {
-  readonly keyId: string
-  readonly #key: KeyObject
-  readonly #kept = new Map<string, string>()
+export const nothingShown: ShownToken = { accessor: null, hash: null }
 
-  constructor(keyId: string, key: Uint8Array) {
-    this.keyId = keyId
-    this.#key = createSecretKey(key)
-  }
-
-  /** `hmac-sha256:<which key>:<hash>`; in the hash are 256 bits. */
-  of(secret: string): string {
-    const known = this.#kept.get(secret)
-    if (known !== undefined) return known
-    const hash = createHmac('sha256', this.#key).update(secret).digest('hex')
-    const text = `hmac-sha256:${this.keyId.slice(0, keyIdLength)}:${hash}`
-    if (this.#kept.size >= hashesKeptMax) this.#kept.clear()
-    this.#kept.set(secret, text)
-    return text
-  }
-}
-
-/** `hasher`: null while this server lacks the cluster key; then tokens have no hash. */
-export function auditLine(server: string, entry: AuditEntry, hasher: SecretHasher | null): string {
-  const { token, accessor, route, error, durationMs } = entry
+export function auditLine(server: string, entry: AuditEntry, shown: ShownToken): string {
+  const { token, route, error, durationMs } = entry
+  const accessor = entry.accessor ?? shown.accessor
   const line = {
     time: new Date(entry.wallMs).toISOString(),
     type: 'request',
@@ -53,7 +30,7 @@ export function auditLine(server: string, entry: AuditEntry, hasher: SecretHashe
     route,
     call: entry.call,
     accessor: token === null ? 'anonymous' : (accessor ?? 'unknown'),
-    token: token === null || hasher === null ? null : hasher.of(token),
+    token: shown.hash,
     status: entry.status,
     error: error === null ? null : shownError(error, token),
     ms: Math.round(durationMs * 1_000) / 1_000,

@@ -1,5 +1,5 @@
 /**
- * The audit log of one server: what requests leave behind waits in a bounded queue, and one owner writes it in batches, so
+ * The audit log of one agent: what requests leave behind waits in a bounded queue, and one owner writes it in batches, so
  * that no request waits for the disk. A disk that takes nothing costs lines, which are counted and told, or, where
  * `audit.required` says so, requests.
  */
@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { RotatedFile } from '../lib/rotated-file.ts'
-import { type AuditEntry, auditLine, gapLine, type SecretHasher } from './audit-line.ts'
+import { type AuditEntry, auditLine, gapLine, nothingShown, type ShownToken } from './audit-line.ts'
 
 export type AuditSettings = {
   readonly enabled: boolean
@@ -20,12 +20,19 @@ export type AuditSettings = {
   readonly required: boolean
 }
 
+/** Who brings a token, as far as this agent knows. */
+export interface TokenBearers {
+  /** The accessor of a token by its secret; null: not known yet, or unknown. At once, and never throws. */
+  accessorOf(token: string): string | null
+  /** What the lines of a batch show of their tokens. */
+  shown(tokens: ReadonlySet<string>): Promise<(token: string) => ShownToken>
+}
+
 export type AuditLogOptions = {
+  /** The agent's name. */
   readonly server: string
   readonly settings: AuditSettings
-  /** Null while this server lacks the key. Asked before each batch. */
-  readonly hasher: () => Promise<SecretHasher | null>
-  readonly accessorOf: (token: string) => string | null
+  readonly bearers: TokenBearers
   readonly clock: Clock
   readonly log: Logger
   readonly linesMax?: number
@@ -102,7 +109,7 @@ export class AuditLog implements RequestAudit {
   }
 
   accessorOf(token: string): string | null {
-    return this.#options.accessorOf(token)
+    return this.#options.bearers.accessorOf(token)
   }
 
   record(request: AuditedRequest): void {
@@ -232,14 +239,19 @@ export class AuditLog implements RequestAudit {
 
   async #nextBatch(): Promise<{ readonly text: string; readonly lines: number } | null> {
     if (this.#queue.length === 0) return null
-    const hasher = await this.#options.hasher().catch(() => null)
-    const { server, clock } = this.#options
+    const { server, clock, bearers } = this.#options
     const entries = this.#queue.splice(0, batchLinesMax)
-    for (const entry of entries) if (entry.type === 'request') this.#pathLengths -= entry.url.length
+    const tokens = new Set<string>()
+    for (const entry of entries) {
+      if (entry.type === 'gap') continue
+      this.#pathLengths -= entry.url.length
+      if (entry.token !== null) tokens.add(entry.token)
+    }
+    const shownOf = await bearers.shown(tokens).catch(() => () => nothingShown)
     const lines = entries.map((entry) =>
       entry.type === 'gap'
         ? gapLine(server, { ...entry, wallMs: clock.wallMs() })
-        : auditLine(server, entry, hasher),
+        : auditLine(server, entry, entry.token === null ? nothingShown : shownOf(entry.token)),
     )
     return { text: lines.join(''), lines: lines.length }
   }

@@ -1,4 +1,4 @@
-/** The audit log of a server: the shape of its lines, its bounds, and disks that refuse. */
+/** The audit log of an agent: the shape of its lines, its bounds, and disks that refuse. */
 import { createHmac, hkdfSync } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,13 +7,21 @@ import type { AuditedRequest } from '../../src/api/audit.ts'
 import { clusterKeyOf } from '../../src/domains/variables/cluster-key.ts'
 import { silentLogger, type Logger } from '../../src/lib/log.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { AuditLog, type AuditLogOptions, type AuditSettings } from '../../src/server/audit.ts'
-import { clusterHasher } from '../../src/server/audit-hasher.ts'
+import { nothingShown } from '../../src/member/audit-line.ts'
+import {
+  AuditLog,
+  type AuditLogOptions,
+  type AuditSettings,
+  type TokenBearers,
+} from '../../src/member/audit.ts'
+import { clusterHasher, serverBearers } from '../../src/server/audit-hasher.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 const clusterKey = clusterKeyOf(Buffer.alloc(32, 7))
 const secret = 'the-secret-of-a-token-0123456789'
 const accessor = '7a4b1c2d-0000-4000-8000-00000000abcd'
+
+const accessorOf = (token: string) => (token === secret ? accessor : null)
 
 const request: AuditedRequest = {
   requestId: 'r-1',
@@ -53,8 +61,10 @@ async function opened(
   const audit = await AuditLog.open({
     server: 's1',
     settings: whole,
-    hasher: clusterHasher(async () => clusterKey),
-    accessorOf: (token) => (token === secret ? accessor : null),
+    bearers: serverBearers(
+      accessorOf,
+      clusterHasher(async () => clusterKey),
+    ),
     clock: systemClock,
     log: logOf(log),
     ...options,
@@ -137,21 +147,39 @@ t.test('of a token there is a hash that anyone with the cluster key can make', a
 
 t.test('without the cluster key tokens have no hash, and the lines are there', async (t) => {
   const without = clusterHasher(async () => null)
-  const { audit, lines } = await opened(t, {}, { hasher: without })
+  const { audit, lines } = await opened(t, {}, { bearers: serverBearers(accessorOf, without) })
   audit.record({ ...request, token: secret })
   await audit.stop()
   t.match(await lines(), [{ accessor, token: null }])
 })
 
 t.test('a key that cannot be read costs the hash and nothing else', async (t) => {
-  const { audit, lines } = await opened(
-    t,
-    {},
-    { hasher: () => Promise.reject(new Error('closed')) },
-  )
+  const bearers = serverBearers(accessorOf, () => Promise.reject(new Error('closed')))
+  const { audit, lines } = await opened(t, {}, { bearers })
   audit.record({ ...request, token: secret })
   await audit.stop()
   t.match(await lines(), [{ token: null }])
+})
+
+t.test('whoever is not known at once may be known when the line is made', async (t) => {
+  const asked: string[][] = []
+  const bearers: TokenBearers = {
+    accessorOf: () => null,
+    shown: async (tokens) => {
+      asked.push([...tokens])
+      return (token) => (token === secret ? { accessor, hash: 'its hash' } : nothingShown)
+    },
+  }
+  const { audit, lines } = await opened(t, {}, { bearers })
+  for (const token of [secret, secret, 'stranger', null]) audit.record({ ...request, token })
+  await audit.stop()
+  t.match(await lines(), [
+    { accessor, token: 'its hash' },
+    { accessor, token: 'its hash' },
+    { accessor: 'unknown', token: null },
+    { accessor: 'anonymous', token: null },
+  ])
+  t.same(asked, [[secret, 'stranger']], 'once for all lines, each token once')
 })
 
 t.test('switched off it records nothing and has no file', async (t) => {
