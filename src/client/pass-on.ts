@@ -8,7 +8,7 @@ import type { HttpPlace } from '../member/gossip-tags.ts'
 import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 import { openWebSocket } from './upstream-websocket.ts'
 
-/** Answers up to this are read whole, which is cheaper than to stream them. */
+/** Bodies up to this, either way, are read whole, which is cheaper than to stream them. */
 const wholeBytesMax = 64 * 1024
 
 /** Of one connection (RFC 9110, 7.6.1), or made anew by this agent. */
@@ -80,7 +80,7 @@ export class PassOn {
       })
       return 'status' in opened ? this.#replyOf(opened, method) : { stream: opened }
     }
-    const body = hasBody ? request.stream() : null
+    const body = hasBody ? await bodyOf(request) : null
     return this.#send({ method, url, headers, body, signal })
   }
 
@@ -116,6 +116,14 @@ export class PassOn {
     const bytes = await bytesOf(answer, wholeBytesMax)
     return bytes.length === 0 ? reply : { ...reply, bytes }
   }
+}
+
+async function bodyOf(request: ApiRequest): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const length = Number(request.header('content-length') ?? Infinity)
+  if (!(length <= wholeBytesMax)) return request.stream()
+  const pieces: Uint8Array[] = []
+  for await (const piece of request.stream()) pieces.push(piece)
+  return Buffer.concat(pieces)
 }
 
 /** As sent; bytes that may not stand in a request line are written as what they are. */

@@ -119,6 +119,40 @@ t.test('an answer that breaks off is no answer', async (t) => {
   }
 })
 
+t.test('a long answer comes at the pace of its reader, and ends with him', async (t) => {
+  let written = 0
+  let closed = 0
+  const endless = await server(t, (_request, response) => {
+    const write = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(65_536))) written += 65_536
+    }
+    response.on('drain', write).on('close', () => (closed += 1))
+    write()
+  })
+  const { upstream } = upstreamOf(t, [endless])
+  const gone = new AbortController()
+  const [left, aborted] = [
+    await upstream.ask(ask('GET')),
+    await upstream.ask(ask('GET', { signal: gone.signal })),
+  ]
+  let before = -1
+  await eventuallyTrue('it waits', () => {
+    const waits = written === before
+    before = written
+    return waits
+  })
+  t.ok(written < 64 * 2 ** 20, `${written} bytes wait`)
+  let read = 0
+  for await (const piece of left.body as AsyncIterable<Buffer>) {
+    read += piece.length
+    if (read > 2 * before) break
+  }
+  await eventuallyTrue('the reader left', () => closed === 1)
+  gone.abort()
+  await t.rejects(bytesOf(aborted, Infinity), { code: 'outcome_unknown' })
+  await eventuallyTrue('nobody waits', () => closed === 2)
+})
+
 t.test('nobody to ask, nobody who waits, and time that is up', async (t) => {
   const none = upstreamOf(t, [])
   await t.rejects(none.upstream.ask(ask('GET')), {
