@@ -58,7 +58,7 @@ export class GossipKeys {
     if (keys !== null) return keys
     throw new MusterError(
       'corrupt',
-      `${this.#path} does not hold gossip keys: remove it to begin with server.encrypt again`,
+      `${this.#path} does not hold gossip keys: remove it to begin with the configured key again`,
     )
   }
 }

@@ -1,6 +1,6 @@
 /** `muster server`, `operator gossip keyring` and `agent-info` against a server with a pool that notes what it is told. */
 import t, { type Test } from 'tap'
-import type { KeyOperation, Pool } from '../../src/domains/members/pool.ts'
+import type { KeyOperation, Pool, PoolMember } from '../../src/domains/members/pool.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { poolMember } from '../support/pool-member.ts'
 import { serverForCli } from './server-for-cli.ts'
@@ -25,12 +25,13 @@ const suspicion = {
   ended: { atMs: 2_000, how: 'failed', by: null },
 }
 
-async function withPool(t: Test) {
+async function withPool(t: Test, more: readonly PoolMember[] = []) {
   const told: unknown[] = []
   const members = [
     poolMember('one.global', { tags: new Map([...tags, ['port', '4647']]) }),
     poolMember('two.global', { tags, status: 'failed', suspicion }),
     poolMember('four.global', { udpBlocked: true, tags: new Map([['role', 'a\nb']]) }),
+    ...more,
   ]
   const pool: Pool = {
     members: () => members,
@@ -63,6 +64,13 @@ async function withPool(t: Test) {
   }
   return { told, ...(await serverForCli(t, { pool })) }
 }
+
+void t.test('a client agent neither leads nor follows', async (t) => {
+  const client = poolMember('web-1', { tags: new Map([['role', 'muster-client']]) })
+  const { muster } = await withPool(t, [client])
+  const { out } = await muster('server members')
+  t.match(out, /^web-1 +127\.0\.0\.1 +4648 +alive +-\n/m)
+})
 
 void t.test('members are listed, and who is reached by TCP alone is named', async (t) => {
   const { muster, server } = await withPool(t)

@@ -39,6 +39,11 @@ export function membersOf(json: Json): {
   return { region: textOf(answer, 'ServerRegion'), members }
 }
 
+/** Client agents are members of the pool, and never lead. */
+function isClient({ tags }: Member): boolean {
+  return tags.get('role') === 'muster-client'
+}
+
 /** Whether the member's RPC address is the one that leads. */
 function leads({ tags }: Member, leader: string): boolean {
   const address = tags.get('rpc_addr') ?? ''
@@ -88,14 +93,13 @@ export function suspicionTable(members: readonly Member[], style: Style): string
 
 function commonCells(member: Member, leader: string, style: Style): readonly Cell[] {
   const { name, address, port, status } = member
-  const isLeader = leads(member, leader)
   const paint = { alive: style.good, failed: style.bad }[status]
   return [
     name,
     address,
     port,
     paint === undefined ? status : { text: status, paint },
-    isLeader ? { text: 'true', paint: style.good } : 'false',
+    leads(member, leader) ? { text: 'true', paint: style.good } : isClient(member) ? '-' : 'false',
   ]
 }
 
