@@ -4,7 +4,6 @@
  * whom it knows by gossip. `client` talks to servers over the network alone; only `agent` and `main` import it.
  */
 import { readFile } from 'node:fs/promises'
-import { aliasPrefixes } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { buildAgentCatalogue } from '../domains/agent-catalogue.ts'
@@ -13,10 +12,10 @@ import { assert } from '../lib/assert.ts'
 import { serverNameOf } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
-import { clientLimitsOf } from '../member/client-limits.ts'
 import { AuditLog } from '../member/audit.ts'
 import { GossipPool } from '../member/gossip-pool.ts'
 import { clientTagsOf, memberName, type HttpPlace } from '../member/gossip-tags.ts'
+import { httpSettingsOf } from '../member/http-settings.ts'
 import { memberId } from '../member/identity.ts'
 import { Listeners } from '../member/listeners.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
@@ -157,22 +156,15 @@ export async function startClient(
 
   const passOn = new PassOn(upstream, (place) => servers.demote(place))
   const http = new HttpServer({
+    ...httpSettingsOf(config),
     routes: clientRoutes({ routes: catalogue.routes, passOn, self: { id, node: name } }),
     elsewhere: { route: passOn.route, websocketPaths: [eventStreamPath] },
     dispatcher,
     clock,
     random,
     log: logger.named('http'),
-    region,
     observerOf: telemetry.observerOf,
-    clientLimits: clientLimitsOf(config.limits),
     audit,
-    aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
-    limits: {
-      bodyBytesMax: config.limits.httpBodyBytesMax,
-      connectionsMax: config.limits.httpConnectionsMax,
-      connectionsPerClientMax: config.limits.httpConnectionsPerClientMax,
-    },
   })
   telemetry.start({ http, audit, gossip })
   const ops = new OpsServer({

@@ -2,7 +2,6 @@
  * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
  */
 import { join } from 'node:path'
-import { aliasPrefixes } from '../api/headers.ts'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { aclAuthorizer } from '../domains/acl/authorizer.ts'
@@ -28,13 +27,13 @@ import { DiskProbe } from './disk-probe.ts'
 import { handOver } from './handover.ts'
 import { AuditLog } from '../member/audit.ts'
 import { hostPort } from '../member/host-port.ts'
+import { httpSettingsOf } from '../member/http-settings.ts'
 import { memberId } from '../member/identity.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
 import { reloadAll } from '../member/reload-all.ts'
 import { Leadership } from './leadership.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
-import { clientLimitsOf } from '../member/client-limits.ts'
 import { Listeners, reachableApi } from '../member/listeners.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
@@ -294,21 +293,14 @@ export async function startServer(
   pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({
+    ...httpSettingsOf(config),
     routes: catalogue.routes,
     dispatcher,
     clock,
     random,
     log: logger.named('http'),
-    region: config.region,
     observerOf: telemetry.observerOf,
-    clientLimits: clientLimitsOf(config.limits),
     audit,
-    aliases: config.headerAliases.map((alias) => aliasPrefixes[alias]),
-    limits: {
-      bodyBytesMax: config.limits.httpBodyBytesMax,
-      connectionsMax: config.limits.httpConnectionsMax,
-      connectionsPerClientMax: config.limits.httpConnectionsPerClientMax,
-    },
   })
   const events = catalogue.eventBuffer
   telemetry.start({ stack, dispatcher, http, audit, events, gossip: pool?.gossip ?? null })
