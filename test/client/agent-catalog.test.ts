@@ -1,9 +1,7 @@
 /** A client agent's view of its node: what is another agent's it leaves alone. */
-import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { ClientCatalog } from '../../src/client/agent-catalog.ts'
-import { Upstream } from '../../src/client/upstream.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 const [own, other] = [
   '00000001-0000-4000-8000-000000000000',
@@ -12,7 +10,7 @@ const [own, other] = [
 
 async function catalogWith(t: Test, answers: Record<string, [status: number, body: string]>) {
   const asked: string[] = []
-  const server = createServer((request, response) => {
+  const place = await serverStandIn(t, (request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', (text: string) => (body += text))
     request.on('end', () => {
@@ -21,24 +19,9 @@ async function catalogWith(t: Test, answers: Record<string, [status: number, bod
       response.writeHead(status).end(text)
     })
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve())
-  })
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  const upstream = new Upstream({
-    places: () => [{ secure: false, host: '127.0.0.1', port }],
-    onFailed: () => {},
-    authorities: null,
-    serverName: '',
-    clock: systemClock,
-  })
+  const upstream = upstreamTo(t, () => [place])
   const catalog = new ClientCatalog(upstream, 'the token', own)
-  t.teardown(() => {
-    catalog.stop()
-    upstream.stop()
-    server.close()
-  })
+  t.teardown(() => catalog.stop())
   return { catalog, asked, answers }
 }
 

@@ -2,43 +2,26 @@
  * What callers may do at a client agent, and who they are in its audit log: asked of a server, kept for a moment, and
  * judged by the same rules.
  */
-import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { clientCallers } from '../../src/client/permissions.ts'
-import { Upstream } from '../../src/client/upstream.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Permissions } from '../../src/rpc/authorizer.ts'
 import type { Requirement } from '../../src/rpc/method.ts'
+import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 type Answer = { status: number; body: unknown }
 
 async function stage(t: Test, answers: Record<string, Answer>) {
   const seen = { asked: 0, isUp: true, hangs: false, nowMs: 0 }
-  const server = createServer((request, response) => {
+  const place = await serverStandIn(t, (request, response) => {
     seen.asked += 1
     if (seen.hangs) return
     const token = request.headers['x-service-token']
     const { status, body } = answers[typeof token === 'string' ? token : ''] ?? none
     response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve())
-  })
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  const upstream = new Upstream({
-    places: () => (seen.isUp ? [{ secure: false, host: '127.0.0.1', port }] : []),
-    onFailed: () => {},
-    authorities: null,
-    serverName: '',
-    clock: systemClock,
-  })
-  t.teardown(() => {
-    upstream.stop()
-    server.close()
-    server.closeAllConnections()
-  })
+  const upstream = upstreamTo(t, () => (seen.isUp ? [place] : []))
   const clock: Clock = { ...systemClock, monotonicMs: () => seen.nowMs }
   const settings = { enabled: true, defaultPolicy: 'deny' } as const
   const callers = clientCallers({ settings, upstream, clock, log: silentLogger })
@@ -161,13 +144,7 @@ t.test('a server that hangs holds up no line for longer than a second', async (t
 t.test('without access control everybody may everything, and nobody is asked', async (t) => {
   const { authorizer, bearers } = clientCallers({
     settings: { enabled: false, defaultPolicy: 'deny' },
-    upstream: new Upstream({
-      places: () => [],
-      onFailed: () => {},
-      authorities: null,
-      serverName: '',
-      clock: systemClock,
-    }),
+    upstream: upstreamTo(t, () => []),
     clock: systemClock,
     log: silentLogger,
   })

@@ -1,46 +1,31 @@
 /** Asking servers in turn: what is asked again elsewhere, and what never is. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { bytesOf, Upstream, type Ask } from '../../src/client/upstream.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { bytesOf, type Ask } from '../../src/client/upstream.ts'
 import type { HttpPlace } from '../../src/member/gossip-tags.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 async function server(t: Test, handle: Handler): Promise<HttpPlace & { asked: string[] }> {
   const asked: string[] = []
-  const sockets = new Set<Socket>()
-  const listener = createServer((request, response) => {
+  const place = await serverStandIn(t, (request, response) => {
     asked.push(`${request.method} ${request.url}`)
     handle(request, response)
   })
-  listener.on('connection', (socket) => sockets.add(socket))
-  await new Promise<void>((resolve) => {
-    listener.listen(0, '127.0.0.1', () => resolve())
-  })
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    listener.close()
-  })
-  const address = listener.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  return { secure: false, host: '127.0.0.1', port, asked }
+  return { ...place, asked }
 }
 
 const nobody: HttpPlace = { secure: false, host: '127.0.0.1', port: 1 }
 
 function upstreamOf(t: Test, places: readonly HttpPlace[]) {
   const failed: HttpPlace[] = []
-  const upstream = new Upstream({
-    places: () => places,
-    onFailed: (place) => failed.push(place),
-    authorities: null,
-    serverName: 'server.global.muster',
-    clock: systemClock,
-  })
-  t.teardown(() => upstream.stop())
+  const upstream = upstreamTo(
+    t,
+    () => places,
+    (place) => failed.push(place),
+  )
   return { upstream, failed }
 }
 
