@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../lib/clock.ts'
 import { errorReply } from './errors.ts'
 import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
-import { encodeJson } from './json.ts'
+import { decodeJsonExact, encodeJson } from './json.ts'
 import { requestIdHeader } from './request-id.ts'
 import type { Exchange } from './request.ts'
 import type { ApiReply } from './route.ts'
@@ -83,6 +83,11 @@ export async function sendReply(
   if (reply.json !== undefined) {
     const text = encodeJson(reply.json, exchange.pretty)
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
+    await sendBody(rules, exchange, head, text)
+  } else if (reply.encoded !== undefined) {
+    const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
+    const { encoded } = reply
+    const text = exchange.pretty ? encodeJson(decodeJsonExact(Buffer.from(encoded)), true) : encoded
     await sendBody(rules, exchange, head, text)
   } else if (reply.text !== undefined) {
     const head = headOf(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')

@@ -132,12 +132,14 @@ export type PlaceOptions = {
   readonly timeoutMs?: number
 }
 
-/** At most one of json, text, bytes, rows, stream. None: an empty body. */
+/** At most one of json, encoded, text, bytes, rows, stream. None: an empty body. */
 export type ApiReply = {
   /** Default 200. */
   readonly status?: number
   /** Plain data. Bigints print as integers. Times in nanoseconds: see `nanoseconds` of `json.ts`. */
   readonly json?: unknown
+  /** What `json` would be written as, from somebody who keeps it. */
+  readonly encoded?: string
   readonly text?: string
   readonly bytes?: Uint8Array
   /** A JSON array, written page by page; nothing but the page at hand is held. */

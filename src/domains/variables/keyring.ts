@@ -59,8 +59,10 @@ export class ClusterKeyring {
     return this.#sealer.seal(items, { id: key.id, bytes: this.#unwrap(key) }, owner)
   }
 
-  /** Throws `unavailable` without the cluster key, `corrupt` for bytes that do not open. */
+  /** The same for the same row. Throws `unavailable` without the cluster key, `corrupt` for bytes that do not open. */
   open(reader: Reader, row: SealedRow): Items {
+    const opened = this.#opened.get(row)
+    if (opened !== undefined) return opened
     const key = reader.get(keyring, [row.keyId])
     if (key === undefined) {
       throw new MusterError(
@@ -68,12 +70,8 @@ export class ClusterKeyring {
         `the keyring has no key ${row.keyId}, which sealed a variable`,
       )
     }
-    const bytes = this.#unwrap(key)
-    let items = this.#opened.get(row)
-    if (items === undefined) {
-      items = this.#sealer.open(row.sealed, { id: key.id, bytes }, row)
-      this.#opened.set(row, items)
-    }
+    const items = this.#sealer.open(row.sealed, { id: key.id, bytes: this.#unwrap(key) }, row)
+    this.#opened.set(row, items)
     return items
   }
 

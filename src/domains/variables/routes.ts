@@ -1,10 +1,15 @@
 /** `/v1/vars` and `/v1/var/*`: shapes of HTTP to methods and back. */
 import { lockOf } from '../../api/fence.ts'
-import { nanoseconds } from '../../api/json.ts'
+import { encodeJson, nanoseconds } from '../../api/json.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { variableBodyBytesMax, type Refused, type VariableMethods } from './methods.ts'
+import {
+  variableBodyBytesMax,
+  type Refused,
+  type Variable,
+  type VariableMethods,
+} from './methods.ts'
 import {
   allNamespaces,
   casIndex,
@@ -36,7 +41,7 @@ export function variableRoutes(methods: VariableMethods): readonly Route[] {
     const { value } = await request.query(methods.read, { namespace, path: pathOf(request) })
     return value === null
       ? { status: 404, text: 'variable not found' }
-      : { json: withItems(value.row, value.items) }
+      : { encoded: encodedOf(value) }
   }
 
   const put = async (request: ApiRequest): Promise<ApiReply> => {
@@ -128,6 +133,17 @@ function shown(row: VariableRow) {
     ModifyIndex: row.modifyIndex,
     ModifyTime: nanoseconds(row.modifyTimeMs),
   }
+}
+
+/** By their items, which are the same for as long as the state keeps the very row: so what many read is written once. */
+const written = new WeakMap<Items, { readonly row: VariableRow; readonly text: string }>()
+
+function encodedOf({ row, items }: Variable): string {
+  const known = written.get(items)
+  if (known?.row === row) return known.text
+  const text = encodeJson(withItems(row, items), false)
+  written.set(items, { row, text })
+  return text
 }
 
 function withItems(row: VariableRow, items: Items) {
