@@ -1,5 +1,6 @@
 /** `/v1/kv/*`: shapes of HTTP to operations and back. */
 import { lockOf } from '../../api/fence.ts'
+import { encodeJson } from '../../api/json.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import type { Search } from '../../api/search.ts'
 import { assertNever } from '../../lib/assert.ts'
@@ -13,6 +14,7 @@ import {
   valueBytesMax,
   type Fence,
   type KeyPlace,
+  type KvRow,
 } from './model.ts'
 import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
 import { shownEntry } from './shown-entry.ts'
@@ -55,12 +57,24 @@ export const kvRoutes: readonly Route[] = [
   kvTxnRoute,
 ]
 
+/** By their rows, for as long as the state keeps the very row: so what many read is written once. */
+const written = new WeakMap<KvRow, string>()
+
+function encodedOf(entry: ShownEntry): string {
+  const known = written.get(entry.row)
+  if (known !== undefined) return known
+  const text = encodeJson([shownEntry(entry)], false)
+  // A long value is no part of the row, nor of what is counted of the rows that are kept.
+  if (entry.value === entry.row.value) written.set(entry.row, text)
+  return text
+}
+
 async function single(request: ApiRequest): Promise<ApiReply> {
   const place = placeOf(request)
   checkKey(place.key)
   const { value } = await request.query(kvRead, place)
   if (value === null) return { status: 404 }
-  if (!request.search.has('raw')) return { json: [shownEntry(value)] }
+  if (!request.search.has('raw')) return { encoded: encodedOf(value) }
   return {
     bytes: value.value ?? new Uint8Array(0),
     type: 'text/plain; charset=utf-8',

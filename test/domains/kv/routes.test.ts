@@ -41,6 +41,11 @@ void t.test('a key is written, read, and deleted', async (t) => {
     'ModifyIndex',
   ])
 
+  t.equal((await server.ask('GET', '/v1/kv/app/name')).body, read.body, 'read again')
+  const pretty = (await server.ask('GET', '/v1/kv/app/name?pretty')).body
+  t.match(pretty, /\n {8}"Flags": 18446744073709551615,\n/, 'all digits here too')
+  t.equal(pretty.replaceAll(/\n */g, '').replaceAll('": ', '":'), read.body)
+
   const raw = await server.ask('GET', '/v1/kv/app/name?raw')
   t.equal(raw.body, 'ada')
   t.equal(raw.headers['x-content-type-options'], 'nosniff')

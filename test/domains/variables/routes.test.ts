@@ -34,11 +34,16 @@ void t.test('a variable is written, read, changed and deleted', async (t) => {
   t.same(read.json(), first)
   t.equal(read.headers['x-service-index'], String(first.ModifyIndex))
 
+  t.equal((await server.ask('GET', '/v1/var/app/db')).body, read.body, 'read again')
+  const pretty = (await server.ask('GET', '/v1/var/app/db?pretty')).body
+  t.equal(pretty, `${JSON.stringify(first, undefined, 4)}\n`)
+
   const changed = (await server.ask('POST', '/v1/var/app/db', items('two'))).json() as Shown
   t.same(changed.Items, { value: 'two' }, 'an update replaces all items')
   t.equal(changed.CreateIndex, first.CreateIndex)
   t.equal(changed.CreateTime, first.CreateTime)
   t.ok(changed.ModifyIndex > first.ModifyIndex)
+  t.same((await server.ask('GET', '/v1/var/app/db')).json(), changed)
 
   const deleted = await server.ask('DELETE', '/v1/var/app/db')
   t.equal(deleted.status, 200)
