@@ -80,14 +80,9 @@ export async function sendReply(
     await sendStream(response, reply.stream, { ...rules, gzip: false })
     return
   }
-  if (reply.json !== undefined) {
-    const text = encodeJson(reply.json, exchange.pretty)
+  if (reply.json !== undefined || reply.encoded !== undefined) {
+    const text = jsonText(reply, exchange.pretty)
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
-    await sendBody(rules, exchange, head, text)
-  } else if (reply.encoded !== undefined) {
-    const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
-    const { encoded } = reply
-    const text = exchange.pretty ? encodeJson(decodeJsonExact(Buffer.from(encoded)), true) : encoded
     await sendBody(rules, exchange, head, text)
   } else if (reply.text !== undefined) {
     const head = headOf(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')
@@ -98,6 +93,11 @@ export async function sendReply(
   } else {
     endEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
   }
+}
+
+function jsonText({ json, encoded }: ApiReply, pretty: boolean): string {
+  if (encoded === undefined) return encodeJson(json, pretty)
+  return pretty ? encodeJson(decodeJsonExact(Buffer.from(encoded)), true) : encoded
 }
 
 /** The headers of a read are there even on its errors: a client that waits for something absent needs the index. */

@@ -15,6 +15,7 @@ import { Fields } from '../api/fields.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import { within } from '../lib/within.ts'
 import { nothingShown, type ShownToken } from '../member/audit-line.ts'
 import type { TokenBearers } from '../member/audit.ts'
 import { allowAll, type Authorizer, type Permissions } from '../rpc/authorizer.ts'
@@ -53,7 +54,7 @@ export function clientCallers(options: PermissionsOptions): Callers {
 /** Without access control a token means nothing. */
 const nobody: TokenBearers = {
   accessorOf: () => null,
-  shown: () => Promise.resolve(() => nothingShown),
+  shown: (tokens) => Promise.resolve(new Map([...tokens].map((token) => [token, nothingShown]))),
 }
 
 class KnownCallers implements Authorizer, TokenBearers {
@@ -83,7 +84,7 @@ class KnownCallers implements Authorizer, TokenBearers {
   }
 
   /** Who is not known here yet is asked for, but no line waits longer than `shownMs`, nor again for servers that are silent. */
-  async shown(tokens: ReadonlySet<string>): Promise<(token: string) => ShownToken> {
+  async shown(tokens: ReadonlySet<string>): Promise<ReadonlyMap<string, ShownToken>> {
     const { clock } = this.#options
     const unknown = [...tokens].filter((token) => {
       const kept = this.#kept.get(hashOf(token))
@@ -91,19 +92,10 @@ class KnownCallers implements Authorizer, TokenBearers {
       return kept === undefined || kept.shown.hash === null || this.#ageOf(kept) >= staleMs
     })
     if (unknown.length > 0 && clock.monotonicMs() >= this.#silentUntilMs) {
-      const asks = unknown.map((token) => this.#introduce(token))
-      await new Promise<void>((resolve) => {
-        const timer = clock.setTimer(shownMs, () => {
-          this.#fellSilent()
-          resolve()
-        })
-        void Promise.all(asks).then(() => {
-          timer.cancel()
-          resolve()
-        })
-      })
+      const introduced = Promise.all(unknown.map((token) => this.#introduce(token)))
+      if ((await within(introduced, clock, shownMs)) === null) this.#fellSilent()
     }
-    return (token) => this.#shown(token)
+    return new Map([...tokens].map((token) => [token, this.#shown(token)]))
   }
 
   #shown(token: string): ShownToken {

@@ -8,6 +8,7 @@ import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { RotatedFile } from '../lib/rotated-file.ts'
+import { within } from '../lib/within.ts'
 import { type AuditEntry, auditLine, gapLine, nothingShown, type ShownToken } from './audit-line.ts'
 
 export type AuditSettings = {
@@ -24,8 +25,8 @@ export type AuditSettings = {
 export interface TokenBearers {
   /** The accessor of a token by its secret; null: not known yet, or unknown. At once, and never throws. */
   accessorOf(token: string): string | null
-  /** What the lines of a batch show of their tokens. */
-  shown(tokens: ReadonlySet<string>): Promise<(token: string) => ShownToken>
+  /** What the lines of a batch show of their tokens; of those that are absent nothing. */
+  shown(tokens: ReadonlySet<string>): Promise<ReadonlyMap<string, ShownToken>>
 }
 
 export type AuditLogOptions = {
@@ -57,6 +58,7 @@ const batchLinesMax = 128
 const retryMs = 1_000
 /** A stop waits this long for the disk. */
 const lastWriteMs = 2_000
+const noneShown: ReadonlyMap<string, ShownToken> = new Map()
 
 /** Lines that are missing, at the place where they are. */
 type Gap = { readonly type: 'gap'; readonly sinceWallMs: number; dropped: number }
@@ -149,16 +151,12 @@ export class AuditLog implements RequestAudit {
   async stop(): Promise<void> {
     this.#closed = true
     this.#timer?.cancel()
-    const { clock } = this.#options
     const end = this.#inTurn(async () => {
       await this.#writeAll()
       await this.#file?.close()
       this.#file = null
     })
-    await new Promise<void>((resolve, reject) => {
-      const timer = clock.setTimer(lastWriteMs, resolve)
-      end.then(resolve, reject).finally(() => timer.cancel())
-    })
+    await within(end, this.#options.clock, lastWriteMs)
   }
 
   async #open({ path, rotateBytes, rotateFilesMax }: AuditSettings): Promise<RotatedFile> {
@@ -247,11 +245,13 @@ export class AuditLog implements RequestAudit {
       this.#pathLengths -= entry.url.length
       if (entry.token !== null) tokens.add(entry.token)
     }
-    const shownOf = await bearers.shown(tokens).catch(() => () => nothingShown)
+    const shown = await bearers.shown(tokens).catch(() => noneShown)
+    const shownOf = (token: string | null) =>
+      (token === null ? undefined : shown.get(token)) ?? nothingShown
     const lines = entries.map((entry) =>
       entry.type === 'gap'
         ? gapLine(server, { ...entry, wallMs: clock.wallMs() })
-        : auditLine(server, entry, entry.token === null ? nothingShown : shownOf(entry.token)),
+        : auditLine(server, entry, shownOf(entry.token)),
     )
     return { text: lines.join(''), lines: lines.length }
   }

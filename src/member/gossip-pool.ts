@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
+import { within } from '../lib/within.ts'
 import { GossipKeys } from './gossip-keys.ts'
 import { RetryJoin } from './retry-join.ts'
 
@@ -91,14 +92,11 @@ export class GossipPool {
   async leave(): Promise<void> {
     const { clock, logger } = this.#options
     this.#retry?.stop()
-    const late = Promise.withResolvers<void>()
-    const timer = clock.setTimer(leaveMs, late.resolve)
     const left = this.gossip.leave().then(
       () => logger.info('left the gossip pool'),
       (error: unknown) => logger.warn('left the gossip pool unheard', { reason: textOf(error) }),
     )
-    await Promise.race([left, late.promise])
-    timer.cancel()
+    await within(left, clock, leaveMs)
   }
 
   async stop(): Promise<void> {

@@ -51,9 +51,10 @@ export function serverBearers(
 ): TokenBearers {
   return {
     accessorOf,
-    shown: async () => {
+    shown: async (tokens) => {
       const hashes = await hasher()
-      return (token) => ({ accessor: null, hash: hashes?.of(token) ?? null })
+      const shownOf = (token: string) => ({ accessor: null, hash: hashes?.of(token) ?? null })
+      return new Map([...tokens].map((token) => [token, shownOf(token)]))
     },
   }
 }

@@ -105,8 +105,8 @@ t.test(
     const known = { accessor: 'accessor', hash: 'hash' }
     const unknown = { accessor: null, hash: null }
     t.equal(bearers.accessorOf('web'), null, 'nobody asked yet')
-    let shownOf = await bearers.shown(new Set(['web', 'stranger']))
-    t.same([shownOf('web'), shownOf('stranger')], [known, unknown])
+    let shown = await bearers.shown(new Set(['web', 'stranger']))
+    t.same([shown.get('web'), shown.get('stranger')], [known, unknown])
     t.equal(bearers.accessorOf('web'), 'accessor')
     t.equal(seen.asked, 2)
     await resolve('web')
@@ -123,8 +123,8 @@ t.test(
 
     await bearers.shown(new Set(['down']))
     t.equal(seen.asked, 4)
-    shownOf = await bearers.shown(new Set(['down', 'web', 'other']))
-    t.same([shownOf('down'), shownOf('web')], [unknown, known])
+    shown = await bearers.shown(new Set(['down', 'web', 'other']))
+    t.same([shown.get('down'), shown.get('web')], [unknown, known])
     t.equal(seen.asked, 4, 'servers that do not answer are left alone for a moment')
     seen.nowMs = 32_100
     await bearers.shown(new Set(['other']))
@@ -135,8 +135,8 @@ t.test(
 t.test('a server that hangs holds up no line for longer than a second', async (t) => {
   const { bearers, seen } = await stage(t, { web: tokenWith() })
   seen.hangs = true
-  const shownOf = await bearers.shown(new Set(['web']))
-  t.same(shownOf('web'), { accessor: null, hash: null })
+  const shown = await bearers.shown(new Set(['web']))
+  t.same(shown.get('web'), { accessor: null, hash: null })
   await bearers.shown(new Set(['other']))
   t.equal(seen.asked, 1)
 })
@@ -150,6 +150,6 @@ t.test('without access control everybody may everything, and nobody is asked', a
   })
   const caller = { token: 'x', remote: '', requestId: '' }
   t.ok((await authorizer.resolve(caller)).may(writes('web')))
-  const shownOf = await bearers.shown(new Set(['x']))
-  t.same([bearers.accessorOf('x'), shownOf('x')], [null, { accessor: null, hash: null }])
+  const shown = await bearers.shown(new Set(['x']))
+  t.same([bearers.accessorOf('x'), shown.get('x')], [null, { accessor: null, hash: null }])
 })

@@ -7,7 +7,6 @@ import type { AuditedRequest } from '../../src/api/audit.ts'
 import { clusterKeyOf } from '../../src/domains/variables/cluster-key.ts'
 import { silentLogger, type Logger } from '../../src/lib/log.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { nothingShown } from '../../src/member/audit-line.ts'
 import {
   AuditLog,
   type AuditLogOptions,
@@ -167,7 +166,7 @@ t.test('whoever is not known at once may be known when the line is made', async 
     accessorOf: () => null,
     shown: async (tokens) => {
       asked.push([...tokens])
-      return (token) => (token === secret ? { accessor, hash: 'its hash' } : nothingShown)
+      return new Map([[secret, { accessor, hash: 'its hash' }]])
     },
   }
   const { audit, lines } = await opened(t, {}, { bearers })

@@ -3,6 +3,7 @@
  * it, and `{}` now and then while there is nothing to say, so that both sides see that the other is there.
  */
 import type { Clock } from '../../lib/clock.ts'
+import { within } from '../../lib/within.ts'
 
 /** Of the stream's bytes in one frame; a line may be split. */
 export const frameBytesMax = 1024
@@ -54,25 +55,4 @@ export function frameStream(
     },
   }
   return iterator
-}
-
-/** Null when the time is up first. */
-function within<Value>(
-  promise: Promise<Value>,
-  clock: Clock,
-  limitMs: number,
-): Promise<Value | null> {
-  return new Promise((resolve, reject) => {
-    const timer = clock.setTimer(limitMs, () => resolve(null))
-    promise.then(
-      (value) => {
-        timer.cancel()
-        resolve(value)
-      },
-      (error: unknown) => {
-        timer.cancel()
-        reject(error instanceof Error ? error : new Error(String(error)))
-      },
-    )
-  })
 }
