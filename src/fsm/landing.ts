@@ -1,12 +1,16 @@
 /**
- * The newest state, and the way of batches into the store beneath it: visible at once, landed when LevelDB has written them, at
- * most one being written while the next is built.
+ * The newest state, and the way of batches into the store beneath it: visible at once, landed when LevelDB has written them.
+ *
+ * Batches are gathered for a moment and land together: a write of LevelDB costs two wake-ups and a turn of another thread, more
+ * than all rows of a small batch. Nobody waits for it, and what a crash takes comes back from the log. At most one write is
+ * under way while the next one is gathered.
  *
  * A store that failed to write takes nothing more. Where the disk only refused (it is full or read-only), the store is
  * opened anew once there is room and given all batches that have not landed, from memory. Invariants: what readers see is the
- * store and `#pending` over it; a store of the same folder is never behind `#landedIndex`; one store is put in the place of
+ * store and `#pending` over it; `#gathered` is the end of `#pending`; a store of the same folder is never behind `#landedIndex`; one store is put in the place of
  * another by one owner at a time (`#replacing`).
  */
+import type { Clock, Timer } from '../lib/clock.ts'
 import type { DiskGate } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { LogIndex, SnapshotMeta } from '../raft/state-machine.ts'
@@ -18,6 +22,13 @@ import { State, type Position } from './state.ts'
 import { Store } from './store.ts'
 import type { Rows, StoreLimits } from './store.ts'
 
+/** A batch waits this long for others, */
+const gatherMs = 20
+/** for this much of them: what several turns of a server under load bring, */
+const gatherBytesMax = 256 * 1024
+/** and for this many: a row that is not in the cache is looked for in each. */
+const gatherBatchesMax = 32
+
 /** Room that LevelDB needs for its own files when it is opened, beside what it is given. */
 const reopenBytes = 1024 * 1024
 
@@ -26,6 +37,7 @@ export type LandingOptions = {
   readonly store: Store
   readonly state: State
   readonly limits: StoreLimits
+  readonly clock: Clock
   /** Absent: a disk that refuses is a failure like any other. */
   readonly gate: DiskGate | undefined
   /** Rows may have come to lie in the store that do not count any more. */
@@ -38,6 +50,11 @@ export class Landing {
   #state: State
   /** Batches that readers see and the store does not have yet, oldest first. */
   #pending: readonly Rows[] = []
+  /** Those of them that no write was begun for. */
+  #gathered: Rows[] = []
+  #gatheredBytes = 0
+  #gatherTimer: Timer | null = null
+  #writesUnderWay = 0
   /** Ends with the last write; never rejects, see `#failure`. */
   #writing: Promise<void> = Promise.resolve()
   /** The store has every batch up to here. */
@@ -72,37 +89,36 @@ export class Landing {
     if (this.#failure !== null) throw this.#failure
   }
 
-  /** Makes a whole batch visible, as the state at `position`, and starts to write it. Returns how to wait for the one before. */
+  /** Makes a whole batch visible, as the state at `position`; it lands soon. Returns how to wait until the next may be published. */
   publish(batch: Batch, position: Position): () => Promise<void> {
-    const before = this.#state.position.generations
+    const restored = position.generations !== this.#state.position.generations
     // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
     this.#state.supersede()
     this.#state.cache.changed(batch.rows, position.appliedIndex)
     this.#pending = [...this.#pending, batch.rows]
     this.#state = new State(this.#store, position, this.#pending, this.#state.cache)
+    this.#gathered.push(batch.rows)
+    this.#gatheredBytes += bytesOf(batch.rows)
     const previous = this.#writing
-    this.#writing = this.#store.write(batch.rows).then(
-      () => {
-        this.#landed([batch.rows], position.appliedIndex)
-        // Only now: the batch itself may hold rows that do not count any more.
-        if (position.generations !== before) this.#options.leftovers()
-      },
-      (error: unknown) => this.#recovered(error).catch((failure: unknown) => this.fail(failure)),
-    )
+    const full = this.#gatheredBytes >= gatherBytesMax || this.#gathered.length >= gatherBatchesMax
+    if (full || restored) this.#land(restored)
+    else this.#gather()
     return async () => {
-      await previous
+      if (full || restored) await previous
       this.assertSound()
     }
   }
 
   /** Resolves when all that was published has landed, or nothing will any more. */
   settled(): Promise<void> {
+    this.#land()
     return this.#writing
   }
 
   /** Makes what is visible at this call durable, and says how far that is. */
   async flush(): Promise<SnapshotMeta> {
-    // The batch that led to this position is queued in the store already, so the sync comes after it.
+    // The batches that led to this position are queued in the store now, so the sync comes after them.
+    this.#land()
     const { position } = this.#state
     for (;;) {
       try {
@@ -117,7 +133,7 @@ export class Landing {
   /** `choose` makes `store` the one that a start finds; from then on it is the state. Nothing is published meanwhile. Resolves to the store before. */
   async replace(store: Store, choose: () => Promise<void>): Promise<Store> {
     // Before its turn: a write that the disk refused needs one to come to its end.
-    await this.#writing
+    await this.settled()
     this.assertSound()
     return this.#inTurn(async () => {
       const position = await readPosition(store, null)
@@ -133,9 +149,45 @@ export class Landing {
 
   /** Waits for what is under way. */
   async close(): Promise<void> {
-    await this.#writing
+    await this.settled()
     await this.#replacing
     await this.#store.close()
+  }
+
+  #gather(): void {
+    // The end of a write that is under way begins the next wait.
+    if (this.#gatherTimer !== null || this.#writesUnderWay > 0) return
+    this.#gatherTimer = this.#options.clock.setTimer(gatherMs, () => this.#land())
+  }
+
+  /** Begins to write what is gathered. `restored`: rows in it may not count any more. */
+  #land(restored = false): void {
+    const batches = this.#takeGathered()
+    if (batches.length === 0) return
+    const { appliedIndex } = this.#state.position
+    this.#writesUnderWay += 1
+    this.#writing = this.#store
+      .write(together(batches))
+      .then(
+        () => {
+          this.#landed(batches, appliedIndex)
+          if (restored) this.#options.leftovers()
+        },
+        (error: unknown) => this.#recovered(error).catch((failure: unknown) => this.fail(failure)),
+      )
+      .then(() => {
+        this.#writesUnderWay -= 1
+        if (this.#gathered.length > 0) this.#gather()
+      })
+  }
+
+  #takeGathered(): readonly Rows[] {
+    this.#gatherTimer?.cancel()
+    this.#gatherTimer = null
+    const batches = this.#gathered
+    this.#gathered = []
+    this.#gatheredBytes = 0
+    return batches
   }
 
   #landed(batches: readonly Rows[], index: LogIndex): void {
@@ -182,6 +234,7 @@ export class Landing {
       throw error
     }
     const batches = this.#pending
+    this.#takeGathered()
     const { position } = this.#state
     this.#store = store
     this.#state = new State(store, position, batches, new RowCache())
@@ -204,9 +257,7 @@ export class Landing {
   /** What opening the store may take: the batches of its write-ahead files as table files, and those that wait. */
   #roomBytes(): number {
     let bytes = this.#store.unflushedBytes + reopenBytes
-    for (const rows of this.#pending) {
-      for (const [key, value] of rows) bytes += key.length + (value?.byteLength ?? 0)
-    }
+    for (const rows of this.#pending) bytes += bytesOf(rows)
     return bytes
   }
 
@@ -215,4 +266,19 @@ export class Landing {
     this.#replacing = result.catch(() => undefined)
     return result
   }
+}
+
+function bytesOf(rows: Rows): number {
+  let bytes = 0
+  for (const [key, value] of rows) bytes += key.length + (value?.byteLength ?? 0)
+  return bytes
+}
+
+/** Oldest first: of each row the newest value is left. */
+function together(batches: readonly Rows[]): Rows {
+  const [first, ...others] = batches
+  if (first !== undefined && others.length === 0) return first
+  const all = new Map<string, Uint8Array | null>()
+  for (const rows of batches) for (const [key, value] of rows) all.set(key, value)
+  return all
 }

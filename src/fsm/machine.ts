@@ -2,11 +2,12 @@
  * The replicated state machine: committed entries in order, each loaded, applied and written in one atomic batch with
  * the applied index; readers of any state since; snapshots out and in.
  *
- * A batch is visible to readers as soon as it is whole, from memory, while LevelDB writes it; at most one batch is
- * being written while the next is built. All entries are in the durable log, so what a crash takes comes back.
+ * A batch is visible to readers as soon as it is whole, from memory; LevelDB is given it a moment later. All entries are in the
+ * durable log, so what a crash takes comes back.
  */
 import { setImmediate } from 'node:timers/promises'
 import { assert, assertNever } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
 import { isRefusal, type DiskGate } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -41,7 +42,7 @@ import type { StoreStats } from './store-stats.ts'
 import { Sweeper } from './sweep.ts'
 import { Tables } from './table.ts'
 import { BatchReader, LiveReader, View } from './view.ts'
-import { Touched } from './touched.ts'
+import { asTouched } from './touched.ts'
 import { Watches, watchLimits } from './watch.ts'
 import type { WatchLimits } from './watch.ts'
 
@@ -58,6 +59,7 @@ export type MachineOptions = {
   /** The data of a configuration entry. */
   readonly decodeConfiguration: (data: Uint8Array) => Configuration
   readonly logger: Logger
+  readonly clock: Clock
   /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
   readonly gate?: DiskGate
   readonly watchLimits?: WatchLimits
@@ -130,6 +132,7 @@ export class Machine implements StateMachine {
       store: parts.store,
       state: parts.state,
       limits: options.storeLimits ?? storeLimits,
+      clock: options.clock,
       gate: options.gate,
       leftovers: () => this.#sweeper.request(),
     })
@@ -394,7 +397,7 @@ export class Machine implements StateMachine {
     }
   }
 
-  /** Makes a batch visible, starts writing it, and waits for the one before. */
+  /** Makes a batch visible, and waits while too much of them is on its way into the store. */
   async #publish(batch: Batch): Promise<void> {
     const before = this.#landing.state.position.generations
     const position = batch.finish()
@@ -442,9 +445,4 @@ export class Machine implements StateMachine {
     this.#landing.assertSound()
     if (this.#closed) throw new MusterError('unavailable', 'the state is closed')
   }
-}
-
-function asTouched(touched: object): Touched {
-  assert(touched instanceof Touched, 'what a view touched comes from `view.touched()`')
-  return touched
 }

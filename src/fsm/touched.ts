@@ -1,6 +1,8 @@
 /**
  * What a view has read, for watches to park it on.
  */
+import { assert } from '../lib/assert.ts'
+
 /** Keys one reader remembers singly; beyond it, whole tables. */
 export const touchedKeysMax = 1024
 
@@ -18,4 +20,10 @@ export class Touched {
   addPrefix(prefix: string): void {
     this.prefixes.add(prefix)
   }
+}
+
+/** For those to whom it is opaque. */
+export function asTouched(touched: object): Touched {
+  assert(touched instanceof Touched, 'what a view touched comes from `view.touched()`')
+  return touched
 }

@@ -76,6 +76,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     folder: join(dataFolder, 'state'),
     domains: options.domains,
     decodeConfiguration,
+    clock,
     gate,
     logger: logger.named('state'),
   })

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { domains } from '../domains/catalogue.ts'
 import { clusterKeyFileName } from '../domains/variables/cluster-key.ts'
 import { openMachine } from '../fsm/machine.ts'
+import { systemClock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { silentLogger } from '../lib/log.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
@@ -102,6 +103,7 @@ async function positions(dataFolder: string, recovered: RecoveredLog): Promise<P
     folder: join(dataFolder, 'state'),
     domains,
     decodeConfiguration,
+    clock: systemClock,
     logger: silentLogger,
   })
   try {

@@ -12,6 +12,7 @@ import type { TSchema } from 'typebox'
 import { domains } from '../../src/domains/catalogue.ts'
 import { openMachine } from '../../src/fsm/machine.ts'
 import { codeOf, textOf } from '../../src/lib/errors.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import { seed } from '../support/fuzz.ts'
@@ -34,6 +35,7 @@ void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) =
       folder: join(folder, String((number += 1))),
       domains,
       decodeConfiguration,
+      clock: systemClock,
       logger: silentLogger,
     })
   let machine = await open()

@@ -133,6 +133,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     folder: join(folder, 'state'),
     domains,
     decodeConfiguration,
+    clock,
     logger: log,
   })
   const clusterKeys = await ClusterKeys.load(folder, options.keyFile ?? null)

@@ -162,6 +162,8 @@ t.test(
     const [machine] = await filled(t)
     const [other, otherLog] = await filled(t, 1000)
     await other.apply(otherLog.put('other', 'only').take())
+    // So that the rows are read from the store that goes.
+    await other.flush()
     const source = await machine.snapshot()
     const view = other.view()
     const pages = view.pages(things)[Symbol.asyncIterator]()

@@ -9,6 +9,7 @@ import type { CommandDefinition, Domain, Reader, Table } from '../../src/fsm/dom
 import { openMachine } from '../../src/fsm/machine.ts'
 import { Count, record } from '../../src/fsm/row-schema.ts'
 import type { Machine, MachineOptions } from '../../src/fsm/machine.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Configuration, Entry } from '../../src/raft/core/message.ts'
 import type { SnapshotSource } from '../../src/raft/state-machine.ts'
@@ -153,6 +154,7 @@ export async function toyMachine(
   const machine = await openMachine({
     domains: [toy],
     decodeConfiguration,
+    clock: systemClock,
     logger: silentLogger,
     ...options,
     folder,

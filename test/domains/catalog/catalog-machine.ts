@@ -16,6 +16,7 @@ import { catalogChecks, catalogNodes, catalogServices } from '../../../src/domai
 import { put } from '../../../src/domains/define.ts'
 import type { Command, Reader, Table } from '../../../src/fsm/domain.ts'
 import { openMachine } from '../../../src/fsm/machine.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import type { Proposed } from '../../../src/rpc/consensus.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
@@ -59,6 +60,7 @@ export async function catalogMachine(t: Test): Promise<CatalogMachine> {
       { name: 'told', tables: [told], commands: {} },
     ],
     decodeConfiguration,
+    clock: systemClock,
     logger: silentLogger,
   })
   t.teardown(async () => {

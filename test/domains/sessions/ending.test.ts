@@ -10,6 +10,7 @@ import { keys } from '../../../src/domains/kv/table.ts'
 import type { CreateOutcome, CreateSession } from '../../../src/domains/sessions/commands.ts'
 import { sessions } from '../../../src/domains/sessions/table.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 
@@ -48,6 +49,7 @@ async function machineOf(t: Test) {
     folder,
     domains: [...domains, others],
     decodeConfiguration,
+    clock: systemClock,
     logger: silentLogger,
   })
   t.teardown(async () => {

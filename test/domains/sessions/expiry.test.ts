@@ -14,6 +14,7 @@ import { sessions } from '../../../src/domains/sessions/table.ts'
 import type { Command } from '../../../src/fsm/domain.ts'
 import { openMachine } from '../../../src/fsm/machine.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Proposed } from '../../../src/rpc/consensus.ts'
@@ -29,6 +30,7 @@ async function serverOf(t: Test) {
     folder,
     domains,
     decodeConfiguration,
+    clock: systemClock,
     logger: silentLogger,
   })
   const clock = manualClock()
