@@ -7,8 +7,8 @@
  *
  * A store that failed to write takes nothing more. Where the disk only refused (it is full or read-only), the store is
  * opened anew once there is room and given all batches that have not landed, from memory. Invariants: what readers see is the
- * store and `#pending` over it; `#gathered` is the end of `#pending`; a store of the same folder is never behind `#landedIndex`; one store is put in the place of
- * another by one owner at a time (`#replacing`).
+ * store and `#pending` over it; `#gathered` is the end of `#pending`; a store of the same folder is never behind
+ * `#landedIndex`; one store is put in the place of another by one owner at a time (`#replacing`).
  */
 import type { Clock, Timer } from '../lib/clock.ts'
 import type { DiskGate } from '../lib/disk-gate.ts'
