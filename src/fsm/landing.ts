@@ -101,10 +101,11 @@ export class Landing {
     this.#gatheredBytes += bytesOf(batch.rows)
     const previous = this.#writing
     const full = this.#gatheredBytes >= gatherBytesMax || this.#gathered.length >= gatherBatchesMax
-    if (full || restored) this.#land(restored)
+    const due = full || restored
+    if (due) this.#land(restored)
     else this.#gather()
     return async () => {
-      if (full || restored) await previous
+      if (due) await previous
       this.assertSound()
     }
   }
@@ -234,13 +235,14 @@ export class Landing {
       throw error
     }
     const batches = this.#pending
+    // They are among those.
     this.#takeGathered()
     const { position } = this.#state
     this.#store = store
     this.#state = new State(store, position, batches, new RowCache())
-    // All are given to the store in this turn: a batch that is published from now on comes after them. What the
-    // failed store has of them already is written over with itself.
-    await Promise.all(batches.map((rows) => store.write(rows)))
+    // Given to the store in this turn: a batch that is published from now on comes after them. What the failed store has of
+    // them already is written over, by themselves or by what came later.
+    await store.write(together(batches))
     this.#landed(batches, position.appliedIndex)
     this.#options.leftovers()
   }
