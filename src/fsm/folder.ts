@@ -4,17 +4,19 @@
  * `STATE` names the folder in use and is replaced atomically (written aside, synced, renamed, folder synced). Every other
  * `state-*` folder is left over from a snapshot that never took effect, or that was replaced, and is removed when opened next.
  */
-import { Level } from 'level'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { writeDurably } from '../lib/durable-file.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { fullTextOf, MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
+import { FileLock } from '../lib/file-lock.ts'
 import { stateFormat } from './meta.ts'
 
 const pointerName = 'STATE'
-const lockName = 'lock'
+const lockName = 'state.lock'
+/** A LevelDB folder that programs before this one used as their lock. */
+const formerLockName = 'lock'
 const statePattern = /^state-(\d+)$/
 
 const Pointer = Compile(
@@ -26,28 +28,34 @@ const Pointer = Compile(
 
 export class StateFolder {
   readonly path: string
-  /** LevelDB's file lock is the one lock on files that is at hand: an empty database whose only use is to be open. */
-  readonly #lock: Level
+  readonly #lock: FileLock
   #newest = 0
 
-  private constructor(path: string, lock: Level) {
+  private constructor(path: string, lock: FileLock) {
     this.path = path
     this.#lock = lock
   }
 
-  /** Throws `unavailable` when another process has it open. */
+  /** Throws `unavailable` when another process has it open, or when the disk does not let it be used. */
   static async open(path: string): Promise<StateFolder> {
-    await mkdir(path, { recursive: true, mode: 0o700 })
-    const lock = new Level(join(path, lockName))
+    let lock: FileLock | null
     try {
-      await lock.open()
+      await mkdir(path, { recursive: true, mode: 0o700 })
+      lock = await FileLock.take(join(path, lockName))
     } catch (error) {
       throw new MusterError(
         'unavailable',
-        `the state in ${path} is in use by another process, or cannot be opened: stop that one first`,
+        `the state in ${path} cannot be opened: ${fullTextOf(error)}`,
         { cause: error },
       )
     }
+    if (lock === null) {
+      throw new MusterError(
+        'unavailable',
+        `the state in ${path} is in use by another process: stop that one first`,
+      )
+    }
+    await rm(join(path, formerLockName), { recursive: true, force: true }).catch(() => {})
     return new StateFolder(path, lock)
   }
 
@@ -58,7 +66,7 @@ export class StateFolder {
     try {
       text = await readFile(path, 'utf8')
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+      if (systemCodeOf(error) === 'ENOENT') return null
       throw error
     }
     let value: unknown
@@ -105,8 +113,8 @@ export class StateFolder {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#lock.close()
+  close(): void {
+    this.#lock.release()
   }
 }
 

@@ -96,7 +96,7 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
       state: new State(store, position, [], new RowCache()),
     })
   } catch (error) {
-    await folder.close()
+    folder.close()
     throw error
   }
 }
@@ -316,7 +316,7 @@ export class Machine implements StateMachine {
     await this.#sweeper.stop()
     await this.#discardStaged()
     await this.#landing.close()
-    await this.#folder.close()
+    this.#folder.close()
   }
 
   async #install(meta: SnapshotMeta): Promise<void> {

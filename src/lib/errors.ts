@@ -59,3 +59,23 @@ export function codeOf(error: unknown): ErrorCode {
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+/** The operating system's code (`ENOENT`) of an error that carries one, else ''. */
+export function systemCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+/** How deep an error's causes are told. */
+const causesToldMax = 4
+
+/** The text of anything thrown and of its causes, outermost first, each told once. */
+export function fullTextOf(error: unknown): string {
+  const texts: string[] = []
+  let at = error
+  for (let depth = 0; depth < causesToldMax && at !== undefined && at !== null; depth += 1) {
+    const text = textOf(at)
+    if (!texts.some((told) => told.includes(text))) texts.push(text)
+    at = at instanceof Error ? at.cause : undefined
+  }
+  return texts.join(': ')
+}

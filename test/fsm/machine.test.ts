@@ -187,7 +187,7 @@ t.test('a state written by a newer program is refused with a sentence', async (t
   const store = await Store.open(state.pathOf((await state.current()) ?? ''), storeLimits)
   await store.write(new Map([[formatRow.key, formatRow.encode(2)]]))
   await store.close()
-  await state.close()
+  state.close()
   await t.rejects(toyMachine(t, { folder }), { code: 'incompatible', message: /format 2.*up to 1/ })
 })
 

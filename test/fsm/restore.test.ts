@@ -120,7 +120,7 @@ t.test('rows of replaced states are swept, now or after a restart', async (t) =>
   const store = await Store.open(state.pathOf((await state.current()) ?? ''), storeLimits)
   await store.write(new Map([[`${generationPrefix(1)}left over`, Buffer.of(1)]]))
   await store.close()
-  await state.close()
+  state.close()
   lines.length = 0
   const again = await toyMachine(t, { folder, logger })
   t.equal(await again.digest(), digest)
