@@ -85,9 +85,15 @@ function textFor(error: unknown, code: ErrorCode, path: string, requestId: strin
 
 /** An empty text is an empty body, or an empty list of errors. */
 export function errorBody(path: string, text: string): { type: string; body: string } {
-  return hasJsonErrors(path)
-    ? { type: 'application/json', body: JSON.stringify({ errors: text === '' ? [] : [text] }) }
-    : { type: 'text/plain; charset=utf-8', body: text }
+  return hasJsonErrors(path) ? jsonErrors(text) : { type: 'text/plain; charset=utf-8', body: text }
+}
+
+/** As clients of the secrets service parse errors. */
+export function jsonErrors(text: string): { type: string; body: string } {
+  return {
+    type: 'application/json',
+    body: JSON.stringify({ errors: text === '' ? [] : [text] }),
+  }
 }
 
 function oneLine(text: string): string {

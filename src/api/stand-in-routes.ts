@@ -1,5 +1,6 @@
 /** What answers where no route does: a path that cannot be read, a path that is not there, a method it does not have. */
-import { errorBody, hasJsonErrors, HttpRefusal } from './errors.ts'
+import { errorBody, hasJsonErrors, HttpRefusal, jsonErrors } from './errors.ts'
+import { outOfScope, type OutOfScope } from './out-of-scope.ts'
 import { decodePath } from './request.ts'
 import type { ApiReply, Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
@@ -25,11 +26,20 @@ export function unknownRoute(table: RouteTable): Route {
     handle(request) {
       const path = decodePath(request.path)
       const allowed = table.methodsOf(path)
-      if (allowed.length === 0) return emptyNotFound(path)
+      if (allowed.length === 0) {
+        const area = outOfScope(path)
+        return area === null ? emptyNotFound(path) : notServed(area)
+      }
       const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : 'Invalid method')
       return { status: 405, type, text: body, headers: { Allow: allowed.join(', ') } }
     },
   }
+}
+
+function notServed({ reason, isVault }: OutOfScope): ApiReply {
+  if (!isVault) return { status: 501, text: reason }
+  const { type, body } = jsonErrors(reason)
+  return { status: 501, type, text: body }
 }
 
 function emptyNotFound(path: string): ApiReply {

@@ -1,0 +1,202 @@
+/**
+ * Areas of the Consul, Nomad and Vault APIs that this program does not serve. A request there gets 501 and one sentence,
+ * so that a tool shows its user a reason and not an empty 404. Routes come first: a path that a route serves never gets here.
+ */
+type Area = {
+  /** The path itself, and everything below it. */
+  readonly paths: readonly string[]
+  /** One sentence: what is not served, and what to use instead where there is something. */
+  readonly reason: string
+  /** Clients of this area parse `{"errors":[…]}`. */
+  readonly isVault?: boolean
+}
+
+export type OutOfScope = { readonly reason: string; readonly isVault: boolean }
+
+/** No path stands twice; of two that fit, the one with more segments decides. */
+export const outOfScopeAreas: readonly Area[] = [
+  // Consul
+  {
+    paths: ['/v1/query'],
+    reason:
+      'prepared queries are not served; ask /v1/health/service/:service?passing with a filter instead',
+  },
+  {
+    paths: ['/v1/connect', '/v1/agent/connect', '/v1/catalog/connect', '/v1/health/connect'],
+    reason: 'the service mesh is not served: this program issues no certificates to services',
+  },
+  {
+    paths: ['/v1/health/ingress', '/v1/catalog/gateway-services', '/v1/exported-services'],
+    reason: 'gateways and exported services are not served: this program has no service mesh',
+  },
+  {
+    paths: ['/v1/config', '/v1/discovery-chain'],
+    reason: 'configuration entries are not served: this program has no service mesh',
+  },
+  {
+    paths: ['/v1/intentions'],
+    reason: 'intentions are not served: this program has no service mesh',
+  },
+  {
+    paths: ['/v1/peering', '/v1/peerings', '/v1/imported-services'],
+    reason: 'cluster peering is not served: each cluster stands for itself',
+  },
+  {
+    paths: ['/v1/partition', '/v1/partitions'],
+    reason: 'admin partitions are not served; use namespaces',
+  },
+  {
+    paths: ['/v1/internal'],
+    reason:
+      "Consul's internal paths are not served: they are private to its agents and its web interface",
+  },
+  {
+    paths: ['/v1/operator/area'],
+    reason: 'network areas are not served: each cluster stands for itself',
+  },
+  {
+    paths: ['/v1/operator/license', '/v1/operator/utilization', '/v1/operator/usage'],
+    reason: 'licences and usage reports are not served: this program needs no licence',
+  },
+  {
+    paths: ['/v1/operator/audit'],
+    reason: "the audit log is not steered by the API; set `audit` in the agent's configuration",
+  },
+  {
+    paths: ['/v1/acl/auth-method', '/v1/acl/auth-methods'],
+    reason: 'auth methods are not served; give clients tokens by /v1/acl/token',
+  },
+  {
+    paths: [
+      '/v1/acl/binding-rule',
+      '/v1/acl/binding-rules',
+      '/v1/acl/login',
+      '/v1/acl/logout',
+      '/v1/acl/oidc',
+    ],
+    reason: 'login by auth methods is not served; give clients tokens by /v1/acl/token',
+  },
+  {
+    paths: ['/v1/acl/templated-policy', '/v1/acl/templated-policies'],
+    reason: 'templated policies are not served; write policies by /v1/acl/policy/:name',
+  },
+  // Nomad
+  {
+    paths: [
+      '/v1/jobs',
+      '/v1/job',
+      '/v1/allocations',
+      '/v1/allocation',
+      '/v1/evaluations',
+      '/v1/evaluation',
+      '/v1/deployments',
+      '/v1/deployment',
+      '/v1/scaling',
+      '/v1/validate',
+    ],
+    reason: 'workloads are not served: this version schedules no jobs',
+  },
+  {
+    paths: ['/v1/client', '/v1/system', '/v1/operator/scheduler'],
+    reason: 'workloads are not served: no agent of this version runs allocations',
+  },
+  {
+    paths: ['/v1/volumes', '/v1/volume', '/v1/plugins', '/v1/plugin'],
+    reason: 'volumes and plugins are not served: this version schedules no workloads',
+  },
+  {
+    paths: ['/v1/nodes', '/v1/node'],
+    reason: "Nomad's client nodes are not served; /v1/catalog/nodes lists nodes and their agents",
+  },
+  {
+    paths: ['/v1/node/pools', '/v1/node/pool'],
+    reason: 'node pools are not served: this version schedules no workloads',
+  },
+  {
+    paths: ['/v1/services', '/v1/service'],
+    reason: "Nomad's own services are not served; /v1/catalog/services lists all services",
+  },
+  {
+    paths: ['/v1/search'],
+    reason: 'search over all kinds of objects is not served; list each kind by its own path',
+  },
+  {
+    paths: ['/v1/quotas', '/v1/quota', '/v1/quota-usages', '/v1/recommendations'],
+    reason: 'quotas and recommendations are not served: this version schedules no workloads',
+  },
+  {
+    paths: ['/v1/sentinel'],
+    reason: 'Sentinel policies are not served; write policies by /v1/acl/policy/:name',
+  },
+  {
+    paths: ['/v1/operator/root-keyring', '/v1/operator/upgrade-check'],
+    reason:
+      'this path is not served; /v1/operator/keyring/keys and /v1/operator/keyring/rotate steer the keys',
+  },
+  // Vault
+  {
+    paths: ['/v1/sys'],
+    reason: "Vault's system backend is not served: this program is never sealed and has no mounts",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/auth'],
+    reason: "this path of Vault's auth methods is not served; give clients tokens by /v1/acl/token",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/secret', '/v1/cubbyhole'],
+    reason: "Vault's secrets engines are not served; encrypted variables are at /v1/var/:path",
+    isVault: true,
+  },
+  {
+    paths: ['/v1/identity'],
+    reason: "Vault's identities are not served; tokens and roles are at /v1/acl",
+    isVault: true,
+  },
+  {
+    paths: [
+      '/v1/ad',
+      '/v1/aws',
+      '/v1/azure',
+      '/v1/consul',
+      '/v1/database',
+      '/v1/gcp',
+      '/v1/gcpkms',
+      '/v1/keymgmt',
+      '/v1/kmip',
+      '/v1/kubernetes',
+      '/v1/ldap',
+      '/v1/mongodbatlas',
+      '/v1/nomad',
+      '/v1/pki',
+      '/v1/rabbitmq',
+      '/v1/ssh',
+      '/v1/terraform',
+      '/v1/totp',
+      '/v1/transform',
+      '/v1/transit',
+    ],
+    reason: "Vault's secrets engines are not served: this program makes no dynamic secrets",
+    isVault: true,
+  },
+]
+
+const byPath: ReadonlyMap<string, OutOfScope> = new Map(
+  outOfScopeAreas.flatMap(({ paths, reason, isVault = false }) =>
+    paths.map((path) => [path, { reason, isVault }] as const),
+  ),
+)
+
+/** No row is longer: `/v1/agent/connect` has four, the empty one before the first slash included. */
+const segmentsMax = 4
+
+/** Of a decoded path; null: it lies in no such area. The narrowest area decides. */
+export function outOfScope(path: string): OutOfScope | null {
+  const segments = path.split('/', segmentsMax + 1).slice(0, segmentsMax)
+  for (let length = segments.length; length > 1; length -= 1) {
+    const area = byPath.get(segments.slice(0, length).join('/'))
+    if (area !== undefined) return area
+  }
+  return null
+}

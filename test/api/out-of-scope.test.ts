@@ -1,0 +1,59 @@
+import t from 'tap'
+import { outOfScope, outOfScopeAreas } from '../../src/api/out-of-scope.ts'
+import type { Route } from '../../src/api/route.ts'
+import { apiTwin } from '../support/api-twin.ts'
+
+const served: Route = {
+  method: 'GET',
+  path: '/v1/query/served',
+  handle: () => ({ text: 'served' }),
+}
+const { app } = apiTwin({ routes: [served] }).http
+
+t.test('every method on an area that is not served gets 501 and its sentence', async (t) => {
+  for (const method of ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS'] as const) {
+    for (const url of ['/v1/query', '/v1/query/x/execute?near=_agent', '/v1/jobs']) {
+      const reply = await app.inject({ method, url })
+      t.equal(reply.statusCode, 501, `${method} ${url}`)
+      t.match(reply.body, /not served/)
+      t.match(reply.headers['content-type'], /^text\/plain/)
+    }
+  }
+})
+
+t.test("Vault's areas get the sentence in the shape that its clients parse", async (t) => {
+  for (const url of ['/v1/sys/health', '/v1/auth/token/lookup-self', '/v1/secret/data/app']) {
+    const reply = await app.inject(url)
+    t.equal(reply.statusCode, 501, url)
+    t.equal(reply.headers['content-type'], 'application/json')
+    t.match(reply.json(), { errors: [/not served/] })
+  }
+})
+
+t.test('a route in such an area answers, and its other methods are 405', async (t) => {
+  t.equal((await app.inject('/v1/query/served')).body, 'served')
+  t.equal((await app.inject({ method: 'PUT', url: '/v1/query/served' })).statusCode, 405)
+})
+
+t.test('an area ends with its segment', (t) => {
+  for (const path of ['/v1/queryx', '/v1', '/v1/', '/', '', '/v2/query', '/v1/Query', 'v1/query']) {
+    t.equal(outOfScope(path), null, path)
+  }
+  t.end()
+})
+
+t.test('the narrowest area decides, however long the path is', (t) => {
+  t.match(outOfScope('/v1/node/pools')?.reason, /node pools/)
+  t.match(outOfScope('/v1/node/x')?.reason, /client nodes/)
+  t.match(outOfScope(`/v1/agent/connect/${'x/'.repeat(10_000)}`)?.reason, /mesh/)
+  t.equal(outOfScope('/v1/agent/nothing'), null)
+  t.end()
+})
+
+t.test('no path stands in two rows, and every reason is one sentence', (t) => {
+  const paths = outOfScopeAreas.flatMap((area) => area.paths)
+  t.equal(new Set(paths).size, paths.length)
+  for (const { reason } of outOfScopeAreas) t.notMatch(reason, /\. |\.$|\n/)
+  for (const path of paths) t.match(path, /^\/v1\/[a-z-]+(\/[a-z-]+)?$/)
+  t.end()
+})
