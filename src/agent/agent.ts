@@ -109,6 +109,7 @@ async function startInOrder(
       clock: environment.clock,
       random: environment.random,
       onFatal: (error) => life.die('this agent cannot go on', error),
+      reload: () => life.reload(),
     }
     const { client } = config
     const agent: RunningAgent =

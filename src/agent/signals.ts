@@ -6,7 +6,7 @@
  * so a start from there is safer than going on in a state nobody knows. SIGHUP reads again what may change while running.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
-import { textOf } from '../lib/errors.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 
 /** A leader hands over and open requests finish well within this. */
@@ -49,6 +49,11 @@ export type Life = {
   onStop(stop: () => Promise<void>, wait?: GracefulWait): void
   /** What SIGHUP does, one at a time; a rejection is logged. Before, SIGHUP is logged and nothing else. */
   onReload(reload: () => Promise<void>): void
+  /**
+   * What SIGHUP does, asked for by other means; in turn with it. Rejects with what went wrong, and with `unavailable` before
+   * `onReload` and once the process stops.
+   */
+  reload(): Promise<void>
   /** Logs one line and exits with 1. */
   die(what: string, error: unknown): void
   /** Stops listening to the process. */
@@ -131,10 +136,23 @@ export function watchLife(options: LifeOptions): Life {
       return
     }
     logger.info('reading again', { signal: 'SIGHUP' })
-    reloading = reloading.then(run).then(
-      () => logger.info('read again'),
-      (error: unknown) => logger.error('what was read stays as it was', { reason: textOf(error) }),
+    void readAgain(run)
+  }
+
+  /** Never rejects: resolves with what went wrong, null: nothing. One at a time. */
+  const readAgain = (run: () => Promise<void>): Promise<unknown> => {
+    const read = reloading.then(run).then(
+      () => {
+        logger.info('read again')
+        return null
+      },
+      (error: unknown) => {
+        logger.error('what was read stays as it was', { reason: textOf(error) })
+        return error
+      },
     )
+    reloading = read.then(() => {})
+    return read
   }
 
   const listeners: readonly (readonly [string, (value: unknown) => void])[] = [
@@ -154,6 +172,17 @@ export function watchLife(options: LifeOptions): Life {
     },
     onReload(run) {
       reload = run
+    },
+    async reload() {
+      if (reload === null || stopping.signal.aborted) {
+        throw new MusterError(
+          'unavailable',
+          'this agent starts or stops: there is nothing to reload',
+        )
+      }
+      logger.info('reading again', { by: 'the API' })
+      const error = await readAgain(reload)
+      if (error !== null) throw error
     },
     die,
     dispose() {

@@ -47,7 +47,7 @@ function methodsServed(route: Route): readonly string[] {
     case 'PUT':
       return route.switches === 'presence' ? ['PUT'] : ['PUT', 'POST']
     case 'POST':
-      return ['PUT', 'POST']
+      return route.switches === 'presence' ? ['POST'] : ['PUT', 'POST']
     default:
       return [route.method]
   }

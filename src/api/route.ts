@@ -31,7 +31,7 @@ export type Route = {
   /** Longest time a blocking query may wait, jitter apart. Default 5 minutes. */
   readonly waitMsMax?: number
   /**
-   * presence: `?stale=false` switches on as well, and PUT is not POST, as clients of the session service expect.
+   * presence: `?stale=false` switches on as well, and PUT and POST are two, as clients of the session service expect.
    * Default: boolean words.
    */
   readonly switches?: 'boolean' | 'presence'

@@ -106,6 +106,7 @@ export async function startClient(
       gossip,
       servers,
       logTap: dependencies.logTap,
+      reload: dependencies.reload,
     }),
     members: { server: name, region, datacenter, pool: gossip },
     services: {

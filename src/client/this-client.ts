@@ -21,6 +21,7 @@ export type ThisClientOptions = {
   readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'>
   readonly servers: KnownServers
   readonly logTap: LogTap
+  readonly reload: () => Promise<void>
 }
 
 export function describeClient(options: ThisClientOptions): ThisAgent {
@@ -41,6 +42,7 @@ export function describeClient(options: ThisClientOptions): ThisAgent {
     leads: () => false,
     regions: () => regionsOf(config.region, gossip),
     log: logTap,
+    reload: options.reload,
     enableDebug: config.enableDebug,
     accessControl: config.acl.enabled,
     schedulers: null,

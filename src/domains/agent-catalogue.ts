@@ -61,7 +61,7 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
     routes: [
       ...agentCatalogRoutes(ofLocalAgent, datacenter),
       ...agentHealthRoutes(ofLocalHealth, ofLocalAgent, datacenter),
-      ...membersRoutes(ofMembers),
+      ...membersRoutes(ofMembers, datacenter),
       ...agentRoutes(ofAgent, clock, services.node.id),
       ...metricsRoutes(ofMetrics),
     ],

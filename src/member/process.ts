@@ -12,6 +12,8 @@ export type MemberDependencies = {
   readonly random: Random
   /** Something failed for good, such as a disk or the state: the process ends. */
   readonly onFatal: (error: unknown) => void
+  /** Reads again what may change while the process runs, as SIGHUP does. Rejects with what stayed as it was. */
+  readonly reload: () => Promise<void>
 }
 
 export type RunningMember<Listener extends string, Settings> = {

@@ -191,6 +191,7 @@ export async function startServer(
       gossip: pool?.gossip ?? null,
       rpcAddress: advertised,
       logTap: dependencies.logTap,
+      reload: dependencies.reload,
     }),
     health: () => autopilot.health(),
     members: {

@@ -28,6 +28,7 @@ export type ThisAgentOptions = {
   /** host:port of the RPC listener, as others reach it. */
   readonly rpcAddress: string
   readonly logTap: LogTap
+  readonly reload: () => Promise<void>
 }
 
 /** What is shown of a server without gossip. */
@@ -48,6 +49,7 @@ export function describeAgent(options: ThisAgentOptions): ThisAgent {
     leads: () => node.status().role === 'leader',
     regions: () => regionsOf(config.region, options.gossip),
     log: logTap,
+    reload: options.reload,
     enableDebug: config.enableDebug,
     accessControl: config.acl.enabled,
     schedulers: {

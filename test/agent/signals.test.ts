@@ -129,6 +129,29 @@ t.test('SIGHUP reads again, one at a time, and a failure is a line', async (t) =
   t.same(codes, [])
 })
 
+t.test(
+  'a reload by the API takes its turn with SIGHUP, and its caller learns what failed',
+  async (t) => {
+    const { events, codes, life } = watched()
+    await t.rejects(life.reload(), { code: 'unavailable' }, 'it is starting')
+    const read: string[] = []
+    life.onReload(async () => {
+      read.push('begins')
+      await settled()
+      read.push('ends')
+      if (read.length === 4) throw new Error('no such file')
+    })
+    events.emit('SIGHUP', 'SIGHUP')
+    await t.rejects(life.reload(), /no such file/)
+    await life.reload()
+    t.same(read, ['begins', 'ends', 'begins', 'ends', 'begins', 'ends'])
+    events.emit('SIGTERM', 'SIGTERM')
+    await t.rejects(life.reload(), { code: 'unavailable' }, 'it stops')
+    t.equal(read.length, 6)
+    t.same(codes, [])
+  },
+)
+
 t.test('a stop that takes too long ends with exit code 1', async (t) => {
   const { events, codes, timers, life } = watched()
   life.onStop(() => new Promise(() => {}))

@@ -119,6 +119,7 @@ function twinAgent(knowsLeader: () => boolean): ThisAgent {
     leads: () => true,
     regions: () => ['global'],
     log: silentTap,
+    reload: async () => {},
     enableDebug: null,
     accessControl: false,
     schedulers: { count: null, enabled: null },

@@ -165,6 +165,14 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     },
   })
 
+  const reload = defineLocalMethod({
+    kind: 'local',
+    name: 'agent.reload',
+    args: Nothing,
+    requires: mayWrite,
+    run: () => agent.reload(),
+  })
+
   const settings = (config: WorkersConfig) => ({ server: serverName(), ...config })
 
   return {
@@ -176,6 +184,7 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     profile,
     servers,
     setServers,
+    reload,
     schedulers,
     schedulersConfig,
     configureSchedulers,

@@ -87,6 +87,16 @@ export function agentRoutes(
       },
     },
     {
+      method: 'PUT',
+      path: '/v1/agent/reload',
+      anyRegion: true,
+      body: 'none',
+      handle: async (request) => {
+        await request.call(methods.reload, {})
+        return {}
+      },
+    },
+    {
       method: 'GET',
       path: '/v1/agent/schedulers',
       anyRegion: true,

@@ -37,6 +37,8 @@ export interface ThisAgent {
   /** Known regions, this one among them, sorted. */
   regions(): readonly string[]
   readonly log: LogTap
+  /** Reads again what may change while the process runs. Rejects with one line for all that stayed as it was. */
+  reload(): Promise<void>
   /** Null: not set. */
   readonly enableDebug: boolean | null
   readonly accessControl: boolean

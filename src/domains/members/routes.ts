@@ -7,12 +7,13 @@
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { MembersMethods } from './methods.ts'
+import { keyringRoutesOfConsul } from './consul-keyring-routes.ts'
 import type { KeyReport, PoolMember, PoolSuspicion } from './pool.ts'
 
 const keyringPaths = ['/v1/operator/gossip/keyring', '/v1/agent/keyring'] as const
 const changes = ['install', 'use', 'remove'] as const
 
-export function membersRoutes(methods: MembersMethods): readonly Route[] {
+export function membersRoutes(methods: MembersMethods, datacenter: string): readonly Route[] {
   const join = (request: ApiRequest, texts: readonly string[]) => {
     const addresses = texts.filter((address) => address !== '')
     if (addresses.length === 0) {
@@ -86,6 +87,7 @@ export function membersRoutes(methods: MembersMethods): readonly Route[] {
       handle: (request) => forceLeave(request, request.parameter('node')),
     },
     ...keyringPaths.flatMap((path) => keyringRoutes(methods, path)),
+    ...keyringRoutesOfConsul(methods, datacenter),
   ]
 }
 

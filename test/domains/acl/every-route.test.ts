@@ -83,6 +83,12 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'GET /v1/event/stream': { url: '/v1/event/stream?topic=x' },
   'GET /v1/agent/pprof/:name': { url: '/v1/agent/pprof/cmdline' },
   ...Object.fromEntries(
+    ['POST', 'PUT', 'DELETE'].map((method) => [
+      `${method} /v1/operator/keyring`,
+      { body: { Key: Buffer.alloc(32).toString('base64') } },
+    ]),
+  ),
+  ...Object.fromEntries(
     ['operator/gossip', 'agent'].flatMap((place) =>
       ['install', 'use', 'remove'].map((change) => [
         `PUT /v1/${place}/keyring/${change}`,
@@ -241,8 +247,8 @@ function secretOf(answer: unknown): string {
 function requestOf(route: Route): { readonly url: string; readonly body?: unknown } {
   const example = examples[nameOf(route)]
   const url = example?.url ?? route.path.replaceAll(/:[a-z_]+/g, 'x').replace('*', 'x')
-  if (route.method === 'GET' || route.method === 'DELETE') return { url }
-  return { url, body: example?.body ?? {} }
+  if (example?.body !== undefined) return { url, body: example.body }
+  return route.method === 'GET' || route.method === 'DELETE' ? { url } : { url, body: {} }
 }
 
 type Rules = Partial<Record<string, object[]>>

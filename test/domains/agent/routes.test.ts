@@ -4,6 +4,7 @@ import type { LogTap } from '../../../src/lib/log.ts'
 import type { Requirement } from '../../../src/rpc/method.ts'
 import { createLog } from '../../../src/agent/logging.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 async function refuses(
@@ -268,4 +269,17 @@ t.test('what each endpoint asks for', async (t) => {
   }
   t.equal((await server.ask('GET', '/v1/agent/health')).status, 200)
   t.equal((await server.ask('GET', '/v1/regions')).status, 200)
+})
+
+t.test('a reload is done before it is answered, and its failure is the answer', async (t) => {
+  let times = 0
+  const reload = async () => {
+    times += 1
+    if (times === 2) throw new MusterError('invalid_argument', 'limits: no such setting')
+  }
+  const server = await serverOfOne(t, { agent: { reload }, begin: false })
+  const done = await server.ask('PUT', '/v1/agent/reload')
+  t.same([done.status, done.body, times], [200, '', 1])
+  const failed = await server.ask('PUT', '/v1/agent/reload')
+  t.same([failed.status, failed.body], [400, 'limits: no such setting'])
 })

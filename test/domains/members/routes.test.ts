@@ -157,6 +157,43 @@ t.test('gossip keys are listed and changed everywhere, under both paths', async 
   t.equal(calls.filter((call) => JSON.stringify(call).includes('install')).length, 2)
 })
 
+t.test("Consul's keyring: the HTTP method says what becomes of the key", async (t) => {
+  const { pool, calls } = twin()
+  const server = await serverOfOne(t, { pool, begin: false })
+  const path = '/v1/operator/keyring'
+  const rings = [
+    {
+      WAN: false,
+      Datacenter: 'dc1',
+      Segment: '',
+      Messages: {},
+      Keys: { a2V5: 2 },
+      PrimaryKeys: { a2V5: 2 },
+      NumNodes: 2,
+    },
+  ]
+  for (const query of ['', '?relay-factor=0', '?local-only=true']) {
+    t.same((await server.ask('GET', `${path}${query}`)).json(), rings, query)
+  }
+  calls.length = 0
+  for (const method of ['POST', 'PUT', 'DELETE']) {
+    const { status, body } = await server.ask(method, path, { Key: 'a2V5' })
+    t.same([status, body], [200, ''], method)
+    t.equal((await server.ask(method, path, {})).status, 400, `${method} without a key`)
+  }
+  t.same(calls, [
+    { type: 'install', key: 'a2V5' },
+    { type: 'use', key: 'a2V5' },
+    { type: 'remove', key: 'a2V5' },
+  ])
+  const relayed = await server.ask('POST', `${path}?relay-factor=3`, { Key: 'a2V5' })
+  t.same(
+    [relayed.status, relayed.body],
+    [400, 'relay-factor must be 0: keys travel without relays'],
+  )
+  t.equal(calls.length, 3, 'what is refused changes nothing')
+})
+
 t.test('without gossip all of it is 501', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   for (const [method, path] of [
@@ -164,6 +201,7 @@ t.test('without gossip all of it is 501', async (t) => {
     ['PUT', '/v1/agent/join?address=a'],
     ['PUT', '/v1/agent/force-leave?node=a'],
     ['GET', '/v1/operator/gossip/keyring'],
+    ['GET', '/v1/operator/keyring'],
   ] as const) {
     const { status, body } = await server.ask(method, path)
     t.equal(status, 501, path)

@@ -1,0 +1,70 @@
+/** `/v1/operator/keyring` in Consul's forms: the HTTP method says what becomes of the gossip key in the body. */
+import {
+  type ApiRequest,
+  type Route,
+  type RouteMethod,
+  smallBodyBytesMax,
+} from '../../api/route.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { MembersMethods } from './methods.ts'
+import type { KeyReport } from './pool.ts'
+
+const path = '/v1/operator/keyring'
+
+const changeByMethod = [
+  ['POST', 'install'],
+  ['PUT', 'use'],
+  ['DELETE', 'remove'],
+] as const satisfies readonly (readonly [RouteMethod, string])[]
+
+export function keyringRoutesOfConsul(
+  methods: MembersMethods,
+  datacenter: string,
+): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path,
+      switches: 'presence',
+      anyRegion: true,
+      handle: async (request) => {
+        assertNoRelay(request)
+        return { json: [shownRing(await request.call(methods.keys, {}), datacenter)] }
+      },
+    },
+    ...changeByMethod.map(([method, type]): Route => ({
+      method,
+      path,
+      switches: 'presence',
+      bodyBytesMax: smallBodyBytesMax,
+      anyRegion: true,
+      handle: async (request) => {
+        assertNoRelay(request)
+        const key = request.fields().text('Key') ?? ''
+        if (key === '') throw new MusterError('invalid_argument', 'Key is missing: a key in base64')
+        await request.call(methods.changeKey, { type, key })
+        return {}
+      },
+    })),
+  ]
+}
+
+/** Consul's tools send `relay-factor` with every request, 0 by default: more is no part of this operation here. */
+function assertNoRelay({ search }: ApiRequest): void {
+  const relays = search.text('relay-factor') || '0'
+  if (relays === '0') return
+  throw new MusterError('invalid_argument', 'relay-factor must be 0: keys travel without relays')
+}
+
+/** The one pool there is. Consul has a second one between datacenters, which would be a row of its own. */
+function shownRing(report: KeyReport, datacenter: string) {
+  return {
+    WAN: false,
+    Datacenter: datacenter,
+    Segment: '',
+    Messages: Object.fromEntries(report.errors),
+    Keys: Object.fromEntries(report.keys),
+    PrimaryKeys: Object.fromEntries(report.primaryKeys),
+    NumNodes: report.members,
+  }
+}
