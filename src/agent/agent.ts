@@ -100,6 +100,11 @@ async function startInOrder(
     pid: process.pid,
     dataDir: config.dataDir,
   })
+  if (config.scriptChecks === 'all' && !config.acl.enabled) {
+    logger.warn(
+      'enable_script_checks without access control: all who reach the API can run commands here; enable_local_script_checks allows only scripts of the configuration files',
+    )
+  }
   const folder = await claimDataFolder(config.dataDir)
   try {
     const dependencies: MemberDependencies = {

@@ -6,6 +6,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import Type from 'typebox'
 import { parseDurationMs } from '../lib/duration.ts'
 import { logLevels } from '../lib/log.ts'
+import { checksSchema, servicesSchema } from './config-services.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -256,6 +257,7 @@ export const fileSchema = Type.Object(
     log_json: Type.Optional(boolean),
     enable_debug: Type.Optional(boolean),
     leave_on_terminate: Type.Optional(boolean),
+    enable_script_checks: Type.Optional(boolean),
     enable_local_script_checks: Type.Optional(boolean),
     ports: Type.Optional(
       Type.Object(
@@ -304,6 +306,10 @@ export const fileSchema = Type.Object(
         closed,
       ),
     ),
+    service: servicesSchema,
+    services: servicesSchema,
+    check: checksSchema,
+    checks: checksSchema,
   },
   closed,
 )

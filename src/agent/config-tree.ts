@@ -19,9 +19,16 @@ const DEPTH_MAX = 32
 
 /**
  * Blocks that may stand several times, each for a thing of its own, also over several files; and the one label that they
- * may bear, for people are used to write it.
+ * may bear, for people are used to write it, or null. Services and checks have the singular and the plural name, as in
+ * Consul's files.
  */
-const repeatedBlocks: ReadonlyMap<string, string> = new Map([['listener', 'tcp']])
+const repeatedBlocks: ReadonlyMap<string, string | null> = new Map([
+  ['listener', 'tcp'],
+  ['service', null],
+  ['services', null],
+  ['check', null],
+  ['checks', null],
+])
 
 /** Where a value was written; the line counts from 1 and is null where the format does not tell. */
 export type Source = { readonly file: string; readonly line: number | null }
@@ -114,12 +121,7 @@ function parseJsonText(text: string, file: string): ConfigNode {
     })
   }
   const root = jsonNode(value, { file, line: null }, 0)
-  if (root.type === 'map') {
-    const entries = [...root.entries].map(
-      ([key, node]) => [key, repeatedBlocks.has(key) ? asList(key, node) : node] as const,
-    )
-    return { ...root, entries: new Map(entries) }
-  }
+  if (root.type === 'map') return root
   throw new MusterError('invalid_argument', `${file}: a configuration is a JSON object { … }`)
 }
 
@@ -135,7 +137,7 @@ function jsonNode(value: unknown, source: Source, depth: number): ConfigNode {
   }
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).map(
-      ([key, item]) => [key, jsonNode(item, source, depth + 1)] as const,
+      ([key, item]) => [key, asRepeated(key, jsonNode(item, source, depth + 1))] as const,
     )
     return { type: 'map', entries: new Map(entries), source }
   }
@@ -145,11 +147,12 @@ function jsonNode(value: unknown, source: Source, depth: number): ConfigNode {
   return { type: 'scalar', value: null, source }
 }
 
-/** A single object is a list of one; an object whose only key is the label is what is below it. */
-function asList(name: string, node: ConfigNode): ConfigNode {
-  if (node.type !== 'map' && node.type !== 'list') return node
+/** Of a repeated block a single object is a list of one; an object whose only key is the label is what is below it. */
+function asRepeated(name: string, node: ConfigNode): ConfigNode {
+  const label = repeatedBlocks.get(name)
+  if (label === undefined || node.type === 'scalar') return node
   const items = node.type === 'map' ? [node] : node.items
-  const label = repeatedBlocks.get(name) ?? ''
+  if (label === null) return { type: 'list', items, source: node.source }
   const bare = items.map((item) => {
     const labelled = item.type === 'map' && item.entries.size === 1 ? item.entries.get(label) : null
     return labelled ?? item
@@ -160,11 +163,13 @@ function asList(name: string, node: ConfigNode): ConfigNode {
 /** Blocks become maps under their name; several blocks of one name are laid over each other, or make a list. */
 function bodyNode(body: HclBody, source: Source): ConfigNode {
   const entries = new Map<string, ConfigNode>()
-  for (const [name, value] of body.attributes) entries.set(name, hclNode(value, source.file))
+  for (const [name, value] of body.attributes) {
+    entries.set(name, asRepeated(name, hclNode(value, source.file)))
+  }
   for (const block of body.blocks) {
     refuseLabels(block, source.file)
     const body = bodyNode(block.body, at(source.file, block.position))
-    const node = repeatedBlocks.has(block.name) ? asList(block.name, body) : body
+    const node = asRepeated(block.name, body)
     const earlier = entries.get(block.name)
     entries.set(block.name, earlier === undefined ? node : joined(block.name, earlier, node))
   }
@@ -175,7 +180,10 @@ function refuseLabels(block: HclBlock, file: string): void {
   const allowed = repeatedBlocks.get(block.name)
   const label = block.labels.find((given, position) => position > 0 || given !== allowed)
   if (label === undefined) return
-  const wanted = allowed === undefined ? 'no label' : `no label but ${JSON.stringify(allowed)}`
+  const wanted =
+    allowed === undefined || allowed === null
+      ? 'no label'
+      : `no label but ${JSON.stringify(allowed)}`
   throw new MusterError(
     'invalid_argument',
     `${file}:${block.position.line}: the block ${block.name} takes ${wanted}; found ${JSON.stringify(label)}`,
@@ -188,7 +196,9 @@ function hclNode(value: HclValue, file: string): ConfigNode {
     case 'list':
       return { type: 'list', items: value.items.map((item) => hclNode(item, file)), source }
     case 'object': {
-      const entries = [...value.entries].map(([key, item]) => [key, hclNode(item, file)] as const)
+      const entries = [...value.entries].map(
+        ([key, item]) => [key, asRepeated(key, hclNode(item, file))] as const,
+      )
       return { type: 'map', entries: new Map(entries), source }
     }
     case 'null':

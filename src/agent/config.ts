@@ -29,6 +29,7 @@ import {
   type LimitsConfig,
 } from './config-limits.ts'
 import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
+import { definitionsOf, scriptChecksOf, type ScriptChecks } from './config-services.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
 import {
   configFiles,
@@ -74,7 +75,9 @@ export type AgentConfig = {
   readonly enableDebug: boolean | null
   /** A signal to stop also means to leave the cluster for good. */
   readonly leaveOnTerminate: boolean
-  readonly scriptChecks: boolean
+  readonly scriptChecks: ScriptChecks
+  /** Services and checks of the files, with the files' names of fields. */
+  readonly definitions: ReturnType<typeof definitionsOf>
   /** 0: any free port. */
   readonly ports: {
     readonly http: number
@@ -198,7 +201,8 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     logJson: file.log_json ?? false,
     enableDebug: file.enable_debug ?? null,
     leaveOnTerminate: file.leave_on_terminate ?? false,
-    scriptChecks: file.enable_local_script_checks ?? false,
+    scriptChecks: scriptChecksOf(file),
+    definitions: definitionsOf(file),
     ports,
     listeners: completeListeners(
       file.listener ?? [],

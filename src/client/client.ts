@@ -11,6 +11,7 @@ import { eventStreamPath } from '../domains/events/routes.ts'
 import { assert } from '../lib/assert.ts'
 import { serverNameOf } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { definedServices } from '../member/defined-services.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { AuditLog } from '../member/audit.ts'
 import { GossipPool } from '../member/gossip-pool.ts'
@@ -50,6 +51,7 @@ export async function startClient(
   const { dataDir, region, datacenter, name } = config
   await using opened = new AsyncDisposableStack()
 
+  const definitions = definedServices(config.definitions)
   const listeners = await Listeners.prepare(config.listeners)
   const authorities = await readAuthorities(config.tls.caFile)
   const telemetry = new ClientTelemetry(clock)
@@ -112,7 +114,7 @@ export async function startClient(
     services: {
       node: nodeOfAgent(id, config),
       dataFolder: dataDir,
-      allowScripts: config.scriptChecks,
+      scripts: config.scriptChecks,
       link,
     },
     metrics: telemetry,
@@ -151,7 +153,7 @@ export async function startClient(
     log: logger.named('rpc'),
     audit: telemetry.callEnded,
   })
-  await catalogue.localAgent.start()
+  await catalogue.localAgent.start(definitions)
   opened.defer(() => catalogue.localAgent.stop())
   pool.search(() => Promise.resolve([]))
 
@@ -197,7 +199,8 @@ export async function startClient(
     reload: (readConfig) =>
       reloadAll([
         () => listeners.reload(),
-        async () => reloadable.apply(await readConfig(), { http, audit }),
+        async () =>
+          reloadable.apply(await readConfig(), { http, audit, localAgent: catalogue.localAgent }),
       ]),
     stop: () => owned.disposeAsync(),
   }

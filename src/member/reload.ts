@@ -1,12 +1,16 @@
 /** Reading again what was read at start, all of it or as much of it as is good. */
 import type { HttpServer } from '../api/server.ts'
+import type { LocalAgent } from '../domains/catalog/agent/local-agent.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
 import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
+import { definedServices, type DefinitionSettings } from './defined-services.ts'
+import { reloadAll } from './reload-all.ts'
 
 /** What a configuration may change while an agent runs. */
 export type ReloadableSettings = {
   readonly limits: LimitSettings
   readonly audit: AuditSettings
+  readonly definitions: DefinitionSettings
 }
 
 /** The settings that hold now. Those of the start, until others are applied. */
@@ -21,16 +25,21 @@ export class Reloadable {
     return this.#settings
   }
 
-  /** Throws `invalid_argument` for an audit log that cannot be had, which then stays as it was. */
+  /** Throws `invalid_argument` for an audit log that cannot be had, or wrong services and checks, which then stay as they were. */
   async apply(
     next: ReloadableSettings,
-    to: { readonly http: HttpServer; readonly audit: AuditLog },
+    to: { readonly http: HttpServer; readonly audit: AuditLog; readonly localAgent: LocalAgent },
   ): Promise<void> {
-    const { limits } = next
+    const { limits, audit, definitions } = next
     const connectionsPerClientMax = limits.httpConnectionsPerClientMax
     to.http.configureClientLimits({ ...clientLimitsOf(limits), connectionsPerClientMax })
-    this.#settings = { limits, audit: this.#settings.audit }
-    await to.audit.reload(next.audit)
-    this.#settings = { limits, audit: next.audit }
+    this.#settings = { ...this.#settings, limits }
+    await reloadAll([
+      async () => {
+        await to.audit.reload(audit)
+        this.#settings = { ...this.#settings, audit }
+      },
+      () => to.localAgent.define(definedServices(definitions)),
+    ])
   }
 }

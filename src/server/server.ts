@@ -33,6 +33,7 @@ import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
 import { reloadAll } from '../member/reload-all.ts'
 import { Leadership } from './leadership.ts'
+import { definedServices } from '../member/defined-services.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { Listeners, reachableApi } from '../member/listeners.ts'
 import { serverDirectory } from './directory.ts'
@@ -69,6 +70,7 @@ export async function startServer(
   const { bindAddr, ports, dataDir } = config
   await using opened = new AsyncDisposableStack()
 
+  const definitions = definedServices(config.definitions)
   const listeners = await Listeners.prepare(config.listeners)
   const { rpc } = config.tls
   const tlsOptions = { region: config.region, clock, logger: logger.named('tls') }
@@ -210,7 +212,7 @@ export async function startServer(
     services: {
       node: nodeOfAgent(id, config),
       dataFolder: dataDir,
-      allowScripts: config.scriptChecks,
+      scripts: config.scriptChecks,
       link: agentCatalog,
     },
     metrics: telemetry,
@@ -281,7 +283,7 @@ export async function startServer(
   opened.defer(() => leadership.stop())
   catalogue.clusterKeyShare.start()
   opened.defer(() => catalogue.clusterKeyShare.stop())
-  await catalogue.localAgent.start()
+  await catalogue.localAgent.start(definitions)
   opened.defer(() => catalogue.localAgent.stop())
   const stopCatchingUp = new AbortController()
   const catchingUp = dispatcher.catchUp(stopCatchingUp.signal)
@@ -341,7 +343,8 @@ export async function startServer(
       reloadAll([
         () => listeners.reload(),
         () => tls?.certificate.reload(),
-        async () => reloadable.apply(await readConfig(), { http, audit }),
+        async () =>
+          reloadable.apply(await readConfig(), { http, audit, localAgent: catalogue.localAgent }),
       ]),
     stop: () => owned.disposeAsync(),
   }

@@ -20,7 +20,8 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
     logJson: false,
     enableDebug: null,
     leaveOnTerminate: false,
-    scriptChecks: false,
+    scriptChecks: 'none',
+    definitions: { services: [], checks: [] },
     ports: { http: 4646, rpc: 4647, gossip: 4648, ops: 9203 },
     listeners: [
       { purpose: 'api', host: '127.0.0.1', port: 4646, tls: null },

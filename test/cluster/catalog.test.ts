@@ -27,7 +27,7 @@ async function statusBecomes(
 void t.test(
   'registrations are seen on all, and nodes and checks follow their servers',
   async (t) => {
-    const config = { enable_local_script_checks: true }
+    const config = { enable_script_checks: true }
     const cluster = await startCluster(t, { gossip: true, config })
     const follower = await cluster.follower()
     const other = cluster.all.find((at) => at !== follower) ?? 0

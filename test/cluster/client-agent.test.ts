@@ -200,7 +200,7 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
 })
 
 void t.test('services and checks run beside their users, and the catalog has them', async (t) => {
-  const { cluster, client } = await started(t, { enable_local_script_checks: true })
+  const { cluster, client } = await started(t, { enable_script_checks: true })
   const server = cluster.http(await cluster.follower())
   await put(client.http, '/v1/agent/service/register', {
     Name: 'web',

@@ -82,8 +82,8 @@ export type ServerOfOneOptions = {
     readonly defaultPolicy?: 'allow' | 'deny'
     readonly resetIndex?: () => number | null
   }
-  /** Default false. */
-  readonly allowScripts?: boolean
+  /** Default: none. */
+  readonly scripts?: 'none' | 'files' | 'all'
   readonly agent?: Partial<ThisAgent>
   /** Default: silent. */
   readonly log?: Logger
@@ -181,7 +181,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         meta: [],
       },
       dataFolder: folder,
-      allowScripts: options.allowScripts ?? false,
+      scripts: options.scripts ?? 'none',
       link: {
         async held(node) {
           const view = machine.view()

@@ -140,7 +140,7 @@ void t.test('what is wrong is 400 and named', async (t) => {
     ['check/register', { ...run, HTTP: 'http://x', Header: { 'a b': ['c'] } }, /Header/],
     ['check/register', { ...run, TCP: 'nowhere' }, /host:port/],
     ['check/register', { ...run, GRPC: 'x/y' }, /host:port/],
-    ['check/register', { ...run, Args: ['true'] }, /enable_local_script_checks/],
+    ['check/register', { ...run, Args: ['true'] }, /set enable_script_checks/],
     ['check/register', { ...run, DockerContainerID: 'x' }, /no kind of check/],
     ['check/register', { ...check, TTL: '1s', DeregisterCriticalServiceAfter: '1m' }, /service/],
     ['service/register', {}, /Missing/],
@@ -162,7 +162,7 @@ void t.test('what is wrong is 400 and named', async (t) => {
 void t.test(
   'what was registered is kept with its status, for the owner’s eyes alone',
   async (t) => {
-    const server = await serverOfOne(t, { begin: false, allowScripts: true })
+    const server = await serverOfOne(t, { begin: false, scripts: 'all' })
     await put(server, 'service/register', { Name: 'api', Check: { TTL: '1h' } })
     await put(server, 'check/register', { Name: 'script', Args: ['true'], Interval: '1h' })
     await put(server, 'check/pass/service:api?note=well')

@@ -72,11 +72,15 @@ function wayTo(catalog: CatalogMachine): Way {
   }
 }
 
-function agentWith(folder: string, link: CatalogLink, allowScripts = true): LocalAgent {
+function agentWith(
+  folder: string,
+  link: CatalogLink,
+  scripts: 'none' | 'files' | 'all' = 'all',
+): LocalAgent {
   return new LocalAgent({
     node: node('one'),
     dataFolder: folder,
-    allowScripts,
+    scripts,
     link,
     clock: systemClock,
     log: silentLogger,
@@ -99,7 +103,7 @@ void t.test(
     await first.stop()
 
     const { sent } = way
-    const second = agentWith(folder, way, false)
+    const second = agentWith(folder, way, 'files')
     await second.start()
     t.match(second.services(), [{ id: 'api' }])
     t.same(

@@ -1,6 +1,7 @@
 /**
- * Services and checks registered with this agent: run here, kept in the data folder, and told to the catalog. What was
- * registered is durable before it is answered; statuses are written a little later.
+ * Services and checks of this agent: run here and told to the catalog. Those registered over HTTP are kept in the data
+ * folder, durable before the answer; of those that configuration files define only the statuses are kept. Statuses are
+ * written a little later.
  */
 import type { Clock, Timer } from '../../../lib/clock.ts'
 import { MusterError, textOf } from '../../../lib/errors.ts'
@@ -16,11 +17,23 @@ import {
 } from '../model.ts'
 import { look } from '../probes/probe.ts'
 import type { AgentService, CheckDefinition } from './definition.ts'
+import {
+  definedByKey,
+  noDefinitions,
+  refuseDefinedScripts,
+  refuseRegisteredScripts,
+  type DefinedByKey,
+  type Definitions,
+  type InitialCheck,
+  type ScriptChecks,
+} from './definitions.ts'
 import { Gate } from './gate.ts'
 import { maintenanceCheck } from './maintenance.ts'
 import { RunningCheck, type CheckState } from './running-check.ts'
 import { ServiceStore } from './store.ts'
 import { CatalogSync, type CatalogLink } from './sync.ts'
+
+export type { Definitions, InitialCheck } from './definitions.ts'
 
 export const agentServicesMax = 4_096
 export const agentChecksMax = 4_096
@@ -34,7 +47,7 @@ const settleMs = 1_000
 export type LocalAgentOptions = {
   readonly node: NodeSpec
   readonly dataFolder: string
-  readonly allowScripts: boolean
+  readonly scripts: ScriptChecks
   readonly link: CatalogLink
   readonly clock: Clock
   readonly log: Logger
@@ -50,6 +63,8 @@ export class LocalAgent {
   readonly #gate = new Gate(looksMax)
   readonly #services = new Map<string, AgentService>()
   readonly #checks = new Map<string, RunningCheck>()
+  /** Which of them the configuration files define. */
+  readonly #defined = { services: new Set<string>(), checks: new Set<string>() }
   #saving: Timer | null = null
   #started = false
 
@@ -61,24 +76,68 @@ export class LocalAgent {
     this.#sync = new CatalogSync({ node, local: () => this.#local(), link, clock, log })
   }
 
-  /** Brings back what was registered before. Throws `corrupt` or `incompatible` for its file. */
-  async start(): Promise<void> {
-    const { services, checks } = await this.#store.load()
-    for (const service of services) this.#services.set(service.id, service)
-    for (const [position, { definition, ...state }] of checks.entries()) {
-      const { probe } = definition
-      if (probe.type === 'script' && !this.#options.allowScripts) {
-        this.#options.log.warn('a check was left out: scripts are not enabled any more', {
-          check: definition.id,
-        })
-        continue
+  /**
+   * Brings back what was registered before, beside what the configuration files define; of one id, the files' definition
+   * counts. Throws `corrupt` or `incompatible` for the file of registrations, and `invalid_argument` for the definitions.
+   */
+  async start(definitions: Definitions = noDefinitions): Promise<void> {
+    const { log } = this.#options
+    const defined = this.#checkDefinitions(definitions)
+    const kept = await this.#store.load()
+    const known = new Map((kept.definedStatuses ?? []).map(({ id, ...state }) => [id, state]))
+    for (const service of [...kept.services, ...defined.services.values()]) {
+      this.#services.set(service.id, service)
+    }
+    const registered = kept.checks.filter(({ definition: { id, serviceId, probe } }) => {
+      if (defined.checks.has(keyOfName(id))) return false
+      const isScript = probe.type === 'script' && this.#options.scripts !== 'all'
+      const isLost = serviceId !== '' && !this.#services.has(serviceId)
+      if (isScript) {
+        log.warn('a check was left out: enable_script_checks is not set any more', { check: id })
+      } else if (isLost) {
+        log.warn('a check was left out: its service is not defined any more', { check: id })
       }
+      return !isScript && !isLost
+    })
+    const checks = [
+      ...registered.map(({ definition, ...state }) => ({ definition, state })),
+      ...[...defined.checks.values()].map(({ definition, status }) => ({
+        definition,
+        state: known.get(definition.id) ?? { status: status ?? ('critical' as const), output: '' },
+      })),
+    ]
+    for (const [position, { definition, state }] of checks.entries()) {
+      const { probe } = definition
       // Spread over the interval, so that a restart does not start them all at once.
       const everyMs = 'intervalMs' in probe ? probe.intervalMs : 0
       this.#run(definition, state, (everyMs * position) / checks.length)
     }
+    this.#setDefined(defined)
     this.#started = true
     this.#sync.start()
+  }
+
+  /**
+   * What the configuration files define now: what they do not define any more goes, what stays keeps its status. Throws
+   * `invalid_argument` for definitions that are wrong, and then nothing has changed.
+   */
+  async define(definitions: Definitions): Promise<void> {
+    const next = this.#checkDefinitions(definitions)
+    const { services, checks } = this.#defined
+    const gone = new Set([...services].filter((id) => !next.services.has(id)))
+    const outdated = new Set([...checks].filter((key) => !next.checks.has(key)))
+    for (const id of gone) this.#services.delete(id)
+    await this.#dropChecks(
+      ({ serviceId }, key) => outdated.has(key) || (serviceId !== '' && gone.has(serviceId)),
+    )
+    this.#setDefined(next)
+    for (const [id, service] of next.services) this.#services.set(id, service)
+    for (const [key, { definition, status }] of next.checks) {
+      const before = this.#checks.get(key)
+      const isSame = before !== undefined && sameRecord(before.definition, definition)
+      await this.#setCheck({ definition, status: isSame ? null : status })
+    }
+    await this.#registered()
   }
 
   async stop(): Promise<void> {
@@ -112,10 +171,11 @@ export class LocalAgent {
     checks: readonly InitialCheck[],
     replaces: boolean,
   ): Promise<void> {
-    this.#assertScripts(checks)
+    refuseRegisteredScripts(checks, this.#options.scripts)
     const newChecks = checks.filter(({ definition }) => this.check(definition.id) === null)
     this.#assertRoom(this.#services.has(service.id) ? 0 : 1, newChecks.length)
     this.#services.set(service.id, service)
+    this.#defined.services.delete(service.id)
     if (replaces) {
       const kept = checks.map(({ definition }) => keyOfName(definition.id))
       await this.#dropChecks(
@@ -123,20 +183,24 @@ export class LocalAgent {
           serviceId === service.id && probe.type !== 'maintenance' && !kept.includes(key),
       )
     }
-    for (const check of checks) await this.#setCheck(check)
+    for (const check of checks) {
+      this.#defined.checks.delete(keyOfName(check.definition.id))
+      await this.#setCheck(check)
+    }
     await this.#registered()
   }
 
   /** Throws `not_found`. Its checks go with it. */
   async deregisterService(id: string): Promise<void> {
     if (!this.#services.delete(id)) throw unknownService(id)
+    this.#defined.services.delete(id)
     await this.#dropChecks(({ serviceId }) => serviceId === id)
     await this.#registered()
   }
 
   /** Throws `invalid_argument` for a service that is not registered here. */
   async registerCheck(check: InitialCheck): Promise<void> {
-    this.#assertScripts([check])
+    refuseRegisteredScripts([check], this.#options.scripts)
     const { id, serviceId } = check.definition
     if (serviceId !== '' && !this.#services.has(serviceId)) {
       throw new MusterError(
@@ -145,6 +209,7 @@ export class LocalAgent {
       )
     }
     this.#assertRoom(0, this.check(id) === null ? 1 : 0)
+    this.#defined.checks.delete(keyOfName(id))
     await this.#setCheck(check)
     await this.#registered()
   }
@@ -234,7 +299,10 @@ export class LocalAgent {
     isDropped: (definition: CheckDefinition, key: string) => boolean,
   ): Promise<void> {
     const dropped = [...this.#checks].filter(([key, { definition }]) => isDropped(definition, key))
-    for (const [key] of dropped) this.#checks.delete(key)
+    for (const [key] of dropped) {
+      this.#checks.delete(key)
+      this.#defined.checks.delete(key)
+    }
     await Promise.all(dropped.map(([, check]) => check.stop()))
   }
 
@@ -245,8 +313,19 @@ export class LocalAgent {
   }
 
   #save(): Promise<void> {
-    const checks = this.checks().map(({ definition, state }) => ({ definition, ...state }))
-    return this.#store.save({ services: this.services(), checks })
+    const { services, checks } = this.#defined
+    const isDefined = ({ definition }: AgentCheck) => checks.has(keyOfName(definition.id))
+    const all = this.checks()
+    const definedStatuses = all
+      .filter(isDefined)
+      .map(({ definition, state }) => ({ id: definition.id, ...state }))
+    return this.#store.save({
+      services: this.services().filter(({ id }) => !services.has(id)),
+      checks: all
+        .filter((check) => !isDefined(check))
+        .map(({ definition, state }) => ({ definition, ...state })),
+      ...(definedStatuses.length > 0 && { definedStatuses }),
+    })
   }
 
   #local() {
@@ -256,13 +335,24 @@ export class LocalAgent {
     }
   }
 
-  #assertScripts(checks: readonly InitialCheck[]): void {
-    const script = checks.find(({ definition }) => definition.probe.type === 'script')
-    if (script === undefined || this.#options.allowScripts) return
-    throw new MusterError(
-      'invalid_argument',
-      `check ${JSON.stringify(script.definition.id)} runs a script: scripts are off, set enable_local_script_checks in the configuration of this agent to allow them`,
+  #checkDefinitions(definitions: Definitions): DefinedByKey {
+    const defined = definedByKey(definitions)
+    refuseDefinedScripts([...defined.checks.values()], this.#options.scripts)
+    const { services, checks } = this.#defined
+    const added = <T>(wanted: ReadonlyMap<string, T>, here: ReadonlyMap<string, unknown>) =>
+      [...wanted.keys()].filter((key) => !here.has(key)).length
+    const removed = <T>(wanted: ReadonlyMap<string, T>, before: ReadonlySet<string>) =>
+      [...before].filter((key) => !wanted.has(key)).length
+    this.#assertRoom(
+      added(defined.services, this.#services) - removed(defined.services, services),
+      added(defined.checks, this.#checks) - removed(defined.checks, checks),
     )
+    return defined
+  }
+
+  #setDefined({ services, checks }: DefinedByKey): void {
+    this.#defined.services = new Set(services.keys())
+    this.#defined.checks = new Set(checks.keys())
   }
 
   #assertRoom(services: number, checks: number): void {
@@ -273,12 +363,6 @@ export class LocalAgent {
       throw new MusterError('overloaded', `an agent has at most ${agentChecksMax} checks`)
     }
   }
-}
-
-/** `status`: what it is until it is known; null: what it was, or critical. */
-export type InitialCheck = {
-  readonly definition: CheckDefinition
-  readonly status: CheckStatus | null
 }
 
 /** A check as the catalog has it. */

@@ -23,6 +23,12 @@ const File = Type.Object({
       }),
     ),
   ),
+  /** Of checks that configuration files define; a program that does not know it loses no more than these. */
+  definedStatuses: Type.Optional(
+    Type.Immutable(
+      Type.Array(Type.Object({ id: Type.String(), status: CheckStatus, output: Type.String() })),
+    ),
+  ),
 })
 
 export type KeptServices = Omit<Static<typeof File>, 'version'>
