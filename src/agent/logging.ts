@@ -84,6 +84,7 @@ export function createLog(options: LogOptions): ProcessLog {
       warn: at('warn'),
       error: at('error'),
       named: (part) => named(`${name}.${part}`),
+      listens: (level) => logLevels.indexOf(level) >= lowest,
     }
   }
 

@@ -26,6 +26,7 @@ import { IncomingRequest } from './incoming.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
 import { RequestIds } from './request-id.ts'
+import { logRequest } from './request-log.ts'
 import { Exchange, type ExchangeContext, pathOf } from './request.ts'
 import type { Route } from './route.ts'
 import { RouteTable } from './route-table.ts'
@@ -262,7 +263,10 @@ export class HttpServer {
     const parameters = request.params as Readonly<Record<string, string | undefined>>
     const exchange = new Exchange(this.#context, route, raw, response, parameters, request.id)
     const place = this.#connections.enter(raw.socket)
-    let audited = this.#audit.enabled ? identityOf(exchange, this.#audit) : null
+    const { log } = this.#options
+    const told = this.#audit.enabled || log.listens('debug')
+    const identity = told ? identityOf(exchange, this.#audit) : null
+    let audited = this.#audit.enabled
     this.#arrived += 1
     const number = this.#arrived
     this.#underWay.set(number, exchange)
@@ -280,7 +284,7 @@ export class HttpServer {
         assertWanted(exchange)
       }
       if (this.#audit.refusing) {
-        audited = null
+        audited = false
         throw notAuditable()
       }
       if (this.#clientLimits.enabled) this.#limit(exchange, startMs)
@@ -307,11 +311,11 @@ export class HttpServer {
       const status = upgraded ?? (response.headersSent ? response.statusCode : 0)
       const durationMs = this.#options.clock.monotonicMs() - startMs
       this.#observers.of(route)(status, durationMs, streamed || exchange.blocking)
-      if (audited !== null) {
+      if (identity !== null) {
         const known = this.#table.has(route) ? route.path : null
-        this.#audit.record(
-          auditedRequest(exchange, { ...audited, route: known, status, durationMs }),
-        )
+        const ended = auditedRequest(exchange, { ...identity, route: known, status, durationMs })
+        if (audited) this.#audit.record(ended)
+        if (log.listens('debug')) logRequest(log, ended)
       }
     }
   }

@@ -5,6 +5,9 @@ import { decodePath } from './request.ts'
 import type { ApiReply, Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
 
+/** The path itself is left out: it may hold a secret, and the client knows it. */
+const unknownPath = 'no such path: the HTTP API has no route for it'
+
 /** Stands in for a path that cannot be decoded, so that its request is bounded and answered like any other. */
 export const brokenPath: Route = {
   method: 'GET',
@@ -28,7 +31,7 @@ export function unknownRoute(table: RouteTable): Route {
       const allowed = table.methodsOf(path)
       if (allowed.length === 0) {
         const area = outOfScope(path)
-        return area === null ? emptyNotFound(path) : notServed(area)
+        return area === null ? notFound(path) : notServed(area)
       }
       const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : 'Invalid method')
       return { status: 405, type, text: body, headers: { Allow: allowed.join(', ') } }
@@ -42,8 +45,8 @@ function notServed({ reason, isVault }: OutOfScope): ApiReply {
   return { status: 501, type, text: body }
 }
 
-function emptyNotFound(path: string): ApiReply {
-  if (!hasJsonErrors(path)) return { status: 404 }
-  const { type, body } = errorBody(path, '')
+/** Clients of the secrets service know an empty list of errors. */
+function notFound(path: string): ApiReply {
+  const { type, body } = errorBody(path, hasJsonErrors(path) ? '' : unknownPath)
   return { status: 404, type, text: body }
 }

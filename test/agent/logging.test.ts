@@ -51,6 +51,11 @@ t.test('levels below the chosen one are silent', async (t) => {
   logger.error('e')
   log.flush()
   t.equal(log.written.join(''), `${at} [WARN] s1: d\n${at} [ERROR] s1: e\n`)
+  t.same([logger.listens('info'), logger.listens('warn')], [false, true])
+  const leave = log.tap.follow('debug', () => {})
+  t.same([logger.listens('trace'), logger.listens('debug')], [false, true])
+  leave()
+  t.equal(logger.listens('info'), false)
 })
 
 t.test(

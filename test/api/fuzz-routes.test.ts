@@ -88,6 +88,7 @@ function noting(failures: string[]): Logger {
     warn() {},
     error: (message, fields) => void failures.push(`${message} ${JSON.stringify(fields ?? {})}`),
     named: () => logger,
+    listens: () => false,
   }
   return logger
 }

@@ -114,20 +114,24 @@ t.test('PUT and POST are one, HEAD is GET without the body', async (t) => {
   t.equal((await app.inject({ method: 'HEAD', url: '/v1/rows' })).body, '')
 })
 
-t.test('unknown paths are 404 and empty, other methods 405 with what is allowed', async (t) => {
-  for (const url of ['/', '/v1', '/v1/nope', '/v1/rows/', '/v2/rows', '/v1/Rows']) {
-    const reply = await app.inject(url)
-    t.equal(reply.statusCode, 404, url)
-    t.equal(reply.body, '', url)
-  }
-  const wrong = await app.inject({ method: 'DELETE', url: '/v1/row/a/b', payload: 'x' })
-  t.equal(wrong.statusCode, 405)
-  t.equal(wrong.body, 'Invalid method')
-  t.equal(wrong.headers['allow'], 'GET, HEAD, POST, PUT')
-  t.equal((await app.inject({ method: 'GET', url: '/v1/echo/x' })).headers['allow'], 'POST, PUT')
-  t.equal((await app.inject({ method: 'OPTIONS', url: '/v1/rows' })).statusCode, 405)
-  t.equal((await app.inject({ method: 'PATCH', url: '/nope', payload: 'x' })).statusCode, 404)
-})
+t.test(
+  'unknown paths are 404 with one line of text, other methods 405 with what is allowed',
+  async (t) => {
+    for (const url of ['/', '/v1', '/v1/nope', '/v1/rows/', '/v2/rows', '/v1/Rows']) {
+      const reply = await app.inject(url)
+      t.equal(reply.statusCode, 404, url)
+      t.equal(reply.body, 'no such path: the HTTP API has no route for it', url)
+    }
+    t.equal((await app.inject({ method: 'HEAD', url: '/v1/nope' })).body, '')
+    const wrong = await app.inject({ method: 'DELETE', url: '/v1/row/a/b', payload: 'x' })
+    t.equal(wrong.statusCode, 405)
+    t.equal(wrong.body, 'Invalid method')
+    t.equal(wrong.headers['allow'], 'GET, HEAD, POST, PUT')
+    t.equal((await app.inject({ method: 'GET', url: '/v1/echo/x' })).headers['allow'], 'POST, PUT')
+    t.equal((await app.inject({ method: 'OPTIONS', url: '/v1/rows' })).statusCode, 405)
+    t.equal((await app.inject({ method: 'PATCH', url: '/nope', payload: 'x' })).statusCode, 404)
+  },
+)
 
 t.test('below the secrets service, errors are JSON', async (t) => {
   const missing = await app.inject('/v1/auth/nope')

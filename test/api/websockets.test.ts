@@ -117,7 +117,7 @@ t.test('what opens no stream is answered as HTTP, with its status', async (t) =>
     ['/v1/count?refuse', 403, 'Permission denied'],
     ['/v1/count?plain', 200, 'no stream'],
     ['/v1/only-http', 200, 'http'],
-    ['/v1/nowhere', 404, ''],
+    ['/v1/nowhere', 404, 'no such path: the HTTP API has no route for it'],
   ] as const
   for (const [path, status, body] of cases) {
     t.same({ ...(await shake(port, path)), id: '' }, { status, body, socket: null, id: '' }, path)

@@ -104,6 +104,7 @@ t.test('rows of replaced states are swept, now or after a restart', async (t) =>
     warn: note,
     error: note,
     named: () => logger,
+    listens: () => false,
   }
   const machine = await toyMachine(t, { folder, logger })
   const log = new ToyLog(machine)
