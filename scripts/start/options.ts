@@ -12,6 +12,9 @@ const CLIENT_DISTANCE = 100
 const CLIENTS_MAX = 8
 /** The ops listeners keep this distance, so that a second cluster on another base port has its own. */
 const OPS_DISTANCE = 9203 - BASE_PORT
+/** The listeners that speak as Consul does: 8500, 9500 and so on, and client agents' at 8600, 8700. */
+const CONSUL_DISTANCE = 8500 - BASE_PORT
+const BASE_PORT_MAX = 57_000
 
 export type StartOptions = {
   /** Null: as many as the data has, else 3. */
@@ -60,9 +63,9 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
     throw new Error(`--clients must be 0 to ${CLIENTS_MAX}, not ${values.clients}`)
   }
   const basePort = Number(values['base-port'])
-  // The fifth server's ports and the last ops port must still be ports.
-  if (!Number.isInteger(basePort) || basePort < 1024 || basePort > 60_000) {
-    throw new Error(`--base-port must be from 1024 to 60000, not ${values['base-port']}`)
+  // The fifth server's ports, that of its second listener too, and the last ops port must still be ports.
+  if (!Number.isInteger(basePort) || basePort < 1024 || basePort > BASE_PORT_MAX) {
+    throw new Error(`--base-port must be from 1024 to ${BASE_PORT_MAX}, not ${values['base-port']}`)
   }
   if (values.data === '') throw new Error('--data must name a folder')
   if (values.config.includes('')) throw new Error('--config must name a file')
@@ -84,6 +87,8 @@ export type AgentPlan = {
     readonly rpc: number
     readonly gossip: number
     readonly ops: number
+    /** The second HTTP listener, whose dialect is Consul's. */
+    readonly consul: number
   }
   /** Holds what follows. */
   readonly folder: string
@@ -109,7 +114,7 @@ export function planAgents(options: {
     return {
       kind,
       name,
-      ports: { http, rpc: http + 1, gossip: http + 2, ops },
+      ports: { http, rpc: http + 1, gossip: http + 2, ops, consul: http + CONSUL_DISTANCE },
       folder,
       configFile,
       configFiles: [configFile, ...options.configFiles],
@@ -133,11 +138,13 @@ export function planAgents(options: {
 export function agentConfig(plan: AgentPlan, all: readonly AgentPlan[], keyFile: string): string {
   const servers = all.filter(({ kind }) => kind === 'server')
   const join = servers.slice(0, 1).map(({ ports }) => `${HOST}:${ports.gossip}`)
+  const { consul, ...ports } = plan.ports
   const config = {
     name: plan.name,
     data_dir: plan.dataDir,
     bind_addr: HOST,
-    ports: plan.ports,
+    ports,
+    listener: [{ purpose: 'api', dialect: 'consul', address: `${HOST}:${consul}` }],
     ...(plan.kind === 'client'
       ? { client: { enabled: true, retry_join: join } }
       : {

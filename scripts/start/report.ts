@@ -38,13 +38,14 @@ export function clusterReport(
     plan.name,
     plan.kind === 'client' ? 'client' : isLeader(plan) ? 'leader' : 'follower',
     `http://${HOST}:${plan.ports.http}`,
+    `http://${HOST}:${plan.ports.consul}`,
     plan.kind === 'client' ? '-' : `${HOST}:${plan.ports.rpc}`,
     `http://${HOST}:${plan.ports.ops}`,
     shortPath(plan.dataDir, cwd),
   ])
   const first = plans[0]
   const last = plans.at(-1)
-  const header = ['name', 'role', 'HTTP', 'RPC', 'ops', 'data']
+  const header = ['name', 'role', 'HTTP', 'as Consul', 'RPC', 'ops', 'data']
   return [
     table([header, ...rows]),
     '',

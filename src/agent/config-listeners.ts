@@ -7,12 +7,15 @@ import { wildcards } from '../member/host-port.ts'
 import {
   parseAddress,
   type ConfigFile,
+  type ListenerDialect,
   type ListenerPurpose,
   type TlsVersion,
 } from './config-schema.ts'
 
 export type ListenerConfig = {
   readonly purpose: ListenerPurpose
+  /** Of the API. */
+  readonly dialect: ListenerDialect
   /** Without brackets, also for IPv6. */
   readonly host: string
   /** 0: any free one. */
@@ -40,8 +43,13 @@ type Ports = {
 
 /** What an address without a port means. */
 const defaultPorts = { api: 4646, ops: 9203 } as const satisfies Record<ListenerPurpose, number>
+const consulPort = 8500
+const dialectDefault: ListenerDialect = 'nomad'
 
-/** A purpose that a block names is served by its blocks alone; else `ports` holds for it. */
+/**
+ * A purpose that a block names is served by its blocks alone; else `ports` holds for it. A listener of another dialect is one
+ * more: the API of the default dialect stays where it is.
+ */
 export function completeListeners(
   blocks: readonly ListenerFile[],
   agent: {
@@ -54,9 +62,10 @@ export function completeListeners(
 ): readonly ListenerConfig[] {
   const { bindAddr, ports, apiTls } = agent
   const given = blocks.map((block, at) => listenerOf(block, `listener.${at}`, bindAddr, complain))
-  const has = (purpose: ListenerPurpose) => blocks.some((block) => block.purpose === purpose)
+  const has = (purpose: ListenerPurpose) =>
+    given.some((one) => one.purpose === purpose && one.dialect === dialectDefault)
   const byPort = (purpose: ListenerPurpose, port: number, tls: ListenerConfig['tls']) =>
-    has(purpose) ? [] : [{ purpose, host: bindAddr, port, tls }]
+    has(purpose) ? [] : [{ purpose, dialect: dialectDefault, host: bindAddr, port, tls }]
   if (apiTls !== null && has('api')) {
     complain('tls.http', 'listener blocks with purpose "api" name their own files; set it to false')
   }
@@ -85,11 +94,16 @@ function listenerOf(
     complain(`${key}.purpose`, 'missing; say "api" for clients, or "ops" for health and metrics')
   }
   const purpose = block.purpose ?? 'api'
+  if (block.dialect !== undefined && purpose !== 'api') {
+    complain(`${key}.dialect`, `only listeners with purpose "api" have one; leave it out`)
+  }
+  const dialect = block.dialect ?? dialectDefault
   const address = block.address === undefined ? undefined : parseAddress(block.address)
   return {
     purpose,
+    dialect,
     host: address?.host ?? bindAddr,
-    port: address?.port ?? defaultPorts[purpose],
+    port: address?.port ?? (dialect === 'consul' ? consulPort : defaultPorts[purpose]),
     tls: tlsOf(block, key, complain),
   }
 }

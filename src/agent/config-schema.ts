@@ -164,6 +164,10 @@ const serverSchema = Type.Object(
 export const listenerPurposes = ['api', 'ops'] as const
 export type ListenerPurpose = (typeof listenerPurposes)[number]
 
+/** Whose shapes an API listener has where products differ; the first is the default. */
+export const listenerDialects = ['nomad', 'consul'] as const
+export type ListenerDialect = (typeof listenerDialects)[number]
+
 export const LISTENERS_MAX = 16
 
 /** `purpose` has no default, which is checked later: a schema cannot name the line of what is missing. */
@@ -179,6 +183,9 @@ const listenerSchema = Type.Object(
         Type.String({ description: 'host:port, as in "10.0.0.1:9203" or "[::1]:9203"' }),
         (text) => parseAddress(text) !== undefined,
       ),
+    ),
+    dialect: Type.Optional(
+      Type.Enum([...listenerDialects], { description: `one of ${listenerDialects.join(', ')}` }),
     ),
     tls_disable: Type.Optional(boolean),
     tls_cert_file: Type.Optional(path('the path of a PEM file')),

@@ -18,6 +18,7 @@ import type { QueryAnswer } from '../rpc/read.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
 import { announcesBody, type BodyReader } from './body.ts'
 import { addressOf } from './client.ts'
+import { dialectOf, type Dialect } from './dialect.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
 import { decodeJson } from './json.ts'
@@ -111,6 +112,10 @@ export class Exchange implements ApiRequest, CallTrace {
 
   get token(): string | null {
     return tokenOf(this.request.headers) ?? (this.search.text('token') || null)
+  }
+
+  get dialect(): Dialect {
+    return dialectOf(this.request.headers)
   }
 
   get signal(): AbortSignal {

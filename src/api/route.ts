@@ -8,6 +8,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { Contact } from '../rpc/dispatch.ts'
 import type { LeaderMethod, LocalMethod, Query, QueryResult, StreamMethod } from '../rpc/method.ts'
+import type { Dialect } from './dialect.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
 
@@ -21,6 +22,8 @@ export type Route = {
   readonly method: RouteMethod
   /** `/v1/node/:id/drain`, or `/v1/var/*` for everything below, slashes included. */
   readonly path: string
+  /** Serves requests of this dialect alone, and goes before a route that has none. Default: every request. */
+  readonly dialect?: Dialect
   /**
    * none: a body is read and ignored. json: the content type is not looked at. bytes: `request.bytes`.
    * stream: `request.stream()`, unbounded but for `bodyBytesMax` and an idle timeout. Default: none on GET, else json.
@@ -74,6 +77,8 @@ export interface ApiRequest {
   readonly token: string | null
   readonly remote: string
   readonly requestId: string
+  /** In whose shapes the client wants the answer, where products differ. */
+  readonly dialect: Dialect
   /** A stream in reply to it leaves as messages. An `Upgrade` header alone says no such thing. */
   readonly asksForWebSocket: boolean
   /** A header by its lower-case name. */

@@ -19,6 +19,7 @@ import { announcesBody, BodyReader, readAway } from './body.ts'
 import { clientOf } from './client.ts'
 import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
+import { speak, type Dialect } from './dialect.ts'
 import { HttpRefusal, isServerFailure } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
@@ -29,7 +30,7 @@ import { RequestIds } from './request-id.ts'
 import { logRequest } from './request-log.ts'
 import { Exchange, type ExchangeContext, pathOf } from './request.ts'
 import type { Route } from './route.ts'
-import { RouteTable } from './route-table.ts'
+import { byDialect, RouteTable } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
 import { asksForWebSocket, WebSockets } from './websockets.ts'
 
@@ -67,6 +68,8 @@ export type Listen = {
   readonly port: number
   /** Absent: plain HTTP. */
   readonly certificate?: Certificate
+  /** Of requests that name none. Absent: the default one. */
+  readonly dialect?: Dialect
 }
 
 export class HttpServer {
@@ -152,7 +155,9 @@ export class HttpServer {
     assert(!this.#stopping, 'the HTTP server is stopping')
     await this.app.ready()
     const { headBytesMax, headMs, keepAliveMs, connectionsMax } = this.#limits
+    const { certificate, dialect } = listen
     const handle = (request: IncomingMessage, response: ServerResponse) => {
+      if (dialect !== undefined) speak(dialect, request.headers)
       this.#connections.take(request.socket, response)
       this.app.routing(request, response)
     }
@@ -169,7 +174,6 @@ export class HttpServer {
       IncomingMessage: IncomingRequest,
       shouldUpgradeCallback: (request: IncomingMessage) => this.#upgrades(request),
     }
-    const { certificate } = listen
     const secure = { ...options, ...certificate?.options, handshakeTimeout: headMs }
     const server =
       certificate === undefined ? createServer(options, handle) : createSecureServer(secure, handle)
@@ -233,6 +237,7 @@ export class HttpServer {
       rewriteUrl: (request) => originForm(request.url ?? '/'),
       routerOptions: {
         maxParamLength: this.#limits.headBytesMax,
+        constraints: { dialect: byDialect },
         // The query string is read by `search.ts`, when a route asks.
         querystringParser: () => noQuery,
       },
@@ -248,7 +253,13 @@ export class HttpServer {
       else done()
     })
     for (const { route, methods } of this.#table.entries) {
-      app.route({ method: [...methods], url: route.path, config: { route }, handler: neverReached })
+      app.route({
+        method: [...methods],
+        url: route.path,
+        config: { route },
+        handler: neverReached,
+        ...(route.dialect !== undefined && { constraints: { dialect: route.dialect } }),
+      })
     }
     return app
   }

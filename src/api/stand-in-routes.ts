@@ -28,7 +28,7 @@ export function unknownRoute(table: RouteTable): Route {
     anyRegion: true,
     handle(request) {
       const path = decodePath(request.path)
-      const allowed = table.methodsOf(path)
+      const allowed = table.methodsOf(path, request.dialect)
       if (allowed.length === 0) {
         const area = outOfScope(path)
         return area === null ? notFound(path) : notServed(area)

@@ -1,4 +1,5 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
+import { dialectDefault, dialectHeader } from '../api/dialect.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
 import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
@@ -47,6 +48,7 @@ export async function askJsonOf(
 function askOf({ method, url, token, json }: JsonAsk, signal: AbortSignal): Ask {
   const body = json === undefined ? null : Buffer.from(JSON.stringify(json))
   const headers = {
+    [dialectHeader]: dialectDefault,
     ...(token !== null && { 'x-service-token': token }),
     ...(body !== null && { 'content-length': String(body.length) }),
   }

@@ -2,6 +2,7 @@
  * Requests that a client agent passes on to a server as they came, and answers as they were given: everything that is not
  * about the agent itself. The servers decide who may do what; the agent only carries the token.
  */
+import { dialectHeader } from '../api/dialect.ts'
 import { requestIdHeader } from '../api/request-id.ts'
 import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
@@ -133,11 +134,16 @@ function urlOf({ sent }: ApiRequest): string {
   })
 }
 
-function headersOf({ sent, requestId }: ApiRequest): Record<string, string | readonly string[]> {
+function headersOf({
+  sent,
+  requestId,
+  dialect,
+}: ApiRequest): Record<string, string | readonly string[]> {
   const headers: Record<string, string | readonly string[]> = {}
   for (const [name, value] of Object.entries(sent.headers)) {
     if (value !== undefined && !ownRequestHeaders.includes(name)) headers[name] = value
   }
   headers[requestIdHeader.toLowerCase()] = requestId
+  headers[dialectHeader] = dialect
   return headers
 }

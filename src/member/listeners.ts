@@ -1,4 +1,5 @@
 /** The API and ops listeners of a member with their certificates: opened in order, read again on request. */
+import { dialectDefault, type Dialect } from '../api/dialect.ts'
 import type { OpsServer } from '../api/ops.ts'
 import type { HttpServer } from '../api/server.ts'
 import { Certificate, listenerUse, tlsKeys } from '../lib/certificate.ts'
@@ -9,6 +10,8 @@ import { reloadAll } from './reload-all.ts'
 
 export type ListenerSettings = {
   readonly purpose: 'api' | 'ops'
+  /** Of the API. */
+  readonly dialect: Dialect
   readonly host: string
   /** 0: any free one. */
   readonly port: number
@@ -28,6 +31,7 @@ export type OpenListener = {
   readonly host: string
   readonly port: number
   readonly secure: boolean
+  readonly dialect: Dialect
 }
 
 type Prepared = {
@@ -64,15 +68,20 @@ export class Listeners {
     const open: OpenListener[] = []
     for (const { settings, certificate } of this.#prepared) {
       if (settings.purpose !== purpose) continue
-      const { host, port } = settings
-      const opened = server.listen({ host, port, ...(certificate === null ? {} : { certificate }) })
+      const { host, port, dialect } = settings
+      const opened = server.listen({
+        host,
+        port,
+        ...(certificate !== null && { certificate }),
+        ...(dialect !== dialectDefault && { dialect }),
+      })
       const chosen = await opened.catch((error: unknown) => {
         if (error instanceof MusterError) throw error
         const text = `cannot listen on ${hostPort(host, port)} for HTTP: ${textOf(error)}`
         throw new MusterError('unavailable', text, { cause: error })
       })
       const secure = certificate !== null
-      open.push({ address: hostPort(host, chosen), host, port: chosen, secure })
+      open.push({ address: hostPort(host, chosen), host, port: chosen, secure, dialect })
     }
     return open
   }
@@ -90,7 +99,9 @@ export class Listeners {
 /** Where others reach the API of a member that is known to them by `advertised`; null: it has none. */
 export function reachableApi(open: readonly OpenListener[], advertised: string): HttpPlace | null {
   const onAll = ({ host }: OpenListener) => wildcards.includes(host)
-  const best = open.find((one) => onAll(one) || one.host === advertised) ?? open[0]
+  // Members name their dialect; those of an earlier program do not.
+  const apis = open.filter(({ dialect }) => dialect === dialectDefault)
+  const best = apis.find((one) => onAll(one) || one.host === advertised) ?? apis[0]
   if (best === undefined) return null
   const { secure, port } = best
   return { secure, host: onAll(best) ? advertised : best.host, port }

@@ -44,6 +44,59 @@ controller { graceful_shutdown_wait_duration = "1m30s" }
   t.equal(config.controller.gracefulShutdownWaitMs, 90_000)
 })
 
+t.test('a listener of another dialect is one more, beside the port of the API', async (t) => {
+  const config = await load(t, {
+    'a.hcl': `${smallest}tls {
+  http = true
+  cert_file = "c.pem"
+  key_file = "k.pem"
+}
+listener {
+  purpose = "api"
+  dialect = "consul"
+}
+`,
+  })
+  t.same(
+    config.listeners.map(({ purpose, dialect, port, tls }) => [purpose, dialect, port, tls?.block]),
+    [
+      ['api', 'nomad', 4646, 'tls'],
+      ['ops', 'nomad', 9203, undefined],
+      ['api', 'consul', 8500, undefined],
+    ],
+  )
+  const both = await load(t, {
+    'a.hcl': `${smallest}
+listener {
+  purpose = "api"
+  dialect = "consul"
+}
+listener {
+  purpose = "api"
+  dialect = "nomad"
+  address = "127.0.0.1:4000"
+}
+`,
+  })
+  t.same(
+    both.listeners.map(({ dialect, port }) => [dialect, port]),
+    [
+      ['nomad', 9203],
+      ['consul', 8500],
+      ['nomad', 4000],
+    ],
+  )
+})
+
+t.test('a dialect is one of those there are, and the API has it', async (t) => {
+  const one = (block: string) => refusal(t, { 'a.hcl': `${smallest}${block}` })
+  t.match(await one('listener {\n purpose = "api"\n dialect = "vault"\n}'), /one of nomad, consul/)
+  t.match(
+    await one('listener {\n purpose = "ops"\n dialect = "consul"\n}'),
+    /listener\.0\.dialect: only listeners with purpose "api" have one/,
+  )
+})
+
 t.test('an address may leave out its port, and a block its address', async (t) => {
   const config = await load(t, {
     'a.hcl': `${smallest}listener { purpose = "ops" }\nlistener {\n purpose = "api"\n address = "0.0.0.0"\n}\n`,

@@ -24,8 +24,8 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
     definitions: { services: [], checks: [] },
     ports: { http: 4646, rpc: 4647, gossip: 4648, ops: 9203 },
     listeners: [
-      { purpose: 'api', host: '127.0.0.1', port: 4646, tls: null },
-      { purpose: 'ops', host: '127.0.0.1', port: 9203, tls: null },
+      { purpose: 'api', dialect: 'nomad', host: '127.0.0.1', port: 4646, tls: null },
+      { purpose: 'ops', dialect: 'nomad', host: '127.0.0.1', port: 9203, tls: null },
     ],
     controller: { gracefulShutdownWaitMs: 0 },
     tls: { caFile: null, http: null, rpc: null },

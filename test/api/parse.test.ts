@@ -165,11 +165,11 @@ t.test('a table tells what a path allows', async (t) => {
     route('GET', '/v1/var/*'),
     route('DELETE', '/v1/var/*'),
   ])
-  t.same(table.methodsOf('/v1/node/a'), ['GET', 'HEAD'])
-  t.same(table.methodsOf('/v1/node/a/drain'), ['POST', 'PUT'])
-  t.same(table.methodsOf('/v1/var/a/b\n/'), ['DELETE', 'GET', 'HEAD'])
-  t.same(table.methodsOf('/v1/node'), [])
-  t.same(table.methodsOf('/v1/nodes/a'), [])
+  t.same(table.methodsOf('/v1/node/a', 'nomad'), ['GET', 'HEAD'])
+  t.same(table.methodsOf('/v1/node/a/drain', 'nomad'), ['POST', 'PUT'])
+  t.same(table.methodsOf('/v1/var/a/b\n/', 'nomad'), ['DELETE', 'GET', 'HEAD'])
+  t.same(table.methodsOf('/v1/node', 'nomad'), [])
+  t.same(table.methodsOf('/v1/nodes/a', 'nomad'), [])
 })
 
 t.test('an odd quality is no wish', async (t) => {

@@ -36,8 +36,8 @@ t.test('options have defaults and are checked', async (t) => {
   t.throws(() => parse('--servers 2'), { message: '--servers must be 1, 3 or 5, not 2' })
   t.throws(() => parse('--clients 9'), { message: '--clients must be 0 to 8, not 9' })
   t.throws(() => parse('--clients x'), { message: '--clients must be 0 to 8, not x' })
-  t.throws(() => parse('--base-port 80'), { message: /must be from 1024 to 60000, not 80/ })
-  t.throws(() => parse('--base-port x'), { message: /must be from 1024 to 60000, not x/ })
+  t.throws(() => parse('--base-port 80'), { message: /must be from 1024 to 57000, not 80/ })
+  t.throws(() => parse('--base-port x'), { message: /must be from 1024 to 57000, not x/ })
   t.throws(() => parse('--data='), { message: '--data must name a folder' })
   t.throws(() => parse('--config='), { message: '--config must name a file' })
   t.throws(() => parse('--wrong'), { message: /Unknown option '--wrong'/ })
@@ -48,11 +48,11 @@ t.test('ports are where the documents say', async (t) => {
   t.same(
     plans.map(({ name, ports }) => [name, ...Object.values(ports)]),
     [
-      ['s1', 4646, 4647, 4648, 9203],
-      ['s2', 5646, 5647, 5648, 9213],
-      ['s3', 6646, 6647, 6648, 9223],
-      ['c1', 4746, 4747, 4748, 9303],
-      ['c2', 4846, 4847, 4848, 9403],
+      ['s1', 4646, 4647, 4648, 9203, 8500],
+      ['s2', 5646, 5647, 5648, 9213, 9500],
+      ['s3', 6646, 6647, 6648, 9223, 10500],
+      ['c1', 4746, 4747, 4748, 9303, 8600],
+      ['c2', 4846, 4847, 4848, 9403, 8700],
     ],
   )
 })
@@ -68,7 +68,16 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
   t.equal((await stat(keyFile)).mode & 0o777, 0o600)
   for (const plan of plans) {
     const config = await loadConfig([plan.configFile])
-    t.match(config, { name: plan.name, dataDir: plan.dataDir, ports: plan.ports })
+    const { consul, ...ports } = plan.ports
+    t.match(config, { name: plan.name, dataDir: plan.dataDir, ports })
+    t.match(
+      config.listeners.map(({ purpose, dialect, port }) => [purpose, dialect, port]),
+      [
+        ['api', 'nomad', ports.http],
+        ['ops', 'nomad', ports.ops],
+        ['api', 'consul', consul],
+      ],
+    )
     t.match(config.server, {
       bootstrapExpect: 3,
       peers: [],
@@ -168,15 +177,15 @@ t.test('the report aligns its columns and marks the leader', async (t) => {
   )
   const plans = planAgents({ ...defaults, servers: 3, clients: 0 })
   const text = clusterReport(plans, 5647, '/here')
-  t.match(text, /^name {2}role {6}HTTP {19}RPC/)
+  t.match(text, /^name {2}role {6}HTTP {19}as Consul {15}RPC/)
   t.match(
     text,
-    /\ns2 {4}leader {4}http:\/\/127\.0\.0\.1:5646 {2}127\.0\.0\.1:5647 {2}http:\/\/127\.0\.0\.1:9213 {2}\.muster\/s2\/data\n/,
+    /\ns2 {4}leader {4}http:\/\/127\.0\.0\.1:5646 {2}http:\/\/127\.0\.0\.1:9500 {3}127\.0\.0\.1:5647 {2}http:\/\/127\.0\.0\.1:9213 {2}\.muster\/s2\/data\n/,
   )
   const withClient = planAgents({ ...defaults, servers: 1, clients: 1 })
   t.match(
     clusterReport(withClient, 4647, '/here'),
-    /\nc1 +client +http:\/\/127\.0\.0\.1:4746 +- +http:\/\/127\.0\.0\.1:9303 +\.muster\/c1\/data\n/,
+    /\nc1 +client +http:\/\/127\.0\.0\.1:4746 +http:\/\/127\.0\.0\.1:8600 +- +http:\/\/127\.0\.0\.1:9303 +\.muster\/c1\/data\n/,
   )
   t.match(text, /\n {2}curl -X PUT http:\/\/127\.0\.0\.1:4646\/v1\/var\/app\/db -d '\{"Items"/)
   t.match(text, /\n {2}curl 'http:\/\/127\.0\.0\.1:6646\/v1\/var\/app\/db\?pretty'\n/)

@@ -182,7 +182,12 @@ export class ApiClient {
 
   #headers(): Record<string, string> {
     const { address, token } = this.#settings
-    return { Host: address.host, ...(token !== null && { 'X-Service-Token': token }) }
+    return {
+      Host: address.host,
+      // The shapes that this program reads, also from a listener that speaks another dialect.
+      'X-Service-Dialect': 'nomad',
+      ...(token !== null && { 'X-Service-Token': token }),
+    }
   }
 
   async #refuseFailed(response: IncomingMessage): Promise<void> {
