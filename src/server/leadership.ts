@@ -1,41 +1,60 @@
 /**
  * Duties live on the leader: started in order when this server is elected, stopped in reverse when it no longer leads.
- * A duty finds everything it needs in the state, so a new leader goes on where the last one stopped.
+ * A duty finds everything it needs in the state, so a new leader goes on where the last one stopped. For the same reason
+ * all duties start anew when another state takes the place of this one while it leads: what they derived is of rows
+ * that are gone, and nothing told them of the rows that came.
  */
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { RaftNode } from '../raft/node.ts'
 
 export type RunningDuty = { stop(): Promise<void> }
 
 export type Duty = { readonly name: string; start(): RunningDuty }
 
+/** What this asks of `RaftNode`. */
+export type LeadingNode = {
+  status(): { readonly role: string; readonly term: number }
+  onChange(listener: () => void): () => void
+}
+
+export type LeadershipOptions = {
+  readonly node: LeadingNode
+  /** `machine.onReplaced`: calls the listener when another state took the place of this one. Returns the way to stop. */
+  readonly onReplaced: (listener: () => void) => () => void
+  readonly duties: readonly Duty[]
+  readonly logger: Logger
+}
+
 export class Leadership {
-  readonly #node: RaftNode
+  readonly #node: LeadingNode
   readonly #duties: readonly Duty[]
   readonly #logger: Logger
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: readonly (() => void)[]
   /** Terms change faster than duties stop: each change waits for the one before. */
   #turn: Promise<void> = Promise.resolve()
   #running: RunningDuty[] = []
   #term = 0
+  /** The state that the running duties were started on is gone. */
+  #isReplaced = false
   #stopped = false
 
-  constructor(options: {
-    readonly node: RaftNode
-    readonly duties: readonly Duty[]
-    readonly logger: Logger
-  }) {
+  constructor(options: LeadershipOptions) {
     this.#node = options.node
     this.#duties = options.duties
     this.#logger = options.logger
-    this.#unsubscribe = options.node.onChange(() => this.#changed())
+    this.#unsubscribe = [
+      options.node.onChange(() => this.#changed()),
+      options.onReplaced(() => {
+        this.#isReplaced = true
+        this.#changed()
+      }),
+    ]
     this.#changed()
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#changed()
     await this.#turn
   }
@@ -45,24 +64,32 @@ export class Leadership {
     this.#turn = this.#turn.then(async () => {
       const { role, term } = this.#node.status()
       const leads = role === 'leader' && !this.#stopped
-      if (this.#running.length > 0 && !(leads && term === this.#term)) await this.#stopAll()
-      if (leads && this.#running.length === 0) this.#startAll(term)
+      const isRunning = this.#running.length > 0
+      const goesOn = leads && term === this.#term
+      if (isRunning && !(goesOn && !this.#isReplaced)) await this.#stopAll()
+      if (isRunning && !goesOn)
+        this.#logger.info('this server no longer leads', { term: this.#term })
+      if (!leads || this.#running.length > 0) return
+      if (isRunning && goesOn)
+        this.#logger.info('the state was replaced: duties start anew', { term })
+      else this.#logger.info('this server leads', { term })
+      this.#startAll(term)
     })
   }
 
   #startAll(term: number): void {
     this.#term = term
-    this.#logger.info('this server leads', { term })
+    // Before they read: a state that comes after this is another one again.
+    this.#isReplaced = false
     this.#running = this.#duties.map((duty) => duty.start())
   }
 
   async #stopAll(): Promise<void> {
     for (const duty of this.#running.toReversed()) {
       await duty.stop().catch((error: unknown) => {
-        this.#logger.error('a duty did not stop well', { reason: textOf(error) })
+        this.#logger.error('a leader task failed to stop', { reason: textOf(error) })
       })
     }
     this.#running = []
-    this.#logger.info('this server no longer leads', { term: this.#term })
   }
 }

@@ -271,6 +271,7 @@ export async function startServer(
 
   const leadership = new Leadership({
     node,
+    onReplaced: (listener) => machine.onReplaced(listener),
     logger,
     duties: [
       { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
@@ -285,6 +286,7 @@ export async function startServer(
   opened.defer(() => catalogue.clusterKeyShare.stop())
   await catalogue.localAgent.start(definitions)
   opened.defer(() => catalogue.localAgent.stop())
+  opened.defer(machine.onReplaced(() => catalogue.localAgent.compare()))
   const stopCatchingUp = new AbortController()
   const catchingUp = dispatcher.catchUp(stopCatchingUp.signal)
   opened.defer(async () => {

@@ -30,6 +30,7 @@ import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
 import { Dispatcher } from '../../src/rpc/dispatch.ts'
+import { Leadership } from '../../src/server/leadership.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { sweepRows } from './row-faults.ts'
 
@@ -308,17 +309,22 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     },
   }
   const propose = (command: Command) => server.propose(command)
-  const duties =
+  const leadership =
     options.begin === false
       ? null
-      : [
-          catalogue.startDuties({ propose }),
-          catalogue.startSessionDuties({ propose }),
-          catalogue.startKvDuties({ propose }),
-        ]
+      : new Leadership({
+          node: { status: () => ({ role: 'leader', term: 1 }), onChange: () => () => {} },
+          onReplaced: (listener) => machine.onReplaced(listener),
+          duties: [
+            { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
+            { name: 'sessions', start: () => catalogue.startSessionDuties({ propose }) },
+            { name: 'keys', start: () => catalogue.startKvDuties({ propose }) },
+          ],
+          logger: log,
+        })
   await catalogue.localAgent.start()
   t.teardown(async () => {
-    for (const duty of duties ?? []) await duty.stop()
+    await leadership?.stop()
     catalogue.sessionDeadlines.stop()
     catalogue.eventBuffer.close()
     await catalogue.localAgent.stop()
@@ -329,7 +335,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     // Whatever a test wrote here can be restored.
     assert.deepEqual(faults, [])
   })
-  if (duties !== null) {
+  if (leadership !== null) {
     await eventuallyTrue('the first key', async () => (await keysOf(machine.reader())).length > 0)
   }
   return server

@@ -149,6 +149,11 @@ export class LocalAgent {
     if (wasStarted && this.#saving !== null) await this.#save()
   }
 
+  /** The catalog may have changed as a whole: what this agent has is compared with it now, not at the next round. */
+  compare(): void {
+    this.#sync.changed()
+  }
+
   services(): readonly AgentService[] {
     return [...this.#services.values()]
   }

@@ -1,0 +1,107 @@
+/** When duties start and stop: with leadership, and with the state that they were started on. */
+import t from 'tap'
+import { silentLogger } from '../../src/lib/log.ts'
+import { Leadership, type Duty } from '../../src/server/leadership.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+
+function leadershipOf() {
+  const told: string[] = []
+  const listeners = new Set<() => void>()
+  const replaced = new Set<() => void>()
+  const node = { role: 'follower', term: 1 }
+  let stopping: Promise<void> = Promise.resolve()
+  const duty = (name: string): Duty => ({
+    name,
+    start() {
+      told.push(`start ${name}`)
+      return {
+        async stop() {
+          await stopping
+          told.push(`stop ${name}`)
+        },
+      }
+    },
+  })
+  const leadership = new Leadership({
+    node: {
+      status: () => node,
+      onChange(listener) {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    },
+    onReplaced(listener) {
+      replaced.add(listener)
+      return () => replaced.delete(listener)
+    },
+    duties: [duty('a'), duty('b')],
+    logger: silentLogger,
+  })
+  return {
+    leadership,
+    told,
+    become: (role: string, term: number) => {
+      Object.assign(node, { role, term })
+      for (const listener of listeners) listener()
+    },
+    replace: () => {
+      for (const listener of replaced) listener()
+    },
+    holdStops: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      stopping = promise
+      return resolve
+    },
+    listening: () => listeners.size + replaced.size,
+    tells: (what: readonly string[]) =>
+      eventuallyTrue(what.join(', '), () => told.join() === what.join()),
+  }
+}
+
+const started = ['start a', 'start b']
+const stopped = ['stop b', 'stop a']
+
+void t.test('all duties start anew when the state is replaced under a leader', async () => {
+  const { leadership, become, replace, tells } = leadershipOf()
+  become('leader', 2)
+  await tells(started)
+  replace()
+  await tells([...started, ...stopped, ...started])
+  await leadership.stop()
+  await tells([...started, ...stopped, ...started, ...stopped])
+})
+
+void t.test('a state that is replaced while duties stop costs no second start', async () => {
+  const { leadership, become, replace, holdStops, tells } = leadershipOf()
+  become('leader', 2)
+  await tells(started)
+  const letStop = holdStops()
+  replace()
+  replace()
+  letStop()
+  await tells([...started, ...stopped, ...started])
+  await leadership.stop()
+  await tells([...started, ...stopped, ...started, ...stopped])
+})
+
+void t.test('a follower whose state is replaced starts nothing until it leads', async (t) => {
+  const { leadership, become, replace, told, tells } = leadershipOf()
+  replace()
+  become('follower', 2)
+  become('leader', 3)
+  await tells(started)
+  become('leader', 4)
+  await tells([...started, ...stopped, ...started])
+  become('follower', 5)
+  await tells([...started, ...stopped, ...started, ...stopped])
+  await leadership.stop()
+  t.equal(told.length, 8)
+})
+
+void t.test('after a stop nothing is heard of any more', async (t) => {
+  const { leadership, become, listening, told } = leadershipOf()
+  await leadership.stop()
+  become('leader', 2)
+  t.equal(listening(), 0)
+  t.same(told, [])
+})
