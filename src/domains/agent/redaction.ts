@@ -1,29 +1,42 @@
-/** What is left of an environment when its known secrets are taken out. */
+/**
+ * What is left of an environment when its secrets are taken out, by the names of variables and by their values. A value too
+ * many costs a look at the machine; a value too few costs a password. So in doubt a value is taken out.
+ */
 
 export const redacted = '<redacted>'
 
 /** In any letter case, anywhere in a variable's name. */
-const secretWords =
-  /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|PRIVATE_?KEY|API_?KEY|ACCESS_?KEY|ENCRYPTION_?KEY/i
+const secretParts = /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|CONN(ECTION)?_?STR/i
 
-/** Well-known names of credentials in which none of those words stands. */
-const secretNames: ReadonlySet<string> = new Set([
-  'AWS_ACCESS_KEY_ID',
-  'CONSUL_ENCRYPT_KEY',
-  'CONSUL_HTTP_AUTH',
-  'CONSUL_LICENSE',
-  'DOCKER_AUTH_CONFIG',
-  'GPG_KEY',
-  'MYSQL_PWD',
-  'NOMAD_LICENSE',
-  'NPM_AUTH',
-  'PGPASS',
-  'SSHPASS',
-  'VAULT_LICENSE',
+/** As a word of a name, or at the end of one (`PGPASS`, `SSHKEY`): `KEYBOARD` is neither. */
+const secretEnds = /(PASS|PWD|AUTH|KEYS?)$/
+
+/** As a word of a name. Certificates are public, and `SSL_CERT_FILE` is worth seeing. */
+const secretWords: ReadonlySet<string> = new Set([
+  'CONN',
+  'CONNECTION',
+  'COOKIE',
+  'CRED',
+  'CREDS',
+  'DSN',
+  'JWT',
+  'LICENSE',
+  'OTP',
+  'PAT',
+  'PIN',
+  'PRIVATE',
+  'PW',
+  'SALT',
+  'SAS',
+  'SIGNATURE',
 ])
 
-/** A password in an address: `postgres://app:secret@db/app`. */
-const passwordInUrl = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/[^/?#\s:@]{0,256}:)[^/?#\s@]{1,1024}(?=@)/gi
+/** Working folders of a shell, in spite of their names. */
+const harmlessNames: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
+
+/** `Password=hunter2;` of a connection string, `token=abc` of a query. */
+const secretSetting =
+  /((?:password|passwd|passphrase|pass|pwd|secret|token|auth|key)\s{0,8}=\s{0,8})("[^"]*"?|'[^']*'?|[^\s;,&"']+)/gi
 
 /** Names stay, so that one sees that a variable is set. */
 export function redactEnvironment(
@@ -32,8 +45,50 @@ export function redactEnvironment(
   const shown: [string, string][] = []
   for (const [name, value] of Object.entries(environment)) {
     if (value === undefined) continue
-    const secret = secretWords.test(name) || secretNames.has(name.toUpperCase())
-    shown.push([name, secret ? redacted : value.replaceAll(passwordInUrl, `$1${redacted}`)])
+    shown.push([name, isSecretName(name) ? redacted : redactedValue(value)])
   }
   return Object.fromEntries(shown)
+}
+
+function isSecretName(name: string): boolean {
+  if (harmlessNames.has(name)) return false
+  return secretParts.test(name) || wordsOf(name).some(isSecretWord)
+}
+
+function isSecretWord(word: string): boolean {
+  return secretWords.has(word) || secretEnds.test(word)
+}
+
+/** `appJWTKey_2` is APP, JWT, KEY. */
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replaceAll(/([a-z])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, '$1$3 $2')
+    .split(/[^A-Za-z]+/)
+    .map((word) => word.toUpperCase())
+}
+
+function redactedValue(value: string): string {
+  return value
+    .replaceAll(/\S+/g, withoutPassword)
+    .replaceAll(secretSetting, (_all, name: string) => `${name}${redacted}`)
+}
+
+/**
+ * `user:secret@host`, behind a scheme or alone, in a text without blanks. The secret ends at the last `@`, for it may
+ * hold one. A number that a path follows is a port: `http://db:5432/a@b` has no secret.
+ */
+function withoutPassword(text: string): string {
+  const end = text.lastIndexOf('@')
+  if (end < 0) return text
+  let scheme = text.indexOf('://')
+  let from = scheme < 0 || scheme > end ? 0 : scheme + 3
+  for (;;) {
+    const colon = text.indexOf(':', from)
+    if (colon < 0 || colon + 1 >= end) return text
+    const isPort = /^\d{1,5}[/?#]/.test(text.slice(colon + 1, Math.min(end, colon + 7)))
+    if (!isPort) return `${text.slice(0, colon + 1)}${redacted}${text.slice(end)}`
+    scheme = text.indexOf('://', colon)
+    if (scheme < 0 || scheme > end) return text
+    from = scheme + 3
+  }
 }
