@@ -153,6 +153,7 @@ export type GossipEvent =
 export type JoinResult = {
   /** Addresses through which the pool was reached; this member's own does not count. */
   readonly joined: number
+  /** `unavailable`: no member answered there. `conflict`: one did, and does not fit. */
   readonly errors: readonly { readonly address: string; readonly error: MusterError }[]
 }
 

@@ -22,7 +22,14 @@ export type JoinParts = {
   /** Ends the waiting for the resolver. */
   readonly signal: AbortSignal
   /** One exchange; null: it worked, otherwise what went wrong. */
-  readonly joinThrough: (endpoint: Endpoint) => Promise<string | null>
+  readonly joinThrough: (endpoint: Endpoint) => Promise<JoinFailure | null>
+}
+
+/** `answered`: by a member that does not fit. */
+export type JoinFailure = { readonly text: string; readonly answered: boolean }
+
+export function unanswered(text: string): JoinFailure {
+  return { text, answered: false }
 }
 
 type Target = { readonly address: string; readonly endpoint: Endpoint }
@@ -50,9 +57,9 @@ export async function joinAll(parts: JoinParts, addresses: readonly string[]): P
   const waiting = targets.values()
   const work = async (): Promise<void> => {
     for (const { address, endpoint } of waiting) {
-      const error = await parts.joinThrough(endpoint)
-      if (error === null) joined += 1
-      else errors.push(failed(address, error, formatEndpoint(endpoint)))
+      const failure = await parts.joinThrough(endpoint)
+      if (failure === null) joined += 1
+      else errors.push(failed(address, failure, formatEndpoint(endpoint)))
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrencyMax, targets.length) }, work))
@@ -70,9 +77,9 @@ async function resolvePlace(
       const bytes = parseAddress(text)
       return bytes === null ? [] : [{ address, endpoint: { address: bytes, port } }]
     })
-    return targets.length > 0 ? { targets } : failed(address, 'the name has no address')
+    return targets.length > 0 ? { targets } : failed(address, unanswered('the name has no address'))
   } catch (error) {
-    return failed(address, `the name cannot be resolved: ${textOf(error)}`)
+    return failed(address, unanswered(`the name cannot be resolved: ${textOf(error)}`))
   }
 }
 
@@ -98,10 +105,11 @@ function isKnown({ self }: JoinParts, targets: readonly Target[], { endpoint }: 
 }
 
 /** `endpoint`: what a name stood for. */
-function failed(address: string, text: string, endpoint = address): Failure {
+function failed(address: string, { text, answered }: JoinFailure, endpoint = address): Failure {
   const through = endpoint === address ? address : `${address} (${endpoint})`
+  const code = answered ? 'conflict' : 'unavailable'
   return {
     address,
-    error: new MusterError('unavailable', `gossip cannot join through ${through}: ${text}`),
+    error: new MusterError(code, `gossip cannot join through ${through}: ${text}`),
   }
 }

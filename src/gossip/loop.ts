@@ -6,7 +6,7 @@
  */
 import { assertNever } from '../lib/assert.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { GossipCore } from './core/core.ts'
 import type { Endpoint, PushPull } from './core/message.ts'
@@ -32,6 +32,8 @@ export type LoopParts = {
   readonly clock: Clock
   readonly logger: Logger
   readonly onEvent: (event: GossipEvent) => void
+  /** Called before the core hears of it: no member answered. */
+  readonly onUnanswered: (id: number, error: string) => void
   /** Called after the core heard of it; an exchange that the core gave up before has no event. */
   readonly onExchanged: (id: number, error: string | null) => void
   readonly onFatal: (error: unknown) => void
@@ -154,10 +156,15 @@ export class GossipLoop {
   }
 
   async #exchange({ id, to, message, timeoutMs }: Exchange): Promise<void> {
-    const { transport, guard, onExchanged } = this.#parts
+    const { transport, guard, onUnanswered, onExchanged } = this.#parts
+    const unanswered = (error: unknown): string => {
+      const text = textOf(error)
+      if (codeOf(error) !== 'conflict') onUnanswered(id, text)
+      return text
+    }
     const outcome: PushPull | string = await transport
       .pushPull(to, message, timeoutMs)
-      .then((state) => guard.taken(state), textOf)
+      .then((state) => guard.taken(state), unanswered)
     this.#guarded((core, now) => core.exchanged(id, outcome, now))
     onExchanged(id, typeof outcome === 'string' ? outcome : null)
   }

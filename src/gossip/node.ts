@@ -18,7 +18,7 @@ import type {
   MemberView,
   SuspicionRecord,
 } from './door.ts'
-import { joinAll } from './joining.ts'
+import { joinAll, unanswered, type JoinFailure } from './joining.ts'
 import { InternalQueries } from './internal-queries.ts'
 import { keyringOf, OwnKeys } from './keys.ts'
 import { logCoreEvent, logEvent } from './log-lines.ts'
@@ -63,7 +63,7 @@ class Gossip implements GossipNode {
   readonly #keys: OwnKeys
   readonly #views: Views
   readonly #listeners = new Set<(event: GossipEvent) => void>()
-  readonly #joins = new Map<number, (error: string | null) => void>()
+  readonly #joins = new Map<number, (failure: JoinFailure | null) => void>()
   readonly #queries: InternalQueries
   readonly #suspicions: { readonly member: string; readonly suspicion: Suspicion }[] = []
   readonly #stopping = new AbortController()
@@ -137,7 +137,8 @@ class Gossip implements GossipNode {
         clock,
         logger,
         onEvent: (event) => this.#told(event),
-        onExchanged: (id, error) => this.#endJoin(id, error ?? 'it took too long'),
+        onUnanswered: (id, text) => this.#endJoin(id, unanswered(text)),
+        onExchanged: (id, error) => this.#endJoin(id, unanswered(error ?? 'it took too long')),
         onFatal: (error) => {
           this.#release()
           this.#options.onFatal(error)
@@ -253,34 +254,34 @@ class Gossip implements GossipNode {
   /** Nobody waits any longer for what cannot come. */
   #release(): void {
     this.#running = null
-    for (const id of this.#joins.keys()) this.#endJoin(id, 'gossip stops')
+    for (const id of this.#joins.keys()) this.#endJoin(id, unanswered('gossip stops'))
     this.#queries.release(stopped())
     this.#leaving?.reject(stopped())
     this.#listeners.clear()
   }
 
-  #joinThrough(to: Endpoint): Promise<string | null> {
+  #joinThrough(to: Endpoint): Promise<JoinFailure | null> {
     return new Promise((resolve) => {
       try {
         const { core, loop } = this.#require()
         if (core.leaving !== null) throw new MusterError('conflict', 'this member is leaving')
         loop.input((core, now) => this.#joins.set(core.join(to, false, now), resolve))
       } catch (error) {
-        resolve(textOf(error))
+        resolve(unanswered(textOf(error)))
       }
     })
   }
 
-  #endJoin(id: number, error: string | null): void {
+  #endJoin(id: number, failure: JoinFailure | null): void {
     const resolve = this.#joins.get(id)
     this.#joins.delete(id)
-    resolve?.(error)
+    resolve?.(failure)
   }
 
   #told(event: CoreEvent): void {
     switch (event.type) {
       case 'joined-through':
-        this.#endJoin(event.id, event.error)
+        this.#endJoin(event.id, event.error === null ? null : { text: event.error, answered: true })
         return
       case 'left-pool':
         this.#leaving?.resolve()

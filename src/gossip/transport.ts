@@ -27,8 +27,8 @@ export type TransportHandlers = {
 }
 
 /**
- * What a stream call rejects with: unavailable (not reachable, or ended without an answer), timeout, incompatible (the
- * other side refused, or its answer cannot be read), overloaded (128 are open), too_large, cancelled (closed here).
+ * What a stream call rejects with: unavailable (not reachable, or ended without an answer), timeout, conflict (the other
+ * side is a member and refused), incompatible (its answer cannot be read), overloaded (128 are open), too_large, cancelled (closed here).
  */
 export interface GossipTransport {
   /** Where it listens, for packets and streams alike. */
@@ -77,10 +77,11 @@ export function ackFrom(answer: StreamMessage, sequence: number): Ack {
 }
 
 function unexpected(answer: StreamMessage, wanted: string): MusterError {
+  if (answer.type === 'error') {
+    return new MusterError('conflict', `the other side refused: ${JSON.stringify(answer.text)}`)
+  }
   return new MusterError(
     'incompatible',
-    answer.type === 'error'
-      ? `the other side refused: ${JSON.stringify(answer.text)}`
-      : `the other side answered with a ${answer.type}, not with ${wanted}`,
+    `the other side answered with a ${answer.type}, not with ${wanted}`,
   )
 }

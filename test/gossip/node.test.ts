@@ -1,4 +1,6 @@
 /** Several members of ours on real sockets, and the door's promises. */
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { codeOf, MusterError } from '../../src/lib/errors.ts'
@@ -122,6 +124,25 @@ await t.test('names are tried at all their addresses, and nobody joins itself', 
   await sees(a, 'a alive, b alive')
   await t.rejects(b.join(['not an address']), { code: 'invalid_argument' })
   await t.rejects(b.join(['[::1]:99999']), { code: 'invalid_argument' })
+})
+
+await t.test('a join tells a member that refuses from an address without a member', async (t) => {
+  const a = await startNode(t, 'a', { profile })
+  const b = await startNode(t, 'b', { profile, refuses: () => 'b is for itself' })
+  const foreign = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  foreign.listen(0, '127.0.0.1')
+  await once(foreign, 'listening')
+  t.teardown(() => foreign.close())
+  const { port } = foreign.address() as AddressInfo
+  const { errors } = await a.join(['127.0.0.1:1', `127.0.0.1:${port}`, b.local().endpoint])
+  t.same(
+    new Map(errors.map(({ address, error }) => [address, error.code])),
+    new Map([
+      ['127.0.0.1:1', 'unavailable'],
+      [`127.0.0.1:${port}`, 'unavailable'],
+      [b.local().endpoint, 'conflict'],
+    ]),
+  )
 })
 
 await t.test('keys are exchanged in the whole pool while it runs', async (t) => {

@@ -182,7 +182,7 @@ for (const [carrier, pairOf] of carriers) {
     heardB.answer = () => null
     t.equal(await rejection(a.ping(b.endpoint, ping)), 'unavailable')
     heardB.answer = () => ({ type: 'error', text: 'not now' })
-    t.equal(await rejection(a.ping(b.endpoint, ping)), 'incompatible')
+    t.equal(await rejection(a.ping(b.endpoint, ping)), 'conflict')
   })
 
   await t.test(`${carrier}: a user message arrives unanswered`, async (t) => {

@@ -42,12 +42,12 @@ export function membersMethods({ server, region, datacenter, pool }: PoolOfServe
       }),
     }),
     requires: () => ({ resource: 'none' }),
-    run: async (_context, { addresses }) => {
+    run: async (context, { addresses }) => {
       const { joined, errors } = await present(pool).join(addresses)
-      return {
-        joined,
-        errors: errors.map(({ error }) => textOf(error)),
+      for (const { address, error } of errors) {
+        context.log.warn('a join by command failed', { address, reason: textOf(error) })
       }
+      return { joined, errors: errors.map(joinFailure) }
     },
   })
 
@@ -104,6 +104,15 @@ export function membersMethods({ server, region, datacenter, pool }: PoolOfServe
   })
 
   return { list, join, forceLeave, keys, changeKey }
+}
+
+/**
+ * One text for a refused connection, a silent one, a foreign service and an unknown name: anyone may ask for a join, and must
+ * not learn by it what else this agent can reach. The log has the reason. A member that answered says its own.
+ */
+function joinFailure({ address, error }: { address: string; error: Error }): string {
+  if (codeOf(error) === 'conflict') return textOf(error)
+  return `cannot join through ${address}: no member answered there; the log of this agent has the reason`
 }
 
 function present(pool: Pool | null): Pool {

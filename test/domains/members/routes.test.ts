@@ -31,7 +31,10 @@ function twin() {
         .filter((address) => address.startsWith('dead'))
         .map((address) => ({
           address,
-          error: new MusterError('unavailable', `${address}: nobody there`),
+          error: new MusterError(
+            address.endsWith(':2') ? 'conflict' : 'unavailable',
+            `${address}: ECONNREFUSED or of another cluster`,
+          ),
         }))
       return { joined: addresses.length - errors.length, errors }
     },
@@ -86,6 +89,10 @@ t.test('members are listed by name, with the newest suspicion', async (t) => {
   })
 })
 
+/** The only text for an address that was not joined, whatever the reason. */
+const unanswered =
+  'cannot join through dead:1: no member answered there; the log of this agent has the reason'
+
 t.test('tools of the session service get their own shapes, by what only they ask', async (t) => {
   const { pool, calls } = twin()
   const server = await serverOfOne(t, { pool, begin: false })
@@ -97,7 +104,7 @@ t.test('tools of the session service get their own shapes, by what only they ask
   const joined = await server.ask('PUT', '/v1/agent/join/a:1')
   t.same([joined.status, joined.body], [200, ''])
   const dead = await server.ask('PUT', '/v1/agent/join/dead:1?wan=1')
-  t.same([dead.status, dead.body], [503, 'dead:1: nobody there'])
+  t.same([dead.status, dead.body], [503, unanswered])
   t.equal((await server.ask('PUT', '/v1/agent/force-leave/s2.global?prune=1')).status, 200)
   t.same(calls, [
     ['join', ['a:1']],
@@ -113,15 +120,20 @@ t.test('join counts who answered, and says why nobody did', async (t) => {
   t.same((await join('?address=a:1&address=dead:1')).json(), {
     num_joined: 1,
     error: '',
-    warning: 'dead:1: nobody there',
+    warning: unanswered,
   })
-  t.same((await join('?address=dead:1')).json(), { num_joined: 0, error: 'dead:1: nobody there' })
+  t.same((await join('?address=dead:1')).json(), { num_joined: 0, error: unanswered })
+  t.same((await join('?address=dead:2')).json(), {
+    num_joined: 0,
+    error: 'dead:2: ECONNREFUSED or of another cluster',
+  })
   t.equal((await join('')).status, 400)
   t.equal((await join('?address=')).status, 400)
   t.equal((await server.ask('GET', '/v1/agent/join?address=a:1')).status, 405)
   t.same(calls, [
     ['join', ['a:1', 'dead:1']],
     ['join', ['dead:1']],
+    ['join', ['dead:2']],
   ])
 })
 
