@@ -214,7 +214,7 @@ function patternOf(text: string, selector: Selector) {
 }
 
 function compileEqual(
-  shape: 'string' | 'integer' | 'float' | 'boolean',
+  shape: 'string' | 'integer' | 'unsigned' | 'float' | 'boolean',
   text: string,
   unfit: (what: string) => MusterError,
 ): (value: unknown) => boolean {
@@ -222,8 +222,11 @@ function compileEqual(
   switch (shape) {
     case 'string':
       return (value) => value === text
-    case 'integer': {
-      const wanted = parseInteger(text)
+    case 'integer':
+    case 'unsigned': {
+      // As Go reads unsigned numbers: without any sign.
+      const isSigned = shape === 'unsigned' && /^[+-]/.test(text)
+      const wanted = isSigned ? null : parseInteger(text)
       if (wanted === null) throw unfit(`which cannot be compared with ${shown}`)
       const small = Number(wanted)
       return (value) =>

@@ -1,12 +1,13 @@
 /** What a filter may ask of a record: the names of its fields and the kind of each. */
 
 /**
- * Values: `string`, `boolean`, `integer` (a number or a bigint, compared exactly), `float`; a list is an array, a map an
+ * Values: `string`, `boolean`, `integer` and `unsigned` (a number or a bigint, compared exactly), `float`; a list is an array, a map an
  * object or a Map by strings, a record an object with known members. null and undefined are absent values of any kind.
  */
 export type Shape =
   | 'string'
   | 'integer'
+  | 'unsigned'
   | 'float'
   | 'boolean'
   | { readonly list: Shape }
@@ -16,7 +17,9 @@ export type Shape =
 export type RecordShape = Readonly<Record<string, Shape>>
 
 export function describeShape(shape: Shape): string {
-  if (typeof shape === 'string') return shape === 'integer' ? 'an integer' : `a ${shape}`
+  if (shape === 'integer') return 'an integer'
+  if (shape === 'unsigned') return 'an unsigned integer'
+  if (typeof shape === 'string') return `a ${shape}`
   if ('list' in shape) return 'a list'
   return 'map' in shape ? 'a map' : 'a record'
 }

@@ -11,16 +11,16 @@ export const tokenFields = {
   Policies: { list: 'string' },
   Roles: { list: { record: { ID: 'string', Name: 'string' } } },
   CreateTime: 'string',
-  CreateIndex: 'integer',
-  ModifyIndex: 'integer',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
 } as const
 
 /** Of roles too. */
 export const policyFields = {
   Name: 'string',
   Description: 'string',
-  CreateIndex: 'integer',
-  ModifyIndex: 'integer',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
 } as const
 
 /** Never with the secret: nobody has it any more. */

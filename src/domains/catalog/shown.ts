@@ -91,7 +91,7 @@ const weights = { record: { Passing: 'integer', Warning: 'integer' } } as const
 const texts = { map: 'string' } as const
 const addresses = { map: { record: { Address: 'string', Port: 'integer' } } } as const
 const tags = { list: 'string' } as const
-const indexes = { CreateIndex: 'integer', ModifyIndex: 'integer' } as const
+const indexes = { CreateIndex: 'unsigned', ModifyIndex: 'unsigned' } as const
 
 export const nodeFields = {
   ID: 'string',

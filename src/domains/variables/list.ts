@@ -11,8 +11,8 @@ import { listToken, type VariableRow } from './model.ts'
 export const listFields = {
   Namespace: 'string',
   Path: 'string',
-  CreateIndex: 'integer',
-  ModifyIndex: 'integer',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
   CreateTime: 'integer',
   ModifyTime: 'integer',
 } as const
