@@ -7,8 +7,11 @@ import type { Complain } from './config-listeners.ts'
 import { tlsVersions, type ConfigFile, type TlsVersion } from './config-schema.ts'
 
 export type TlsConfig = {
-  /** Whom a client agent believes to be a server's API; null: those whom the system trusts. */
+  /** The authorities whose certificates a client agent takes for a server's; null: it takes any member that says so. */
   readonly caFile: string | null
+  /** Whether certificates must be those of servers of this region. */
+  readonly verifyServerHostname: boolean
+  readonly minVersion: TlsVersion
   /** For the API where no `listener` block says more; null: plain HTTP. Absolute paths, here and below. */
   readonly http: {
     readonly certFile: string
@@ -42,17 +45,21 @@ export function completeTls(file: TlsFile, complain: Complain): TlsConfig {
   if (!rpc && file.rpc_upgrade_mode === true) {
     complain('tls.rpc_upgrade_mode', 'is for the time after tls.rpc was set to true; set both')
   }
+  const verifyServerHostname = file.verify_server_hostname ?? true
+  const minVersion = tlsVersions[file.tls_min_version ?? 'tls12']
   const by = rpc ? 'rpc' : 'http'
   const pair =
     rpc || http
       ? {
           certFile: needed('cert_file', by),
           keyFile: needed('key_file', by),
-          minVersion: tlsVersions[file.tls_min_version ?? 'tls12'],
+          minVersion,
         }
       : null
   return {
     caFile: file.ca_file === undefined ? null : resolve(file.ca_file),
+    verifyServerHostname,
+    minVersion,
     http: http ? pair : null,
     rpc:
       pair === null || !rpc
@@ -60,7 +67,7 @@ export function completeTls(file: TlsFile, complain: Complain): TlsConfig {
         : {
             caFile: needed('ca_file', 'rpc'),
             ...pair,
-            verifyServerHostname: file.verify_server_hostname ?? true,
+            verifyServerHostname,
             upgradeMode: file.rpc_upgrade_mode ?? false,
           },
   }

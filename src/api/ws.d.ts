@@ -1,8 +1,9 @@
 /** The part of package `ws` that is used here; the package brings no types of its own. */
 declare module 'ws' {
   import type { EventEmitter } from 'node:events'
-  import type { IncomingMessage } from 'node:http'
+  import type { ClientRequest, IncomingMessage } from 'node:http'
   import type { Duplex } from 'node:stream'
+  import type { PeerCertificate, SecureContext } from 'node:tls'
 
   export class WebSocket extends EventEmitter {
     constructor(
@@ -13,8 +14,10 @@ declare module 'ws' {
         maxPayload: number
         /** Milliseconds. */
         handshakeTimeout: number
-        ca?: string
-        checkServerIdentity?: (host: string, certificate: never) => Error | undefined
+        secureContext?: SecureContext
+        checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined
+        /** Ends the request of the handshake; without it the library does at once. */
+        finishRequest?: (request: ClientRequest) => void
       },
     )
     /** `done` is called once the message is handed to the system, or with the reason why it is not. */

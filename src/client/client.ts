@@ -3,14 +3,12 @@
  * runs services and checks of its machine, keeps its node in the catalog, and passes everything else on to the servers,
  * whom it knows by gossip. `client` talks to servers over the network alone; only `agent` and `main` import it.
  */
-import { readFile } from 'node:fs/promises'
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { buildAgentCatalogue } from '../domains/agent-catalogue.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
 import { assert } from '../lib/assert.ts'
-import { serverNameOf } from '../lib/certificate.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { MusterError } from '../lib/errors.ts'
 import { definedServices } from '../member/defined-services.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { AuditLog } from '../member/audit.ts'
@@ -29,10 +27,12 @@ import { askJsonOf } from './json-asks.ts'
 import { PassOn } from './pass-on.ts'
 import { clientCallers } from './permissions.ts'
 import { clientRoutes } from './routes.ts'
+import { ServerTrust } from './server-trust.ts'
 import { Servers } from './servers.ts'
 import { noConsensus, noLink, noServers, noState } from './stateless.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { describeClient } from './this-client.ts'
+import { UntrustedLog } from './untrusted-log.ts'
 import { Upstream } from './upstream.ts'
 
 /** A reload reads limits of clients and the audit log's settings, whose file is opened anew. */
@@ -53,7 +53,8 @@ export async function startClient(
 
   const definitions = definedServices(config.definitions)
   const listeners = await Listeners.prepare(config.listeners)
-  const authorities = await readAuthorities(config.tls.caFile)
+  const trust = await ServerTrust.load(config.tls, region)
+  if (trust.warning !== null) logger.warn(trust.warning)
   const telemetry = new ClientTelemetry(clock)
   opened.defer(() => telemetry.stop())
   let serving = false
@@ -79,11 +80,14 @@ export async function startClient(
   opened.defer(() => pool.stop())
   const { gossip } = pool
 
+  const untrusted = new UntrustedLog(clock, logger.named('servers'))
   const upstream: Upstream = new Upstream({
     places: () => servers.places,
-    onFailed: (place) => servers.demote(place),
-    authorities,
-    serverName: serverNameOf(region),
+    onFailed: (place, error) => {
+      servers.demote(place)
+      untrusted.add(place, error)
+    },
+    trust,
     clock,
   })
   opened.defer(() => upstream.stop())
@@ -91,6 +95,7 @@ export async function startClient(
     gossip,
     region,
     random,
+    tlsOnly: trust.tlsOnly,
     probe: (place) => probe(upstream, place),
     onGone: (place) => upstream.drop(place),
   })
@@ -107,6 +112,7 @@ export async function startClient(
       origin,
       gossip,
       servers,
+      warning: trust.warning,
       logTap: dependencies.logTap,
       reload: dependencies.reload,
     }),
@@ -199,21 +205,11 @@ export async function startClient(
     reload: (readConfig) =>
       reloadAll([
         () => listeners.reload(),
+        () => trust.reload(),
         async () =>
           reloadable.apply(await readConfig(), { http, audit, localAgent: catalogue.localAgent }),
       ]),
     stop: () => owned.disposeAsync(),
-  }
-}
-
-async function readAuthorities(path: string | null): Promise<string | null> {
-  if (path === null) return null
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new MusterError('invalid_argument', `tls.ca_file ${path}: ${textOf(error)}`, {
-      cause: error,
-    })
   }
 }
 

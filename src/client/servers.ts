@@ -14,6 +14,8 @@ export type ServersOptions = {
   readonly gossip: Pick<GossipNode, 'members' | 'onEvent'>
   readonly region: string
   readonly random: Random
+  /** Whatever gossip says: their APIs are asked over TLS. */
+  readonly tlsOnly: boolean
   /** Rejects if no server answers there. */
   readonly probe: (place: HttpPlace) => Promise<void>
   /** Those that are servers no more, or are not alive: what was asked of them will not be answered. */
@@ -55,7 +57,7 @@ export class Servers implements KnownServers {
   }
 
   async replace(addresses: readonly string[]): Promise<void> {
-    const secure = this.#places[0]?.secure ?? false
+    const secure = this.#options.tlsOnly || (this.#places[0]?.secure ?? false)
     const places = [...new Set(addresses)].map((address) => placeOf(address, secure))
     const silent: string[] = []
     await Promise.all(
@@ -74,11 +76,12 @@ export class Servers implements KnownServers {
   }
 
   #look(): void {
-    const { gossip, region } = this.#options
+    const { gossip, region, tlsOnly } = this.#options
     const found = gossip.members().flatMap((member) => {
       const isUp = member.status === 'alive' || member.status === 'leaving'
       const http = isUp ? (serverOf(member, region)?.http ?? null) : null
-      return http === null ? [] : [http]
+      if (http === null) return []
+      return [tlsOnly ? { ...http, secure: true } : http]
     })
     if (this.#isNamed && (found.length === 0 || this.#sameAs(found))) return
     this.#isNamed = false

@@ -20,12 +20,14 @@ export type ThisClientOptions = {
   readonly origin: AgentOrigin
   readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'>
   readonly servers: KnownServers
+  /** Why tokens are not safe on their way to the servers; null: they are. */
+  readonly warning: string | null
   readonly logTap: LogTap
   readonly reload: () => Promise<void>
 }
 
 export function describeClient(options: ThisClientOptions): ThisAgent {
-  const { id, config, reloadable, origin, gossip, servers, logTap } = options
+  const { id, config, reloadable, origin, gossip, servers, warning, logTap } = options
   return {
     config: () => shownConfig({ config, ...reloadable.settings, origin, rpcAddress: '' }),
     member: () => memberOfGossip(gossip.local()),
@@ -37,6 +39,7 @@ export function describeClient(options: ThisClientOptions): ThisAgent {
     health: () => ({
       side: 'client',
       problem: servers.list().length === 0 ? 'no known servers' : null,
+      warning,
     }),
     servers,
     leads: () => false,

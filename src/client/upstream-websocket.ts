@@ -28,7 +28,13 @@ function openAt(
       perMessageDeflate: false,
       maxPayload: messageBytesMax,
       handshakeTimeout: 10_000,
-      ...(place.secure ? upstream.tlsOptions() : {}),
+      ...upstream.tlsOf(place),
+      // The request bears a token: it waits until the other side is known to be a server.
+      finishRequest: (request) => {
+        request.once('socket', (socket) => {
+          socket.once(place.secure ? 'secureConnect' : 'connect', () => request.end())
+        })
+      },
     })
     const abort = (): void => websocket.terminate()
     signal.addEventListener('abort', abort, { once: true })

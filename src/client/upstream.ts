@@ -6,11 +6,11 @@ import { Agent, request as plainRequest, type IncomingMessage } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { checkServerIdentity } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
 import { hostPort } from '../member/host-port.ts'
+import { untrustedBy, UntrustedServer, type ServerTrust } from './server-trust.ts'
 
 /** To connect; a server that is slower than that is left for another one. */
 const connectMs = 2_000
@@ -38,12 +38,9 @@ export type Answer = {
 export type UpstreamOptions = {
   /** In the order in which they are to be tried. */
   readonly places: () => readonly HttpPlace[]
-  /** It could not be reached, or broke off. */
-  readonly onFailed: (place: HttpPlace) => void
-  /** Whom to believe that it is a server's API; null: those whom the system trusts. */
-  readonly authorities: string | null
-  /** What a server's certificate may be for instead of its host: `server.<region>.muster`. */
-  readonly serverName: string
+  /** It could not be reached, is no server of the region, or broke off. */
+  readonly onFailed: (place: HttpPlace, error: unknown) => void
+  readonly trust: Pick<ServerTrust, 'tlsOnly' | 'connection'>
   readonly clock: Clock
 }
 
@@ -96,7 +93,7 @@ export class Upstream {
         return await run(place)
       } catch (error) {
         if (signal.aborted) throw ended(signal)
-        this.#options.onFailed(place)
+        this.#options.onFailed(place, error)
         if (!(error instanceof NotSent) && !isRepeatable) {
           throw new MusterError(
             'outcome_unknown',
@@ -115,8 +112,10 @@ export class Upstream {
   askOne(place: HttpPlace, { method, url, headers, body, signal }: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       let isSent = false
+      const tls = this.tlsOf(place)
       const send = place.secure ? secureRequest : plainRequest
       const request = send({
+        ...tls,
         agent: this.#agentOf(place),
         host: place.host,
         port: place.port,
@@ -125,6 +124,7 @@ export class Upstream {
         headers: headers as Record<string, string | string[]>,
         signal,
       })
+      // Not a byte of the request is written before the other side is known to be a server.
       request.on('socket', (socket) => {
         if (request.reusedSocket) {
           begin()
@@ -156,15 +156,12 @@ export class Upstream {
     })
   }
 
-  /** For connections that are made elsewhere. */
-  tlsOptions(): { readonly ca?: string; readonly checkServerIdentity: typeof checkServerIdentity } {
-    const { authorities, serverName } = this.#options
-    return {
-      ...(authorities !== null && { ca: authorities }),
-      // By the host that it is reached at, or by what it is.
-      checkServerIdentity: (host, certificate) =>
-        checkServerIdentity(host, certificate) && checkServerIdentity(serverName, certificate),
-    }
+  /** How to connect to it. Throws for one that would be asked in plain HTTP where only TLS is spoken. */
+  tlsOf(place: HttpPlace): ServerTrust['connection'] | undefined {
+    const { tlsOnly, connection } = this.#options.trust
+    if (place.secure) return connection
+    if (!tlsOnly) return undefined
+    throw notSent(new UntrustedServer('plain HTTP is not spoken to servers, as tls.ca_file is set'))
   }
 
   #agentOf(place: HttpPlace): Agent {
@@ -172,8 +169,9 @@ export class Upstream {
     const known = this.#agents.get(key)
     if (known !== undefined) return known
     const options = { keepAlive: true, maxSockets: socketsMax, maxFreeSockets: idleSocketsMax }
+    // A resumed session would skip the look at the certificate, and so outlive a change of the authorities.
     const agent = place.secure
-      ? new SecureAgent({ ...options, ...this.tlsOptions() })
+      ? new SecureAgent({ ...options, maxCachedSessions: 0 })
       : new Agent(options)
     this.#agents.set(key, agent)
     return agent
@@ -191,8 +189,10 @@ export function urlOf({ secure, host, port }: HttpPlace): string {
 }
 
 /** Nothing has reached the server, because of this. */
-export function notSent(cause: Error): Error {
-  return cause instanceof NotSent ? cause : new NotSent(textOf(cause), { cause })
+export function notSent(error: Error): Error {
+  if (error instanceof NotSent) return error
+  const cause = untrustedBy(error) ?? error
+  return new NotSent(textOf(cause), { cause })
 }
 
 /** Whole, if it is no longer than that. Rejects with `unavailable`, and `outcome_unknown` for one that breaks off. */

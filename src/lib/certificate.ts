@@ -50,11 +50,6 @@ export const tlsKeys: CertificateKeys = {
   caFile: 'tls.ca_file',
 }
 
-/** The name in the certificates of all servers of a region, as 'muster tls cert create -server' writes it. */
-export function serverNameOf(region: string): string {
-  return `server.${region}.muster`
-}
-
 export const listenerUse: CertificateUse = {
   keys: { certFile: 'tls_cert_file', keyFile: 'tls_key_file', caFile: 'tls_ca_file' },
   minVersion: 'TLSv1.2',
@@ -120,22 +115,31 @@ async function read(files: CertificateFiles, use: CertificateUse): Promise<Read>
   }
   let authorities: readonly X509Certificate[] = []
   if (files.caFile !== undefined) {
-    const caName = `${keys.caFile} ${files.caFile}`
-    const ca = await readPem(caName, files.caFile)
-    authorities = certificatesOf(caName, ca)
-    if (!authorities.every((one) => one.ca)) {
-      throw unfit(`${caName} holds a certificate that is no authority's`)
-    }
-    const twins = namesakes(authorities)
-    if (twins !== null) {
-      const way = 'give the newer one a name of its own'
-      throw unfit(`${caName} holds two authorities that are both called ${twins}; ${way}`)
-    }
-    options.ca = ca
+    const read = await readAuthorities(`${keys.caFile} ${files.caFile}`, files.caFile)
+    authorities = read.authorities
+    options.ca = read.pem
   }
   const context = secureContext(`${certName} cannot be used`, options)
   use.check?.({ chain, authorities })
   return { options, context, chain, authorities }
+}
+
+/** Throws `invalid_argument` that begins with `name`. */
+export async function readAuthorities(
+  name: string,
+  file: string,
+): Promise<{ readonly pem: Buffer; readonly authorities: readonly X509Certificate[] }> {
+  const pem = await readPem(name, file)
+  const authorities = certificatesOf(name, pem)
+  if (!authorities.every((one) => one.ca)) {
+    throw unfit(`${name} holds a certificate that is no authority's`)
+  }
+  const twins = namesakes(authorities)
+  if (twins !== null) {
+    const way = 'give the newer one a name of its own'
+    throw unfit(`${name} holds two authorities that are both called ${twins}; ${way}`)
+  }
+  return { pem, authorities }
 }
 
 async function readPem(name: string, file: string): Promise<Buffer> {

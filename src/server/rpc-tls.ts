@@ -4,11 +4,12 @@
  */
 import type { X509Certificate } from 'node:crypto'
 import { constants } from 'node:crypto'
-import { Certificate, serverNameOf, tlsKeys, type ReadCertificate } from '../lib/certificate.ts'
+import { Certificate, tlsKeys, type ReadCertificate } from '../lib/certificate.ts'
+import { bearsName, holderOf, serverNameOf } from '../lib/certificate-names.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import { holderOf, type WireTls } from '../wire/tls.ts'
+import type { WireTls } from '../wire/tls.ts'
 
 export type RpcTlsSettings = {
   readonly caFile: string
@@ -19,6 +20,23 @@ export type RpcTlsSettings = {
   /** Plain connections are taken and made too. */
   readonly upgradeMode: boolean
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+}
+
+/** Who besides the region's servers is heard at the RPC port, and what to set; null: nobody. */
+export function rpcWarningOf(
+  settings: Pick<RpcTlsSettings, 'upgradeMode' | 'verifyServerHostname'> | null,
+): string | null {
+  if (settings === null) {
+    return (
+      'RPC is open: any process that reaches its port can act as a server and fetch the cluster key; ' +
+      "set tls.folder ('muster tls bootstrap' makes the certificates)"
+    )
+  }
+  if (settings.upgradeMode) {
+    return 'RPC is open: tls.rpc_upgrade_mode takes plain connections of any process; set it to false after the change'
+  }
+  if (settings.verifyServerHostname) return null
+  return 'tls.verify_server_hostname is false: any holder of a certificate of tls.ca_file can act as a server; set it to true'
 }
 
 export type RpcTlsOptions = {
@@ -63,20 +81,10 @@ export async function loadRpcTls(options: RpcTlsOptions): Promise<WireTls> {
     serverName,
     plainToo: settings.upgradeMode,
     refusalOf: (peer) =>
-      !verifyServerHostname || bears(peer, serverName)
+      !verifyServerHostname || bearsName(peer, serverName)
         ? null
         : `a certificate for ${holderOf(peer)} was shown, but a server of region ${region} shows ${serverName}`,
   }
-}
-
-/** No wildcards: `*.global.muster` would be every role at once. The common name is not looked at. */
-function bears(certificate: X509Certificate, name: string): boolean {
-  const found = certificate.checkHost(name, {
-    subject: 'never',
-    wildcards: false,
-    partialWildcards: false,
-  })
-  return found !== undefined
 }
 
 /** Completes a sentence that begins with the file's name; null: others will accept it. */
@@ -97,7 +105,7 @@ function problemOf(
   if (uses !== undefined && !(uses.includes(serverAuth) && uses.includes(clientAuth))) {
     return 'may not be used for both sides of a connection (server and client authentication)'
   }
-  if (serverName !== null && !bears(own, serverName)) {
+  if (serverName !== null && !bearsName(own, serverName)) {
     return `is for ${holderOf(own)}, but a server here shows ${serverName}; 'muster tls cert create -server' makes one`
   }
   return null

@@ -39,7 +39,7 @@ import { Listeners, reachableApi } from '../member/listeners.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
-import { loadRpcTls } from './rpc-tls.ts'
+import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
 import { ServerPool } from './server-pool.ts'
 import { describeAgent } from './this-agent.ts'
@@ -75,6 +75,8 @@ export async function startServer(
   const { rpc } = config.tls
   const tlsOptions = { region: config.region, clock, logger: logger.named('tls') }
   const tls = rpc === null ? null : await loadRpcTls({ settings: rpc, ...tlsOptions })
+  const openTo = rpcWarningOf(rpc)
+  if (openTo !== null) logger.warn(openTo)
   const telemetry = new Telemetry(clock)
   opened.defer(() => telemetry.stop())
   /** Whether requests should come here: once all is up, until a stop or a failure. */

@@ -13,6 +13,7 @@ import {
   type AgentOrigin,
   type AgentSettings,
 } from '../member/shown-agent.ts'
+import { rpcWarningOf } from './rpc-tls.ts'
 import type { RaftNode } from '../raft/node.ts'
 
 export type ThisAgentOptions = {
@@ -44,6 +45,7 @@ export function describeAgent(options: ThisAgentOptions): ThisAgent {
     health: () => ({
       side: 'server',
       problem: node.status().leaderId === null ? 'no leader' : null,
+      warning: rpcWarningOf(config.tls.rpc),
     }),
     servers: null,
     leads: () => node.status().role === 'leader',

@@ -7,9 +7,10 @@
  */
 import type { Socket } from 'node:net'
 import { createServer, type Server as TlsServer, type TLSSocket } from 'node:tls'
+import { holderOf } from '../lib/certificate-names.ts'
 import { textOf } from '../lib/errors.ts'
 import type { RefusalKind } from './refusals.ts'
-import { alpnProtocols, holderOf, tlsFailureOf, verdictOn, type WireTls } from './tls.ts'
+import { alpnProtocols, tlsFailureOf, verdictOn, type WireTls } from './tls.ts'
 import type { Wire } from './wire.ts'
 
 /** The type of TLS's handshake records, and the first byte of a client. HTTP/2 begins with a letter. */

@@ -4,6 +4,7 @@
  */
 import type { X509Certificate } from 'node:crypto'
 import type { Certificate } from '../lib/certificate.ts'
+import { certificateVerdictOf, speaksPlain, tlsCodeOf } from '../lib/tls-verdicts.ts'
 import type { RefusalKind } from './refusals.ts'
 
 export type WireTls = {
@@ -27,41 +28,20 @@ export type TlsFailure = {
   readonly plain: boolean
 }
 
-const unknownAuthority = 'its certificate is from an authority that this server does not know'
-const verdicts: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
-  CERT_REVOKED: 'its certificate is revoked',
-  CERT_SIGNATURE_FAILURE: unknownAuthority,
-  DEPTH_ZERO_SELF_SIGNED_CERT: unknownAuthority,
-  INVALID_PURPOSE: 'its certificate may not be used for this side of a connection',
-  SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
-  UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
-  ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE: 'it shows no certificate',
-}
-
-/** OpenSSL read something that is no record of TLS. */
-const notTls: ReadonlySet<string> = new Set([
-  'ERR_SSL_WRONG_VERSION_NUMBER',
-  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
-  'ERR_SSL_HTTP_REQUEST',
-])
-
 /** Null: the connection just broke, which says nothing about certificates. */
 export function tlsFailureOf(error: unknown): TlsFailure | null {
-  const code = codeOf(error)
-  if (notTls.has(code)) {
+  const code = tlsCodeOf(error)
+  if (speaksPlain(code)) {
     return {
       kind: 'plain',
       text: 'it does not speak TLS, and this server does (tls.rpc)',
       plain: true,
     }
   }
-  const verdict = verdicts[code]
-  if (verdict !== undefined)
+  const verdict = certificateVerdictOf(code)
+  if (verdict !== null) {
     return { kind: 'certificate', text: `${verdict} (${code})`, plain: false }
+  }
   if (/_ALERT_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/.test(code)) {
     return {
       kind: 'certificate',
@@ -79,22 +59,6 @@ export function tlsFailureOf(error: unknown): TlsFailure | null {
 export function verdictOn(verified: unknown): TlsFailure {
   const failure = tlsFailureOf(verified)
   if (failure !== null) return failure
-  const text = `its certificate was not verified (${codeOf(verified)})`
+  const text = `its certificate was not verified (${tlsCodeOf(verified)})`
   return { kind: 'certificate', text, plain: false }
-}
-
-/** The library gives an error, or only its code. */
-function codeOf(error: unknown): string {
-  if (typeof error === 'string') return error
-  if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code)
-  return 'no reason given'
-}
-
-const namesLengthMax = 200
-
-/** Whom a certificate is for, as a log line may show it. */
-export function holderOf(certificate: X509Certificate): string {
-  const names = certificate.subjectAltName ?? certificate.subject ?? 'nobody'
-  const shown = names.replace(/[^\x20-\x7e]/g, '?')
-  return shown.length > namesLengthMax ? `${shown.slice(0, namesLengthMax)}…` : shown
 }

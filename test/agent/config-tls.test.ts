@@ -1,18 +1,19 @@
 import t from 'tap'
 import { load, refusal, smallest } from './config-files.ts'
 
+const plain = { verifyServerHostname: true, minVersion: 'TLSv1.2', http: null, rpc: null }
 const files = ' ca_file = "/ca.pem"\n cert_file = "/c.pem"\n key_file = "/k.pem"\n'
 
 t.test('without a block everything is plain', async (t) => {
   const { tls } = await load(t, { 'a.hcl': smallest })
-  t.same(tls, { caFile: null, http: null, rpc: null })
+  t.same(tls, { caFile: null, ...plain })
 })
 
 t.test('rpc speaks TLS, and certificates must be those of servers unless said', async (t) => {
   const pair = { certFile: '/c.pem', keyFile: '/k.pem', minVersion: 'TLSv1.2' }
   const rpc = { caFile: '/ca.pem', ...pair, verifyServerHostname: true, upgradeMode: false }
   const { tls } = await load(t, { 'a.hcl': `${smallest}tls {\n rpc = true\n${files}}\n` })
-  t.same(tls, { caFile: '/ca.pem', http: null, rpc })
+  t.same(tls, { caFile: '/ca.pem', ...plain, rpc })
   const more =
     'verify_server_hostname = false\n rpc_upgrade_mode = true\n tls_min_version = "tls13"'
   const all = await load(t, {
@@ -21,6 +22,8 @@ t.test('rpc speaks TLS, and certificates must be those of servers unless said', 
   const strictPair = { ...pair, minVersion: 'TLSv1.3' }
   t.same(all.tls, {
     caFile: '/ca.pem',
+    verifyServerHostname: false,
+    minVersion: 'TLSv1.3',
     http: strictPair,
     rpc: { caFile: '/ca.pem', ...strictPair, verifyServerHostname: false, upgradeMode: true },
   })
@@ -35,7 +38,7 @@ t.test('rpc speaks TLS, and certificates must be those of servers unless said', 
 
 t.test('files alone switch nothing on', async (t) => {
   const { tls } = await load(t, { 'a.hcl': `${smallest}tls {\n${files}}\n` })
-  t.same(tls, { caFile: '/ca.pem', http: null, rpc: null })
+  t.same(tls, { caFile: '/ca.pem', ...plain })
 })
 
 const refusals: readonly (readonly [what: string, text: string, lines: string])[] = [

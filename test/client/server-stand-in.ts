@@ -1,12 +1,20 @@
 /** The API of a server as a client agent meets it: answers as a test says, and ends with the test. */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { checkServerIdentity } from 'node:tls'
 import type { Test } from 'tap'
-import { Upstream } from '../../src/client/upstream.ts'
+import { Upstream, type UpstreamOptions } from '../../src/client/upstream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { HttpPlace } from '../../src/member/gossip-tags.ts'
+import type { Pem } from '../../src/cli/verbs/tls/certificates.ts'
 
-export async function serverStandIn(t: Test, answer: RequestListener): Promise<HttpPlace> {
-  const server = createServer(answer)
+/** With a certificate: over TLS. */
+export async function serverStandIn(
+  t: Test,
+  answer: RequestListener,
+  pem: Pem | null = null,
+): Promise<HttpPlace & { readonly server: Server }> {
+  const server = pem === null ? createServer(answer) : createSecureServer(pem, answer)
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve())
   })
@@ -16,21 +24,18 @@ export async function serverStandIn(t: Test, answer: RequestListener): Promise<H
   })
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
-  return { secure: false, host: '127.0.0.1', port }
+  return { secure: pem !== null, host: '127.0.0.1', port, server }
 }
+
+const trustsAll: UpstreamOptions['trust'] = { tlsOnly: false, connection: { checkServerIdentity } }
 
 export function upstreamTo(
   t: Test,
   places: () => readonly HttpPlace[],
-  onFailed: (place: HttpPlace) => void = () => {},
+  onFailed: UpstreamOptions['onFailed'] = () => {},
+  trust = trustsAll,
 ): Upstream {
-  const upstream = new Upstream({
-    places,
-    onFailed,
-    authorities: null,
-    serverName: 'server.global.muster',
-    clock: systemClock,
-  })
+  const upstream = new Upstream({ places, onFailed, trust, clock: systemClock })
   t.teardown(() => upstream.stop())
   return upstream
 }

@@ -24,7 +24,7 @@ function server(digit: number, status: Status = 'alive', http = true): MemberVie
   return memberView(`s${digit}.eu`, { status, tags })
 }
 
-function pool(t: { teardown(run: () => void): void }, members: MemberView[]) {
+function pool(t: { teardown(run: () => void): void }, members: MemberView[], tlsOnly = false) {
   const listeners: (() => void)[] = []
   const gone: HttpPlace[] = []
   const silent = new Set<string>()
@@ -38,6 +38,7 @@ function pool(t: { teardown(run: () => void): void }, members: MemberView[]) {
     },
     region: 'eu',
     random: seededRandom(7),
+    tlsOnly,
     probe: ({ host }) =>
       silent.has(host) ? Promise.reject(new Error('it is silent')) : Promise.resolve(),
     onGone: (place) => gone.push(place),
@@ -100,6 +101,16 @@ t.test('an operator names them, and gossip has the last word', async (t) => {
   t.same(servers.list(), ['10.0.0.3:4646'])
 })
 
+t.test('with an authority to go by, all are asked over TLS whatever they say', async (t) => {
+  const { servers, become, gone } = pool(t, [server(1)], true)
+  t.same(servers.places, [{ secure: true, host: '10.0.0.1', port: 4646 }])
+  become(server(1), server(2))
+  t.ok(servers.places.every(({ secure }) => secure))
+  t.same(gone, [], 'those that were known stay')
+  await servers.replace(['10.0.0.9:4646'])
+  t.same(servers.places, [{ secure: true, host: '10.0.0.9', port: 4646 }], 'by command too')
+})
+
 t.test('who prefers whom is chance', async (t) => {
   const firsts = new Set<string | undefined>()
   const random = seededRandom(3)
@@ -109,6 +120,7 @@ t.test('who prefers whom is chance', async (t) => {
       gossip: { members: () => members, onEvent: () => () => {} },
       region: 'eu',
       random,
+      tlsOnly: false,
       probe: () => Promise.resolve(),
       onGone: () => {},
     })

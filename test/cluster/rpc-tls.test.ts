@@ -54,7 +54,7 @@ void t.test(
     const log = await wholeLog(cluster, leader)
     t.match(log, /a certificate for DNS:client\.global\.muster.* was shown/)
     t.match(log, /a certificate for DNS:server\.eu\.muster.* was shown/)
-    t.match(log, /from an authority that this server does not know/)
+    t.match(log, /from an authority that this agent does not trust/)
     t.equal(log.match(/speaks plain text, and this server wants TLS/g)?.length, 1, 'told once')
 
     const writer = new SteadyWriter(

@@ -115,7 +115,11 @@ function twinAgent(knowsLeader: () => boolean): ThisAgent {
       delegate: { min: 2, max: 5, current: 4 },
     }),
     stats: () => ({ raft: { term: '1' } }),
-    health: () => ({ side: 'server', problem: knowsLeader() ? null : 'no leader' }),
+    health: () => ({
+      side: 'server',
+      problem: knowsLeader() ? null : 'no leader',
+      warning: null,
+    }),
     servers: null,
     leads: () => true,
     regions: () => ['global'],

@@ -121,7 +121,7 @@ t.test('certificates of strangers, old ones and none are refused on both sides',
     [
       'a stranger',
       await carelessly(folder, stranger, {}),
-      /authority that this server does not know/,
+      /authority that this agent does not trust/,
     ],
     ['expired', await expired(folder), /its certificate has expired/],
   ] as const

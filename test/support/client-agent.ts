@@ -15,13 +15,15 @@ export type ClientAgentOptions = {
   readonly name?: string
   /** Keys of its configuration, beside those that make it a client agent of the cluster. */
   readonly config?: Readonly<Record<string, unknown>>
+  /** The authority in PEM of an agent whose API speaks HTTPS. */
+  readonly ca?: string
 }
 
 /** Resolves once it knows a server. Stopped with the test, its log shown when that fails. */
 export async function startClientAgent(
   t: Test,
   cluster: Cluster,
-  { name = 'c1', config = {} }: ClientAgentOptions = {},
+  { name = 'c1', config = {}, ca }: ClientAgentOptions = {},
 ): Promise<ClientAgent> {
   const [http = 0, rpc = 0, gossip = 0, ops = 0] = await freePorts(4)
   const process = new ServerProcess({
@@ -38,7 +40,7 @@ export async function startClientAgent(
       ...config,
     },
   })
-  const client: ClientAgent = { process, http: new HttpClient(http) }
+  const client: ClientAgent = { process, http: new HttpClient(http, undefined, undefined, ca) }
   t.teardown(async () => {
     client.http.close()
     await process.kill()

@@ -37,6 +37,10 @@ export type ClusterOptions = {
   readonly seed?: number
   /** The parent of the cluster's folder; the system's temporary folder unless said. */
   readonly parentFolder?: string
+  /** The authority in PEM of servers whose API speaks HTTPS. */
+  readonly ca?: string
+  /** Keys of one server's configuration, over `config`. */
+  readonly configOf?: (at: number) => Readonly<Record<string, unknown>>
   /** Called with each server before any is started. */
   readonly prepare?: (server: ServerProcess, at: number) => Promise<void>
 }
@@ -54,6 +58,7 @@ export class Cluster {
   readonly #prefix: string
   readonly #clients: HttpClient[]
   readonly #guard: ChildProcess
+  readonly #ca: string | undefined
 
   private constructor(
     folder: string,
@@ -61,13 +66,19 @@ export class Cluster {
     servers: readonly ServerProcess[],
     network: Network | null,
     guard: ChildProcess,
+    ca: string | undefined,
   ) {
     this.folder = folder
+    this.#ca = ca
     this.#prefix = prefix
     this.servers = [...servers]
     this.#network = network
-    this.#clients = servers.map((server) => new HttpClient(server.spec.ports.http))
+    this.#clients = servers.map((server) => this.#clientOf(server))
     this.#guard = guard
+  }
+
+  #clientOf({ spec }: ServerProcess): HttpClient {
+    return new HttpClient(spec.ports.http, undefined, undefined, this.#ca)
   }
 
   /** Starts one more server that finds the others by gossip. Returns its number, at once. */
@@ -89,7 +100,7 @@ export class Cluster {
       },
     })
     this.servers.push(process)
-    this.#clients.push(new HttpClient(process.spec.ports.http))
+    this.#clients.push(this.#clientOf(process))
     await process.start()
     return at
   }
@@ -104,7 +115,7 @@ export class Cluster {
     const server = new ServerProcess(spec)
     this.http(at).close()
     this.servers[at] = server
-    this.#clients[at] = new HttpClient(spec.ports.http)
+    this.#clients[at] = this.#clientOf(server)
     await server.start()
   }
 
@@ -132,6 +143,7 @@ export class Cluster {
         pidFile,
         config: {
           ...config,
+          ...options.configOf?.(at),
           log_level: logLevel,
           server: {
             enabled: true,
@@ -143,7 +155,7 @@ export class Cluster {
         },
       })
     })
-    const cluster = new Cluster(folder, prefix, servers, network, guard)
+    const cluster = new Cluster(folder, prefix, servers, network, guard, options.ca)
     try {
       for (const [at, server] of servers.entries()) await options.prepare?.(server, at)
       for (const server of servers) await server.start()

@@ -1,5 +1,6 @@
 /** Requests to one server over kept-alive connections, each with a deadline, and what their failure means. */
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { Agent as SecureAgent, request as httpsRequest } from 'node:https'
 
 export type Reply = {
   readonly status: number
@@ -31,15 +32,21 @@ export const requestTimeoutMs = 10_000
 export class HttpClient {
   readonly #port: number
   readonly #agent: Agent
+  readonly #send: typeof httpRequest
 
-  /** `from`: the address to connect from, for a client that is told apart from others on this machine. */
-  constructor(port: number, connectionsMax = 2048, from?: string) {
+  /**
+   * `from`: the address to connect from, for a client that is told apart from others on this machine. `ca`: the
+   * authority in PEM whose certificate the server must show; without it the client speaks plain HTTP.
+   */
+  constructor(port: number, connectionsMax = 2048, from?: string, ca?: string) {
     this.#port = port
-    this.#agent = new Agent({
+    const options = {
       keepAlive: true,
       maxSockets: connectionsMax,
       ...(from !== undefined && { localAddress: from }),
-    })
+    }
+    this.#agent = ca === undefined ? new Agent(options) : new SecureAgent({ ...options, ca })
+    this.#send = ca === undefined ? httpRequest : httpsRequest
   }
 
   /** Resolves with any whole reply, whatever its status. Rejects with RequestFailure. */
@@ -52,7 +59,7 @@ export class HttpClient {
         const refused = error.code === 'ECONNREFUSED'
         reject(new RequestFailure(`${method} ${path}: ${text}`, !refused, error))
       }
-      const sent = httpRequest(
+      const sent = this.#send(
         {
           host: '127.0.0.1',
           port: this.#port,

@@ -6,7 +6,7 @@ import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { frameStream } from './log-frames.ts'
 import { profileSecondsMax, type AgentMethods } from './methods.ts'
 import { profileSecondsDefault } from './profiles.ts'
-import type { AgentMember, AgentSide } from './this-agent.ts'
+import type { AgentHealth, AgentMember } from './this-agent.ts'
 import type { WorkersConfig } from './workers.ts'
 
 /** What a call may take besides the profile's own time. */
@@ -147,12 +147,12 @@ export function agentRoutes(
   ]
 }
 
-type Side = { readonly ok: boolean; readonly message: string }
+type Side = { readonly ok: boolean; readonly message: string; readonly detail?: string }
 
 /** The sides that are asked for, by default the one that this agent has. */
 function healthOf(
   types: readonly string[],
-  { side, problem }: { readonly side: AgentSide; readonly problem: string | null },
+  { side, problem, warning }: AgentHealth,
 ): Record<string, Side> {
   const sides: Record<string, Side> = {}
   for (const type of types.length === 0 ? [side] : types) {
@@ -160,8 +160,10 @@ function healthOf(
       const shown = JSON.stringify(type.slice(0, shownLengthMax))
       throw new MusterError('invalid_argument', `type must be client or server, not ${shown}`)
     }
-    if (type === side) sides[type] = { ok: problem === null, message: problem ?? 'ok' }
-    else sides[type] = { ok: false, message: `${type} not enabled` }
+    if (type === side) {
+      const detail = warning === null ? {} : { detail: warning }
+      sides[type] = { ok: problem === null, message: problem ?? 'ok', ...detail }
+    } else sides[type] = { ok: false, message: `${type} not enabled` }
   }
   return sides
 }

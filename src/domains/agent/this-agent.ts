@@ -17,6 +17,14 @@ export type AgentStats = Readonly<Record<string, Readonly<Record<string, string>
 
 export type AgentSide = 'server' | 'client'
 
+export type AgentHealth = {
+  readonly side: AgentSide
+  /** What keeps it from its work; null: nothing. */
+  readonly problem: string | null
+  /** What an operator should change although it works; null: nothing. */
+  readonly warning: string | null
+}
+
 export interface KnownServers {
   /** host:port of their APIs, sorted. */
   list(): readonly string[]
@@ -30,8 +38,7 @@ export interface ThisAgent {
   member(): AgentMember
   /** Sections such as `raft` and `runtime`; every value is text. */
   stats(): AgentStats
-  /** Whether it can do its work; what keeps it from that, null: nothing. */
-  health(): { readonly side: AgentSide; readonly problem: string | null }
+  health(): AgentHealth
   /** That a client agent knows; null: this agent is a server. */
   readonly servers: KnownServers | null
   /** Known regions, this one among them, sorted. */

@@ -42,6 +42,17 @@ t.test('health needs no token, and says which side is not well', async (t) => {
   ])
 })
 
+t.test('health tells what an operator should change although all is well', async (t) => {
+  const warning = 'RPC is open'
+  const agent = { health: () => ({ side: 'server', problem: null, warning }) as const }
+  const server = await serverOfOne(t, { agent })
+  const answer = await server.ask('GET', '/v1/agent/health')
+  t.same(
+    [answer.status, answer.json()],
+    [200, { server: { ok: true, message: 'ok', detail: warning } }],
+  )
+})
+
 t.test('self has configuration, member and figures', async (t) => {
   const server = await serverOfOne(t)
   t.same((await server.ask('GET', '/v1/agent/self')).json(), {
