@@ -10,6 +10,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../lib/clock.ts'
+import { DiskGate } from '../lib/disk-gate.ts'
 import type { Random } from '../lib/random.ts'
 import type { startClient } from '../client/client.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
@@ -71,7 +72,7 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
         environment.exit(code)
       },
     })
-    const { agent, stop } = await startInOrder(args, config, log, life, environment)
+    const { agent, stop } = await startOnDisk(args, config, log, life, environment)
     life.onReload(() => agent.reload(readConfig))
     life.onStop(
       async () => {
@@ -81,9 +82,47 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
       { ms: config.controller.gracefulShutdownWaitMs, begin: () => agent.announceStop() },
     )
   } catch (error) {
+    if (life?.stopping.aborted === true) {
+      // The signal was to end the process, and that is what happens.
+      life.onStop(() => removeFolder(temporary))
+      return
+    }
     life?.dispose()
     await removeFolder(temporary)
     throw error
+  }
+}
+
+type Started = { readonly agent: RunningAgent; readonly stop: () => Promise<void> }
+
+/** A start writes. Where the disk refuses (it is full or read-only), what was opened is closed and the start is tried again. */
+async function startOnDisk(
+  args: AgentArguments,
+  config: AgentConfig,
+  log: ProcessLog,
+  life: Life,
+  environment: AgentEnvironment,
+): Promise<Started> {
+  log.logger.info('starting', {
+    version: environment.version,
+    node: process.version,
+    pid: process.pid,
+    dataDir: config.dataDir,
+  })
+  if (config.scriptChecks === 'all' && !config.acl.enabled) {
+    log.logger.warn(
+      'enable_script_checks without access control: all who reach the API can run commands here; enable_local_script_checks allows only scripts of the configuration files',
+    )
+  }
+  const gate = new DiskGate({ clock: environment.clock, logger: log.logger.named('disk') })
+  const giveUp = (): void => gate.close()
+  life.stopping.addEventListener('abort', giveUp)
+  const start = () => startInOrder(args, config, log, life, environment)
+  try {
+    return await start().catch((error: unknown) => gate.outlast('start', error, start))
+  } finally {
+    life.stopping.removeEventListener('abort', giveUp)
+    gate.close()
   }
 }
 
@@ -93,18 +132,7 @@ async function startInOrder(
   { logger, tap }: ProcessLog,
   life: Life,
   environment: AgentEnvironment,
-): Promise<{ readonly agent: RunningAgent; readonly stop: () => Promise<void> }> {
-  logger.info('starting', {
-    version: environment.version,
-    node: process.version,
-    pid: process.pid,
-    dataDir: config.dataDir,
-  })
-  if (config.scriptChecks === 'all' && !config.acl.enabled) {
-    logger.warn(
-      'enable_script_checks without access control: all who reach the API can run commands here; enable_local_script_checks allows only scripts of the configuration files',
-    )
-  }
+): Promise<Started> {
   const folder = await claimDataFolder(config.dataDir)
   try {
     const dependencies: MemberDependencies = {

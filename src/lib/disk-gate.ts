@@ -30,8 +30,8 @@ export function isRefusal(error: unknown): boolean {
   return false
 }
 
-/** Whose writes: those of the log, or those of the state that is made from it. */
-export type DiskPart = 'log' | 'state'
+/** Whose writes: those of the log, those of the state that is made from it, or the first ones of a start. */
+export type DiskPart = 'log' | 'state' | 'start'
 
 export class DiskGate {
   readonly #clock: Clock

@@ -7,12 +7,21 @@ import { runAgent } from '../../src/agent/agent.ts'
 import type { ClientConfig } from '../../src/client/client-config.ts'
 import { claimDataFolder } from '../../src/agent/data-folder.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { MusterError } from '../../src/lib/errors.ts'
 import { systemRandom } from '../../src/lib/random.ts'
 import type { MemberDependencies } from '../../src/member/process.ts'
 import type { ServerConfig } from '../../src/server/server.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 
 /** A process to send signals to, and a server that notes what is done with it. */
-function stage(options: { readonly startFails?: Error } = {}) {
+function stage(
+  options: {
+    readonly startFails?: Error
+    /** So many first starts meet a full disk. */
+    readonly diskFullTimes?: number
+  } = {},
+) {
+  let refusals = options.diskFullTimes ?? 0
   const events = new EventEmitter()
   const exited = new EventEmitter()
   const seen: string[] = []
@@ -31,6 +40,12 @@ function stage(options: { readonly startFails?: Error } = {}) {
       config = given
       dependencies = more
       if (options.startFails !== undefined) throw options.startFails
+      if (refusals > 0) {
+        refusals -= 1
+        seen.push('refused')
+        const cause = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+        throw new MusterError('unavailable', 'cannot open the state', { cause })
+      }
       seen.push('started')
       const addresses = { http: '127.0.0.1:1', rpc: '127.0.0.1:2', ops: '127.0.0.1:3' }
       return {
@@ -140,6 +155,28 @@ t.test('a server that cannot start leaves nothing behind', async (t) => {
   const dev = stage({ startFails: new Error('no') })
   await t.rejects(runAgent({ configPaths: [], dev: true }, dev.environment), { message: 'no' })
   await t.rejects(readdir(dirname(dev.config().dataDir)), { code: 'ENOENT' })
+})
+
+t.test('a start waits for a disk that is full', async (t) => {
+  const { environment, events, exited, seen, output } = stage({ diskFullTimes: 2 })
+  await runAgent({ configPaths: [configFile(t)], dev: false }, environment)
+  t.same(seen, ['refused', 'refused', 'started'])
+  const ended = once(exited, 'exit')
+  events.emit('SIGTERM')
+  t.same(await ended, [0])
+  t.equal(output().split('the disk refuses a write').length, 2, 'it is said once')
+  t.match(output(), /the disk took the write that it had refused: part=start/)
+})
+
+t.test('a signal ends a start that waits for a disk', async (t) => {
+  const { environment, events, exited, seen, config } = stage({ diskFullTimes: Infinity })
+  const run = runAgent({ configPaths: [configFile(t)], dev: false }, environment)
+  await eventuallyTrue('it waits', () => seen.length > 1)
+  const ended = once(exited, 'exit')
+  events.emit('SIGTERM')
+  t.same(await ended, [0])
+  await run
+  await (await claimDataFolder(config().dataDir)).release()
 })
 
 t.test('a failure for good ends the process with exit code 1', async (t) => {

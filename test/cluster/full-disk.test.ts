@@ -134,6 +134,23 @@ void t.test('a disk that is full, then one that is read-only', async (t) => {
     await judgeAfterwards(t, cluster, writer)
   })
 
+  await t.test('of a server that is started meanwhile', async (t) => {
+    const writer = new SteadyWriter(
+      others.map((at) => cluster.variables(at)),
+      'started',
+    )
+    const filler = await fillUp(t, cluster, await refusalsLogged(cluster, sick))
+    await cluster.kill(sick)
+    // The end of the process may have given some room free.
+    await fill(filler)
+    const refusals = await refusalsLogged(cluster, sick)
+    await cluster.server(sick).start()
+    await eventuallyTrue('it waits', async () => (await refusalsLogged(cluster, sick)) > refusals)
+    t.ok(cluster.server(sick).running)
+    await rm(filler)
+    await judgeAfterwards(t, cluster, writer)
+  })
+
   await t.test('of a leader, read-only', async (t) => {
     await lead(cluster, sick)
     const restore = await makeReadOnly(t, cluster.server(sick).dataFolder)
