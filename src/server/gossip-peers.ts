@@ -1,20 +1,25 @@
-/** What the members of a gossip pool mean for consensus: who is up, where they are dialed, who left for good. */
+/** What the members of a gossip pool mean for consensus: who is up, and where they are said to be. */
 import type { GossipEvent, GossipNode, MemberView } from '../gossip/door.ts'
 import { serverOf, type GossipServer } from '../member/gossip-tags.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
+import type { ProvenAddresses } from './proven-addresses.ts'
 
-/** Ids of servers that left, kept beyond their names; the oldest is forgotten first. */
-const departedMax = 1_024
+/** Servers as gossip knows them, members where they are proven to be. */
+export function gossipPeers(peers: GossipPeers, proven: ProvenAddresses): PeerSource {
+  return {
+    servers: () => peers.servers(),
+    addressOf: (member) => proven.addressOf(member),
+    look: () => proven.look(),
+    presenceIsMembership: true,
+  }
+}
 
-export class GossipPeers implements PeerSource {
-  readonly presenceIsMembership = true
+export class GossipPeers {
   readonly #gossip: Pick<GossipNode, 'members' | 'onEvent' | 'name'>
   readonly #region: string
   readonly #selfId: string
   readonly #onMoved: () => void
   readonly #unsubscribe: () => void
-  /** A pruned member is off the list at once, and was a server that left all the same. */
-  readonly #departed = new Set<string>()
   #servers: readonly GossipServer[] | null = null
 
   constructor(options: {
@@ -39,15 +44,9 @@ export class GossipPeers implements PeerSource {
     return this.#others().filter(({ member }) => isUp(member))
   }
 
-  addressOf({ id }: { readonly id: string }): string | null {
+  /** Where it says that it is: anyone may have said so. */
+  claimedAddress(id: string): string | null {
     return this.#others().find((server) => server.id === id && isUp(server.member))?.address ?? null
-  }
-
-  departed(): readonly string[] {
-    const servers = this.#others()
-    const here = new Set(servers.filter(({ member }) => !isGone(member)).map(({ id }) => id))
-    const left = servers.filter(({ member }) => member.status === 'left').map(({ id }) => id)
-    return [...new Set([...this.#departed, ...left])].filter((id) => !here.has(id))
   }
 
   /** All servers of the region but this one, whatever their status. */
@@ -68,24 +67,10 @@ export class GossipPeers implements PeerSource {
     this.#servers = null
     const server = serverOf(event.member, this.#region)
     if (server === null || server.id === this.#selfId) return
-    if (event.type === 'member-left') {
-      this.#departed.add(server.id)
-      for (const oldest of this.#departed) {
-        if (this.#departed.size <= departedMax) break
-        this.#departed.delete(oldest)
-      }
-    } else if (event.type === 'member-joined' || event.type === 'member-updated') {
-      if (isUp(event.member)) this.#departed.delete(server.id)
-      this.#onMoved()
-    }
+    if (event.type === 'member-joined' || event.type === 'member-updated') this.#onMoved()
   }
 }
 
 function isUp({ status }: MemberView): boolean {
   return status === 'alive' || status === 'leaving'
-}
-
-/** A failed one may come back: only one that left is gone. */
-function isGone({ status }: MemberView): boolean {
-  return status === 'left'
 }

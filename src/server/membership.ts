@@ -1,9 +1,9 @@
 /**
- * How servers become a cluster and stay one: the first start, joining, promotion, a new address, and removal of those
- * that left. What it knows of others comes from a `PeerSource`, and is acted on by whoever the Raft log says leads.
+ * How servers become a cluster and stay one: the first start, joining, promotion, a new address; `departing.ts` has how
+ * they go. What it knows of others comes from a `PeerSource`, and is acted on by whoever the Raft log says leads.
  *
- * Invariants: a cluster is begun once (`founding.ts`); a server of another cluster or region is never taken in; nobody
- * is removed because it failed alone, only because it left, was given up or was replaced, and only while the quorum stays safe.
+ * Invariants: a cluster is begun once (`founding.ts`); a server of another cluster or region is never taken in; what gossip
+ * says neither adds, moves nor removes a member of the Raft configuration.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
@@ -11,10 +11,10 @@ import type { Logger } from '../lib/log.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { PeerLink } from '../rpc/link.ts'
 import type { Autopilot } from './autopilot.ts'
+import { Departing } from './departing.ts'
 import { findCluster } from './founding.ts'
 import { Grants, parseGrantRequest } from './grants.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
-import { nextRemoval } from './removal.ts'
 import { parseIdentity, parseJoiner, type Identity, type Joiner, type Self } from './self.ts'
 
 export type MembershipOptions = {
@@ -60,6 +60,7 @@ const versionRounds = 10
 export class ServerMembership {
   readonly #options: MembershipOptions
   readonly #grants: Grants
+  readonly #departing: Departing
   #leaderlessRounds = 0
   #leaderRounds = 0
   #timer: Timer | null = null
@@ -75,6 +76,12 @@ export class ServerMembership {
       holdsData: () => this.#holdsData(),
       clock: options.clock,
     })
+    this.#departing = new Departing({
+      ...options,
+      call: (member, method, args) => this.#call(this.#dialed(member), member.id, method, args),
+      identityMethod,
+      say: (level, text) => this.#say(level, text),
+    })
   }
 
   start(): void {
@@ -87,14 +94,37 @@ export class ServerMembership {
     await this.#round
   }
 
+  /** Leaves the cluster for good, and takes part in membership no longer. Never rejects; takes a few seconds at most. */
+  async leave(): Promise<void> {
+    // A server that leaves must not ask to be taken back.
+    await this.stop()
+    await this.#departing.leave()
+  }
+
+  /** By an operator's word, for a server's name without the region: it is removed while it does not answer Raft. */
+  giveUp(name: string): Promise<void> {
+    return this.#departing.giveUp(name)
+  }
+
+  /** Whether a server answers at an address, with this id. Never rejects. */
+  async answersAt(address: string, id: string): Promise<boolean> {
+    try {
+      return parseIdentity(await this.#call(address, id, identityMethod, {}))?.id === id
+    } catch {
+      return false
+    }
+  }
+
   /** Whether a call of another server is for membership. */
   answers(method: string): boolean {
-    return method === identityMethod || method === joinMethod || method === grantMethod
+    const own = method === identityMethod || method === joinMethod || method === grantMethod
+    return own || this.#departing.answers(method)
   }
 
   /** What `answers` said yes to. Rejects with `invalid_argument` for arguments that are none. */
   async answer(method: string, args: unknown): Promise<unknown> {
     if (method === identityMethod) return this.identity()
+    if (this.#departing.answers(method)) return this.#departing.answer(method, args)
     if (method === grantMethod) {
       const request = parseGrantRequest(args)
       if (request !== null) return this.#grants.ask(request)
@@ -120,6 +150,7 @@ export class ServerMembership {
       predecessors: succession?.predecessors ?? [],
       holdsData: this.#holdsData(),
       gossip: gossip(),
+      leaving: this.#departing.leaving,
     }
   }
 
@@ -143,7 +174,7 @@ export class ServerMembership {
 
   /** At the leader: takes a server in as a learner, or notes where a known one is now. Rejects with `not_leader`. */
   async join(joiner: Joiner): Promise<void> {
-    const { node, source, deadAfterMs, clock, region, versions } = this.#options
+    const { node, deadAfterMs, clock, region, versions } = this.#options
     const { configuration, role, followers } = node.status()
     if (role !== 'leader') throw new MusterError('not_leader', 'this server does not lead')
     const { id, name, address } = joiner
@@ -165,13 +196,7 @@ export class ServerMembership {
         `the program of ${name} knows commands up to version ${joiner.commandVersion}, this cluster runs at ${versions.cluster()}: start a newer one there`,
       )
     }
-    if (source.departed().includes(id)) {
-      // Taken in now it would be removed in the next round.
-      throw new MusterError(
-        'conflict',
-        `${name} left by gossip: it is taken in once gossip says that it is back`,
-      )
-    }
+    this.#departing.isBack(id)
     const self: Self = { id, name, address }
     const known = configuration.members.find((member) => member.id === id)
     if (known !== undefined) {
@@ -210,6 +235,8 @@ export class ServerMembership {
     const { configuration, role, leaderId } = node.status()
     const { members } = configuration
     autopilot.observe()
+    this.#departing.observe()
+    source.look()
     if (members.length === 0) {
       await this.#find()
       return
@@ -217,10 +244,11 @@ export class ServerMembership {
     this.#leaderlessRounds = leaderId === null ? this.#leaderlessRounds + 1 : 0
     if (role === 'leader') {
       await this.#promote()
-      await this.#removeDeparted()
+      await this.#departing.removeDeparted()
       await this.#raiseVersion()
       return
     }
+    await this.#departing.handOn()
     const own = members.find(({ id }) => id === self.id)
     const moved = own !== undefined && (own.address !== self.address || own.name !== self.name)
     if (moved && leaderId !== null) {
@@ -291,35 +319,6 @@ export class ServerMembership {
       logger.info('a server became a voter', { name })
       return
     }
-  }
-
-  async #removeDeparted(): Promise<void> {
-    const { node, source, self, clock, deadAfterMs, autopilot, logger } = this.#options
-    const left = source.departed()
-    const departed = [...left, ...autopilot.dead()]
-    if (departed.length === 0) return
-    const { configuration, followers } = node.status()
-    const nowMs = clock.monotonicMs()
-    const inContact = new Set(
-      [...followers]
-        .filter(([, { lastContact }]) => nowMs - lastContact < deadAfterMs)
-        .map(([id]) => id),
-    )
-    const view = { members: configuration.members, self: self.id, inContact }
-    const { next, held } = nextRemoval(view, departed)
-    const [first] = held
-    if (first !== undefined) {
-      const text = `${first.name} is gone, and stays a member for now: without it too few voters are in contact`
-      this.#say('warn', text)
-    }
-    if (next === null) return
-    const why = left.includes(next.id) ? 'left' : 'failed and was replaced'
-    autopilot.removed(next.id)
-    await node.changeMembership({ type: 'remove', id: next.id })
-    logger.info(`a server that ${why} was removed from the cluster`, {
-      name: next.name,
-      id: next.id,
-    })
   }
 
   /** As far as all members' programs go. Each has to answer: one that is away may come back as an older program. */

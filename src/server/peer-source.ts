@@ -2,6 +2,8 @@
  * Where a server learns of the others: a list in the configuration file, or gossip. What it learns there is a hint;
  * whoever answers at an address says itself who it is, and the cluster's id has the last word.
  */
+import type { Self } from './self.ts'
+
 export type KnownServer = {
   readonly name: string
   /** host:port of the RPC listener */
@@ -14,31 +16,31 @@ export interface PeerSource {
   /** Those thought to be up. May name this server itself. */
   servers(): readonly KnownServer[]
   /** Where a member is dialed, when the source knows it better than the Raft configuration; else null. */
-  addressOf(member: { readonly id: string; readonly name: string }): string | null
-  /** Servers that left for good, by id: they no longer belong into the Raft configuration. */
-  departed(): readonly string[]
+  addressOf(member: Self): string | null
+  /** Looks again whether members moved; called in each round of membership. */
+  look(): void
   /** Whether a server that is here belongs into the cluster, also when it was taken out before. */
   readonly presenceIsMembership: boolean
 }
 
 export type StaticPeer = { readonly name: string; readonly address: string }
 
-/** Of a list; nobody leaves it. */
+/** Of a list. */
 export function staticPeers(peers: readonly StaticPeer[]): PeerSource {
   return {
     servers: () => peers.map(({ name, address }) => ({ name, address, expect: null })),
     addressOf: ({ name }) => peers.find((peer) => peer.name === name)?.address ?? null,
-    departed: () => [],
+    look: () => {},
     presenceIsMembership: false,
   }
 }
 
-/** A list beside a gossip pool: the list says who is asked and where, the pool who left. */
-export function listedPeers(listed: PeerSource, pool: PeerSource): PeerSource {
+/** A list beside a gossip pool: the list says who is asked and where, and a server that is here belongs to the cluster. */
+export function listedPeers(listed: PeerSource): PeerSource {
   return {
     servers: () => listed.servers(),
     addressOf: (member) => listed.addressOf(member),
-    departed: () => pool.departed(),
+    look: () => {},
     presenceIsMembership: true,
   }
 }

@@ -18,9 +18,12 @@ export type Identity = Joiner & {
   readonly holdsData: boolean
   /** Where its gossip is reached; null: it has none. */
   readonly gossip: string | null
+  /** It is about to leave the cluster for good. */
+  readonly leaving: boolean
 }
 
 const textLengthMax = 128
+const idLengthMax = 64
 const predecessorsMax = 64
 const addressPattern = /^[^\s]{1,255}:\d{1,5}$/
 
@@ -30,8 +33,16 @@ export function parseSelf(value: unknown): Self | null {
   if (!('id' in value) || !('name' in value) || !('address' in value)) return null
   const { id, name, address } = value
   if (typeof id !== 'string' || typeof name !== 'string' || typeof address !== 'string') return null
-  if (id === '' || name === '' || id.length > 64 || name.length > textLengthMax) return null
+  if (id === '' || name === '' || id.length > idLengthMax || name.length > textLengthMax)
+    return null
   return addressPattern.test(address) ? { id, name, address } : null
+}
+
+/** Of arguments that name a server by its id; null: they do not. */
+export function parseServerId(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null || !('id' in value)) return null
+  const { id } = value
+  return typeof id === 'string' && id !== '' && id.length <= idLengthMax ? id : null
 }
 
 export function parseIdentity(value: unknown): Identity | null {
@@ -42,7 +53,8 @@ export function parseIdentity(value: unknown): Identity | null {
   const isAddress = typeof gossip === 'string' && addressPattern.test(gossip)
   const predecessors = 'predecessors' in value ? parsePredecessors(value.predecessors) : []
   const { holdsData } = value
-  return { ...joiner, predecessors, holdsData, gossip: isAddress ? gossip : null }
+  const leaving = 'leaving' in value && value.leaving === true
+  return { ...joiner, predecessors, holdsData, gossip: isAddress ? gossip : null, leaving }
 }
 
 function parsePredecessors(value: unknown): readonly string[] {

@@ -38,7 +38,9 @@ import { nodeOfAgent } from '../member/agent-node.ts'
 import { Listeners, reachableApi } from '../member/listeners.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
+import { gossipPeers } from './gossip-peers.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
+import { ProvenAddresses } from './proven-addresses.ts'
 import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
 import { ServerPool } from './server-pool.ts'
@@ -123,11 +125,22 @@ export async function startServer(
   await disk.start()
 
   const advertised = hostPort(config.advertiseAddr, stack.rpcPort)
-  const pool = await startPool(config, dependencies, stack, id)
+  let proven: ProvenAddresses | null = null
+  const pool = await startPool(config, dependencies, { stack, id, onMoved: () => proven?.look() })
   if (pool !== null) {
     opened.defer(() => pool.stop())
     opened.defer(pool.follow(node))
-    source = peers.length === 0 ? pool.peers : listedPeers(source, pool.peers)
+    const known = pool.peers
+    proven = new ProvenAddresses({
+      members: () => node.status().configuration.members.filter((member) => member.id !== id),
+      claimed: (serverId) => known.claimedAddress(serverId),
+      answers: (address, serverId) => membership.answersAt(address, serverId),
+      onMoved: () => stack.redial(),
+      clock,
+    })
+    source = peers.length === 0 ? gossipPeers(known, proven) : listedPeers(source)
+    const looking = proven
+    opened.defer(() => looking.stop())
   }
   const autopilot = new Autopilot({
     selfId: id,
@@ -203,6 +216,7 @@ export async function startServer(
       region: config.region,
       datacenter: config.datacenter,
       pool: pool?.gossip ?? null,
+      giveUp: (name) => membership.giveUp(name),
     },
     agents: agentMembers({
       gossip: pool?.gossip ?? null,
@@ -326,8 +340,7 @@ export async function startServer(
     serving = false
     await handOver(node, clock, logger)
     if (pool === null || !config.leaveOnTerminate) return
-    // Whoever leaves must not ask to be taken back.
-    await membership.stop()
+    await membership.leave()
     await pool.leave()
   })
 
@@ -354,12 +367,18 @@ export async function startServer(
   }
 }
 
+type PoolParts = {
+  readonly stack: ConsensusStack
+  readonly id: string
+  /** Gossip has a server at another address. */
+  readonly onMoved: () => void
+}
+
 /** Null: this server takes part in no gossip. */
 async function startPool(
   config: ServerConfig,
   { clock, random, logger, origin, onFatal }: MemberDependencies,
-  stack: ConsensusStack,
-  id: string,
+  { stack, id, onMoved }: PoolParts,
 ): Promise<ServerPool | null> {
   const { name, region, datacenter, server } = config
   const { gossip, bootstrapExpect } = server
@@ -387,7 +406,7 @@ async function startPool(
     random,
     logger: logger.named('gossip'),
     onFatal,
-    onMoved: () => stack.redial(),
+    onMoved,
   })
 }
 

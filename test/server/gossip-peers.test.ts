@@ -86,7 +86,7 @@ t.test('whatever is no server of this region is none', async (t) => {
   }
 })
 
-t.test('the living are asked, the failed stay members, the left do not', async (t) => {
+t.test('the living are asked, and their word on where they are is a claim', async (t) => {
   const { peers } = pool([
     member(1, 'alive'),
     member(2, 'alive'),
@@ -99,28 +99,19 @@ t.test('the living are asked, the failed stay members, the left do not', async (
     peers.servers().map(({ name }) => name),
     ['s2', 's5'],
   )
-  t.same(peers.departed(), [id(4)])
-  t.equal(peers.addressOf({ id: id(2) }), '10.0.0.2:4647')
-  t.equal(peers.addressOf({ id: id(3) }), null)
+  t.equal(peers.claimedAddress(id(2)), '10.0.0.2:4647')
+  t.equal(peers.claimedAddress(id(3)), null)
+  t.equal(peers.claimedAddress(id(4)), null)
 })
 
-t.test('a pruned server has left as well, until it is back', async (t) => {
-  const members = [member(1, 'alive'), member(2, 'left')]
-  const { peers, tell, moved } = pool(members)
+t.test('who came or changed may have moved', async (t) => {
+  const { tell, moved } = pool([member(1, 'alive'), member(2, 'alive')])
   tell({ type: 'member-left', member: member(2, 'left'), forced: true })
-  members.pop()
-  tell({ type: 'member-reaped', member: member(2, 'left') })
-  t.same(peers.departed(), [id(2)])
-  members.push(member(2, 'alive'))
+  tell({ type: 'member-failed', member: member(2, 'failed') })
+  t.equal(moved(), 0)
   tell({ type: 'member-joined', member: member(2, 'alive'), before: null })
-  t.same(peers.departed(), [])
-  t.equal(moved(), 1)
-})
-
-t.test('who has the id of a living member under an old name has not left', async (t) => {
-  const renamed = member(2, 'alive', tagsFor(2), 'renamed.eu')
-  const { peers } = pool([member(2, 'left'), renamed])
-  t.same(peers.departed(), [])
+  tell({ type: 'member-updated', member: member(2, 'alive') })
+  t.equal(moved(), 2)
 })
 
 const strangers = [

@@ -9,6 +9,7 @@ import type { PeerLink } from '../../src/rpc/link.ts'
 import { ServerMembership } from '../../src/server/membership.ts'
 import type { KnownServer, PeerSource } from '../../src/server/peer-source.ts'
 import { parseSelf } from '../../src/server/self.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
 
 const empty: Configuration = { clusterId: '', members: [] }
 
@@ -19,6 +20,8 @@ class Node {
   lastIndex = 0
   followers: RaftStatus['followers'] = new Map()
   commandVersion = 1
+  leaderId: string | null = null
+  onChange: () => void = () => {}
   readonly changes: MembershipChange[] = []
   readonly bootstraps: Configuration[] = []
 
@@ -28,7 +31,7 @@ class Node {
       id: 'x',
       role,
       term: lastIndex > 0 ? 1 : 0,
-      leaderId: null,
+      leaderId: this.leaderId,
       lastIndex,
       commitIndex: lastIndex,
       appliedIndex: lastIndex,
@@ -47,6 +50,7 @@ class Node {
   }
   async changeMembership(change: MembershipChange): Promise<void> {
     this.changes.push(change)
+    this.onChange()
   }
 }
 
@@ -59,7 +63,8 @@ type Options = {
   readonly sees?: Readonly<Record<string, readonly string[]>>
   readonly regions?: Readonly<Record<string, string>>
   readonly presenceIsMembership?: boolean
-  readonly departed?: readonly string[]
+  /** Ids of servers that autopilot finds dead and replaced. */
+  readonly dead?: readonly string[]
   /** The newest command version that a server's program knows; 1 unless said. */
   readonly programs?: Readonly<Record<string, number>>
 }
@@ -89,7 +94,7 @@ function servers(names: readonly string[], options: Options) {
     const source: PeerSource = {
       servers: () => seen,
       addressOf: () => null,
-      departed: () => options.departed ?? [],
+      look: () => {},
       presenceIsMembership: options.presenceIsMembership ?? false,
     }
     const membership = new ServerMembership({
@@ -110,7 +115,12 @@ function servers(names: readonly string[], options: Options) {
           node.commandVersion = version
         },
       },
-      autopilot: { observe() {}, isStable: () => false, dead: () => [], removed() {} },
+      autopilot: {
+        observe() {},
+        isStable: () => false,
+        dead: () => options.dead ?? [],
+        removed() {},
+      },
     })
     all.set(name, { node, membership })
   }
@@ -261,36 +271,120 @@ t.test('a server that was removed and is here asks to be taken back', async (t) 
   }
 })
 
-t.test('who left is taken in again once gossip says that it is back', async (t) => {
-  const { node, membership } = leading(['s1'], { departed: ['id-s2'] })
-  const joiner = {
-    id: 'id-s2',
-    name: 's2',
-    address: 's2:1',
-    region: 'r',
-    clusterId: 'c',
-    commandVersion: 1,
+/** Heard of `agoMs` ago, one after the other in the order of their names. */
+function heard(names: readonly string[], agoMs = 0): RaftStatus['followers'] {
+  const lastContact = performance.now() - agoMs
+  return new Map(
+    names.map((name) => [`id-${name}`, { match: 1, state: 'replicate' as const, lastContact }]),
+  )
+}
+
+t.test('a server is removed by its own word, which is confirmed at its address', async (t) => {
+  const cluster = servers(['s1', 's2', 's3'], {})
+  const { node, membership } = cluster.get('s1')
+  const configuration = { clusterId: 'c', members: ['s1', 's2', 's3'].map(voter) }
+  for (const name of ['s1', 's2', 's3']) cluster.get(name).node.configuration = configuration
+  node.role = 'leader'
+  node.followers = heard(['s2', 's3'])
+  const leave = (id: unknown) => membership.answer('server.leave', { id })
+  await t.rejects(leave('id-s2'), { code: 'conflict', message: /s2 does not say that it leaves/ })
+  await membership.lookAround()
+  t.same(node.changes, [], 'anyone may say so')
+  for (const args of [null, {}, { id: 7 }, { id: '' }, { id: 'i'.repeat(65) }]) {
+    await t.rejects(membership.answer('server.leave', args), { code: 'invalid_argument' })
   }
-  await t.rejects(membership.join(joiner), { code: 'conflict', message: /s2 left by gossip/ })
-  t.same(node.changes, [], 'it would be removed in the next round')
+  t.same(await leave('unknown'), { removed: true })
+
+  const leaver = cluster.get('s2')
+  leaver.node.leaderId = 'id-s1'
+  const left = leaver.membership.leave()
+  node.onChange = () => {
+    node.configuration = { clusterId: 'c', members: ['s1', 's3'].map(voter) }
+  }
+  await eventuallyTrue('it is removed', async () => {
+    await membership.lookAround()
+    return node.changes.length > 0
+  })
+  await left
+  t.same(node.changes, [{ type: 'remove', id: 'id-s2' }])
+  await t.rejects(cluster.get('s3').membership.answer('server.leave', { id: 'id-s2' }), {
+    code: 'not_leader',
+  })
 })
 
-t.test('the leader removes who left, one at a time, while a majority is in contact', async (t) => {
-  const departed = ['id-s3', 'id-s2', 'id-s1']
-  const { node, membership } = leading(['s1', 's2', 's3', 's4', 's5'], { departed })
-  const inContact = (names: readonly string[]) =>
-    new Map(
-      names.map((name) => [
-        `id-${name}`,
-        { match: 1, state: 'replicate' as const, lastContact: performance.now() },
-      ]),
-    )
-  node.followers = inContact(['s4'])
+t.test(
+  'a server that an operator gave up goes once it is silent, and not if it answers',
+  async (t) => {
+    const cluster = servers(['s1', 's2', 's3', 's4', 's5'], { expect: 3 })
+    const { node, membership } = cluster.get('s1')
+    const members = ['s1', 's2', 's3', 's4', 's5'].map(voter)
+    node.configuration = { clusterId: 'c', members }
+    node.role = 'leader'
+    node.followers = heard(['s2', 's3', 's4', 's5'])
+    await membership.giveUp('s2')
+    await membership.giveUp('nobody')
+    await membership.lookAround()
+    t.same(node.changes, [], 'it answers')
+    node.followers = new Map([...heard(['s3', 's4', 's5']), ...heard(['s2'], 60_000)])
+    await membership.lookAround()
+    t.same(node.changes, [{ type: 'remove', id: 'id-s2' }])
+
+    // Said elsewhere, it is handed on to the leader, who is asked again until it is there.
+    const other = cluster.get('s3')
+    other.node.configuration = { clusterId: 'c', members }
+    await other.membership.giveUp('s4')
+    node.followers = new Map([...heard(['s3', 's5']), ...heard(['s4'], 60_000)])
+    other.node.leaderId = 'id-s1'
+    await other.membership.lookAround()
+    await membership.lookAround()
+    t.same(node.changes.slice(1), [{ type: 'remove', id: 'id-s4' }])
+    node.followers = heard(['s2', 's3', 's4', 's5'])
+    await t.rejects(membership.answer('server.giveUp', { id: 'id-s5' }), {
+      code: 'conflict',
+      message: /s5 answers Raft/,
+    })
+    await t.rejects(membership.answer('server.giveUp', { id: 'id-s9' }), { code: 'not_found' })
+  },
+)
+
+t.test('a note about a server that is heard of again is forgotten', async (t) => {
+  const { node, membership } = leading(['s1', 's2', 's3'])
+  node.followers = new Map([...heard(['s3']), ...heard(['s2'], 60_000)])
+  node.changeMembership = () =>
+    Promise.reject(new MusterError('conflict', 'another one is under way'))
+  await membership.giveUp('s2')
+  await membership.lookAround().catch(() => {})
+  node.followers = new Map(
+    ['s2', 's3'].map((name) => [
+      `id-${name}`,
+      { match: 1, state: 'replicate' as const, lastContact: performance.now() + 1 },
+    ]),
+  )
+  await membership.lookAround()
+  node.followers = new Map([...heard(['s3']), ...heard(['s2'], 60_000)])
+  let removals = 0
+  node.changeMembership = async () => {
+    removals += 1
+  }
+  await membership.lookAround()
+  t.equal(removals, 0)
+})
+
+t.test('dead servers are removed one at a time, silent ones only, down to a quorum', async (t) => {
+  const dead = ['id-s3', 'id-s2', 'id-s1']
+  const { node, membership } = leading(['s1', 's2', 's3', 's4', 's5'], { dead })
+  node.followers = heard(['s4'])
   await membership.lookAround()
   t.same(node.changes, [], 'of four that would remain, two are not a majority')
-  node.followers = inContact(['s4', 's5'])
+  node.followers = heard(['s2', 's3', 's4', 's5'])
+  await membership.lookAround()
+  t.same(node.changes, [], 'all of them answer')
+  node.followers = heard(['s4', 's5'])
   await membership.lookAround()
   t.same(node.changes, [{ type: 'remove', id: 'id-s2' }])
+  node.configuration = { clusterId: 'c', members: ['s1', 's3', 's4'].map(voter) }
+  await membership.lookAround()
+  t.equal(node.changes.length, 1, 'of five voters, two are no quorum')
 })
 
 t.test('a cluster runs at the lowest command version of its servers', async (t) => {

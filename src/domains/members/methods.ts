@@ -16,11 +16,13 @@ const KeyChange = Type.Object({
   key: Type.String({ minLength: 1, maxLength: keyLengthMax }),
 })
 
-export type MembersAnswer = Omit<PoolOfServer, 'pool'> & { readonly members: readonly PoolMember[] }
+export type MembersAnswer = Pick<PoolOfServer, 'server' | 'region' | 'datacenter'> & {
+  readonly members: readonly PoolMember[]
+}
 
 export type MembersMethods = ReturnType<typeof membersMethods>
 
-export function membersMethods({ server, region, datacenter, pool }: PoolOfServer) {
+export function membersMethods({ server, region, datacenter, pool, giveUp }: PoolOfServer) {
   const list = defineLocalMethod({
     kind: 'local',
     name: 'members.list',
@@ -70,6 +72,9 @@ export function membersMethods({ server, region, datacenter, pool }: PoolOfServe
         // Who is not there has left, and a living member stays: neither is an error to whoever asks.
         if (codeOf(error) !== 'not_found' && codeOf(error) !== 'invalid_argument') throw error
       }
+      // What gossip says removes no voter: it is the operator's word that counts.
+      const suffix = `.${region}`
+      if (name.endsWith(suffix)) await giveUp?.(name.slice(0, -suffix.length))
       return null
     },
   })

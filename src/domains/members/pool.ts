@@ -68,4 +68,6 @@ export type PoolOfServer = {
   readonly datacenter: string
   /** Null: this server takes part in no gossip. */
   readonly pool: Pool | null
+  /** Tells consensus that a server, by its name without the region, is given up; absent at a client agent. */
+  readonly giveUp?: (server: string) => Promise<void>
 }
