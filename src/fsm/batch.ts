@@ -3,11 +3,19 @@
  * indexes. Nobody but `load` of the entries in it sees it before it is whole.
  */
 import { assert } from '../lib/assert.ts'
+import type { Configuration } from '../raft/core/message.ts'
 import type { Change, Key } from './domain.ts'
 import type { ChangedRows } from './changed-rows.ts'
 import { pack, rowBytesMax, unpack } from './codec.ts'
+import { counterFloorVersion, floorOfSuccession, succeeds } from './counter-floor.ts'
 import { encodeKey, encodeNumber } from './keys.ts'
-import { appliedRow, commandVersionRow, configurationRow, generationsRow } from './meta.ts'
+import {
+  appliedRow,
+  commandVersionRow,
+  configurationRow,
+  counterFloorRow,
+  generationsRow,
+} from './meta.ts'
 import type { ConfigurationRow, Generations } from './meta.ts'
 import type { Position, State } from './state.ts'
 import { indexEntryKey, keyOfRow } from './table.ts'
@@ -23,6 +31,8 @@ export type StagedRow = {
   readonly primary: string
   readonly entries: readonly string[]
   readonly value: Uint8Array
+  /** See `Table.counter`. */
+  readonly counter: number
 }
 
 export class Batch {
@@ -38,6 +48,7 @@ export class Batch {
   #configuration: ConfigurationRow | null = null
   #generations: Generations | null = null
   #commandVersion: number | null = null
+  #counterFloor: number | null = null
 
   /** `followed` is told of the rows that somebody wants to hear of. */
   constructor(tables: Tables, state: State, followed: ChangedRows | null = null) {
@@ -60,6 +71,15 @@ export class Batch {
 
   get commandVersion(): number {
     return this.#commandVersion ?? this.state.position.commandVersion
+  }
+
+  /** See `counter-floor.ts`. */
+  get counterFloor(): number {
+    return this.#counterFloor ?? this.state.position.counterFloor
+  }
+
+  get configuration(): Configuration {
+    return this.#configuration?.configuration ?? this.state.position.configuration
   }
 
   /** The decoded row of `key`, without generation, in the current one. Not to be changed. */
@@ -85,7 +105,15 @@ export class Batch {
   }
 
   setConfiguration(row: ConfigurationRow): void {
+    const isSuccessor = succeeds(row.configuration, this.configuration)
+    if (isSuccessor && this.commandVersion >= counterFloorVersion) {
+      this.setCounterFloor(floorOfSuccession(this.counterFloor, row.index))
+    }
     this.#configuration = row
+  }
+
+  setCounterFloor(floor: number): void {
+    this.#counterFloor = floor
   }
 
   setGenerations(generations: Generations): void {
@@ -122,16 +150,20 @@ export class Batch {
     if (this.#generations !== null) {
       this.rows.set(generationsRow.key, generationsRow.encode(this.#generations))
     }
+    if (this.#counterFloor !== null) {
+      this.rows.set(counterFloorRow.key, counterFloorRow.encode(this.#counterFloor))
+    }
     if (this.#commandVersion !== null) {
       this.rows.set(commandVersionRow.key, commandVersionRow.encode(this.#commandVersion))
     }
     return {
       appliedIndex: this.#appliedIndex,
       appliedTerm: this.#appliedTerm,
-      configuration: this.#configuration?.configuration ?? before.configuration,
+      configuration: this.configuration,
       configurationIndex: this.#configuration?.index ?? before.configurationIndex,
       generations: this.generations,
       commandVersion: this.commandVersion,
+      counterFloor: this.counterFloor,
       floorIndex: before.floorIndex,
       tableIndexes:
         this.tableIndexes.size === 0

@@ -7,6 +7,7 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { MusterError } from '../lib/errors.ts'
+import { counterFloorVersion, floorOfSuccession } from './counter-floor.ts'
 import type { StateCommand } from './restore.ts'
 
 /** Where every cluster begins. */
@@ -21,9 +22,15 @@ export function versionCommands(newest: number): Readonly<Record<string, StateCo
   return {
     'state.raiseVersion': {
       args: Raise,
-      run({ batch }, { version }: Static<typeof Raise>) {
+      run({ batch, index }, { version }: Static<typeof Raise>) {
         assertKnown(version, newest)
-        if (version > batch.commandVersion) batch.setCommandVersion(version)
+        const before = batch.commandVersion
+        if (version > before) batch.setCommandVersion(version)
+        const keepsFloor = before < counterFloorVersion && version >= counterFloorVersion
+        // The recovery of its quorum was before this, when the cluster kept no floor.
+        if (keepsFloor && batch.configuration.succession !== undefined) {
+          batch.setCounterFloor(floorOfSuccession(batch.counterFloor, index))
+        }
         return batch.commandVersion
       },
     },

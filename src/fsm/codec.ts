@@ -13,7 +13,7 @@ import { MusterError, textOf } from '../lib/errors.ts'
 import type { Command } from './domain.ts'
 
 /** The newest command version this program applies. A definition that came later names its own in `since`. */
-export const commandVersion = 1
+export const commandVersion = 2
 
 const envelope = 1
 

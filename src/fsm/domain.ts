@@ -22,6 +22,8 @@ export type Table<Row> = {
   readonly key: (row: Row) => Key
   /** Secondary indexes by name; null leaves the row out of that index. Kept in step inside the same batch. */
   readonly indexes?: Readonly<Record<string, (row: Row) => Key | null>>
+  /** The highest number that the row stands for, of those that must never come again: see `counter-floor.ts`. */
+  readonly counter?: (row: Row) => number
 }
 
 export type Range = {
@@ -52,6 +54,10 @@ export interface Reader {
   tableIndex(table: Table<never> | Table<unknown>): number
   /** At least 1; the index of the last operator restore. No index shown to a client is below it. */
   readonly floorIndex: number
+  /** What new numbers of rows have to be above, see `counter-floor.ts`; 0 before any restore. */
+  readonly counterFloor: number
+  /** That the cluster runs at. Commands whose effect depends on it do on every server what the oldest program does. */
+  readonly commandVersion: number
 }
 
 export type Change =

@@ -52,6 +52,8 @@ const Staging = Type.Object({
   digest: Type.String(),
   /** Rows arrive in key order; this is the last key. */
   lastKey: Type.String(),
+  /** Counter of a row so far, see `counter-floor.ts`. Absent in a restore that began before the cluster kept a floor. */
+  highest: Type.Optional(Index),
 })
 
 const Generations = Type.Object({
@@ -91,6 +93,8 @@ export const appliedRow = row(`${replicatedPrefix}applied`, Applied)
 export const configurationRow = row(`${replicatedPrefix}configuration`, ConfigurationRow)
 /** Absent as long as a cluster runs at the first one, see `cluster-version.ts`. */
 export const commandVersionRow = row(`${replicatedPrefix}commandVersion`, Index)
+/** Absent while it is 0, see `counter-floor.ts`. */
+export const counterFloorRow = row(`${replicatedPrefix}counterFloor`, Index)
 export const generationsRow = row(`${replicatedPrefix}generations`, Generations)
 export const formatRow = row(`${own}l:format`, Index)
 export const installedRow = row(`${own}l:installed`, Index)

@@ -10,6 +10,7 @@ import {
   appliedRow,
   commandVersionRow,
   configurationRow,
+  counterFloorRow,
   generationsRow,
   installedRow,
   noConfiguration,
@@ -25,6 +26,7 @@ export const firstPosition: Position = {
   configurationIndex: 0,
   generations: { current: 1, newest: 1, staging: null },
   commandVersion: firstCommandVersion,
+  counterFloor: 0,
   floorIndex: 0,
   tableIndexes: new Map(),
 }
@@ -49,6 +51,7 @@ export async function readPosition(
     stored === undefined ? noConfiguration : configurationRow.decode(stored)
   const front = generationPrefix(generations.current)
   const floor = store.get(front + kind.floor, snapshot)
+  const counterFloor = store.get(counterFloorRow.key, snapshot)
   return {
     appliedIndex,
     appliedTerm,
@@ -56,6 +59,7 @@ export async function readPosition(
     configurationIndex,
     generations,
     commandVersion: readCommandVersion(store, snapshot),
+    counterFloor: counterFloor === undefined ? 0 : counterFloorRow.decode(counterFloor),
     floorIndex: floor === undefined ? 0 : decodeNumber(floor),
     tableIndexes: await readTableIndexes(store, snapshot, front),
   }

@@ -11,6 +11,7 @@ import type { Static, TSchema } from 'typebox'
 import { textOf } from '../lib/errors.ts'
 import type { Batch, StagedRow } from './batch.ts'
 import { bytesSchema, commandBytesMax, pack, rowBytesMax, unpack } from './codec.ts'
+import { counterFloorVersion, floorOfRestore } from './counter-floor.ts'
 import { compareEncoded, encodeKey, encodeNumber, generationPrefix, kind } from './keys.ts'
 import type { Staging } from './meta.ts'
 import { indexEntryKey, keyOfRow } from './table.ts'
@@ -88,7 +89,15 @@ export const restoreCommands: Readonly<Record<string, StateCommand<RestoreOutcom
       batch.setGenerations({
         current,
         newest: generation,
-        staging: { id, generation, nextChunk: 0, rows: 0, digest: noRowsDigest, lastKey: '' },
+        staging: {
+          id,
+          generation,
+          nextChunk: 0,
+          rows: 0,
+          digest: noRowsDigest,
+          lastKey: '',
+          ...(batch.commandVersion >= counterFloorVersion && { highest: 0 }),
+        },
       })
       return { ok: true, rows: 0 }
     },
@@ -108,7 +117,11 @@ export const restoreCommands: Readonly<Record<string, StateCommand<RestoreOutcom
       const parsed = parseRows(tables, rows, staging.lastKey)
       if (typeof parsed === 'string') return refuse(parsed)
       const front = generationPrefix(staging.generation)
-      for (const row of parsed) batch.stageRow(front, row)
+      let { highest } = staging
+      for (const row of parsed) {
+        batch.stageRow(front, row)
+        if (highest !== undefined) highest = Math.max(highest, row.counter)
+      }
       const total = staging.rows + rows.length
       batch.setGenerations({
         ...batch.generations,
@@ -118,6 +131,7 @@ export const restoreCommands: Readonly<Record<string, StateCommand<RestoreOutcom
           rows: total,
           digest: restoreDigest(staging.digest, block),
           lastKey: rows.at(-1)?.key ?? staging.lastKey,
+          ...(highest !== undefined && { highest }),
         },
       })
       return { ok: true, rows: total }
@@ -134,6 +148,13 @@ export const restoreCommands: Readonly<Record<string, StateCommand<RestoreOutcom
         return refuse(
           `the archive has ${rows} rows with digest ${digest}, but ${staging.rows} with ${staging.digest} arrived`,
         )
+      }
+      if (batch.commandVersion >= counterFloorVersion) {
+        const { highest } = staging
+        if (highest === undefined) {
+          return refuse('it began before the last server was upgraded: send the archive again')
+        }
+        batch.setCounterFloor(floorOfRestore(batch.counterFloor, highest, index))
       }
       const { newest } = batch.generations
       batch.setGenerations({ current: staging.generation, newest, staging: null })
@@ -196,7 +217,8 @@ function parseRows(
         return `a row of table ${bound.name} in the archive lies under another row's key`
       }
       const entries = bound.indexes.flatMap((index) => indexEntryKey(index, row, primary) ?? [])
-      parsed.push({ key, primary, entries, value })
+      const counter = bound.table.counter?.(row as never) ?? 0
+      parsed.push({ key, primary, entries, value, counter })
     } catch (error) {
       return `a row of table ${bound.name} in the archive cannot be read: ${textOf(error)}`
     }

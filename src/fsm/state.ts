@@ -23,6 +23,8 @@ export type Position = {
   readonly generations: Generations
   /** That the cluster runs at, see `cluster-version.ts`. */
   readonly commandVersion: number
+  /** See `counter-floor.ts`. */
+  readonly counterFloor: number
   readonly floorIndex: number
   /** By table name; a table that is not in it was never written since `floorIndex`. */
   readonly tableIndexes: ReadonlyMap<string, number>

@@ -34,6 +34,14 @@ class TableReader implements Reader {
     return Math.max(1, this.#source.state().position.floorIndex)
   }
 
+  get counterFloor(): number {
+    return this.#source.state().position.counterFloor
+  }
+
+  get commandVersion(): number {
+    return this.#source.state().position.commandVersion
+  }
+
   get<Row>(table: Table<Row>, key: Key): Row | undefined {
     const { tables, state, touched } = this.#source
     const bound = tables.get(table.name)
@@ -130,6 +138,14 @@ export class BatchReader implements Reader {
 
   get floorIndex(): number {
     return Math.max(1, this.#batch.state.position.floorIndex)
+  }
+
+  get counterFloor(): number {
+    return this.#batch.counterFloor
+  }
+
+  get commandVersion(): number {
+    return this.#batch.commandVersion
   }
 
   get<Row>(table: Table<Row>, key: Key): Row | undefined {

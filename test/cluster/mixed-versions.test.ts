@@ -1,5 +1,6 @@
 /** Servers of two versions of the program: they run at the older one's commands until the last is upgraded. */
 import t from 'tap'
+import { commandVersion as own } from '../../src/fsm/codec.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { allHealthy, lead, setAutopilot, voters, votersBecome } from '../support/members.ts'
@@ -12,7 +13,7 @@ async function create(cluster: Cluster, at: number) {
   return cluster.http(at).request('PUT', '/v1/session/create', { body: '{}' })
 }
 
-async function commandVersion(cluster: Cluster, at: number): Promise<number> {
+async function versionAt(cluster: Cluster, at: number): Promise<number> {
   const { stats } = (await cluster.http(at).json('GET', '/v1/agent/self')) as {
     readonly stats: { readonly muster: { readonly command_version: string } }
   }
@@ -39,12 +40,17 @@ void t.test('a cluster is upgraded server by server', async (t) => {
   await lead(cluster, 0)
   const held = await create(cluster, 1)
   t.equal(held.status, 501, 'a newer leader holds back what the older server cannot read')
-  t.match(held.body, new RegExp(`${newerCommand} needs every server at command version 2; .* at 1`))
-  for (const at of cluster.all) t.equal(await commandVersion(cluster, at), 1, `server ${at}`)
+  t.match(
+    held.body,
+    new RegExp(
+      `${newerCommand} needs every server at command version ${newerCommandVersion}; .* at ${own}`,
+    ),
+  )
+  for (const at of cluster.all) t.equal(await versionAt(cluster, at), own, `server ${at}`)
 
   await upgrade(cluster, 2, newer)
   await eventuallyTrue('all run at the newer version', async () => {
-    const versions = await Promise.all(cluster.all.map((at) => commandVersion(cluster, at)))
+    const versions = await Promise.all(cluster.all.map((at) => versionAt(cluster, at)))
     return versions.every((version) => version === newerCommandVersion)
   })
   for (const at of cluster.all) t.equal((await create(cluster, at)).status, 200)
@@ -59,7 +65,12 @@ void t.test('a cluster is upgraded server by server', async (t) => {
 
   await t.test('there is no way back without the others noticing', async (t) => {
     await cluster.startProgram(2, ownProgram)
-    await cluster.logged(2, /the cluster runs at command version 2; .* up to 1: run a newer one/)
+    await cluster.logged(
+      2,
+      new RegExp(
+        `runs at command version ${newerCommandVersion}; .* up to ${own}: run a newer one`,
+      ),
+    )
     await eventuallyTrue('it does not start', () => !cluster.server(2).running)
     await cluster.startProgram(2, newer)
     await allHealthy(cluster, 2)
@@ -71,7 +82,12 @@ void t.test('a cluster is upgraded server by server', async (t) => {
     await votersBecome(cluster, 0, 's1 s2 s3 s4')
     await cluster.wipe(fourth)
     await cluster.startProgram(fourth, ownProgram)
-    await cluster.logged(fourth, /s4 knows commands up to version 1, this cluster runs at 2/)
+    await cluster.logged(
+      fourth,
+      new RegExp(
+        `s4 knows commands up to version ${own}, this cluster runs at ${newerCommandVersion}`,
+      ),
+    )
     t.equal(await voters(cluster, 0), 's1 s2 s3 s4', 'the one it was is not taken away for it')
     await cluster.startProgram(fourth, newer)
     await votersBecome(cluster, 0, 's1 s2 s3 s4')

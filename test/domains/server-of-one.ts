@@ -21,6 +21,7 @@ import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
 import type { ThisAgent } from '../../src/domains/agent/this-agent.ts'
+import { commandVersion } from '../../src/fsm/codec.ts'
 import type { Command } from '../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
@@ -89,6 +90,8 @@ export type ServerOfOneOptions = {
   /** Default: silent. */
   readonly log?: Logger
   readonly events?: { readonly eventsMax?: number; readonly readersMax?: number }
+  /** That the state begins at. Default: this program's. */
+  readonly commandVersion?: number
   /** Default true: starts the duties and waits for the first key. */
   readonly begin?: boolean
 }
@@ -311,6 +314,10 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       const [body] = (await once(sent, 'response')) as [IncomingMessage]
       return { status: body.statusCode ?? 0, body }
     },
+  }
+  const version = options.commandVersion ?? commandVersion
+  if (version > machine.commandVersion) {
+    await server.propose({ type: 'state.raiseVersion', args: { version } })
   }
   const propose = (command: Command) => server.propose(command)
   const leadership =

@@ -17,7 +17,11 @@ t.test('commands are as new as all servers agreed on', async (t) => {
   const lower = log.command('state.raiseVersion', { version: 1 }).take()
   t.same(await machine.apply(lower), [2], 'it never falls')
   await machine.close()
-  await t.rejects(toyMachine(t, { folder }), refused, 'an older program does not start on it')
+  await t.rejects(
+    toyMachine(t, { folder, commandVersion: 1 }),
+    refused,
+    'an older program does not start on it',
+  )
   const again = await toyMachine(t, { folder, commandVersion: 3 })
   t.equal(again.commandVersion, 2)
 })
@@ -29,7 +33,7 @@ t.test('a snapshot brings it along, and not to an older program', async (t) => {
   const newer = await toyMachine(t, { commandVersion: 2 })
   await transfer(snapshot, newer)
   t.equal(newer.commandVersion, 2)
-  const older = await toyMachine(t)
+  const older = await toyMachine(t, { commandVersion: 1 })
   await t.rejects(transfer(snapshot, older), refused)
   t.equal(older.appliedIndex, 0)
   await snapshot.close()
@@ -38,7 +42,7 @@ t.test('a snapshot brings it along, and not to an older program', async (t) => {
 t.test('an older program stops at the entry that raises it', async (t) => {
   const newer = await toyMachine(t, { commandVersion: 2 })
   const raise = new ToyLog(newer).command('state.raiseVersion', { version: 2 }).take()
-  const older = await toyMachine(t)
+  const older = await toyMachine(t, { commandVersion: 1 })
   await t.rejects(older.apply(raise), refused)
   await t.rejects(older.apply(raise), refused, 'and stays stopped')
 })

@@ -4,12 +4,13 @@
  */
 import { chmod, cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { commandVersion } from '../../src/fsm/codec.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 
 /** The command that the newer program has changed: older ones would not understand it. */
 export const newerCommand = 'sessions.create'
-export const newerCommandVersion = 2
+export const newerCommandVersion = commandVersion + 1
 
 /** Makes it in `folder`, which has to be empty. Returns what to start. */
 export async function newerProgram(folder: string): Promise<string> {
@@ -19,7 +20,7 @@ export async function newerProgram(folder: string): Promise<string> {
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   await edit(
     join(folder, 'src/fsm/codec.ts'),
-    'export const commandVersion = 1\n',
+    `export const commandVersion = ${commandVersion}\n`,
     `export const commandVersion = ${newerCommandVersion}\n`,
   )
   const command = `'${newerCommand}': defineCommand({`

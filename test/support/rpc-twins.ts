@@ -72,6 +72,8 @@ export class TwinState implements ReadableState {
     const view: RecordingView = {
       appliedIndex: this.appliedIndex,
       floorIndex: this.floorIndex,
+      counterFloor: 0,
+      commandVersion: 1,
       get<Row>(_table: Table<Row>, key: Key): Row | undefined {
         const name = String(key[0])
         touched.keys.add(name)

@@ -63,6 +63,12 @@ export class Mutex implements Exclusion {
         if ((await isAlive(signal)) === false) {
           return { reason: 'its session was ended', isHeldBack: true }
         }
+        if (value?.session === session) {
+          return {
+            reason: 'its lock has another LockIndex: the state was restored',
+            isHeldBack: true,
+          }
+        }
         const what = value === null ? 'deleted' : 'released'
         return { reason: `its key was ${what} by someone else`, isHeldBack: false }
       },

@@ -216,7 +216,9 @@ class EventReader {
 async function* firstRows(reader: Reader, part: Part): AsyncGenerator<readonly unknown[]> {
   let left = part.rowsMax
   for await (const page of reader.pages<never>(part.topic.table, part.range)) {
-    yield page.length > left ? page.slice(0, left) : page
+    const { shown } = part.topic
+    const rows = page.length > left ? page.slice(0, left) : page
+    yield shown === undefined ? rows : rows.map((row) => shown(reader, row))
     left -= page.length
     if (left <= 0) return
   }

@@ -7,7 +7,7 @@
  *
  * This file: a topic, and an event as readers get it.
  */
-import type { Table } from '../../fsm/domain.ts'
+import type { Reader, Table } from '../../fsm/domain.ts'
 import type { Requirement } from '../../rpc/method.ts'
 
 /** What a topic tells of one row. */
@@ -38,11 +38,14 @@ export type Topic<Row> = {
    */
   readonly inKeyOrder: boolean
   readonly describe: (row: Row) => Description
+  /** A stored row as other reads show it; absent: as it is stored. */
+  readonly shown?: (reader: Reader, row: Row) => Row
 }
 
 /** A topic whose rows only its own domain knows. */
-export type AnyTopic = Omit<Topic<never>, 'describe'> & {
+export type AnyTopic = Omit<Topic<never>, 'describe' | 'shown'> & {
   readonly describe: (row: never) => Description
+  readonly shown?: (reader: Reader, row: never) => unknown
 }
 
 /** Shared by all its readers. */

@@ -7,17 +7,28 @@ import { keys, kvValues, tombstones } from './table.ts'
 /** A key with its value; null: the value is apart and was not read, because it is known to be another. */
 export type Entry = { readonly row: KvRow; readonly value: Uint8Array | null }
 
-type Standing = { readonly before: Entry | null; now: Entry | null }
+type Standing = {
+  readonly before: Entry | null
+  now: Entry | null
+  /** Of the rows that the operations made of the key. */
+  highestLockIndex: number
+}
 
 export class Entries {
   readonly #standing = new Map<string, Standing & { readonly place: KeyPlace }>()
+  readonly #keepsAllLockIndexes: boolean
+
+  /** `keepsAllLockIndexes`: also those that only stood between two operations. */
+  constructor(keepsAllLockIndexes: boolean) {
+    this.#keepsAllLockIndexes = keepsAllLockIndexes
+  }
 
   /** What the state holds, read before the first operation; a value read by any reading of the key counts. */
   add(place: KeyPlace, entry: Entry | null): void {
     const name = nameOf(place)
     const known = this.#standing.get(name)
     if (known !== undefined && (known.before?.value ?? null) !== null) return
-    this.#standing.set(name, { place, before: entry, now: entry })
+    this.#standing.set(name, { place, before: entry, now: entry, highestLockIndex: 0 })
   }
 
   get(place: KeyPlace): Entry | null {
@@ -25,9 +36,19 @@ export class Entries {
   }
 
   set(place: KeyPlace, entry: Entry | null): void {
-    const standing = this.#standing.get(nameOf(place))
-    if (standing !== undefined) standing.now = entry
-    else this.#standing.set(nameOf(place), { place, before: null, now: entry })
+    const name = nameOf(place)
+    const known = this.#standing.get(name)
+    const standing = known ?? { place, before: null, now: null, highestLockIndex: 0 }
+    if (known === undefined) this.#standing.set(name, standing)
+    standing.now = entry
+    if (entry !== null && this.#keepsAllLockIndexes) {
+      standing.highestLockIndex = Math.max(standing.highestLockIndex, entry.row.lockIndex)
+    }
+  }
+
+  /** Of what the operations made of the key so far, also where it is deleted again. */
+  highestLockIndex(place: KeyPlace): number {
+    return this.#standing.get(nameOf(place))?.highestLockIndex ?? 0
   }
 
   /** The keys below a prefix that are there, in no order. */
@@ -39,26 +60,40 @@ export class Entries {
 
   changes(index: number, nowMs: number): Change[] {
     const changes: Change[] = []
-    for (const { place, before, now } of this.#standing.values()) {
-      if (now === before) continue
-      if (now !== null) changes.push(...changesOfPut(before, now))
-      else if (before !== null) changes.push(...changesOfDelete(place, before.row, index, nowMs))
+    for (const { place, before, now, highestLockIndex } of this.#standing.values()) {
+      if (now !== null) {
+        if (now !== before) changes.push(...changesOfPut(before, now))
+        continue
+      }
+      const lockIndex = Math.max(before?.row.lockIndex ?? 0, highestLockIndex)
+      if (before !== null) changes.push(...changesOfDelete(before.row, lockIndex, index, nowMs))
+      // Locked and deleted in one: somebody was told the number.
+      else if (lockIndex > 0) changes.push(markOf(place, lockIndex, index, nowMs))
     }
     return changes
   }
 }
 
+/** `lockIndex`: the key's LockIndex goes on from there. */
 export function changesOfDelete(
-  { namespace, key }: KeyPlace,
   row: KvRow,
+  lockIndex: number,
   index: number,
   nowMs: number,
 ): Change[] {
-  const { lockIndex } = row
-  const mark = put(tombstones, { namespace, key, index, lockIndex, timeMs: nowMs })
-  const changes = [remove(keys, [namespace, key]), mark]
+  const { namespace, key } = row
+  const changes = [remove(keys, [namespace, key]), markOf(row, lockIndex, index, nowMs)]
   if (row.value === null) changes.push(remove(kvValues, [namespace, key]))
   return changes
+}
+
+function markOf(
+  { namespace, key }: KeyPlace,
+  lockIndex: number,
+  index: number,
+  nowMs: number,
+): Change {
+  return put(tombstones, { namespace, key, index, lockIndex, timeMs: nowMs })
 }
 
 function changesOfPut(before: Entry | null, { row, value }: Entry): Change[] {

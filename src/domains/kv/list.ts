@@ -5,6 +5,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { QueryContext } from '../../rpc/method.ts'
+import { standing } from './fence-queries.ts'
 import type { KeyPlace, KvRow } from './model.ts'
 import type { ShownEntry } from './operation-model.ts'
 import { deletionIndex, indexOf, keysBelow, storeIndex, withValue } from './queries.ts'
@@ -36,7 +37,8 @@ export async function listEntries(
   const scanned = await scan(reader, place, context)
   const { empty, filtered, index } = scanned
   async function* pages() {
-    for await (const page of scanned.pages()) yield page.map((row) => withValue(reader, row))
+    for await (const page of scanned.pages())
+      yield page.map((row) => withValue(reader, standing(reader, row)))
   }
   return { value: { empty, filtered, [Symbol.asyncIterator]: pages }, index }
 }

@@ -7,6 +7,7 @@ import { put } from '../define.ts'
 import type { SessionEnding } from '../sessions/ending-commands.ts'
 import { lockDelayMsOf, type SessionRow } from '../sessions/model.ts'
 import { changesOfDelete } from './entry-model.ts'
+import { standing } from './fence-queries.ts'
 import type { KvRow } from './model.ts'
 import { keys, lockDelays } from './table.ts'
 
@@ -18,7 +19,8 @@ export const heldKeys: SessionEnding<readonly Held[]> = {
     for (const session of ended) {
       const rows: KvRow[] = []
       const range = { prefix: [session.id] }
-      for await (const page of reader.pagesBy(keys, 'bySession', range)) rows.push(...page)
+      for await (const page of reader.pagesBy(keys, 'bySession', range))
+        rows.push(...page.map((row) => standing(reader, row)))
       if (rows.length > 0) held.push({ session, rows })
     }
     return held
@@ -33,7 +35,7 @@ function changesOfEnd(session: SessionRow, row: KvRow, index: number, nowMs: num
   const { namespace, key } = row
   const changes =
     session.behavior === 'delete'
-      ? changesOfDelete(row, row, index, nowMs)
+      ? changesOfDelete(row, row.lockIndex, index, nowMs)
       : [put(keys, { ...row, session: null, modifyIndex: index })]
   const untilMs = nowMs + lockDelayMsOf(session)
   changes.push(put(lockDelays, { namespace, key, untilMs }))

@@ -2,12 +2,14 @@
  * What becomes of a list of operations at one index: each sees what those before it did, and either all take place or
  * none. Also for reading alone: what changes nothing may be evaluated anywhere.
  */
+import { counterFloorVersion } from '../../fsm/counter-floor.ts'
 import type { Change, Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { remove } from '../define.ts'
 import { sessions } from '../sessions/table.ts'
 import { Entries, inlineOf, type Entry } from './entry-model.ts'
 import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
+import { standing } from './fence-queries.ts'
 import type {
   Operation,
   OperationsOutcome,
@@ -23,6 +25,7 @@ type LoadedOperation = {
   readonly delayUntilMs: number
   /** Of a lock: what LockIndexes are above, of a key created after `index`. */
   readonly floor: { readonly index: number; readonly lockIndex: number }
+  readonly counterFloor: number
   /** Of content: where the LockIndex of a new key goes on from. */
   readonly lockIndexBefore: number
   /** Of a tree: more than one operation may touch. */
@@ -38,8 +41,14 @@ const nothing: LoadedOperation = {
   sessionLives: false,
   delayUntilMs: 0,
   floor: { index: 0, lockIndex: 0 },
+  counterFloor: 0,
   lockIndexBefore: 0,
   tooMuch: false,
+}
+
+/** What one entry deletes and makes again goes on with its LockIndex, since all servers do so. */
+function keepsAllLockIndexes({ commandVersion }: Reader): boolean {
+  return commandVersion >= counterFloorVersion
 }
 
 /** A promise only where a tree has to be read. */
@@ -47,7 +56,7 @@ export function loadOperations(
   reader: Reader,
   operations: readonly Operation[],
 ): LoadedOperations | Promise<LoadedOperations> {
-  const entries = new Entries()
+  const entries = new Entries(keepsAllLockIndexes(reader))
   const trees: Promise<LoadedOperation>[] = []
   const byOperation: (LoadedOperation | null)[] = operations.map((operation) => {
     if (operation.type === 'get-tree' || operation.type === 'delete-tree') {
@@ -70,11 +79,12 @@ function loadEntry(
   operations: readonly Operation[],
   entries: Entries,
 ): KvRow | null {
-  const row = reader.get(keys, [namespace, key]) ?? null
-  if (row === null) {
+  const stored = reader.get(keys, [namespace, key])
+  if (stored === undefined) {
     entries.add({ namespace, key }, null)
     return null
   }
+  const row = standing(reader, stored)
   // A long value is read only where it is shown, or may turn out to be the one that is written.
   const matters = operations.some(
     (operation) =>
@@ -90,7 +100,12 @@ function loadOne(reader: Reader, operation: Operation, row: KvRow | null): Loade
   if (!('value' in operation)) return nothing
   const { namespace, key } = operation
   const place = [namespace, key]
-  const lockIndexBefore = row === null ? (reader.get(tombstones, place)?.lockIndex ?? 0) : 0
+  const lockIndexBefore =
+    row === null
+      ? (reader.get(tombstones, place)?.lockIndex ?? 0)
+      : keepsAllLockIndexes(reader)
+        ? row.lockIndex
+        : 0
   if (operation.type !== 'lock') return { ...nothing, lockIndexBefore }
   return {
     ...nothing,
@@ -98,6 +113,7 @@ function loadOne(reader: Reader, operation: Operation, row: KvRow | null): Loade
     sessionLives: reader.get(sessions, [namespace, operation.session]) !== undefined,
     delayUntilMs: reader.get(lockDelays, place)?.untilMs ?? 0,
     floor: { ...nothing.floor, ...reader.get(reaped, [namespace]) },
+    counterFloor: reader.counterFloor,
   }
 }
 
@@ -110,7 +126,8 @@ async function loadTree(
   let count = 0
   let bytes = 0
   for await (const page of reader.pages(keys, { prefix: [namespace], startsWith: key })) {
-    for (const row of page) {
+    for (const stored of page) {
+      const row = standing(reader, stored)
       count += 1
       if (shown) bytes += row.size
       if (count > treeKeysMax || bytes > txnReadBytesMax) return { ...nothing, tooMuch: true }
@@ -215,7 +232,7 @@ function write(
   { index }: At,
   operation: ContentOperation,
   entry: Entry | null,
-  { lockIndexBefore, floor }: LoadedOperation,
+  { lockIndexBefore, floor, counterFloor }: LoadedOperation,
   entries: Entries,
 ): Result {
   const { namespace, key, value, flags } = operation
@@ -235,8 +252,10 @@ function write(
     isSame(entry.value, value)
   if (same) return withoutValue(before)
   const createIndex = before?.createIndex ?? index
-  const ownLockIndex = before?.lockIndex ?? lockIndexBefore
-  const above = createIndex > floor.index ? Math.max(ownLockIndex, floor.lockIndex) : ownLockIndex
+  const ownLockIndex =
+    before?.lockIndex ?? Math.max(lockIndexBefore, entries.highestLockIndex(operation))
+  const reapedLockIndex = createIndex > floor.index ? floor.lockIndex : 0
+  const above = Math.max(ownLockIndex, reapedLockIndex, counterFloor)
   const row: KvRow = {
     namespace,
     key,

@@ -3,6 +3,7 @@ import type { Range, Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
 import type { ReapKeys } from './commands.ts'
 import type { KeyPlace, KvRow } from './model.ts'
+import { standing } from './fence-queries.ts'
 import { evaluate, loadOperations, valueApart } from './operation-commands.ts'
 import type { Operation, OperationsOutcome, ShownEntry } from './operation-model.ts'
 import { keys, lockDelays, reaped, tombstones } from './table.ts'
@@ -14,7 +15,7 @@ export function keyOf(
 ): { readonly value: ShownEntry | null; readonly index: number } {
   const row = reader.get(keys, [namespace, key])
   if (row === undefined) return { value: null, index: storeIndex(reader) }
-  return { value: withValue(reader, row), index: indexOf(reader, row) }
+  return { value: withValue(reader, standing(reader, row)), index: indexOf(reader, row) }
 }
 
 /** A row restored from another cluster's archive may be ahead of this log: its next change would then seem older. */

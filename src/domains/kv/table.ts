@@ -7,6 +7,7 @@ export const keys: Table<KvRow> = {
   name: 'kv',
   row: KvRow,
   key: (row) => [row.namespace, row.key],
+  counter: (row) => row.lockIndex,
   indexes: {
     /** What a session holds. */
     bySession: (row) => (row.session === null ? null : [row.session]),
@@ -23,6 +24,7 @@ export const tombstones: Table<TombstoneRow> = {
   name: 'kv_tombstones',
   row: TombstoneRow,
   key: (row) => [row.namespace, row.key],
+  counter: (row) => row.lockIndex,
   indexes: { byTime: (row) => [row.timeMs] },
 }
 
@@ -30,6 +32,7 @@ export const reaped: Table<ReapedRow> = {
   name: 'kv_reaped',
   row: ReapedRow,
   key: (row) => [row.namespace],
+  counter: (row) => row.lockIndex ?? 0,
 }
 
 export const lockDelays: Table<LockDelayRow> = {

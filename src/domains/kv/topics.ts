@@ -1,5 +1,6 @@
 /** What readers of events are told of keys: their values too, as far as those are short enough to stand with the key. */
 import type { Requirement } from '../../rpc/method.ts'
+import { standing } from './fence-queries.ts'
 import type { KvRow } from './model.ts'
 import { shownEntry } from './shown-entry.ts'
 import { keys } from './table.ts'
@@ -10,6 +11,7 @@ export const kvTopic = {
   types: { written: 'KVUpserted', removed: 'KVDeleted' },
   requires: null,
   inKeyOrder: true,
+  shown: standing,
   describe: (row: KvRow) => {
     const { namespace, key, size } = row
     const reads: Requirement = { resource: 'key', namespace, key, access: 'read' }

@@ -73,6 +73,8 @@ function stateWith(rows: readonly KeyRow[]): Reader & { close(): void } {
   return {
     appliedIndex: 1,
     floorIndex: 1,
+    counterFloor: 0,
+    commandVersion: 1,
     get: () => undefined,
     pages: async function* pages<Row>() {
       yield rows as unknown as readonly Row[]
