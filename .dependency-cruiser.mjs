@@ -23,6 +23,7 @@ const domainOrder = [
   'autopilot',
   'operator',
   'members',
+  'user-events',
   'agent',
 ]
 

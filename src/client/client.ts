@@ -20,6 +20,7 @@ import { Listeners } from '../member/listeners.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
 import { reloadAll } from '../member/reload-all.ts'
+import { userEventPool } from '../member/user-event-pool.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import { ClientCatalog } from './agent-catalog.ts'
 import type { ClientConfig } from './client-config.ts'
@@ -117,6 +118,7 @@ export async function startClient(
       reload: dependencies.reload,
     }),
     members: { server: name, region, datacenter, pool: gossip },
+    userEvents: userEventPool(gossip),
     services: {
       node: nodeOfAgent(id, config),
       dataFolder: dataDir,
@@ -127,6 +129,7 @@ export async function startClient(
     clock,
     log: logger,
   })
+  opened.defer(() => catalogue.stopUserEvents())
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()
 

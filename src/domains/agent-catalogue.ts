@@ -1,4 +1,5 @@
 /** What every agent serves of itself, server or client: its services and checks, its gossip, this process, its metrics. */
+import { inDatacenter } from '../api/datacenter.ts'
 import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,13 +17,22 @@ import { LocalAgent, type LocalAgentOptions } from './catalog/agent/local-agent.
 import { checkFields, serviceFields } from './catalog/shown.ts'
 import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
+import { coordinateMethods } from './members/coordinate-methods.ts'
+import { coordinateRoutes } from './members/coordinate-routes.ts'
 import { membersRoutes } from './members/routes.ts'
 import { metricsMethods, type MetricsSource } from './operator/metrics.ts'
 import { metricsRoutes } from './operator/metrics-routes.ts'
 
+import { userEventMethods } from './user-events/methods.ts'
+import type { UserEventPool } from './user-events/pool.ts'
+import { RecentEvents } from './user-events/recent-events.ts'
+import { userEventRoutes } from './user-events/routes.ts'
+
 export type AgentCatalogueOptions = {
   readonly agent: ThisAgent
   readonly members: PoolOfServer
+  /** Null: this agent takes part in no gossip. */
+  readonly userEvents: UserEventPool | null
   /** This agent's own part of the catalog. */
   readonly services: Omit<LocalAgentOptions, 'clock' | 'log'>
   readonly metrics: MetricsSource
@@ -37,6 +47,8 @@ export type AgentCatalogue = {
   readonly localAgent: LocalAgent
   /** Started first where debugging is on; a profile of the heap starts it otherwise. Stopped with the process. */
   readonly heapSampler: HeapSampler
+  /** Stops listening to user events. */
+  stopUserEvents(): void
 }
 
 export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalogue {
@@ -50,8 +62,20 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
   const ofAgent = agentMethods(agent, clock, heapSampler)
   const ofMembers = membersMethods(members)
   const ofMetrics = metricsMethods(metrics)
+  const ofCoordinates = coordinateMethods(members, clock)
+  const recentEvents = new RecentEvents(
+    {
+      node: services.node.name,
+      services: () => localAgent.services(),
+    },
+    log.named('events'),
+  )
+  const ofUserEvents = userEventMethods(options.userEvents, recentEvents, clock)
+  const stopUserEvents = options.userEvents?.onEvent((event) => recentEvents.heard(event))
   return {
     methods: [
+      ...Object.values(ofCoordinates),
+      ...Object.values(ofUserEvents),
       ...Object.values(ofLocalAgent),
       ...Object.values(ofLocalHealth),
       ...Object.values(ofMembers),
@@ -62,11 +86,14 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
       ...agentCatalogRoutes(ofLocalAgent, datacenter),
       ...agentHealthRoutes(ofLocalHealth, ofLocalAgent, datacenter),
       ...membersRoutes(ofMembers, datacenter),
+      ...inDatacenter(datacenter, coordinateRoutes(ofCoordinates)),
+      ...inDatacenter(datacenter, userEventRoutes(ofUserEvents)),
       ...agentRoutes(ofAgent, clock, services.node.id),
       ...metricsRoutes(ofMetrics),
     ],
     localAgent,
     heapSampler,
+    stopUserEvents: () => stopUserEvents?.(),
   }
 }
 

@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
+import type { Coordinate } from './core/coordinate.ts'
 import type { Reach } from './core/members.ts'
 import type { Versions } from './core/message.ts'
 import type { Profile } from './core/profile.ts'
@@ -18,8 +19,9 @@ import type { GossipTransport } from './transport.ts'
 import type { WireCounters } from './wire/counters.ts'
 import type { StreamWire } from './wire/stream.ts'
 
+export { decodeConsulEvent, encodeConsulEvent } from './wire/consul-event.ts'
 export { lanProfile, localProfile } from './core/profile.ts'
-export type { Profile, Reach, Status, Versions }
+export type { Coordinate, Profile, Reach, Status, Versions }
 
 export type GossipOptions = {
   /** Unique in the pool, 1 to 128 bytes. */
@@ -148,7 +150,14 @@ export type GossipEvent =
       readonly forThis: number
       readonly holder: string | null
     }
-  | { readonly type: 'user-event'; readonly name: string; readonly payload: Uint8Array }
+  | ({ readonly type: 'user-event' } & UserEvent)
+
+export type UserEvent = {
+  /** Lamport time of its sending. */
+  readonly time: number
+  readonly name: string
+  readonly payload: Uint8Array
+}
 
 export type JoinResult = {
   /** Addresses through which the pool was reached; this member's own does not count. */
@@ -228,6 +237,8 @@ export interface GossipNode {
   /** Everyone known, this member included, in no order. */
   members(): readonly MemberView[]
   member(name: string): MemberView | null
+  /** By name, of those that are there and have placed themselves. */
+  coordinates(): ReadonlyMap<string, Coordinate>
   local(): MemberView
   /** Resolves when the pool has heard of it, at most about 11 s later; `stop` comes next. */
   leave(): Promise<void>
@@ -237,6 +248,8 @@ export interface GossipNode {
   setTags(tags: ReadonlyMap<string, string>): void
   /** Tells everybody once. Throws too_large over 512 bytes. */
   sendUserEvent(name: string, payload: Uint8Array, coalesce: boolean): void
+  /** Called for each user event that is news here, own ones included. Returns the way to stop listening. */
+  onUserEvent(listener: (event: UserEvent) => void): () => void
   /** Called in order, one event after the other. Returns the way to stop listening. */
   onEvent(listener: (event: GossipEvent) => void): () => void
   readonly keyring: GossipKeyring

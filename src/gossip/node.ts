@@ -9,6 +9,7 @@ import type { Endpoint } from './core/message.ts'
 import type { GossipEvent as CoreEvent } from './core/ready.ts'
 import type { Suspicion } from './core/suspicion.ts'
 import type {
+  Coordinate,
   GossipCounters,
   GossipEvent,
   GossipKeyring,
@@ -17,6 +18,7 @@ import type {
   JoinResult,
   MemberView,
   SuspicionRecord,
+  UserEvent,
 } from './door.ts'
 import { joinAll, unanswered, type JoinFailure } from './joining.ts'
 import { InternalQueries } from './internal-queries.ts'
@@ -187,6 +189,10 @@ class Gossip implements GossipNode {
     return view === null ? null : this.#views.member(view)
   }
 
+  coordinates(): ReadonlyMap<string, Coordinate> {
+    return this.#require().core.coordinates()
+  }
+
   local(): MemberView {
     const own = this.member(this.name)
     if (own === null) throw new MusterError('internal', 'this member does not know itself')
@@ -212,6 +218,12 @@ class Gossip implements GossipNode {
 
   sendUserEvent(name: string, payload: Uint8Array, coalesce: boolean): void {
     this.#require().loop.input((core, now) => core.userEvent({ name, payload }, coalesce, now))
+  }
+
+  onUserEvent(listener: (event: UserEvent) => void): () => void {
+    return this.onEvent((event) => {
+      if (event.type === 'user-event') listener(event)
+    })
   }
 
   onEvent(listener: (event: GossipEvent) => void): () => void {
@@ -301,7 +313,7 @@ class Gossip implements GossipNode {
         logCoreEvent(this.#options.logger, event)
         return
       case 'user-event':
-        this.#tell({ type: event.type, name: event.name, payload: event.payload })
+        this.#tell(event)
         return
       case 'name-conflict': {
         const { type, name, known, claimed, own } = event

@@ -36,6 +36,7 @@ import { Leadership } from './leadership.ts'
 import { definedServices } from '../member/defined-services.ts'
 import { nodeOfAgent } from '../member/agent-node.ts'
 import { Listeners, reachableApi } from '../member/listeners.ts'
+import { userEventPool } from '../member/user-event-pool.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
 import { gossipPeers } from './gossip-peers.ts'
@@ -218,6 +219,7 @@ export async function startServer(
       pool: pool?.gossip ?? null,
       giveUp: (name) => membership.giveUp(name),
     },
+    userEvents: pool === null ? null : userEventPool(pool.gossip),
     agents: agentMembers({
       gossip: pool?.gossip ?? null,
       node,
@@ -244,6 +246,7 @@ export async function startServer(
   opened.defer(() => catalogue.sessionDeadlines.stop())
   opened.defer(() => catalogue.eventBuffer.close())
   await catalogue.restorer.clean()
+  opened.defer(() => catalogue.stopUserEvents())
   opened.defer(() => catalogue.heapSampler.stop())
   if (config.enableDebug === true) await catalogue.heapSampler.start()
 

@@ -35,6 +35,7 @@ async function withPool(t: Test, more: readonly PoolMember[] = []) {
   ]
   const pool: Pool = {
     members: () => members,
+    coordinates: () => new Map(),
     async join(addresses) {
       told.push(['join', ...addresses])
       const dead = addresses.filter((address) => address.startsWith('dead'))

@@ -20,6 +20,7 @@ import { eventBufferLimits } from '../../src/domains/events/buffer.ts'
 import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
+import type { UserEventPool } from '../../src/domains/user-events/pool.ts'
 import type { ThisAgent } from '../../src/domains/agent/this-agent.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import type { Command } from '../../src/fsm/domain.ts'
@@ -71,6 +72,7 @@ export type ServerOfOne = {
 export type ServerOfOneOptions = {
   /** None unless given. */
   readonly pool?: Pool
+  readonly userEvents?: UserEventPool
   readonly health?: () => ClusterHealth
   /** Of duties and domains. */
   readonly clock?: Clock
@@ -178,6 +180,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     restoreFolder: join(folder, 'restore'),
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
+    userEvents: options.userEvents ?? null,
     agents: { list: () => [], onChange: () => () => {} },
     services: {
       node: {
@@ -336,6 +339,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   await catalogue.localAgent.start()
   t.teardown(async () => {
     await leadership?.stop()
+    catalogue.stopUserEvents()
     catalogue.sessionDeadlines.stop()
     catalogue.eventBuffer.close()
     await catalogue.localAgent.stop()

@@ -7,7 +7,10 @@ export function poolMember(name: string, more: Partial<PoolMember> = {}): PoolMe
     name,
     address: '127.0.0.1',
     port: 4648,
-    tags: new Map([['role', 'muster']]),
+    tags: new Map([
+      ['role', 'muster'],
+      ['dc', 'dc1'],
+    ]),
     status: 'alive',
     suspected: false,
     udpBlocked: false,

@@ -120,7 +120,7 @@ function joinFailure({ address, error }: { address: string; error: Error }): str
   return `cannot join through ${address}: no member answered there; the log of this agent has the reason`
 }
 
-function present(pool: Pool | null): Pool {
+export function present(pool: Pool | null): Pool {
   if (pool !== null) return pool
   throw new MusterError(
     'not_implemented',

@@ -49,8 +49,18 @@ export type KeyReport = {
   readonly primaryKeys: ReadonlyMap<string, number>
 }
 
+/** Where a member places itself among the others, by the round trips between them. Lengths in seconds. */
+export type PoolCoordinate = {
+  readonly vector: readonly number[]
+  readonly error: number
+  readonly adjustment: number
+  readonly height: number
+}
+
 export interface Pool {
   members(): readonly PoolMember[]
+  /** By name, of members that are there and have placed themselves. */
+  coordinates(): ReadonlyMap<string, PoolCoordinate>
   /** Rejects with invalid_argument for text that is no address. An error's text names the address. */
   join(addresses: readonly string[]): Promise<{
     readonly joined: number

@@ -207,6 +207,11 @@ function accept(swim: Swim, member: Member, claim: Alive): void {
     moved || !sameBytes(member.meta, claim.meta) || !sameVersions(member.versions, claim.versions)
   broadcastClaim(swim, member.name, claim)
   member.incarnation = claim.incarnation
+  if (moved) {
+    // Round trips to another place say nothing about this one.
+    member.coordinate = null
+    member.roundTrips.length = 0
+  }
   member.endpoint = claim.endpoint
   member.meta = claim.meta
   member.versions = claim.versions

@@ -11,8 +11,9 @@ import { caretakerDeadline, caretakerTick } from './caretaker.ts'
 import { announceSelf } from './claims.ts'
 import { sendEvent } from './events.ts'
 import { listenerOf, localState, mergeState, startExchange } from './exchange.ts'
+import type { Coordinate } from './coordinate.ts'
 import { forceLeave, leaveTick, startLeave } from './leave.ts'
-import type { Member } from './members.ts'
+import { isGone, type Member } from './members.ts'
 import { metaBytesMax } from './message.ts'
 import type {
   Endpoint,
@@ -131,6 +132,16 @@ export class GossipCore {
   member(name: string): MemberView | null {
     const standing = this.#pool.serf.standings.get(name)
     return standing === undefined ? null : viewOf(standing)
+  }
+  /** Where those place themselves that are there and said so, this member among them. All are sound. */
+  coordinates(): ReadonlyMap<string, Coordinate> {
+    const { swim, serf } = this.#pool
+    const places = new Map<string, Coordinate>()
+    for (const [name, { member }] of serf.standings) {
+      const place = member === swim.self ? swim.coordinate.place : member.coordinate
+      if (place !== null && !isGone(member)) places.set(name, place)
+    }
+    return places
   }
   /** When `tick` has something to do next. */
   get nextDeadline(): number {

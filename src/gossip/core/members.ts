@@ -8,6 +8,7 @@
  * Invariants: the incarnation of a name never falls; `ring` holds exactly the members that are not retired.
  */
 import { randomInteger, type Random } from '../../lib/random.ts'
+import type { Coordinate } from './coordinate.ts'
 import type { Endpoint, MemberState, Versions } from './message.ts'
 import type { Suspicion } from './suspicion.ts'
 
@@ -31,8 +32,8 @@ export type Member = {
   suspicion: Suspicion | null
   /** Who declared it dead or, being itself, left; null while it lives. */
   goneBy: string | null
-  /** It tells its network coordinate, so it is told ours. */
-  tellsCoordinate: boolean
+  /** Where it placed itself in its last direct answer; null: it did not say, or moved since. Sound. */
+  coordinate: Coordinate | null
   /** The last ones, in seconds, the newest last; at most `roundTripsMax`. */
   readonly roundTrips: number[]
   /** Given up by command: its name may move to another address at once. */
@@ -64,7 +65,7 @@ export function newMember(introduction: Introduction, now: number): Member {
     reachChangedAt: now,
     suspicion: null,
     goneBy: null,
-    tellsCoordinate: false,
+    coordinate: null,
     roundTrips: [],
     released: false,
     retired: false,

@@ -6,6 +6,7 @@
  */
 import { assert } from '../../lib/assert.ts'
 import { claimSuspect } from './claims.ts'
+import { isSound } from './coordinate.ts'
 import { isGone, sameEndpoint, type Member, type Reach } from './members.ts'
 import type { Endpoint, PacketMessage, Source } from './message.ts'
 import { makeUpFor, patienceOf } from './patience.ts'
@@ -47,19 +48,21 @@ export function probeAnswered(swim: Swim, { sequence, payload }: Ack, from: Endp
   return true
 }
 
-/**
- * Agents of serf put their coordinates into their acks, and want those of others. Members of ours begin with none: a
- * pool without serf spends no bytes on it.
- */
+/** Each member puts its coordinate into its acks, as agents of serf do. One that cannot be is counted and not kept. */
 function coordinateTold(
   swim: Swim,
   { member, indirectAt, sentAt }: Probe,
   payload: Uint8Array,
 ): void {
   const told = swim.codec.decodeCoordinate(payload)
-  member.tellsCoordinate = told !== null
+  if (told === null) return
+  if (!isSound(told)) {
+    swim.counters.coordinatesInvalid += 1
+    return
+  }
+  member.coordinate = told
   // Once others were asked it is not known which ping was answered.
-  if (told === null || indirectAt === null) return
+  if (indirectAt === null) return
   const seconds = (swim.now - sentAt) / 1_000
   if (!swim.coordinate.observe(told, seconds, member.roundTrips)) {
     swim.counters.coordinatesInvalid += 1
@@ -227,8 +230,7 @@ export function answerPing(
   }
   const { sequence, source } = ping
   const member = source === null ? undefined : swim.members.get(source.node)
-  const payload =
-    member?.tellsCoordinate === true ? swim.codec.encodeCoordinate(swim.coordinate.place) : null
+  const payload = swim.codec.encodeCoordinate(swim.coordinate.place)
   send(swim, { endpoint: source?.endpoint ?? from, member: member ?? null }, [
     { type: 'ack', sequence, payload },
   ])

@@ -5,6 +5,7 @@ import { poolMember } from '../../support/pool-member.ts'
 
 export const quietPool: Pool = {
   members: () => [poolMember('one.global')],
+  coordinates: () => new Map(),
   async join(addresses) {
     const errors = addresses.map((address) => {
       const error = new MusterError('unavailable', `${address.slice(0, 100)}: nobody there`)

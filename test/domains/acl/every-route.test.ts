@@ -47,6 +47,10 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/session/node/:node',
   'GET /v1/session/list',
   'GET /v1/event/stream',
+  'GET /v1/event/list',
+  'GET /v1/coordinate/nodes',
+  'GET /v1/coordinate/node/:node',
+  'GET /v1/coordinate/datacenters',
 ])
 
 /** Whoever has a token at all. */

@@ -2,13 +2,24 @@
 import t from 'tap'
 import type { KeyOperation, Pool } from '../../../src/domains/members/pool.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
+import type { Requirement } from '../../../src/rpc/method.ts'
 import { poolMember } from '../../support/pool-member.ts'
 import { serverOfOne } from '../server-of-one.ts'
+
+function placeOf(at: number) {
+  return { vector: [at, 0, 0, 0, 0, 0, 0, 0], error: 0.5, adjustment: 0.001, height: 0.0001 }
+}
 
 function twin() {
   const calls: unknown[] = []
   let broken: ReadonlyMap<string, string> = new Map()
   const pool: Pool = {
+    coordinates: () =>
+      new Map([
+        ['s1.global', placeOf(0.01)],
+        ['s2.global', placeOf(0.02)],
+        ['stranger', placeOf(0.03)],
+      ]),
     members: () => [
       poolMember('s2.global', {
         suspected: true,
@@ -206,6 +217,44 @@ t.test("Consul's keyring: the HTTP method says what becomes of the key", async (
   t.equal(calls.length, 3, 'what is refused changes nothing')
 })
 
+t.test('coordinates of nodes, of one node, and of servers by datacenter', async (t) => {
+  const server = await serverOfOne(t, { pool: twin().pool, begin: false })
+  const coord = (at: number) => ({
+    Vec: [at, 0, 0, 0, 0, 0, 0, 0],
+    Error: 0.5,
+    Adjustment: 0.001,
+    Height: 0.0001,
+  })
+  const nodes = await server.ask('GET', '/v1/coordinate/nodes')
+  const [s1, s2] = [
+    { Node: 's1', Segment: '', Coord: coord(0.01) },
+    { Node: 's2', Segment: '', Coord: coord(0.02) },
+  ]
+  t.same(nodes.json(), [s1, s2], 'under the names of the catalog')
+  t.equal(nodes.headers['x-consul-index'], '1')
+  t.same((await server.ask('GET', '/v1/coordinate/node/s2?dc=dc1')).json(), [s2])
+  t.equal((await server.ask('GET', '/v1/coordinate/node/stranger')).status, 404)
+  t.equal((await server.ask('GET', '/v1/coordinate/nodes?dc=elsewhere')).status, 400)
+  t.same((await server.ask('GET', '/v1/coordinate/datacenters')).json(), [
+    { Datacenter: 'dc1', AreaID: 'wan', Coordinates: [s1, s2] },
+  ])
+  const waited = await server.ask('GET', '/v1/coordinate/nodes?index=1&wait=10ms')
+  t.same(waited.json(), [s1, s2], 'a blocking query is answered in the end')
+})
+
+t.test('coordinates are shown of nodes that the caller may read', async (t) => {
+  const authorizer = {
+    resolve: () => ({
+      may: (requirement: Requirement) =>
+        requirement.resource === 'none' ||
+        (requirement.resource === 'node' && requirement.node === 's2'),
+    }),
+  }
+  const server = await serverOfOne(t, { pool: twin().pool, begin: false, authorizer })
+  t.match((await server.ask('GET', '/v1/coordinate/nodes')).json(), [{ Node: 's2' }])
+  t.equal((await server.ask('GET', '/v1/coordinate/node/s1')).status, 404)
+})
+
 t.test('without gossip all of it is 501', async (t) => {
   const server = await serverOfOne(t, { begin: false })
   for (const [method, path] of [
@@ -214,6 +263,9 @@ t.test('without gossip all of it is 501', async (t) => {
     ['PUT', '/v1/agent/force-leave?node=a'],
     ['GET', '/v1/operator/gossip/keyring'],
     ['GET', '/v1/operator/keyring'],
+    ['GET', '/v1/coordinate/nodes'],
+    ['GET', '/v1/event/list'],
+    ['PUT', '/v1/event/fire/x'],
   ] as const) {
     const { status, body } = await server.ask(method, path)
     t.equal(status, 501, path)

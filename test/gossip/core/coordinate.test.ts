@@ -103,22 +103,58 @@ void t.test('a liar moves nobody out of what others believe', (t) => {
   t.end()
 })
 
-void t.test('who tells its coordinate is told ours, and nobody else', (t) => {
-  const lab = Lab.with(['a', 'b'])
-  const pinged = (name: string): Uint8Array | null | undefined => {
-    lab.forget()
-    const source = { endpoint: addressOf(name), node: name }
-    lab.hear({ type: 'ping', sequence: 1, node: 'me', source })
-    return lab.sent('ack')[0]?.payload
-  }
-  t.equal(pinged('a'), null)
+/** What `me` answers to a ping of that member. */
+function pinged(lab: Lab, name: string): Uint8Array | null {
   lab.forget()
-  const sequence = lab.untilPinged('a')
+  const source = { endpoint: addressOf(name), node: name }
+  lab.hear({ type: 'ping', sequence: 1, node: 'me', source })
+  return lab.sent('ack')[0]?.payload ?? null
+}
+
+/** The next ping to `name` is answered with that coordinate, 20 ms later. */
+function answers(lab: Lab, name: string, place: Coordinate): void {
+  lab.forget()
+  const sequence = lab.untilPinged(name)
   lab.now += 20
-  lab.hear({ type: 'ack', sequence, payload: simCodec.encodeCoordinate(there) }, addressOf('a'))
-  const payload = pinged('a') ?? null
-  t.ok(payload !== null && isSound(simCodec.decodeCoordinate(payload) ?? { ...there, error: -1 }))
-  t.equal(pinged('b'), null)
-  t.equal(lab.core.counters.coordinatesInvalid, 0)
+  lab.hear({ type: 'ack', sequence, payload: simCodec.encodeCoordinate(place) }, addressOf(name))
+}
+
+void t.test('every answer to a ping carries the own coordinate', (t) => {
+  const lab = Lab.with(['a', 'b'])
+  for (const name of ['a', 'b']) {
+    const payload = pinged(lab, name)
+    t.ok(payload !== null && isSound(simCodec.decodeCoordinate(payload) ?? { ...there, error: -1 }))
+  }
+  t.end()
+})
+
+void t.test('the coordinates of members that are there are known, the own one among them', (t) => {
+  const lab = Lab.with(['a', 'b'])
+  t.same([...lab.core.coordinates().keys()], ['me'], 'the others have not answered yet')
+  answers(lab, 'a', there)
+  t.same(new Set(lab.core.coordinates().keys()), new Set(['me', 'a']))
+  t.match(lab.core.coordinates().get('a'), { ...there })
+  t.ok(isSound(lab.core.coordinates().get('me') ?? { ...there, error: -1 }))
+  lab.hear({ type: 'dead', incarnation: 1, node: 'a', from: 'b' })
+  t.same([...lab.core.coordinates().keys()], ['me'], 'a dead member has no place')
+  t.end()
+})
+
+void t.test("a lying member's coordinate is counted and not kept", (t) => {
+  const lab = Lab.with(['a', 'b'])
+  answers(lab, 'a', there)
+  const own = lab.core.coordinates().get('me')
+  const lies: readonly Coordinate[] = [
+    { ...there, vector: there.vector.map(() => NaN) },
+    { ...there, vector: there.vector.slice(1) },
+    { ...there, vector: there.vector.map(() => 1e300) },
+    { ...there, height: -1 },
+    { ...there, error: Infinity },
+    { ...there, adjustment: -1e9 },
+  ]
+  for (const lie of lies) answers(lab, 'a', lie)
+  t.equal(lab.core.counters.coordinatesInvalid, lies.length)
+  t.match(lab.core.coordinates().get('a'), { ...there }, 'its last believable word stands')
+  t.equal(lab.core.coordinates().get('me'), own, 'and nobody moved by the lies')
   t.end()
 })

@@ -2,9 +2,9 @@
  * Bytes without bytes: messages of the upper layer travel as objects, remembered beside an array of about the right
  * length, so that packets fill up as they would on the wire.
  */
-import type { Coordinate } from '../../../src/gossip/core/coordinate.ts'
 import type { PacketMessage, SerfMessage } from '../../../src/gossip/core/message.ts'
 import type { Codec } from '../../../src/gossip/core/state.ts'
+import { decodeCoordinate, encodeCoordinate } from '../../../src/gossip/wire/coordinate.ts'
 
 const meanings = new WeakMap<Uint8Array, SerfMessage>()
 
@@ -23,10 +23,8 @@ export const simCodec: Codec = {
     const pairs: unknown = JSON.parse(new TextDecoder().decode(meta))
     return new Map(pairs as [string, string][])
   },
-  encodeCoordinate: (coordinate) => new TextEncoder().encode(JSON.stringify(coordinate)),
-  decodeCoordinate(payload) {
-    return JSON.parse(new TextDecoder().decode(payload)) as Coordinate
-  },
+  encodeCoordinate,
+  decodeCoordinate,
   matches: () => true,
 }
 

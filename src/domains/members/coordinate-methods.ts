@@ -1,0 +1,77 @@
+/** Network coordinates of nodes as gossip has them, and of servers by datacenter. Each agent answers from what it measured. */
+import { Type } from 'typebox'
+import type { Clock } from '../../lib/clock.ts'
+import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
+import { present } from './methods.ts'
+import type { PoolCoordinate, PoolMember, PoolOfServer } from './pool.ts'
+
+/** Coordinates move with every probe, so whoever waits for a change is answered after this at the latest. */
+export const coordinateWaitMsMax = 5_000
+const nodeLengthMax = 256
+const serverRole = 'muster'
+
+export type NodeCoordinate = {
+  readonly node: string
+  readonly datacenter: string
+  readonly isServer: boolean
+  readonly coordinate: PoolCoordinate
+}
+
+export type CoordinateMethods = ReturnType<typeof coordinateMethods>
+
+export function coordinateMethods({ region, pool }: PoolOfServer, clock: Clock) {
+  const list = defineLocalMethod({
+    kind: 'local',
+    name: 'members.coordinates',
+    args: Type.Object({
+      node: Type.Union([Type.String({ minLength: 1, maxLength: nodeLengthMax }), Type.Null()]),
+    }),
+    requires: () => ({ resource: 'none' }),
+    run: async (context, { node }): Promise<readonly NodeCoordinate[]> =>
+      coordinates()
+        .filter((row) => node === null || row.node === node)
+        .filter((row) => context.may(mayRead(row)))
+        .toSorted((left, right) => (left.node < right.node ? -1 : 1)),
+  })
+
+  /** One item, once the time is up. */
+  const wait = defineStreamMethod({
+    kind: 'stream',
+    name: 'members.awaitCoordinates',
+    args: Type.Object({ waitMs: Type.Number({ minimum: 0, maximum: coordinateWaitMsMax }) }),
+    requires: () => ({ resource: 'none' }),
+    open: async function* ({ signal }, { waitMs }) {
+      const { promise: over, resolve: end } = Promise.withResolvers<void>()
+      const timer = clock.setTimer(waitMs, end)
+      signal.addEventListener('abort', () => end(), { once: true })
+      if (!signal.aborted) await over
+      timer.cancel()
+      yield null
+    },
+  })
+
+  /** Of this region's agents; others in the pool are no nodes of its catalog. */
+  function coordinates(): readonly NodeCoordinate[] {
+    const gossip = present(pool)
+    const places = gossip.coordinates()
+    return gossip.members().flatMap((member): readonly NodeCoordinate[] => {
+      const coordinate = places.get(member.name)
+      const node = nodeOf(member)
+      if (coordinate === undefined || node === null) return []
+      const { tags } = member
+      const isServer = tags.get('role') === serverRole
+      return [{ node, datacenter: tags.get('dc') ?? '', isServer, coordinate }]
+    })
+  }
+
+  function nodeOf({ name }: PoolMember): string | null {
+    const suffix = `.${region}`
+    return name.endsWith(suffix) ? name.slice(0, -suffix.length) : null
+  }
+
+  return { list, wait }
+}
+
+function mayRead({ node }: NodeCoordinate): Requirement {
+  return { resource: 'node', node, access: 'read' }
+}

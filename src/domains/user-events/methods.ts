@@ -1,0 +1,105 @@
+/** Firing and listing user events. Both run where they arrive: gossip tells the others, and each agent has its own list. */
+import { randomBytes } from 'node:crypto'
+import { Type } from 'typebox'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { compilePattern } from '../../lib/regex/pattern.ts'
+import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
+import {
+  EventName,
+  eventIdOf,
+  eventVersion,
+  FireEvent,
+  indexOfEvent,
+  type UserEvent,
+  type UserEventMessage,
+} from './model.ts'
+import type { UserEventPool } from './pool.ts'
+import type { RecentEvents } from './recent-events.ts'
+
+export const waitMsMax = 600_000
+
+const ListEvents = Type.Object({ name: Type.Union([EventName, Type.Null()]) })
+const NextEvents = Type.Object({
+  name: Type.Union([EventName, Type.Null()]),
+  index: Type.Integer({ minimum: 0 }),
+  waitMs: Type.Number({ minimum: 0, maximum: waitMsMax }),
+})
+
+export type EventList = { readonly events: readonly UserEvent[]; readonly index: number }
+
+export type UserEventMethods = ReturnType<typeof userEventMethods>
+
+type May = { may(requirement: Requirement): boolean }
+
+export function userEventMethods(pool: UserEventPool | null, recent: RecentEvents, clock: Clock) {
+  const fire = defineLocalMethod({
+    kind: 'local',
+    name: 'userEvents.fire',
+    args: FireEvent,
+    requires: ({ name }) => ({ resource: 'event', event: name, access: 'write' }),
+    run: async (_context, args): Promise<UserEventMessage> => {
+      const { nodeFilter, serviceFilter, tagFilter } = args
+      if (tagFilter !== '' && serviceFilter === '') {
+        throw new MusterError('invalid_argument', 'a tag filter needs a service filter beside it')
+      }
+      for (const filter of [nodeFilter, serviceFilter, tagFilter]) compilePattern(filter)
+      const event = { ...args, id: eventIdOf(randomBytes(16)), version: eventVersion }
+      present(pool).fire(event)
+      return event
+    },
+  })
+
+  const list = defineLocalMethod({
+    kind: 'local',
+    name: 'userEvents.list',
+    args: ListEvents,
+    requires: () => ({ resource: 'none' }),
+    run: async (context, { name }): Promise<EventList> => shown(context, name),
+  })
+
+  /** One item: the list once its index is another than the one given, or the time is up. */
+  const next = defineStreamMethod({
+    kind: 'stream',
+    name: 'userEvents.next',
+    args: NextEvents,
+    requires: () => ({ resource: 'none' }),
+    open: async function* (context, { name, index, waitMs }) {
+      const { promise: over, resolve: end } = Promise.withResolvers<void>()
+      const timer = clock.setTimer(waitMs, end)
+      const isOther = (): boolean => shown(context, name).index !== index
+      const forget = recent.onChange(() => {
+        if (isOther()) end()
+      })
+      context.signal.addEventListener('abort', () => end(), { once: true })
+      try {
+        if (!isOther() && !context.signal.aborted) await over
+      } finally {
+        timer.cancel()
+        forget()
+      }
+      if (!context.signal.aborted) yield shown(context, name)
+    },
+  })
+
+  /** Of the events that the caller may read. */
+  function shown(context: May, name: string | null): EventList {
+    present(pool)
+    const events = recent
+      .list()
+      .filter((event) => name === null || event.name === name)
+      .filter((event) => context.may({ resource: 'event', event: event.name, access: 'read' }))
+    const last = events.at(-1)
+    return { events, index: (last === undefined ? null : indexOfEvent(last.id)) ?? 1 }
+  }
+
+  return { fire, list, next }
+}
+
+function present(pool: UserEventPool | null): UserEventPool {
+  if (pool !== null) return pool
+  throw new MusterError(
+    'not_implemented',
+    'this server takes part in no gossip: it has server.peers; set server.retry_join as well, or instead',
+  )
+}
