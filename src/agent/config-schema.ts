@@ -247,6 +247,26 @@ const controllerSchema = Type.Object(
   closed,
 )
 
+const HTTP_NAMES_MAX = 64
+
+/** Each entry is checked in `config-http.ts`. */
+function namesOf(what: string) {
+  return Type.Optional(
+    Type.Array(Type.String({ description: `one of ${what}` }), {
+      maxItems: HTTP_NAMES_MAX,
+      description: `a list of at most ${HTTP_NAMES_MAX} ${what}`,
+    }),
+  )
+}
+
+const httpSchema = Type.Object(
+  {
+    allowed_hosts: namesOf('host names'),
+    cors: Type.Optional(Type.Object({ allowed_origins: namesOf('origins') }, closed)),
+  },
+  closed,
+)
+
 export const headerAliases = ['consul', 'nomad', 'vault'] as const
 export type HeaderAlias = (typeof headerAliases)[number]
 
@@ -284,6 +304,7 @@ export const fileSchema = Type.Object(
       }),
     ),
     tls: Type.Optional(tlsSchema),
+    http: Type.Optional(httpSchema),
     controller: Type.Optional(controllerSchema),
     acl: Type.Optional(aclSchema),
     audit: Type.Optional(auditSchema),

@@ -28,6 +28,7 @@ import {
   type AuditConfig,
   type LimitsConfig,
 } from './config-limits.ts'
+import { completeHttp, type HttpConfig } from './config-http.ts'
 import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
 import { definitionsOf, scriptChecksOf, type ScriptChecks } from './config-services.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
@@ -87,6 +88,7 @@ export type AgentConfig = {
   }
   /** All of them, those that `ports` names included. */
   readonly listeners: readonly ListenerConfig[]
+  readonly http: HttpConfig
   readonly tls: TlsConfig
   readonly controller: {
     /** From the signal to the handover; 0: none. */
@@ -209,6 +211,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       { bindAddr, ports, apiTls: tls.http },
       complain,
     ),
+    http: completeHttp(file.http ?? {}, complain),
     tls,
     controller: {
       gracefulShutdownWaitMs: durationOr(file.controller?.graceful_shutdown_wait_duration, 0),

@@ -54,7 +54,8 @@ class Head {
   prepare(response: ServerResponse): void {
     response.statusCode = this.status
     for (let at = 0; at + 1 < this.lines.length; at += 2) {
-      response.setHeader(this.lines[at] ?? '', this.lines[at + 1] ?? '')
+      // A name may stand there twice.
+      response.appendHeader(this.lines[at] ?? '', this.lines[at + 1] ?? '')
     }
   }
 }
@@ -137,6 +138,7 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   const { names } = rules
   const head = new Head(reply.status ?? 200)
   head.set(requestIdHeader, exchange.requestId)
+  if (exchange.extraHeaders !== null) head.lines.push(...exchange.extraHeaders)
   if (type !== null) head.set('Content-Type', type)
   const index = reply.index ?? exchange.index
   if (index !== null) head.setAll(names.index, String(index))

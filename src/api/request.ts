@@ -53,6 +53,8 @@ export class Exchange implements ApiRequest, CallTrace {
   forwarded = false
   /** What the client is told went wrong. */
   refusal: string | null = null
+  /** Names and values in turn, for the answer whatever it is. */
+  extraHeaders: readonly string[] | null = null
   /** Gives back what the request is counted against; null: nothing. */
   #release: (() => void) | null = null
   readonly #context: ExchangeContext

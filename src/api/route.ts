@@ -45,6 +45,11 @@ export type Route = {
    * A reply without a stream, and every error, is plain HTTP and opens no WebSocket.
    */
   readonly websocket?: boolean
+  /**
+   * A GET of it tells what any page in a browser may know, changes nothing and costs little: pages of other sites may cause it,
+   * though not read the answer. For paths without parameters. Default: refused.
+   */
+  readonly public?: boolean
   handle(request: ApiRequest): ApiReply | Promise<ApiReply>
 }
 

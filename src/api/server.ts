@@ -16,17 +16,24 @@ import type { Random } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
 import { auditedRequest, identityOf, noAudit, notAuditable, type RequestAudit } from './audit.ts'
 import { announcesBody, BodyReader, readAway } from './body.ts'
+import { type Admission, Browsers, type BrowserSettings, noBrowserSettings } from './browsers.ts'
 import { clientOf } from './client.ts'
 import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
 import { speak, type Dialect } from './dialect.ts'
-import { HttpRefusal, isServerFailure } from './errors.ts'
+import { isServerFailure } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { IncomingRequest } from './incoming.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
-import { RequestIds } from './request-id.ts'
+import {
+  assertWanted,
+  originForm,
+  refuseControlCharacters,
+  refuseOtherRegion,
+} from './request-checks.ts'
+import { requestIdHeader, RequestIds } from './request-id.ts'
 import { logRequest } from './request-log.ts'
 import { Exchange, type ExchangeContext, pathOf } from './request.ts'
 import type { Route } from './route.ts'
@@ -53,6 +60,8 @@ export type HttpServerOptions = {
   /** Of each client. Default: none. */
   readonly clientLimits?: ClientLimitSettings
   readonly audit?: RequestAudit
+  /** What pages in browsers may ask for. Default: pages of this listener alone, by address or as `localhost`. */
+  readonly browsers?: BrowserSettings
   /** What answers where no route does. Default: 404 and 405. */
   readonly elsewhere?: Elsewhere
 }
@@ -61,6 +70,8 @@ export type Elsewhere = {
   readonly route: Route
   /** Where it may answer with a WebSocket. */
   readonly websocketPaths: readonly string[]
+  /** What a page of any site may GET, as `Route.public`. */
+  readonly publicPaths: readonly string[]
 }
 
 export type Listen = {
@@ -88,6 +99,8 @@ export class HttpServer {
   readonly #bodies: BodyReader
   readonly #websockets: WebSockets
   readonly #websocketPaths: ReadonlySet<string>
+  readonly #browsers: Browsers
+  readonly #publicPaths: ReadonlySet<string>
   readonly #servers = new Set<Server>()
   readonly #underWay = new ChurnMap<number, Exchange>()
   #arrived = 0
@@ -111,8 +124,15 @@ export class HttpServer {
       ...(options.elsewhere?.websocketPaths ?? []),
     ])
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
+    const names = replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-'])
+    const exposed = [requestIdHeader, 'Retry-After', ...Object.values(names).flat()]
+    this.#browsers = new Browsers(options.browsers ?? noBrowserSettings, exposed)
+    this.#publicPaths = new Set([
+      ...options.routes.filter((route) => route.public === true).map(({ path }) => path),
+      ...(options.elsewhere?.publicPaths ?? []),
+    ])
     this.#rules = {
-      names: replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-']),
+      names,
       gzipBytesMin: limits.gzipBytesMin,
       stallMs: limits.stallMs,
       clock: options.clock,
@@ -148,6 +168,11 @@ export class HttpServer {
   ): void {
     this.#clientLimits.configure(limits)
     this.#connections.configure(limits)
+  }
+
+  /** From now on; WebSockets and streams that are open go on. */
+  configureBrowsers(settings: BrowserSettings): void {
+    this.#browsers.configure(settings)
   }
 
   /** Opens one more listener; resolves with its port once it takes connections. */
@@ -194,6 +219,7 @@ export class HttpServer {
       this.#options.log.error('listener failed', { error: error.message }),
     )
     this.#servers.add(server)
+    this.#browsers.listen(listen.host, certificate ?? null)
     const address = server.address()
     assert(address !== null && typeof address === 'object', 'a listener has a port')
     return address.port
@@ -299,8 +325,14 @@ export class HttpServer {
         throw notAuditable()
       }
       if (this.#clientLimits.enabled) this.#limit(exchange, startMs)
+      const admission = this.#admitBrowser(request, exchange)
       if (exchange.path.includes('%')) refuseControlCharacters(exchange.path)
       if (route.anyRegion !== true) refuseOtherRegion(exchange, this.#options.region)
+      if (admission?.isPreflight === true) {
+        this.#closeIfLast(exchange)
+        await sendReply(this.#rules, exchange, { status: 204 })
+        return
+      }
       await exchange.readBody()
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
@@ -341,6 +373,13 @@ export class HttpServer {
       this.#websocketPaths.has(pathOf(originForm(request.url ?? '/'))) &&
       this.#connections.isFree(request.socket)
     )
+  }
+
+  #admitBrowser({ originalUrl }: FastifyRequest, exchange: Exchange): Admission | null {
+    const isPublic = this.#publicPaths.has(exchange.path)
+    const admission = this.#browsers.admit(exchange.request, originalUrl, isPublic)
+    exchange.extraHeaders = admission?.headers ?? null
+    return admission
   }
 
   #limit(exchange: Exchange, nowMs: number): void {
@@ -397,32 +436,4 @@ const noQuery = Object.freeze({})
 
 function neverReached(): never {
   throw new MusterError('internal', 'the engine takes requests over before their handler')
-}
-
-/** Proxies send whole URLs: what counts is what follows the host. */
-function originForm(url: string): string {
-  if (url.startsWith('/')) return url
-  const path = url.replace(/^https?:\/\/[^/?]*/i, '')
-  return path.startsWith('/') ? path : `/${path}`
-}
-
-function refuseControlCharacters(path: string): void {
-  if (/%(?:[01][0-9a-f]|7f)/i.test(path)) {
-    throw new HttpRefusal(400, 'the path has a control character in it')
-  }
-}
-
-/** While it waited its client may have gone, or the server begun to stop. */
-function assertWanted({ request, response, signal }: Exchange): void {
-  if (request.socket.destroyed) response.destroy()
-  if (response.destroyed || signal.aborted) {
-    throw new MusterError('cancelled', 'the client went away, or this server stops')
-  }
-}
-
-/** No server of another region is ever asked from here. The text is the one that tools of the peer look for. */
-function refuseOtherRegion(exchange: Exchange, own: string): void {
-  if (!exchange.hasSearch) return
-  const region = exchange.search.text('region') ?? ''
-  if (region !== '' && region !== own) throw new HttpRefusal(500, 'No path to region')
 }

@@ -9,7 +9,6 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { assert } from '../lib/assert.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { announcesBody } from './body.ts'
-import { HttpRefusal } from './errors.ts'
 import { requestIdHeader } from './request-id.ts'
 
 /** Clients have nothing to say but control frames: what they send all the same is dropped, and more ends the connection. */
@@ -89,12 +88,6 @@ export class WebSockets {
     onGone: () => void,
   ): Promise<number> {
     const items = source[Symbol.asyncIterator]()
-    try {
-      refuseStrangers(request)
-    } catch (error) {
-      await items.return?.()
-      throw error
-    }
     const upgrade = this.#upgrades.get(request)
     assert(upgrade !== undefined, 'only a request that asked for a WebSocket gets one')
     this.#upgrades.delete(request)
@@ -203,17 +196,4 @@ export function asksForWebSocket(request: IncomingMessage): boolean {
   return (
     method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !announcesBody(request)
   )
-}
-
-/**
- * A page in a browser may open WebSockets to any address, this one's own network included, and no rule of the browser
- * keeps it from reading them: so its origin has to be this very host. Other clients send no origin.
- */
-function refuseStrangers(request: IncomingMessage): void {
-  const { origin, host } = request.headers
-  if (origin === undefined) return
-  const ours = URL.canParse(origin) && new URL(origin).host === host
-  if (!ours) {
-    throw new HttpRefusal(403, 'a page of another origin cannot open a WebSocket here')
-  }
 }

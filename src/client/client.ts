@@ -7,6 +7,7 @@ import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { buildAgentCatalogue } from '../domains/agent-catalogue.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
+import { statusPaths } from '../domains/operator/routes.ts'
 import { assert } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
 import { definedServices } from '../member/defined-services.ts'
@@ -170,7 +171,7 @@ export async function startClient(
   const http = new HttpServer({
     ...httpSettingsOf(config),
     routes: clientRoutes({ routes: catalogue.routes, passOn, self: { id, node: name } }),
-    elsewhere: { route: passOn.route, websocketPaths: [eventStreamPath] },
+    elsewhere: { route: passOn.route, websocketPaths: [eventStreamPath], publicPaths: statusPaths },
     dispatcher,
     clock,
     random,

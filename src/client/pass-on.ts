@@ -12,13 +12,21 @@ import { openWebSocket } from './upstream-websocket.ts'
 /** Bodies up to this, either way, are read whole, which is cheaper than to stream them. */
 const wholeBytesMax = 64 * 1024
 
-/** Of one connection (RFC 9110, 7.6.1), or made anew by this agent. */
+/**
+ * Of one connection (RFC 9110, 7.6.1), or made anew by this agent. Whether a page in a browser may ask is judged here, where
+ * the browser's own host and origin are known: the server is asked by this agent.
+ */
 const ownRequestHeaders: readonly string[] = [
   'connection',
   'expect',
   'host',
   'keep-alive',
+  'origin',
   'proxy-connection',
+  'sec-fetch-dest',
+  'sec-fetch-mode',
+  'sec-fetch-site',
+  'sec-fetch-user',
   'te',
   'trailer',
   'transfer-encoding',
@@ -72,7 +80,7 @@ export class PassOn {
     if (request.search.has('index')) request.beginWaiting()
     if (request.asksForWebSocket) {
       const handshake = Object.entries(headers).filter(
-        ([name]) => !name.startsWith('sec-websocket-') && name !== 'origin',
+        ([name]) => !name.startsWith('sec-websocket-'),
       )
       const opened = await openWebSocket(this.#upstream, {
         url,

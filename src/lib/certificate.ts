@@ -76,6 +76,11 @@ export class Certificate {
     return this.#read.options
   }
 
+  /** Whether it is for this host name. */
+  isFor(name: string): boolean {
+    return this.#read.chain[0].checkHost(name) !== undefined
+  }
+
   /** For connections that this side makes. */
   get context(): SecureContext {
     return this.#read.context

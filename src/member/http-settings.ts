@@ -1,12 +1,15 @@
 /** What a configuration says of the API's listener, as the HTTP engine wants it. */
 import { aliasPrefixes } from '../api/headers.ts'
+import { browserSettingsOf } from './browser-settings.ts'
 import { clientLimitsOf } from './client-limits.ts'
 import type { MemberConfig } from './member-config.ts'
 
-export function httpSettingsOf({ region, limits, headerAliases }: MemberConfig) {
+export function httpSettingsOf(config: MemberConfig) {
+  const { region, limits, headerAliases } = config
   return {
     region,
     clientLimits: clientLimitsOf(limits),
+    browsers: browserSettingsOf(config),
     aliases: headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {
       bodyBytesMax: limits.httpBodyBytesMax,

@@ -4,10 +4,11 @@ import type { LocalAgent } from '../domains/catalog/agent/local-agent.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
 import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
 import { definedServices, type DefinitionSettings } from './defined-services.ts'
+import { browserSettingsOf, type NamedMember } from './browser-settings.ts'
 import { reloadAll } from './reload-all.ts'
 
 /** What a configuration may change while an agent runs. */
-export type ReloadableSettings = {
+export type ReloadableSettings = NamedMember & {
   readonly limits: LimitSettings
   readonly audit: AuditSettings
   readonly definitions: DefinitionSettings
@@ -33,6 +34,7 @@ export class Reloadable {
     const { limits, audit, definitions } = next
     const connectionsPerClientMax = limits.httpConnectionsPerClientMax
     to.http.configureClientLimits({ ...clientLimitsOf(limits), connectionsPerClientMax })
+    to.http.configureBrowsers(browserSettingsOf(next))
     this.#settings = { ...this.#settings, limits }
     await reloadAll([
       async () => {

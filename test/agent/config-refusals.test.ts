@@ -284,6 +284,23 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     'a.hcl:6: limits.http_burst_per_client: means nothing without limits.http_rate_per_client; set that too',
   ],
   [
+    'a host with a port',
+    `${smallest}http {\n  allowed_hosts = ["a.example.com:80"]\n}`,
+    'a.hcl:6: http.allowed_hosts.0: "a.example.com:80" must be a host without a port, "*." and a name, or "*" for any host',
+  ],
+  ...[
+    '*',
+    'null',
+    'https://UI.example.com',
+    'https://ui.example.com/',
+    'https://a:443',
+    'ui.example.com',
+  ].map((origin): readonly [string, string, RegExp] => [
+    `the origin ${origin}`,
+    `${smallest}http {\n  cors {\n    allowed_origins = ["${origin}"]\n  }\n}`,
+    /^a\.hcl:7: http\.cors\.allowed_origins\.0: "[^"]+" must be an origin as browsers send it/,
+  ]),
+  [
     'a misspelt key of the audit log',
     `${smallest}audit {\n  rotate_max_file = 5\n}`,
     'a.hcl:6: audit.rotate_max_file: unknown key; did you mean audit.rotate_max_files?',

@@ -52,6 +52,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       },
     },
     headerAliases: ['consul', 'nomad', 'vault'],
+    http: { allowedHosts: [], corsOrigins: [] },
     limits: {
       httpBodyBytesMax: 2 ** 21,
       httpConnectionsMax: 16384,
@@ -166,6 +167,22 @@ t.test('limits of clients and the audit log are what their blocks say', async (t
     rotateBytes: 2 ** 20,
     rotateFilesMax: 3,
     required: true,
+  })
+})
+
+t.test('the http block names hosts and origins', async (t) => {
+  const config = await load(t, {
+    'a.hcl': `${smallest}
+    http {
+      allowed_hosts = ["muster.example.com", "*.lb.example.com", "*"]
+      cors {
+        allowed_origins = ["https://ui.example.com", "http://127.0.0.1:3000"]
+      }
+    }`,
+  })
+  t.same(config.http, {
+    allowedHosts: ['muster.example.com', '*.lb.example.com', '*'],
+    corsOrigins: ['https://ui.example.com', 'http://127.0.0.1:3000'],
   })
 })
 

@@ -172,7 +172,9 @@ t.test('one connection too many is told so and runs nothing', async (t) => {
   await once(first, 'connect')
   await eventuallyTrue('refused', async () => {
     const socket = connect(port, '127.0.0.1')
-    socket.write('PUT /v1/row/a HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n{"Value":1}')
+    socket.write(
+      'PUT /v1/row/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n{"Value":1}',
+    )
     let text = ''
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
     socket.on('error', () => {})
@@ -184,7 +186,7 @@ t.test('one connection too many is told so and runs nothing', async (t) => {
   t.equal(read.statusCode, 404, 'nothing was written')
   twin.http.configureClientLimits({ ...off, connectionsPerClientMax: 2 })
   const second = connect(port, '127.0.0.1')
-  second.write('GET /v1/row/a HTTP/1.1\r\nHost: x\r\n\r\n')
+  second.write('GET /v1/row/a HTTP/1.1\r\nHost: localhost\r\n\r\n')
   const [chunk] = (await once(second, 'data')) as [Buffer]
   t.match(chunk.toString(), /^HTTP\/1\.1 404 /)
   first.destroy()
@@ -199,7 +201,7 @@ t.test('a body over its route’s bound is 413 in one line, declared or in chunk
   t.equal(declared.body.toString(), 'the request body is over 16 bytes')
   t.equal((await client.request('PUT', '/v1/small', { body: 'x'.repeat(16) })).status, 200)
   const head =
-    'PUT /v1/small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n'
+    'PUT /v1/small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n'
   const talk = async (chunks: string): Promise<string> => {
     const socket = connect(port, '127.0.0.1')
     let text = ''

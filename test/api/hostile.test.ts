@@ -47,7 +47,7 @@ async function talk(port: number, ...pieces: readonly (string | Buffer)[]): Prom
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1])
 
-const closing = 'Host: x\r\nConnection: close\r\n'
+const closing = 'Host: localhost\r\nConnection: close\r\n'
 
 t.test('what is no HTTP gets one clear answer', async (t) => {
   const { http, port } = await listening()
@@ -82,7 +82,7 @@ t.test('what is no HTTP gets one clear answer', async (t) => {
       Buffer.from(`GET /v1/row/\xff HTTP/1.1\r\n${closing}\r\n`, 'latin1'),
       '400',
     ],
-    ['an absolute path', `GET http://x/v1/row/a HTTP/1.1\r\n${closing}\r\n`, '200'],
+    ['an absolute path', `GET http://localhost/v1/row/a HTTP/1.1\r\n${closing}\r\n`, '200'],
   ]
   for (const [name, sent, status] of cases) {
     const text = await talk(port, sent)
@@ -98,14 +98,14 @@ t.test('a body over its bound is 413, declared or not, and the client sees it', 
   const { http, port } = await listening()
   const declared = await talk(
     port,
-    'PUT /v1/tiny HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n',
+    'PUT /v1/tiny HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n',
     Buffer.alloc(3_000_000),
   )
   t.same(statuses(declared), ['413'])
   t.match(declared, /the request body is over 10 bytes$/)
   const chunked = await talk(
     port,
-    'PUT /v1/tiny HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+    'PUT /v1/tiny HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n',
     `ff\r\n${'a'.repeat(255)}\r\n`.repeat(50),
     '0\r\n\r\n',
   )
@@ -139,8 +139,8 @@ t.test('who sends its head or its body by the drop is told 408', async (t) => {
   const { http, port } = await listening({ headMs: 50, bodyMs: 50, bodyIdleMs: 50, lingerMs: 20 })
   const [head, body, streamed] = await Promise.all([
     talk(port, 'GET /v1/rows HTTP/1.1\r\nHost'),
-    talk(port, 'PUT /v1/tiny HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n', 'ab'),
-    talk(port, 'PUT /v1/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n', 'ab'),
+    talk(port, 'PUT /v1/tiny HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n', 'ab'),
+    talk(port, 'PUT /v1/upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n', 'ab'),
   ])
   t.same(statuses(head), ['408'])
   t.same(statuses(body), ['408'])
@@ -152,10 +152,10 @@ t.test('who sends its head or its body by the drop is told 408', async (t) => {
 t.test('pipelined requests are answered in order', async (t) => {
   const { http, port } = await listening()
   const put = (value: string) =>
-    `PUT /v1/tiny HTTP/1.1\r\nHost: x\r\nContent-Length: ${value.length}\r\n\r\n${value}`
+    `PUT /v1/tiny HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${value.length}\r\n\r\n${value}`
   const text = await talk(
     port,
-    `${put('one')}GET /v1/row/none HTTP/1.1\r\nHost: x\r\n\r\n${put('two')}GET /nope HTTP/1.1\r\n${closing}\r\n`,
+    `${put('one')}GET /v1/row/none HTTP/1.1\r\nHost: localhost\r\n\r\n${put('two')}GET /nope HTTP/1.1\r\n${closing}\r\n`,
   )
   t.same(statuses(text), ['200', '404', '200', '404'])
   t.match(text, /one[^]*row not found[^]*two/)
@@ -166,7 +166,7 @@ t.test('one connection has so many requests under way and no more', async (t) =>
   const twin = await listening({ pipelinedMax: 2 })
   const socket = connect(twin.port, '127.0.0.1')
   const answer = everything(socket)
-  const waiting = 'GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)
+  const waiting = 'GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2)
   // One packet: all are parsed in one go.
   socket.write(`${waiting}GET /v1/row/a HTTP/1.1\r\n${closing}\r\n`)
   const [parked, underWay] = [() => twin.dispatcher.parkedCount, () => twin.http.underWayCount]
@@ -180,7 +180,7 @@ t.test('garbage behind a waiting request ends the connection without a false ans
   const twin = await listening()
   const socket = connect(twin.port, '127.0.0.1')
   const answer = everything(socket)
-  socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: x\r\n\r\n')
+  socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
   socket.write('garbage\r\n\r\n')
   t.equal(await answer, '')
@@ -194,7 +194,7 @@ t.test('one address has so many connections and no more', async (t) => {
   const second = connect(port, '127.0.0.1')
   await Promise.all([once(first, 'connect'), once(second, 'connect')])
   const answered = once(second, 'data')
-  second.write('GET /v1/row/a HTTP/1.1\r\nHost: x\r\n\r\n')
+  second.write('GET /v1/row/a HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await answered
   t.match(await talk(port, ''), /^HTTP\/1\.1 429 [^]*http_max_conns_per_client is 2$/)
   t.equal(http.refused.connections, 1)
@@ -210,7 +210,7 @@ t.test('one address has so many connections and no more', async (t) => {
 t.test('a client that hangs up frees its wait', async (t) => {
   const twin = await listening()
   const socket = connect(twin.port, '127.0.0.1')
-  socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: x\r\n\r\n')
+  socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
   socket.destroy()
   await eventuallyTrue('unparked', () => twin.dispatcher.parkedCount === 0)

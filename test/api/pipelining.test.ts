@@ -5,7 +5,7 @@ import { apiTwin } from '../support/api-twin.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
 
-const host = 'Host: x\r\n'
+const host = 'Host: localhost\r\n'
 
 /** A server whose writes are done when the test opens the gate; `bodies` has what was written. */
 async function slowWriter() {

@@ -15,7 +15,7 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
     () => {},
   )
   const { route } = new PassOn(upstream, () => {})
-  const { http } = apiTwin({ http: { elsewhere: { route, websocketPaths: [] } } })
+  const { http } = apiTwin({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
   t.teardown(() => http.stop())
   const rows = [
     [{}, 'nomad'],

@@ -46,7 +46,7 @@ async function idOf(created: Promise<string>): Promise<string> {
 async function said(port: number, raw: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   const [head = '', ...lines] = raw.split('\r\n')
-  socket.write([head, 'Host: x', 'Connection: close', ...lines].join('\r\n'), 'latin1')
+  socket.write([head, 'Host: localhost', 'Connection: close', ...lines].join('\r\n'), 'latin1')
   const continues = 'HTTP/1.1 100 Continue\r\n\r\n'
   const answer = (await everything(socket)).replace(continues, '')
   const end = answer.indexOf('\r\n\r\n')
@@ -153,7 +153,7 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
   }
 
   await put(client.http, '/v1/kv/smuggled', 'there')
-  const inside = 'DELETE /v1/kv/smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
+  const inside = 'DELETE /v1/kv/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n'
   const chunked = `${inside.length.toString(16)}\r\n${inside}\r\n0\r\n\r\n`
   for (const raw of [
     'GET /v1/kv/gr\u00fcn?raw HTTP/1.1\r\n\r\n',

@@ -100,7 +100,7 @@ async function sendChunks(port: number, route: Route, length: number): Promise<s
   socket.setEncoding('utf8')
   socket.on('data', (chunk: string) => (text += chunk))
   socket.write(
-    `${route.method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    `${route.method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
   )
   for (let left = length; left > 0; left -= blockBytes) {
     const size = Math.min(left, blockBytes)

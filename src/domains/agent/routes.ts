@@ -25,6 +25,7 @@ export function agentRoutes(
       method: 'GET',
       path: '/v1/agent/health',
       anyRegion: true,
+      public: true,
       handle: async (request) => {
         const health = await request.call(methods.health, {})
         const sides = healthOf(request.search.all('type'), health)

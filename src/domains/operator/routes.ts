@@ -8,6 +8,9 @@ import type { SnapshotMethods } from './snapshot.ts'
 /** Protocol version in members' entries: what peers' tools print beside each server. */
 const raftProtocol = '3'
 
+/** Of routes that any page may GET: peers' tools ask them without a token. */
+export const statusPaths = ['/v1/status/leader', '/v1/status/peers'] as const
+
 /** An archive's size; its content is streamed, never held. */
 export const archiveBytesMax = 2 ** 40
 
@@ -19,7 +22,8 @@ export function operatorRoutes(
   return [
     {
       method: 'GET',
-      path: '/v1/status/leader',
+      path: statusPaths[0],
+      public: true,
       handle: async (request) => {
         const { leaderId, members } = await request.call(methods.status, {})
         return { json: members.find(({ id }) => id === leaderId)?.address ?? '' }
@@ -27,7 +31,8 @@ export function operatorRoutes(
     },
     {
       method: 'GET',
-      path: '/v1/status/peers',
+      path: statusPaths[1],
+      public: true,
       handle: async (request) => {
         const { members } = await request.call(methods.status, {})
         return { json: members.map(({ address }) => address) }

@@ -4,7 +4,7 @@ import { closeFrame, frame, handshake } from './websocket-client.ts'
 export const events = '/v1/event/stream'
 export const monitor = '/v1/agent/monitor?log_level=trace'
 export const endpoints = [events, monitor] as const
-export const stops = '\r\nHost: x\r\n\r\n'
+export const stops = '\r\nHost: localhost\r\n\r\n'
 
 export type Case = readonly [name: string, sent: string | Uint8Array, status: number | null]
 
@@ -50,7 +50,7 @@ export function handshakes(target: string): readonly Case[] {
     ['a route without', handshake('/v1/regions'), 200],
     ['a route without that waits', handshake('/v1/kv/a?index=999999&wait=9m'), null],
     ['no route', handshake('/v1/nowhere'), 404],
-    ['a whole URL', handshake(`http://x${target}`), 101],
+    ['a whole URL', handshake(`http://localhost${target}`), 101],
   ]
 }
 

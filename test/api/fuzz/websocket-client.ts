@@ -15,7 +15,7 @@ export function handshake(
   method = 'GET',
 ): string {
   const headers: Readonly<Record<string, string | null>> = {
-    Host: 'x',
+    Host: 'localhost',
     Connection: 'Upgrade',
     Upgrade: 'websocket',
     'Sec-WebSocket-Version': '13',

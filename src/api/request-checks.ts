@@ -1,0 +1,32 @@
+/** What every request has to pass before its route, whatever the route is. */
+import { MusterError } from '../lib/errors.ts'
+import { HttpRefusal } from './errors.ts'
+import type { Exchange } from './request.ts'
+
+/** Proxies send whole URLs: what counts is what follows the host. */
+export function originForm(url: string): string {
+  if (url.startsWith('/')) return url
+  const path = url.replace(/^https?:\/\/[^/?]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+export function refuseControlCharacters(path: string): void {
+  if (/%(?:[01][0-9a-f]|7f)/i.test(path)) {
+    throw new HttpRefusal(400, 'the path has a control character in it')
+  }
+}
+
+/** While it waited its client may have gone, or the server begun to stop. */
+export function assertWanted({ request, response, signal }: Exchange): void {
+  if (request.socket.destroyed) response.destroy()
+  if (response.destroyed || signal.aborted) {
+    throw new MusterError('cancelled', 'the client went away, or this server stops')
+  }
+}
+
+/** No server of another region is ever asked from here. The text is the one that tools of the peer look for. */
+export function refuseOtherRegion(exchange: Exchange, own: string): void {
+  if (!exchange.hasSearch) return
+  const region = exchange.search.text('region') ?? ''
+  if (region !== '' && region !== own) throw new HttpRefusal(500, 'No path to region')
+}
