@@ -161,7 +161,10 @@ function declaredBytes(request: IncomingMessage): number {
 }
 
 function tooLarge(bytesMax: number): MusterError {
-  return new MusterError('too_large', `the request body is over ${bytesMax} bytes`)
+  return new MusterError(
+    'too_large',
+    `the request body is too large: it has over ${bytesMax} bytes`,
+  )
 }
 
 function tooSlow(ms: number): HttpRefusal {

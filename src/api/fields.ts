@@ -1,6 +1,6 @@
 /**
- * A JSON object from a request, read member by member. Null reads as absent, unknown members are ignored, a member of
- * the wrong JSON type is 400 and named in the text. Only own members count, so that `__proto__` is a name like any other.
+ * A JSON object from a request, read member by member. Null reads as absent wherever it stands, for clients in Go send a null for
+ * every pointer that they left out; unknown members are ignored, a member of the wrong JSON type is 400 and named in the text. Only own members count, so that `__proto__` is a name like any other.
  */
 import { MusterError } from '../lib/errors.ts'
 import { parseDurationMs } from '../lib/duration.ts'
@@ -46,8 +46,9 @@ export class Fields {
     return this.raw(name) !== undefined
   }
 
+  /** Of the members that are there. */
   names(): string[] {
-    return Object.keys(this.#members)
+    return Object.keys(this.#members).filter((name) => this.#members[name] !== null)
   }
 
   text(name: string): string | undefined {
@@ -106,6 +107,7 @@ export class Fields {
     if (!isObject(value)) throw this.#wrong(name, 'an object')
     const pairs: (readonly [string, string])[] = []
     for (const [key, member] of Object.entries(value)) {
+      if (member === null) continue
       if (typeof member !== 'string') {
         throw this.#wrong(`${name}.${key.slice(0, 100)}`, 'a string')
       }

@@ -251,7 +251,8 @@ export class Exchange implements ApiRequest, CallTrace {
     const kind = bodyKindOf(this.route)
     if (kind === 'stream' || !announcesBody(this.request)) return
     this.#bytes = await this.#context.bodies.read(this.request, this.#bodyBytesMax)
-    if (kind === 'json') this.#json = decodeJson(this.#bytes)
+    // Null reads as absent, for the whole body as for a member.
+    if (kind === 'json') this.#json = decodeJson(this.#bytes) ?? undefined
   }
 
   /** The client went away, or the server stops. */

@@ -31,6 +31,8 @@ import { catalogCommands } from './catalog/commands.ts'
 import { startMemberDuty, type AgentMembers } from './catalog/duties.ts'
 import { healthMethods } from './catalog/health-methods.ts'
 import { catalogMethods } from './catalog/methods.ts'
+import { requirementsOf } from './catalog/operation-methods.ts'
+import { catalogWords } from './catalog/operation-routes.ts'
 import { catalogDeregister, catalogRegister } from './catalog/register-methods.ts'
 import { catalogRoutes } from './catalog/routes.ts'
 import {
@@ -53,6 +55,9 @@ import { kvMethods } from './kv/methods.ts'
 import { kvRoutes } from './kv/routes.ts'
 import { hasKeys, keys, kvValues, lockDelays, reaped, tombstones } from './kv/table.ts'
 import { kvTopic } from './kv/topics.ts'
+import { transactCommands } from './kv/transaction-commands.ts'
+import { transactionMethods } from './kv/transaction-methods.ts'
+import { txnRoute } from './kv/txn-routes.ts'
 import { namespaceCommands, type NamespaceTenant } from './namespaces/commands.ts'
 import { namespaceMethods } from './namespaces/methods.ts'
 import { namespaceRoutes } from './namespaces/routes.ts'
@@ -136,7 +141,7 @@ export const domains: readonly Domain[] = [
   {
     name: 'kv',
     tables: [keys, kvValues, tombstones, reaped, lockDelays],
-    commands: kvCommands,
+    commands: { ...kvCommands, ...transactCommands(sessionEndings) },
   },
   {
     name: 'variables',
@@ -228,6 +233,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const renewals = new Renewals(clock)
   const deadlines = new SessionDeadlines({ clock, view, applied: options.applied })
   const ofSessions = sessionMethods(renewals)
+  const ofTransactions = transactionMethods({ requirementsOf })
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
   const ofSnapshots = snapshotMethods({
@@ -273,6 +279,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...Object.values(ofHealth),
       ...Object.values(ofSessions),
       ...kvMethods,
+      ...Object.values(ofTransactions),
       ...Object.values(ofVariables),
       ...Object.values(ofKeyring),
       ...Object.values(ofOperator),
@@ -290,6 +297,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...inDatacenter(options.members.datacenter, [
         ...sessionRoutes(ofSessions, { node: options.members.server }),
         ...kvRoutes,
+        txnRoute(ofTransactions, catalogWords(options.members.datacenter)),
       ]),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),

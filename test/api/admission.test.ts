@@ -198,7 +198,7 @@ t.test('a body over its route’s bound is 413 in one line, declared or in chunk
   const { client, port } = await listening(t, {}, routes)
   const declared = await client.request('PUT', '/v1/small', { body: 'x'.repeat(17) })
   t.equal(declared.status, 413)
-  t.equal(declared.body.toString(), 'the request body is over 16 bytes')
+  t.equal(declared.body.toString(), 'the request body is too large: it has over 16 bytes')
   t.equal((await client.request('PUT', '/v1/small', { body: 'x'.repeat(16) })).status, 200)
   const head =
     'PUT /v1/small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n'
@@ -214,7 +214,7 @@ t.test('a body over its route’s bound is 413 in one line, declared or in chunk
   t.match(await talk(`${chunk.repeat(2)}0\r\n\r\n`), /^HTTP\/1\.1 200 /)
   t.match(
     await talk(`${chunk.repeat(3)}0\r\n\r\n`),
-    /^HTTP\/1\.1 413 [^]*\r\n\r\nthe request body is over 16 bytes$/,
+    /^HTTP\/1\.1 413 [^]*\r\n\r\nthe request body is too large: it has over 16 bytes$/,
   )
   const ignored = await client.request('GET', '/v1/row/a', { body: 'x'.repeat(65_537) })
   t.equal(ignored.status, 413, 'a body that nobody wants is bounded too')
@@ -263,7 +263,12 @@ t.test(
         error: 'the query string has a broken percent escape',
       },
       { route: null, call: null, status: 404, error: null },
-      { route: '/v1/small', call: null, status: 413, error: 'the request body is over 16 bytes' },
+      {
+        route: '/v1/small',
+        call: null,
+        status: 413,
+        error: 'the request body is too large: it has over 16 bytes',
+      },
     ])
     t.ok(audit.seen.every(({ durationMs }) => durationMs > 0))
   },

@@ -10,6 +10,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { TSchema } from 'typebox'
 import { domains } from '../../src/domains/catalogue.ts'
+import { commandVersion } from '../../src/fsm/codec.ts'
 import { openMachine } from '../../src/fsm/machine.ts'
 import { codeOf, textOf } from '../../src/lib/errors.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -38,7 +39,14 @@ void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) =
       clock: systemClock,
       logger: silentLogger,
     })
-  let machine = await open()
+  const begin = async () => {
+    const machine = await open()
+    const raise = { type: 'state.raiseVersion', args: { version: commandVersion } }
+    const data = machine.encodeCommand(raise)
+    await machine.apply([{ index: 1, term: 1, kind: 'command', data }])
+    return machine
+  }
+  let machine = await begin()
   t.teardown(() => machine.close())
   for (const [type, { args }] of domains.flatMap(({ commands }) => Object.entries(commands))) {
     let encoded = 0
@@ -57,7 +65,7 @@ void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) =
       } catch (error) {
         // It takes no more entries now, as the server would not.
         await machine.close()
-        machine = await open()
+        machine = await begin()
         throw error
       }
     })

@@ -65,7 +65,7 @@ t.test('a body in chunks that is too large is 413 in one line, and asks for noth
     const max = bodyBytesMaxOf(route, standard)
     const [head = '', body = ''] = (await sendChunks(port, route, max + 1)).split('\r\n\r\n')
     t.match(head, /^HTTP\/1\.1 413 /, nameOf(route))
-    t.equal(body, `the request body is over ${max} bytes`)
+    t.equal(body, `the request body is too large: it has over ${max} bytes`)
   }
   t.equal(asked, 0)
 })

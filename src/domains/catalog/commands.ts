@@ -127,7 +127,8 @@ export function catalogCommands(
   }
 }
 
-async function register(draft: CatalogDraft, args: Registration): Promise<RegisterOutcome> {
+/** Changes the draft also where it refuses: who goes on with it undoes that. */
+export async function register(draft: CatalogDraft, args: Registration): Promise<RegisterOutcome> {
   const { node, skipNodeUpdate, service, checks } = args
   const known = draft.node(node.name)
   if (known === null || !skipNodeUpdate) {

@@ -17,16 +17,16 @@ import {
 } from './model.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './table.ts'
 
-type Draft<Row> = Omit<Row, 'createIndex' | 'modifyIndex'>
+export type Draft<Row> = Omit<Row, 'createIndex' | 'modifyIndex'>
 
-/** null: removed. `before`: what the state holds. */
-type Pending<Row> = { readonly before: Row | undefined; readonly after: Draft<Row> | null }
+/** A record as the state holds it, and as it stands by now: null where it is not. */
+export type Standing<Row> = { readonly before: Row | undefined; readonly after: Draft<Row> | null }
 
 export class CatalogDraft {
   readonly #reader: Reader
-  readonly #nodes = new Map<string, Pending<NodeRow>>()
-  readonly #services = new Map<string, Pending<ServiceRow>>()
-  readonly #checks = new Map<string, Pending<CheckRow>>()
+  readonly #nodes = new Map<string, Standing<NodeRow>>()
+  readonly #services = new Map<string, Standing<ServiceRow>>()
+  readonly #checks = new Map<string, Standing<CheckRow>>()
   readonly #losses = new Map<string, Set<string> | 'all'>()
 
   constructor(reader: Reader) {
@@ -34,10 +34,12 @@ export class CatalogDraft {
   }
 
   node(name: string): Draft<NodeRow> | null {
+    return this.standingNode(name).after
+  }
+
+  standingNode(name: string): Standing<NodeRow> {
     const key = keyOfName(name)
-    const pending = this.#nodes.get(key)
-    if (pending !== undefined) return pending.after
-    return this.#reader.get(catalogNodes, [key]) ?? null
+    return this.#nodes.get(key) ?? standing(this.#reader.get(catalogNodes, [key]))
   }
 
   async nodeById(id: string): Promise<Draft<NodeRow> | null> {
@@ -48,15 +50,23 @@ export class CatalogDraft {
   }
 
   service(node: string, id: string): Draft<ServiceRow> | null {
-    const pending = this.#services.get(pairKey(keyOfName(node), id))
-    if (pending !== undefined) return pending.after
-    return this.#reader.get(catalogServices, [keyOfName(node), id]) ?? null
+    return this.standingService(node, id).after
+  }
+
+  standingService(node: string, id: string): Standing<ServiceRow> {
+    const key = keyOfName(node)
+    const pending = this.#services.get(pairKey(key, id))
+    return pending ?? standing(this.#reader.get(catalogServices, [key, id]))
   }
 
   check(node: string, id: string): Draft<CheckRow> | null {
-    const pending = this.#checks.get(pairKey(keyOfName(node), keyOfName(id)))
-    if (pending !== undefined) return pending.after
-    return this.#reader.get(catalogChecks, [keyOfName(node), keyOfName(id)]) ?? null
+    return this.standingCheck(node, id).after
+  }
+
+  standingCheck(node: string, id: string): Standing<CheckRow> {
+    const [key, checkKey] = [keyOfName(node), keyOfName(id)]
+    const pending = this.#checks.get(pairKey(key, checkKey))
+    return pending ?? standing(this.#reader.get(catalogChecks, [key, checkKey]))
   }
 
   putNode(spec: NodeSpec): void {
@@ -66,12 +76,11 @@ export class CatalogDraft {
 
   /** Its checks follow a service that changed its name or its tags. */
   async putService(node: string, spec: ServiceSpec): Promise<void> {
-    const key = keyOfName(node)
-    const before = this.#reader.get(catalogServices, [key, spec.id])
-    this.#services.set(pairKey(key, spec.id), { before, after: { ...spec, node } })
-    if (before === undefined) return
-    if (before.name === spec.name && sameRecord({ tags: before.tags }, { tags: spec.tags })) return
-    for (const check of await this.#checksOfService(before)) {
+    const { before, after: known } = this.standingService(node, spec.id)
+    this.#services.set(pairKey(keyOfName(node), spec.id), { before, after: { ...spec, node } })
+    if (known === null) return
+    if (known.name === spec.name && sameRecord({ tags: known.tags }, { tags: spec.tags })) return
+    for (const check of await this.#checksOfService(node, spec.id)) {
       this.#setCheck({ ...check, serviceName: spec.name, serviceTags: spec.tags })
     }
   }
@@ -107,20 +116,19 @@ export class CatalogDraft {
 
   /** With its checks. */
   async removeService(node: string, id: string): Promise<void> {
-    const key = keyOfName(node)
-    const before = this.#reader.get(catalogServices, [key, id])
-    if (before === undefined) return
-    this.#services.set(pairKey(key, id), { before, after: null })
-    for (const check of await this.#checksOfService(before)) this.removeCheck(node, check.id)
+    const { before, after } = this.standingService(node, id)
+    if (after === null) return
+    this.#services.set(pairKey(keyOfName(node), id), { before, after: null })
+    for (const check of await this.#checksOfService(node, id)) this.removeCheck(node, check.id)
   }
 
   removeCheck(node: string, id: string): void {
     const key = keyOfName(node)
     const checkKey = keyOfName(id)
-    const before = this.#reader.get(catalogChecks, [key, checkKey])
-    if (before === undefined) return
+    const { before, after } = this.standingCheck(node, id)
+    if (after === null) return
     this.#checks.set(pairKey(key, checkKey), { before, after: null })
-    this.#lose(key, checkKey)
+    if (before !== undefined) this.#lose(key, checkKey)
   }
 
   losses(): readonly Loss[] {
@@ -156,11 +164,19 @@ export class CatalogDraft {
     else lost.add(check)
   }
 
-  async #checksOfService(service: ServiceRow): Promise<readonly CheckRow[]> {
-    const found: CheckRow[] = []
-    const prefix = [keyOfName(service.name), keyOfName(service.node)]
+  /** As they stand by now. */
+  async #checksOfService(node: string, id: string): Promise<readonly Draft<CheckRow>[]> {
+    const key = keyOfName(node)
+    const isOf = (check: Draft<CheckRow>) => check.serviceId === id
+    const found = [...this.#checks].flatMap(([pair, { after }]) =>
+      after !== null && pair.startsWith(pairKey(key, '')) && isOf(after) ? [after] : [],
+    )
+    const before = this.#reader.get(catalogServices, [key, id])
+    if (before === undefined) return found
+    const prefix = [keyOfName(before.name), key]
     for await (const page of this.#reader.pagesBy(catalogChecks, 'byService', { prefix })) {
-      found.push(...page.filter(({ serviceId }) => serviceId === service.id))
+      const isUntouched = (row: CheckRow) => !this.#checks.has(pairKey(key, keyOfName(row.id)))
+      found.push(...page.filter((row) => isOf(row) && isUntouched(row)))
     }
     return found
   }
@@ -168,15 +184,30 @@ export class CatalogDraft {
 
 function changesOf<Row extends { readonly createIndex: number; readonly modifyIndex: number }>(
   table: Table<Row>,
-  pending: ReadonlyMap<string, Pending<Row>>,
+  pending: ReadonlyMap<string, Standing<Row>>,
   index: number,
 ): readonly Change[] {
-  return [...pending.values()].flatMap(({ before, after }) => {
-    if (after === null) return before === undefined ? [] : [remove(table, table.key(before))]
-    if (before !== undefined && sameRecord<object>(before, after)) return []
-    const indexes = { createIndex: before?.createIndex ?? index, modifyIndex: index }
-    return [put<Row>(table, { ...after, ...indexes } as unknown as Row)]
+  return [...pending.values()].flatMap((standing) => {
+    const { before } = standing
+    const row = indexed(standing, index)
+    if (row === null) return before === undefined ? [] : [remove(table, table.key(before))]
+    return row === before ? [] : [put(table, row)]
   })
+}
+
+/** As the entry at `index` leaves it: with new indexes only if it says something else than before. */
+export function indexed<Row extends { readonly createIndex: number; readonly modifyIndex: number }>(
+  { before, after }: Standing<Row>,
+  index: number,
+): Row | null {
+  if (after === null) return null
+  if (before !== undefined && sameRecord<object>(before, after)) return before
+  const indexes = { createIndex: before?.createIndex ?? index, modifyIndex: index }
+  return { ...after, ...indexes } as unknown as Row
+}
+
+function standing<Row>(row: Row | undefined): Standing<Row> {
+  return { before: row, after: row ?? null }
 }
 
 /** Neither part of it holds a NUL: names are printable. */

@@ -12,12 +12,14 @@ import {
 } from './model.ts'
 import { checkDatacenter } from './scope-routes.ts'
 
-const known = {
+/** Of each body and record: what clients may send, if only because they read it before. */
+export const known = {
   registration: words(`ID Node Address Datacenter TaggedAddresses NodeMeta SkipNodeUpdate Service
     Check Checks Namespace Partition WriteRequest`),
   deregistration: words(
     `Node Address Datacenter ServiceID CheckID Namespace Partition WriteRequest`,
   ),
+  node: words(`ID Node Address Datacenter TaggedAddresses Meta Partition CreateIndex ModifyIndex`),
   service: words(`ID Service Name Tags Address TaggedAddresses Meta Port Weights EnableTagOverride
     Kind Namespace Partition CreateIndex ModifyIndex`),
   check: words(`Node CheckID ID Name Status Notes Output ServiceID ServiceName ServiceTags Type
@@ -71,6 +73,19 @@ function nodeOf(fields: Fields, datacenter: string): NodeSpec {
   }
 }
 
+/** Of a node as lists show it, whose own name is `Node`. */
+export function nodeSpecOf(fields: Fields, datacenter: string): NodeSpec {
+  checkDatacenter(fields.text('Datacenter') ?? '', datacenter)
+  return {
+    name: required(fields, 'Node'),
+    id: fields.text('ID') || null,
+    address: fields.text('Address') ?? '',
+    datacenter,
+    taggedAddresses: fields.textPairs('TaggedAddresses') ?? [],
+    meta: fields.textPairs('Meta') ?? [],
+  }
+}
+
 /** Also of an agent's service, whose name is `Name`. */
 export function serviceOf(fields: Fields, nameField = 'Service'): ServiceSpec {
   if (nameField === 'Service') refuseUnknown(fields, known.service, 'Service.')
@@ -81,7 +96,7 @@ export function serviceOf(fields: Fields, nameField = 'Service'): ServiceSpec {
   }
   const name = fields.text(nameField) || fields.text('Service') || fields.text('Name') || ''
   if (name === '') throw missing(`the name of the service`)
-  const weights = fields.object('Weights')
+  const weights = weightsOf(fields)
   return {
     id: fields.text('ID') || name,
     name,
@@ -90,12 +105,18 @@ export function serviceOf(fields: Fields, nameField = 'Service'): ServiceSpec {
     port: fields.integer('Port') ?? 0,
     meta: fields.textPairs('Meta') ?? [],
     taggedAddresses: serviceAddresses(fields),
-    weights: {
-      passing: weights?.integer('Passing') ?? 1,
-      warning: weights?.integer('Warning') ?? 1,
-    },
+    weights,
     enableTagOverride: fields.boolean('EnableTagOverride') ?? false,
   }
+}
+
+/** Clients in Go write two zeros where nothing was said. */
+function weightsOf(fields: Fields): ServiceSpec['weights'] {
+  const weights = fields.object('Weights')
+  const passing = weights?.integer('Passing')
+  const warning = weights?.integer('Warning')
+  if (passing === 0 && warning === 0) return { passing: 1, warning: 1 }
+  return { passing: passing ?? 1, warning: warning ?? 1 }
 }
 
 function serviceAddresses(fields: Fields): ServiceSpec['taggedAddresses'] {
@@ -167,7 +188,7 @@ export function checkNamespace(fields: Fields): void {
   }
 }
 
-function refuseUnknown(fields: Fields, names: readonly string[], path: string): void {
+export function refuseUnknown(fields: Fields, names: readonly string[], path: string): void {
   const lower = names.map((name) => name.toLowerCase())
   const unknown = fields.names().find((name) => !lower.includes(name.toLowerCase()))
   if (unknown === undefined) return

@@ -118,17 +118,14 @@ export const kvWrite = defineLeaderMethod({
       case 'fenced':
         throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
       case 'unknownNamespace':
-        throw new MusterError(
-          'invalid_argument',
-          `namespace ${JSON.stringify(outcome.namespace)} does not exist: create it with PUT /v1/namespace/${outcome.namespace}`,
-        )
+        throw unknownNamespace(outcome.namespace)
     }
   },
 })
 
 export const kvMethods = [kvRead, kvList, kvNames, kvReadTxn, kvWrite]
 
-function requirementOf({ type, namespace, key }: Operation): Requirement {
+export function requirementOf({ type, namespace, key }: Operation): Requirement {
   const access = readVerbs.has(type) ? 'read' : 'write'
   return treeVerbs.has(type)
     ? { resource: 'key', namespace, key, access, prefix: true }
@@ -141,7 +138,7 @@ function assertMayAll(context: QueryContext, operations: readonly Operation[]): 
   }
 }
 
-function checkOperations(operations: readonly Operation[]): void {
+export function checkOperations(operations: readonly Operation[]): void {
   for (const { type, namespace, key } of operations) {
     checkNamespaceName(namespace)
     if (treeVerbs.has(type)) checkPrefix(key)
@@ -150,7 +147,7 @@ function checkOperations(operations: readonly Operation[]): void {
 }
 
 /** To learn whether a lock stands is to read its key. */
-function checkFence(context: QueryContext, { namespace, key }: Fence): void {
+export function checkFence(context: QueryContext, { namespace, key }: Fence): void {
   checkNamespaceName(namespace)
   checkKey(key)
   if (!context.may({ resource: 'key', namespace, key, access: 'read' })) throw denied()
@@ -177,6 +174,13 @@ function delayedLocks(
   return refused
 }
 
-function denied(): MusterError {
+export function unknownNamespace(name: string): MusterError {
+  return new MusterError(
+    'invalid_argument',
+    `namespace ${JSON.stringify(name)} does not exist: create it with PUT /v1/namespace/${name}`,
+  )
+}
+
+export function denied(): MusterError {
   return new MusterError('permission_denied', 'Permission denied')
 }

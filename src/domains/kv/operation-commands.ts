@@ -147,16 +147,35 @@ type At = { readonly index: number; readonly nowMs: number }
 export function evaluate(
   at: At,
   operations: readonly Operation[],
-  { entries, byOperation }: LoadedOperations,
+  loaded: LoadedOperations,
 ): { readonly changes: readonly Change[]; readonly outcome: OperationsOutcome } {
-  const shown: ShownEntry[] = []
+  const { changes, shown, refused } = evaluateEach(at, operations, loaded)
+  if (refused.length > 0) return { changes: [], outcome: { type: 'refused', refused } }
+  const [first = []] = shown
+  return { changes, outcome: { type: 'done', entries: shown.length === 1 ? first : shown.flat() } }
+}
+
+export type EachEvaluated = {
+  /** None when an operation is refused. */
+  readonly changes: readonly Change[]
+  /** By operation; of those that are not refused. */
+  readonly shown: readonly (readonly ShownEntry[])[]
+  readonly refused: readonly RefusedOperation[]
+}
+
+export function evaluateEach(
+  at: At,
+  operations: readonly Operation[],
+  { entries, byOperation }: LoadedOperations,
+): EachEvaluated {
+  const shown: (readonly ShownEntry[])[] = []
   const refused: RefusedOperation[] = []
   const delaysOver: Change[] = []
   let bytes = 0
   for (const [position, operation] of operations.entries()) {
     const loaded = byOperation[position] ?? nothing
     const result = one(at, operation, loaded, entries)
-    if (result.type === 'shown') for (const entry of result.entries) shown.push(entry)
+    if (result.type === 'shown') shown.push(result.entries)
     else refused.push({ at: position, refusal: result })
     if (result.type === 'shown') {
       bytes += result.entries.reduce((sum, { value }) => sum + (value?.byteLength ?? 0), 0)
@@ -166,9 +185,9 @@ export function evaluate(
       delaysOver.push(remove(lockDelays, [operation.namespace, operation.key]))
     }
   }
-  if (refused.length > 0) return { changes: [], outcome: { type: 'refused', refused } }
-  const changes = entries.changes(at.index, at.nowMs)
-  return { changes: [...changes, ...delaysOver], outcome: { type: 'done', entries: shown } }
+  if (refused.length > 0) return { changes: [], shown, refused }
+  const changes = [...entries.changes(at.index, at.nowMs), ...delaysOver]
+  return { changes, shown, refused }
 }
 
 type Result = { readonly type: 'shown'; readonly entries: readonly ShownEntry[] } | Refusal

@@ -18,7 +18,6 @@ import {
 } from './model.ts'
 import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
 import { shownEntry } from './shown-entry.ts'
-import { kvTxnRoute } from './txn-routes.ts'
 
 /** Longest wait of a blocking query, as the peer caps it. */
 export const kvWaitMsMax = 600_000
@@ -54,7 +53,6 @@ export const kvRoutes: readonly Route[] = [
     handle: write,
   },
   { method: 'DELETE', path: '/v1/kv/*', body: 'none', switches: 'presence', handle: remove },
-  kvTxnRoute,
 ]
 
 /** By their rows, for as long as the state keeps the very row: so what many read is written once. */

@@ -1,9 +1,9 @@
-/** `PUT /v1/txn`: a list of operations as JSON, all or nothing. */
+/** `PUT /v1/txn`: a list of operations on keys and the catalog as JSON, all or nothing. */
 import { Fields } from '../../api/fields.ts'
 import { lockOf } from '../../api/fence.ts'
 import { decodeJsonExact } from '../../api/json.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
-import { assertNever } from '../../lib/assert.ts'
+import { assert, present } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { kvReadTxn, kvWrite } from './methods.ts'
 import { shownEntry } from './shown-entry.ts'
@@ -15,61 +15,109 @@ import {
   txnBodyBytesMax,
   txnOperationsMax,
 } from './model.ts'
+import { type Operation, readVerbs, type OperationsOutcome } from './operation-model.ts'
+import type { TransactionMethods } from './transaction-methods.ts'
 import {
-  type Operation,
-  readVerbs,
-  type OperationsOutcome,
-  type RefusedOperation,
-} from './operation-model.ts'
+  isKeyStep,
+  type CatalogOperation,
+  type CatalogRefusal,
+  type CatalogShown,
+  type KeyStep,
+  type RefusedStep,
+  type Step,
+  type StepRefusal,
+  type StepsOutcome,
+} from './transaction-model.ts'
+
+/** How the catalog's operations are written in JSON; the catalog says it. */
+export type CatalogWords = {
+  /** The members of an operation that name a record of the catalog. */
+  readonly kinds: readonly string[]
+  /** Throws `invalid_argument`. */
+  readonly parse: (kind: string, fields: Fields, path: string) => CatalogOperation | Unusable
+  readonly show: (shown: CatalogShown) => unknown
+  readonly explain: (operation: CatalogOperation, refusal: CatalogRefusal) => string
+  readonly isRead: (operation: CatalogOperation) => boolean
+}
 
 type Failure = { readonly OpIndex: number; readonly What: string }
 
+type Unusable = { readonly type: 'unusable'; readonly what: string }
+
 /** An operation, or why it is none that could be tried. */
-type Parsed = Operation | { readonly type: 'unusable'; readonly what: string }
+type Parsed = Step | Unusable
 
 const noBytes = new Uint8Array(0)
 
-export const kvTxnRoute: Route = {
-  method: 'PUT',
-  path: '/v1/txn',
-  body: 'bytes',
-  bodyBytesMax: txnBodyBytesMax,
-  switches: 'presence',
-  async handle(request) {
-    const namespace = request.namespace ?? defaultNamespace
-    const parsed = parseOperations(decodeJsonExact(request.bytes), namespace)
-    const unusable = parsed.flatMap((one, at): Failure[] =>
-      one.type === 'unusable' ? [{ OpIndex: at, What: one.what }] : [],
-    )
-    if (unusable.length > 0) return failed(unusable)
-    const operations = parsed.filter((one) => one.type !== 'unusable')
-    const lock = lockOf(request)
-    if (lock === null && operations.every(({ type }) => readVerbs.has(type))) {
-      return readOnly(request, operations)
+export function txnRoute(methods: TransactionMethods, words: CatalogWords): Route {
+  const replyOf = (
+    steps: readonly Step[],
+    outcome: StepsOutcome,
+    metadata: Readonly<Record<string, unknown>>,
+  ): ApiReply => {
+    if (outcome.type === 'refused') {
+      return failed(outcome.refused.map((one) => shownFailure(words, steps, one)))
     }
-    const fence = lock === null ? null : { namespace, ...lock }
-    return replyOf(operations, await request.call(kvWrite, { operations, fence }), {})
-  },
+    const results = outcome.shown.map((one) =>
+      one.kind === 'key' ? { KV: shownEntry(one.entry) } : words.show(one),
+    )
+    return { json: { Results: results, Errors: null, ...metadata } }
+  }
+
+  const readOnly = async (request: ApiRequest, steps: readonly Step[]): Promise<ApiReply> => {
+    const { value, index } = await read(request, methods, steps)
+    return replyOf(steps, value, {
+      Index: index,
+      LastContact: request.contact?.lastContactMs ?? 0,
+      KnownLeader: request.contact?.knownLeader ?? true,
+    })
+  }
+
+  return {
+    method: 'PUT',
+    path: '/v1/txn',
+    body: 'bytes',
+    bodyBytesMax: txnBodyBytesMax,
+    switches: 'presence',
+    async handle(request) {
+      const namespace = request.namespace ?? defaultNamespace
+      const parsed = parseOperations(decodeJsonExact(request.bytes), namespace, words)
+      const unusable = parsed.flatMap((one, at): Failure[] =>
+        one.type === 'unusable' ? [{ OpIndex: at, What: one.what }] : [],
+      )
+      if (unusable.length > 0) return failed(unusable)
+      const steps = parsed.filter((one) => one.type !== 'unusable')
+      const lock = lockOf(request)
+      const isRead = (step: Step) =>
+        isKeyStep(step) ? readVerbs.has(step.operation.type) : words.isRead(step)
+      if (lock === null && steps.every(isRead)) return readOnly(request, steps)
+      const fence = lock === null ? null : { namespace, ...lock }
+      const outcome = steps.every(isKeyStep)
+        ? ofKeys(await request.call(kvWrite, { operations: operationsOf(steps), fence }))
+        : await request.call(methods.transact, { steps, fence })
+      return replyOf(steps, outcome, {})
+    },
+  }
 }
 
-async function readOnly(request: ApiRequest, operations: readonly Operation[]): Promise<ApiReply> {
-  const { value, index } = await request.query(kvReadTxn, { operations: [...operations] })
-  return replyOf(operations, value, {
-    Index: index,
-    LastContact: request.contact?.lastContactMs ?? 0,
-    KnownLeader: request.contact?.knownLeader ?? true,
-  })
+/** Operations on keys alone go the way that servers of every version know. */
+async function read(
+  request: ApiRequest,
+  methods: TransactionMethods,
+  steps: readonly Step[],
+): Promise<{ readonly value: StepsOutcome; readonly index: number }> {
+  if (!steps.every(isKeyStep)) return request.query(methods.read, { steps: [...steps] })
+  const { value, index } = await request.query(kvReadTxn, { operations: operationsOf(steps) })
+  return { value: ofKeys(value), index }
 }
 
-function replyOf(
-  operations: readonly Operation[],
-  outcome: OperationsOutcome,
-  metadata: Readonly<Record<string, unknown>>,
-): ApiReply {
-  if (outcome.type === 'refused')
-    return failed(outcome.refused.map((one) => shown(operations, one)))
-  const results = outcome.entries.map((entry) => ({ KV: shownEntry(entry) }))
-  return { json: { Results: results, Errors: null, ...metadata } }
+function operationsOf(steps: readonly KeyStep[]): Operation[] {
+  return steps.map(({ operation }) => operation)
+}
+
+function ofKeys(outcome: OperationsOutcome): StepsOutcome {
+  if (outcome.type === 'refused') return outcome
+  return { type: 'done', shown: outcome.entries.map((entry) => ({ kind: 'key', entry })) }
 }
 
 function failed(errors: readonly Failure[]): ApiReply {
@@ -77,7 +125,7 @@ function failed(errors: readonly Failure[]): ApiReply {
 }
 
 /** Throws `invalid_argument` for what is no list of operations at all, `too_large` for too many. */
-function parseOperations(body: unknown, namespace: string): readonly Parsed[] {
+function parseOperations(body: unknown, namespace: string, words: CatalogWords): readonly Parsed[] {
   if (!Array.isArray(body)) {
     throw new MusterError('invalid_argument', 'the request body must be a JSON list of operations')
   }
@@ -87,10 +135,9 @@ function parseOperations(body: unknown, namespace: string): readonly Parsed[] {
       `a transaction has at most ${txnOperationsMax} operations, this one has ${body.length}`,
     )
   }
-  return body.map((item, at) => parseOperation(item, at, namespace))
+  return body.map((item, at) => parseStep(item, at, namespace, words))
 }
 
-const operationNames = new Set(['kv'])
 const fieldNames = new Set([
   'verb',
   'key',
@@ -105,14 +152,33 @@ const fieldNames = new Set([
   'modifyindex',
 ])
 
-function parseOperation(item: unknown, at: number, namespaceOfAll: string): Parsed {
+function parseStep(item: unknown, at: number, namespace: string, words: CatalogWords): Parsed {
   const path = `operation ${at}: `
   const outer = new Fields(item, { anyCase: true }, path)
-  refuseUnknown(outer, operationNames, path)
-  const fields = outer.object('KV')
-  if (fields === undefined) {
-    throw new MusterError('invalid_argument', `${path}KV is missing`)
+  const kinds = ['KV', ...words.kinds]
+  refuseUnknown(outer, new Set(kinds.map((kind) => kind.toLowerCase())), path)
+  const [kind, second] = kinds.filter((name) => outer.has(name))
+  if (kind === undefined || second !== undefined) {
+    const wrong = kind === undefined ? 'is missing' : `and ${second} stand together`
+    throw new MusterError(
+      'invalid_argument',
+      `${path}${kind ?? 'KV'} ${wrong}: an operation has one of ${kinds.join(', ')}`,
+    )
   }
+  const fields = outer.object(kind) ?? outer
+  return kind === 'KV' ? parseKey(fields, path, namespace) : words.parse(kind, fields, path)
+}
+
+function parseKey(fields: Fields, path: string, namespaceOfAll: string): Parsed {
+  const operation = parseOperation(fields, path, namespaceOfAll)
+  return operation.type === 'unusable' ? operation : { type: 'key', operation }
+}
+
+function parseOperation(
+  fields: Fields,
+  path: string,
+  namespaceOfAll: string,
+): Operation | Unusable {
   refuseUnknown(fields, fieldNames, path)
   const verb = fields.text('Verb') ?? ''
   const key = fields.text('Key') ?? ''
@@ -175,18 +241,18 @@ function wholeNumber(value: unknown, name: string): bigint {
   throw new MusterError('invalid_argument', `${name} must be a whole number from 0 to 2^64-1`)
 }
 
-function shown(operations: readonly Operation[], { at, refusal }: RefusedOperation): Failure {
-  const operation = operations[at]
-  const key = JSON.stringify(operation?.key ?? '')
-  return { OpIndex: at, What: textOf(refusal.type, key, operation) }
+function shownFailure(
+  words: CatalogWords,
+  steps: readonly Step[],
+  { at, refusal }: RefusedStep,
+): Failure {
+  return { OpIndex: at, What: textOf(words, present(steps[at], 'a refused operation'), refusal) }
 }
 
-function textOf(
-  type: RefusedOperation['refusal']['type'],
-  key: string,
-  operation: Operation | undefined,
-): string {
-  switch (type) {
+function textOf(words: CatalogWords, step: Step, refusal: StepRefusal): string {
+  const operation = isKeyStep(step) ? step.operation : null
+  const key = JSON.stringify(operation?.key ?? '')
+  switch (refusal.type) {
     case 'missing':
       return `key ${key} does not exist`
     case 'exists':
@@ -205,7 +271,10 @@ function textOf(
       return `failed to lock key ${key}: invalid session`
     case 'tooMuch':
       return `there is too much below ${key} for one transaction`
+    case 'sessionEnds':
+      return `key ${key} depends on a session that another operation ends: write it in a transaction of its own`
     default:
-      return assertNever(type)
+      assert(!isKeyStep(step), 'operations on keys are refused for reasons of keys')
+      return words.explain(step, refusal)
   }
 }
