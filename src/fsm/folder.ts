@@ -3,8 +3,9 @@
  *
  * `STATE` names the folder in use and is replaced atomically (written aside, synced, renamed, folder synced). Every other
  * `state-*` folder is left over from a snapshot that never took effect, or that was replaced, and is removed when opened next.
+ * `damaged-*` is the last state that could not be opened, for people to look at.
  */
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -18,6 +19,9 @@ const lockName = 'state.lock'
 /** A LevelDB folder that programs before this one used as their lock. */
 const formerLockName = 'lock'
 const statePattern = /^state-(\d+)$/
+const damagedPattern = /^damaged-\d+$/
+/** In a state folder: reading it failed while a server ran, so the next start does not use it. */
+const damageMark = 'DAMAGED'
 
 const Pointer = Compile(
   Type.Object({
@@ -98,6 +102,30 @@ export class StateFolder {
     await writeDurably(join(this.path, pointerName), text)
   }
 
+  /** Puts the state that `current` names, or failed to name, out of the way; the one that was set aside before goes. */
+  async setAside(): Promise<string | null> {
+    const names = await readdir(this.path)
+    const name = await this.current().catch(() => newestOf(names))
+    if (name === null || !names.includes(name)) return null
+    for (const earlier of names) if (damagedPattern.test(earlier)) await this.remove(earlier)
+    const aside = name.replace('state', 'damaged')
+    await rename(this.pathOf(name), this.pathOf(aside))
+    return this.pathOf(aside)
+  }
+
+  /** Whether `markDamaged` was called for this state by a process before. */
+  async isMarkedDamaged(name: string): Promise<boolean> {
+    return readdir(this.pathOf(name)).then(
+      (names) => names.includes(damageMark),
+      () => false,
+    )
+  }
+
+  /** The next start finds another state. Best effort: the disk may be failing. */
+  async markDamaged(name: string): Promise<void> {
+    await writeFile(join(this.pathOf(name), damageMark), '').catch(() => undefined)
+  }
+
   pathOf(name: string): string {
     return join(this.path, name)
   }
@@ -116,6 +144,12 @@ export class StateFolder {
   close(): void {
     this.#lock.release()
   }
+}
+
+function newestOf(names: readonly string[]): string | null {
+  const states = names.filter((name) => statePattern.test(name))
+  const numbered = states.map((name) => Number(statePattern.exec(name)?.[1] ?? 0))
+  return states.length === 0 ? null : `state-${Math.max(...numbered)}`
 }
 
 /** `where`: a folder, or who sent it. */

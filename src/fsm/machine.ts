@@ -30,7 +30,7 @@ import type { AnyCommandDefinition, ChangesListener, Command, Domain, Reader } f
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
 import { Landing } from './landing.ts'
-import { openStore } from './open.ts'
+import { openStore, type OnDamage } from './open.ts'
 import { readCommandVersion, readInstalled, readPosition } from './position.ts'
 import { restoreCommands } from './restore.ts'
 import type { StateCommand } from './restore.ts'
@@ -62,6 +62,8 @@ export type MachineOptions = {
   readonly clock: Clock
   /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
   readonly gate?: DiskGate
+  /** Default: refuse. */
+  readonly onDamage?: OnDamage
   readonly watchLimits?: WatchLimits
   readonly storeLimits?: StoreLimits
   /** The newest command version of this program, for tests of clusters that run several. */
@@ -76,17 +78,14 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
   const folder = await StateFolder.open(options.folder)
   try {
     const limits = options.storeLimits ?? storeLimits
-    const opened = await openStore({
-      folder,
-      tables,
-      limits,
-      domains: options.domains,
-      commandVersion: options.commandVersion ?? commandVersion,
-    })
+    const { domains, logger, onDamage = 'refuse' } = options
+    const version = options.commandVersion ?? commandVersion
+    const opening = { folder, tables, limits, domains, commandVersion: version, onDamage, logger }
+    const opened = await openStore(opening)
     const { store } = opened
     if (store.logCut !== null) {
       const { file, keptBytes, cutBytes } = store.logCut
-      options.logger.warn('cut the torn end of the state', { file, keptBytes, cutBytes })
+      logger.warn('cut the torn end of the state', { file, keptBytes, cutBytes })
     }
     const position = await readPosition(store, null)
     return new Machine(options, {
@@ -247,6 +246,7 @@ export class Machine implements StateMachine {
         return await this.#apply(entries)
       } catch (error) {
         this.#landing.fail(error)
+        if (this.#landing.store.damaged) await this.#folder.markDamaged(this.#name)
         throw error
       }
     })

@@ -1,14 +1,15 @@
 /**
  * Finds the store in a machine's folder, or makes the first one, and checks that this program can read it.
  */
-import { MusterError } from '../lib/errors.ts'
+import { codeOf, fullTextOf, MusterError } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
 import { assertKnown } from './cluster-version.ts'
 import { Batch } from './batch.ts'
 import type { Domain } from './domain.ts'
 import { assertFormat } from './folder.ts'
 import type { StateFolder } from './folder.ts'
 import { formatRow, generationsRow, stateFormat } from './meta.ts'
-import { firstPosition, readCommandVersion } from './position.ts'
+import { firstPosition, readCommandVersion, readPosition } from './position.ts'
 import { RowCache } from './row-cache.ts'
 import { State } from './state.ts'
 import { Store } from './store.ts'
@@ -17,6 +18,12 @@ import type { Tables } from './table.ts'
 
 export type OpenedStore = { readonly name: string; readonly store: Store }
 
+/**
+ * A state that is damaged: `refuse` ends the start; `setAside` puts it out of the way and begins with an empty one, which
+ * the log, or another server's snapshot, fills.
+ */
+export type OnDamage = 'refuse' | 'setAside'
+
 export type OpenStoreOptions = {
   readonly folder: StateFolder
   readonly tables: Tables
@@ -24,13 +31,36 @@ export type OpenStoreOptions = {
   readonly domains: readonly Domain[]
   /** The newest that this program knows. */
   readonly commandVersion: number
+  readonly onDamage: OnDamage
+  readonly logger: Logger
 }
 
 export async function openStore(options: OpenStoreOptions): Promise<OpenedStore> {
+  const { folder, onDamage, logger } = options
+  try {
+    return await openCurrent(options)
+  } catch (error) {
+    if (codeOf(error) !== 'corrupt' || onDamage === 'refuse') throw error
+    const aside = await folder.setAside()
+    logger.error('the state cannot be opened; it is set aside and built anew', {
+      reason: fullTextOf(error),
+      setAsideTo: aside,
+    })
+    return createStore(options)
+  }
+}
+
+async function openCurrent(options: OpenStoreOptions): Promise<OpenedStore> {
   const { folder, limits } = options
   const current = await folder.current()
   if (current === null) return createStore(options)
   await folder.removeOthers(current)
+  if (await folder.isMarkedDamaged(current)) {
+    throw new MusterError(
+      'corrupt',
+      `the state in ${folder.pathOf(current)} could not be read when this server ran last`,
+    )
+  }
   const store = await Store.open(folder.pathOf(current), limits)
   try {
     const bytes = store.get(formatRow.key)
@@ -42,6 +72,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenedStore>
     }
     assertFormat(formatRow.decode(bytes), store.folder)
     assertKnown(readCommandVersion(store, null), options.commandVersion)
+    await readPosition(store, null)
     return { name: current, store }
   } catch (error) {
     await store.close()

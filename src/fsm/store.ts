@@ -9,8 +9,7 @@
 import { ClassicLevel } from 'classic-level'
 import type { IteratorOptions } from 'classic-level'
 import { mkdir } from 'node:fs/promises'
-import { isRefusal } from '../lib/disk-gate.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { fullTextOf, MusterError, systemCodeOf } from '../lib/errors.ts'
 import { emptyRange, endOfPrefix } from './keys.ts'
 import { syncRow } from './meta.ts'
 import { assertRoom } from './room.ts'
@@ -72,6 +71,7 @@ export class Store {
   /** Ends when everything asked for so far is written; never rejects. */
   #tail: Promise<void> = Promise.resolve()
   #failure: MusterError | null = null
+  #damaged = false
   #unflushedBytes = 0
   #flushing: Promise<void> | null = null
   #closed = false
@@ -104,8 +104,8 @@ export class Store {
       return new Store(folder, database, limits, logCut)
     } catch (error) {
       if (error instanceof MusterError) throw error
-      const code = isRefusal(error) ? 'unavailable' : 'corrupt'
-      throw new MusterError(code, `cannot open the state in ${folder}: ${describe(error)}`, {
+      const code = isDamage(error) ? 'corrupt' : 'unavailable'
+      throw new MusterError(code, `cannot open the state in ${folder}: ${fullTextOf(error)}`, {
         cause: error,
       })
     }
@@ -119,6 +119,11 @@ export class Store {
   /** A write failed, and no later one is taken: LevelDB may have written a part of it. What is read is whole. */
   get failed(): boolean {
     return this.#failure !== null
+  }
+
+  /** What was read is not what LevelDB had written. */
+  get damaged(): boolean {
+    return this.#damaged
   }
 
   /** The value now, or as of `snapshot`. Microseconds when the block is in memory. */
@@ -279,7 +284,7 @@ export class Store {
   #fail(error: unknown): MusterError {
     this.#failure ??= new MusterError(
       'internal',
-      `the state in ${this.folder} cannot be written: ${describe(error)}`,
+      `the state in ${this.folder} cannot be written: ${fullTextOf(error)}`,
       { cause: error },
     )
     return this.#failure
@@ -295,9 +300,10 @@ export class Store {
         },
       )
     }
+    this.#damaged ||= isDamage(error)
     return new MusterError(
-      'corrupt',
-      `the state in ${this.folder} cannot be read: ${describe(error)}`,
+      isDamage(error) ? 'corrupt' : 'internal',
+      `the state in ${this.folder} cannot be read: ${fullTextOf(error)}`,
       {
         cause: error,
       },
@@ -311,9 +317,18 @@ function asBuffer(bytes: Uint8Array): Buffer {
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** LevelDB's own words are in the cause. */
-function describe(error: unknown): string {
-  const cause =
-    error instanceof Error && error.cause !== undefined ? `: ${textOf(error.cause)}` : ''
-  return textOf(error) + cause
+/** What LevelDB says of files that are not as it wrote them, missing ones among them. A disk that fails is another matter. */
+const damageWords = /corruption|no such file|does not exist/i
+/** How deep an error's causes are looked into. */
+const causesMax = 4
+
+function isDamage(error: unknown): boolean {
+  let at = error
+  for (let depth = 0; depth < causesMax && at instanceof Error; depth += 1) {
+    const code = systemCodeOf(at)
+    if (code === 'LEVEL_CORRUPTION') return true
+    if (code.startsWith('LEVEL_') && damageWords.test(at.message)) return true
+    at = at.cause
+  }
+  return false
 }

@@ -44,6 +44,11 @@ export type RaftNodeOptions = {
   readonly transport: RaftTransport
   readonly clock: Clock
   readonly random: Random
+  /**
+   * Asks a member to send its state as a snapshot, at index `atLeast` or later: for a server that lost its own. Rejects with
+   * what the member answers. Absent: a lost state ends the start.
+   */
+  readonly requestState?: (member: Member, atLeast: LogIndex) => Promise<void>
   /** Runs a function after the inputs that are already waiting: `setImmediate`, or the simulator's next event. */
   readonly defer: (run: () => void) => void
   readonly logger: Logger
@@ -92,6 +97,8 @@ export interface RaftNodeDoor {
   /** To `target`, or to the voter that is furthest along. Resolves when another server leads. */
   transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void>
   changeMembership(change: MembershipChange): Promise<void>
+  /** Sends this server's state to a member that lost its own. Throws `unavailable` where this one is older than `atLeast`. */
+  sendState(to: ServerId, atLeast: LogIndex): void
   status(): RaftStatus
   /** Empty until this server knows its cluster. */
   clusterId(): string

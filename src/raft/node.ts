@@ -7,8 +7,9 @@
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { Applier } from './applier.ts'
+import { assertWanted, errorOf, stoppedError } from './node-errors.ts'
 import { RaftCore } from './core/core.ts'
-import type { ProposeResult, Refusal } from './core/leader.ts'
+import type { ProposeResult } from './core/leader.ts'
 import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
 import type { Fetch, Ready } from './core/ready.ts'
 import type {
@@ -20,13 +21,14 @@ import type {
 } from './door.ts'
 import { Snapshots } from './snapshots.ts'
 import type { Peer } from './transport/transport.ts'
+import { isStateLost, LostState } from './lost-state.ts'
 import { ReadQuestions } from './read-questions.ts'
 import { startOf } from './startup.ts'
 import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
 import { LogWriter } from './writer.ts'
 
-/** What a configuration entry holds, for the state machine. */
-export { decodeConfiguration } from './core/membership.ts'
+/** What a configuration entry holds, for the state machine; and what a log that was opened says of its cluster. */
+export { configurationAfter, decodeConfiguration } from './core/membership.ts'
 
 export class RaftNode implements RaftNodeDoor {
   readonly #options: RaftNodeOptions
@@ -39,6 +41,8 @@ export class RaftNode implements RaftNodeDoor {
   readonly #changes: DeadlineWaiters<{ readonly until: () => boolean }, void>
   readonly #listeners = new Set<(status: RaftStatus) => void>()
   #core: RaftCore | null = null
+  /** Until it has a state again. */
+  #lost: LostState | null = null
   #timer: Timer | null = null
   #timerAt = Infinity
   #turnScheduled = false
@@ -86,6 +90,13 @@ export class RaftNode implements RaftNodeDoor {
 
   async start(): Promise<void> {
     const options = this.#options
+    const lost = isStateLost(options) ? new LostState(options) : null
+    this.#lost = lost
+    if (lost !== null) {
+      await this.#listen()
+      await lost.recover()
+      this.#lost = null
+    }
     const start = await startOf(options)
     const { electionMs, heartbeatMs } = options.timing
     const core = new RaftCore(
@@ -104,14 +115,19 @@ export class RaftNode implements RaftNodeDoor {
     if (options.gate.refusing) core.diskRefuses(true, options.clock.monotonicMs())
     options.gate.onChange(() => this.#diskChanged(options.gate.refusing))
     this.#syncPeers(core)
-    await options.transport.start({
+    if (lost === null) await this.#listen()
+    this.#turn()
+  }
+
+  /** Without a core, messages are dropped. */
+  #listen(): Promise<void> {
+    return this.#options.transport.start({
       onMessage: (message) => this.#receive(message),
       onPeerConnected: () => undefined,
       onPeerGone: (id) => this.#input((core, now) => core.peerGone(id, now)),
-      onSnapshotOffer: (offer) => this.#snapshots.offered(offer),
-      onSnapshotReceived: (offer) => this.#snapshots.received(offer),
+      onSnapshotOffer: (offer) => (this.#lost ?? this.#snapshots).offered(offer),
+      onSnapshotReceived: (offer) => (this.#lost ?? this.#snapshots).received(offer),
     })
-    this.#turn()
   }
 
   async bootstrap(configuration: Configuration): Promise<void> {
@@ -172,6 +188,10 @@ export class RaftNode implements RaftNodeDoor {
     }
     const led = () => core.leaderId !== null
     if (!led()) await this.#changes.wait({ until: led }, deadlineMs, 'no new leader was heard of')
+  }
+
+  sendState(to: ServerId, atLeast: LogIndex): void {
+    this.#snapshots.sendState(to, atLeast)
   }
 
   status(): RaftStatus {
@@ -412,27 +432,5 @@ export class RaftNode implements RaftNodeDoor {
     this.#halt()
     this.#options.logger.error('consensus stopped', { reason: textOf(error) })
     this.#options.onFatal(error)
-  }
-}
-
-function assertWanted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new MusterError('cancelled', 'the caller went away')
-}
-
-function stoppedError(): MusterError {
-  return new MusterError('unavailable', 'this server is stopping')
-}
-
-function errorOf({ code, text }: Refusal): MusterError {
-  switch (code) {
-    case 'notLeader':
-    case 'transferring':
-      return new MusterError('not_leader', text)
-    case 'overloaded':
-      return new MusterError('overloaded', `${text}; nothing was written, try again`)
-    case 'notNow':
-      return new MusterError('unavailable', `${text}; try again`)
-    case 'invalid':
-      return new MusterError('invalid_argument', text)
   }
 }

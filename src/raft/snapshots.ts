@@ -7,7 +7,7 @@
  */
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { RaftCore } from './core/core.ts'
-import type { ServerId, SnapshotMeta, Term } from './core/message.ts'
+import type { LogIndex, ServerId, SnapshotMeta, Term } from './core/message.ts'
 import { leapsAhead } from './core/refusal.ts'
 import type { Applier } from './applier.ts'
 import type { RaftNodeOptions } from './door.ts'
@@ -63,6 +63,20 @@ export class Snapshots {
     const abort = new AbortController()
     this.#sending.set(peer, abort)
     this.#track(this.#stream(peer, core.term, abort.signal))
+  }
+
+  /** To a member that lost its state. Throws `unavailable` where this server's is older than `atLeast`. */
+  sendState(peer: ServerId, atLeast: LogIndex): void {
+    const core = this.#handlers.core()
+    const { appliedIndex } = this.#options.machine
+    if (core === null || appliedIndex < atLeast) {
+      const text = `the state of this server is at index ${appliedIndex}, not ${atLeast} yet`
+      throw new MusterError('unavailable', text)
+    }
+    if (!core.membership.isMember(peer)) {
+      throw new MusterError('conflict', `server ${peer} is not a member of this cluster`)
+    }
+    this.send(peer)
   }
 
   async #stream(peer: ServerId, term: Term, signal: AbortSignal): Promise<void> {

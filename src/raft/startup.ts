@@ -3,30 +3,36 @@
  */
 import { MusterError } from '../lib/errors.ts'
 import type { CoreStart } from './core/core.ts'
+import type { LogIndex, Term } from './core/message.ts'
 import { supersedes } from './core/succession.ts'
 import type { RaftNodeOptions } from './door.ts'
 import type { StateMachine } from './state-machine.ts'
 import type { RecoveredLog } from './storage/log-store.ts'
 
-type Indexes = Pick<StateMachine, 'appliedIndex' | 'installedIndex'>
+type State = Pick<StateMachine, 'appliedIndex' | 'installedIndex' | 'flush'>
 
 /**
- * `follows`: the log goes on from the state. `installed`: the process ended between putting a snapshot in place and
- * starting the log over behind it. However far the log reaches, it is void then: a snapshot is put in place only where
- * the log does not agree with it.
+ * `follows`: the log goes on from the state. `installed`: the state came as a snapshot, and the process ended before the log
+ * was started over behind it. The log does not agree with such a state, so it is void, however far it reaches: none of its
+ * entries behind the meeting point can be committed. Where it agrees it follows, and its entries may be acknowledged ones.
  * Throws `corrupt` when the state is behind the log's beginning, or ahead of its end without an install to explain it.
  */
-export function logAndState(
-  { snapshot, lastIndex }: RecoveredLog,
-  { appliedIndex, installedIndex }: Indexes,
-): 'follows' | 'installed' {
+export async function logAndState(
+  recovered: RecoveredLog,
+  machine: State,
+): Promise<'follows' | 'installed'> {
+  const { snapshot, lastIndex } = recovered
+  const { appliedIndex, installedIndex } = machine
   if (appliedIndex < snapshot.index) {
     throw new MusterError(
       'corrupt',
       `the state is at index ${appliedIndex}, but the log begins after ${snapshot.index}: state that was durable is gone; replace this server by an empty one`,
     )
   }
-  if (installedIndex === appliedIndex && installedIndex > snapshot.index) return 'installed'
+  if (installedIndex === appliedIndex && installedIndex > snapshot.index) {
+    const { term } = await machine.flush()
+    return termAt(recovered, appliedIndex) === term ? 'follows' : 'installed'
+  }
   if (appliedIndex > lastIndex) {
     throw new MusterError(
       'corrupt',
@@ -36,10 +42,16 @@ export function logAndState(
   return 'follows'
 }
 
+/** Of an entry after the log's beginning; null: the log does not reach so far. */
+function termAt({ termRuns, lastIndex }: RecoveredLog, index: LogIndex): Term | null {
+  if (index > lastIndex) return null
+  return termRuns.findLast(({ firstIndex }) => firstIndex <= index)?.term ?? null
+}
+
 /** Throws what `logAndState` throws. */
 export async function startOf(options: RaftNodeOptions): Promise<CoreStart> {
   const { log, machine, recovered } = options
-  if (logAndState(recovered, machine) === 'installed') {
+  if ((await logAndState(recovered, machine)) === 'installed') {
     const { configuration, configurationIndex } = recovered.snapshot
     const installed = await machine.flush()
     const meta = supersedes(configuration, installed.configuration)

@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { DiskGate } from '../lib/disk-gate.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
-import { decodeConfiguration, RaftNode } from '../raft/node.ts'
+import { configurationAfter, decodeConfiguration, RaftNode } from '../raft/node.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import { openDurableLog } from '../raft/storage/durable-log.ts'
 import type { LogStore } from '../raft/storage/log-store.ts'
@@ -24,6 +24,7 @@ import type { WireTls } from '../wire/tls.ts'
 import { Wire } from '../wire/wire.ts'
 import type { AddressOf } from './consensus.ts'
 import { measuredLog, measuredMachine, type Observer } from './measured.ts'
+import { answerSendState, requestStateBy, sendStateCall } from './state-transfer.ts'
 
 export type ConsensusStackOptions = {
   readonly id: string
@@ -72,6 +73,15 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   await using opened = new AsyncDisposableStack()
 
   const gate = new DiskGate({ clock, logger: logger.named('disk') })
+  const logFolder = join(dataFolder, 'raft')
+  await mkdir(logFolder, { recursive: true, mode: 0o700 })
+  const { store: log, recovered } = await openDurableLog(await systemDisk(logFolder), { gate })
+  opened.defer(() => log.close())
+  const stored = configurationAfter(recovered.snapshot, recovered.configurations)
+  /** Damaged state may go: the log holds all of it, or another server does. */
+  const isReplaceable =
+    (recovered.snapshot.index === 0 && recovered.lastIndex > 0) ||
+    stored.members.some((member) => member.id !== id)
   const machine = await openMachine({
     folder: join(dataFolder, 'state'),
     domains: options.domains,
@@ -79,13 +89,9 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     clock,
     gate,
     logger: logger.named('state'),
+    onDamage: isReplaceable ? 'setAside' : 'refuse',
   })
   opened.defer(() => machine.close())
-
-  const logFolder = join(dataFolder, 'raft')
-  await mkdir(logFolder, { recursive: true, mode: 0o700 })
-  const { store: log, recovered } = await openDurableLog(await systemDisk(logFolder), { gate })
-  opened.defer(() => log.close())
   // Before both: what waits for the disk would hold up their end.
   opened.defer(() => gate.close())
 
@@ -93,8 +99,8 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   const wire = new Wire({
     identity: () => ({
       serverId: id,
-      clusterId: node?.clusterId() ?? '',
-      predecessors: node?.predecessors() ?? [],
+      clusterId: node?.clusterId() || stored.clusterId,
+      predecessors: node?.predecessors() ?? stored.succession?.predecessors ?? [],
     }),
     tls: options.tls,
     clock,
@@ -102,7 +108,13 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     logger: logger.named('wire'),
   })
   const transport = new GrpcRaftTransport({ wire })
-  const calls = new CallService({ wire, handler: options.onCall })
+  const calls = new CallService({
+    wire,
+    handler: async (request, signal) =>
+      request.method === sendStateCall
+        ? answerSendState(node, request.args)
+        : options.onCall(request, signal),
+  })
   const streams = new StreamService({ wire, handler: options.onStream })
   const server = new WireServer({
     wire,
@@ -129,6 +141,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     transport: dialed,
     clock,
     random,
+    requestState: requestStateBy({ id, link, addressOf: options.addressOf }),
     defer: setImmediate,
     logger: logger.named('raft'),
     onFatal,

@@ -108,7 +108,7 @@ async function positions(dataFolder: string, recovered: RecoveredLog): Promise<P
   })
   try {
     const { appliedIndex } = machine
-    if (logAndState(recovered, machine) === 'installed') {
+    if ((await logAndState(recovered, machine)) === 'installed') {
       const { term } = await machine.flush()
       return { lastIndex: appliedIndex, lastTerm: term, provenIndex: appliedIndex }
     }

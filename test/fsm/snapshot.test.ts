@@ -56,7 +56,11 @@ t.test('a snapshot brings the same state, and the log goes on from there', async
   t.equal(await other.digest(), await machine.digest())
   t.same((await other.flush()).configuration, source.meta.configuration)
   await other.close()
-  t.same((await readdir(folder)).toSorted(), ['STATE', 'lock', 'state-2'], 'the old folder is gone')
+  t.same(
+    (await readdir(folder)).toSorted(),
+    ['STATE', 'state-2', 'state.lock'],
+    'the old folder is gone',
+  )
   const again = await toyMachine(t, { folder })
   t.same([again.appliedIndex, again.installedIndex], [1503, 1501])
   t.equal(await again.digest(), await machine.digest())

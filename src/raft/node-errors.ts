@@ -1,0 +1,25 @@
+/** What the driver tells its callers went wrong. */
+import { MusterError } from '../lib/errors.ts'
+import type { Refusal } from './core/leader.ts'
+
+export function assertWanted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new MusterError('cancelled', 'the caller went away')
+}
+
+export function stoppedError(): MusterError {
+  return new MusterError('unavailable', 'this server is stopping')
+}
+
+export function errorOf({ code, text }: Refusal): MusterError {
+  switch (code) {
+    case 'notLeader':
+    case 'transferring':
+      return new MusterError('not_leader', text)
+    case 'overloaded':
+      return new MusterError('overloaded', `${text}; nothing was written, try again`)
+    case 'notNow':
+      return new MusterError('unavailable', `${text}; try again`)
+    case 'invalid':
+      return new MusterError('invalid_argument', text)
+  }
+}
