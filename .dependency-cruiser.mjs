@@ -134,11 +134,12 @@ const rows = [
     ours: ['^src/(lib|rpc|api|metrics|domains|gossip|member)/'],
     packages: ['ws'],
   },
+  { name: 'tls', from: '^src/tls/', ours: ['^src/lib/'], packages: ['selfsigned'] },
   {
     name: 'cli',
     from: '^src/cli/',
     ours: [
-      '^src/lib/',
+      '^src/(lib|tls)/',
       '^src/domains/[^/]+/model[.]ts$',
       // A format of files that people hold in their hands: snapshots to inspect.
       '^src/domains/operator/archive[.]ts$',
@@ -148,7 +149,7 @@ const rows = [
   {
     name: 'agent',
     from: '^src/agent/',
-    ours: ['^src/lib/', '^src/server/', '^src/client/', '^src/member/'],
+    ours: ['^src/(lib|tls|server|client|member)/'],
     packages: ['typebox'],
   },
   {

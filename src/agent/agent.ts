@@ -16,6 +16,7 @@ import type { startClient } from '../client/client.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import type { startServer } from '../server/server.ts'
 import { loadConfig, type AgentConfig } from './config.ts'
+import { makeOwnCertificates } from './auto-tls.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { createLog, type LogSink, type ProcessLog } from './logging.ts'
 import { watchLife, type Life, type ProcessEvents } from './signals.ts'
@@ -135,6 +136,11 @@ async function startInOrder(
 ): Promise<Started> {
   const folder = await claimDataFolder(config.dataDir)
   try {
+    const { auto } = config.tls
+    if (auto !== null) {
+      const { region } = config
+      await makeOwnCertificates({ ...auto, region, clock: environment.clock, logger })
+    }
     const dependencies: MemberDependencies = {
       logger,
       logTap: tap,

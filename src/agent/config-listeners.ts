@@ -57,16 +57,22 @@ export function completeListeners(
     readonly ports: Ports
     /** Of the `tls` block, for the API at its port; null: plain. */
     readonly apiTls: TlsFiles | null
+    /** These are also for listeners of the API that say nothing of TLS. */
+    readonly tlsByFolder: boolean
   },
   complain: Complain,
 ): readonly ListenerConfig[] {
-  const { bindAddr, ports, apiTls } = agent
-  const given = blocks.map((block, at) => listenerOf(block, `listener.${at}`, bindAddr, complain))
+  const { bindAddr, ports, apiTls, tlsByFolder } = agent
+  const files = apiTls === null ? null : ({ ...apiTls, block: 'tls' } as const)
+  const shared = tlsByFolder ? files : null
+  const given = blocks.map((block, at) =>
+    listenerOf(block, { key: `listener.${at}`, bindAddr, shared }, complain),
+  )
   const has = (purpose: ListenerPurpose) =>
     given.some((one) => one.purpose === purpose && one.dialect === dialectDefault)
   const byPort = (purpose: ListenerPurpose, port: number, tls: ListenerConfig['tls']) =>
     has(purpose) ? [] : [{ purpose, dialect: dialectDefault, host: bindAddr, port, tls }]
-  if (apiTls !== null && has('api')) {
+  if (apiTls !== null && !tlsByFolder && has('api')) {
     complain('tls.http', 'listener blocks with purpose "api" name their own files; set it to false')
   }
   const onPort = (key: string, port: number) => ({ key, host: bindAddr, port })
@@ -80,14 +86,16 @@ export function completeListeners(
     ],
     complain,
   )
-  const files = apiTls === null ? null : ({ ...apiTls, block: 'tls' } as const)
   return [...byPort('api', ports.http, files), ...byPort('ops', ports.ops, null), ...given]
 }
 
 function listenerOf(
   block: ListenerFile,
-  key: string,
-  bindAddr: string,
+  {
+    key,
+    bindAddr,
+    shared,
+  }: { readonly key: string; readonly bindAddr: string; readonly shared: ListenerConfig['tls'] },
   complain: Complain,
 ): ListenerConfig {
   if (block.purpose === undefined) {
@@ -104,8 +112,13 @@ function listenerOf(
     dialect,
     host: address?.host ?? bindAddr,
     port: address?.port ?? (dialect === 'consul' ? consulPort : defaultPorts[purpose]),
-    tls: tlsOf(block, key, complain),
+    tls: isSilentOnTls(block) && purpose === 'api' ? shared : tlsOf(block, key, complain),
   }
+}
+
+function isSilentOnTls(block: ListenerFile): boolean {
+  const { tls_disable: disabled, tls_cert_file: certFile, tls_key_file: keyFile } = block
+  return disabled === undefined && certFile === undefined && keyFile === undefined
 }
 
 function tlsOf(block: ListenerFile, key: string, complain: Complain): ListenerConfig['tls'] {

@@ -200,6 +200,8 @@ export type TlsVersion = (typeof tlsVersions)[keyof typeof tlsVersions]
 
 const tlsSchema = Type.Object(
   {
+    folder: Type.Optional(path('the path of a folder')),
+    auto: Type.Optional(boolean),
     http: Type.Optional(boolean),
     rpc: Type.Optional(boolean),
     ca_file: Type.Optional(path('the path of a PEM file')),
@@ -278,6 +280,7 @@ export const fileSchema = Type.Object(
     data_dir: Type.Optional(path('the path of a folder')),
     bind_addr: Type.Optional(host('an address')),
     advertise_addr: Type.Optional(host('an address')),
+    allow_insecure_rpc: Type.Optional(boolean),
     log_level: Type.Optional(
       Type.Enum([...logLevels], { description: `one of ${logLevels.join(', ')}` }),
     ),

@@ -2,11 +2,22 @@
  * The `tls` block: which files this agent shows and trusts, and for what. What the files hold is looked at when the
  * server starts.
  */
-import { resolve } from 'node:path'
+import { isIPv4 } from 'node:net'
+import { join, resolve } from 'node:path'
+import { tlsFolderFiles, tlsFolderOfFirst } from '../lib/tls-folder.ts'
 import type { Complain } from './config-listeners.ts'
 import { tlsVersions, type ConfigFile, type TlsVersion } from './config-schema.ts'
 
 export type TlsConfig = {
+  /** What a server makes at its first start, with an authority of its own; null: the files are there. */
+  readonly auto: {
+    /** As 'muster tls bootstrap' lays it out. */
+    readonly folder: string
+    /** That others reach this server at. */
+    readonly address: string
+  } | null
+  /** The files are for all listeners of the API that say nothing of TLS, not only for the one at its port. */
+  readonly byFolder: boolean
   /** The authorities whose certificates a client agent takes for a server's; null: it takes any member that says so. */
   readonly caFile: string | null
   /** Whether certificates must be those of servers of this region. */
@@ -33,8 +44,28 @@ export type TlsConfig = {
 
 type TlsFile = NonNullable<ConfigFile['tls']>
 
-export function completeTls(file: TlsFile, complain: Complain): TlsConfig {
+/** What of the agent decides how its TLS is. */
+export type TlsAgent = {
+  readonly isServer: boolean
+  /** The cluster begins with this server, and others do not. */
+  readonly isAlone: boolean
+  readonly dataDir: string
+  readonly bindAddr: string
+  readonly advertiseAddr: string
+  readonly rpcPort: number
+  readonly allowsInsecureRpc: boolean
+}
+
+const autoFolder = 'tls'
+const isForOne =
+  'makes the certificates of a cluster of one server; for several, run ' +
+  "'muster tls bootstrap -servers 3' once, copy its folders to the agents, and set tls.folder"
+
+export function completeTls(given: TlsFile, agent: TlsAgent, complain: Complain): TlsConfig {
+  const auto = autoOf(given, agent, complain)
+  const file = withFolder(given, auto?.folder ?? null, agent.isServer)
   const { http = false, rpc = false } = file
+  if (agent.isServer && !rpc) refuseOpenRpc(agent, complain)
   const needed = (key: 'ca_file' | 'cert_file' | 'key_file', by: string): string => {
     const path = file[key]
     if (path === undefined) {
@@ -57,6 +88,8 @@ export function completeTls(file: TlsFile, complain: Complain): TlsConfig {
         }
       : null
   return {
+    auto,
+    byFolder: auto !== null || given.folder !== undefined,
     caFile: file.ca_file === undefined ? null : resolve(file.ca_file),
     verifyServerHostname,
     minVersion,
@@ -71,4 +104,42 @@ export function completeTls(file: TlsFile, complain: Complain): TlsConfig {
             upgradeMode: file.rpc_upgrade_mode ?? false,
           },
   }
+}
+
+function autoOf(file: TlsFile, agent: TlsAgent, complain: Complain): TlsConfig['auto'] {
+  if (file.auto !== true) return null
+  if (file.folder !== undefined) complain('tls.auto', 'makes a folder of its own; leave one out')
+  if (!agent.isServer || !agent.isAlone) complain('tls.auto', isForOne)
+  const folder = join(agent.dataDir, autoFolder)
+  return { folder, address: agent.advertiseAddr }
+}
+
+/** A folder stands for its three files and for TLS everywhere; what is said beside it counts first. */
+function withFolder(file: TlsFile, made: string | null, isServer: boolean): TlsFile {
+  const folder = made === null ? file.folder : join(made, tlsFolderOfFirst)
+  if (folder === undefined) return file
+  return {
+    rpc: isServer,
+    http: true,
+    ca_file: join(folder, tlsFolderFiles.ca),
+    cert_file: join(folder, tlsFolderFiles.cert),
+    key_file: join(folder, tlsFolderFiles.key),
+    ...file,
+  }
+}
+
+/** Without TLS between servers, only loopback keeps others from acting as one. */
+function refuseOpenRpc(agent: TlsAgent, complain: Complain): void {
+  const { bindAddr, rpcPort, allowsInsecureRpc } = agent
+  if (allowsInsecureRpc || isLoopback(bindAddr)) return
+  complain(
+    'bind_addr',
+    `RPC has no TLS, so any process that reaches ${bindAddr} at port ${rpcPort} could act as a server and fetch the cluster key; ` +
+      "set tls.folder ('muster tls bootstrap' makes the certificates), " +
+      'or allow_insecure_rpc = true in a network whose machines you trust',
+  )
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }

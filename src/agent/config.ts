@@ -190,7 +190,21 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     complain('server.enabled', 'nothing to run; set it to true, or client.enabled')
   }
   if (isClient) refuseOfClients(file, enabled, complain)
-  const tls = completeTls(file.tls ?? {}, complain)
+  const advertiseAddr = advertised(file.advertise_addr, bindAddr, complain)
+  const founders = completePeers(serverName, ports.rpc, server, complain)
+  const tls = completeTls(
+    file.tls ?? {},
+    {
+      isServer: enabled,
+      isAlone: founders.bootstrapExpect === 1 && server.retry_join === undefined,
+      dataDir: resolve(dataDir ?? '.'),
+      bindAddr,
+      advertiseAddr,
+      rpcPort: ports.rpc,
+      allowsInsecureRpc: file.allow_insecure_rpc ?? false,
+    },
+    complain,
+  )
   const keyringKeyFile = server.keyring_key_file ?? base.keyringKeyFile
   return {
     name: serverName,
@@ -198,7 +212,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     datacenter: file.datacenter ?? 'dc1',
     dataDir: resolve(dataDir ?? '.'),
     bindAddr,
-    advertiseAddr: advertised(file.advertise_addr, bindAddr, complain),
+    advertiseAddr,
     logLevel: file.log_level ?? 'info',
     logJson: file.log_json ?? false,
     enableDebug: file.enable_debug ?? null,
@@ -208,7 +222,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     ports,
     listeners: completeListeners(
       file.listener ?? [],
-      { bindAddr, ports, apiTls: tls.http },
+      { bindAddr, ports, apiTls: tls.http, tlsByFolder: tls.byFolder },
       complain,
     ),
     http: completeHttp(file.http ?? {}, complain),
@@ -218,7 +232,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     },
     server: {
       enabled,
-      ...completePeers(serverName, ports.rpc, server, complain),
+      ...founders,
       gossip: completeGossip(server, complain),
       keyringKeyFile: keyringKeyFile === undefined ? null : resolve(keyringKeyFile),
       numSchedulers: server.num_schedulers ?? null,

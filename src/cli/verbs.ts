@@ -252,6 +252,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows who leads and who is there',
       load: async () => (await import('./verbs/status.ts')).status,
     },
+    'tls bootstrap': {
+      summary: 'Makes all certificates of a cluster, or renews them',
+      load: async () => (await import('./verbs/tls/bootstrap.ts')).tlsBootstrap,
+    },
     'tls ca create': {
       summary: 'Makes a certificate authority for a cluster',
       load: async () => (await import('./verbs/tls/ca-create.ts')).tlsCaCreate,

@@ -94,6 +94,26 @@ function configFile(t: Test): string {
   return join(folder, 'a.json')
 }
 
+t.test('with tls.auto the certificates are there before the server starts', async (t) => {
+  const { environment, events, exited, config, output } = stage()
+  const folder = t.testdir()
+  const dataDir = join(folder, 'data')
+  t.testdir({
+    'a.json': JSON.stringify({
+      data_dir: dataDir,
+      server: { enabled: true },
+      tls: { auto: true },
+    }),
+  })
+  await runAgent({ configPaths: [join(folder, 'a.json')], dev: false }, environment)
+  const { rpc } = config().tls
+  t.match(await readFile(rpc?.certFile ?? '', 'utf8'), /BEGIN CERTIFICATE/)
+  t.equal(rpc?.keyFile, join(dataDir, 'tls', 'server-1', 'key.pem'))
+  events.emit('SIGTERM')
+  await once(exited, 'exit')
+  t.match(output(), /made certificates \(tls\.auto\): .*forClientAgents=.*tls\/client/)
+})
+
 t.test('a client agent is started where the configuration has one', async (t) => {
   const { environment, events, exited, seen, output } = stage()
   const folder = t.testdir()

@@ -12,7 +12,7 @@ const lines = (config: AgentConfig) =>
 
 t.test('without blocks the ports are the listeners', async (t) => {
   const config = await load(t, {
-    'a.hcl': `${smallest}bind_addr = "10.0.0.1"\nports { ops = 0 }\n`,
+    'a.hcl': `${smallest}bind_addr = "10.0.0.1"\nallow_insecure_rpc = true\nports { ops = 0 }\n`,
   })
   t.same(lines(config), ['api 10.0.0.1 4646 http', 'ops 10.0.0.1 0 http'])
   t.equal(config.controller.gracefulShutdownWaitMs, 0, 'nothing waits unless it is asked for')
@@ -22,6 +22,7 @@ t.test('blocks replace the port of their purpose and add up', async (t) => {
   const config = await load(t, {
     'a.hcl': `${smallest}
 bind_addr = "10.0.0.1"
+allow_insecure_rpc = true
 listener "tcp" {
   purpose       = "api"
   address       = "10.0.0.1:443"

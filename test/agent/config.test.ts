@@ -28,7 +28,15 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       { purpose: 'ops', dialect: 'nomad', host: '127.0.0.1', port: 9203, tls: null },
     ],
     controller: { gracefulShutdownWaitMs: 0 },
-    tls: { caFile: null, http: null, rpc: null },
+    tls: {
+      auto: null,
+      byFolder: false,
+      caFile: null,
+      verifyServerHostname: true,
+      minVersion: 'TLSv1.2',
+      http: null,
+      rpc: null,
+    },
     client: null,
     acl: { enabled: false, defaultPolicy: 'deny', bootstrapToken: null, agentToken: null },
     server: {
@@ -83,6 +91,7 @@ t.test('JSON and HCL mean the same', async (t) => {
     datacenter: 'dc2',
     data_dir: 'relative',
     bind_addr: '0.0.0.0',
+    allow_insecure_rpc: true,
     advertise_addr: '10.0.0.1',
     log_level: 'debug',
     log_json: true,
@@ -103,6 +112,7 @@ t.test('JSON and HCL mean the same', async (t) => {
     datacenter = "dc2"
     data_dir = "relative"
     bind_addr = "0.0.0.0"
+    allow_insecure_rpc = true
     advertise_addr = "10.0.0.1"
     log_level = "debug"
     log_json = true

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { Upstream, type UpstreamOptions } from '../../src/client/upstream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { HttpPlace } from '../../src/member/gossip-tags.ts'
-import type { Pem } from '../../src/cli/verbs/tls/certificates.ts'
+import type { Pem } from '../../src/tls/certificates.ts'
 
 /** With a certificate: over TLS. */
 export async function serverStandIn(

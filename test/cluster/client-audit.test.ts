@@ -46,6 +46,13 @@ void t.test('a line for each request, with the hashes that servers write', async
   const { AccessorID: accessor } = JSON.parse(first.body.toString()) as { AccessorID: string }
   const service = { Name: 'web', Port: 80 }
 
+  const inTheClear = /tokens of callers travel in the clear, .*set tls\.folder or tls\.ca_file/
+  t.match(await client.process.logTail(10_000), inTheClear)
+  t.match(await client.http.json('GET', '/v1/agent/health'), { client: { detail: inTheClear } })
+  await cluster.logged(0, /\[WARN\] .*RPC is open: any process that reaches its port/)
+  const health = await cluster.http(0).json('GET', '/v1/agent/health')
+  t.match(health, { server: { detail: /RPC is open/ } })
+
   // Passed on first: nobody has asked who brings this token.
   const asked = [
     await ask(client.http, 'put', secret, 'PUT', '/v1/kv/a', 'b'),

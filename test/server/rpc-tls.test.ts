@@ -2,7 +2,7 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import t from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
-import { loadRpcTls, type RpcTlsSettings } from '../../src/server/rpc-tls.ts'
+import { loadRpcTls, rpcWarningOf, type RpcTlsSettings } from '../../src/server/rpc-tls.ts'
 import { dial } from '../../src/wire/dial.ts'
 import type { WireTls } from '../../src/wire/tls.ts'
 import { Authority, writeTlsFiles, type Holder, type TlsFiles } from '../support/certificates.ts'
@@ -326,4 +326,15 @@ t.test('files that the others would refuse are refused at start, by name', async
     t.match(refused, { code: 'invalid_argument' }, what)
     t.ok(refused instanceof Error && refused.message.includes(text), `${what}: ${String(refused)}`)
   }
+})
+
+t.test('who else is heard at the RPC port is told', (t) => {
+  const rows = [
+    [null, /^RPC is open: any process.*fetch the cluster key; set tls\.folder/],
+    [{ upgradeMode: true, verifyServerHostname: true }, /^RPC is open: tls\.rpc_upgrade_mode/],
+    [{ upgradeMode: false, verifyServerHostname: false }, /verify_server_hostname is false/],
+  ] as const
+  for (const [settings, warning] of rows) t.match(rpcWarningOf(settings), warning)
+  t.equal(rpcWarningOf({ upgradeMode: false, verifyServerHostname: true }), null)
+  t.end()
 })

@@ -5,7 +5,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generate } from 'selfsigned'
-import { makeAuthority, makeLeaf, type Pem } from '../../src/cli/verbs/tls/certificates.ts'
+import { makeAuthority, makeLeaf, type Pem } from '../../src/tls/certificates.ts'
 
 export type CertificatePair = {
   readonly certFile: string

@@ -10,7 +10,7 @@ import {
   makeAuthority,
   refuseTaken,
   writePair,
-} from './certificates.ts'
+} from '../../../tls/certificates.ts'
 
 const daysDefault = 1825
 /** Letters that need no escape in a distinguished name. */

@@ -1,5 +1,4 @@
 /** `muster tls cert create`: the name in a certificate says what its holder is, and in which region. */
-import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { countFlag, misused, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
@@ -11,18 +10,14 @@ import {
   readAuthority,
   refuseTaken,
   writePair,
-} from './certificates.ts'
+} from '../../../tls/certificates.ts'
+import { isDnsName, isIpAddress, isRegion } from './names.ts'
 
 const daysDefault = 365
 const namesMax = 64
 
 const kinds = ['server', 'client', 'cli'] as const
 type Kind = (typeof kinds)[number]
-
-/** A label of a DNS name: a region stands in one. */
-const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/
-const dnsPattern =
-  /^(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/
 
 export const tlsCertCreate: Verb = {
   operands: noOperands,
@@ -50,7 +45,7 @@ Servers and clients also bear localhost and 127.0.0.1. The files are <region>-<k
   async run({ flags, terminal }) {
     const kind = kindOf(flags)
     const region = flags.last('region') ?? 'global'
-    if (!labelPattern.test(region)) misused('-region is 1 to 63 letters, digits and dashes')
+    if (!isRegion(region)) misused('-region is 1 to 63 letters, digits and dashes')
     const days = countFlag(flags, 'days', 1) ?? daysDefault
     const names = namesOf(flags, kind, region)
     const folder = flags.last('dir') ?? '.'
@@ -84,9 +79,9 @@ function namesOf(flags: Flags, kind: Kind, region: string) {
   const commonName = `${kind}.${region}.muster`
   const dnsNames = flags.all('additional-dnsname')
   const ipAddresses = flags.all('additional-ipaddress')
-  const badName = dnsNames.find((name) => name.length > 253 || !dnsPattern.test(name))
+  const badName = dnsNames.find((name) => !isDnsName(name))
   if (badName !== undefined) misused(`${JSON.stringify(badName)} is no DNS name`)
-  const badAddress = ipAddresses.find((address) => isIP(address) === 0)
+  const badAddress = ipAddresses.find((address) => !isIpAddress(address))
   if (badAddress !== undefined) misused(`${JSON.stringify(badAddress)} is no IP address`)
   if (dnsNames.length + ipAddresses.length > namesMax) {
     misused(`a certificate bears at most ${namesMax} more names`)

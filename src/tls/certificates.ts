@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { lstat, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { MusterError, textOf } from '../../../lib/errors.ts'
+import { MusterError, textOf } from '../lib/errors.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 /** Clocks of machines that begin to talk to each other may differ. */
@@ -144,12 +144,15 @@ export async function refuseTaken(paths: {
   readonly key: string
 }): Promise<void> {
   for (const path of [paths.cert, paths.key]) {
-    const taken = await lstat(path).then(
-      () => true,
-      () => false,
-    )
-    if (taken) throw alreadyThere(path)
+    if (await isTaken(path)) throw alreadyThere(path)
   }
+}
+
+export async function isTaken(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function writeNew(path: string, text: string): Promise<void> {
