@@ -11,6 +11,7 @@ import {
   type AgentPlan,
   type StartOptions,
 } from './start/options.ts'
+import { makeCertificates } from './start/certificates.ts'
 import { takenPorts } from './start/ports.ts'
 import { ServerProcesses } from './start/processes.ts'
 import { clusterReport, shortPath } from './start/report.ts'
@@ -55,11 +56,12 @@ async function main(options: StartOptions): Promise<void> {
     )
   }
   if (options.fresh) await wipe(options.dataDir)
-  await prepare(options.dataDir, plans)
+  const tls = options.tls ? await makeCertificates(options.dataDir, plans) : null
+  await prepare(options.dataDir, plans, tls?.folder)
   const cluster = new ServerProcesses((ended, how) => void reportEnd(plans, cluster, ended, how))
   stopOnSignals(cluster)
   try {
-    await bringUp(options, plans, cluster)
+    await bringUp(options, plans, cluster, tls?.caFile ?? null)
   } catch (error) {
     await cluster.stop()
     throw error
@@ -71,13 +73,14 @@ async function bringUp(
   options: StartOptions,
   plans: readonly AgentPlan[],
   cluster: ServerProcesses,
+  caFile: string | null,
 ): Promise<void> {
   console.log(`Starting ${counted(plans)} …`)
   for (const plan of plans) {
     const config = plan.configFiles.flatMap((file) => ['-config', file])
     await cluster.start(plan.name, [binary, 'agent', ...config], plan.logFile)
   }
-  const leaderPort = await waitForLeader(plans, cluster)
+  const leaderPort = await waitForLeader(plans, cluster, caFile === null ? 'http' : 'https')
   if (stopRequested()) return
   if (leaderPort === null) {
     throw new Error(
@@ -87,7 +90,7 @@ async function bringUp(
     )
   }
   ready = true
-  console.log(`\n${clusterReport(plans, leaderPort, cwd)}\n`)
+  console.log(`\n${clusterReport(plans, leaderPort, cwd, caFile)}\n`)
 }
 
 /** `3 servers and 1 client agent` */
@@ -116,11 +119,14 @@ async function decideServers(options: StartOptions): Promise<number> {
 async function waitForLeader(
   plans: readonly AgentPlan[],
   cluster: ServerProcesses,
+  scheme: 'http' | 'https',
 ): Promise<number | null> {
   const deadline = performance.now() + LEADER_WAIT_MS
   while (performance.now() < deadline && !stopRequested()) {
     if (cluster.running().length < plans.length) return null
-    const ports = await Promise.all(plans.map((plan) => askLeader(plan.ports.http)))
+    const ports = await Promise.all(
+      plans.map((plan) => askLeader(`${scheme}://${HOST}:${plan.ports.http}`)),
+    )
     const [known] = ports
     // All of them: a server that does not answer yet would make the printed lines fail.
     if (known !== null && known !== undefined && ports.every((port) => port === known)) return known
@@ -129,9 +135,9 @@ async function waitForLeader(
   return null
 }
 
-async function askLeader(port: number): Promise<number | null> {
+async function askLeader(api: string): Promise<number | null> {
   try {
-    const response = await fetch(`http://${HOST}:${port}/v1/status/leader`, {
+    const response = await fetch(`${api}/v1/status/leader`, {
       signal: AbortSignal.timeout(REQUEST_MS),
     })
     const address: unknown = response.ok ? await response.json() : null

@@ -30,12 +30,16 @@ export async function wipe(dataDir: string): Promise<void> {
 }
 
 /** Makes folders, key and configurations, and puts long logs aside. */
-export async function prepare(dataDir: string, plans: readonly AgentPlan[]): Promise<void> {
+export async function prepare(
+  dataDir: string,
+  plans: readonly AgentPlan[],
+  tlsFolder: string | null = null,
+): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const keyFile = await ensureKey(dataDir)
   for (const plan of plans) {
     await mkdir(plan.folder, { recursive: true, mode: 0o700 })
-    await writeFile(plan.configFile, agentConfig(plan, plans, keyFile))
+    await writeFile(plan.configFile, agentConfig(plan, plans, { keyFile, tlsFolder }))
     await rotate(plan.logFile)
   }
 }

@@ -24,6 +24,8 @@ export type StartOptions = {
   readonly fresh: boolean
   readonly dataDir: string
   readonly basePort: number
+  /** Everything speaks TLS. */
+  readonly tls: boolean
   /** Configuration files for all of them, besides each one's own. */
   readonly configFiles: readonly string[]
 }
@@ -35,6 +37,7 @@ export const usage = `Usage: npm start -- [options]
   --fresh         begin with empty servers; the cluster's key is kept
   --data DIR      where configurations, data and logs are kept (default: .muster)
   --base-port N   HTTP port of the first server (default: ${BASE_PORT})
+  --tls           HTTPS, and TLS between all of them; the certificates are made in the data folder
   --config FILE   a configuration file for each of them, besides its own; repeatable
   --help          this text
 `
@@ -49,6 +52,7 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
       fresh: { type: 'boolean', default: false },
       data: { type: 'string', default: '.muster' },
       'base-port': { type: 'string', default: String(BASE_PORT) },
+      tls: { type: 'boolean', default: false },
       config: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', default: false },
     },
@@ -75,6 +79,7 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
     fresh: values.fresh,
     dataDir: resolve(cwd, values.data),
     basePort,
+    tls: values.tls,
     configFiles: values.config.map((file) => resolve(cwd, file)),
   }
 }
@@ -135,26 +140,36 @@ export function planAgents(options: {
 }
 
 /** The configuration file of one agent; all find one another by the gossip of the first server. */
-export function agentConfig(plan: AgentPlan, all: readonly AgentPlan[], keyFile: string): string {
+export function agentConfig(
+  plan: AgentPlan,
+  all: readonly AgentPlan[],
+  { keyFile, tlsFolder }: { readonly keyFile: string; readonly tlsFolder: string | null },
+): string {
   const servers = all.filter(({ kind }) => kind === 'server')
-  const join = servers.slice(0, 1).map(({ ports }) => `${HOST}:${ports.gossip}`)
+  const retryJoin = servers.slice(0, 1).map(({ ports }) => `${HOST}:${ports.gossip}`)
   const { consul, ...ports } = plan.ports
   const config = {
     name: plan.name,
     data_dir: plan.dataDir,
     bind_addr: HOST,
+    ...(tlsFolder !== null && { tls: { folder: join(tlsFolder, holderOf(plan)) } }),
     ports,
     listener: [{ purpose: 'api', dialect: 'consul', address: `${HOST}:${consul}` }],
     ...(plan.kind === 'client'
-      ? { client: { enabled: true, retry_join: join } }
+      ? { client: { enabled: true, retry_join: retryJoin } }
       : {
           server: {
             enabled: true,
             bootstrap_expect: servers.length,
-            retry_join: join,
+            retry_join: retryJoin,
             keyring_key_file: keyFile,
           },
         }),
   }
   return `${JSON.stringify(config, null, 2)}\n`
+}
+
+/** The folder that 'muster tls bootstrap' makes for it. */
+function holderOf({ kind, name }: AgentPlan): string {
+  return kind === 'client' ? 'client' : name.replace('s', 'server-')
 }

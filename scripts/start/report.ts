@@ -31,14 +31,19 @@ export function clusterReport(
   plans: readonly AgentPlan[],
   leaderPort: number | null,
   cwd: string,
+  /** Of the authority, when all speak TLS. */
+  caFile: string | null = null,
 ): string {
+  const scheme = caFile === null ? 'http' : 'https'
+  const ca = caFile === null ? null : shortPath(caFile, cwd)
+  const curl = ca === null ? 'curl' : `curl --cacert ${ca}`
   const isLeader = (plan: AgentPlan): boolean =>
     plan.ports.rpc === leaderPort || plan.ports.http === leaderPort
   const rows = plans.map((plan) => [
     plan.name,
     plan.kind === 'client' ? 'client' : isLeader(plan) ? 'leader' : 'follower',
-    `http://${HOST}:${plan.ports.http}`,
-    `http://${HOST}:${plan.ports.consul}`,
+    `${scheme}://${HOST}:${plan.ports.http}`,
+    `${scheme}://${HOST}:${plan.ports.consul}`,
     plan.kind === 'client' ? '-' : `${HOST}:${plan.ports.rpc}`,
     `http://${HOST}:${plan.ports.ops}`,
     shortPath(plan.dataDir, cwd),
@@ -51,8 +56,17 @@ export function clusterReport(
     '',
     'Try it: write a variable through one server, read it through another.',
     '',
-    `  curl -X PUT http://${HOST}:${first?.ports.http}/v1/var/app/db -d '{"Items":{"user":"ada"}}'`,
-    `  curl 'http://${HOST}:${last?.ports.http}/v1/var/app/db?pretty'`,
+    `  ${curl} -X PUT ${scheme}://${HOST}:${first?.ports.http}/v1/var/app/db -d '{"Items":{"user":"ada"}}'`,
+    `  ${curl} '${scheme}://${HOST}:${last?.ports.http}/v1/var/app/db?pretty'`,
+    ...(ca === null
+      ? []
+      : [
+          '',
+          'The command line:',
+          '',
+          `  export MUSTER_ADDR=https://${HOST}:${first?.ports.http} MUSTER_CACERT=${ca}`,
+          '  bin/muster status',
+        ]),
     '',
     `Logs: ${plans.map((plan) => shortPath(plan.logFile, cwd)).join('  ')}`,
     'Ctrl-C stops all; npm start goes on with this data, npm start -- --fresh begins anew.',

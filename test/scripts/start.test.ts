@@ -16,6 +16,7 @@ const defaults = {
   fresh: false,
   dataDir: '/here/.muster',
   basePort: 4646,
+  tls: false,
   configFiles: [],
 }
 
@@ -23,13 +24,14 @@ t.test('options have defaults and are checked', async (t) => {
   const parse = (line: string) => parseStartOptions(line === '' ? [] : line.split(' '), '/here')
   t.same(parse(''), defaults)
   const all =
-    '--servers 5 --clients 2 --fresh --data d --base-port 10000 --config a.hcl --config /b.json'
+    '--servers 5 --clients 2 --fresh --data d --base-port 10000 --tls --config a.hcl --config /b.json'
   t.same(parse(all), {
     servers: 5,
     clients: 2,
     fresh: true,
     dataDir: '/here/d',
     basePort: 10000,
+    tls: true,
     configFiles: ['/here/a.hcl', '/b.json'],
   })
   t.equal(parse('--help'), null)
@@ -93,6 +95,11 @@ t.test('the folder is made, kept, wiped, and its configurations are good ones', 
     name: 'c1',
     server: { enabled: false },
     client: { gossip: { retryJoin: ['127.0.0.1:4648'] } },
+  })
+  await prepare(dataDir, [...plans, client], '/tls')
+  t.match((await loadConfig([client.configFile])).tls, { caFile: '/tls/client/ca.pem' })
+  t.match((await loadConfig([plans[2]?.configFile ?? ''])).tls, {
+    rpc: { certFile: '/tls/server-3/cert.pem' },
   })
   const more = join(dataDir, '..', 'acl.hcl')
   await writeFile(more, 'acl { enabled = true }')
@@ -189,4 +196,11 @@ t.test('the report aligns its columns and marks the leader', async (t) => {
   )
   t.match(text, /\n {2}curl -X PUT http:\/\/127\.0\.0\.1:4646\/v1\/var\/app\/db -d '\{"Items"/)
   t.match(text, /\n {2}curl 'http:\/\/127\.0\.0\.1:6646\/v1\/var\/app\/db\?pretty'\n/)
+  const secure = clusterReport(plans, 5647, '/here', '/here/.muster/tls/ca.pem')
+  t.match(secure, /\ns1 +follower +https:\/\/127\.0\.0\.1:4646 +https:\/\/127\.0\.0\.1:8500 /)
+  t.match(
+    secure,
+    /\n {2}curl --cacert \.muster\/tls\/ca\.pem -X PUT https:\/\/127\.0\.0\.1:4646\/v1/,
+  )
+  t.match(secure, /MUSTER_ADDR=https:\/\/127\.0\.0\.1:4646 MUSTER_CACERT=\.muster\/tls\/ca\.pem\n/)
 })
