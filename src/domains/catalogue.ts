@@ -62,6 +62,7 @@ import { namespaceCommands, type NamespaceTenant } from './namespaces/commands.t
 import { namespaceMethods } from './namespaces/methods.ts'
 import { namespaceRoutes } from './namespaces/routes.ts'
 import { namespaces, namespaceSeed } from './namespaces/table.ts'
+import { ConsulSaver } from './operator/consul-saver.ts'
 import { operatorMethods } from './operator/methods.ts'
 import type { RaftControl } from './operator/raft.ts'
 import { Restorer } from './operator/restore.ts'
@@ -259,6 +260,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     encode: (value) => encodeJson(value, false),
     clock,
   })
+  const saver = new ConsulSaver(restoreFolder)
   const restorer = new Restorer({
     folder: restoreFolder,
     commandVersion,
@@ -301,7 +303,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ]),
       ...variableRoutes(ofVariables),
       ...keyringRoutes(ofKeyring),
-      ...operatorRoutes(ofOperator, ofSnapshots, restorer),
+      ...operatorRoutes(ofOperator, ofSnapshots, { restorer, saver }),
       ...autopilotRoutes(ofAutopilot),
       ...eventRoutes(ofEvents),
       ...ofAgent.routes,

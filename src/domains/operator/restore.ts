@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { readArchive, type ArchiveHeader } from './archive.ts'
+import { savePrefix } from './consul-saver.ts'
 import type { RestoreStep } from './snapshot.ts'
 
 /** Restores at a time on one server: each may fill the disk. */
@@ -19,9 +20,11 @@ const overloadedRetriesMax = 50
 const overloadedPauseMs = 200
 
 const filePrefix = 'restore-'
+/** What ends with its request, and is left only by a crash. */
+const temporaryPrefixes: readonly string[] = [filePrefix, savePrefix]
 
 export type RestorerOptions = {
-  /** For archives on their way in; its files are this class's own. */
+  /** For archives on their way in or out; a `ConsulSaver` has the files of its own prefix there. */
   readonly folder: string
   /** Whether this server holds the cluster key of that id. */
   readonly holdsClusterKey: (id: string) => boolean
@@ -53,7 +56,8 @@ export class Restorer {
     const { folder } = this.#options
     const names = await readdir(folder).catch(() => [])
     for (const name of names) {
-      if (name.startsWith(filePrefix)) await rm(join(folder, name), { force: true })
+      const isLeft = temporaryPrefixes.some((prefix) => name.startsWith(prefix))
+      if (isLeft) await rm(join(folder, name), { force: true })
     }
   }
 

@@ -1,7 +1,9 @@
-/** `/v1/status/*`, `/v1/operator/raft/*` and `/v1/operator/snapshot`. */
+/** `/v1/status/*`, `/v1/operator/raft/*`, `/v1/operator/snapshot` and Consul's `/v1/snapshot`. */
 import type { ApiRequest, Route } from '../../api/route.ts'
 import type { OperatorMethods } from './methods.ts'
 import { archiveType } from './archive.ts'
+import { consulArchiveType, unwrapArchive } from './consul-archive.ts'
+import type { ConsulSaver } from './consul-saver.ts'
 import type { Restorer } from './restore.ts'
 import type { SnapshotMethods } from './snapshot.ts'
 
@@ -14,11 +16,25 @@ export const statusPaths = ['/v1/status/leader', '/v1/status/peers'] as const
 /** An archive's size; its content is streamed, never held. */
 export const archiveBytesMax = 2 ** 40
 
+export type SnapshotPlaces = {
+  readonly restorer: Restorer
+  readonly saver: ConsulSaver
+}
+
 export function operatorRoutes(
   methods: OperatorMethods,
   snapshots: SnapshotMethods,
-  restorer: Restorer,
+  { restorer, saver }: SnapshotPlaces,
 ): readonly Route[] {
+  const restore = async (request: ApiRequest) => {
+    await request.call(snapshots.mayRestore, {})
+    return restorer.restore(unwrapArchive(request.stream()), {
+      begin: (args) => request.call(snapshots.begin, args),
+      chunk: (args) => request.call(snapshots.chunk, args),
+      commit: (args) => request.call(snapshots.commit, args),
+      abort: (args) => request.call(snapshots.abort, args),
+    })
+  }
   return [
     {
       method: 'GET',
@@ -86,15 +102,27 @@ export function operatorRoutes(
       body: 'stream',
       bodyBytesMax: archiveBytesMax,
       handle: async (request) => {
-        await request.call(snapshots.mayRestore, {})
-        const { rows, index } = await restorer.restore(request.stream(), {
-          begin: (args) => request.call(snapshots.begin, args),
-          chunk: (args) => request.call(snapshots.chunk, args),
-          commit: (args) => request.call(snapshots.commit, args),
-          abort: (args) => request.call(snapshots.abort, args),
-        })
+        const { rows, index } = await restore(request)
         return { json: { Index: index, Rows: rows }, index }
       },
+    },
+    // Consul's, which takes and gives archives in its own container.
+    {
+      method: 'GET',
+      path: '/v1/snapshot',
+      switches: 'presence',
+      handle: async (request) => {
+        const { value } = await request.query(snapshots.save, {})
+        return { stream: saver.save(value), type: consulArchiveType }
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/snapshot',
+      switches: 'presence',
+      body: 'stream',
+      bodyBytesMax: archiveBytesMax,
+      handle: async (request) => ({ index: (await restore(request)).index }),
     },
   ]
 }
