@@ -3,12 +3,14 @@ import { Fields } from '../api/fields.ts'
 import type { AgentUpdate, CatalogLink, HeldPart } from '../domains/catalog/agent/sync.ts'
 import {
   checkCheck,
+  checkNode,
   checkService,
   keyOfName,
   type CheckSpec,
+  type NodeSpec,
   type ServiceSpec,
 } from '../domains/catalog/model.ts'
-import { checkOf, serviceOf } from '../domains/catalog/registration-routes.ts'
+import { checkOf, nodeOf, serviceOf } from '../domains/catalog/registration-routes.ts'
 import { shownCheck, shownService } from '../domains/catalog/shown.ts'
 import { MusterError } from '../lib/errors.ts'
 import { askJson, readAnswer, type JsonAnswer } from './json-asks.ts'
@@ -20,14 +22,11 @@ const callMs = 10_000
 export class ClientCatalog implements CatalogLink {
   readonly #upstream: Upstream
   readonly #token: string | null
-  readonly #nodeId: string
   readonly #abort = new AbortController()
 
-  /** `nodeId`: of this agent; what is on a node of another id is another agent's. */
-  constructor(upstream: Upstream, token: string | null, nodeId: string) {
+  constructor(upstream: Upstream, token: string | null) {
     this.#upstream = upstream
     this.#token = token
-    this.#nodeId = nodeId
   }
 
   stop(): void {
@@ -40,12 +39,18 @@ export class ClientCatalog implements CatalogLink {
       this.#ask('GET', `/v1/catalog/node/${name}`),
       this.#ask('GET', `/v1/health/node/${name}`),
     ])
-    const held = readAnswer(() => heldOf(node, ofCatalog.json, ofHealth.json))
-    if (held.id === '' || held.id === this.#nodeId) return held
-    throw new MusterError(
-      'conflict',
-      `node ${node} has the id ${held.id}, this agent ${this.#nodeId}: another agent has its name, or had it a moment ago`,
-    )
+    return readAnswer(() => heldOf(node, ofCatalog.json, ofHealth.json))
+  }
+
+  async announce(node: NodeSpec): Promise<void> {
+    await this.#ask('PUT', '/v1/catalog/agent', {
+      Node: node.name,
+      ID: node.id,
+      Address: node.address,
+      Datacenter: node.datacenter,
+      TaggedAddresses: Object.fromEntries(node.taggedAddresses),
+      NodeMeta: Object.fromEntries(node.meta),
+    })
   }
 
   async send(update: AgentUpdate): Promise<void> {
@@ -60,7 +65,7 @@ export class ClientCatalog implements CatalogLink {
       Node: node.name,
       ID: node.id,
       Address: node.address,
-      // The leader keeps the node itself, by what gossip knows of it.
+      // `announce` has said all of the node.
       SkipNodeUpdate: true,
       ...(service !== null && { Service: shownService({ ...service, ...noIndexes }) }),
       Checks: checks.map((check) => shownCheck({ ...check, ...ofNobody, node: node.name })),
@@ -89,11 +94,7 @@ const noIndexes = { createIndex: 0, modifyIndex: 0 }
 /** The catalog has these of the service. */
 const ofNobody = { ...noIndexes, serviceName: '', serviceTags: [] }
 
-function heldOf(
-  node: string,
-  catalog: unknown,
-  health: unknown,
-): HeldPart & { readonly id: string } {
+function heldOf(node: string, catalog: unknown, health: unknown): HeldPart {
   const services = new Map<string, ServiceSpec>()
   const checks = new Map<string, CheckSpec>()
   // Of a node that is not there yet: null.
@@ -107,5 +108,6 @@ function heldOf(
     const check = checkCheck(checkOf(value, node))
     checks.set(keyOfName(check.id), check)
   }
-  return { id: found?.object('Node')?.text('ID') ?? '', services, checks }
+  const shown = found?.object('Node')
+  return { node: shown === undefined ? null : checkNode(nodeOf(shown)), services, checks }
 }

@@ -103,7 +103,7 @@ export async function startClient(
   })
   opened.defer(() => servers.stop())
 
-  const link = new ClientCatalog(upstream, config.acl.agentToken, id)
+  const link = new ClientCatalog(upstream, config.acl.agentToken)
   opened.defer(() => link.stop())
   const reloadable = new Reloadable(config)
   const catalogue = buildAgentCatalogue({
@@ -121,7 +121,11 @@ export async function startClient(
     members: { server: name, region, datacenter, pool: gossip },
     userEvents: userEventPool(gossip),
     services: {
-      node: nodeOfAgent(id, config),
+      node: nodeOfAgent(id, config, {
+        version: origin.version,
+        address: gossip.local().address,
+        gossip: gossip.local().endpoint,
+      }),
       dataFolder: dataDir,
       scripts: config.scriptChecks,
       link,

@@ -28,6 +28,8 @@ import { autopilotMethods, type ClusterHealth } from './autopilot/methods.ts'
 import { autopilotRoutes } from './autopilot/routes.ts'
 import { autopilot } from './autopilot/table.ts'
 import { catalogCommands } from './catalog/commands.ts'
+import { agentAdmissionMethods } from './catalog/agent-admission.ts'
+import { keyOfName } from './catalog/model.ts'
 import { startMemberDuty, type AgentMembers } from './catalog/duties.ts'
 import { healthMethods } from './catalog/health-methods.ts'
 import { catalogMethods } from './catalog/methods.ts'
@@ -231,6 +233,15 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   }
   const ofCatalog = catalogMethods(catalogFilters)
   const ofHealth = healthMethods(catalogFilters)
+  const { agents } = options
+  const ofAdmission = agentAdmissionMethods({
+    answers: agents.answers,
+    isServer: ({ id, name }) =>
+      agents
+        .servers()
+        .some((server) => server.id === id || keyOfName(server.name) === keyOfName(name)),
+    clock,
+  })
   const renewals = new Renewals(clock)
   const deadlines = new SessionDeadlines({ clock, view, applied: options.applied })
   const ofSessions = sessionMethods(renewals)
@@ -278,6 +289,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       catalogRegister,
       catalogDeregister,
       ...Object.values(ofCatalog),
+      ...Object.values(ofAdmission),
       ...Object.values(ofHealth),
       ...Object.values(ofSessions),
       ...kvMethods,
@@ -295,7 +307,10 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...tokenRoutes(ofAcl),
       ...policyRoutes(ofPolicies),
       explainRoute(ofExplain, () => catalogue),
-      ...catalogRoutes(ofCatalog, ofHealth, options.members.datacenter),
+      ...catalogRoutes(
+        { catalog: ofCatalog, health: ofHealth, admission: ofAdmission },
+        options.members.datacenter,
+      ),
       ...inDatacenter(options.members.datacenter, [
         ...sessionRoutes(ofSessions, { node: options.members.server }),
         ...kvRoutes,

@@ -244,6 +244,11 @@ export interface GossipNode {
   leave(): Promise<void>
   /** A failed member becomes left, for all; `prune` takes it off the lists. A living one stays. Throws not_found, invalid_argument for this member itself. */
   forceLeave(name: string, prune: boolean): void
+  /**
+   * Whether a member answers over a stream at `ip:port`, to its name or to what its owner's tag says; null: it could not be
+   * asked. Never rejects; throws invalid_argument for what is no such address.
+   */
+  answers(endpoint: string, who: string, timeoutMs: number): Promise<boolean | null>
   /** Throws too_large over 512 bytes of them. */
   setTags(tags: ReadonlyMap<string, string>): void
   /** Tells everybody once. Throws too_large over 512 bytes. */

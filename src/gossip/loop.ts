@@ -94,7 +94,7 @@ export class GossipLoop {
     switch (request.type) {
       case 'ping': {
         const { sequence, node } = request
-        if (node !== '' && node !== core.name) return null
+        if (node !== '' && !core.isCalled(node)) return null
         return { type: 'ack', sequence, payload: null }
       }
       case 'user':

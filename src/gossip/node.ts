@@ -2,8 +2,9 @@
  * A running member of a pool: the core, its loop and its transport behind the door, and the waiting of callers for what
  * the core tells later. Others import `createGossip` and `door.ts`, nothing behind them.
  */
-import { MusterError, textOf } from '../lib/errors.ts'
-import { advertisedEndpoint, resolveName } from './addresses.ts'
+import { codeOf, MusterError, textOf } from '../lib/errors.ts'
+import { randomInteger } from '../lib/random.ts'
+import { advertisedEndpoint, parsePlace, resolveName } from './addresses.ts'
 import { GossipCore } from './core/core.ts'
 import type { Endpoint } from './core/message.ts'
 import type { GossipEvent as CoreEvent } from './core/ready.ts'
@@ -31,7 +32,7 @@ import { matchesPattern } from './pattern.ts'
 import type { NameVerdict } from './name-vote.ts'
 import { bindSockets, SocketTransport } from './sockets.ts'
 import type { GossipTransport } from './transport.ts'
-import { formatEndpoint } from './wire/address.ts'
+import { formatEndpoint, parseAddress } from './wire/address.ts'
 import { createCodec } from './wire/core-codec.ts'
 import { emptyCounters, type WireCounters } from './wire/counters.ts'
 import { nameFrom } from './wire/fields.ts'
@@ -210,6 +211,28 @@ class Gossip implements GossipNode {
 
   forceLeave(name: string, prune: boolean): void {
     this.#require().loop.input((core, now) => core.forceLeave(name, prune, now))
+  }
+
+  async answers(endpoint: string, who: string, timeoutMs: number): Promise<boolean | null> {
+    const { host, port } = parsePlace(endpoint, 0)
+    const address = parseAddress(host)
+    if (address === null) {
+      throw new MusterError('invalid_argument', `${endpoint} is no IP address and port`)
+    }
+    const { transport } = this.#require()
+    const sequence = randomInteger(this.#options.random, 0, 2 ** 32)
+    try {
+      await transport.ping(
+        { address, port },
+        { type: 'ping', sequence, node: who, source: null },
+        timeoutMs,
+      )
+      return true
+    } catch (error) {
+      const code = codeOf(error)
+      // Too many streams are open here, or this member stops: that says nothing of the other.
+      return code === 'overloaded' || code === 'cancelled' ? null : false
+    }
   }
 
   setTags(tags: ReadonlyMap<string, string>): void {

@@ -9,6 +9,7 @@ import {
   type CatalogLink,
   type HeldPart,
 } from '../domains/catalog/agent/sync.ts'
+import type { NodeSpec } from '../domains/catalog/model.ts'
 import type { Command, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
@@ -52,6 +53,11 @@ export class AgentCatalog implements CatalogLink {
     } finally {
       reader.close()
     }
+  }
+
+  announce(node: NodeSpec): Promise<void> {
+    const registration = { node, skipNodeUpdate: false, service: null, checks: [] }
+    return this.send({ type: 'register', registration })
   }
 
   async send(update: unknown): Promise<void> {

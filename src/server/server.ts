@@ -224,11 +224,14 @@ export async function startServer(
       gossip: pool?.gossip ?? null,
       node,
       config,
-      version: dependencies.origin.version,
       clock,
     }),
     services: {
-      node: nodeOfAgent(id, config),
+      node: nodeOfAgent(id, config, {
+        version: dependencies.origin.version,
+        address: pool?.gossip.local().address ?? config.advertiseAddr,
+        gossip: null,
+      }),
       dataFolder: dataDir,
       scripts: config.scriptChecks,
       link: agentCatalog,

@@ -70,6 +70,8 @@ export type ServerOfOne = {
 }
 
 export type ServerOfOneOptions = {
+  /** Whether a client agent answers the leader; nobody can be asked unless said. */
+  readonly answers?: (endpoint: string, who: string) => boolean
   /** None unless given. */
   readonly pool?: Pool
   readonly userEvents?: UserEventPool
@@ -181,7 +183,12 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     userEvents: options.userEvents ?? null,
-    agents: { list: () => [], onChange: () => () => {} },
+    agents: {
+      servers: () => [],
+      agents: () => [],
+      answers: async (endpoint, who) => options.answers?.(endpoint, who) ?? null,
+      onChange: () => () => {},
+    },
     services: {
       node: {
         name: self.name,
@@ -202,6 +209,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
             view.close()
           }
         },
+        // Tests of nodes say themselves which there are.
+        announce: async () => {},
         send: (update) =>
           applyAgentUpdate(update, {
             propose: (command) => server.propose(command),

@@ -338,3 +338,22 @@ async function filtered(wire: StreamWire, blocked: () => boolean): Promise<Gossi
     close: () => sockets.close(),
   }
 }
+
+await t.test('a member answers to its name and to its own mark, and to nothing else', async (t) => {
+  const mark = '00000001-0000-4000-8000-000000000000'
+  const tags = new Map([['id', mark]])
+  const options = { profile, keys: [key(1)], ownerTag: 'id' }
+  const a = await startNode(t, 'a', options)
+  const b = await startNode(t, 'b', { ...options, tags })
+  const { endpoint, port } = b.local()
+  t.equal(await a.answers(endpoint, 'b', 2_000), true, 'not even a member of its pool yet')
+  t.equal(await a.answers(endpoint, mark, 2_000), true)
+  t.equal(await a.answers(endpoint, 'a', 2_000), false)
+  t.equal(await a.answers(endpoint, `${mark.slice(0, -1)}1`, 2_000), false)
+  const stranger = await startNode(t, 'c', { profile, keys: [key(2)] })
+  t.equal(await stranger.answers(endpoint, 'b', 2_000), false, 'of another key')
+  t.equal(await a.answers(stranger.local().endpoint, '', 2_000), false)
+  await t.rejects(a.answers('pool.test:1', 'b', 1), { code: 'invalid_argument' })
+  await b.stop()
+  t.equal(await a.answers(`127.0.0.1:${port}`, 'b', 2_000), false)
+})

@@ -1,5 +1,6 @@
 /** Who is a member, and who has failed, in the eyes of a leader with gossip and of one without. */
 import t from 'tap'
+import type { GossipEvent, MemberView } from '../../src/gossip/door.ts'
 import type { RaftStatus } from '../../src/raft/door.ts'
 import { agentMembers } from '../../src/server/catalog-members.ts'
 import { clientTagsOf, tagsOf } from '../../src/member/gossip-tags.ts'
@@ -25,20 +26,19 @@ void t.test(
       gossip: null,
       node: { status },
       config: { region: 'global', datacenter: 'dc1', server: { raft } },
-      version: '1.0.0',
       clock,
     })
-    const look = () => members.list().map((found) => `${found.name} ${found.status}`)
+    const look = () => members.servers().map((found) => `${found.name} ${found.status}`)
     /** Looks once a second. */
     const pass = (seconds: number) => {
       for (let second = 0; second < seconds; second += 1) {
         clock.advance(1_000)
-        members.list()
+        members.servers()
       }
       return look()
     }
     t.same(look(), ['s1 alive', 's2 alive'])
-    t.equal(members.list()[0]?.address, '::1')
+    t.equal(members.servers()[0]?.address, '::1')
     t.same(pass(4), ['s1 alive', 's2 alive'])
     t.same(pass(1), ['s1 alive', 's2 failed'])
     heardMs = clock.monotonicMs()
@@ -52,42 +52,101 @@ void t.test(
   },
 )
 
-void t.test('with gossip: servers and client agents of the region, and nobody else', (t) => {
-  const common = { region: 'eu', datacenter: 'dc2', version: '1.2.3' }
-  const [one, two] = [
-    '00000001-0000-4000-8000-000000000000',
-    '00000002-0000-4000-8000-000000000000',
-  ]
-  const server = tagsOf({
+const [one, two, three] = [1, 2, 3].map((at) => `0000000${at}-0000-4000-8000-000000000000`) as [
+  string,
+  string,
+  string,
+]
+const common = { region: 'eu', datacenter: 'dc2', version: '1.2.3' }
+const serverTags = (id: string) =>
+  tagsOf({
     ...common,
-    id: one,
+    id,
     rpcHost: '10.0.0.1',
     rpcPort: 4647,
     bootstrapExpect: 0,
     clusterId: '',
     http: null,
   })
-  const client = clientTagsOf({ ...common, id: two })
+
+/** A leader `s1` with one follower, and the members that gossip has. */
+function withGossip(gossipMembers: () => readonly MemberView[]) {
+  const clock = manualClock()
+  const follower = { lastContact: clock.monotonicMs() }
+  const listeners = new Set<(event: GossipEvent) => void>()
   const members = agentMembers({
     gossip: {
-      members: () => [
-        memberView('s1.eu', { tags: server, status: 'leaving' }),
-        memberView('c1.eu', { tags: client, status: 'failed', address: '10.0.0.2' }),
-        memberView('c1.us', { tags: clientTagsOf({ ...common, id: two, region: 'us' }) }),
-        memberView('serf-of-somebody', { tags: new Map([['role', 'web']]) }),
-      ],
-      onEvent: () => () => {},
+      members: gossipMembers,
+      onEvent: (listener) => {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+      answers: async (endpoint, who, timeoutMs) => {
+        t.equal(timeoutMs, 500)
+        return endpoint === '10.0.0.2:4648' && who === two
+      },
     },
-    node: { status: () => ({}) as unknown as RaftStatus },
+    node: {
+      status: () =>
+        ({
+          id: one,
+          term: 1,
+          configuration: {
+            members: [one, three].map((id, at) => ({ id, name: `s${at + 1}`, address: 'h:1' })),
+          },
+          followers: new Map([[three, follower]]),
+        }) as unknown as RaftStatus,
+    },
     config: { region: 'eu', datacenter: 'dc1', server: { raft: { electionMs: 1_000 } } },
-    version: '1.0.0',
-    clock: manualClock(),
+    clock,
   })
-  t.match(members.list(), [
-    { id: one, name: 's1', datacenter: 'dc2', status: 'alive' },
-    { id: two, name: 'c1', address: '10.0.0.2', datacenter: 'dc2', status: 'failed' },
+  return { clock, follower, listeners, members }
+}
+
+void t.test('with gossip: members of the region that are agents, and nobody else', async (t) => {
+  const client = clientTagsOf({ ...common, id: two })
+  const { members } = withGossip(() => [
+    memberView('s1.eu', { tags: serverTags(one), status: 'leaving' }),
+    memberView('c1.eu', { tags: client, status: 'failed', endpoint: '10.0.0.2:4648' }),
+    memberView('c2.eu', { tags: client, suspected: true }),
+    memberView('c1.us', { tags: clientTagsOf({ ...common, id: two, region: 'us' }) }),
+    memberView('serf-of-somebody', { tags: new Map([['role', 'web']]) }),
   ])
-  t.equal(members.list().length, 2)
-  t.match(members.list()[1]?.meta, [['muster-version', '1.2.3']])
-  t.end()
+  t.match(members.agents(), [
+    { id: one, name: 's1', status: 'alive' },
+    { id: two, name: 'c1', member: 'c1.eu', endpoint: '10.0.0.2:4648', status: 'failed' },
+    { id: two, name: 'c2', status: 'suspected' },
+  ])
+  t.equal(members.agents().length, 3)
+  t.equal(await members.answers('10.0.0.2:4648', two), true)
+  t.equal(await members.answers('10.0.0.2:4648', one), false)
+})
+
+void t.test('with gossip a server has failed by two witnesses', async (t) => {
+  let status: MemberView['status'] = 'failed'
+  const gossip = () => [memberView('s2.eu', { tags: serverTags(three), status })]
+  const { clock, follower, listeners, members } = withGossip(gossip)
+  let told = 0
+  const stop = members.onChange(() => {
+    told += 1
+  })
+  const look = () => members.servers()[1]?.status
+  const pass = (seconds: number, isHeard: boolean) => {
+    for (let second = 0; second < seconds; second += 1) {
+      if (isHeard) follower.lastContact = clock.monotonicMs()
+      clock.advance(1_000)
+    }
+    return look()
+  }
+  t.equal(pass(10, true), 'alive', 'gossip alone')
+  told = 0
+  t.equal(pass(5, false), 'failed')
+  t.equal(told, 1, 'silence is told')
+  status = 'alive'
+  for (const listener of listeners) {
+    listener({ type: 'member-joined', member: memberView('s2.eu'), before: 'failed' })
+  }
+  t.equal(pass(10, false), 'alive', 'Raft alone')
+  stop()
+  t.equal(listeners.size, 0)
 })

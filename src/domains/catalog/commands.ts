@@ -11,8 +11,8 @@ import {
   CheckOutput,
   CheckSpec,
   CheckStatus,
+  membershipCheck,
   membershipCheckId,
-  membershipCheckName,
   Name,
   NodeSpec,
   registeredChecksMax,
@@ -171,15 +171,5 @@ async function updateMember(draft: CatalogDraft, member: MemberUpdate): Promise<
   const { node, status, output } = member
   await putNode(draft, node)
   const name = draft.node(node.name)?.name ?? node.name
-  const check: CheckSpec = {
-    id: membershipCheckId,
-    name: membershipCheckName,
-    status,
-    notes: '',
-    output,
-    serviceId: '',
-    type: '',
-    definition: '{}',
-  }
-  draft.putCheck(name, check)
+  draft.putCheck(name, membershipCheck(status, output))
 }

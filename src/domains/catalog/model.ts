@@ -11,6 +11,12 @@ import { MusterError } from '../../lib/errors.ts'
 /** The check that every agent's node has: whether the agent is a living member. Kept by the leader. */
 export const membershipCheckId = 'gossipHealth'
 export const membershipCheckName = 'Agent membership'
+/** What it says of an agent that lives, is gone, or is nobody's member. */
+export const membershipOutputs = {
+  alive: 'Agent alive and reachable',
+  failed: 'Agent not live or unreachable',
+  absent: 'Agent is not a member',
+} as const
 
 /** Characters of names and ids of nodes, services and checks. */
 export const nameLengthMax = 256
@@ -102,6 +108,20 @@ export const CheckSpec = Type.Object({
   definition: Type.String({ maxLength: definitionBytesMax }),
 })
 export type CheckSpec = Readonly<Static<typeof CheckSpec>>
+
+/** Of the node of an agent. */
+export function membershipCheck(status: CheckStatus, output: string): CheckSpec {
+  return {
+    id: membershipCheckId,
+    name: membershipCheckName,
+    status,
+    notes: '',
+    output,
+    serviceId: '',
+    type: '',
+    definition: '{}',
+  }
+}
 
 export const NodeRow = record({ ...NodeSpec.properties, ...indexes })
 export type NodeRow = Readonly<Static<typeof NodeRow>>

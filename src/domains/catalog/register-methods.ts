@@ -124,7 +124,7 @@ export function writesCheck(node: string, serviceName: string): Requirement {
   return serviceName === '' ? writesNode(node) : writesService(serviceName)
 }
 
-function writesNode(node: string): Requirement {
+export function writesNode(node: string): Requirement {
   return { resource: 'node', node: keyOfName(node), access: 'write' }
 }
 

@@ -16,6 +16,7 @@ import { checkDatacenter } from './scope-routes.ts'
 export const known = {
   registration: words(`ID Node Address Datacenter TaggedAddresses NodeMeta SkipNodeUpdate Service
     Check Checks Namespace Partition WriteRequest`),
+  agentNode: words('ID Node Address Datacenter TaggedAddresses NodeMeta'),
   deregistration: words(
     `Node Address Datacenter ServiceID CheckID Namespace Partition WriteRequest`,
   ),
@@ -35,7 +36,7 @@ export function registrationOf(request: ApiRequest, datacenter: string): Registr
   refuseUnknown(fields, known.registration, '')
   checkDatacenter(fields.text('Datacenter') ?? '', datacenter)
   checkNamespace(fields)
-  const node = nodeOf(fields, datacenter)
+  const node = { ...nodeOf(fields), datacenter }
   const service = fields.object('Service')
   const check = fields.raw('Check')
   const checks = [...(check === undefined ? [] : [check]), ...(fields.list('Checks') ?? [])]
@@ -45,6 +46,13 @@ export function registrationOf(request: ApiRequest, datacenter: string): Registr
     service: service === undefined ? null : serviceOf(service),
     checks: checks.map((value) => checkOf(value, node.name)),
   }
+}
+
+/** The node of an agent that registers itself; its datacenter is its own. */
+export function agentNodeOf(request: ApiRequest): NodeSpec {
+  const fields = bodyOf(request)
+  refuseUnknown(fields, known.agentNode, '')
+  return nodeOf(fields)
 }
 
 export function deregistrationOf(request: ApiRequest, datacenter: string): Deregistration {
@@ -59,7 +67,8 @@ export function deregistrationOf(request: ApiRequest, datacenter: string): Dereg
   }
 }
 
-function nodeOf(fields: Fields, datacenter: string): NodeSpec {
+/** Also as the API shows it. */
+export function nodeOf(fields: Fields): NodeSpec {
   const skips = fields.boolean('SkipNodeUpdate') ?? false
   const address = fields.text('Address') ?? ''
   if (address === '' && !skips) throw missing('Address')
@@ -67,9 +76,9 @@ function nodeOf(fields: Fields, datacenter: string): NodeSpec {
     name: required(fields, 'Node'),
     id: fields.text('ID') || null,
     address,
-    datacenter,
+    datacenter: fields.text('Datacenter') ?? '',
     taggedAddresses: fields.textPairs('TaggedAddresses') ?? [],
-    meta: fields.textPairs('NodeMeta') ?? [],
+    meta: fields.textPairs('NodeMeta') ?? fields.textPairs('Meta') ?? [],
   }
 }
 

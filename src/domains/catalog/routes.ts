@@ -1,17 +1,23 @@
 /** `/v1/catalog` and `/v1/health`. */
 import type { ApiRequest, Route } from '../../api/route.ts'
+import type { AgentAdmissionMethods } from './agent-admission.ts'
 import type { HealthMethods } from './health-methods.ts'
 import type { CatalogMethods } from './methods.ts'
 import { catalogDeregister, catalogRegister } from './register-methods.ts'
-import { deregistrationOf, registrationOf } from './registration-routes.ts'
+import { agentNodeOf, deregistrationOf, registrationOf } from './registration-routes.ts'
 import { filterOf, listed, named, nodeMeta, scopedRoutes } from './scope-routes.ts'
 
 /** Longest wait of a blocking query, as the peer caps it. */
 const waitMsMax = 600_000
 
+export type CatalogRouteMethods = {
+  readonly catalog: CatalogMethods
+  readonly health: HealthMethods
+  readonly admission: AgentAdmissionMethods
+}
+
 export function catalogRoutes(
-  catalog: CatalogMethods,
-  health: HealthMethods,
+  { catalog, health, admission }: CatalogRouteMethods,
   datacenter: string,
 ): readonly Route[] {
   const route = scopedRoutes(datacenter, { waitMsMax })
@@ -23,6 +29,11 @@ export function catalogRoutes(
     }),
     route('PUT', '/v1/catalog/deregister', async (request) => {
       await request.call(catalogDeregister, deregistrationOf(request, datacenter))
+      return { json: true }
+    }),
+    // By client agents.
+    route('PUT', '/v1/catalog/agent', async (request) => {
+      await request.call(admission.registerAgent, { node: agentNodeOf(request) })
       return { json: true }
     }),
     route('GET', '/v1/catalog/datacenters', () => ({ json: [datacenter] })),

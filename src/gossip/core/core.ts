@@ -87,6 +87,12 @@ export class GossipCore {
   get name(): string {
     return this.#pool.swim.self.name
   }
+  /** Whether this is its name, or what its owner's tag says: that, too, is one member's for good. */
+  isCalled(who: string): boolean {
+    const { self, codec, ownerTag } = this.#pool.swim
+    if (who === self.name) return true
+    return ownerTag !== null && codec.decodeTags(self.meta)?.get(ownerTag) === who
+  }
   /** 0: well; the more, the slower it is to suspect others. */
   get healthScore(): number {
     return this.#pool.swim.awareness.score

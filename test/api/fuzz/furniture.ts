@@ -39,6 +39,14 @@ const bodies: Readonly<Record<string, readonly unknown[]>> = {
     { Method: 'PUT', Path: '/v1/session/create', Body: { Node: 'n' } },
     { Method: 'PUT', Path: '/v1/txn', Body: '[{"KV":{"Verb":"get","Key":"a"}}]' },
   ],
+  'PUT /v1/catalog/agent': [
+    {
+      Node: 'n',
+      ID: '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0a',
+      Address: '10.0.0.1',
+      NodeMeta: { 'muster-gossip': '10.0.0.1:4648' },
+    },
+  ],
   'PUT /v1/catalog/register': [
     {
       Node: 'n',

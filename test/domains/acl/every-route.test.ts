@@ -66,6 +66,7 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/acl/token': { body: { Policies: ['x'] } },
   'PUT /v1/acl/role/:name': { body: { Policies: ['x'] } },
   'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },
+  'PUT /v1/catalog/agent': { body: { Node: 'n', Address: '10.0.0.1' } },
   'PUT /v1/catalog/deregister': { body: { Node: 'n' } },
   'PUT /v1/agent/service/register': { body: { Name: 'x' } },
   'PUT /v1/agent/check/register': { body: { Name: 'x', TTL: '10s' } },

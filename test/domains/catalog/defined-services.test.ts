@@ -34,6 +34,7 @@ async function machineOf(t: Test) {
             view.close()
           }
         },
+        announce: async () => {},
         send: (update) =>
           applyAgentUpdate(update, {
             propose: (command) => catalog.propose(command),

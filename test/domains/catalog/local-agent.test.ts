@@ -62,6 +62,7 @@ function wayTo(catalog: CatalogMachine): Way {
         view.close()
       }
     },
+    async announce() {},
     async send(update) {
       this.sent += 1
       await applyAgentUpdate(update, {

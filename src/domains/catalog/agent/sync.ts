@@ -1,6 +1,6 @@
 /**
- * Keeps this agent's node in the catalog as the agent has it: compares both on every change and now and then, and sends
- * what differs. What is on the node and not with the agent goes; the membership check is the leader's.
+ * Keeps this agent's node in the catalog as the agent has it, with all that is on it: compares both on every change and now
+ * and then, and sends what differs. What is on the node and not with the agent goes; the membership check is the leader's.
  */
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -17,17 +17,18 @@ import {
   sameRecord,
   type CheckRow,
   type CheckSpec,
+  type NodeRow,
   type NodeSpec,
   type ServiceRow,
   type ServiceSpec,
 } from '../model.ts'
-import { checksOfNode, servicesOfNode } from '../queries.ts'
+import { checksOfNode, nodeOf, servicesOfNode } from '../queries.ts'
 import { assertRegistered } from '../register-methods.ts'
 
 /** Between two comparisons when nothing changed. */
 const roundMs = 60_000
-/** After a round that failed, twice as long each time. */
-const backoffMs = { first: 250, max: 30_000 }
+/** After a round that failed, twice as long each time; soon again where there was only nobody to ask. */
+const backoffMs = { first: 250, max: 30_000, leaderlessMax: 2_000 }
 /** Output alone that changes again is sent no more often than this; of a check whose owner reports, and of one that runs. */
 const outputEveryMs = { reported: 1_000, run: 300_000 }
 
@@ -46,6 +47,8 @@ export type AgentUpdate = Static<typeof AgentUpdate>
 export interface CatalogLink {
   /** What the catalog has of a node, on a state that holds all that `send` has done. */
   held(node: string): Promise<HeldPart>
+  /** Makes the node of this agent say this. Rejects when another living agent has its name. */
+  announce(node: NodeSpec): Promise<void>
   /** Resolves once it is applied at the leader. */
   send(update: AgentUpdate): Promise<void>
 }
@@ -71,6 +74,8 @@ export async function applyAgentUpdate(
 
 /** Without indexes, and checks without what they have of their service. */
 export type HeldPart = {
+  /** null: there is no such node. */
+  readonly node: NodeSpec | null
   readonly services: ReadonlyMap<string, ServiceSpec>
   /** By `keyOfName` of their ids. */
   readonly checks: ReadonlyMap<string, CheckSpec>
@@ -147,10 +152,12 @@ export class CatalogSync {
         this.#synced = change
         for (const waiting of this.#waiting) if (waiting.change <= change) waiting.done()
       } catch (error) {
-        pauseMs = Math.min(backoffMs.first * 2 ** failures, backoffMs.max)
+        const isLeaderless = codeOf(error) === 'no_leader'
+        const maxMs = isLeaderless ? backoffMs.leaderlessMax : backoffMs.max
+        pauseMs = Math.min(backoffMs.first * 2 ** failures, maxMs)
         failures += 1
-        const level = codeOf(error) === 'no_leader' ? 'debug' : 'warn'
-        this.#options.log[level]('this agent’s services are not in the catalog yet', {
+        const level = isLeaderless ? 'debug' : 'warn'
+        this.#options.log[level]('this agent and its services are not in the catalog yet', {
           error: textOf(error),
           retryMs: pauseMs,
         })
@@ -161,9 +168,9 @@ export class CatalogSync {
   }
 
   async #round(): Promise<void> {
-    const { node, local, link } = this.#options
+    const { local } = this.#options
     this.#held = false
-    const held = await link.held(node.name)
+    const held = await this.#heldOfOwnNode()
     const { services, checks } = local()
     const wrongServices = services.filter((service) => {
       const known = held.services.get(service.id)
@@ -197,6 +204,21 @@ export class CatalogSync {
     for (const key of this.#outputSent.keys()) {
       if (!checkKeys.has(key)) this.#outputSent.delete(key)
     }
+  }
+
+  /** What is on a node of another agent is left alone. */
+  async #heldOfOwnNode(): Promise<HeldPart> {
+    const { node, link } = this.#options
+    const held = await link.held(node.name)
+    if (held.node !== null && sameRecord(held.node, { ...node, name: held.node.name })) return held
+    await link.announce(node)
+    const own = held.node?.id === node.id ? held : await link.held(node.name)
+    const id = own.node?.id ?? node.id
+    if (id === node.id) return own
+    throw new MusterError(
+      'conflict',
+      `node ${node.name} has the id ${id}, this agent ${node.id}: another agent has its name, or had it a moment ago`,
+    )
   }
 
   #differs(held: HeldPart['checks'], check: CheckSpec): boolean {
@@ -241,6 +263,7 @@ export class CatalogSync {
 }
 
 export async function heldOf(reader: Reader, node: string): Promise<HeldPart> {
+  const known = nodeOf(reader, node)
   const services = new Map<string, ServiceSpec>()
   const checks = new Map<string, CheckSpec>()
   for await (const page of servicesOfNode(reader, node)) {
@@ -249,7 +272,12 @@ export async function heldOf(reader: Reader, node: string): Promise<HeldPart> {
   for await (const page of checksOfNode(reader, node)) {
     for (const row of page) checks.set(keyOfName(row.id), checkSpecOf(row))
   }
-  return { services, checks }
+  return { node: known === null ? null : nodeSpecOf(known), services, checks }
+}
+
+function nodeSpecOf(row: NodeRow): NodeSpec {
+  const { createIndex: _created, modifyIndex: _modified, ...node } = row
+  return node
 }
 
 function serviceSpecOf(row: ServiceRow): ServiceSpec {
