@@ -69,12 +69,12 @@ async function dutyOf(t: Test) {
     catalog,
     clock,
     state,
-    say(next: { servers?: readonly ServerMember[]; agents?: readonly PoolAgent[] }) {
+    say: (next: { servers?: readonly ServerMember[]; agents?: readonly PoolAgent[] }) => {
       Object.assign(state, next)
       changed()
     },
     /** As the agent itself does it. */
-    async registers(name: string, id: string, port: number) {
+    registers: async (name: string, id: string, port: number) => {
       const meta = [['muster-gossip', `127.0.0.1:${port}`]] as const
       const checks = [membershipCheck('passing', 'Agent alive and reachable')]
       await catalog.register({ node: node(name, { id, meta }), checks })
@@ -88,7 +88,7 @@ async function dutyOf(t: Test) {
         return find(name) === wanted ? true : undefined
       }),
     /** Lets that much time pass, in small steps between which the duty runs. */
-    async pass(ms: number) {
+    pass: async (ms: number) => {
       for (let passed = 0; passed < ms; passed += 250) {
         clock.advance(250)
         await delay(3)
