@@ -196,7 +196,10 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     file.tls ?? {},
     {
       isServer: enabled,
-      isAlone: founders.bootstrapExpect === 1 && server.retry_join === undefined,
+      isAlone:
+        founders.bootstrapExpect === 1 &&
+        founders.peers.length === 0 &&
+        server.retry_join === undefined,
       dataDir: resolve(dataDir ?? '.'),
       bindAddr,
       advertiseAddr,

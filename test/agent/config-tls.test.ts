@@ -196,6 +196,11 @@ const refusals: readonly (readonly [what: string, text: string, lines: string])[
     `a.hcl:5: tls.auto: ${forSeveral}`,
   ],
   [
+    'auto beside servers that are to come',
+    'tls { auto = true }\nserver { bootstrap_expect = 1 }\nserver { peers = ["s9=10.0.0.9:4647"] }',
+    `a.hcl:5: tls.auto: ${forSeveral}`,
+  ],
+  [
     'auto for one that joins',
     'tls { auto = true }\nserver { bootstrap_expect = 0 }',
     `a.hcl:5: tls.auto: ${forSeveral}`,
