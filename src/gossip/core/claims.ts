@@ -11,7 +11,15 @@
  */
 import { assert } from '../../lib/assert.ts'
 import { metaBytesMax, type Accusation, type Alive, type Endpoint } from './message.ts'
-import { isGone, membersMax, newMember, sameBytes, sameEndpoint, type Member } from './members.ts'
+import {
+  hearsayMax,
+  isGone,
+  membersMax,
+  newMember,
+  sameBytes,
+  sameEndpoint,
+  type Member,
+} from './members.ts'
 import { patienceOf } from './patience.ts'
 import { suspicionTimes } from './profile.ts'
 import { broadcastClaim, send } from './spread.ts'
@@ -31,13 +39,14 @@ const conflictEventIntervalMs = 10_000
 /** Where an objection goes: to the sender of a packet, or of a state. Null: nowhere, or this member itself claims. */
 export type Via = Endpoint | null
 
-export function claimAlive(swim: Swim, claim: Alive): void {
+/** `isSought`: it is of the state of a pool that this member joins. */
+export function claimAlive(swim: Swim, claim: Alive, isSought = false): void {
   const { members, self, counters } = swim
   if (swim.leaving && claim.node === self.name) return
   if (!wellFormed(swim, claim)) return
   const member = members.get(claim.node)
   if (member === undefined) {
-    admit(swim, claim)
+    admit(swim, claim, isSought)
     return
   }
   if (leaps(member, claim.incarnation)) {
@@ -170,14 +179,15 @@ function wellFormed(swim: Swim, claim: Alive): boolean {
   return true
 }
 
-function admit(swim: Swim, claim: Alive): void {
+function admit(swim: Swim, claim: Alive, isSought: boolean): void {
   const { members, now, counters } = swim
   // The first word about a name must leave it room to object.
   if (claim.versions === null || claim.incarnation > incarnationMax - incarnationJumpMax) {
     counters.claimsBeyondBounds += 1
     return
   }
-  if (members.size >= membersMax && !makeRoom(swim)) {
+  const isHearsay = !isSought && members.untried(now) >= hearsayMax
+  if (isHearsay || (members.size >= membersMax && !makeRoom(swim))) {
     counters.claimsNoRoom += 1
     return
   }

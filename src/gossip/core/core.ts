@@ -188,7 +188,11 @@ export class GossipCore {
     this.#skipEvents = false
     return {
       reply,
-      error: mergeState(swim, state, { via: listenerOf(swim, state, from), join: state.join }),
+      error: mergeState(swim, state, {
+        via: listenerOf(swim, state, from),
+        join: state.join,
+        isSought: false,
+      }),
     }
   }
 
@@ -201,7 +205,9 @@ export class GossipCore {
     const { to, join } = pending
     this.#skipEvents = !pending.replayEvents
     const error =
-      typeof outcome === 'string' ? outcome : mergeState(swim, outcome, { via: to, join })
+      typeof outcome === 'string'
+        ? outcome
+        : mergeState(swim, outcome, { via: to, join, isSought: join })
     this.#skipEvents = false
     if (join && error === null && this.#pool.serf.leave === null) announceJoin(this.#pool)
     if (join) tell(this.#pool, { type: 'joined-through', id, to, error })

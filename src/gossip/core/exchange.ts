@@ -37,13 +37,13 @@ export function localState(swim: Swim, join: boolean): PushPull {
   return { type: 'push-pull', nodes, userState: swim.upper.localState(), join }
 }
 
-/** Null, or why nothing was merged. */
+/** Null, or why nothing was merged. `isSought`: this member asked for it, to join. */
 export function mergeState(
   swim: Swim,
   state: PushPull,
-  options: { readonly via: Endpoint; readonly join: boolean },
+  options: { readonly via: Endpoint; readonly join: boolean; readonly isSought: boolean },
 ): string | null {
-  const { via, join } = options
+  const { via, join, isSought } = options
   const living = state.nodes.filter((node) => node.state === 'alive')
   const fits = living.some(
     ({ versions }) => versions !== null && compatible(swim.versions, versions),
@@ -53,7 +53,7 @@ export function mergeState(
     return 'no living member there speaks a protocol version that this one understands'
   }
   const { self } = swim
-  for (const node of state.nodes) mergeNode(swim, node, via)
+  for (const node of state.nodes) mergeNode(swim, node, via, isSought)
   if (state.userState.length > 0) swim.upper.mergeState(state.userState, join)
   const own = state.nodes.find((node) => node.name === self.name)
   if (own !== undefined && own.state === 'dead' && !swim.leaving) swim.upper.selfCalledGone()
@@ -88,10 +88,11 @@ export function exchangeTick(swim: Swim): void {
   }
 }
 
-function mergeNode(swim: Swim, node: PushPullNode, via: Endpoint): void {
+function mergeNode(swim: Swim, node: PushPullNode, via: Endpoint, isSought: boolean): void {
   const { name, incarnation, endpoint, meta, versions, state } = node
   if (state === 'alive') {
-    claimAlive(swim, { type: 'alive', incarnation, node: name, endpoint, meta, versions })
+    const claim = { type: 'alive', incarnation, node: name, endpoint, meta, versions } as const
+    claimAlive(swim, claim, isSought)
     return
   }
   if (state === 'left') {

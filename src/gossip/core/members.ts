@@ -14,6 +14,13 @@ import type { Suspicion } from './suspicion.ts'
 
 /** Names known at once. When full, whoever is dead for longest is forgotten; without dead, newcomers are refused. */
 export const membersMax = 10_000
+/**
+ * Living members that never answered this one, and that it did not ask for by joining: anyone can make them up. When there are so
+ * many, newcomers wait until some have answered or are found dead.
+ */
+export const hearsayMax = 4_096
+/** They are counted anew so often. */
+const recountMs = 1_000
 
 /** By which way a member answered last. `stream-only`: its UDP is blocked and its TCP open. */
 export type Reach = 'untried' | 'direct' | 'indirect' | 'stream-only'
@@ -95,6 +102,8 @@ export class Members {
   readonly #byName = new Map<string, Member>()
   #ring: Member[] = []
   #next = 0
+  /** Never below the truth: those that answered since the count are still in it. */
+  #untried = { count: 0, atMs: -Infinity }
 
   constructor(random: Random) {
     this.#random = random
@@ -134,9 +143,22 @@ export class Members {
     return this.#byName.values()
   }
 
+  /** Living members that never answered this one. */
+  untried(now: number): number {
+    if (now - this.#untried.atMs >= recountMs) {
+      let count = 0
+      for (const { reach, state } of this.#byName.values()) {
+        if (reach === 'untried' && (state === 'alive' || state === 'suspect')) count += 1
+      }
+      this.#untried = { count, atMs: now }
+    }
+    return this.#untried.count
+  }
+
   /** Takes a new member in, at a random place of the ring so that not all probe it at the same moment. */
   add(member: Member): void {
     this.#byName.set(member.name, member)
+    if (member.reach === 'untried') this.#untried.count += 1
     if (!member.retired) this.#insert(member)
   }
 

@@ -1,12 +1,12 @@
 /** Which claim wins, and what a member says to claims about itself. */
 import t from 'tap'
 import { incarnationJumpMax } from '../../../src/gossip/core/claims.ts'
-import { membersMax } from '../../../src/gossip/core/members.ts'
+import { hearsayMax, membersMax } from '../../../src/gossip/core/members.ts'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import { ownVersions } from '../../../src/gossip/core/versions.ts'
 import { simCodec } from '../sim/codec.ts'
 import { endpointOf } from '../sim/world.ts'
-import { addressOf, alive, dead, Lab, suspect } from './lab.ts'
+import { addressOf, alive, dead, entry, exchange, Lab, stateOf, suspect } from './lab.ts'
 
 const elsewhere = endpointOf(777)
 
@@ -253,16 +253,41 @@ void t.test(
   'a full list makes room by forgetting the longest dead, and refuses when all live',
   (t) => {
     const lab = new Lab()
-    for (let index = 1; index < membersMax; index += 1) lab.hear(alive(`n${index}`))
+    const nodes = Array.from({ length: membersMax - 1 }, (_, at) => entry(`n${at + 1}`, 'alive'))
+    const id = lab.command((core, now) => core.join(endpointOf(900), false, now))
+    lab.command((core, now) => core.exchanged(id, stateOf(nodes), now))
+    t.equal(lab.core.sizes.members, membersMax, 'a pool that it joins may be of any size')
     lab.forget()
     lab.hear(alive('late'))
     t.equal(lab.status('late'), 'unknown')
     t.equal(lab.core.counters.claimsNoRoom, 1)
-    lab.hear(dead('n5', 'x'))
+    // Room under the bound of hearsay too.
+    for (let at = 1; at <= membersMax - hearsayMax; at += 1) lab.hear(dead(`n${at + 4}`, 'x'))
+    lab.pass(1_000)
     lab.hear(alive('late'))
     t.equal(lab.status('late'), 'alive')
     t.match(lab.happened('member-reaped'), [{ member: { name: 'n5' } }])
     t.equal(lab.core.sizes.members, membersMax)
+    t.end()
+  },
+)
+
+void t.test(
+  'of members that nobody reached so many are believed, by packets and by states',
+  (t) => {
+    for (const way of ['packets', 'states'] as const) {
+      const lab = new Lab()
+      const names = Array.from({ length: 9_000 }, (_, at) => `made-up-${at}`)
+      if (way === 'packets') for (const name of names) lab.hear(alive(name))
+      else exchange(lab, { ...stateOf(names.map((name) => entry(name, 'alive'))), join: true })
+      t.equal(lab.core.sizes.members, hearsayMax + 1, way)
+      t.equal(lab.core.counters.claimsNoRoom, names.length - hearsayMax)
+      t.equal(lab.status('late'), 'unknown')
+      for (const name of names.slice(0, 10)) lab.hear(dead(name, 'x'))
+      lab.pass(1_000)
+      lab.hear(alive('late'))
+      t.equal(lab.status('late'), 'alive', 'once some are found dead')
+    }
     t.end()
   },
 )
