@@ -55,7 +55,16 @@ import { startKvDuties } from './kv/duties.ts'
 import { heldKeys } from './kv/lock-commands.ts'
 import { kvMethods } from './kv/methods.ts'
 import { kvRoutes } from './kv/routes.ts'
-import { hasKeys, keys, kvValues, lockDelays, reaped, tombstones } from './kv/table.ts'
+import {
+  deletionMarks,
+  hasKeys,
+  keys,
+  kvValues,
+  lockDelays,
+  lockMarks,
+  reaped,
+  tombstones,
+} from './kv/table.ts'
 import { kvTopic } from './kv/topics.ts'
 import { transactCommands } from './kv/transaction-commands.ts'
 import { transactionMethods } from './kv/transaction-methods.ts'
@@ -143,7 +152,7 @@ export const domains: readonly Domain[] = [
   { name: 'sessions', tables: [sessions], commands: sessionCommands(sessionEndings) },
   {
     name: 'kv',
-    tables: [keys, kvValues, tombstones, reaped, lockDelays],
+    tables: [keys, kvValues, tombstones, deletionMarks, lockMarks, reaped, lockDelays],
     commands: { ...kvCommands, ...transactCommands(sessionEndings) },
   },
   {

@@ -1,4 +1,5 @@
 /** Requests that leave rows in all tables, and requests that meet rows of all tables. */
+import { commandVersion } from '../../src/fsm/codec.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
 import type { Answer, ServerOfOne, ServerOfOneOptions } from './server-of-one.ts'
 
@@ -6,6 +7,8 @@ import type { Answer, ServerOfOne, ServerOfOneOptions } from './server-of-one.ts
 export const everyTableOptions: ServerOfOneOptions = {
   acl: { enabled: true },
   authorizer: allowAll,
+  // `fillEveryTable` raises it: there are rows that only clusters with older servers write.
+  commandVersion: 1,
 }
 
 const longValue = 'v'.repeat(2_000)
@@ -67,10 +70,13 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put('/v1/kv/long', longValue)
   await put('/v1/kv/gone', 'v')
   await done(server, 'DELETE', '/v1/kv/gone')
+  await server.propose({ type: 'state.raiseVersion', args: { version: commandVersion } })
   const ServiceChecks = [{ ID: 'Answers', Namespace: 'default' }]
   const session = { Node: 'box', NodeChecks: ['disk'], TTL: '24h', Behavior: 'delete' }
   const held = await sessionOf(server, { ...session, ServiceChecks, LockDelay: '60s' })
   await put(`/v1/kv/held?acquire=${held}`, longValue)
+  await put(`/v1/kv/locked?acquire=${held}`, 'v')
+  await done(server, 'DELETE', '/v1/kv/locked')
   const over = await sessionOf(server, { ...session, NodeChecks: [], Behavior: 'release' })
   await put(`/v1/kv/over?acquire=${over}`, 'v')
   await put(`/v1/session/destroy/${over}`)

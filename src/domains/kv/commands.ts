@@ -6,11 +6,18 @@ import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Change, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, remove, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
-import { Fence, txnOperationsMax, type ReapedRow } from './model.ts'
+import { deletionMarksVersion } from './deletion-model.ts'
+import {
+  DeletionMarkRow,
+  Fence,
+  txnOperationsMax,
+  type ReapedRow,
+  type TombstoneRow,
+} from './model.ts'
 import { evaluate, loadOperations, type LoadedOperations } from './operation-commands.ts'
 import { Operation, type OperationsOutcome } from './operation-model.ts'
 import { holdsFence } from './fence-queries.ts'
-import { lockDelays, reaped, tombstones } from './table.ts'
+import { deletionMarks, lockDelays, lockMarks, reaped, tombstones } from './table.ts'
 
 /** Rows of one `kv.reap`. */
 export const reapedRowsMax = 1_024
@@ -27,6 +34,11 @@ const Reap = Type.Object({
   delaysBeforeMs: TimeMs,
 })
 
+const ReapMarks = Type.Object({
+  marks: Type.Array(DeletionMarkRow, { maxItems: reapedRowsMax }),
+})
+
+export type ReapMarks = Static<typeof ReapMarks>
 export type WriteKeys = Static<typeof Write>
 export type ReapKeys = Static<typeof Reap>
 
@@ -75,38 +87,94 @@ export const kvCommands: Readonly<Record<string, AnyCommandDefinition>> = {
   'kv.reap': defineCommand({
     args: Reap,
     load: async (reader, { tombstonesBeforeMs, delaysBeforeMs }) => {
-      const old = await before(reader.pagesBy(tombstones, 'byTime'), (row) => {
-        return row.timeMs < tombstonesBeforeMs
-      })
+      const isOld = (row: TombstoneRow) => row.timeMs < tombstonesBeforeMs
+      const old = await before(reader.pagesBy(tombstones, 'byTime'), isOld)
+      const unlocked =
+        reader.commandVersion >= deletionMarksVersion
+          ? await before(reader.pagesBy(lockMarks, 'byTime'), isOld)
+          : []
       const over = await before(reader.pagesBy(lockDelays, 'byTime'), (row) => {
         return row.untilMs < delaysBeforeMs
       })
-      const marks = new Map<string, ReapedRow>()
-      for (const { namespace } of old) {
-        const mark = reader.get(reaped, [namespace])
-        marks.set(namespace, mark ?? { namespace, index: 0, lockIndex: 0 })
-      }
-      return { old, over, marks }
+      return { old, unlocked, over, marks: reapedOf(reader, [...old, ...unlocked]) }
     },
-    apply: (_context, _args, { old, over, marks }) => {
+    apply: (_context, _args, { old, unlocked, over, marks }) => {
       const highest = new Map(marks)
       for (const { namespace, index, lockIndex } of old) {
         const mark = highest.get(namespace)
         highest.set(namespace, {
+          ...mark,
           namespace,
           index: Math.max(index, mark?.index ?? 0),
           lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
         })
       }
+      for (const { namespace, index, lockIndex } of unlocked) {
+        const mark = highest.get(namespace)
+        highest.set(namespace, {
+          namespace,
+          index: mark?.index ?? 0,
+          lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
+          lockedIndex: Math.max(index, mark?.lockedIndex ?? 0),
+        })
+      }
       const changes: Change[] = [
         ...old.map(({ namespace, key }) => remove(tombstones, [namespace, key])),
+        ...unlocked.map(({ namespace, key }) => remove(lockMarks, [namespace, key])),
         ...over.map(({ namespace, key }) => remove(lockDelays, [namespace, key])),
         ...[...highest.values()].map((mark) => put(reaped, mark)),
       ]
-      const outcome: ReapOutcome = { removed: old.length + over.length }
+      const outcome: ReapOutcome = { removed: old.length + unlocked.length + over.length }
       return { changes, outcome }
     },
   }),
+
+  /**
+   * Marks of directories that did not change since. From then on the last deletion of the namespace counts for every prefix: with
+   * fewer marks a prefix may be read by its own ones again, and would fall behind the one of all.
+   */
+  'kv.reapMarks': defineCommand({
+    since: deletionMarksVersion,
+    args: ReapMarks,
+    load: (reader, { marks }) => {
+      const gone = marks.filter(({ namespace, scope, directory, index }) => {
+        return reader.get(deletionMarks, [namespace, scope, directory])?.index === index
+      })
+      const names = new Set(gone.map(({ namespace }) => namespace))
+      const last = [...names].flatMap(
+        (name) => reader.get(deletionMarks, [name, 'below', '']) ?? [],
+      )
+      return { gone, last, marks: reapedOf(reader, gone) }
+    },
+    apply: (_context, _args, { gone, last, marks }) => {
+      const highest = new Map(marks)
+      for (const { namespace, index } of [...gone, ...last]) {
+        const mark = highest.get(namespace)
+        highest.set(namespace, { ...mark, namespace, index: Math.max(index, mark?.index ?? 0) })
+      }
+      const outcome: ReapOutcome = { removed: gone.length }
+      const changes: Change[] = [
+        ...gone.map(({ namespace, scope, directory }) => {
+          return remove(deletionMarks, [namespace, scope, directory])
+        }),
+        ...[...highest.values()].map((mark) => put(reaped, mark)),
+      ]
+      return { changes, outcome }
+    },
+  }),
+}
+
+/** What was removed before, of each namespace of these rows. */
+function reapedOf(
+  reader: Reader,
+  rows: readonly { readonly namespace: string }[],
+): ReadonlyMap<string, ReapedRow> {
+  const marks = new Map<string, ReapedRow>()
+  for (const { namespace } of rows) {
+    const mark = reader.get(reaped, [namespace])
+    marks.set(namespace, mark ?? { namespace, index: 0, lockIndex: 0 })
+  }
+  return marks
 }
 
 /** The front of an order by time, bounded. */

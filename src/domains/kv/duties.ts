@@ -4,11 +4,11 @@ import type { Clock, Timer } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Proposed } from '../../rpc/consensus.ts'
-import { reapedRowsMax, type ReapKeys, type ReapOutcome } from './commands.ts'
+import { reapedRowsMax, type ReapKeys, type ReapMarks, type ReapOutcome } from './commands.ts'
 import { tombstoneKeptMs } from './model.ts'
-import { hasLeftovers } from './queries.ts'
+import { hasLeftovers, marksBeyondMax } from './queries.ts'
 
-/** Marks are kept for `tombstoneKeptMs` and up to this much longer. */
+/** Marks of single keys are kept for `tombstoneKeptMs` and up to this much longer. */
 export const reapEveryMs = 60_000
 /** A lock delay that is over is kept this long: another leader's clock may be behind. */
 export const delayKeptMs = 60_000
@@ -62,9 +62,17 @@ class ReapDuty {
     }
     const reader = view()
     try {
-      if (!(await hasLeftovers(reader, args))) return false
-      const { outcome } = await propose({ type: 'kv.reap', args })
-      return (outcome as ReapOutcome).removed >= reapedRowsMax
+      let more = false
+      if (await hasLeftovers(reader, args)) {
+        const { outcome } = await propose({ type: 'kv.reap', args })
+        more = (outcome as ReapOutcome).removed >= reapedRowsMax
+      }
+      // Writes of a cluster with older servers leave none of these.
+      const marks = [...(await marksBeyondMax(reader, args.tombstonesBeforeMs))]
+      if (marks.length > 0) {
+        await propose({ type: 'kv.reapMarks', args: { marks } satisfies ReapMarks })
+      }
+      return more || marks.length >= reapedRowsMax
     } catch (error) {
       log.warn('marks of deleted keys could not be removed yet', { error: textOf(error) })
       return false

@@ -1,8 +1,10 @@
 /** The keys a list of operations touches, as they stand after each of them, and the changes that lead there. */
+import { counterFloorVersion } from '../../fsm/counter-floor.ts'
 import type { Change } from '../../fsm/domain.ts'
 import { put, remove } from '../define.ts'
+import { Deletions } from './deletion-model.ts'
 import { inlineBytesMax, type KeyPlace, type KvRow } from './model.ts'
-import { keys, kvValues, tombstones } from './table.ts'
+import { keys, kvValues } from './table.ts'
 
 /** A key with its value; null: the value is apart and was not read, because it is known to be another. */
 export type Entry = { readonly row: KvRow; readonly value: Uint8Array | null }
@@ -16,11 +18,11 @@ type Standing = {
 
 export class Entries {
   readonly #standing = new Map<string, Standing & { readonly place: KeyPlace }>()
-  readonly #keepsAllLockIndexes: boolean
+  readonly #commandVersion: number
 
-  /** `keepsAllLockIndexes`: also those that only stood between two operations. */
-  constructor(keepsAllLockIndexes: boolean) {
-    this.#keepsAllLockIndexes = keepsAllLockIndexes
+  /** `commandVersion`: that the cluster runs at. */
+  constructor(commandVersion: number) {
+    this.#commandVersion = commandVersion
   }
 
   /** What the state holds, read before the first operation; a value read by any reading of the key counts. */
@@ -41,7 +43,7 @@ export class Entries {
     const standing = known ?? { place, before: null, now: null, highestLockIndex: 0 }
     if (known === undefined) this.#standing.set(name, standing)
     standing.now = entry
-    if (entry !== null && this.#keepsAllLockIndexes) {
+    if (entry !== null && this.#commandVersion >= counterFloorVersion) {
       standing.highestLockIndex = Math.max(standing.highestLockIndex, entry.row.lockIndex)
     }
   }
@@ -60,40 +62,19 @@ export class Entries {
 
   changes(index: number, nowMs: number): Change[] {
     const changes: Change[] = []
+    const deletions = new Deletions(this.#commandVersion, { index, timeMs: nowMs })
     for (const { place, before, now, highestLockIndex } of this.#standing.values()) {
       if (now !== null) {
         if (now !== before) changes.push(...changesOfPut(before, now))
         continue
       }
       const lockIndex = Math.max(before?.row.lockIndex ?? 0, highestLockIndex)
-      if (before !== null) changes.push(...changesOfDelete(before.row, lockIndex, index, nowMs))
-      // Locked and deleted in one: somebody was told the number.
-      else if (lockIndex > 0) changes.push(markOf(place, lockIndex, index, nowMs))
+      if (before !== null) deletions.add(before.row, lockIndex)
+      else deletions.keepLockIndex(place, lockIndex)
     }
+    for (const change of deletions.changes()) changes.push(change)
     return changes
   }
-}
-
-/** `lockIndex`: the key's LockIndex goes on from there. */
-export function changesOfDelete(
-  row: KvRow,
-  lockIndex: number,
-  index: number,
-  nowMs: number,
-): Change[] {
-  const { namespace, key } = row
-  const changes = [remove(keys, [namespace, key]), markOf(row, lockIndex, index, nowMs)]
-  if (row.value === null) changes.push(remove(kvValues, [namespace, key]))
-  return changes
-}
-
-function markOf(
-  { namespace, key }: KeyPlace,
-  lockIndex: number,
-  index: number,
-  nowMs: number,
-): Change {
-  return put(tombstones, { namespace, key, index, lockIndex, timeMs: nowMs })
 }
 
 function changesOfPut(before: Entry | null, { row, value }: Entry): Change[] {

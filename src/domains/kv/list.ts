@@ -5,10 +5,11 @@
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { QueryContext } from '../../rpc/method.ts'
+import { deletionIndex } from './deletion-queries.ts'
 import { standing } from './fence-queries.ts'
 import type { KeyPlace, KvRow } from './model.ts'
 import type { ShownEntry } from './operation-model.ts'
-import { deletionIndex, indexOf, keysBelow, storeIndex, withValue } from './queries.ts'
+import { indexOf, keysBelow, storeIndex, withValue } from './queries.ts'
 
 /** Rows of a list that are kept from its first pass; a longer list is read again as it is sent. */
 const keptRowsMax = 2_048

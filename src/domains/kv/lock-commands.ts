@@ -6,14 +6,15 @@ import type { Change, Reader } from '../../fsm/domain.ts'
 import { put } from '../define.ts'
 import type { SessionEnding } from '../sessions/ending-commands.ts'
 import { lockDelayMsOf, type SessionRow } from '../sessions/model.ts'
-import { changesOfDelete } from './entry-model.ts'
+import { Deletions } from './deletion-model.ts'
 import { standing } from './fence-queries.ts'
 import type { KvRow } from './model.ts'
 import { keys, lockDelays } from './table.ts'
 
 type Held = { readonly session: SessionRow; readonly rows: readonly KvRow[] }
+type Loaded = { readonly held: readonly Held[]; readonly commandVersion: number }
 
-export const heldKeys: SessionEnding<readonly Held[]> = {
+export const heldKeys: SessionEnding<Loaded> = {
   load: async (reader: Reader, ended: readonly SessionRow[]) => {
     const held: Held[] = []
     for (const session of ended) {
@@ -23,21 +24,20 @@ export const heldKeys: SessionEnding<readonly Held[]> = {
         rows.push(...page.map((row) => standing(reader, row)))
       if (rows.length > 0) held.push({ session, rows })
     }
-    return held
+    return { held, commandVersion: reader.commandVersion }
   },
-  apply: ({ index, nowMs }, loaded) =>
-    loaded.flatMap(({ session, rows }) =>
-      rows.flatMap((row) => changesOfEnd(session, row, index, nowMs)),
-    ),
-}
-
-function changesOfEnd(session: SessionRow, row: KvRow, index: number, nowMs: number): Change[] {
-  const { namespace, key } = row
-  const changes =
-    session.behavior === 'delete'
-      ? changesOfDelete(row, row.lockIndex, index, nowMs)
-      : [put(keys, { ...row, session: null, modifyIndex: index })]
-  const untilMs = nowMs + lockDelayMsOf(session)
-  changes.push(put(lockDelays, { namespace, key, untilMs }))
-  return changes
+  apply: ({ index, nowMs }, { held, commandVersion }) => {
+    const deletions = new Deletions(commandVersion, { index, timeMs: nowMs })
+    const changes: Change[] = []
+    for (const { session, rows } of held) {
+      for (const row of rows) {
+        const { namespace, key, lockIndex } = row
+        if (session.behavior === 'delete') deletions.add(row, lockIndex)
+        else changes.push(put(keys, { ...row, session: null, modifyIndex: index }))
+        const untilMs = nowMs + lockDelayMsOf(session)
+        changes.push(put(lockDelays, { namespace, key, untilMs }))
+      }
+    }
+    return [...changes, ...deletions.changes()]
+  },
 }

@@ -32,6 +32,8 @@ export const txnReadBytesMax = 8 * 1024 * 1024
 
 /** How long the mark of a deleted key is kept, at the least: until then the index of a prefix shows the deletion. */
 export const tombstoneKeptMs = 15 * 60_000
+/** Marks of deletions that are kept beyond that time, since they cost no read anything: as many as so many directories. */
+export const deletionMarksMax = 20_000
 
 const uint64Max = 2n ** 64n - 1n
 /** What a path may hold: letters, marks, numbers, punctuation, symbols and the plain blank. */
@@ -64,7 +66,7 @@ export type KvRow = Readonly<Static<typeof KvRow>>
 export const KvValueRow = record({ ...KeyPlace.properties, value: bytesSchema(valueBytesMax) })
 export type KvValueRow = Readonly<Static<typeof KvValueRow>>
 
-/** What is left of a deleted key for a while. */
+/** What is left of a deleted key for a while: where it was locked ever, or a server of an older program may still read it. */
 export const TombstoneRow = record({
   ...KeyPlace.properties,
   index: Count,
@@ -73,6 +75,16 @@ export const TombstoneRow = record({
   timeMs: TimeMs,
 })
 export type TombstoneRow = Readonly<Static<typeof TombstoneRow>>
+
+/** The last deletion below a directory, or in it: see `deletion-model.ts`. */
+export const DeletionMarkRow = record({
+  namespace: NamespaceName,
+  scope: Type.Union([Type.Literal('below'), Type.Literal('in')]),
+  directory: Key,
+  index: Count,
+  timeMs: TimeMs,
+})
+export type DeletionMarkRow = Readonly<Static<typeof DeletionMarkRow>>
 
 /**
  * The highest index among tombstones that were removed, so that the index of a prefix does not fall behind them, and the highest
@@ -83,6 +95,8 @@ export const ReapedRow = record({
   index: Count,
   /** Absent in rows of the first programs. */
   lockIndex: Type.Optional(LockIndex),
+  /** As `index`, of marks that only kept a LockIndex. Absent in rows of programs that had none such. */
+  lockedIndex: Type.Optional(Count),
 })
 export type ReapedRow = Readonly<Static<typeof ReapedRow>>
 

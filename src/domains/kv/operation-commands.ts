@@ -7,6 +7,7 @@ import type { Change, Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { remove } from '../define.ts'
 import { sessions } from '../sessions/table.ts'
+import { lockIndexOfDeleted } from './deletion-queries.ts'
 import { Entries, inlineOf, type Entry } from './entry-model.ts'
 import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
 import { standing } from './fence-queries.ts'
@@ -17,7 +18,7 @@ import type {
   RefusedOperation,
   ShownEntry,
 } from './operation-model.ts'
-import { keys, kvValues, lockDelays, reaped, tombstones } from './table.ts'
+import { keys, kvValues, lockDelays, reaped } from './table.ts'
 
 type LoadedOperation = {
   /** Of a lock: whether its session lives, and until when the key is held back. */
@@ -56,7 +57,7 @@ export function loadOperations(
   reader: Reader,
   operations: readonly Operation[],
 ): LoadedOperations | Promise<LoadedOperations> {
-  const entries = new Entries(keepsAllLockIndexes(reader))
+  const entries = new Entries(reader.commandVersion)
   const trees: Promise<LoadedOperation>[] = []
   const byOperation: (LoadedOperation | null)[] = operations.map((operation) => {
     if (operation.type === 'get-tree' || operation.type === 'delete-tree') {
@@ -102,7 +103,7 @@ function loadOne(reader: Reader, operation: Operation, row: KvRow | null): Loade
   const place = [namespace, key]
   const lockIndexBefore =
     row === null
-      ? (reader.get(tombstones, place)?.lockIndex ?? 0)
+      ? lockIndexOfDeleted(reader, operation)
       : keepsAllLockIndexes(reader)
         ? row.lockIndex
         : 0
@@ -112,9 +113,14 @@ function loadOne(reader: Reader, operation: Operation, row: KvRow | null): Loade
     lockIndexBefore,
     sessionLives: reader.get(sessions, [namespace, operation.session]) !== undefined,
     delayUntilMs: reader.get(lockDelays, place)?.untilMs ?? 0,
-    floor: { ...nothing.floor, ...reader.get(reaped, [namespace]) },
+    floor: reapedFloor(reader, namespace),
     counterFloor: reader.counterFloor,
   }
+}
+
+function reapedFloor(reader: Reader, namespace: string): LoadedOperation['floor'] {
+  const { index = 0, lockedIndex = 0, lockIndex = 0 } = reader.get(reaped, [namespace]) ?? {}
+  return { index: Math.max(index, lockedIndex), lockIndex }
 }
 
 async function loadTree(

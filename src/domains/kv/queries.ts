@@ -1,12 +1,12 @@
 /** Reads of keys: one, and what stands below a prefix with the index that a reader of it waits on. */
 import type { Range, Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import type { ReapKeys } from './commands.ts'
-import type { KeyPlace, KvRow } from './model.ts'
+import { reapedRowsMax, type ReapKeys } from './commands.ts'
+import { deletionMarksMax, type DeletionMarkRow, type KeyPlace, type KvRow } from './model.ts'
 import { standing } from './fence-queries.ts'
 import { evaluate, loadOperations, valueApart } from './operation-commands.ts'
 import type { Operation, OperationsOutcome, ShownEntry } from './operation-model.ts'
-import { keys, lockDelays, reaped, tombstones } from './table.ts'
+import { deletionMarks, keys, lockDelays, lockMarks, tombstones } from './table.ts'
 
 /** The index to block on: the key's own, or the whole store's while there is none. */
 export function keyOf(
@@ -41,18 +41,6 @@ export function storeIndex(reader: Reader): number {
   return reader.tableIndex(keys)
 }
 
-/**
- * The highest index of a deletion below a prefix, 0 for none. Once the marks of deletions are removed the highest
- * among those stands for all of the namespace, so that no index falls.
- */
-export async function deletionIndex(reader: Reader, place: KeyPlace): Promise<number> {
-  let highest = reader.get(reaped, [place.namespace])?.index ?? 0
-  for await (const page of reader.pages(tombstones, rangeOf(place))) {
-    for (const { index } of page) highest = Math.max(highest, index)
-  }
-  return Math.min(highest, reader.appliedIndex)
-}
-
 /** Until when the key can not be locked, by the leader's wall clock; 0 when nothing holds it back. */
 export function lockDelayUntilMs(reader: Reader, { namespace, key }: KeyPlace): number {
   return reader.get(lockDelays, [namespace, key])?.untilMs ?? 0
@@ -69,8 +57,26 @@ export async function evaluateReads(
 
 /** Whether `kv.reap` with the same arguments would remove anything. */
 export async function hasLeftovers(reader: Reader, args: ReapKeys): Promise<boolean> {
-  const mark = await firstOf(reader.pagesBy(tombstones, 'byTime'))
-  if (mark !== null && mark.timeMs < args.tombstonesBeforeMs) return true
+  for (const table of [tombstones, lockMarks]) {
+    const mark = await firstOf(reader.pagesBy(table, 'byTime'))
+    if (mark !== null && mark.timeMs < args.tombstonesBeforeMs) return true
+  }
   const delay = await firstOf(reader.pagesBy(lockDelays, 'byTime'))
   return delay !== null && delay.untilMs < args.delaysBeforeMs
+}
+
+/** Marks of directories that may go because there are too many: of before a time, as many as one entry removes. */
+export async function marksBeyondMax(
+  reader: Reader,
+  beforeMs: number,
+): Promise<readonly DeletionMarkRow[]> {
+  const old: DeletionMarkRow[] = []
+  let count = 0
+  for await (const page of reader.pages(deletionMarks)) {
+    count += page.length
+    for (const row of page) {
+      if (row.timeMs < beforeMs && old.length < reapedRowsMax) old.push(row)
+    }
+  }
+  return old.slice(0, Math.max(0, count - deletionMarksMax))
 }

@@ -1,7 +1,14 @@
 /** Rows of keys, of values too long to stand in them, of what deletions leave behind, and of lock delays. */
 import type { Reader, Table } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import { KvRow, KvValueRow, LockDelayRow, ReapedRow, TombstoneRow } from './model.ts'
+import {
+  DeletionMarkRow,
+  KvRow,
+  KvValueRow,
+  LockDelayRow,
+  ReapedRow,
+  TombstoneRow,
+} from './model.ts'
 
 export const keys: Table<KvRow> = {
   name: 'kv',
@@ -20,12 +27,22 @@ export const kvValues: Table<KvValueRow> = {
   key: (row) => [row.namespace, row.key],
 }
 
+/** A mark for each deleted key, of clusters with older servers. */
 export const tombstones: Table<TombstoneRow> = {
   name: 'kv_tombstones',
   row: TombstoneRow,
   key: (row) => [row.namespace, row.key],
   counter: (row) => row.lockIndex,
   indexes: { byTime: (row) => [row.timeMs] },
+}
+
+/** The LockIndex of a deleted key, see `deletion-queries.ts`. */
+export const lockMarks: Table<TombstoneRow> = { ...tombstones, name: 'kv_lock_marks' }
+
+export const deletionMarks: Table<DeletionMarkRow> = {
+  name: 'kv_deletion_marks',
+  row: DeletionMarkRow,
+  key: (row) => [row.namespace, row.scope, row.directory],
 }
 
 export const reaped: Table<ReapedRow> = {

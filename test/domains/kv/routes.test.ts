@@ -140,8 +140,8 @@ void t.test('lists of keys and values', async (t) => {
   t.same(await list('/v1/kv/?keys'), [], 'the root has a list even when it is empty')
 })
 
-void t.test('the index of a prefix shows deletions, and does not fall', async (t) => {
-  const server = await serverOfOne(t)
+void t.test('with older servers too a prefix shows deletions, and does not fall', async (t) => {
+  const server = await serverOfOne(t, { commandVersion: 1 })
   await server.ask('PUT', '/v1/kv/p/one', '1')
   await server.ask('PUT', '/v1/kv/p/two', '2')
   await server.ask('PUT', '/v1/kv/q/one', '1')
