@@ -51,6 +51,29 @@ export const outOfScopeAreas: readonly Area[] = [
       "Consul's internal paths are not served: they are private to its agents and its web interface",
   },
   {
+    paths: ['/v1/agent/leave'],
+    reason:
+      'no agent leaves by the API; stop its process, with `leave_on_terminate` if it is to leave for good',
+  },
+  {
+    paths: ['/v1/agent/token'],
+    reason:
+      "an agent's own token is not set by the API; set `acl.agent_token` in its configuration",
+  },
+  {
+    paths: ['/v1/coordinate/update'],
+    reason: 'coordinates are not written by the API: gossip measures them',
+  },
+  {
+    paths: ['/v1/operator/autopilot/state'],
+    reason: "this form of autopilot's state is not served; ask /v1/operator/autopilot/health",
+  },
+  {
+    paths: ['/api'],
+    reason:
+      "resources of Consul's second catalog are not served; nodes and services are at /v1/catalog",
+  },
+  {
     paths: ['/v1/operator/area'],
     reason: 'network areas are not served: each cluster stands for itself',
   },
@@ -188,8 +211,8 @@ const byPath: ReadonlyMap<string, OutOfScope> = new Map(
   ),
 )
 
-/** No row is longer: `/v1/agent/connect` has four, the empty one before the first slash included. */
-const segmentsMax = 4
+/** No row is longer: `/v1/operator/autopilot/state` has five, the empty one before the first slash included. */
+const segmentsMax = 5
 
 /** Of a decoded path; null: it lies in no such area. The narrowest area decides. */
 export function outOfScope(path: string): OutOfScope | null {

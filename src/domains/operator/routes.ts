@@ -81,6 +81,17 @@ export function operatorRoutes(
       },
     },
     {
+      // Consul's name for it.
+      method: 'POST',
+      path: '/v1/operator/raft/transfer-leader',
+      switches: 'presence',
+      body: 'none',
+      handle: async (request) => {
+        await request.call(methods.transferLeadership, targetOf(request))
+        return { json: { Success: true } }
+      },
+    },
+    {
       method: 'DELETE',
       path: '/v1/operator/raft/peer',
       handle: async (request) => {

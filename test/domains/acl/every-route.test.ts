@@ -81,6 +81,9 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/operator/raft/transfer-leadership': {
     url: '/v1/operator/raft/transfer-leadership?id=x',
   },
+  'POST /v1/operator/raft/transfer-leader': {
+    url: '/v1/operator/raft/transfer-leader?id=x',
+  },
   'PUT /v1/agent/force-leave': { url: '/v1/agent/force-leave?node=x' },
   'PUT /v1/agent/join': { url: '/v1/agent/join?address=127.0.0.1' },
   'PUT /v1/agent/schedulers/config': { body: { num_schedulers: 1, enabled_schedulers: ['_core'] } },
