@@ -11,10 +11,11 @@ import {
   type CatalogLink,
 } from '../../../src/domains/catalog/agent/sync.ts'
 import { membershipCheckId } from '../../../src/domains/catalog/model.ts'
-import { catalogChecks, catalogServices } from '../../../src/domains/catalog/table.ts'
+import { catalogChecks, catalogNodes, catalogServices } from '../../../src/domains/catalog/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
 import {
   catalogMachine,
   check,
@@ -216,3 +217,48 @@ void t.test('a damaged file is named', async (t) => {
     await t.rejects(agentWith(folder, wayTo(catalog)).start(), /agent-services\.json/)
   }
 })
+
+void t.test(
+  'an agent announces its node first, and leaves alone what is on another’s',
+  async (t) => {
+    const catalog = await catalogMachine(t)
+    const [own, other] = ['1', '2'].map((digit) => `0000000${digit}-0000-4000-8000-000000000000`)
+    await catalog.register({
+      node: node('web', { id: other ?? '' }),
+      service: service('theirs'),
+      checks: [check(membershipCheckId, 'critical')],
+    })
+    const announced: string[] = []
+    let isTaken = true
+    const way = wayTo(catalog)
+    way.announce = async (spec) => {
+      announced.push(spec.name)
+      if (isTaken) throw new MusterError('invalid_argument', 'the name is taken')
+      await catalog.register({ node: spec })
+    }
+    const agent = new LocalAgent({
+      node: node('web', { id: own ?? '' }),
+      dataFolder: await dataFolder(t),
+      scripts: 'none',
+      link: way,
+      clock: systemClock,
+      log: silentLogger,
+    })
+    await agent.start()
+    t.teardown(() => agent.stop())
+    await eventuallyTrue('it was refused twice', () => announced.length > 1)
+    t.equal(way.sent, 0)
+    t.ok(catalog.reader().get(catalogServices, ['web', 'theirs']), 'it touches nothing')
+    isTaken = false
+    await eventuallyTrue('it has its node, without what was there', () => {
+      const found = catalog.reader().get(catalogNodes, ['web'])
+      return found?.id === own && !catalog.reader().get(catalogServices, ['web', 'theirs'])
+    })
+    await catalog.deregister({ node: 'web' })
+    await agent.registerService(service('mine'), [], false)
+    await eventuallyTrue('its node is back with what is on it', () => {
+      return catalog.reader().get(catalogServices, ['web', 'mine']) !== undefined
+    })
+    t.equal(catalog.reader().get(catalogNodes, ['web'])?.id, own)
+  },
+)
