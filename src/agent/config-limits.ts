@@ -1,11 +1,14 @@
 /** The `limits` and `audit` blocks of a configuration: what one client may ask, and what is written down of it. */
 import { join, resolve } from 'node:path'
+import { budgetBytesMin } from '../member/http-settings.ts'
 import type { Complain } from './config-listeners.ts'
 import { parseSize, type ConfigFile } from './config-schema.ts'
 
 /** Counts; 0: no limit, but for connections. Sizes in bytes. */
 export type LimitsConfig = {
   readonly httpBodyBytesMax: number
+  /** All bodies under way together. */
+  readonly httpBodiesBytesMax: number
   readonly httpConnectionsMax: number
   readonly httpConnectionsPerClientMax: number
   /** Requests a second. */
@@ -48,8 +51,20 @@ export function completeLimits(
       'means nothing without limits.http_rate_per_client; set that too',
     )
   }
+  const bodyBytesMax = sizeOr(file.http_body_bytes_max, 2 * MiB)
+  const bodiesBytesMax = sizeOr(
+    file.http_bodies_bytes_max,
+    Math.max(64 * MiB, budgetBytesMin(bodyBytesMax)),
+  )
+  if (bodiesBytesMax < budgetBytesMin(bodyBytesMax)) {
+    complain(
+      'limits.http_bodies_bytes_max',
+      'a quarter of it is for small bodies, and the rest is less than limits.http_body_bytes_max; give it more',
+    )
+  }
   return {
-    httpBodyBytesMax: sizeOr(file.http_body_bytes_max, 2 * MiB),
+    httpBodyBytesMax: bodyBytesMax,
+    httpBodiesBytesMax: bodiesBytesMax,
     httpConnectionsMax: file.http_connections_max ?? 16_384,
     httpConnectionsPerClientMax: conns ?? connections ?? 4_096,
     httpRatePerClient: ratePerClient,

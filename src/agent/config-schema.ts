@@ -323,6 +323,7 @@ export const fileSchema = Type.Object(
       Type.Object(
         {
           http_body_bytes_max: Type.Optional(size(64 * 1024, 64 * MiB, '64KiB to 64MiB')),
+          http_bodies_bytes_max: Type.Optional(size(MiB, 64 * GiB, '1MiB to 64GiB')),
           http_connections_max: Type.Optional(count(16, 1_000_000)),
           http_connections_per_client_max: Type.Optional(count(1, 1_000_000)),
           http_max_conns_per_client: Type.Optional(count(1, 1_000_000)),

@@ -1,14 +1,20 @@
 /** The bounds of the HTTP server, for all its listeners and clients together unless said. */
 export type HttpLimits = {
   readonly bodyBytesMax: number
+  /** All bodies that are read into memory together; beyond it they get 503. */
+  readonly bodiesBytesMax: number
   /** The request line and all headers. */
   readonly headBytesMax: number
   /** For the whole head to arrive. */
   readonly headMs: number
   /** For a whole body to arrive. */
   readonly bodyMs: number
+  /** For the next piece of a body that is read into memory. */
+  readonly bodyStallMs: number
   /** For the next piece of a streamed body. */
   readonly bodyIdleMs: number
+  /** Of a streamed body, while the server waits for it; slower ones get `bodyIdleMs` in all. */
+  readonly bodyBytesPerSecondMin: number
   /** For a client to take what is sent. */
   readonly stallMs: number
   /** An idle connection is kept this long. */
@@ -26,10 +32,13 @@ export type HttpLimits = {
 
 export const defaultHttpLimits: HttpLimits = {
   bodyBytesMax: 1_048_576,
+  bodiesBytesMax: 67_108_864,
   headBytesMax: 16_384,
   headMs: 10_000,
   bodyMs: 30_000,
+  bodyStallMs: 10_000,
   bodyIdleMs: 30_000,
+  bodyBytesPerSecondMin: 8_192,
   stallMs: 60_000,
   keepAliveMs: 75_000,
   requestsMax: 60_000,

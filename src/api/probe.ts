@@ -50,6 +50,7 @@ export async function probe(routes: readonly Route[], request: ProbedRequest): P
       bodies: {
         read: async () => request.body,
         stream: () => emptyStream(),
+        budget: { release: () => {} },
       } as unknown as BodyReader,
       bodyBytesMax: request.body.length,
       asksForWebSocket: () => false,

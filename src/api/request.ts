@@ -16,6 +16,7 @@ import type {
 } from '../rpc/method.ts'
 import type { QueryAnswer } from '../rpc/read.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
+import type { BodyShare } from './body-budget.ts'
 import { announcesBody, type BodyReader } from './body.ts'
 import { addressOf } from './client.ts'
 import { dialectOf, type Dialect } from './dialect.ts'
@@ -62,6 +63,8 @@ export class Exchange implements ApiRequest, CallTrace {
   readonly #abort = new AbortController()
   #search: Search | null = null
   #bytes: Uint8Array = noBytes
+  /** What the body holds; null: there is none. */
+  #share: BodyShare | null = null
   #json: unknown
   #answers: QueryAnswer[] | null = null
   #index: number | null = null
@@ -187,7 +190,8 @@ export class Exchange implements ApiRequest, CallTrace {
   }
 
   stream(): AsyncIterable<Uint8Array> {
-    return this.#context.bodies.stream(this.request, this.#bodyBytesMax)
+    const share = this.#beginBody()
+    return this.#context.bodies.stream(this.request, { bytesMax: this.#bodyBytesMax, share })
   }
 
   async query<Args extends TSchema, Value>(
@@ -250,7 +254,11 @@ export class Exchange implements ApiRequest, CallTrace {
   async readBody(): Promise<void> {
     const kind = bodyKindOf(this.route)
     if (kind === 'stream' || !announcesBody(this.request)) return
-    this.#bytes = await this.#context.bodies.read(this.request, this.#bodyBytesMax)
+    this.#bytes = await this.#context.bodies.read(this.request, {
+      bytesMax: this.#bodyBytesMax,
+      share: this.#beginBody(),
+      admit: () => this.#admitLarge(),
+    })
     // Null reads as absent, for the whole body as for a member.
     if (kind === 'json') this.#json = decodeJson(this.#bytes) ?? undefined
   }
@@ -275,7 +283,18 @@ export class Exchange implements ApiRequest, CallTrace {
   /** Gives back what its reads still hold. */
   close(): void {
     this.release()
+    if (this.#share !== null) this.#context.bodies.budget.release(this.#share)
     if (this.#answers !== null) for (const answer of this.#answers) answer.close()
+  }
+
+  #beginBody(): BodyShare {
+    this.#share ??= { bytes: 0, large: false }
+    return this.#share
+  }
+
+  #admitLarge(): Promise<void> | null {
+    const { atLeast } = this.route
+    return atLeast === undefined ? null : this.#context.dispatcher.admit(this.#caller(), atLeast)
   }
 
   get #bodyBytesMax(): number {

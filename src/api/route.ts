@@ -6,6 +6,7 @@
  * The invariant the folder guards: whatever a client sends, it gets one clear answer and harms nobody else.
  */
 import type { Static, TSchema } from 'typebox'
+import type { LeastRight } from '../rpc/authorizer.ts'
 import type { Contact } from '../rpc/dispatch.ts'
 import type { LeaderMethod, LocalMethod, Query, QueryResult, StreamMethod } from '../rpc/method.ts'
 import type { Dialect } from './dialect.ts'
@@ -31,6 +32,11 @@ export type Route = {
   readonly body?: 'none' | 'json' | 'bytes' | 'stream'
   /** Beyond this: 413. Default: the server's; 64 KiB on DELETE and for a body that is ignored. */
   readonly bodyBytesMax?: number
+  /**
+   * A client that may do none of these to anything is refused before more than 64 KiB of a body are read; the method that
+   * is asked decides on the very thing. For `json` and `bytes` beyond 64 KiB: a test sees to it that each route says so.
+   */
+  readonly atLeast?: readonly LeastRight[]
   /** Longest time a blocking query may wait, jitter apart. Default 5 minutes. */
   readonly waitMsMax?: number
   /**

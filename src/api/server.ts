@@ -158,8 +158,10 @@ export class HttpServer {
     readonly rate: number
     readonly concurrency: number
     readonly connections: number
+    readonly bodies: number
   } {
-    return { ...this.#clientLimits.refused, connections: this.#connections.refusedCount }
+    const bodies = this.#bodies.budget.refusedCount
+    return { ...this.#clientLimits.refused, connections: this.#connections.refusedCount, bodies }
   }
 
   /** From now on; what is under way goes on. */

@@ -27,6 +27,7 @@ export function clientRoutes({ routes, passOn, self }: ClientRoutesOptions): rea
       path: '/v1/session/create',
       switches: 'presence',
       anyRegion: true,
+      atLeast: [{ resource: 'session', access: 'write' }],
       // A session that names no node is on the node of the agent that was asked.
       handle: (request) => passOn.passWith(request, withNode(request.json, self.node)),
     },

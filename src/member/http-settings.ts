@@ -13,8 +13,12 @@ export function httpSettingsOf(config: MemberConfig) {
     aliases: headerAliases.map((alias) => aliasPrefixes[alias]),
     limits: {
       bodyBytesMax: limits.httpBodyBytesMax,
+      bodiesBytesMax: limits.httpBodiesBytesMax,
       connectionsMax: limits.httpConnectionsMax,
       connectionsPerClientMax: limits.httpConnectionsPerClientMax,
     },
   }
 }
+
+/** For a check of the configuration. */
+export { budgetBytesMin } from '../api/body-budget.ts'

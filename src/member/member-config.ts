@@ -13,6 +13,7 @@ export type MemberConfig = AgentSettings &
     readonly listeners: readonly ListenerSettings[]
     readonly limits: LimitSettings & {
       readonly httpBodyBytesMax: number
+      readonly httpBodiesBytesMax: number
       readonly httpConnectionsMax: number
     }
   }

@@ -6,6 +6,7 @@ export type RefusedSource = {
   readonly rate: number
   readonly concurrency: number
   readonly connections: number
+  readonly bodies: number
 }
 
 /** `member/audit.ts` fits. */
@@ -19,11 +20,11 @@ export type AuditCounts = {
 export function limitMetrics(metrics: Metrics, refused: () => RefusedSource): void {
   metrics.counters({
     name: 'muster_http_limited_total',
-    help: 'Requests and connections refused because their client had too many, by limit',
+    help: 'Requests and connections refused because there were too many, by limit',
     labelNames: ['limit'],
     read: () => {
       const counts = refused()
-      return (['rate', 'concurrency', 'connections'] as const).map((limit) => ({
+      return (['rate', 'concurrency', 'connections', 'bodies'] as const).map((limit) => ({
         labels: { limit },
         value: counts[limit],
       }))

@@ -7,6 +7,14 @@ export interface Permissions {
   /** Of the token; absent for callers without one. */
   readonly accessor?: string
   may(requirement: Requirement): boolean
+  /** Whether there may be anything that this right is for. Absent: there may. */
+  maySome?(right: LeastRight): boolean
+}
+
+/** A right to something, whatever it is. */
+export type LeastRight = {
+  readonly resource: Exclude<Requirement['resource'], 'none'>
+  readonly access: 'read' | 'write'
 }
 
 export interface Authorizer {
@@ -23,3 +31,7 @@ const everything: Permissions = { may: () => true }
 
 /** For a cluster without access control. */
 export const allowAll: Authorizer = { resolve: () => everything }
+
+export function hasOneOf(permissions: Permissions, rights: readonly LeastRight[]): boolean {
+  return rights.some((right) => permissions.maySome?.(right) ?? true)
+}

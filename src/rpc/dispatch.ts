@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { assertMay, QueryReader, type QueryAnswer } from './read.ts'
-import type { Authorizer } from './authorizer.ts'
+import { hasOneOf, type Authorizer, type LeastRight, type Permissions } from './authorizer.ts'
 import type { Consensus } from './consensus.ts'
 import { Forwarder } from './forward.ts'
 import { endable } from './endable.ts'
@@ -94,6 +94,9 @@ export type CallTrace = {
 
 /** What replies tell about this server's view of the cluster. */
 export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: number }
+
+/** How long a refusal of a large request waits for the leader's word that nothing has changed. */
+const admitMs = 2_000
 
 const never = new AbortController().signal
 const fromClient = { forwarded: false, blocking: false }
@@ -214,6 +217,31 @@ export class Dispatcher {
       check(args)
       return this.#openHere(method, args, caller, signal)
     })
+  }
+
+  /**
+   * Rejects for a caller that has none of these rights to anything; null: it has one, as is known at once. Asked before
+   * its request is read whole, on the state of this server, or on a newer one before it is refused.
+   */
+  admit(caller: Caller, rights: readonly LeastRight[]): Promise<void> | null {
+    const permissions = this.#options.authorizer.resolve(caller)
+    if (!(permissions instanceof Promise) && hasOneOf(permissions, rights)) return null
+    return this.#admitLater(permissions, caller, rights)
+  }
+
+  async #admitLater(
+    resolving: Permissions | Promise<Permissions>,
+    caller: Caller,
+    rights: readonly LeastRight[],
+  ): Promise<void> {
+    const { authorizer, consensus, clock } = this.#options
+    if (hasOneOf(await resolving, rights)) return
+    if (caller.token !== null) {
+      // Without a leader this server's word counts.
+      await consensus.readBarrier('leader', clock.monotonicMs() + admitMs, never).catch(() => {})
+      if (hasOneOf(await authorizer.resolve(caller), rights)) return
+    }
+    assertMay(false)
   }
 
   /**

@@ -284,6 +284,11 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     'a.hcl:6: limits.http_burst_per_client: means nothing without limits.http_rate_per_client; set that too',
   ],
   [
+    'a budget that one body exceeds',
+    `${smallest}limits {\n  http_body_bytes_max = "2MiB"\n  http_bodies_bytes_max = "2MiB"\n}`,
+    'a.hcl:7: limits.http_bodies_bytes_max: a quarter of it is for small bodies, and the rest is less than limits.http_body_bytes_max; give it more',
+  ],
+  [
     'a host with a port',
     `${smallest}http {\n  allowed_hosts = ["a.example.com:80"]\n}`,
     'a.hcl:6: http.allowed_hosts.0: "a.example.com:80" must be a host without a port, "*." and a name, or "*" for any host',

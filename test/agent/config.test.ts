@@ -63,6 +63,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
     http: { allowedHosts: [], corsOrigins: [] },
     limits: {
       httpBodyBytesMax: 2 ** 21,
+      httpBodiesBytesMax: 2 ** 26,
       httpConnectionsMax: 16384,
       httpConnectionsPerClientMax: 4096,
       httpRatePerClient: 0,

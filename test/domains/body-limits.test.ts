@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { bodyBytesMaxOf, bodyKindOf } from '../../src/api/request.ts'
-import type { Route } from '../../src/api/route.ts'
+import { smallBodyBytesMax, type Route } from '../../src/api/route.ts'
 import { HttpServer } from '../../src/api/server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
@@ -26,7 +26,11 @@ t.test('every route bounds its body, and the document says how', async (t) => {
   const writing = routes.filter(({ method }) => method !== 'GET' && method !== 'DELETE')
   for (const route of routes) {
     const max = bodyBytesMaxOf(route, standard)
-    if (bodyKindOf(route) !== 'stream') t.ok(max <= inMemoryMax, `${nameOf(route)}: ${max}`)
+    if (bodyKindOf(route) !== 'stream') {
+      t.ok(max <= inMemoryMax, `${nameOf(route)}: ${max}`)
+      const named = max <= smallBodyBytesMax || (route.atLeast ?? []).length > 0
+      t.ok(named, `${nameOf(route)}: who may send more than 64 KiB`)
+    }
     if (!writing.includes(route)) t.ok(max <= 65_536, `${nameOf(route)} wants no body`)
   }
   await documentTable(t, {
@@ -46,7 +50,11 @@ t.test('a body in chunks that is too large is 413 in one line, and asks for noth
   const server = await serverOfOne(t)
   let asked = 0
   const dispatcher = new Proxy({} as Dispatcher, {
-    get: (_, name) => (name === 'drain' ? () => {} : () => Promise.reject(new Error(`${++asked}`))),
+    get: (_, name) => {
+      if (name === 'drain') return () => {}
+      if (name === 'admit') return () => null
+      return () => Promise.reject(new Error(`${++asked}`))
+    },
   })
   const { routes } = server.catalogue
   const http = new HttpServer({

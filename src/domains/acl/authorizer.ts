@@ -153,6 +153,12 @@ export function permissionsOf(
       if (rules === 'closed') return requirement.resource === 'none'
       return isAllowed(rules, requirement, defaultPolicy)
     },
+    maySome: ({ resource, access }) => {
+      if (rules === 'management' || rules === 'closed') return rules === 'management'
+      // As in the table: no default gives rights to tokens away.
+      if (defaultPolicy === 'allow' && resource !== 'acl') return true
+      return rules.grantsSome(resource, access)
+    },
   }
 }
 

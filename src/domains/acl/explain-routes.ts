@@ -54,5 +54,10 @@ export function explainRoute(
       },
     }
   }
-  return { method: 'PUT', path: '/v1/acl/explain', handle }
+  return {
+    method: 'PUT',
+    path: '/v1/acl/explain',
+    atLeast: [{ resource: 'acl', access: 'read' }],
+    handle,
+  }
 }

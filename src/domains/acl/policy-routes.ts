@@ -50,7 +50,13 @@ export function policyRoutes(methods: PolicyMethods): readonly Route[] {
         return value === null ? { status: 404, text: 'ACL policy not found' } : { json: value }
       },
     },
-    { method: 'PUT', path: '/v1/acl/policy/:name', bodyBytesMax, handle: putPolicy },
+    {
+      method: 'PUT',
+      path: '/v1/acl/policy/:name',
+      bodyBytesMax,
+      atLeast: [{ resource: 'acl', access: 'write' }],
+      handle: putPolicy,
+    },
     {
       method: 'DELETE',
       path: '/v1/acl/policy/:name',

@@ -131,6 +131,13 @@ export class RuleSet {
     return target.below ? judgeBelow(scopes, name, capability) : judgeOne(scopes, name, capability)
   }
 
+  /** Whether any rule gives it for anything. A closer one may take it away again for the very thing. */
+  grantsSome(family: Family, capability: string): boolean {
+    return this.#sourced.some(
+      ({ rule }) => rule.family === family && !rule.deny && rule.capabilities.includes(capability),
+    )
+  }
+
   /** Denied by the closest `namespace` rules. */
   isClosed(namespace: string): boolean {
     const scopes = this.#scopes.get('namespace')

@@ -6,6 +6,11 @@ import type { Listed } from './listing.ts'
 /** Services and checks are those of nodes, which belong to no namespace: only the default one is there to name. */
 const namespaceNames: readonly (string | null)[] = [null, '', 'default', '*']
 
+const writesCatalog = [
+  { resource: 'node', access: 'write' },
+  { resource: 'service', access: 'write' },
+] as const
+
 /** How routes of the catalog are made: each looks at its scope first. */
 export function scopedRoutes(datacenter: string, more: Pick<Route, 'waitMsMax'> = {}) {
   return (
@@ -16,6 +21,7 @@ export function scopedRoutes(datacenter: string, more: Pick<Route, 'waitMsMax'> 
     method,
     path,
     switches: 'presence',
+    ...(method === 'PUT' && { atLeast: writesCatalog }),
     ...more,
     handle(request) {
       checkScope(request, datacenter)

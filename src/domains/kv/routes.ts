@@ -49,6 +49,7 @@ export const kvRoutes: readonly Route[] = [
     path: '/v1/kv/*',
     body: 'bytes',
     bodyBytesMax: valueBytesMax,
+    atLeast: [{ resource: 'key', access: 'write' }],
     switches: 'presence',
     handle: write,
   },

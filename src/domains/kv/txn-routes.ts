@@ -49,6 +49,16 @@ type Parsed = Step | Unusable
 
 const noBytes = new Uint8Array(0)
 
+/** Steps read and write, and name keys, nodes and services. */
+const anyStep = [
+  { resource: 'key', access: 'read' },
+  { resource: 'key', access: 'write' },
+  { resource: 'node', access: 'read' },
+  { resource: 'node', access: 'write' },
+  { resource: 'service', access: 'read' },
+  { resource: 'service', access: 'write' },
+] as const
+
 export function txnRoute(methods: TransactionMethods, words: CatalogWords): Route {
   const replyOf = (
     steps: readonly Step[],
@@ -78,6 +88,7 @@ export function txnRoute(methods: TransactionMethods, words: CatalogWords): Rout
     path: '/v1/txn',
     body: 'bytes',
     bodyBytesMax: txnBodyBytesMax,
+    atLeast: anyStep,
     switches: 'presence',
     async handle(request) {
       const namespace = request.namespace ?? defaultNamespace

@@ -29,12 +29,14 @@ export const namespaceRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/v1/namespace/:name',
     bodyBytesMax: namespaceBodyBytesMax,
+    atLeast: [{ resource: 'operator', access: 'write' }],
     handle: (request) => putNamespace(request, request.parameter('name')),
   },
   {
     method: 'PUT',
     path: '/v1/namespace',
     bodyBytesMax: namespaceBodyBytesMax,
+    atLeast: [{ resource: 'operator', access: 'write' }],
     handle: (request) => putNamespace(request, null),
   },
   {

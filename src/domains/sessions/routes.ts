@@ -87,7 +87,13 @@ export function sessionRoutes(
   }
 
   return [
-    { ...write, path: '/v1/session/create', bodyBytesMax: sessionBodyBytesMax, handle: create },
+    {
+      ...write,
+      path: '/v1/session/create',
+      bodyBytesMax: sessionBodyBytesMax,
+      atLeast: [{ resource: 'session', access: 'write' }],
+      handle: create,
+    },
     { ...write, path: '/v1/session/destroy/:uuid', body: 'none', handle: destroy },
     { ...write, path: '/v1/session/renew/:uuid', body: 'none', handle: renew },
     { ...read, path: '/v1/session/info/:uuid', handle: info },

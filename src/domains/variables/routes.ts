@@ -74,7 +74,13 @@ export function variableRoutes(methods: VariableMethods): readonly Route[] {
   return [
     { method: 'GET', path: '/v1/vars', handle: list },
     { method: 'GET', path: '/v1/var/*', handle: read },
-    { method: 'PUT', path: '/v1/var/*', bodyBytesMax: variableBodyBytesMax, handle: put },
+    {
+      method: 'PUT',
+      path: '/v1/var/*',
+      bodyBytesMax: variableBodyBytesMax,
+      atLeast: [{ resource: 'variables', access: 'write' }],
+      handle: put,
+    },
     { method: 'DELETE', path: '/v1/var/*', handle: remove },
   ]
 }
