@@ -20,6 +20,13 @@ async function versionAt(cluster: Cluster, at: number): Promise<number> {
   return Number(stats.muster.command_version)
 }
 
+async function runAt(cluster: Cluster, version: number): Promise<void> {
+  await eventuallyTrue(`all run at version ${version}`, async () => {
+    const versions = await Promise.all(cluster.all.map((at) => versionAt(cluster, at)))
+    return versions.every((one) => one === version)
+  })
+}
+
 async function upgrade(cluster: Cluster, at: number, program: string): Promise<void> {
   await cluster.startProgram(at, program)
   await eventuallyTrue('it follows', async () => (await cluster.leaderAsSeenBy(at)) !== null)
@@ -34,6 +41,7 @@ void t.test('a cluster is upgraded server by server', async (t) => {
   const writer = new SteadyWriter(order, 'upgrade')
   t.teardown(() => writer.stop())
 
+  await runAt(cluster, own)
   for (const at of [0, 1]) await upgrade(cluster, at, newer)
   await lead(cluster, 2)
   t.equal((await create(cluster, 0)).status, 200, 'an older leader does as it always did')
@@ -49,10 +57,7 @@ void t.test('a cluster is upgraded server by server', async (t) => {
   for (const at of cluster.all) t.equal(await versionAt(cluster, at), own, `server ${at}`)
 
   await upgrade(cluster, 2, newer)
-  await eventuallyTrue('all run at the newer version', async () => {
-    const versions = await Promise.all(cluster.all.map((at) => versionAt(cluster, at)))
-    return versions.every((version) => version === newerCommandVersion)
-  })
+  await runAt(cluster, newerCommandVersion)
   for (const at of cluster.all) t.equal((await create(cluster, at)).status, 200)
   await writer.stop()
   const missing: string[] = []
