@@ -87,6 +87,11 @@ export class Fields {
     return new Fields(value, { anyCase: this.#lower !== null }, `${this.#path}${name}.`)
   }
 
+  /** An entry of a list as an object, read as this one is. */
+  within(value: unknown, path: string): Fields {
+    return new Fields(value, { anyCase: this.#lower !== null }, `${this.#path}${path}`)
+  }
+
   list(name: string): readonly unknown[] | undefined {
     const value = this.raw(name)
     if (value === undefined || Array.isArray(value)) return value

@@ -100,6 +100,22 @@ export const outOfScopeAreas: readonly Area[] = [
     reason: 'login by auth methods is not served; give clients tokens by /v1/acl/token',
   },
   {
+    paths: ['/v1/acl/replication'],
+    reason: 'access control is not replicated between datacenters: each cluster has its own',
+  },
+  {
+    paths: [
+      '/v1/acl/create',
+      '/v1/acl/update',
+      '/v1/acl/destroy',
+      '/v1/acl/info',
+      '/v1/acl/clone',
+      '/v1/acl/list',
+      '/v1/acl/rules',
+    ],
+    reason: 'the access control of Consul before its version 1.4 is not served; use /v1/acl/token',
+  },
+  {
     paths: ['/v1/acl/templated-policy', '/v1/acl/templated-policies'],
     reason: 'templated policies are not served; write policies by /v1/acl/policy/:name',
   },

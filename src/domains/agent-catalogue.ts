@@ -1,14 +1,16 @@
 /** What every agent serves of itself, server or client: its services and checks, its gossip, this process, its metrics. */
 import { inDatacenter } from '../api/datacenter.ts'
+import { alsoByGet } from '../api/by-get.ts'
 import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Method } from '../rpc/method.ts'
 import { HeapSampler } from './agent/heap-sampler.ts'
+import { agentConsulRoutes } from './agent/consul-routes.ts'
 import { agentMethods } from './agent/methods.ts'
 import { agentRoutes } from './agent/routes.ts'
-import type { ThisAgent } from './agent/this-agent.ts'
+import type { AgentMember, ThisAgent } from './agent/this-agent.ts'
 import { agentHealthMethods } from './catalog/agent-health-methods.ts'
 import { agentHealthRoutes } from './catalog/agent-health-routes.ts'
 import { agentCatalogMethods } from './catalog/agent-methods.ts'
@@ -19,7 +21,7 @@ import { membersMethods } from './members/methods.ts'
 import type { PoolOfServer } from './members/pool.ts'
 import { coordinateMethods } from './members/coordinate-methods.ts'
 import { coordinateRoutes } from './members/coordinate-routes.ts'
-import { membersRoutes } from './members/routes.ts'
+import { membersRoutes, memberForSessionTools } from './members/routes.ts'
 import { metricsMethods, type MetricsSource } from './operator/metrics.ts'
 import { metricsRoutes } from './operator/metrics-routes.ts'
 
@@ -27,6 +29,17 @@ import { userEventMethods } from './user-events/methods.ts'
 import type { UserEventPool } from './user-events/pool.ts'
 import { RecentEvents } from './user-events/recent-events.ts'
 import { userEventRoutes } from './user-events/routes.ts'
+
+/** What clients of Consul's early versions ask for with GET. */
+const byGetToo: readonly string[] = [
+  '/v1/agent/join/:address',
+  '/v1/agent/force-leave/:node',
+  '/v1/agent/service/deregister/:id',
+  '/v1/agent/check/deregister/:id',
+  '/v1/agent/check/pass/:id',
+  '/v1/agent/check/warn/:id',
+  '/v1/agent/check/fail/:id',
+]
 
 export type AgentCatalogueOptions = {
   readonly agent: ThisAgent
@@ -72,6 +85,16 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
   )
   const ofUserEvents = userEventMethods(options.userEvents, recentEvents, clock)
   const stopUserEvents = options.userEvents?.onEvent((event) => recentEvents.heard(event))
+  const routes: readonly Route[] = [
+    ...agentCatalogRoutes(ofLocalAgent, datacenter),
+    ...agentHealthRoutes(ofLocalHealth, ofLocalAgent, datacenter),
+    ...membersRoutes(ofMembers, datacenter),
+    ...inDatacenter(datacenter, coordinateRoutes(ofCoordinates)),
+    ...inDatacenter(datacenter, userEventRoutes(ofUserEvents)),
+    ...agentRoutes(ofAgent, clock, services.node.id),
+    ...metricsRoutes(ofMetrics),
+    ...agentConsulRoutes(ofAgent, shownInConsul),
+  ]
   return {
     methods: [
       ...Object.values(ofCoordinates),
@@ -83,13 +106,10 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
       ...Object.values(ofMetrics),
     ],
     routes: [
-      ...agentCatalogRoutes(ofLocalAgent, datacenter),
-      ...agentHealthRoutes(ofLocalHealth, ofLocalAgent, datacenter),
-      ...membersRoutes(ofMembers, datacenter),
-      ...inDatacenter(datacenter, coordinateRoutes(ofCoordinates)),
-      ...inDatacenter(datacenter, userEventRoutes(ofUserEvents)),
-      ...agentRoutes(ofAgent, clock, services.node.id),
-      ...metricsRoutes(ofMetrics),
+      ...routes,
+      ...alsoByGet(
+        routes.filter(({ method, path }) => method === 'PUT' && byGetToo.includes(path)),
+      ),
     ],
     localAgent,
     heapSampler,
@@ -100,4 +120,17 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
 export function filterOf(fields: RecordShape): (source: string) => Filter | null {
   const compiler = new FilterCompiler(fields)
   return (source) => compiler.compile(source)
+}
+
+function shownInConsul({ protocol, delegate, ...member }: AgentMember, name: string): unknown {
+  const versions = {
+    protocolMin: protocol.min,
+    protocolMax: protocol.max,
+    protocolCurrent: protocol.current,
+    delegateMin: delegate.min,
+    delegateMax: delegate.max,
+    delegateCurrent: delegate.current,
+  }
+  const tags = new Map(Object.entries(member.tags))
+  return memberForSessionTools({ ...member, tags, versions }, name)
 }

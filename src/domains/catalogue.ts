@@ -6,6 +6,8 @@ import { inDatacenter } from '../api/datacenter.ts'
 import { encodeJson } from '../api/json.ts'
 import type { Domain, Reader } from '../fsm/domain.ts'
 import { aclCommands } from './acl/commands.ts'
+import { aclConsulMethods } from './acl/consul-methods.ts'
+import { aclConsulRoutes } from './acl/consul-routes.ts'
 import { startAclDuties } from './acl/duties.ts'
 import type { AclSettings } from './acl/authorizer.ts'
 import { explainMethods } from './acl/explain-methods.ts'
@@ -226,6 +228,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     auditHashOf: acl.auditHashOf,
     compileFilter: filterOf(tokenFields),
   })
+  const ofAclIds = aclConsulMethods(acl)
   const ofExplain = explainMethods(acl, log.named('acl'))
   const ofPolicies = policyMethods({
     settings: acl,
@@ -294,6 +297,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...namespaceMethods,
       ...Object.values(ofAcl),
       ...Object.values(ofPolicies),
+      ...Object.values(ofAclIds),
       ...Object.values(ofExplain),
       catalogRegister,
       catalogDeregister,
@@ -315,6 +319,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...namespaceRoutes,
       ...tokenRoutes(ofAcl),
       ...policyRoutes(ofPolicies),
+      ...aclConsulRoutes({ tokens: ofAcl, policies: ofPolicies, ids: ofAclIds }),
       explainRoute(ofExplain, () => catalogue),
       ...catalogRoutes(
         { catalog: ofCatalog, health: ofHealth, admission: ofAdmission },

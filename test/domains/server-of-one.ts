@@ -53,7 +53,13 @@ export type ServerOfOne = {
   readonly folder: string
   /** Whether consensus answers; without, there is no leader. */
   leaderIsKnown: boolean
-  ask(method: string, url: string, body?: unknown, token?: string): Promise<Answer>
+  ask(
+    method: string,
+    url: string,
+    body?: unknown,
+    token?: string,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>
   /** Of a listener on loopback, for what needs a connection of its own. */
   address(): Promise<string>
   /** A GET over that, whose body is read as it comes. */
@@ -295,7 +301,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
-    async ask(method, url, body, token) {
+    async ask(method, url, body, token, headers = {}) {
       const payload =
         body === undefined || typeof body === 'string' || body instanceof Uint8Array
           ? body
@@ -303,7 +309,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       const response = await http.app.inject({
         method: method as 'GET',
         url,
-        headers: token === undefined ? {} : { 'x-service-token': token },
+        headers: { ...headers, ...(token !== undefined && { 'x-service-token': token }) },
         ...(payload === undefined
           ? {}
           : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),

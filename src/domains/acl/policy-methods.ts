@@ -21,6 +21,8 @@ import { aclIndex, allPolicies, allRoles, policyOf, roleOf } from './queries.ts'
 import { shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
 
 const Named = Type.Object({ name: AclName })
+/** What is there already is refused, but for two that come at the same time: the later one wins, as without this word. */
+const IsNew = { isNew: Type.Optional(Type.Boolean()) }
 
 export type PolicyMethodsOptions = {
   readonly settings: AclSettings
@@ -69,11 +71,17 @@ export function policyMethods(options: PolicyMethodsOptions) {
   const putPolicy = defineLeaderMethod({
     kind: 'leader',
     name: 'acl.putPolicy',
-    args: Type.Object({ name: Type.String(), description: Type.String(), rules: Type.String() }),
+    args: Type.Object({
+      name: Type.String(),
+      description: Type.String(),
+      rules: Type.String(),
+      ...IsNew,
+    }),
     requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { name, description, rules }): Promise<PolicyRow> => {
+    run: async (context, { name, description, rules, isNew }): Promise<PolicyRow> => {
       assertEnabled()
       checkAclName('policy', name)
+      if (isNew === true && policyOf(context.read(), name) !== null) throw taken('Policy', name)
       // What cannot be compiled is never stored.
       parsePolicy(rules)
       const { outcome } = await context.propose({
@@ -135,11 +143,13 @@ export function policyMethods(options: PolicyMethodsOptions) {
       name: Type.String(),
       description: Type.String(),
       policies: Type.Immutable(Type.Array(Type.String())),
+      ...IsNew,
     }),
     requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { name, description, policies }): Promise<RoleRow> => {
+    run: async (context, { name, description, policies, isNew }): Promise<RoleRow> => {
       assertEnabled()
       checkAclName('role', name)
+      if (isNew === true && roleOf(context.read(), name) !== null) throw taken('Role', name)
       const names = checkNames('policy', policies, policiesPerTokenMax)
       if (names.length === 0) throw new MusterError('invalid_argument', 'a role needs Policies')
       const { outcome } = await context.propose({
@@ -190,4 +200,10 @@ async function deleted(
   const { index, outcome } = await context.propose({ type, args: { name } })
   if ((outcome as DeleteNamedOutcome).existed) return { index }
   throw new MusterError('not_found', absent)
+}
+
+/** In the words that Consul's tools know. */
+function taken(what: 'Policy' | 'Role', name: string): MusterError {
+  const text = `Invalid ${what}: A ${what} with Name ${JSON.stringify(name)} already exists`
+  return new MusterError('invalid_argument', text)
 }

@@ -7,7 +7,7 @@ import { bodyOf, namesOf, pageOf } from './routes.ts'
 import { shownPolicy, shownRole } from './shown.ts'
 
 /** Every letter of a policy may be escaped. */
-const bodyBytesMax = 6 * policyBytesMax + 16 * 1024
+export const policyBodyBytesMax = 6 * policyBytesMax + 16 * 1024
 
 export function policyRoutes(methods: PolicyMethods): readonly Route[] {
   const putPolicy = async (request: ApiRequest): Promise<ApiReply> => {
@@ -53,7 +53,7 @@ export function policyRoutes(methods: PolicyMethods): readonly Route[] {
     {
       method: 'PUT',
       path: '/v1/acl/policy/:name',
-      bodyBytesMax,
+      bodyBytesMax: policyBodyBytesMax,
       atLeast: [{ resource: 'acl', access: 'write' }],
       handle: putPolicy,
     },

@@ -142,7 +142,7 @@ function typeOf(text: string): TokenType | null {
 
 const nanosecondsPerMs = 1e6
 
-function expirationOf(fields: Fields) {
+export function expirationOf(fields: Fields) {
   const ttl = fields.raw('ExpirationTTL')
   const time = fields.text('ExpirationTime') ?? ''
   const expirationTimeMs = time === '' ? null : Date.parse(time)

@@ -34,7 +34,9 @@ export function membersRoutes(methods: MembersMethods, datacenter: string): read
       path: '/v1/agent/members',
       handle: async (request) => {
         const { server, region, datacenter, members } = await request.call(methods.list, {})
-        if (request.search.has('segment')) return { json: members.map(memberForSessionTools) }
+        if (request.search.has('segment')) {
+          return { json: members.map((member) => memberForSessionTools(member)) }
+        }
         return {
           json: {
             ServerName: server,
@@ -43,6 +45,17 @@ export function membersRoutes(methods: MembersMethods, datacenter: string): read
             Members: members.map(shownMember),
           },
         }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/agent/members',
+      dialect: 'consul',
+      handle: async (request) => {
+        const { region, members } = await request.call(methods.list, {})
+        const ofNode = (name: string) =>
+          name.endsWith(`.${region}`) ? name.slice(0, -region.length - 1) : name
+        return { json: members.map((member) => memberForSessionTools(member, ofNode(member.name))) }
       },
     },
     {
@@ -172,10 +185,14 @@ const statusNumbers = {
 /** They know servers and client agents by these roles, and print nothing but the name of a member with another. */
 const roles: Readonly<Record<string, string>> = { muster: 'consul', 'muster-client': 'node' }
 
-function memberForSessionTools(member: PoolMember) {
+/** A member as Consul's tools know it. Absent, `name` is that of the pool. */
+export function memberForSessionTools(
+  member: Pick<PoolMember, 'name' | 'address' | 'port' | 'tags' | 'status' | 'versions'>,
+  name = member.name,
+) {
   const tags = Object.fromEntries(member.tags)
   return {
-    Name: member.name,
+    Name: name,
     Addr: member.address,
     Port: member.port,
     Tags: { ...tags, role: roles[tags['role'] ?? ''] ?? tags['role'] ?? '' },
@@ -184,7 +201,7 @@ function memberForSessionTools(member: PoolMember) {
   }
 }
 
-function shownVersions({ versions }: PoolMember) {
+function shownVersions({ versions }: Pick<PoolMember, 'versions'>) {
   return {
     ProtocolMin: versions.protocolMin,
     ProtocolMax: versions.protocolMax,

@@ -19,6 +19,8 @@ import { serverOfOne } from '../server-of-one.ts'
 /** Routes that anybody may ask, and why. */
 const open: Readonly<Record<string, string>> = {
   'PUT /v1/acl/bootstrap': 'there is no token yet',
+  'PUT /v1/acl/bootstrap (consul)': 'there is no token yet',
+  'GET /v1/agent/join/:address (consul)': 'the specification requires none',
   'PUT /v1/agent/join': 'the specification requires none',
   'PUT /v1/agent/join/:address': 'the specification requires none',
   'GET /v1/agent/health': 'load balancers ask it',
@@ -54,7 +56,10 @@ const filtered: ReadonlySet<string> = new Set([
 ])
 
 /** Whoever has a token at all. */
-const anyToken: ReadonlySet<string> = new Set(['GET /v1/acl/token/self'])
+const anyToken: ReadonlySet<string> = new Set([
+  'GET /v1/acl/token/self',
+  'GET /v1/acl/token/self (consul)',
+])
 
 /** Routes that ask no method, so that no token is looked at. */
 const unasked: ReadonlySet<string> = new Set(['GET /v1/catalog/datacenters'])
@@ -162,7 +167,8 @@ void t.test('every route asks who is there', async (t) => {
   }
   const ask = (route: Route, token?: string) => {
     const { url, body } = requestOf(route)
-    return server.ask(route.method, url.replace('{session}', sessionId), body, token)
+    const headers = route.dialect === undefined ? {} : { 'x-service-dialect': route.dialect }
+    return server.ask(route.method, url.replace('{session}', sessionId), body, token, headers)
   }
   setUp = false
 
@@ -244,8 +250,9 @@ function pathOf(name: string): string {
   return `${path} ${method}`
 }
 
-function nameOf({ method, path }: Route): string {
-  return `${method} ${path}`
+/** With the dialect of a route that has one. */
+function nameOf({ method, path, dialect }: Route): string {
+  return `${method} ${path}${dialect === undefined ? '' : ` (${dialect})`}`
 }
 
 function secretOf(answer: unknown): string {
