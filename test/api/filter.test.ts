@@ -68,7 +68,7 @@ void t.test('expressions and their results', (t) => {
     ['ModifyIndex == "17"', true],
     ['ModifyIndex == 18446744073709551615', false],
     ['CreateTime != -17', true],
-    ['CreateTime != +17', true],
+    ['CreateTime != "+17"', true],
     ['CreateTime == 1712345678901000001', true],
     ['CreateTime == 1712345678901000000', false],
     ['Load == 0.5', true],
