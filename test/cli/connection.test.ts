@@ -38,6 +38,43 @@ t.test('token, region and namespace travel with the request', async (t) => {
   ])
 })
 
+t.test('of several addresses the next is asked where one cannot be reached', async (t) => {
+  const agent = await standIn(t, {
+    'GET /v1/namespaces': { json: [] },
+    'PUT /v1/kv/a': { text: 'true' },
+    'PUT /v1/operator/snapshot': { json: {} },
+    'GET /v1/agent/monitor': { text: '{"Data":"bGluZQo="}' },
+  })
+  const nobody = 'http://127.0.0.1:1'
+  const ways = [
+    { args: ['-address', `${nobody},${agent.address}`], env: {} },
+    { args: ['-address', nobody, '-address', agent.address], env: {} },
+    { args: [], env: { MUSTER_ADDR: `${nobody}, ${agent.address}` } },
+  ]
+  for (const { args, env } of ways) {
+    t.match(await run(['namespace', 'list', ...args], { env }), { code: 0, err: '' })
+    t.match(await run(['kv', 'put', 'a', 'b', ...args], { env }), { code: 0, err: '' })
+    t.match(await run(['monitor', ...args], { env }), { out: /^line/ })
+  }
+  const neither = await run(['namespace', 'list', '-address', `${nobody},http://127.0.0.1:2`])
+  t.equal(neither.code, 1)
+  t.match(neither.err, /no answer from http:\/\/127.0.0.1:1: .*; no answer from .*127.0.0.1:2: /)
+})
+
+t.test('a write that an agent took without an answer is not made at the next', async (t) => {
+  const agent = await standIn(t, { 'PUT /v1/kv/a': { text: 'true' }, ...empty })
+  const listener = createServer((socket) => void socket.once('data', () => socket.destroy()))
+  await new Promise<void>((resolve) => {
+    listener.listen(0, '127.0.0.1', resolve)
+  })
+  t.teardown(() => listener.close())
+  const { port } = listener.address() as AddressInfo
+  const env = { MUSTER_ADDR: `http://127.0.0.1:${port},${agent.address}` }
+  t.match(await run(['kv', 'put', 'a', 'b'], { env }), { code: 1, err: /it broke off/ })
+  t.equal(agent.asked.length, 0)
+  t.match(await run(['namespace', 'list'], { env }), { code: 0, err: '' }, 'a read goes on')
+})
+
 t.test('an address may lead through a path of a proxy', async (t) => {
   const agent = await standIn(t, { 'GET /muster/v1/namespaces': { json: [] } })
   t.match(await run(['namespace', 'list', '-address', `${agent.address}/muster/`]), { code: 0 })

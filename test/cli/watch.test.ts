@@ -128,7 +128,13 @@ const view: View = { path: '/v', search: {}, indexGrows: true, shown: (answer) =
 async function read(t: Test, replies: readonly Scripted[], of: View = view) {
   const { asked, address } = await scripted(t, replies)
   const tls = { ca: null, cert: null, key: null, serverName: null, verify: true }
-  const settings = { address, token: null, region: null, namespace: null, tls }
+  const settings = {
+    addresses: [address] as const,
+    token: null,
+    region: null,
+    namespace: null,
+    tls,
+  }
   const stop = new AbortController()
   const warnings: string[] = []
   const found: Change[] = []

@@ -10,7 +10,8 @@ import { once } from 'node:events'
 import { MusterError, type ErrorCode } from '../../lib/errors.ts'
 import type { Call } from '../verb.ts'
 import { parseJson, printJson, type Json } from './json.ts'
-import { readAllSettings, readSettings, type Settings } from './settings.ts'
+import { connected, isUnreached } from './connecting.ts'
+import { readSettings, type Settings } from './settings.ts'
 
 /** An agent that says nothing for this long will not. Servers wait for a leader for less. */
 const silenceMsMax = 60_000
@@ -70,6 +71,8 @@ const codeByStatus: Readonly<Record<number, ErrorCode>> = {
 /** Commands live for one or two requests: each has its own connection, and nothing is left to close. */
 export class ApiClient {
   readonly #settings: Settings
+  /** Of the addresses, the one that was reached last. */
+  #at = 0
 
   constructor(settings: Settings) {
     this.#settings = settings
@@ -81,11 +84,18 @@ export class ApiClient {
 
   /** One for each server that is named. */
   static async openAll(call: Call): Promise<readonly ApiClient[]> {
-    return (await readAllSettings(call)).map((settings) => new ApiClient(settings))
+    const settings = await readSettings(call)
+    return settings.addresses.map((address) => new ApiClient({ ...settings, addresses: [address] }))
   }
 
   get settings(): Settings {
     return this.#settings
+  }
+
+  /** Of the agent that is asked. */
+  get address(): URL {
+    const { addresses } = this.#settings
+    return addresses[this.#at] ?? addresses[0]
   }
 
   async get(path: string, search: Search = {}): Promise<Json> {
@@ -128,6 +138,7 @@ export class ApiClient {
     return this.#json(response)
   }
 
+  /** Asks one address after another until one is reached; a read also where an agent hung up without an answer. */
   async #send(
     method: string,
     path: string,
@@ -135,7 +146,32 @@ export class ApiClient {
     write: (request: ClientRequest) => void,
     signal?: AbortSignal,
   ): Promise<IncomingMessage> {
-    const { address, tls } = this.#settings
+    const { addresses } = this.#settings
+    const failures: string[] = []
+    for (;;) {
+      const isLast = failures.length + 1 >= addresses.length
+      try {
+        return await this.#sendOnce(method, path, search, write, { signal, isLast })
+      } catch (error) {
+        const mayGoOn = isUnreached(error) || (method === 'GET' && signal?.aborted !== true)
+        const failure = this.#failed('no answer from', error, plainHint(error, this.address))
+        if (addresses.length === 1 || !mayGoOn) throw failure
+        failures.push(failure.message)
+        this.#at = (this.#at + 1) % addresses.length
+        if (isLast) throw new MusterError('unavailable', failures.join('; '), { cause: error })
+      }
+    }
+  }
+
+  async #sendOnce(
+    method: string,
+    path: string,
+    search: Search,
+    write: (request: ClientRequest) => void,
+    { signal, isLast }: { readonly signal: AbortSignal | undefined; readonly isLast: boolean },
+  ): Promise<IncomingMessage> {
+    const { tls } = this.#settings
+    const { address } = this
     const secure = address.protocol === 'https:'
     const options: RequestOptions = {
       method,
@@ -154,22 +190,21 @@ export class ApiClient {
         ...(tls.serverName !== null && { servername: tls.serverName }),
       }),
     }
-    try {
-      const request = secure ? httpsRequest(options) : httpRequest(options)
-      // Heard below until the answer comes; whatever fails to be sent after that is nobody's concern.
-      request.on('error', () => {})
-      request.on('timeout', () => request.destroy(new Error('it takes too long to answer')))
-      const answered = once(request, 'response')
-      write(request)
-      const [response] = (await answered) as [IncomingMessage]
-      return response
-    } catch (error) {
-      throw this.#failed('no answer from', error, secure ? '' : plainHint(error))
-    }
+    const request = secure ? httpsRequest(options) : httpRequest(options)
+    // Heard below until the answer comes; whatever fails to be sent after that is nobody's concern.
+    request.on('error', () => {})
+    request.on('timeout', () => request.destroy(new Error('it takes too long to answer')))
+    // Nothing is taken from a body that comes as a stream before somebody is there for it.
+    await connected(request, { secure, isLast })
+    const answered = once(request, 'response')
+    write(request)
+    const [response] = (await answered) as [IncomingMessage]
+    return response
   }
 
   #target(path: string, search: Search): string {
-    const { address, region } = this.#settings
+    const { region } = this.#settings
+    const { address } = this
     const entries = Object.entries({ ...search, region })
     const given = entries.filter(([, value]) => value !== null && value !== undefined)
     const query = new URLSearchParams()
@@ -181,7 +216,8 @@ export class ApiClient {
   }
 
   #headers(): Record<string, string> {
-    const { address, token } = this.#settings
+    const { token } = this.#settings
+    const { address } = this
     return {
       Host: address.host,
       // The shapes that this program reads, also from a listener that speaks another dialect.
@@ -214,7 +250,7 @@ export class ApiClient {
 
   async #json(response: IncomingMessage): Promise<Json> {
     const text = (await this.#all(response, answerBytesMax)).toString('utf8')
-    return text === '' ? null : parseJson(text, `the answer of ${this.#settings.address.host}`)
+    return text === '' ? null : parseJson(text, `the answer of ${this.address.host}`)
   }
 
   async #all(response: IncomingMessage, bytesMax: number): Promise<Buffer> {
@@ -240,7 +276,7 @@ export class ApiClient {
 
   #failed(what: string, error: unknown, hint = ''): MusterError {
     if (error instanceof MusterError) return error
-    const { origin } = this.#settings.address
+    const { origin } = this.address
     const text = `${what} ${origin}: ${reasonOf(error)}${hint}`
     return new MusterError('unavailable', text, { cause: error })
   }
@@ -289,6 +325,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'its name is not known',
   EAI_AGAIN: 'its name cannot be looked up now',
   ECONNRESET: 'it broke off the connection',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks no TLS; should the address begin with http://?',
   EPROTO: 'it speaks no TLS; should the address begin with http://?',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of an authority not trusted here; give -ca-cert',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself; give it as -ca-cert',
@@ -301,8 +338,10 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** A listener with TLS hangs up on who speaks without. */
-function plainHint(error: unknown): string {
-  return errorCodeOf(error) === 'ECONNRESET' ? '; should the address begin with https://?' : ''
+function plainHint(error: unknown, { protocol }: URL): string {
+  return protocol === 'http:' && errorCodeOf(error) === 'ECONNRESET'
+    ? '; should the address begin with https://?'
+    : ''
 }
 
 function errorCodeOf(error: unknown): string {

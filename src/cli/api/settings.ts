@@ -12,8 +12,8 @@ export const defaultAddress = 'http://127.0.0.1:4646'
 /** Of every command that asks an agent. */
 export const connectionFlags: FlagTable = {
   address: {
-    summary: `The agent's HTTP address [MUSTER_ADDR; ${defaultAddress}]`,
-    value: 'URL',
+    summary: `HTTP address, or several [MUSTER_ADDR; ${defaultAddress}]`,
+    value: 'URL,...',
   },
   token: { summary: 'The access token [MUSTER_TOKEN]; safer there than here', value: 'TOKEN' },
   region: { summary: 'The region to ask [MUSTER_REGION]', value: 'NAME' },
@@ -35,8 +35,8 @@ export const namespaceFlag: FlagTable = {
 }
 
 export type Settings = {
-  /** Without a slash at its end. */
-  readonly address: URL
+  /** Without a slash at its end; at least one. Those behind the first are asked where one cannot be reached. */
+  readonly addresses: readonly [URL, ...URL[]]
   readonly token: string | null
   readonly region: string | null
   readonly namespace: string | null
@@ -47,15 +47,6 @@ export type Settings = {
     readonly serverName: string | null
     readonly verify: boolean
   }
-}
-
-/** Of a command that asks several servers: `-address` is given for each, or a list with commas. */
-export const serversFlags: FlagTable = {
-  ...connectionFlags,
-  address: {
-    summary: `A server's HTTP address, repeatable [MUSTER_ADDR; ${defaultAddress}]`,
-    value: 'URL[,URL...]',
-  },
 }
 
 export async function readSettings(call: Call): Promise<Settings> {
@@ -80,8 +71,9 @@ export async function readSettings(call: Call): Promise<Settings> {
   }
   const unverified = flags.has('tls-skip-verify') || isTrue(terminal, 'SKIP_VERIFY')
   return {
-    // Of a list that is there for others, the first.
-    address: firstOf(parseAddresses(chosen('address', 'ADDR') ?? defaultAddress)),
+    addresses: parseAddresses(
+      flags.all('address').join(',') || (fromEnvironment(terminal, 'ADDR') ?? defaultAddress),
+    ),
     token,
     region: chosen('region', 'REGION'),
     namespace: chosen('namespace', 'NAMESPACE'),
@@ -95,23 +87,11 @@ export async function readSettings(call: Call): Promise<Settings> {
   }
 }
 
-/** As `readSettings`, once for each server that is named. */
-export async function readAllSettings(call: Call): Promise<readonly Settings[]> {
-  const settings = await readSettings(call)
-  const given = call.flags.all('address')
-  const text = given.length > 0 ? given.join(',') : fromEnvironment(call.terminal, 'ADDR')
-  return parseAddresses(text ?? defaultAddress).map((address) => ({ ...settings, address }))
-}
-
-/** At least one. */
-function parseAddresses(text: string): readonly URL[] {
+/** `-address` may be given for each, or hold a list with commas, as the variable may. */
+function parseAddresses(text: string): readonly [URL, ...URL[]] {
   const parts = text.split(',').map((part) => part.trim())
-  const found = parts.filter((part) => part !== '').map(parseAddress)
-  return found.length === 0 ? [parseAddress(text)] : found
-}
-
-function firstOf(addresses: readonly URL[]): URL {
-  return addresses[0] ?? parseAddress(defaultAddress)
+  const [first, ...others] = parts.filter((part) => part !== '').map(parseAddress)
+  return first === undefined ? [parseAddress(text)] : [first, ...others]
 }
 
 function fromEnvironment(terminal: Terminal, name: string): string | undefined {

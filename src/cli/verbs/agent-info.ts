@@ -19,7 +19,11 @@ gossip member as well.
     const json = await client.get('/v1/agent/self')
     await show(call, json, (style) => {
       const stats = objectOf(objectOf(json)['stats'])
-      const sections = Object.keys(stats).toSorted()
+      // The server's own section comes a second time under Nomad's name, for Nomad's tools.
+      const isTwin = (name: string) => name === 'nomad' && Object.hasOwn(stats, 'muster')
+      const sections = Object.keys(stats)
+        .filter((name) => !isTwin(name))
+        .toSorted()
       return sections
         .map((name) => {
           const lines = pairsOf(stats, name)

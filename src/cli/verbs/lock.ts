@@ -2,7 +2,7 @@
 import { machineClock } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { ApiClient } from '../api/client.ts'
-import { namespaceFlag, serversFlags } from '../api/settings.ts'
+import { connectionFlags, namespaceFlag } from '../api/settings.ts'
 import { watchdogWord } from '../cli.ts'
 import { countFlag, durationFlag, misused, type FlagTable, type Flags } from '../flags.ts'
 import { Entries } from '../lock/entries.ts'
@@ -63,7 +63,7 @@ Signals are handed to the command; 5 seconds after SIGINT or SIGTERM it is kille
 code is 0 when the command has ended, however, and 1 when the lock was not to be had or was
 lost.
 `,
-  flags: { ...lockFlags, ...namespaceFlag, ...serversFlags },
+  flags: { ...lockFlags, ...namespaceFlag, ...connectionFlags },
   async run(call) {
     const { flags, operands, terminal } = call
     const [given = '', ...words] = operands

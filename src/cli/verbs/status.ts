@@ -21,7 +21,7 @@ Shows the cluster as the agent asked sees it. The exit code is 1 when it knows n
     const voters = peers.filter(({ votes }) => votes).length
     await show(call, json, (style) => {
       const about = pairs([
-        ['Agent', client.settings.address.origin],
+        ['Agent', client.address.origin],
         [
           'Leader',
           leader === undefined

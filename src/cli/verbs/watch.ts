@@ -3,7 +3,7 @@ import { machineClock } from '../../lib/clock.ts'
 import { ApiClient } from '../api/client.ts'
 import { printJson } from '../api/json.ts'
 import { Servers } from '../api/servers.ts'
-import { namespaceFlag, serversFlags } from '../api/settings.ts'
+import { connectionFlags, namespaceFlag } from '../api/settings.ts'
 import { programOf } from '../program.ts'
 import { exits, type Verb } from '../verb.ts'
 import { changes } from '../watch/changes.ts'
@@ -34,7 +34,7 @@ gets too.
     shell: { summary: 'Run it with $SHELL, or with -shell=false as it is [true]', value: null },
     stale: { summary: 'From the server asked, even if it lags behind', value: null },
     ...namespaceFlag,
-    ...serversFlags,
+    ...connectionFlags,
   },
   async run(call) {
     const { flags, operands, terminal } = call

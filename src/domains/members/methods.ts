@@ -94,7 +94,9 @@ export function membersMethods({ server, region, datacenter, pool, giveUp }: Poo
     args: KeyChange,
     requires: () => ({ resource: 'agent', access: 'write' }),
     run: async (context, { type, key }): Promise<KeyReport> => {
-      const report = await present(pool).keyring.everywhere({ type, key })
+      const { keyring } = present(pool)
+      if (type === 'remove') await refusePrimary(keyring, key)
+      const report = await keyring.everywhere({ type, key })
       const problems = [...report.errors].map(([member, text]) => `${member}: ${text}`)
       if (problems.length === 0) {
         context.log.info('the gossip keys were changed', { change: type, members: report.answered })
@@ -118,6 +120,17 @@ export function membersMethods({ server, region, datacenter, pool, giveUp }: Poo
 function joinFailure({ address, error }: { address: string; error: Error }): string {
   if (codeOf(error) === 'conflict') return textOf(error)
   return `cannot join through ${address}: no member answered there; the log of this agent has the reason`
+}
+
+/** Throws `conflict` for the key that a member encrypts with: each would refuse, one by one. */
+async function refusePrimary(keyring: Pool['keyring'], key: string): Promise<void> {
+  const { primaryKeys } = await keyring.everywhere({ type: 'list' })
+  const users = primaryKeys.get(key) ?? 0
+  if (users === 0) return
+  throw new MusterError(
+    'conflict',
+    `the key is the primary gossip key of ${users} ${users === 1 ? 'member' : 'members'} and cannot be removed: install another key and use it first`,
+  )
 }
 
 export function present(pool: Pool | null): Pool {

@@ -173,8 +173,15 @@ t.test('gossip keys are listed and changed everywhere, under both paths', async 
     t.equal((await server.ask('PUT', `${path}/install`, { Key: 'a2V5' })).status, 200)
     t.equal((await server.ask('PUT', `${path}/use`, {})).status, 400)
   }
+  const primary = await server.ask('PUT', '/v1/agent/keyring/remove', { Key: 'a2V5' })
+  t.equal(primary.status, 409)
+  t.match(primary.body, /is the primary gossip key of 2 members and cannot be removed/)
+  t.notOk(
+    calls.some((call) => JSON.stringify(call).includes('remove')),
+    'no member was asked',
+  )
   breakOne()
-  const { status, body } = await server.ask('PUT', '/v1/agent/keyring/remove', { Key: 'a2V5' })
+  const { status, body } = await server.ask('PUT', '/v1/agent/keyring/remove', { Key: 'b2xk' })
   t.ok(status >= 500, String(status))
   t.match(body, /1 of 2 members did not remove the key: s2.global: no room/)
   t.equal(calls.filter((call) => JSON.stringify(call).includes('install')).length, 2)
@@ -200,14 +207,16 @@ t.test("Consul's keyring: the HTTP method says what becomes of the key", async (
   }
   calls.length = 0
   for (const method of ['POST', 'PUT', 'DELETE']) {
-    const { status, body } = await server.ask(method, path, { Key: 'a2V5' })
+    const Key = method === 'DELETE' ? 'b2xk' : 'a2V5'
+    const { status, body } = await server.ask(method, path, { Key })
     t.same([status, body], [200, ''], method)
     t.equal((await server.ask(method, path, {})).status, 400, `${method} without a key`)
   }
   t.same(calls, [
     { type: 'install', key: 'a2V5' },
     { type: 'use', key: 'a2V5' },
-    { type: 'remove', key: 'a2V5' },
+    { type: 'list' },
+    { type: 'remove', key: 'b2xk' },
   ])
   const relayed = await server.ask('POST', `${path}?relay-factor=3`, { Key: 'a2V5' })
   t.same(
