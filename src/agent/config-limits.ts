@@ -16,6 +16,8 @@ export type LimitsConfig = {
   /** At least 1 where there is a rate. */
   readonly httpBurstPerClient: number
   readonly httpConcurrencyPerClient: number
+  /** Of answers that clients have not taken. */
+  readonly httpAnswerBytesMax: number
   readonly blockingQueriesMax: number
   readonly eventStreamsMax: number
   readonly eventsKeptMax: number
@@ -70,6 +72,7 @@ export function completeLimits(
     httpRatePerClient: ratePerClient,
     httpBurstPerClient: file.http_burst_per_client ?? ratePerClient,
     httpConcurrencyPerClient: file.http_concurrency_per_client ?? 0,
+    httpAnswerBytesMax: sizeOr(file.http_answer_bytes_max, 64 * MiB),
     blockingQueriesMax: file.blocking_queries_max ?? 16_384,
     eventStreamsMax: file.event_streams_max ?? 1_024,
     eventsKeptMax: file.events_kept_max ?? 65_536,

@@ -330,6 +330,7 @@ export const fileSchema = Type.Object(
           http_rate_per_client: Type.Optional(count(0, 1_000_000)),
           http_burst_per_client: Type.Optional(count(1, 1_000_000)),
           http_concurrency_per_client: Type.Optional(count(0, 1_000_000)),
+          http_answer_bytes_max: Type.Optional(size(1 * MiB, 4096 * MiB, '1MiB to 4GiB')),
           blocking_queries_max: Type.Optional(count(1, 1_000_000)),
           event_streams_max: Type.Optional(count(1, 4_096)),
           events_kept_max: Type.Optional(count(16, 10_000_000)),

@@ -17,6 +17,8 @@ export type HttpLimits = {
   readonly bodyBytesPerSecondMin: number
   /** For a client to take what is sent. */
   readonly stallMs: number
+  /** Of answers that clients have not taken; beyond it others than small ones wait or get 503. */
+  readonly answerBytesMax: number
   /** An idle connection is kept this long. */
   readonly keepAliveMs: number
   /** All listeners together; beyond it requests get 503. */
@@ -40,6 +42,7 @@ export const defaultHttpLimits: HttpLimits = {
   bodyIdleMs: 30_000,
   bodyBytesPerSecondMin: 8_192,
   stallMs: 60_000,
+  answerBytesMax: 67_108_864,
   keepAliveMs: 75_000,
   requestsMax: 60_000,
   connectionsMax: 60_000,

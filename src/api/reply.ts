@@ -1,15 +1,18 @@
 /** What a route answered, or what went wrong, as an HTTP response. */
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
-import type { ServerResponse } from 'node:http'
 import type { Clock } from '../lib/clock.ts'
+import type { SharedResult } from '../rpc/shared-reads.ts'
 import { errorReply } from './errors.ts'
 import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
 import { decodeJsonExact, encodeJson } from './json.ts'
+import { Head, leave } from './leaving.ts'
+import { smallAnswerBytes, type Held, type Outgoing } from './outgoing.ts'
 import { requestIdHeader } from './request-id.ts'
 import type { Exchange } from './request.ts'
 import type { ApiReply } from './route.ts'
-import { dropStalled, jsonArray, readAhead, sendStream } from './streams.ts'
+import { SharedBody } from './shared-body.ts'
+import { jsonArray, readAhead, sendStream } from './streams.ts'
 
 export type ReplyRules = {
   readonly names: ReplyHeaderNames
@@ -17,48 +20,16 @@ export type ReplyRules = {
   readonly gzipBytesMin: number
   /** A client that takes nothing for this long is dropped. */
   readonly stallMs: number
+  readonly outgoing: Outgoing
   readonly clock: Clock
 }
 
-/** Beyond this, a body stays in memory long enough to watch the client take it. */
-const largeBytes = 65_536
+/** A list up to this length is written whole, and nothing of its rows is kept while it is sent. */
+const wholeLengthMax = 1_048_576
+/** Counted for a longer list while it streams: what was read ahead of it. */
+const streamedBytes = wholeLengthMax
 
 const gzipAsync = promisify(gzip)
-
-/** A response's head before it is written: Node takes names and values in one flat list fastest. */
-class Head {
-  readonly status: number
-  readonly lines: string[] = []
-
-  constructor(status: number) {
-    this.status = status
-  }
-
-  set(name: string, value: string): void {
-    this.lines.push(name, value)
-  }
-
-  setAll(names: readonly string[], value: string): void {
-    for (const name of names) this.lines.push(name, value)
-  }
-
-  has(name: string): boolean {
-    return this.lines.some((line, at) => at % 2 === 0 && line.toLowerCase() === name)
-  }
-
-  writeTo(response: ServerResponse): void {
-    response.writeHead(this.status, this.lines)
-  }
-
-  /** As `writeTo`, when the first piece of the body may still turn out to be an error. */
-  prepare(response: ServerResponse): void {
-    response.statusCode = this.status
-    for (let at = 0; at + 1 < this.lines.length; at += 2) {
-      // A name may stand there twice.
-      response.appendHeader(this.lines[at] ?? '', this.lines[at + 1] ?? '')
-    }
-  }
-}
 
 /** Resolves when the response is handed over, or its stream has ended. */
 export async function sendReply(
@@ -66,6 +37,17 @@ export async function sendReply(
   exchange: Exchange,
   reply: ApiReply,
 ): Promise<void> {
+  const { shared } = exchange
+  const isText = reply.rows !== undefined || reply.json !== undefined || reply.jsonOf !== undefined
+  if (shared === null || !isText) {
+    await sendOwn(rules, exchange, reply)
+  } else if (!(await sendShared(rules, exchange, reply, shared))) {
+    exchange.readAlone()
+    await sendOwn(rules, exchange, await exchange.route.handle(exchange))
+  }
+}
+
+async function sendOwn(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promise<void> {
   const { response } = exchange
   if (reply.rows !== undefined) {
     await sendRows(rules, exchange, reply, reply.rows)
@@ -81,8 +63,9 @@ export async function sendReply(
     await sendStream(response, reply.stream, { ...rules, gzip: false })
     return
   }
-  if (reply.json !== undefined || reply.encoded !== undefined) {
-    const text = jsonText(reply, exchange.pretty)
+  const { json = reply.jsonOf?.() } = reply
+  if (json !== undefined || reply.encoded !== undefined) {
+    const text = jsonText(json, reply.encoded, exchange.pretty)
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
     await sendBody(rules, exchange, head, text)
   } else if (reply.text !== undefined) {
@@ -96,7 +79,7 @@ export async function sendReply(
   }
 }
 
-function jsonText({ json, encoded }: ApiReply, pretty: boolean): string {
+function jsonText(json: unknown, encoded: string | undefined, pretty: boolean): string {
   if (encoded === undefined) return encodeJson(json, pretty)
   return pretty ? encodeJson(decodeJsonExact(Buffer.from(encoded)), true) : encoded
 }
@@ -177,41 +160,45 @@ async function sendBody(
     response.end()
     return
   }
-  if (sentLength > largeBytes) dropStalled(response, rules.stallMs)
-  leaving.push({ response, head, body: sent })
-  await endOfTurn()
+  const { outgoing } = rules
+  outgoing.assertRoom(sentLength)
+  const counted =
+    sentLength > smallAnswerBytes
+      ? { held: outgoing.hold(sentLength), outgoing, taker: exchange }
+      : null
+  await leave({ response, head, body: sent, counted })
 }
 
-/** Responses that are whole and leave at the end of this turn of the event loop. */
-type Leaving = {
-  readonly response: ServerResponse
-  readonly head: Head
-  readonly body: string | Uint8Array
-}
-let leaving: Leaving[] = []
-let endingTurn: Promise<void> | null = null
-
-/**
- * Answers of one turn leave together. Sent one by one, each would wake its client at once, whose next request then
- * comes alone too: with many clients at work, waking costs more than answering. An idle server sends as soon as ever.
- */
-function endOfTurn(): Promise<void> {
-  endingTurn ??= new Promise((resolve) => {
-    setImmediate(() => {
-      const batch = leaving
-      leaving = []
-      endingTurn = null
-      // Text stays text: Node sends it in one piece with the head, bytes in two.
-      for (const { response, head, body } of batch) {
-        // The client may have gone, and been cut off, while this waited.
-        if (response.headersSent || response.destroyed) continue
-        head.writeTo(response)
-        response.end(body)
-      }
-      resolve()
-    })
-  })
-  return endingTurn
+/** False: it is too long to be shared. */
+async function sendShared(
+  rules: ReplyRules,
+  exchange: Exchange,
+  reply: ApiReply,
+  result: SharedResult,
+): Promise<boolean> {
+  const { outgoing } = rules
+  const { response, request } = exchange
+  const body = SharedBody.of(outgoing, result, reply, exchange.pretty)
+  const plain = await body.plain()
+  if (plain === null) return false
+  const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
+  let sent = plain
+  if (plain.bytes.length > rules.gzipBytesMin && !head.has('content-encoding')) {
+    head.set('Vary', 'Accept-Encoding')
+    if (acceptsGzip(request.headers['accept-encoding'])) {
+      sent = await body.gzipped(plain)
+      head.set('Content-Encoding', 'gzip')
+    }
+  }
+  head.set('Content-Length', String(sent.bytes.length))
+  if (request.method === 'HEAD') {
+    head.writeTo(response)
+    response.end()
+    return true
+  }
+  const counted = { held: sent.hold(), outgoing, taker: exchange }
+  await leave({ response, head, body: sent.bytes, counted })
+  return true
 }
 
 function endEmpty({ response }: Exchange, head: Head): void {
@@ -229,7 +216,8 @@ async function sendRows(
   rows: AsyncIterable<readonly unknown[]>,
 ): Promise<void> {
   const { response, request } = exchange
-  const made = await readAhead(jsonArray(rows, exchange.pretty))
+  const lengthMax = request.method === 'HEAD' ? 0 : wholeLengthMax
+  const made = await readAhead(jsonArray(rows, exchange.pretty), lengthMax)
   const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
   if ('whole' in made) {
     await sendBody(rules, exchange, head, made.whole)
@@ -244,7 +232,20 @@ async function sendRows(
     response.end()
     return
   }
-  await sendStream(response, made.stream, { ...rules, gzip: gzipped })
+  const { outgoing } = rules
+  let held: Held | null = null
+  try {
+    outgoing.assertRoom(streamedBytes)
+    held = outgoing.hold(streamedBytes)
+  } catch (error) {
+    await made.stream.return(undefined)
+    throw error
+  }
+  try {
+    await sendStream(response, made.stream, { ...rules, gzip: gzipped })
+  } finally {
+    held.release()
+  }
 }
 
 async function endUnread(source: AsyncIterable<unknown>): Promise<void> {

@@ -15,6 +15,7 @@ import type {
   StreamMethod,
 } from '../rpc/method.ts'
 import type { QueryAnswer } from '../rpc/read.ts'
+import type { SharedResult } from '../rpc/shared-reads.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
 import type { BodyShare } from './body-budget.ts'
 import { announcesBody, type BodyReader } from './body.ts'
@@ -23,6 +24,8 @@ import { dialectOf, type Dialect } from './dialect.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
 import { decodeJson } from './json.ts'
+import type { Taker } from './leaving.ts'
+import type { Held } from './outgoing.ts'
 import type { ApiRequest, PlaceOptions, Route, SentRequest } from './route.ts'
 import { Search } from './search.ts'
 
@@ -41,7 +44,7 @@ const noBytes = new Uint8Array(0)
 /** Of a body that nobody wants: some clients send `{}` with everything. */
 export const ignoredBodyBytesMax = 65_536
 
-export class Exchange implements ApiRequest, CallTrace {
+export class Exchange implements ApiRequest, CallTrace, Taker {
   readonly route: Route
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -67,6 +70,12 @@ export class Exchange implements ApiRequest, CallTrace {
   #share: BodyShare | null = null
   #json: unknown
   #answers: QueryAnswer[] | null = null
+  /** Methods other than reads were called. */
+  #called = false
+  /** Its answer was too long to be shared. */
+  #alone = false
+  /** Counted until the client has the answer, or is gone. */
+  #held: Held | null = null
   #index: number | null = null
   #contact: Contact | null = null
   #blocking = false
@@ -205,15 +214,18 @@ export class Exchange implements ApiRequest, CallTrace {
       random,
     })
     const first = this.#answers === null
-    if (options.minIndex > 0) this.beginWaiting()
+    const blocking = options.minIndex > 0
+    if (blocking) this.beginWaiting()
+    const shares = blocking || (typeof method !== 'string' && method.long === true)
     this.calledMethod = typeof method === 'string' ? method : method.name
+    const { signal } = this.#abort
     const answer = await dispatcher.query(
       this.calledMethod,
       args,
       this.#caller(),
       // A second read of the same request must not wait for a second change.
-      first ? options : { ...options, minIndex: 0 },
-      { signal: this.#abort.signal },
+      first && !this.#alone ? options : { ...options, minIndex: 0 },
+      shares && first && !this.#alone ? { signal, shape: this.#shape() } : { signal },
     )
     this.#answers ??= []
     this.#answers.push(answer)
@@ -221,6 +233,28 @@ export class Exchange implements ApiRequest, CallTrace {
     const contact = dispatcher.contact()
     this.#contact = options.consistency === 'stale' ? contact : { ...contact, lastContactMs: 0 }
     return answer as QueryResult<Value>
+  }
+
+  /** Set when others who ask for the same get the same answer, and nothing but it went into the reply. */
+  get shared(): SharedResult | null {
+    if (this.#called || this.#answers === null || this.#answers.length !== 1) return null
+    return this.#answers[0]?.shared ?? null
+  }
+
+  /** From the beginning again, for its client alone; what was to be waited for has come. */
+  readAlone(): void {
+    if (this.shared !== null) this.shared.tooLong = true
+    if (this.#answers !== null) for (const answer of this.#answers) answer.close()
+    this.#answers = null
+    this.#alone = true
+  }
+
+  /** All of the request that its reply may follow from, but for whose it is and what it waits for. */
+  #shape(): string {
+    const { method, path } = this.route
+    const search = (this.request.url ?? '').slice(this.path.length + 1)
+    const rest = search.split('&').filter((part) => !/^(index|wait|token)=/i.test(part))
+    return `${this.dialect} ${method} ${path} ${this.path}?${rest.join('&')}`
   }
 
   beginWaiting(): void {
@@ -235,6 +269,7 @@ export class Exchange implements ApiRequest, CallTrace {
   ): Promise<Value> {
     const name = typeof method === 'string' ? method : method.name
     this.calledMethod = name
+    this.#called = true
     const { dispatcher } = this.#context
     return (await dispatcher.call(name, args, this.#caller(), this.#bounds(options))) as Value
   }
@@ -278,6 +313,16 @@ export class Exchange implements ApiRequest, CallTrace {
     const release = this.#release
     this.#release = null
     release?.()
+  }
+
+  takes(held: Held): void {
+    this.#held = held
+  }
+
+  /** The client has the answer, or is gone. */
+  taken(): void {
+    this.#held?.release()
+    this.#held = null
   }
 
   /** Gives back what its reads still hold. */

@@ -148,12 +148,14 @@ export type PlaceOptions = {
   readonly timeoutMs?: number
 }
 
-/** At most one of json, encoded, text, bytes, rows, stream. None: an empty body. */
+/** At most one of json, jsonOf, encoded, text, bytes, rows, stream. None: an empty body. */
 export type ApiReply = {
   /** Default 200. */
   readonly status?: number
   /** Plain data. Bigints print as integers. Times in nanoseconds: see `nanoseconds` of `json.ts`. */
   readonly json?: unknown
+  /** Makes `json`; not called when it was written already for another who asked for the same. */
+  readonly jsonOf?: () => unknown
   /** What `json` would be written as, from somebody who keeps it. */
   readonly encoded?: string
   readonly text?: string

@@ -25,6 +25,7 @@ import { isServerFailure } from './errors.ts'
 import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { IncomingRequest } from './incoming.ts'
+import { Outgoing } from './outgoing.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
 import {
@@ -62,6 +63,8 @@ export type HttpServerOptions = {
   readonly audit?: RequestAudit
   /** What pages in browsers may ask for. Default: pages of this listener alone, by address or as `localhost`. */
   readonly browsers?: BrowserSettings
+  /** Counts what clients have not taken. Default: one of its own. */
+  readonly outgoing?: Outgoing
   /** What answers where no route does. Default: 404 and 405. */
   readonly elsewhere?: Elsewhere
 }
@@ -92,6 +95,7 @@ export class HttpServer {
   readonly #unknown: Route
   readonly #rules: ReplyRules
   readonly #context: ExchangeContext
+  readonly #outgoing: Outgoing
   readonly #connections: Connections
   readonly #clientLimits: ClientLimits
   readonly #audit: RequestAudit
@@ -112,6 +116,7 @@ export class HttpServer {
     this.#options = options
     const limits = { ...defaultHttpLimits, ...options.limits }
     this.#limits = limits
+    this.#outgoing = options.outgoing ?? new Outgoing(limits)
     this.#table = new RouteTable(options.routes)
     this.#unknown = options.elsewhere?.route ?? unknownRoute(this.#table)
     this.#connections = new Connections(limits)
@@ -135,6 +140,7 @@ export class HttpServer {
       names,
       gzipBytesMin: limits.gzipBytesMin,
       stallMs: limits.stallMs,
+      outgoing: this.#outgoing,
       clock: options.clock,
     }
     this.#context = {
@@ -311,6 +317,8 @@ export class HttpServer {
     this.#underWay.set(number, exchange)
     response.once('close', () => {
       this.#connections.free(raw.socket, response)
+      this.#outgoing.unwatch(response)
+      exchange.taken()
       if (!response.writableFinished) exchange.abort()
     })
     try {

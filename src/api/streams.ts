@@ -35,20 +35,19 @@ export async function* jsonArray(
 }
 
 /**
- * Reads ahead, so that a source that fails at once still gets a proper status, and a short text is known to be whole.
- * The caller iterates `stream` or calls its `return`.
+ * Reads ahead, so that a source that fails at once still gets a proper status, and a text of up to `lengthMax` is known to
+ * be whole; a chunk in any case. The caller iterates `stream` or calls its `return`.
  */
 export async function readAhead(
   source: AsyncGenerator<string>,
+  lengthMax: number,
 ): Promise<{ readonly whole: string } | { readonly stream: AsyncGenerator<string> }> {
-  const first = await source.next()
-  if (first.done === true) return { whole: '' }
-  const ahead = [first]
-  if (first.value.length < chunkLengthMin) {
-    // Only the last chunk is short; asking once more lets the source finish.
-    const second = await source.next()
-    if (second.done === true) return { whole: first.value }
-    ahead.push(second)
+  const ahead: IteratorResult<string, void>[] = []
+  for (let length = 0; length <= Math.max(lengthMax, chunkLengthMin - 1);) {
+    const next = await source.next()
+    if (next.done === true) return { whole: ahead.map(({ value }) => value ?? '').join('') }
+    ahead.push(next)
+    length += next.value.length
   }
   // Not a generator over the source: one that was never started would not pass `return` on.
   const stream: AsyncGenerator<string> = {

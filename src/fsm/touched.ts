@@ -20,6 +20,12 @@ export class Touched {
   addPrefix(prefix: string): void {
     this.prefixes.add(prefix)
   }
+
+  /** What another view has read: as many keys as that remembered, beyond the bound of one. */
+  addAll({ keys, prefixes }: Touched): void {
+    for (const key of keys) this.keys.add(key)
+    for (const prefix of prefixes) this.prefixes.add(prefix)
+  }
 }
 
 /** For those to whom it is opaque. */

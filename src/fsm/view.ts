@@ -10,7 +10,7 @@ import { unpack } from './codec.ts'
 import type { Page, State } from './state.ts'
 import { indexOf, keyRange, rowKey } from './table.ts'
 import type { BoundTable, Tables } from './table.ts'
-import { Touched } from './touched.ts'
+import { asTouched, Touched } from './touched.ts'
 
 /** What a reader reads, and where it notes it. */
 export type ReaderSource = {
@@ -101,6 +101,10 @@ export class View extends TableReader {
   /** What was read so far, of a view that remembers. Stays good after `close`. */
   touched(): Touched {
     return present(this.#touched, 'what a view read that does not remember')
+  }
+
+  alsoTouched(touched: object): void {
+    this.touched().addAll(asTouched(touched))
   }
 
   /** Harmless when done twice. Pages that are being read go on to their end. */

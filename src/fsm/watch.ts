@@ -18,13 +18,17 @@ export type WatchLimits = {
 export const watchLimits: WatchLimits = { parkedMax: 100_000, recentMax: 32_768 }
 
 /**
- * Readers woken in one turn of the event loop. Each runs its query again and answers at once, so the many readers of
- * one row would otherwise hold up the write that woke them, and the news of it to the other servers.
+ * Readers woken in one turn of the event loop: very many readers of one row would otherwise hold up the write that wakes
+ * them, and the news of it to the other servers.
  */
-const wakesPerTurn = 32
+const wakesPerTurn = 256
 
 /** Empty once it left: sets that it was in may be kept for longer, see `lib/churn-map.ts`. */
-type Parked = { reader: { readonly touched: Touched; readonly wake: () => void } | null }
+type Parked = {
+  reader: { readonly touched: Touched; readonly wake: () => void } | null
+  /** Its change has come: the next ones need not wake it again. */
+  due: boolean
+}
 
 type Shelf = Map<string, Set<Parked>>
 
@@ -68,7 +72,7 @@ export class Watches {
         `${this.#limits.parkedMax} readers wait for changes here already; try another server or later`,
       )
     }
-    const parked: Parked = { reader: { touched, wake } }
+    const parked: Parked = { reader: { touched, wake }, due: false }
     this.#file(parked, touched)
     if (this.changedSince(sinceIndex, touched) !== false) {
       queueMicrotask(() => this.#wake(parked))
@@ -115,7 +119,11 @@ export class Watches {
 
   /** Takes a set of its own: whoever wakes may park again at once. */
   #wakeAll(readers: ReadonlySet<Parked>): void {
-    for (const parked of readers) this.#due.push(parked)
+    for (const parked of readers) {
+      if (parked.due) continue
+      parked.due = true
+      this.#due.push(parked)
+    }
     if (this.#turn === null) this.#wakeSome()
   }
 

@@ -14,6 +14,7 @@ export function httpSettingsOf(config: MemberConfig) {
     limits: {
       bodyBytesMax: limits.httpBodyBytesMax,
       bodiesBytesMax: limits.httpBodiesBytesMax,
+      answerBytesMax: limits.httpAnswerBytesMax,
       connectionsMax: limits.httpConnectionsMax,
       connectionsPerClientMax: limits.httpConnectionsPerClientMax,
     },

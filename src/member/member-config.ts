@@ -14,6 +14,7 @@ export type MemberConfig = AgentSettings &
     readonly limits: LimitSettings & {
       readonly httpBodyBytesMax: number
       readonly httpBodiesBytesMax: number
+      readonly httpAnswerBytesMax: number
       readonly httpConnectionsMax: number
     }
   }

@@ -6,6 +6,11 @@ import type { Caller, Requirement } from './method.ts'
 export interface Permissions {
   /** Of the token; absent for callers without one. */
   readonly accessor?: string
+  /**
+   * What `may` follows from: whoever has the same object is answered the same by it, to everything. Absent: it is not
+   * known whose rights are equal.
+   */
+  readonly rights?: object
   may(requirement: Requirement): boolean
   /** Whether there may be anything that this right is for. Absent: there may. */
   maySome?(right: LeastRight): boolean
@@ -27,7 +32,7 @@ export interface Authorizer {
   touch?(reader: Reader, caller: Caller): void
 }
 
-const everything: Permissions = { may: () => true }
+const everything: Permissions = { rights: {}, may: () => true }
 
 /** For a cluster without access control. */
 export const allowAll: Authorizer = { resolve: () => everything }

@@ -27,6 +27,7 @@ import { buildRegistry, findMethod, type Registry } from './registry.ts'
 import type { ServerDirectory } from './servers.ts'
 import type { ReadableState } from './state.ts'
 import { StreamGuard } from './stream-guard.ts'
+import type { WakeRoom } from './wake-queue.ts'
 import { Writer } from './write.ts'
 
 export type DispatchLimits = {
@@ -73,6 +74,8 @@ export type DispatcherOptions = {
   readonly clock: Clock
   readonly log: Logger
   readonly limits?: Partial<DispatchLimits>
+  /** For the answers of blocking queries; absent: there always is. */
+  readonly room?: WakeRoom
   /** Called once per call that arrived here, at its end. Must not throw. */
   readonly audit?: (line: AuditLine) => void
 }
@@ -83,6 +86,8 @@ export type CallOptions = {
   readonly signal?: AbortSignal
   /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
   readonly at?: string | null
+  /** Of queries: what the form of the answer follows from beside the value. Absent: the answer is not shared. */
+  readonly shape?: string
   readonly trace?: CallTrace
 }
 
@@ -120,7 +125,9 @@ export class Dispatcher {
     this.#registry = buildRegistry(options.methods)
     const { consensus, state, authorizer, clock, link, encode } = options
     const { noLeaderMs, parkedMax } = this.#limits
-    this.#reader = new QueryReader({ consensus, state, authorizer, clock, noLeaderMs, parkedMax })
+    const { room = null } = options
+    const waiting = { noLeaderMs, parkedMax, room }
+    this.#reader = new QueryReader({ consensus, state, authorizer, clock, ...waiting })
     this.#writer = new Writer({ consensus, encode, clock })
     this.#forwarder = new Forwarder({ consensus, link, clock, noLeaderMs })
     this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
@@ -142,7 +149,8 @@ export class Dispatcher {
     return this.#audited(name, caller, { forwarded: false, blocking }, async () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
-      return this.#reader.run({ method, args, caller, options: read, deadlineMs, signal })
+      const shape = options.shape ?? null
+      return this.#reader.run({ method, args, caller, options: read, deadlineMs, signal, shape })
     })
   }
 

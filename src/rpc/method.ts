@@ -100,6 +100,11 @@ type Common<Args extends TSchema> = {
 /** A read. Runs where it arrives, after the barrier that the caller's consistency asks for; parks and runs again for blocking queries. */
 export type Query<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'query'
+  /**
+   * Its answers may be long: reads that do not wait share them too, as blocking ones always do. A value that others are given
+   * as well is not changed, and its pages are read once.
+   */
+  readonly long?: true
   readonly query: (
     reader: Reader,
     args: Static<Args>,

@@ -1,13 +1,12 @@
 /**
  * The one read path: make the state fresh enough, run the query over a view that remembers what it read, and for a
- * blocking query park on exactly that until it changes, then run again.
+ * blocking query wait until exactly that changes, then run again. Blocking queries that are equal are run once for all.
  *
  * An index told to a client is never 0 and never below the floor that a restore sets.
  */
-import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
-import type { Authorizer } from './authorizer.ts'
+import type { Authorizer, Permissions } from './authorizer.ts'
 import type { Consensus } from './consensus.ts'
 import { noLeader } from './forward.ts'
 import type {
@@ -19,11 +18,22 @@ import type {
   ReadOptions,
   Requirement,
 } from './method.ts'
+import { Parking, type WaitEnd } from './parking.ts'
+import {
+  isAsyncIterable,
+  SharedReads,
+  type SharedCall,
+  type SharedResult,
+  type Used,
+} from './shared-reads.ts'
 import type { ReadableState, RecordingView } from './state.ts'
+import type { WakeRoom } from './wake-queue.ts'
 
 export type QueryAnswer = QueryResult<unknown> & {
   /** Gives the view back under a value that is read as it streams. Whoever asked calls it at the end; harmless twice. */
   readonly close: () => void
+  /** Set when others are given the very same value: what is made of it once is kept there for all. */
+  readonly shared: SharedResult | null
 }
 
 export type QueryReaderOptions = {
@@ -34,6 +44,8 @@ export type QueryReaderOptions = {
   readonly noLeaderMs: number
   /** Blocking queries that may wait at the same time; beyond it they are refused with `overloaded`. */
   readonly parkedMax: number
+  /** Null: there is always room to wake. */
+  readonly room: WakeRoom | null
 }
 
 export type QueryCall = {
@@ -45,53 +57,118 @@ export type QueryCall = {
   /** For the barrier, monotonic ms; waiting for a change is bounded by `options.waitMs` alone. */
   readonly deadlineMs: number
   readonly signal: AbortSignal
+  /** What else the form of its answer follows from. Null: it shares its answer with nobody. */
+  readonly shape: string | null
 }
+
+/** What a blocking query found: an answer, or on what to wait for one. */
+type Found =
+  | { readonly answer: QueryAnswer }
+  | { readonly touched: object; readonly query: { waiting: number } | null }
 
 export class QueryReader {
   readonly #options: QueryReaderOptions
-  /** Ends the wait of each parked query. */
-  readonly #parked = new ChurnMap<number, () => void>()
-  #parkings = 0
+  readonly #parking: Parking
+  readonly #shared: SharedReads
   /** Once true, this server's copy has been as new as the cluster at some time since it started. */
   #caughtUp = false
   #draining = false
 
   constructor(options: QueryReaderOptions) {
     this.#options = options
+    this.#parking = new Parking(options)
+    this.#shared = new SharedReads(options)
   }
 
   get parkedCount(): number {
-    return this.#parked.size
+    return this.#parking.count
   }
 
   async run(call: QueryCall): Promise<QueryAnswer> {
-    const { state, clock, authorizer } = this.#options
-    const { minIndex, consistency } = call.options
-    await this.#freshen(consistency, call)
-    const waitUntilMs = minIndex > 0 ? clock.monotonicMs() + call.options.waitMs : 0
-    for (let timeIsUp = minIndex === 0; ;) {
+    await this.#freshen(call.options.consistency, call)
+    return call.options.minIndex === 0 ? this.#runOnce(call) : this.#runBlocking(call)
+  }
+
+  async #runOnce(call: QueryCall): Promise<QueryAnswer> {
+    const permissions = await this.#permissionsOf(call)
+    const { shape } = call
+    const shared = shape === null ? null : await this.#runShared({ ...call, shape }, permissions)
+    return shared ?? released(await runOver(this.#options.state.view(false), call, permissions))
+  }
+
+  /** Of the very state that it is asked of. Null for the first who asks: it may well be the only one. */
+  async #runShared(call: SharedCall, permissions: Permissions): Promise<QueryAnswer | null> {
+    const query = this.#shared.find(call, permissions)
+    if (query === null || query.asked === 1) return null
+    const needed = { index: this.#options.state.appliedIndex, exact: true }
+    const used = await this.#shared.use(query, call, permissions, needed)
+    return used === null ? null : answerOf(used)
+  }
+
+  async #runBlocking(call: QueryCall): Promise<QueryAnswer> {
+    const { state, clock } = this.#options
+    const untilMs = clock.monotonicMs() + call.options.waitMs
+    let last: WaitEnd | null = null
+    for (;;) {
       // Before the caller's rights are looked up: what changes them from here on wakes it.
       const sinceIndex = state.appliedIndex
-      const permissions = await authorizer.resolve(call.caller)
-      assertMay(permissions.may(call.method.requires(call.args as never)))
-      const context: QueryContext = {
-        caller: call.caller,
-        accessor: permissions.accessor ?? null,
-        signal: call.signal,
-        may: (requirement: Requirement) => permissions.may(requirement),
+      const permissions = await this.#permissionsOf(call)
+      const found = await this.#find(call, permissions, last)
+      if ('answer' in found) return found.answer
+      const { touched, query } = found
+      if (query !== null) query.waiting += 1
+      try {
+        last = await this.#wait({ touched, sinceIndex, untilMs, signal: call.signal })
+      } finally {
+        if (query !== null) query.waiting -= 1
       }
-      const view = state.view(minIndex > 0)
-      const answer = await runOver(view, call, context)
-      if (timeIsUp || this.#draining) return released(answer)
-      const touched = view.touched()
-      // A table's index moves with any of its rows: a reader of rows that stand still goes on waiting.
-      if (answer.index > minIndex && state.changedSince(minIndex, touched) !== false) {
-        return released(answer)
-      }
-      authorizer.touch?.(view, call.caller)
-      answer.close()
-      timeIsUp = !(await this.#park(touched, sinceIndex, waitUntilMs, call.signal))
     }
+  }
+
+  async #permissionsOf({ caller, method, args }: QueryCall): Promise<Permissions> {
+    const permissions = await this.#options.authorizer.resolve(caller)
+    assertMay(permissions.may(method.requires(args as never)))
+    return permissions
+  }
+
+  /** `last`: how the wait before this ended; null: there was none yet. */
+  async #find(call: QueryCall, permissions: Permissions, last: WaitEnd | null): Promise<Found> {
+    const timeIsUp = this.#draining || (last !== null && !last.changed)
+    const { shape } = call
+    const sharedCall: SharedCall | null = shape === null ? null : { ...call, shape }
+    const query = sharedCall === null ? null : this.#shared.find(sharedCall, permissions)
+    if (query === null || sharedCall === null) return this.#findAlone(call, permissions, timeIsUp)
+    const { state } = this.#options
+    const { minIndex } = call.options
+    const isAnswer = (index: number): boolean =>
+      timeIsUp ||
+      // A table's index moves with any of its rows: a reader of rows that stand still goes on waiting.
+      (index > minIndex &&
+        query.touched !== null &&
+        state.changedSince(minIndex, query.touched) !== false)
+    if (isAnswer(query.index) || !this.#shared.stands(query)) {
+      // What was told last may be of a change that others were woken by later: any state since is new to this one.
+      const index = last?.changed === true ? last.index : state.appliedIndex
+      const needed = { index, exact: timeIsUp }
+      const used = await this.#shared.use(query, sharedCall, permissions, needed)
+      if (used === null) return this.#findAlone(call, permissions, timeIsUp)
+      if (isAnswer(used.result.index)) return { answer: answerOf(used) }
+      used.release()
+    }
+    return { touched: this.#shared.touchedFor(query, call.caller), query }
+  }
+
+  async #findAlone(call: QueryCall, permissions: Permissions, timeIsUp: boolean): Promise<Found> {
+    const { state, authorizer } = this.#options
+    const { minIndex } = call.options
+    const view = state.view(true)
+    const answer = await runOver(view, call, permissions)
+    const touched = view.touched()
+    const isNew = answer.index > minIndex && state.changedSince(minIndex, touched) !== false
+    if (timeIsUp || isNew) return { answer: released(answer) }
+    authorizer.touch?.(view, call.caller)
+    answer.close()
+    return { touched, query: null }
   }
 
   /** Waits, as a server that starts, until its copy is as new as the cluster; then stale reads are answered at once. */
@@ -113,7 +190,8 @@ export class QueryReader {
   /** Ends all waits with the result as it is, and lets none begin. */
   drain(): void {
     this.#draining = true
-    for (const [, end] of this.#parked.entries()) end()
+    this.#shared.stop()
+    this.#parking.drain()
   }
 
   async #freshen(consistency: Consistency, call: QueryCall): Promise<void> {
@@ -145,54 +223,16 @@ export class QueryReader {
     this.#caughtUp = true
   }
 
-  /** True: something touched changed. False: the time is up. Rejects with `cancelled` or `overloaded`. */
-  #park(
-    touched: object,
-    sinceIndex: number,
-    waitUntilMs: number,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { state, clock, parkedMax } = this.#options
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(cancelled())
-        return
-      }
-      if (this.#parked.size >= parkedMax) {
-        reject(
-          new MusterError(
-            'overloaded',
-            `${parkedMax} blocking queries wait here already; try another server or later`,
-          ),
-        )
-        return
-      }
-      this.#parkings += 1
-      const place = this.#parkings
-      const leave = () => {
-        unpark()
-        timer.cancel()
-        signal.removeEventListener('abort', abort)
-        this.#parked.take(place)
-      }
-      const wake = () => {
-        leave()
-        resolve(true)
-      }
-      const end = () => {
-        leave()
-        resolve(false)
-      }
-      const abort = () => {
-        leave()
-        reject(cancelled())
-      }
-      // May refuse, so it comes before what would have to be undone.
-      const unpark = state.park(touched, sinceIndex, wake)
-      const timer = clock.setTimer(Math.max(0, waitUntilMs - clock.monotonicMs()), end)
-      signal.addEventListener('abort', abort, { once: true })
-      this.#parked.set(place, end)
-    })
+  /** Rejects with `cancelled` or `overloaded`. */
+  #wait(wait: Parameters<Parking['wait']>[0]): Promise<WaitEnd> {
+    const { parkedMax } = this.#options
+    if (this.#parking.count >= parkedMax) {
+      throw new MusterError(
+        'overloaded',
+        `${parkedMax} blocking queries wait here already; try another server or later`,
+      )
+    }
+    return this.#parking.wait(wait)
   }
 }
 
@@ -200,14 +240,21 @@ export class QueryReader {
 async function runOver(
   view: RecordingView,
   call: QueryCall,
-  context: QueryContext,
+  permissions: Permissions,
 ): Promise<QueryAnswer> {
+  const context: QueryContext = {
+    caller: call.caller,
+    accessor: permissions.accessor ?? null,
+    signal: call.signal,
+    may: (requirement: Requirement) => permissions.may(requirement),
+  }
   try {
     const result = await call.method.query(view, call.args as never, context)
     return {
       value: result.value,
       index: Math.max(result.index, view.floorIndex, 1),
       close: () => view.close(),
+      shared: null,
     }
   } catch (error) {
     view.close()
@@ -215,18 +262,14 @@ async function runOver(
   }
 }
 
+function answerOf({ result, release }: Used): QueryAnswer {
+  return { value: result.value, index: result.index, close: release, shared: result }
+}
+
 /** For the one who asked. Only a value that streams reads on. */
 function released(answer: QueryAnswer): QueryAnswer {
   if (!isAsyncIterable(answer.value)) answer.close()
   return answer
-}
-
-function isAsyncIterable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
-}
-
-function cancelled(): MusterError {
-  return new MusterError('cancelled', 'the caller went away')
 }
 
 export function assertMay(may: boolean): void {

@@ -7,6 +7,8 @@ export type Touched = object
 /** A reader that remembers what it read. Whoever opened it closes it. */
 export interface RecordingView extends Reader {
   touched(): Touched
+  /** As if it had read this too. */
+  alsoTouched(touched: Touched): void
   /** Harmless when done twice. */
   close(): void
 }

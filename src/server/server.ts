@@ -2,7 +2,9 @@
  * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
  */
 import { join } from 'node:path'
+import { defaultHttpLimits } from '../api/http-limits.ts'
 import { OpsServer } from '../api/ops.ts'
+import { Outgoing } from '../api/outgoing.ts'
 import { HttpServer } from '../api/server.ts'
 import { aclAuthorizer } from '../domains/acl/authorizer.ts'
 import { autopilotOf } from '../domains/autopilot/queries.ts'
@@ -269,6 +271,8 @@ export async function startServer(
   })
   opened.defer(() => audit.stop())
 
+  const httpSettings = httpSettingsOf(config)
+  const outgoing = new Outgoing({ ...defaultHttpLimits, ...httpSettings.limits })
   const dispatcher = new Dispatcher({
     methods: catalogue.methods,
     consensus,
@@ -280,6 +284,7 @@ export async function startServer(
     clock,
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },
+    room: outgoing,
     audit: telemetry.callEnded,
   })
   onStream = dispatcher.handleStream
@@ -320,7 +325,8 @@ export async function startServer(
   pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({
-    ...httpSettingsOf(config),
+    ...httpSettings,
+    outgoing,
     routes: catalogue.routes,
     dispatcher,
     clock,

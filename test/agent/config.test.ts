@@ -69,6 +69,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       httpRatePerClient: 0,
       httpBurstPerClient: 0,
       httpConcurrencyPerClient: 0,
+      httpAnswerBytesMax: 64 * 1024 * 1024,
       blockingQueriesMax: 16384,
       eventStreamsMax: 1024,
       eventsKeptMax: 65536,

@@ -92,6 +92,10 @@ export class TwinState implements ReadableState {
       },
       tableIndex: () => tableIndex,
       touched: () => touched,
+      alsoTouched: (other) => {
+        for (const key of (other as TwinTouched).keys) touched.keys.add(key)
+        for (const prefix of (other as TwinTouched).prefixes) touched.prefixes.add(prefix)
+      },
       close: () => {
         if (!closed) this.openViews -= 1
         closed = true

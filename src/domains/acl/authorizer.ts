@@ -141,6 +141,10 @@ export function hashOf(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }
 
+/** Of those whose rights do not follow from rules. */
+const management = {}
+const closed = {}
+
 export function permissionsOf(
   row: Pick<TokenRow, 'accessor'> | null,
   rules: RuleSet | 'management' | 'closed',
@@ -148,6 +152,7 @@ export function permissionsOf(
 ): Permissions {
   return {
     ...(row !== null && { accessor: row.accessor }),
+    rights: rules === 'management' ? management : rules === 'closed' ? closed : rules,
     may: (requirement: Requirement) => {
       if (rules === 'management') return true
       if (rules === 'closed') return requirement.resource === 'none'

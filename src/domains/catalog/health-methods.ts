@@ -61,6 +61,7 @@ export function healthMethods(filters: CatalogFilters) {
   const ofNode = defineQuery({
     kind: 'query',
     name: 'health.node',
+    long: true,
     args: Type.Object({ node: Name, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { node, filter }, context) => {
@@ -74,6 +75,7 @@ export function healthMethods(filters: CatalogFilters) {
   const ofService = defineQuery({
     kind: 'query',
     name: 'health.checks',
+    long: true,
     args: Type.Object({ service: Name, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: (reader, { service, meta, filter }, context) => {
@@ -86,6 +88,7 @@ export function healthMethods(filters: CatalogFilters) {
   const inState = defineQuery({
     kind: 'query',
     name: 'health.state',
+    long: true,
     args: Type.Object({ state: Name, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: (reader, { state, meta, filter }, context) => {
@@ -100,6 +103,7 @@ export function healthMethods(filters: CatalogFilters) {
   const service = defineQuery({
     kind: 'query',
     name: 'health.service',
+    long: true,
     args: Type.Object({
       service: Name,
       tags: Tags,

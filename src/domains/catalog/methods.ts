@@ -46,6 +46,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const nodes = defineQuery({
     kind: 'query',
     name: 'catalog.nodes',
+    long: true,
     args: Type.Object({ meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { meta, filter }, context) => {
@@ -66,6 +67,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const services = defineQuery({
     kind: 'query',
     name: 'catalog.services',
+    long: true,
     args: Type.Object({ meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { meta, filter }, context) => {
@@ -89,6 +91,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const service = defineQuery({
     kind: 'query',
     name: 'catalog.service',
+    long: true,
     args: Type.Object({ service: Name, tags: Tags, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { service: name, tags, meta, filter }, context) => {
@@ -111,6 +114,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const node = defineQuery({
     kind: 'query',
     name: 'catalog.node',
+    long: true,
     args: Type.Object({ node: Name, filter: Filter }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { node: text, filter }, context) => {

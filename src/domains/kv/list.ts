@@ -78,7 +78,7 @@ function cut(key: string, prefixLength: number, separator: string): string {
 async function scan(reader: Reader, place: KeyPlace, context: QueryContext): Promise<Scan> {
   const { namespace } = place
   const may = ({ key }: KvRow) => context.may({ resource: 'key', namespace, key, access: 'read' })
-  const kept: KvRow[] = []
+  let kept: KvRow[] = []
   let index = await deletionIndex(reader, place)
   let rows = 0
   let seen = 0
@@ -90,13 +90,17 @@ async function scan(reader: Reader, place: KeyPlace, context: QueryContext): Pro
       if (!may(row)) continue
       seen += 1
       if (seen <= keptRowsMax) kept.push(row)
+      else kept = []
     }
   }
   async function* again() {
     for await (const page of keysBelow(reader, place)) yield page.filter(may)
   }
   async function* first() {
-    yield kept
+    const rows = kept
+    // Read once: they are not held for as long as the answer is.
+    kept = []
+    yield rows
   }
   return {
     index: index === 0 ? storeIndex(reader) : index,

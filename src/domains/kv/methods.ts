@@ -50,6 +50,7 @@ export const kvRead = defineQuery({
 export const kvList = defineQuery({
   kind: 'query',
   name: 'kv.list',
+  long: true,
   args: Type.Object(Place),
   requires: () => ({ resource: 'none' }),
   query: (reader, { namespace, key }, context) => {
@@ -62,6 +63,7 @@ export const kvList = defineQuery({
 export const kvNames = defineQuery({
   kind: 'query',
   name: 'kv.names',
+  long: true,
   args: Type.Object({ ...Place, separator: Type.String({ maxLength: keyLengthMax }) }),
   requires: () => ({ resource: 'none' }),
   query: (reader, { namespace, key, separator }, context) => {

@@ -92,6 +92,7 @@ export function sessionMethods(renewals: Renewals) {
   const list = defineQuery({
     kind: 'query',
     name: 'sessions.list',
+    long: true,
     args: Type.Object({ namespace: Type.String() }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { namespace }, context) => {
@@ -104,6 +105,7 @@ export function sessionMethods(renewals: Renewals) {
   const ofNode = defineQuery({
     kind: 'query',
     name: 'sessions.ofNode',
+    long: true,
     args: Type.Object({ namespace: Type.String(), node: Type.String() }),
     requires: () => ({ resource: 'none' }),
     query: async (reader, { namespace, node }, context) => {

@@ -152,7 +152,7 @@ function serviceChecksOf(fields: Fields): ServiceCheck[] | null {
 }
 
 function listed({ rows, filtered }: ListedSessions): ApiReply {
-  return { json: rows.map(shownSession), ...(filtered ? { headers: filteredHeader } : {}) }
+  return { jsonOf: () => rows.map(shownSession), ...(filtered ? { headers: filteredHeader } : {}) }
 }
 
 /** The time a session has from a renewal under load. */

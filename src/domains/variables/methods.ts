@@ -85,6 +85,7 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
   const page = defineQuery({
     kind: 'query',
     name: 'variables.page',
+    long: true,
     args: Type.Object({
       ...ListRange,
       perPage: Type.Integer({ minimum: 1 }),
@@ -102,6 +103,7 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
   const list = defineQuery({
     kind: 'query',
     name: 'variables.list',
+    long: true,
     args: Type.Object({
       ...ListRange,
       nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),

@@ -33,7 +33,7 @@ export function variableRoutes(methods: VariableMethods): readonly Route[] {
       return { rows: shownPages(value) }
     }
     const { value } = await request.query(methods.page, { ...range, perPage })
-    return { json: value.rows.map(shown), nextToken: value.nextToken }
+    return { jsonOf: () => value.rows.map(shown), nextToken: value.nextToken }
   }
 
   const read = async (request: ApiRequest): Promise<ApiReply> => {

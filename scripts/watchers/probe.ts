@@ -1,0 +1,52 @@
+/** Other requests at the watched server, from a thread of its own, so that nobody's work but the server's is measured. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { HttpClient } from '../../test/support/http-client.ts'
+
+export type ProbeReport = readonly {
+  readonly name: string
+  readonly count: number
+  readonly failed: number
+  readonly p50: number
+  readonly p99: number
+  readonly worst: number
+}[]
+
+/** Between two requests of a kind. */
+const pauseMs = 25
+const requestMs = 30_000
+
+const { port } = workerData as { readonly port: number }
+const http = new HttpClient(port, 16)
+let stopped = false
+parentPort?.on('message', () => {
+  stopped = true
+})
+
+const kinds = [
+  { name: 'GET of a key', method: 'GET', path: '/v1/kv/probe/a', body: undefined },
+  { name: 'PUT of a key', method: 'PUT', path: '/v1/kv/probe/a', body: 'x' },
+  { name: 'status', method: 'GET', path: '/v1/status/leader', body: undefined },
+] as const
+
+async function timesOf({ name, method, path, body }: (typeof kinds)[number]) {
+  const times: number[] = []
+  let failed = 0
+  while (!stopped) {
+    const startMs = performance.now()
+    const reply = await http
+      .request(method, path, { timeoutMs: requestMs, ...(body !== undefined && { body }) })
+      .catch(() => null)
+    times.push(performance.now() - startMs)
+    if (reply === null || reply.status >= 500) failed += 1
+    await delay(pauseMs)
+  }
+  times.sort((left, right) => left - right)
+  const at = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? NaN
+  return { name, count: times.length, failed, p50: at(0.5), p99: at(0.99), worst: at(1) }
+}
+
+await http.request('PUT', '/v1/kv/probe/a', { body: 'x' }).catch(() => null)
+const report: ProbeReport = await Promise.all(kinds.map(timesOf))
+parentPort?.postMessage(report)
+http.close()

@@ -1,0 +1,108 @@
+/** Responses that are whole: a head and a body that leave together, at the end of a turn of the event loop. */
+import type { ServerResponse } from 'node:http'
+import type { Held, Outgoing } from './outgoing.ts'
+
+/** Handed to the system in one turn; what is beyond it leaves in the next ones, with other work between. */
+export const turnBytesMax = 4_194_304
+
+/** A response's head before it is written: Node takes names and values in one flat list fastest. */
+export class Head {
+  readonly status: number
+  readonly lines: string[] = []
+
+  constructor(status: number) {
+    this.status = status
+  }
+
+  set(name: string, value: string): void {
+    this.lines.push(name, value)
+  }
+
+  setAll(names: readonly string[], value: string): void {
+    for (const name of names) this.lines.push(name, value)
+  }
+
+  has(name: string): boolean {
+    return this.lines.some((line, at) => at % 2 === 0 && line.toLowerCase() === name)
+  }
+
+  writeTo(response: ServerResponse): void {
+    response.writeHead(this.status, this.lines)
+  }
+
+  /** As `writeTo`, when the first piece of the body may still turn out to be an error. */
+  prepare(response: ServerResponse): void {
+    response.statusCode = this.status
+    for (let at = 0; at + 1 < this.lines.length; at += 2) {
+      // A name may stand there twice.
+      response.appendHeader(this.lines[at] ?? '', this.lines[at + 1] ?? '')
+    }
+  }
+}
+
+export type Leaving = {
+  readonly response: ServerResponse
+  readonly head: Head
+  readonly body: string | Uint8Array
+  /** Null: it is too small to be counted. */
+  readonly counted: Counted | null
+}
+
+/** Told once that its client has it all, or is gone. */
+export type Taker = { takes(held: Held): void }
+
+/** A body whose bytes are counted until its client has taken them. */
+export type Counted = { readonly held: Held; readonly outgoing: Outgoing; readonly taker: Taker }
+
+let leaving: Leaving[] = []
+let endingTurn: Promise<void> | null = null
+
+/**
+ * Resolves when it is handed over. Answers of one turn leave together. Sent one by one, each would wake its client at
+ * once, whose next request then comes alone too: with many clients at work, waking costs more than answering. An idle
+ * server sends as soon as ever.
+ */
+export function leave(one: Leaving): Promise<void> {
+  leaving.push(one)
+  endingTurn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      const batch = leaving
+      leaving = []
+      endingTurn = null
+      sendFrom(batch, 0, resolve)
+    })
+  })
+  return endingTurn
+}
+
+function sendFrom(batch: readonly Leaving[], first: number, done: () => void): void {
+  let length = 0
+  for (let at = first; at < batch.length; at += 1) {
+    if (length >= turnBytesMax) {
+      setImmediate(() => sendFrom(batch, at, done))
+      return
+    }
+    const one = batch[at]
+    if (one === undefined) break
+    send(one)
+    length += one.body.length
+  }
+  done()
+}
+
+function send({ response, head, body, counted }: Leaving): void {
+  // The client may have gone, and been cut off, while this waited.
+  if (response.headersSent || response.destroyed) {
+    counted?.held.release()
+    return
+  }
+  head.writeTo(response)
+  // Text stays text: Node sends it in one piece with the head, bytes in two.
+  response.end(body)
+  if (counted === null) return
+  const { held, outgoing, taker } = counted
+  if (response.writableLength > 0) {
+    outgoing.watch(response)
+    taker.takes(held)
+  } else held.release()
+}
