@@ -1,6 +1,5 @@
-/** Other requests at the watched server, from a thread of its own, so that nobody's work but the server's is measured. */
+/** Other requests at the watched server, from a process of its own, until its input ends: its output is a report as JSON. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { parentPort, workerData } from 'node:worker_threads'
 import { HttpClient } from '../../test/support/http-client.ts'
 
 export type ProbeReport = readonly {
@@ -16,12 +15,12 @@ export type ProbeReport = readonly {
 const pauseMs = 25
 const requestMs = 30_000
 
-const { port } = workerData as { readonly port: number }
-const http = new HttpClient(port, 16)
+const http = new HttpClient(Number(process.argv[2]), 16)
 let stopped = false
-parentPort?.on('message', () => {
+process.stdin.on('end', () => {
   stopped = true
 })
+process.stdin.resume()
 
 const kinds = [
   { name: 'GET of a key', method: 'GET', path: '/v1/kv/probe/a', body: undefined },
@@ -42,11 +41,12 @@ async function timesOf({ name, method, path, body }: (typeof kinds)[number]) {
     await delay(pauseMs)
   }
   times.sort((left, right) => left - right)
-  const at = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? NaN
+  const at = (part: number) =>
+    times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? NaN
   return { name, count: times.length, failed, p50: at(0.5), p99: at(0.99), worst: at(1) }
 }
 
 await http.request('PUT', '/v1/kv/probe/a', { body: 'x' }).catch(() => null)
 const report: ProbeReport = await Promise.all(kinds.map(timesOf))
-parentPort?.postMessage(report)
+process.stdout.write(JSON.stringify(report))
 http.close()

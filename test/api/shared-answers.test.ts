@@ -94,7 +94,7 @@ function stalled(t: Test, port: number, path: string): Socket {
   const socket = connect({ host: '127.0.0.1', port, noDelay: true })
   socket.on('error', () => {})
   socket.pause()
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`)
   t.teardown(() => socket.destroy())
   return socket
 }

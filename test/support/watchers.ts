@@ -3,6 +3,32 @@
  * answers are counted and thrown away. Each asks again with the index it was given, until it is stopped.
  */
 import { connect, type Socket } from 'node:net'
+import type { HttpClient } from './http-client.ts'
+
+/** Of one transaction. */
+const operationsMax = 64
+
+/** Keys below `prefix/`, of 24 bytes each. */
+export async function fillPrefix(http: HttpClient, prefix: string, keys: number): Promise<void> {
+  const value = Buffer.alloc(24, 'v').toString('base64')
+  for (let first = 0; first < keys; first += operationsMax) {
+    const count = Math.min(operationsMax, keys - first)
+    const operations = Array.from({ length: count }, (_, more) => ({
+      KV: { Verb: 'set', Key: `${prefix}/${first + more}`, Value: value },
+    }))
+    const reply = await http.request('PUT', '/v1/txn', { body: JSON.stringify(operations) })
+    if (reply.status !== 200) throw new Error(`PUT /v1/txn: ${reply.status}`)
+  }
+}
+
+/** Writes a key and returns the index of that. */
+export async function writeKey(http: HttpClient, key: string, value: string): Promise<number> {
+  const timeoutMs = 30_000
+  const put = await http.request('PUT', `/v1/kv/${key}`, { body: value, timeoutMs })
+  if (put.status !== 200) throw new Error(`PUT of ${key}: ${put.status}`)
+  const seen = await http.request('GET', `/v1/kv/${key}`, { timeoutMs })
+  return Number(seen.headers['x-service-index'])
+}
 
 export type WatchersOptions = {
   readonly port: number
@@ -33,11 +59,7 @@ class Watcher {
   #tail = ''
   #inBody = false
 
-  constructor(
-    options: WatchersOptions,
-    ask: (index: number) => string,
-    answered: Answered,
-  ) {
+  constructor(options: WatchersOptions, ask: (index: number) => string, answered: Answered) {
     this.#ask = ask
     this.#answered = answered
     this.#socket = connect({
@@ -138,6 +160,7 @@ export class Watchers {
 
   /** Resolves once every one of them was told this index or a later one. */
   reached(index: number): Promise<void> {
+    if (!(index > 0)) throw new RangeError(`no index: ${index}`)
     const missing = this.#all.filter((watcher) => watcher.index < index).length
     if (missing === 0) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push({ index, missing, resolve }))
