@@ -16,9 +16,9 @@ const pauseMs = 25
 const requestMs = 30_000
 
 const http = new HttpClient(Number(process.argv[2]), 16)
-let stopped = false
+const stopping = new AbortController()
 process.stdin.on('end', () => {
-  stopped = true
+  stopping.abort()
 })
 process.stdin.resume()
 
@@ -31,7 +31,7 @@ const kinds = [
 async function timesOf({ name, method, path, body }: (typeof kinds)[number]) {
   const times: number[] = []
   let failed = 0
-  while (!stopped) {
+  while (!stopping.signal.aborted) {
     const startMs = performance.now()
     const reply = await http
       .request(method, path, { timeoutMs: requestMs, ...(body !== undefined && { body }) })

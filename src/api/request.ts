@@ -5,7 +5,8 @@ import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Random } from '../lib/random.ts'
-import type { CallOptions, CallTrace, Dispatcher, Contact } from '../rpc/dispatch.ts'
+import type { CallOptions, CallTrace } from '../rpc/call-options.ts'
+import type { Dispatcher, Contact } from '../rpc/dispatch.ts'
 import type {
   Caller,
   LeaderMethod,

@@ -9,6 +9,7 @@ import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { assertMay, QueryReader, type QueryAnswer } from './read.ts'
 import { hasOneOf, type Authorizer, type LeastRight, type Permissions } from './authorizer.ts'
+import type { CallOptions } from './call-options.ts'
 import type { Consensus } from './consensus.ts'
 import { Forwarder } from './forward.ts'
 import { endable } from './endable.ts'
@@ -78,23 +79,6 @@ export type DispatcherOptions = {
   readonly room?: WakeRoom
   /** Called once per call that arrived here, at its end. Must not throw. */
   readonly audit?: (line: AuditLine) => void
-}
-
-export type CallOptions = {
-  /** Monotonic ms of the dispatcher's clock. */
-  readonly deadlineMs?: number
-  readonly signal?: AbortSignal
-  /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
-  readonly at?: string | null
-  /** Of queries: what the form of the answer follows from beside the value. Absent: the answer is not shared. */
-  readonly shape?: string
-  readonly trace?: CallTrace
-}
-
-/** What the dispatcher notes of a call for whoever made it. */
-export type CallTrace = {
-  /** Becomes true when another server is asked to run it. */
-  forwarded: boolean
 }
 
 /** What replies tell about this server's view of the cluster. */

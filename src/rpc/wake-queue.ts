@@ -46,10 +46,9 @@ export class WakeQueue {
     return this.#lines.length
   }
 
-  /** The queue has the array from then on. */
-  add(line: Wakeable[]): void {
+  add(line: readonly Wakeable[]): void {
     if (line.length === 0) return
-    this.#lines.push(line.reverse())
+    this.#lines.push(line.toReversed())
     this.#schedule()
   }
 
