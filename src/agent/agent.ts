@@ -15,9 +15,10 @@ import type { Random } from '../lib/random.ts'
 import type { startClient } from '../client/client.ts'
 import type { MemberDependencies, RunningMember } from '../member/process.ts'
 import type { startServer } from '../server/server.ts'
-import { loadConfig, type AgentConfig } from './config.ts'
+import { loadConfig, type AgentConfig, type ConfigBase } from './config.ts'
 import { makeOwnCertificates } from './auto-tls.ts'
 import { claimDataFolder } from './data-folder.ts'
+import { freeDefaults, listeningPorts } from './dev-ports.ts'
 import { createLog, type LogSink, type ProcessLog } from './logging.ts'
 import { watchLife, type Life, type ProcessEvents } from './signals.ts'
 
@@ -26,7 +27,7 @@ const KEYRING_KEY_BYTES = 32
 export type AgentArguments = {
   /** Files and folders, later over earlier. */
   readonly configPaths: readonly string[]
-  /** One server in a temporary folder that goes when the process ends. */
+  /** One server in a temporary folder that goes when the process ends; free ports where the default ones are taken. */
   readonly dev: boolean
 }
 
@@ -53,9 +54,17 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
   const temporary = dev ? await mkdtemp(join(tmpdir(), 'muster-dev-')) : null
   let life: Life | null = null
   try {
-    const base = temporary === null ? {} : await devBase(temporary)
+    let base: ConfigBase = temporary === null ? {} : await devBase(temporary)
     const readConfig = () => loadConfig(configPaths, base)
-    const config = await readConfig()
+    let config = await readConfig()
+    /** Whether the configuration changed by it. */
+    const leaveTakenPorts = async (): Promise<boolean> => {
+      const before = config
+      base = { ...base, defaultPorts: await freeDefaults(config, base.defaultPorts) }
+      config = await readConfig()
+      return listeningPorts(config) !== listeningPorts(before)
+    }
+    const moved = dev && (await leaveTakenPorts())
     const log = createLog({
       name: config.name,
       level: config.logLevel,
@@ -73,7 +82,15 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
         environment.exit(code)
       },
     })
-    const { agent, stop } = await startOnDisk(args, config, log, life, environment)
+    if (moved) log.logger.info('default ports are taken; this -dev agent uses free ones instead')
+    const lived = life
+    const start = (): Promise<Started> =>
+      startOnDisk(args, config, log, lived, environment).catch(async (error: unknown) => {
+        // Another process took a port after the look. Each round moves one more, so the rounds end.
+        if (!dev || lived.stopping.aborted || !(await leaveTakenPorts())) throw error
+        return start()
+      })
+    const { agent, stop } = await start()
     life.onReload(() => agent.reload(readConfig))
     life.onStop(
       async () => {

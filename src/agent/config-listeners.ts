@@ -41,9 +41,17 @@ type Ports = {
   readonly ops: number
 }
 
-/** What an address without a port means. */
-const defaultPorts = { api: 4646, ops: 9203 } as const satisfies Record<ListenerPurpose, number>
-const consulPort = 8500
+/** `consul`: of listeners of that dialect. */
+export type DefaultPorts = Ports & { readonly consul: number }
+
+/** What a `ports` block without a key, and an address without a port, mean. */
+export const defaultPorts: DefaultPorts = {
+  http: 4646,
+  rpc: 4647,
+  gossip: 4648,
+  ops: 9203,
+  consul: 8500,
+}
 const dialectDefault: ListenerDialect = 'nomad'
 
 /**
@@ -55,6 +63,7 @@ export function completeListeners(
   agent: {
     readonly bindAddr: string
     readonly ports: Ports
+    readonly defaults: DefaultPorts
     /** Of the `tls` block, for the API at its port; null: plain. */
     readonly apiTls: TlsFiles | null
     /** These are also for listeners of the API that say nothing of TLS. */
@@ -62,11 +71,11 @@ export function completeListeners(
   },
   complain: Complain,
 ): readonly ListenerConfig[] {
-  const { bindAddr, ports, apiTls, tlsByFolder } = agent
+  const { bindAddr, ports, defaults, apiTls, tlsByFolder } = agent
   const files = apiTls === null ? null : ({ ...apiTls, block: 'tls' } as const)
   const shared = tlsByFolder ? files : null
   const given = blocks.map((block, at) =>
-    listenerOf(block, { key: `listener.${at}`, bindAddr, shared }, complain),
+    listenerOf(block, { key: `listener.${at}`, bindAddr, defaults, shared }, complain),
   )
   const has = (purpose: ListenerPurpose) =>
     given.some((one) => one.purpose === purpose && one.dialect === dialectDefault)
@@ -94,8 +103,14 @@ function listenerOf(
   {
     key,
     bindAddr,
+    defaults,
     shared,
-  }: { readonly key: string; readonly bindAddr: string; readonly shared: ListenerConfig['tls'] },
+  }: {
+    readonly key: string
+    readonly bindAddr: string
+    readonly defaults: DefaultPorts
+    readonly shared: ListenerConfig['tls']
+  },
   complain: Complain,
 ): ListenerConfig {
   if (block.purpose === undefined) {
@@ -107,11 +122,13 @@ function listenerOf(
   }
   const dialect = block.dialect ?? dialectDefault
   const address = block.address === undefined ? undefined : parseAddress(block.address)
+  const ofPurpose = purpose === 'api' ? defaults.http : defaults.ops
+  const defaultPort = dialect === 'consul' ? defaults.consul : ofPurpose
   return {
     purpose,
     dialect,
     host: address?.host ?? bindAddr,
-    port: address?.port ?? (dialect === 'consul' ? consulPort : defaultPorts[purpose]),
+    port: address?.port ?? defaultPort,
     tls: isSilentOnTls(block) && purpose === 'api' ? shared : tlsOf(block, key, complain),
   }
 }

@@ -29,7 +29,13 @@ import {
   type LimitsConfig,
 } from './config-limits.ts'
 import { completeHttp, type HttpConfig } from './config-http.ts'
-import { completeListeners, type Complain, type ListenerConfig } from './config-listeners.ts'
+import {
+  completeListeners,
+  defaultPorts,
+  type Complain,
+  type DefaultPorts,
+  type ListenerConfig,
+} from './config-listeners.ts'
 import { definitionsOf, scriptChecksOf, type ScriptChecks } from './config-services.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
 import {
@@ -126,6 +132,7 @@ export type ConfigBase = {
   readonly dataDir?: string
   readonly serverEnabled?: boolean
   readonly keyringKeyFile?: string
+  readonly defaultPorts?: DefaultPorts
 }
 
 /**
@@ -167,11 +174,12 @@ export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfi
 
 function complete(file: ConfigFile, base: ConfigBase, complain: Complain): AgentConfig {
   const bindAddr = file.bind_addr ?? '127.0.0.1'
+  const defaults = base.defaultPorts ?? defaultPorts
   const ports = {
-    http: file.ports?.http ?? 4646,
-    rpc: file.ports?.rpc ?? 4647,
-    gossip: file.ports?.gossip ?? 4648,
-    ops: file.ports?.ops ?? 9203,
+    http: file.ports?.http ?? defaults.http,
+    rpc: file.ports?.rpc ?? defaults.rpc,
+    gossip: file.ports?.gossip ?? defaults.gossip,
+    ops: file.ports?.ops ?? defaults.ops,
   }
   const serverName = file.name ?? hostname()
   if (!new RegExp(namePattern).test(serverName)) {
@@ -225,7 +233,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
     ports,
     listeners: completeListeners(
       file.listener ?? [],
-      { bindAddr, ports, apiTls: tls.http, tlsByFolder: tls.byFolder },
+      { bindAddr, ports, defaults, apiTls: tls.http, tlsByFolder: tls.byFolder },
       complain,
     ),
     http: completeHttp(file.http ?? {}, complain),

@@ -69,7 +69,7 @@ export class OpsServer {
     this.#servers.push(server)
     return new Promise((resolve, reject) => {
       server.once('error', (error) => {
-        const text = `cannot listen on ${host}:${port} for ops: ${textOf(error)}`
+        const text = `cannot listen on ${host}:${port} for ops: ${textOf(error)}; ports.ops or a listener block names another port`
         reject(new MusterError('unavailable', text, { cause: error }))
       })
       server.listen({ host, port }, () => {

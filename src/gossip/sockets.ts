@@ -66,7 +66,7 @@ export async function bindSockets(options: SocketOptions): Promise<SocketTranspo
       if (port === 0 && attempt < bindAttemptsMax) continue
       throw new MusterError(
         'unavailable',
-        `gossip cannot listen on ${host} port ${port}, TCP and UDP: ${textOf(error)}`,
+        `gossip cannot listen on ${host} port ${port}, TCP and UDP: ${textOf(error)}; ports.gossip names another port`,
         { cause: error },
       )
     }

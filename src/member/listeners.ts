@@ -77,7 +77,7 @@ export class Listeners {
       })
       const chosen = await opened.catch((error: unknown) => {
         if (error instanceof MusterError) throw error
-        const text = `cannot listen on ${hostPort(host, port)} for HTTP: ${textOf(error)}`
+        const text = `cannot listen on ${hostPort(host, port)} for HTTP: ${textOf(error)}; ports.http or a listener block names another port`
         throw new MusterError('unavailable', text, { cause: error })
       })
       const secure = certificate !== null

@@ -57,7 +57,7 @@ export type { ServerConfig } from './server-config.ts'
  * A reload reads limits of clients and the audit log's settings, whose file is opened anew. A stop hands over leadership
  * and finishes open requests first.
  */
-export type RunningServer = RunningMember<'http' | 'rpc' | 'ops', ReloadableSettings>
+export type RunningServer = RunningMember<'http' | 'rpc' | 'gossip' | 'ops', ReloadableSettings>
 
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
@@ -363,6 +363,7 @@ export async function startServer(
     addresses: {
       http: apis.map(({ address }) => address).join(','),
       rpc: advertised,
+      gossip: pool?.endpoint ?? 'none',
       ops: opsListeners.map(({ address }) => address).join(','),
     },
     announceStop: () => {

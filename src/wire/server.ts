@@ -80,7 +80,7 @@ export class WireServer {
     const { bindAddress, port } = this.#options
     return new Promise((resolve, reject) => {
       this.#listener.once('error', (error) => {
-        const text = `cannot listen on ${bindAddress}:${port} for RPC: ${textOf(error)}`
+        const text = `cannot listen on ${bindAddress}:${port} for RPC: ${textOf(error)}; ports.rpc names another port`
         reject(new MusterError('unavailable', text, { cause: error }))
       })
       this.#listener.listen({ host: bindAddress, port, exclusive: true }, () => {

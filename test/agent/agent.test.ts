@@ -47,7 +47,12 @@ function stage(
         throw new MusterError('unavailable', 'cannot open the state', { cause })
       }
       seen.push('started')
-      const addresses = { http: '127.0.0.1:1', rpc: '127.0.0.1:2', ops: '127.0.0.1:3' }
+      const addresses = {
+        http: '127.0.0.1:1',
+        rpc: '127.0.0.1:2',
+        gossip: 'none',
+        ops: '127.0.0.1:3',
+      }
       return {
         addresses,
         announceStop: () => void seen.push('announced'),

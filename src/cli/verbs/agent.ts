@@ -20,7 +20,8 @@ export function agentVerb(run: (args: AgentArguments) => Promise<void>): Verb {
         value: 'FILE|DIR',
       },
       dev: {
-        summary: 'One server in a temporary folder that is removed at the end',
+        summary:
+          'One server in a temporary folder that is removed at the end; takes free ports where the default ones are taken',
         value: null,
       },
     },
