@@ -154,7 +154,7 @@ void t.test(
       t.match(line('query', at), { path: `/v1/kv/app/${at}?token=<redacted>` })
       t.match(line('anonymous', at), { accessor: 'anonymous', token: null, status: 403 })
       t.match(line('wrong', at), { accessor: 'unknown', status: 403, error: 'ACL token not found' })
-      t.match(line('nowhere', at), { path: '/v1/acl/info/<redacted>', route: null, status: 404 })
+      t.match(line('nowhere', at), { path: '/v1/acl/info/<redacted>', route: null, status: 501 })
       t.match(line('broken', at), { status: 400, error: /./ })
       t.match(line('misused', at), { status: 400, path: /\?index=<redacted>$/ })
       t.match(line('explain', at), { call: 'acl.explain' })
