@@ -64,6 +64,8 @@ export type ConsensusStack = {
   listening(): boolean
   /** Members may be reached elsewhere now: asks `addressOf` again. */
   redial(): void
+  /** The connection to this member closed and a new one was refused; none was made since. */
+  isGone(id: string): boolean
   stop(): Promise<void>
 }
 
@@ -162,6 +164,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     storing: () => !gate.refusing,
     listening: () => server.listening,
     redial: () => dialed.redial(),
+    isGone: (id) => dialed.isGone(id),
     stop: () => owned.disposeAsync(),
   }
 }
@@ -170,16 +173,31 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
 function dialing(
   transport: GrpcRaftTransport,
   addressOf: AddressOf,
-): RaftTransport & { redial(): void } {
+): RaftTransport & { redial(): void; isGone(id: string): boolean } {
   let known: readonly Peer[] = []
+  /** Their connection closed and a new one was refused; none was made since. */
+  const gone = new Set<string>()
   const dial = () =>
     transport.setPeers(known.map((peer) => ({ ...peer, address: addressOf(peer) })))
   return {
-    start: (handlers) => transport.start(handlers),
+    start: (handlers) =>
+      transport.start({
+        ...handlers,
+        onPeerGone: (id) => {
+          gone.add(id)
+          handlers.onPeerGone(id)
+        },
+        onPeerConnected: (id) => {
+          gone.delete(id)
+          handlers.onPeerConnected(id)
+        },
+      }),
     setPeers: (peers) => {
       known = peers
+      for (const id of gone) if (!peers.some((peer) => peer.id === id)) gone.delete(id)
       dial()
     },
+    isGone: (id) => gone.has(id),
     redial: () => {
       if (known.length > 0) dial()
     },

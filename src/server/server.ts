@@ -46,6 +46,7 @@ import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
 import { ProvenAddresses } from './proven-addresses.ts'
 import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
+import { raftControl } from './raft-control.ts'
 import { ServerPool } from './server-pool.ts'
 import { describeAgent } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
@@ -195,7 +196,13 @@ export async function startServer(
       auditHashOf: async (secret) => (await hasher())?.of(secret) ?? null,
     },
     clusterKeys,
-    raft: node,
+    raft: raftControl({
+      node,
+      isGone: (serverId) => stack.isGone(serverId),
+      pool: () => pool?.peers.known() ?? [],
+      silentMs: 2 * config.server.raft.electionMs,
+      clock,
+    }),
     link: serverLink({ id, node, link, addressOf }),
     view,
     exportRows: () => machine.exportRows(),

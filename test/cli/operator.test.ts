@@ -9,10 +9,13 @@ void t.test('status and list-peers show the servers', async (t) => {
   const table =
     'Node  ID  Address         State   Voter  RaftProtocol\n' +
     'one   s1  127.0.0.1:4647  leader  true   3\n'
+  const statusTable =
+    'Node  ID  Address         State   Voter  RaftProtocol  Status\n' +
+    'one   s1  127.0.0.1:4647  leader  true   3             alive\n'
   t.match(await muster('operator raft list-peers -stale'), { code: 0, out: table, err: '' })
   t.match(await muster('status'), {
     code: 0,
-    out: `Agent   = ${address}\nLeader  = one (127.0.0.1:4647)\nServers = 1, 1 of them voters\n\n${table}`,
+    out: `Agent   = ${address}\nLeader  = one (127.0.0.1:4647)\nServers = 1, 1 of them voters\n\n${statusTable}`,
   })
   t.match(await muster(['status', '-t', '{{range .Servers}}{{.Node}}={{.Leader}}{{end}}']), {
     out: 'one=true\n',

@@ -53,6 +53,8 @@ export type ServerOfOne = {
   readonly folder: string
   /** Whether consensus answers; without, there is no leader. */
   leaderIsKnown: boolean
+  /** Its process, as connections show; consensus still names it. */
+  leaderIsGone: boolean
   ask(
     method: string,
     url: string,
@@ -163,6 +165,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       configuration: { members: [self] },
       configurationIndex: 1,
     }),
+    statusOf: () => 'alive' as const,
+    isGone: () => server.leaderIsGone,
     transferLeadership: async () => {},
     changeMembership: async () => {},
   }
@@ -296,6 +300,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     clusterKeys,
     folder,
     leaderIsKnown: true,
+    leaderIsGone: false,
     drain: () => dispatcher.drain(),
     listen: () => http.listen({ host: '127.0.0.1', port: 0 }),
     underWay: () => http.underWayCount + dispatcher.underWayCount,

@@ -4,12 +4,13 @@ import { connectionFlags } from '../api/settings.ts'
 import { formatFlags, formatOf, show } from '../print/format.ts'
 import { pairs } from '../print/table.ts'
 import { exits, noOperands, type Verb } from '../verb.ts'
-import { peersOf, peerTable } from './raft/peers.ts'
+import { peersOf, peerStatusTable } from './raft/peers.ts'
 
 export const status: Verb = {
   operands: noOperands,
   about: `
-Shows the cluster as the agent asked sees it. The exit code is 1 when it knows no leader.
+Shows the cluster as the agent asked sees it. A server is alive, failed, left, or unknown where the
+agent has no sign of it, as a follower of another one without gossip. The exit code is 1 when it knows no leader.
 `,
   flags: { ...formatFlags, ...connectionFlags },
   async run(call) {
@@ -30,7 +31,7 @@ Shows the cluster as the agent asked sees it. The exit code is 1 when it knows n
         ],
         ['Servers', `${peers.length}, ${voters} of them voters`],
       ])
-      return `${about}\n${peerTable(peers, style)}`
+      return `${about}\n${peerStatusTable(peers, style)}`
     })
     return leader === undefined ? exits.failed : exits.ok
   },

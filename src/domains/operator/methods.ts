@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineLocalMethod } from '../../rpc/method.ts'
-import type { RaftControl, RaftMember } from './raft.ts'
+import type { RaftControl, RaftMember, ServerStatus } from './raft.ts'
 
 /** How long a handover may take before the old leader goes on. */
 const transferMs = 10_000
@@ -10,7 +10,7 @@ const transferMs = 10_000
 export type ClusterView = {
   readonly index: number
   readonly leaderId: string | null
-  readonly members: readonly RaftMember[]
+  readonly members: readonly (RaftMember & { readonly status: ServerStatus })[]
 }
 
 /** An id or an address. */
@@ -92,9 +92,17 @@ export function operatorMethods(raft: RaftControl) {
   return { status, configuration, transferLeadership, removePeer }
 }
 
+/** A leader whose process is gone is not named, even while consensus still waits for it. */
 function view(raft: RaftControl): ClusterView {
   const { leaderId, configuration, configurationIndex } = raft.status()
-  return { index: configurationIndex, leaderId, members: configuration.members }
+  return {
+    index: configurationIndex,
+    leaderId: leaderId === null || raft.isGone(leaderId) ? null : leaderId,
+    members: configuration.members.map((member) => ({
+      ...member,
+      status: raft.statusOf(member.id),
+    })),
+  }
 }
 
 function findMember(

@@ -59,7 +59,7 @@ export function operatorRoutes(
       path: '/v1/operator/raft/configuration',
       handle: async (request) => {
         const { index, leaderId, members } = await request.call(methods.configuration, {})
-        const servers = members.map(({ id, name, address, role }) => ({
+        const servers = members.map(({ id, name, address, role, status }) => ({
           ID: id,
           Node: name,
           Address: address,
@@ -67,6 +67,7 @@ export function operatorRoutes(
           Voter: role === 'voter',
           RaftProtocol: raftProtocol,
           ProtocolVersion: raftProtocol,
+          Status: status,
         }))
         return { json: { Index: index, Servers: servers }, index: Math.max(1, index) }
       },

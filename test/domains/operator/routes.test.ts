@@ -28,10 +28,17 @@ void t.test('who leads and who is there', async (t) => {
         Voter: true,
         RaftProtocol: '3',
         ProtocolVersion: '3',
+        Status: 'alive',
       },
     ],
   }
   t.same((await server.ask('GET', '/v1/operator/raft/configuration')).json(), configuration)
+  server.leaderIsGone = true
+  t.equal((await server.ask('GET', '/v1/status/leader')).body, '""', 'its process is gone')
+  t.match((await server.ask('GET', '/v1/operator/raft/configuration')).json(), {
+    Servers: [{ Leader: false }],
+  })
+  server.leaderIsGone = false
   server.leaderIsKnown = false
   t.equal((await server.ask('GET', '/v1/status/leader')).body, '""')
   t.match((await server.ask('GET', '/v1/operator/raft/configuration')).json(), {

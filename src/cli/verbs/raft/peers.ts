@@ -4,7 +4,7 @@ import type { Search } from '../../api/client.ts'
 import type { Json } from '../../api/json.ts'
 import { misused, type FlagTable, type Flags } from '../../flags.ts'
 import type { Style } from '../../print/style.ts'
-import { table } from '../../print/table.ts'
+import { table, type Cell } from '../../print/table.ts'
 
 export type Peer = {
   readonly id: string
@@ -13,6 +13,8 @@ export type Peer = {
   readonly leads: boolean
   readonly votes: boolean
   readonly protocol: string
+  /** As the agent asked sees it; `unknown` also of an earlier program's answer. */
+  readonly status: string
 }
 
 /** Of the answer of `/v1/operator/raft/configuration`. */
@@ -30,24 +32,38 @@ export function peersOf(configuration: Json): {
       leads: flagOf(server, 'Leader'),
       votes: flagOf(server, 'Voter'),
       protocol: textOf(server, 'RaftProtocol'),
+      status: server['Status'] === undefined ? 'unknown' : textOf(server, 'Status'),
     }
   })
   return { peers, index: integerOf(object, 'Index') }
 }
 
+const headings = ['Node', 'ID', 'Address', 'State', 'Voter', 'RaftProtocol']
+
 export function peerTable(peers: readonly Peer[], style: Style): string {
   return table(
     style,
-    ['Node', 'ID', 'Address', 'State', 'Voter', 'RaftProtocol'],
-    peers.map(({ name, id, address, leads, votes, protocol }) => [
-      name,
-      id,
-      address,
-      leads ? { text: 'leader', paint: style.good } : 'follower',
-      String(votes),
-      protocol,
-    ]),
+    headings,
+    peers.map((peer) => cellsOf(peer, style)),
   )
+}
+
+/** As `peerTable`, and whether each server is there. */
+export function peerStatusTable(peers: readonly Peer[], style: Style): string {
+  return table(
+    style,
+    [...headings, 'Status'],
+    peers.map((peer) => {
+      const { status } = peer
+      const gone = status === 'failed' || status === 'left'
+      return [...cellsOf(peer, style), gone ? { text: status, paint: style.bad } : status]
+    }),
+  )
+}
+
+function cellsOf({ name, id, address, leads, votes, protocol }: Peer, style: Style): Cell[] {
+  const state = leads ? { text: 'leader', paint: style.good } : 'follower'
+  return [name, id, address, state, String(votes), protocol]
 }
 
 export const peerFlags: FlagTable = {
