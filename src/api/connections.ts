@@ -5,7 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
-import { addressOf, clientOf } from './client.ts'
+import { addressOf, clientOf } from '../lib/client-address.ts'
 import { refuseExpectations } from './expectations.ts'
 
 export type ConnectionLimits = {

@@ -15,8 +15,9 @@ const statusByCode = {
   not_leader: 500,
   no_leader: 500,
   outcome_unknown: 500,
-  // A bound of this server, not of this caller: that would be 429.
+  // A bound of this server; one of this caller is 429.
   overloaded: 503,
+  rate_limited: 429,
   unavailable: 503,
   cancelled: 503,
   timeout: 504,
@@ -26,7 +27,7 @@ const statusByCode = {
   internal: 500,
 } as const satisfies Record<ErrorCode, number>
 
-/** Seconds after which a client that met 503 may come back. */
+/** Seconds after which a client that met 503 or 429 may come back. */
 const retryAfterSeconds = 1
 
 /** A refusal that only HTTP knows. */
@@ -72,7 +73,7 @@ export function isServerFailure(error: unknown): boolean {
 
 function retryAfterOf(error: unknown, status: number): number | null {
   const given = error instanceof HttpRefusal ? error.retryAfterSeconds : null
-  return given ?? (status === 503 ? retryAfterSeconds : null)
+  return given ?? (status === 503 || status === 429 ? retryAfterSeconds : null)
 }
 
 function textFor(error: unknown, code: ErrorCode, path: string, requestId: string): string {

@@ -6,9 +6,15 @@
  * The invariant the folder guards: whatever a client sends, it gets one clear answer and harms nobody else.
  */
 import type { Static, TSchema } from 'typebox'
-import type { LeastRight } from '../rpc/authorizer.ts'
 import type { Contact } from '../rpc/dispatch.ts'
-import type { LeaderMethod, LocalMethod, Query, QueryResult, StreamMethod } from '../rpc/method.ts'
+import type {
+  LeaderMethod,
+  LeastRight,
+  LocalMethod,
+  Query,
+  QueryResult,
+  StreamMethod,
+} from '../rpc/method.ts'
 import type { Dialect } from './dialect.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'

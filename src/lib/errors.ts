@@ -17,6 +17,8 @@ export const errorCodes = {
   not_leader: 'this server is not the leader; nothing was appended, another may be asked',
   no_leader: 'no leader was known within the time the request could wait; nothing was done',
   overloaded: 'a bound was reached; nothing was appended, the caller may try again later',
+  rate_limited:
+    'this caller has its share of a bound; nothing was done, other callers may be served',
   outcome_unknown: 'the leader was lost after the proposal left: it may or may not take effect',
   timeout: 'the deadline passed',
   unavailable: 'something this request needs is not reachable now',

@@ -1,6 +1,6 @@
 /** What `rpc` needs of access control, declared here; `domains/acl` gives its form. */
 import type { Reader } from '../fsm/domain.ts'
-import type { Caller, Requirement } from './method.ts'
+import type { Caller, LeastRight, Requirement } from './method.ts'
 
 /** What one caller may do, decided on the state as it was when the caller was resolved. */
 export interface Permissions {
@@ -14,12 +14,6 @@ export interface Permissions {
   may(requirement: Requirement): boolean
   /** Whether there may be anything that this right is for. Absent: there may. */
   maySome?(right: LeastRight): boolean
-}
-
-/** A right to something, whatever it is. */
-export type LeastRight = {
-  readonly resource: Exclude<Requirement['resource'], 'none'>
-  readonly access: 'read' | 'write'
 }
 
 export interface Authorizer {
@@ -36,6 +30,11 @@ const everything: Permissions = { rights: {}, may: () => true }
 
 /** For a cluster without access control. */
 export const allowAll: Authorizer = { resolve: () => everything }
+
+/** Whether there may be anything that all of these rights are for. */
+export function maySeeSome(permissions: Permissions, rights: readonly LeastRight[]): boolean {
+  return rights.every((right) => permissions.maySome?.(right) ?? true)
+}
 
 export function hasOneOf(permissions: Permissions, rights: readonly LeastRight[]): boolean {
   return rights.some((right) => permissions.maySome?.(right) ?? true)

@@ -8,7 +8,8 @@ import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { assertMay, QueryReader, type QueryAnswer } from './read.ts'
-import { hasOneOf, type Authorizer, type LeastRight, type Permissions } from './authorizer.ts'
+import { admitLater } from './admission.ts'
+import { hasOneOf, type Authorizer } from './authorizer.ts'
 import type { CallOptions } from './call-options.ts'
 import type { Consensus } from './consensus.ts'
 import { Forwarder } from './forward.ts'
@@ -20,10 +21,12 @@ import type {
   AnyLocalMethod,
   AnyStreamMethod,
   Caller,
+  LeastRight,
   Method,
   ReadOptions,
 } from './method.ts'
 import { Placement } from './placement.ts'
+import { Places, placeTaker } from './places.ts'
 import { buildRegistry, findMethod, type Registry } from './registry.ts'
 import type { ServerDirectory } from './servers.ts'
 import type { ReadableState } from './state.ts'
@@ -84,9 +87,6 @@ export type DispatcherOptions = {
 /** What replies tell about this server's view of the cluster. */
 export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: number }
 
-/** How long a refusal of a large request waits for the leader's word that nothing has changed. */
-const admitMs = 2_000
-
 const never = new AbortController().signal
 const fromClient = { forwarded: false, blocking: false }
 const fromServer = { forwarded: true, blocking: false }
@@ -100,6 +100,7 @@ export class Dispatcher {
   readonly #forwarder: Forwarder
   readonly #placement: Placement
   readonly #streams = new Set<AbortController>()
+  readonly #places: Places
   #draining = false
   #underWay = 0
 
@@ -108,7 +109,8 @@ export class Dispatcher {
     this.#limits = { ...defaultDispatchLimits, ...options.limits }
     this.#registry = buildRegistry(options.methods)
     const { consensus, state, authorizer, clock, link, encode } = options
-    const { noLeaderMs, parkedMax } = this.#limits
+    const { noLeaderMs, parkedMax, streamsMax } = this.#limits
+    this.#places = new Places({ max: streamsMax, limit: 'the maximum of open streams' })
     const { room = null } = options
     const waiting = { noLeaderMs, parkedMax, room }
     this.#reader = new QueryReader({ consensus, state, authorizer, clock, ...waiting })
@@ -218,22 +220,7 @@ export class Dispatcher {
   admit(caller: Caller, rights: readonly LeastRight[]): Promise<void> | null {
     const permissions = this.#options.authorizer.resolve(caller)
     if (!(permissions instanceof Promise) && hasOneOf(permissions, rights)) return null
-    return this.#admitLater(permissions, caller, rights)
-  }
-
-  async #admitLater(
-    resolving: Permissions | Promise<Permissions>,
-    caller: Caller,
-    rights: readonly LeastRight[],
-  ): Promise<void> {
-    const { authorizer, consensus, clock } = this.#options
-    if (hasOneOf(await resolving, rights)) return
-    if (caller.token !== null) {
-      // Without a leader this server's word counts.
-      await consensus.readBarrier('leader', clock.monotonicMs() + admitMs, never).catch(() => {})
-      if (hasOneOf(await authorizer.resolve(caller), rights)) return
-    }
-    assertMay(false)
+    return admitLater(this.#options, permissions, caller, rights)
   }
 
   /**
@@ -320,11 +307,13 @@ export class Dispatcher {
       onLost: (refusal) => stop.abort(refusal),
     })
     let context: StreamMethodContext | null = null
+    let leave: (() => void) | null = null
     const open = (both: AbortSignal) => {
       context = new StreamMethodContext(this.#options, this.#writer, guard, {
         caller,
         signal: both,
       })
+      leave = this.#places.take(placeTaker(caller, guard))
       guard.start()
       return method.open(context, args as never)
     }
@@ -333,6 +322,7 @@ export class Dispatcher {
       close: () => {
         guard.stop()
         context?.close()
+        leave?.()
       },
     })
   }

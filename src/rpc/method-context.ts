@@ -3,11 +3,13 @@ import type { Command, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Permissions } from './authorizer.ts'
-import type { Proposed } from './consensus.ts'
+import { caughtUp } from './admission.ts'
+import { maySeeSome, type Permissions } from './authorizer.ts'
+import type { Consensus, Proposed } from './consensus.ts'
 import type {
   Caller,
   LeaderContext,
+  LeastRight,
   LocalContext,
   QueryContext,
   Requirement,
@@ -99,18 +101,29 @@ export class MethodContext implements LeaderContext, LocalContext {
 /** As above, for as long as a stream is open: what the caller may do is kept up to date. */
 export class StreamMethodContext extends MethodContext implements StreamContext {
   readonly #guard: StreamGuard
+  readonly #consensus: Consensus
 
   constructor(
-    options: MethodContextOptions,
+    options: MethodContextOptions & { readonly consensus: Consensus },
     writer: Writer,
     guard: StreamGuard,
     { caller, signal }: Pick<QueryContext, 'caller' | 'signal'>,
   ) {
     super(options, writer, guard, caller, signal, 0)
     this.#guard = guard
+    this.#consensus = options.consensus
   }
 
   renewPermissions(): Promise<void> {
     return this.#guard.renew()
+  }
+
+  async freshenPermissions(): Promise<void> {
+    await caughtUp(this.#consensus, this.clock)
+    await this.#guard.renew()
+  }
+
+  maySeeSome(rights: readonly LeastRight[]): boolean {
+    return maySeeSome(this.#guard, rights)
   }
 }

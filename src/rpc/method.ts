@@ -70,6 +70,12 @@ export type Requirement =
       readonly access: 'read' | 'write'
     }
 
+/** A right to something, whatever it is. */
+export type LeastRight = {
+  readonly resource: Exclude<Requirement['resource'], 'none'>
+  readonly access: 'read' | 'list' | 'write'
+}
+
 export type Consistency = 'default' | 'consistent' | 'stale'
 
 export type ReadOptions = {
@@ -105,6 +111,8 @@ export type Query<Args extends TSchema, Value> = Common<Args> & {
    * as well is not changed, and its pages are read once.
    */
   readonly long?: true
+  /** A caller without all of these, to whatever it be, is shown nothing: it may not wait for a change. */
+  readonly least?: readonly LeastRight[]
   readonly query: (
     reader: Reader,
     args: Static<Args>,
@@ -148,6 +156,7 @@ type AnyCommon = {
 
 export type AnyQuery = AnyCommon & {
   readonly kind: 'query'
+  readonly least?: readonly LeastRight[]
   readonly query: (
     reader: Reader,
     args: never,
@@ -220,6 +229,10 @@ export type StreamContext = LocalContext & {
    * may not have the stream any more; that is looked up once a second without it too.
    */
   renewPermissions(): Promise<void>
+  /** As above, in a state as new as the leader's when there is one. */
+  freshenPermissions(): Promise<void>
+  /** Whether there may be anything that all of these rights are for. */
+  maySeeSome(rights: readonly LeastRight[]): boolean
 }
 
 export type LeaderContext = LocalContext & {

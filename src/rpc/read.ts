@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
-import type { Authorizer, Permissions } from './authorizer.ts'
+import { maySeeSome, type Authorizer, type Permissions } from './authorizer.ts'
 import type { Consensus } from './consensus.ts'
 import { noLeader } from './forward.ts'
 import type {
@@ -19,6 +19,7 @@ import type {
   Requirement,
 } from './method.ts'
 import { Parking, type WaitEnd } from './parking.ts'
+import { Places, placeTaker } from './places.ts'
 import {
   isAsyncIterable,
   SharedReads,
@@ -42,7 +43,7 @@ export type QueryReaderOptions = {
   readonly authorizer: Authorizer
   readonly clock: Clock
   readonly noLeaderMs: number
-  /** Blocking queries that may wait at the same time; beyond it they are refused with `overloaded`. */
+  /** Blocking queries that may wait at the same time; how callers share them: `Places`. */
   readonly parkedMax: number
   /** Null: there is always room to wake. */
   readonly room: WakeRoom | null
@@ -70,6 +71,7 @@ export class QueryReader {
   readonly #options: QueryReaderOptions
   readonly #parking: Parking
   readonly #shared: SharedReads
+  readonly #places: Places
   /** Once true, this server's copy has been as new as the cluster at some time since it started. */
   #caughtUp = false
   #draining = false
@@ -78,6 +80,7 @@ export class QueryReader {
     this.#options = options
     this.#parking = new Parking(options)
     this.#shared = new SharedReads(options)
+    this.#places = new Places({ max: options.parkedMax, limit: 'limits.blocking_queries_max' })
   }
 
   get parkedCount(): number {
@@ -109,19 +112,27 @@ export class QueryReader {
     const { state, clock } = this.#options
     const untilMs = clock.monotonicMs() + call.options.waitMs
     let last: WaitEnd | null = null
-    for (;;) {
-      // Before the caller's rights are looked up: what changes them from here on wakes it.
-      const sinceIndex = state.appliedIndex
-      const permissions = await this.#permissionsOf(call)
-      const found = await this.#find(call, permissions, last)
-      if ('answer' in found) return found.answer
-      const { touched, query } = found
-      if (query !== null) query.waiting += 1
-      try {
-        last = await this.#wait({ touched, sinceIndex, untilMs, signal: call.signal })
-      } finally {
-        if (query !== null) query.waiting -= 1
+    /** Held through all waits of this query: a wake may not cost it its place. */
+    let leave: (() => void) | null = null
+    try {
+      for (;;) {
+        // Before the caller's rights are looked up: what changes them from here on wakes it.
+        const sinceIndex = state.appliedIndex
+        const permissions = await this.#permissionsOf(call)
+        assertMay(maySeeSome(permissions, call.method.least ?? []))
+        const found = await this.#find(call, permissions, last)
+        if ('answer' in found) return found.answer
+        leave ??= this.#places.take(placeTaker(call.caller, permissions))
+        const { touched, query } = found
+        if (query !== null) query.waiting += 1
+        try {
+          last = await this.#parking.wait({ touched, sinceIndex, untilMs, signal: call.signal })
+        } finally {
+          if (query !== null) query.waiting -= 1
+        }
       }
+    } finally {
+      leave?.()
     }
   }
 
@@ -221,18 +232,6 @@ export class QueryReader {
       throw withoutLeader ? noLeader(noLeaderMs, error) : error
     }
     this.#caughtUp = true
-  }
-
-  /** Rejects with `cancelled` or `overloaded`. */
-  #wait(wait: Parameters<Parking['wait']>[0]): Promise<WaitEnd> {
-    const { parkedMax } = this.#options
-    if (this.#parking.count >= parkedMax) {
-      throw new MusterError(
-        'overloaded',
-        `${parkedMax} blocking queries wait here already; try another server or later`,
-      )
-    }
-    return this.#parking.wait(wait)
   }
 }
 

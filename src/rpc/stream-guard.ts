@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Authorizer, Permissions } from './authorizer.ts'
-import type { Caller, Requirement } from './method.ts'
+import type { Caller, LeastRight, Requirement } from './method.ts'
 import { assertMay } from './read.ts'
 
 /** A stream that nobody looks at is ended this long after its caller lost the right to it. */
@@ -42,6 +42,10 @@ export class StreamGuard implements Permissions {
 
   may(requirement: Requirement): boolean {
     return this.#permissions.may(requirement)
+  }
+
+  maySome(right: LeastRight): boolean {
+    return this.#permissions.maySome?.(right) ?? true
   }
 
   start(): void {

@@ -1,6 +1,6 @@
 /** Rate and concurrency of one client, by a clock that the test moves. */
 import t from 'tap'
-import { addressOf, clientOf } from '../../src/api/client.ts'
+import { addressOf, clientOf } from '../../src/lib/client-address.ts'
 import { ClientLimits, noClientLimits } from '../../src/api/client-limits.ts'
 import { HttpRefusal } from '../../src/api/errors.ts'
 import { seededRandom } from '../../src/lib/random.ts'

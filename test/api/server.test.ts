@@ -159,6 +159,7 @@ t.test('each code has its status, and its text on one line', async (t) => {
     not_leader: 500,
     no_leader: 500,
     overloaded: 503,
+    rate_limited: 429,
     outcome_unknown: 500,
     timeout: 504,
     unavailable: 503,
@@ -173,7 +174,7 @@ t.test('each code has its status, and its text on one line', async (t) => {
     t.equal(reply.statusCode, expected[code], code)
     t.equal(reply.headers['content-type'], 'text/plain; charset=utf-8')
     if (code !== 'internal') t.equal(reply.body, `text of ${code}`)
-    t.equal(reply.headers['retry-after'], expected[code] === 503 ? '1' : undefined)
+    t.equal(reply.headers['retry-after'], [429, 503].includes(expected[code]) ? '1' : undefined)
   }
 })
 

@@ -71,6 +71,8 @@ export type ServerOfOne = {
   drain(): void
   /** On a free port of loopback, where the socket is the point. Resolves with the port. */
   listen(): Promise<number>
+  /** Blocking queries that wait. */
+  parked(): number
   /** Requests that are not answered to their end. */
   underWay(): number
   /** Which key seals the variable now. */
@@ -101,6 +103,8 @@ export type ServerOfOneOptions = {
   readonly agent?: Partial<ThisAgent>
   /** Default: silent. */
   readonly log?: Logger
+  /** Blocking queries that may wait. */
+  readonly parkedMax?: number
   readonly events?: { readonly eventsMax?: number; readonly readersMax?: number }
   /** That the state begins at. Default: this program's. */
   readonly commandVersion?: number
@@ -284,6 +288,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     encode: (command) => machine.encodeCommand(command),
     clock: options.requestClock ?? systemClock,
     log,
+    ...(options.parkedMax !== undefined && { limits: { parkedMax: options.parkedMax } }),
   })
   const http = new HttpServer({
     routes: catalogue.routes,
@@ -303,6 +308,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     leaderIsGone: false,
     drain: () => dispatcher.drain(),
     listen: () => http.listen({ host: '127.0.0.1', port: 0 }),
+    parked: () => dispatcher.parkedCount,
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),

@@ -1,11 +1,12 @@
 /** What readers of events are told of access control: only those who may read all of it, and no secret. */
-import type { Requirement } from '../../rpc/method.ts'
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
 import type { PolicyRow, RoleRow, TokenRow } from './model.ts'
 import { shownPolicy, shownRole, shownToken } from './shown.ts'
 import { aclPolicies, aclRoles, aclTokens } from './table.ts'
 
 const reads: Requirement = { resource: 'acl', access: 'read' }
-const common = { requires: reads, inKeyOrder: false }
+const least: readonly LeastRight[] = [{ resource: 'acl', access: 'read' }]
+const common = { requires: reads, least, inKeyOrder: false }
 
 function described(key: string, row: { readonly modifyIndex: number }, payload: object) {
   const { modifyIndex } = row

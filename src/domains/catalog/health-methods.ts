@@ -2,7 +2,14 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { defineQuery, type QueryContext } from '../../rpc/method.ts'
-import { hasMeta, hasTags, Listing, type RecordFilter } from './listing.ts'
+import {
+  hasMeta,
+  hasTags,
+  leastForNodes,
+  leastForServices,
+  Listing,
+  type RecordFilter,
+} from './listing.ts'
 import { Filter, Meta, Tags, type CatalogFilters } from './methods.ts'
 import { Name, type CheckRow } from './model.ts'
 import {
@@ -61,6 +68,7 @@ export function healthMethods(filters: CatalogFilters) {
   const ofNode = defineQuery({
     kind: 'query',
     name: 'health.node',
+    least: leastForNodes,
     long: true,
     args: Type.Object({ node: Name, filter: Filter }),
     requires: () => ({ resource: 'none' }),
@@ -75,6 +83,7 @@ export function healthMethods(filters: CatalogFilters) {
   const ofService = defineQuery({
     kind: 'query',
     name: 'health.checks',
+    least: leastForNodes,
     long: true,
     args: Type.Object({ service: Name, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
@@ -88,6 +97,7 @@ export function healthMethods(filters: CatalogFilters) {
   const inState = defineQuery({
     kind: 'query',
     name: 'health.state',
+    least: leastForNodes,
     long: true,
     args: Type.Object({ state: Name, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
@@ -103,6 +113,7 @@ export function healthMethods(filters: CatalogFilters) {
   const service = defineQuery({
     kind: 'query',
     name: 'health.service',
+    least: leastForServices,
     long: true,
     args: Type.Object({
       service: Name,

@@ -1,7 +1,7 @@
 /** Lists as they are served: what the caller may not see is left out and said so, then filters, in turns with other work. */
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../../lib/errors.ts'
-import type { QueryContext, Requirement } from '../../rpc/method.ts'
+import type { LeastRight, QueryContext, Requirement } from '../../rpc/method.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { keyOfName, type CheckRow, type NodeRow, type ServiceRow } from './model.ts'
 
@@ -72,6 +72,14 @@ export class Listing {
     return may
   }
 }
+
+/** Without these, to whatever it be, a caller is shown no node, and no check or service of one. */
+export const leastForNodes: readonly LeastRight[] = [{ resource: 'node', access: 'read' }]
+/** The same of services. */
+export const leastForServices: readonly LeastRight[] = [
+  ...leastForNodes,
+  { resource: 'service', access: 'read' },
+]
 
 export function readsNode(node: string): Requirement {
   return { resource: 'node', node: keyOfName(node), access: 'read' }

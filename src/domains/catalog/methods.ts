@@ -2,7 +2,15 @@
 import { Type } from 'typebox'
 import { defineQuery } from '../../rpc/method.ts'
 import { Name } from './model.ts'
-import { hasMeta, hasTags, Listing, type CompileFilter, type Listed } from './listing.ts'
+import {
+  hasMeta,
+  hasTags,
+  leastForNodes,
+  leastForServices,
+  Listing,
+  type CompileFilter,
+  type Listed,
+} from './listing.ts'
 import {
   listNodes,
   listServices,
@@ -46,6 +54,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const nodes = defineQuery({
     kind: 'query',
     name: 'catalog.nodes',
+    least: leastForNodes,
     long: true,
     args: Type.Object({ meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
@@ -67,6 +76,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const services = defineQuery({
     kind: 'query',
     name: 'catalog.services',
+    least: leastForServices,
     long: true,
     args: Type.Object({ meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
@@ -91,6 +101,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const service = defineQuery({
     kind: 'query',
     name: 'catalog.service',
+    least: leastForServices,
     long: true,
     args: Type.Object({ service: Name, tags: Tags, meta: Meta, filter: Filter }),
     requires: () => ({ resource: 'none' }),
@@ -114,6 +125,7 @@ export function catalogMethods(filters: CatalogFilters) {
   const node = defineQuery({
     kind: 'query',
     name: 'catalog.node',
+    least: leastForNodes,
     long: true,
     args: Type.Object({ node: Name, filter: Filter }),
     requires: () => ({ resource: 'none' }),

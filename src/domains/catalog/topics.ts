@@ -1,5 +1,5 @@
 /** What readers of events are told of nodes, services and checks. They are in no namespace. */
-import { readsNode, readsService } from './listing.ts'
+import { leastForNodes, leastForServices, readsNode, readsService } from './listing.ts'
 import type { CheckRow, NodeRow, ServiceRow } from './model.ts'
 import { shownCheck, shownNode, shownService } from './shown.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './table.ts'
@@ -9,6 +9,7 @@ const everywhere = { requires: null, inKeyOrder: false } as const
 export const nodeTopic = {
   ...everywhere,
   name: 'Node',
+  least: leastForNodes,
   table: catalogNodes,
   types: { written: 'NodeRegistration', removed: 'NodeDeregistration' },
   describe: (row: NodeRow) => ({
@@ -24,6 +25,7 @@ export const nodeTopic = {
 export const serviceTopic = {
   ...everywhere,
   name: 'Service',
+  least: leastForServices,
   table: catalogServices,
   types: { written: 'ServiceRegistration', removed: 'ServiceDeregistration' },
   describe: (row: ServiceRow) => ({
@@ -39,6 +41,7 @@ export const serviceTopic = {
 export const checkTopic = {
   ...everywhere,
   name: 'Check',
+  least: leastForNodes,
   table: catalogChecks,
   types: { written: 'CheckRegistration', removed: 'CheckDeregistration' },
   describe: (row: CheckRow) => ({

@@ -6,6 +6,7 @@
 import type { ChangedEntry, ChangesListener } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { Places, type PlaceTaker } from '../../rpc/places.ts'
 
 export type EventBufferLimits = {
   /** Changed rows that are kept. */
@@ -51,7 +52,7 @@ export class EventBuffer {
   #gone = 0
   #events = 0
   #bytes = 0
-  #readers = 0
+  readonly #places: Places
   #behind = 0
   #firstIndex: number
   #appliedIndex: number
@@ -70,6 +71,7 @@ export class EventBuffer {
   ) {
     this.#clock = clock
     this.#limits = limits
+    this.#places = new Places({ max: limits.readersMax, limit: 'limits.event_streams_max' })
     this.#appliedIndex = source.appliedIndex
     this.#firstIndex = source.appliedIndex + 1
     this.#unsubscribe = source.onChanges(tables, (entries, appliedIndex) => {
@@ -99,21 +101,14 @@ export class EventBuffer {
     return {
       events: this.#events,
       bytes: this.#bytes,
-      readers: this.#readers,
+      readers: this.#places.taken,
       behind: this.#behind,
     }
   }
 
-  /** One more reader. Returns the way to leave, called once. Throws `overloaded` at `readersMax`. */
-  join(): () => void {
-    const { readersMax } = this.#limits
-    if (this.#readers >= readersMax) {
-      throw new MusterError('overloaded', `${readersMax} readers follow events here, try later`)
-    }
-    this.#readers += 1
-    return () => {
-      this.#readers -= 1
-    }
+  /** One more reader. Returns the way to leave. Throws as `Places` does. */
+  join(taker: PlaceTaker): () => void {
+    return this.#places.take(taker)
   }
 
   /** Throws `gone` when changes of this index are not kept any more. */

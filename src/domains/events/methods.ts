@@ -3,7 +3,8 @@ import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { defineStreamMethod } from '../../rpc/method.ts'
+import { defineStreamMethod, type StreamContext } from '../../rpc/method.ts'
+import { placeTaker } from '../../rpc/places.ts'
 import type { EventBuffer } from './buffer.ts'
 import { framesFor } from './reader.ts'
 import { Selection, wantedKeyLengthMax, wantedMax } from './selection.ts'
@@ -46,24 +47,37 @@ export function eventMethods(options: EventMethodsOptions) {
       progress: Type.Boolean(),
     }),
     requires: () => ({ resource: 'none' }),
-    open: (context, args) => {
+    open: async (context, args) => {
       const selection = new Selection(topics, args.topics, args.namespace)
       for (const { requires } of selection.named) {
         if (requires !== null && !context.may(requires)) {
           throw new MusterError('permission_denied', 'Permission denied')
         }
       }
+      await assertMaySeeSome(context, selection)
       const from = firstOf(args.index, buffer)
       const resumes = args.index !== null && args.index > 0 && from >= buffer.firstIndex
       const snapshot = args.snapshot && !resumes
       if (!snapshot) buffer.assertKept(from)
       const reading = { selection, context, from, snapshot, progress: args.progress }
       const frames = framesFor({ buffer, shown, view, clock, ...reading })
-      return counted(frames, buffer.join())
+      return counted(frames, buffer.join(placeTaker(context.caller, context)))
     },
   })
 
   return { stream }
+}
+
+/** Throws for a caller who can be shown nothing of what it asks for, before it takes a place. */
+async function assertMaySeeSome(context: StreamContext, { asked }: Selection): Promise<void> {
+  const maySeeSome = (): boolean => asked.some(({ least }) => context.maySeeSome(least))
+  if (maySeeSome()) return
+  // Its token may have been given rights a moment ago.
+  if (context.caller.token !== null) {
+    await context.freshenPermissions()
+    if (maySeeSome()) return
+  }
+  throw new MusterError('permission_denied', 'Permission denied')
 }
 
 function firstOf(index: number | null, buffer: EventBuffer): number {

@@ -63,6 +63,11 @@ export class Selection {
     this.named = [...named]
   }
 
+  /** All topics that were asked for. */
+  get asked(): readonly AnyTopic[] {
+    return [...this.#keys.keys()]
+  }
+
   /** Null: none of what is asked for. */
   topicOf(table: string): AnyTopic | null {
     return this.#topicOfTable.get(table) ?? null

@@ -8,7 +8,7 @@
  * This file: a topic, and an event as readers get it.
  */
 import type { Reader, Table } from '../../fsm/domain.ts'
-import type { Requirement } from '../../rpc/method.ts'
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
 
 /** What a topic tells of one row. */
 export type Description = {
@@ -32,6 +32,8 @@ export type Topic<Row> = {
   readonly types: { readonly written: string; readonly removed: string }
   /** What whoever asks for it by name must be allowed; null: each event is judged for itself, and no more. */
   readonly requires: Requirement | null
+  /** A caller without all of these, to whatever it be, is shown none of its events. */
+  readonly least: readonly LeastRight[]
   /**
    * The table's keys are namespace and event key, and `filterKeys` is empty: a snapshot of what is below a prefix need not
    * read the rest.

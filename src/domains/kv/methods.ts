@@ -29,6 +29,7 @@ import {
   type Verb,
 } from './operation-model.ts'
 import { evaluateReads, keyOf, lockDelayUntilMs, storeIndex } from './queries.ts'
+import { leastForKeys } from './topics.ts'
 
 const Place = { namespace: NamespaceName, key: Key }
 const Operations = Type.Array(Operation, { maxItems: txnOperationsMax })
@@ -50,6 +51,7 @@ export const kvRead = defineQuery({
 export const kvList = defineQuery({
   kind: 'query',
   name: 'kv.list',
+  least: leastForKeys,
   long: true,
   args: Type.Object(Place),
   requires: () => ({ resource: 'none' }),
@@ -63,6 +65,7 @@ export const kvList = defineQuery({
 export const kvNames = defineQuery({
   kind: 'query',
   name: 'kv.names',
+  least: leastForKeys,
   long: true,
   args: Type.Object({ ...Place, separator: Type.String({ maxLength: keyLengthMax }) }),
   requires: () => ({ resource: 'none' }),

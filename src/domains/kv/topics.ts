@@ -1,12 +1,16 @@
 /** What readers of events are told of keys: their values too, as far as those are short enough to stand with the key. */
-import type { Requirement } from '../../rpc/method.ts'
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
 import { standing } from './fence-queries.ts'
 import type { KvRow } from './model.ts'
 import { shownEntry } from './shown-entry.ts'
 import { keys } from './table.ts'
 
+/** Without these, to whatever it be, a caller is shown nothing. */
+export const leastForKeys: readonly LeastRight[] = [{ resource: 'key', access: 'read' }]
+
 export const kvTopic = {
   name: 'KV',
+  least: leastForKeys,
   table: keys,
   types: { written: 'KVUpserted', removed: 'KVDeleted' },
   requires: null,

@@ -26,6 +26,7 @@ import {
 } from './model.ts'
 import { allSessions, listedMax, sessionOf, sessionsIndex, sessionsOfNode } from './queries.ts'
 import type { Renewals, Renewed } from './renewals.ts'
+import { leastForSessions } from './topics.ts'
 
 const Place = { namespace: Type.String(), id: Type.String() }
 const Texts = Type.Array(Type.String())
@@ -78,6 +79,7 @@ export function sessionMethods(renewals: Renewals) {
   const read = defineQuery({
     kind: 'query',
     name: 'sessions.read',
+    least: leastForSessions,
     args: Type.Object(Place),
     requires: () => ({ resource: 'none' }),
     query: (reader, { namespace, id }, context) => {
@@ -92,6 +94,7 @@ export function sessionMethods(renewals: Renewals) {
   const list = defineQuery({
     kind: 'query',
     name: 'sessions.list',
+    least: leastForSessions,
     long: true,
     args: Type.Object({ namespace: Type.String() }),
     requires: () => ({ resource: 'none' }),
@@ -105,6 +108,7 @@ export function sessionMethods(renewals: Renewals) {
   const ofNode = defineQuery({
     kind: 'query',
     name: 'sessions.ofNode',
+    least: leastForSessions,
     long: true,
     args: Type.Object({ namespace: Type.String(), node: Type.String() }),
     requires: () => ({ resource: 'none' }),

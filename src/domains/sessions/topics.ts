@@ -1,11 +1,15 @@
 /** What readers of events are told of sessions. A renewal is no change. */
-import type { Requirement } from '../../rpc/method.ts'
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
 import type { SessionRow } from './model.ts'
 import { shownSession } from './shown.ts'
 import { sessions } from './table.ts'
 
+/** Without these, to whatever it be, a caller is shown nothing. */
+export const leastForSessions: readonly LeastRight[] = [{ resource: 'session', access: 'read' }]
+
 export const sessionTopic = {
   name: 'Session',
+  least: leastForSessions,
   table: sessions,
   types: { written: 'SessionCreated', removed: 'SessionEnded' },
   requires: null,

@@ -30,6 +30,7 @@ import {
 } from './model.ts'
 import { listVariables, variableOf } from './queries.ts'
 import { variables } from './table.ts'
+import { leastForVariables } from './topics.ts'
 
 /** How long a write waits for a keyring in a cluster that has just begun. */
 export const keyringWaitMs = 5_000
@@ -85,6 +86,7 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
   const page = defineQuery({
     kind: 'query',
     name: 'variables.page',
+    least: leastForVariables,
     long: true,
     args: Type.Object({
       ...ListRange,
@@ -103,6 +105,7 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
   const list = defineQuery({
     kind: 'query',
     name: 'variables.list',
+    least: leastForVariables,
     long: true,
     args: Type.Object({
       ...ListRange,

@@ -1,12 +1,16 @@
 /** What readers of events are told of variables: that they changed, never what is in them. */
-import type { Requirement } from '../../rpc/method.ts'
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
 import type { VariableRow } from './model.ts'
 import { variables } from './table.ts'
 
 const nanosecondsPerMs = 1e6
 
+/** Without these, to whatever it be, a caller is shown nothing. */
+export const leastForVariables: readonly LeastRight[] = [{ resource: 'variables', access: 'list' }]
+
 export const variableTopic = {
   name: 'Variable',
+  least: leastForVariables,
   table: variables,
   types: { written: 'VariableUpserted', removed: 'VariableDeleted' },
   requires: null,

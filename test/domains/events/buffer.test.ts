@@ -160,13 +160,15 @@ void t.test('whoever waits while others are woken is not forgotten', async (t) =
   t.ok((await Promise.all([...early, ...late])).every(Boolean))
 })
 
+const operator = { accessor: null, address: '127.0.0.1', operator: true }
+
 void t.test('readers are counted, those that come too late too', async (t) => {
   const { source, buffer } = bufferAt(t, 0, { eventsMax: 1 })
-  const leave = buffer.join()
-  buffer.join()
-  t.throws(() => buffer.join(), { code: 'overloaded' })
+  const leave = buffer.join(operator)
+  buffer.join(operator)
+  t.throws(() => buffer.join(operator), { code: 'overloaded' })
   leave()
-  buffer.join()
+  buffer.join(operator)
   source.apply(1, 1)
   buffer.assertKept(2)
   t.throws(() => buffer.assertKept(1), { code: 'gone' })

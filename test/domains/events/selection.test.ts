@@ -10,6 +10,7 @@ function topicNamed(name: string, inKeyOrder: boolean): AnyTopic {
     table: { name: `table of ${name}`, row: Type.Unknown(), key: () => [] },
     types: { written: '', removed: '' },
     requires: null,
+    least: [],
     inKeyOrder,
     describe: () => {
       throw new Error('nothing is described here')

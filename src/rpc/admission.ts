@@ -1,0 +1,40 @@
+/** Refusals that must not rest on a state behind the leader's: a token may have been given rights a moment ago. */
+import type { Clock } from '../lib/clock.ts'
+import { hasOneOf, type Authorizer, type Permissions } from './authorizer.ts'
+import type { Consensus } from './consensus.ts'
+import type { Caller, LeastRight } from './method.ts'
+import { assertMay } from './read.ts'
+
+/** How long a refusal waits for the leader's word that nothing has changed. */
+const refusalWaitMs = 2_000
+
+const never = new AbortController().signal
+
+export type AdmissionOptions = {
+  readonly authorizer: Authorizer
+  readonly consensus: Consensus
+  readonly clock: Clock
+}
+
+/** This server's state is as new as the leader's was at the call; without a leader it counts as it is. */
+export async function caughtUp(
+  consensus: Pick<Consensus, 'readBarrier'>,
+  clock: Clock,
+): Promise<void> {
+  await consensus.readBarrier('leader', clock.monotonicMs() + refusalWaitMs, never).catch(() => {})
+}
+
+/** Rejects for a caller that has none of these rights to anything, also in a state as new as the leader's. */
+export async function admitLater(
+  { authorizer, consensus, clock }: AdmissionOptions,
+  resolving: Permissions | Promise<Permissions>,
+  caller: Caller,
+  rights: readonly LeastRight[],
+): Promise<void> {
+  if (hasOneOf(await resolving, rights)) return
+  if (caller.token !== null) {
+    await caughtUp(consensus, clock)
+    if (hasOneOf(await authorizer.resolve(caller), rights)) return
+  }
+  assertMay(false)
+}
