@@ -96,13 +96,16 @@ function send({ response, head, body, counted }: Leaving): void {
     counted?.held.release()
     return
   }
+  counted?.outgoing.watch(response)
   head.writeTo(response)
   // Text stays text: Node sends it in one piece with the head, bytes in two.
   response.end(body)
   if (counted === null) return
   const { held, outgoing, taker } = counted
   if (response.writableLength > 0) {
-    outgoing.watch(response)
     taker.takes(held)
-  } else held.release()
+  } else {
+    outgoing.unwatch(response)
+    held.release()
+  }
 }

@@ -78,8 +78,8 @@ t.test('a body in chunks that is too large is 413 in one line, and asks for noth
   t.equal(asked, 0)
 })
 
-function nameOf({ method, path }: Route): string {
-  return `${method} ${path}`
+function nameOf({ method, path, dialect }: Route): string {
+  return dialect === undefined ? `${method} ${path}` : `${method} ${path} (${dialect})`
 }
 
 function shownKind(route: Route): string {
@@ -107,8 +107,9 @@ async function sendChunks(port: number, route: Route, length: number): Promise<s
   let text = ''
   socket.setEncoding('utf8')
   socket.on('data', (chunk: string) => (text += chunk))
+  const dialect = route.dialect === undefined ? '' : `X-Service-Dialect: ${route.dialect}\r\n`
   socket.write(
-    `${route.method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    `${route.method} ${path} HTTP/1.1\r\nHost: localhost\r\n${dialect}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
   )
   for (let left = length; left > 0; left -= blockBytes) {
     const size = Math.min(left, blockBytes)
