@@ -324,8 +324,9 @@ export class ServerMembership {
   /** As far as all members' programs go. Each has to answer: one that is away may come back as an older program. */
   async #raiseVersion(): Promise<void> {
     const { node, self, versions, logger } = this.#options
-    this.#leaderRounds += 1
+    // Due in the first round, too: a new cluster begins at the first version.
     const isDue = this.#leaderRounds % versionRounds === 0
+    this.#leaderRounds += 1
     if (!isDue || versions.cluster() >= versions.own) return
     const { configuration } = node.status()
     const others = configuration.members.filter(({ id }) => id !== self.id)

@@ -88,7 +88,7 @@ export class Restorer {
     if (commandVersion <= own) return
     throw new MusterError(
       'invalid_argument',
-      `the archive was saved at command version ${commandVersion}, this cluster runs at ${own}: start a newer program on all of its servers, and restore again`,
+      `the archive was saved at command version ${commandVersion}, this cluster runs at ${own}: once all of its servers run a program that knows ${commandVersion}, and answer, the leader raises it within seconds; restore again then`,
     )
   }
 
