@@ -20,8 +20,9 @@ void t.test('every route of the session service reads its query alike', async (t
   for (const route of routes) {
     const { method } = route
     const url = urlOf(route)
+    const headers = route.dialect === undefined ? {} : { 'X-Service-Dialect': route.dialect }
     const ask = (query: string) =>
-      server.ask(method, `${url}?${query}`, method === 'PUT' ? '[]' : undefined)
+      server.ask(method, `${url}?${query}`, method === 'PUT' ? '[]' : undefined, undefined, headers)
     const name = `${method} ${url}`
     const other = await ask('dc=mars')
     t.equal(other.status, 400, `${name} in another datacenter`)

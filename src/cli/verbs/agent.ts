@@ -20,8 +20,7 @@ export function agentVerb(run: (args: AgentArguments) => Promise<void>): Verb {
         value: 'FILE|DIR',
       },
       dev: {
-        summary:
-          'One server in a temporary folder that is removed at the end; takes free ports where the default ones are taken',
+        summary: 'One server in a temporary folder, on free ports if need be; removed at the end',
         value: null,
       },
     },

