@@ -100,6 +100,8 @@ void t.test(
       servers: 1,
       config: { limits: { events_kept_max: 256 } },
     })
+    // The last entry that the server makes by itself: from then on indexes are those of the writes below.
+    await cluster.logged(0, /all servers know newer commands/)
     const still = await openStill(t, cluster, 'topic=KV:big/*&index=now')
     const other = new EventFollower({ cluster, at: 0, query: 'topic=KV:big/*', snapshots: true })
     t.teardown(() => other.stop())
