@@ -3,10 +3,11 @@
  * that `tls.folder` names. Done again it renews all but the authority, under the names they have.
  */
 import { randomInt, X509Certificate } from 'node:crypto'
-import { chmod, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { bearsName, holderOf } from '../lib/certificate-names.ts'
+import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { tlsFolderFiles } from '../lib/tls-folder.ts'
 import {
@@ -230,17 +231,8 @@ async function privateFolder(folder: string): Promise<void> {
 
 /** The whole file or the one before. */
 async function replace(path: string, text: string): Promise<void> {
-  const partial = `${path}.new`
   try {
-    const file = await open(partial, 'w', 0o600)
-    try {
-      await file.chmod(0o600)
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(partial, path)
+    await writeDurably(path, text)
   } catch (error) {
     throw unfit(`${path}: ${textOf(error)}`, error)
   }
