@@ -14,6 +14,8 @@ import type { Peer, RaftTransport } from './transport/transport.ts'
 export type RaftTiming = {
   /** A follower that heard nothing for a random time in [electionMs, 2 electionMs) asks for votes. */
   readonly electionMs: number
+  /** The timeout follows what heartbeats show, within these, and `electionMs` is the first; null: it stays. */
+  readonly adaptive: { readonly minMs: number; readonly maxMs: number } | null
   readonly heartbeatMs: number
 }
 
@@ -43,6 +45,8 @@ export type RaftNodeOptions = {
   readonly machine: StateMachine
   readonly transport: RaftTransport
   readonly clock: Clock
+  /** Milliseconds since the machine was started, with the time it was suspended. Absent: it never is. */
+  readonly bootMs?: () => number
   readonly random: Random
   /**
    * Asks a member to send its state as a snapshot, at index `atLeast` or later: for a server that lost its own. Rejects with

@@ -1,6 +1,6 @@
 /** What the driver tells its callers went wrong. */
 import { MusterError } from '../lib/errors.ts'
-import type { Refusal } from './core/leader.ts'
+import type { Refusal } from './core/handover.ts'
 
 export function assertWanted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw new MusterError('cancelled', 'the caller went away')

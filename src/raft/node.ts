@@ -24,6 +24,7 @@ import type { Peer } from './transport/transport.ts'
 import { isStateLost, LostState } from './lost-state.ts'
 import { ReadQuestions } from './read-questions.ts'
 import { startOf } from './startup.ts'
+import { Suspension } from './suspension.ts'
 import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
 import { LogWriter } from './writer.ts'
 
@@ -37,6 +38,7 @@ export class RaftNode implements RaftNodeDoor {
   readonly #snapshots: Snapshots
   readonly #proposals = new Proposals()
   readonly #reads: ReadQuestions
+  readonly #suspension: Suspension
   readonly #applied: DeadlineWaiters<{ readonly index: LogIndex }, void>
   readonly #changes: DeadlineWaiters<{ readonly until: () => boolean }, void>
   readonly #listeners = new Set<(status: RaftStatus) => void>()
@@ -54,15 +56,21 @@ export class RaftNode implements RaftNodeDoor {
 
   constructor(options: RaftNodeOptions) {
     this.#options = options
+    const { clock } = options
+    this.#suspension = new Suspension({
+      clock,
+      bootMs: options.bootMs ?? (() => clock.monotonicMs()),
+      logger: options.logger,
+    })
     this.#reads = new ReadQuestions({
-      clock: options.clock,
+      clock,
       random: options.random,
       input: (give) => this.#input(give),
-      core: () => this.#serving(),
+      core: () => this.#suspension.beforeRead(this.#serving()),
       defer: options.defer,
     })
-    this.#applied = new DeadlineWaiters(options.clock)
-    this.#changes = new DeadlineWaiters(options.clock)
+    this.#applied = new DeadlineWaiters(clock)
+    this.#changes = new DeadlineWaiters(clock)
     this.#writer = new LogWriter(options.log, {
       send: (message) => options.transport.send(message),
       persisted: (sequence) => this.#input((core, now) => core.persisted(sequence, now), 'now'),
@@ -98,13 +106,11 @@ export class RaftNode implements RaftNodeDoor {
       this.#lost = null
     }
     const start = await startOf(options)
-    const { electionMs, heartbeatMs } = options.timing
     const core = new RaftCore(
       options.id,
       {
         ...options.limits,
-        electionMs,
-        heartbeatMs,
+        ...options.timing,
         leaseReads: options.leaseReads,
         random: options.random,
       },
@@ -247,6 +253,7 @@ export class RaftNode implements RaftNodeDoor {
     let refused: MusterError | null = null
     this.#input((core, now) => {
       try {
+        if (message.type === 'readIndexRequest') this.#suspension.beforeRead(core)
         core.message(message, now)
       } catch (error) {
         if (!(error instanceof MusterError)) throw error
@@ -316,7 +323,8 @@ export class RaftNode implements RaftNodeDoor {
     this.#syncPeers(core)
     const { role, term, leaderId, transferring, membership } = core
     if (this.#ledTerm !== 0 && (role !== 'leader' || term !== this.#ledTerm)) {
-      this.#proposals.abandon(core.log.commitIndex)
+      // With a disk that stands still, what is committed by the others may not be applied here for long.
+      this.#proposals.abandon(core.diskStalls ? core.applicableIndex : core.log.commitIndex)
       this.#snapshots.abandon()
     }
     this.#ledTerm = role === 'leader' ? term : 0
@@ -352,7 +360,8 @@ export class RaftNode implements RaftNodeDoor {
     this.#timerAt = at
     this.#timer = this.#options.clock.setTimer(Math.max(1, at - this.#now()), () => {
       this.#timer = null
-      const late = this.#now() - at > this.#options.timing.electionMs / 2
+      this.#suspension.onTimer(core)
+      const late = this.#now() - at > core.patienceMs / 2
       if (!late) {
         this.#input((core, now) => core.tick(now, false), 'now')
         return

@@ -2,7 +2,7 @@
  * What a restart found, made into the core's starting point; and the checks that the log and the state belong together.
  */
 import { MusterError } from '../lib/errors.ts'
-import type { CoreStart } from './core/core.ts'
+import type { CoreStart } from './core/start.ts'
 import type { LogIndex, Term } from './core/message.ts'
 import { supersedes } from './core/succession.ts'
 import type { RaftNodeOptions } from './door.ts'

@@ -27,12 +27,19 @@ export function breakLease(trouble: Trouble): void {
   }
 }
 
+/** One of the timeouts that may be in force: where they follow the heartbeats, the shortest or the first. */
+function timeoutMs({ world, random }: Trouble): number {
+  const { electionMs, adaptive } = world.plan.timing
+  return adaptive !== null && happens(random, 0.6) ? adaptive.minMs : electionMs
+}
+
 /** The leader wakes up when another was elected, and hears of it only later. */
 function sleepThrough(trouble: Trouble, leader: SimServer, others: readonly ServerId[]): void {
   const { world, random } = trouble
-  const { network, plan } = world
-  const forMs = between(random, 1.1, 2.4) * plan.timing.electionMs
-  leader.freeze(forMs)
+  const { network } = world
+  const forMs = between(random, 1.1, 2.4) * timeoutMs(trouble)
+  if (happens(random, 0.5)) leader.suspend(forMs)
+  else leader.freeze(forMs)
   for (const id of others) network.cut(id, leader.id)
   trouble.later(forMs + between(random, 1, 50), () => {
     for (const id of others) network.heal(id, leader.id)
@@ -54,7 +61,7 @@ function restartVoters(trouble: Trouble, leader: SimServer, others: readonly Ser
   trouble.later(between(random, 5, 60), () => {
     for (const id of left) network.cut(leader.id, id)
   })
-  trouble.later(between(random, 0.8, 2.2) * plan.timing.electionMs, () => {
+  trouble.later(between(random, 0.8, 2.2) * timeoutMs(trouble), () => {
     world.quiet = false
     for (const id of left) network.cut(id, leader.id)
     for (const id of kept) {

@@ -69,3 +69,25 @@ export function strikeDisk(trouble: Trouble): void {
     trouble.later(trouble.spellMs(), () => server.slowDisk(1))
   }
 }
+
+/** Too much work for all machines: they stand still again and again, for a fifth of a timeout at most; disks and network are late. */
+export function overload(trouble: Trouble): void {
+  const { world, random } = trouble
+  const { network, plan, running } = world
+  let over = false
+  const stutter = (): void => {
+    if (over) return
+    if (world.running.length > 0) {
+      pick(random, world.running).freeze(spread(random, 2, plan.timing.electionMs / 5))
+    }
+    trouble.later(spread(random, 5, plan.timing.electionMs / 3), stutter)
+  }
+  stutter()
+  for (const server of running) server.slowDisk(spread(random, 1, 20))
+  network.weather = { ...plan.weather, jitterMs: spread(random, 1, plan.timing.electionMs / 20) }
+  trouble.later(trouble.spellMs(), () => {
+    over = true
+    for (const server of running) server.slowDisk(1)
+    network.weather = plan.weather
+  })
+}

@@ -4,7 +4,7 @@
  */
 import { between, happens, weighted } from './chance.ts'
 import { breakLease } from './faults-lease.ts'
-import { crash, pause, stopOne, strikeDisk } from './faults-machines.ts'
+import { crash, overload, pause, stopOne, strikeDisk } from './faults-machines.ts'
 import { burst, changeWeather, hintFalsely, partition } from './faults-network.ts'
 import { changeMembers, transfer } from './faults-people.ts'
 import type { FaultName } from './plan.ts'
@@ -21,6 +21,7 @@ const faults = {
   stop: stopOne,
   pause,
   disk: strikeDisk,
+  load: overload,
   transfer,
   membership: changeMembers,
 } satisfies Record<FaultName, (trouble: Trouble) => void>

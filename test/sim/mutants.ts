@@ -51,8 +51,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'entries are acknowledged before they are on disk',
     file: `${core}/follower.ts`,
-    find: 'matchIndex: LogIndex): void {\n  state.out.afterwards.push({',
-    replace: 'matchIndex: LogIndex): void {\n  state.out.send.push({',
+    find: 'matchIndex: LogIndex,\n): void {\n  state.out.afterwards.push({',
+    replace: 'matchIndex: LogIndex,\n): void {\n  state.out.send.push({',
   },
   {
     name: 'a late request cuts off entries that match',
@@ -140,15 +140,33 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the lease goes on after a handover began',
-    file: `${core}/leader.ts`,
+    file: `${core}/handover.ts`,
     find: 'leader.leaseForfeited = true',
     replace: '',
   },
   {
     name: 'a voter forgets its promise when it is restarted',
-    file: `${core}/core.ts`,
-    find: 'options.leaseReads && start.hardState.term > 0 ? now + options.electionMs : now',
+    file: `${core}/start.ts`,
+    find: 'leaseReads && start.hardState.term > 0 ? now + patience.longestMs : now',
     replace: 'now',
+  },
+  {
+    name: 'a voter keeps its promise for a part of the time that its answer says',
+    file: `${core}/follower.ts`,
+    find: 'Math.max(state.promisedUntil, now + promiseMs)',
+    replace: 'now + promiseMs / 3',
+  },
+  {
+    name: 'a leader counts on its own timeout and not on what was promised',
+    file: `${core}/reads.ts`,
+    find: 'sentAt + promiseMs * leaseShare',
+    replace: 'sentAt + options.electionMs * 2 * leaseShare',
+  },
+  {
+    name: 'a leader trusts its lease after its machine was suspended',
+    file: `${core}/core.ts`,
+    find: "if (state.role.type === 'leader') voidLease(state.role)",
+    replace: '',
   },
   {
     name: 'entries that waited for the disk are written behind a snapshot',

@@ -18,6 +18,7 @@ export const faultNames = [
   'gone',
   'burst',
   'lease',
+  'load',
 ] as const
 export type FaultName = (typeof faultNames)[number]
 
@@ -93,7 +94,7 @@ export function planOf(seed: number, servers: number | null): Plan {
   }
 }
 
-const noFaults = Object.fromEntries(faultNames.map((name) => [name, 0])) as Record<
+export const noFaults = Object.fromEntries(faultNames.map((name) => [name, 0])) as Record<
   FaultName,
   number
 >
@@ -112,7 +113,7 @@ function mixed(seed: number, servers: number | null, random: Random): Plan {
     servers: servers ?? (happens(random, 0.6) ? 3 : 5),
     clients: integer(random, 2, 5),
     troubleMs: between(random, 40, 90) * electionMs * 0.4,
-    timing: { electionMs, heartbeatMs: Math.round(electionMs / pick(random, [4, 6, 8])) },
+    timing: timingOf(electionMs, Math.round(electionMs / pick(random, [4, 6, 8])), seed),
     limits: {
       appendBytesMax: pick(random, [200, 2_000, 100_000]),
       inflightMessagesMax: pick(random, [1, 3, 64]),
@@ -142,6 +143,14 @@ function mixed(seed: number, servers: number | null, random: Random): Plan {
     faultGapMs: spread(random, 100, 1_200),
     faults,
   }
+}
+
+/** In two runs of three the timeout follows what heartbeats show. Of a stream of its own, so that the rest stays as it is. */
+function timingOf(electionMs: number, heartbeatMs: number, seed: number): RaftTiming {
+  const random = streamOf(seed, 'timing')
+  if (happens(random, 1 / 3)) return { electionMs, heartbeatMs, adaptive: null }
+  const minMs = Math.max(2 * heartbeatMs, electionMs * between(random, 0.3, 1))
+  return { electionMs, heartbeatMs, adaptive: { minMs, maxMs: electionMs * 2 } }
 }
 
 /** `foul`: messages get lost, doubled and overtaken, not only late. */

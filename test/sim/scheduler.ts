@@ -31,6 +31,10 @@ export class Life {
   readonly clockOffsetMs: number
   alive = true
   frozenUntilMs = 0
+  /** The machine sleeps since then, and its monotonic clock stands still; null: it does not. */
+  suspendedFromMs: number | null = null
+  /** True time that its monotonic clock has missed. */
+  missedMs = 0
   /** What would have happened while frozen, in order. */
   readonly deferred: (() => void)[] = []
 
@@ -87,12 +91,26 @@ export class Scheduler {
     this.after(forMs, () => this.#thaw(life))
   }
 
+  /** As `freeze`, and the monotonic clock stands still as well. */
+  suspend(life: Life, forMs: number): void {
+    if (life.frozenUntilMs > this.nowMs) return
+    life.suspendedFromMs = this.nowMs
+    this.freeze(life, forMs)
+  }
+
+  /** The time since boot as one process sees it: it goes on while the machine is suspended. */
+  bootMsOf(life: Life): number {
+    return life.clockOffsetMs + this.nowMs * life.clockRate
+  }
+
   /** The clock as one process sees it. */
   clockOf(life: Life): Clock {
-    const monotonicMs = () => life.clockOffsetMs + this.nowMs * life.clockRate
     return {
-      monotonicMs,
-      wallMs: () => 1_700_000_000_000 + Math.floor(monotonicMs()),
+      monotonicMs: () => {
+        const awakeMs = (life.suspendedFromMs ?? this.nowMs) - life.missedMs
+        return life.clockOffsetMs + awakeMs * life.clockRate
+      },
+      wallMs: () => 1_700_000_000_000 + Math.floor(this.bootMsOf(life)),
       setTimer: (delayMs, run) => this.after(delayMs / life.clockRate, run, life),
     }
   }
@@ -156,6 +174,8 @@ export class Scheduler {
 
   #thaw(life: Life): void {
     if (!life.alive || life.frozenUntilMs > this.nowMs) return
+    if (life.suspendedFromMs !== null) life.missedMs += this.nowMs - life.suspendedFromMs
+    life.suspendedFromMs = null
     for (const run of life.deferred.splice(0)) this.after(0, run, life)
   }
 

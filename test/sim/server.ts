@@ -171,6 +171,7 @@ export class SimServer {
         breakRate: plan.snapshotBreakRate,
       }),
       clock,
+      bootMs: () => scheduler.bootMsOf(life),
       random: this.#random,
       defer: (run) => scheduler.after(between(this.#random, 0, 0.2), run, life),
       logger: this.#logger(life),
@@ -226,6 +227,12 @@ export class SimServer {
     if (this.#life === null) return
     this.#world.trace.add(() => `${this.id} stands still for ${forMs.toFixed(0)} ms`)
     this.#world.scheduler.freeze(this.#life, forMs)
+  }
+
+  suspend(forMs: number): void {
+    if (this.#life === null) return
+    this.#world.trace.add(() => `${this.id} is suspended for ${forMs.toFixed(0)} ms`)
+    this.#world.scheduler.suspend(this.#life, forMs)
   }
 
   stallDisk(forMs: number): void {

@@ -39,12 +39,18 @@ export function electionTimeout(state: State): void {
     resetElectionDeadline(state)
     return
   }
+  if (hearsLeader(state)) {
+    // The timeout fell meanwhile, or the leader counts on a longer one: a promise is kept by who gave it, too.
+    state.electionDeadline = state.promisedUntil
+    return
+  }
   if (!state.membership.isVoter(state.id)) {
     // It cannot campaign, and knows of no leader: one that was removed hears of none again, and has to notice.
     becomeFollower(state, state.term, null)
     return
   }
   if (state.quickElections > 0) state.quickElections -= 1
+  if (state.role.type !== 'follower') state.failedCampaigns += 1
   campaign(state, 'preCandidate', false)
 }
 
@@ -53,6 +59,7 @@ export function leaderGone(state: State, peer: ServerId): void {
   const { leaderId } = state
   if (state.options.leaseReads || state.role.type !== 'follower' || leaderId !== peer) return
   becomeFollower(state, state.term, null)
+  state.promisedUntil = state.now
   state.gone = { id: leaderId, at: state.now }
   state.quickElections = quickElectionsMax
   state.electionDeadline = state.now + quickElectionMs * state.options.random.next()
@@ -97,14 +104,18 @@ export function campaign(
   }
 }
 
-/** A failed campaign is tried again sooner than a silent leader is doubted: the answers come within a round trip. */
+/**
+ * A failed campaign is tried again sooner than a silent leader is doubted: the answers come within a round trip. When they do
+ * not, round trips and disks may be slower than leaders are silent, and the next attempt is given twice the time.
+ */
 function resetCampaignDeadline(state: State): void {
-  const { electionMs, random } = state.options
+  const { options, patience, quickElections, failedCampaigns } = state
+  const longest = Math.max(options.electionMs, patience.ms)
   const wait =
-    state.quickElections > 0
-      ? quickElectionMs * (1 + random.next())
-      : (electionMs / 3) * (1 + random.next())
-  state.electionDeadline = state.now + wait
+    quickElections > 0
+      ? quickElectionMs
+      : Math.min(patience.ms * 2 ** Math.min(failedCampaigns, 8), longest) / 3
+  state.electionDeadline = state.now + wait * (1 + options.random.next())
 }
 
 function otherVoters(state: State): readonly ServerId[] {

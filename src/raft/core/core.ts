@@ -23,6 +23,7 @@ import {
   snapshotInstalled,
   snapshotReceived,
 } from './follower.ts'
+import { diskLags, transfer, type Refusal } from './handover.ts'
 import {
   changeMembership,
   fetched,
@@ -33,13 +34,11 @@ import {
   propose,
   replicate,
   snapshotSent,
-  transfer,
   wantedFrom,
   type ProposeResult,
-  type Refusal,
 } from './leader.ts'
-import { bytesOf, RaftLog, type LogStart } from './log.ts'
-import { Membership, type Change, encodeConfiguration } from './membership.ts'
+import { bytesOf, type RaftLog } from './log.ts'
+import { type Change, type Membership, encodeConfiguration } from './membership.ts'
 import type {
   Configuration,
   Entry,
@@ -58,73 +57,26 @@ import {
   onReadIndexResponse,
   read,
   startReadRound,
+  voidLease,
 } from './reads.ts'
 import type { FollowerProgress } from './progress.ts'
 import type { Persist, Ready } from './ready.ts'
 import { refuseUntrue } from './refusal.ts'
+import { stateOf, type CoreStart } from './start.ts'
 import {
   becomeFollower,
+  diskStalls,
   emptyOutbox,
   hearsLeader,
-  resetElectionDeadline,
   type CoreOptions,
   type State,
 } from './state.ts'
-
-export type CoreStart = LogStart & {
-  readonly hardState: HardState
-  readonly appliedIndex: LogIndex
-  /** In force at the base of the log. */
-  readonly configuration: Configuration
-  readonly configurationIndex: LogIndex
-  /** Configuration entries in the log, ascending. */
-  readonly configurations: readonly Entry[]
-}
 
 export class RaftCore {
   readonly #state: State
 
   constructor(id: ServerId, options: CoreOptions, start: CoreStart, now: number) {
-    assert(options.heartbeatMs * 2 <= options.electionMs, 'heartbeats are well within a timeout')
-    const log = new RaftLog(start)
-    const membership = new Membership(id, {
-      index: start.configurationIndex,
-      configuration: start.configuration,
-    })
-    for (const entry of start.configurations) {
-      if (entry.index > membership.index) membership.appended(entry)
-    }
-    this.#state = {
-      id,
-      options,
-      log,
-      membership,
-      now,
-      term: start.hardState.term,
-      votedFor: start.hardState.votedFor,
-      role: { type: 'follower', askedReads: [], waitingReads: [] },
-      leaderId: null,
-      promisedUntil:
-        options.leaseReads && start.hardState.term > 0 ? now + options.electionMs : now,
-      lastLeaderContact: now,
-      electionDeadline: now,
-      gone: null,
-      quickElections: 0,
-      appliedIndex: start.appliedIndex,
-      unappliedBytes: 0,
-      installing: null,
-      diskRefuses: false,
-      persistSequence: 0,
-      pendingPersists: [],
-      handedTerm: start.hardState.term,
-      handedVote: start.hardState.votedFor,
-      ownVote: null,
-      out: emptyOutbox(),
-    }
-    const known = Math.max(start.base.index, start.appliedIndex, start.hardState.commitIndex)
-    log.commitIndex = Math.min(known, log.lastIndex)
-    membership.committed(log.commitIndex)
-    resetElectionDeadline(this.#state)
+    this.#state = stateOf(id, options, start, now)
   }
 
   // --- what it is ---
@@ -146,6 +98,14 @@ export class RaftCore {
   }
   get lastLeaderContact(): number {
     return this.#state.lastLeaderContact
+  }
+  /** The election timeout at present. */
+  get patienceMs(): number {
+    return this.#state.patience.ms
+  }
+  /** The own disk has been at a write for longer than a leader may wait for it. */
+  get diskStalls(): boolean {
+    return diskStalls(this.#state) || diskLags(this.#state)
   }
   /** A received snapshot is being put in place. */
   get installing(): boolean {
@@ -268,6 +228,7 @@ export class RaftCore {
       state.pendingPersists.shift()
       state.log.persisted(oldest.lastIndex, oldest.lastTerm)
       if (oldest.ownVote !== null) ownVotes.push(oldest.ownVote)
+      state.diskPatience.observe(now - oldest.since, now)
     }
     for (const term of ownVotes) ownVotePersisted(state, term)
     if (state.log.persistedIndex > before) maybeCommit(state)
@@ -306,6 +267,12 @@ export class RaftCore {
 
   compacted(index: LogIndex, term: Term, now: number): void {
     this.#at(now).log.compacted(index, term)
+  }
+
+  /** This machine was suspended, while the others' clocks went on: no lease from before proves anything. */
+  suspended(now: number): void {
+    const state = this.#at(now)
+    if (state.role.type === 'leader') voidLease(state.role)
   }
 
   diskRefuses(refuses: boolean, now: number): void {

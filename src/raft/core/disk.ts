@@ -1,5 +1,5 @@
 /** What this server's own disk means for its role: whoever cannot store neither leads nor helps to elect. */
-import { abdicate } from './leader.ts'
+import { abdicate } from './handover.ts'
 import { becomeFollower, type State } from './state.ts'
 
 /** The disk began to refuse what it is asked to write, which waits; or it took all of it. */

@@ -7,6 +7,7 @@ import type {
   Entry,
   Heartbeat,
   LogIndex,
+  Promised,
   ServerId,
   SnapshotMeta,
   Term,
@@ -16,12 +17,25 @@ import { campaign } from './candidate.ts'
 import { becomeFollower, commitTo, type State } from './state.ts'
 
 /** A message that only the leader of this term sends. */
-function heardLeader(state: State, from: ServerId): void {
+function heardLeader(state: State, { from, asksPromise }: Heartbeat | AppendRequest): Promised {
   assert(state.role.type !== 'leader', 'a term has one leader')
-  if (isLastWord(state, from)) return
-  becomeFollower(state, state.term, from)
-  state.lastLeaderContact = state.now
+  if (isLastWord(state, from)) return {}
+  contactWithLeader(state, from)
+  const { patience, options, now } = state
+  // A leader that does not ask counts on the timeout of its configuration, which is this one's, or was before there were others.
+  const promiseMs = asksPromise === true ? patience.ms : Math.max(patience.ms, options.electionMs)
+  state.promisedUntil = Math.max(state.promisedUntil, now + promiseMs)
+  return asksPromise === true ? { promiseMs, firm: options.leaseReads } : {}
+}
+
+function contactWithLeader(state: State, from: ServerId): void {
+  const { now, term, patience } = state
+  if (state.lastLeaderTerm === term) patience.observe(now - state.lastLeaderContact, now)
+  becomeFollower(state, term, from)
+  state.lastLeaderContact = now
+  state.lastLeaderTerm = term
   state.quickElections = 0
+  state.failedCampaigns = 0
 }
 
 /**
@@ -33,26 +47,27 @@ function isLastWord({ gone, now, options, role }: State, from: ServerId): boolea
   return waits && gone?.id === from && now - gone.at < options.heartbeatMs
 }
 
-export function onHeartbeat(state: State, { from, commitIndex, round }: Heartbeat): void {
-  heardLeader(state, from)
+export function onHeartbeat(state: State, heartbeat: Heartbeat): void {
+  const { from, commitIndex, round } = heartbeat
+  const promise = heardLeader(state, heartbeat)
   // The leader caps this at what it knows to be in this log.
   if (state.installing === null) commitTo(state, Math.min(commitIndex, state.log.lastIndex))
   if (round === 0) return
   const { id, term } = state
-  state.out.send.push({ type: 'heartbeatResponse', from: id, to: from, term, round })
+  state.out.send.push({ type: 'heartbeatResponse', from: id, to: from, term, round, ...promise })
 }
 
 export function onAppendRequest(state: State, request: AppendRequest): void {
-  heardLeader(state, request.from)
+  const promise = heardLeader(state, request)
   if (state.installing !== null || state.diskRefuses) return
   const { log } = state
   if (request.prevIndex < log.commitIndex) {
     // All of it up to the commit index is the same in every log.
-    acknowledge(state, request, log.commitIndex)
+    acknowledge(state, request, promise, log.commitIndex)
     return
   }
   if (log.termAt(request.prevIndex) !== request.prevTerm) {
-    reject(state, request)
+    reject(state, request, promise)
     return
   }
   const matchIndex = request.prevIndex + request.entries.length
@@ -60,7 +75,7 @@ export function onAppendRequest(state: State, request: AppendRequest): void {
   if (firstNew !== -1) appendFrom(state, request.entries.slice(firstNew))
   // Only what this message matched: entries behind it may be another leader's.
   commitTo(state, Math.min(request.commitIndex, matchIndex))
-  acknowledge(state, request, matchIndex)
+  acknowledge(state, request, promise, matchIndex)
 }
 
 /** Only a real conflict cuts the log: an old message whose entries are all there leaves what follows them alone. */
@@ -78,19 +93,25 @@ function appendFrom(state: State, entries: readonly Entry[]): void {
 }
 
 /** Leaves after the write that it speaks of, and after all that came before. */
-function acknowledge(state: State, request: AppendRequest, matchIndex: LogIndex): void {
+function acknowledge(
+  state: State,
+  request: AppendRequest,
+  promise: Promised,
+  matchIndex: LogIndex,
+): void {
   state.out.afterwards.push({
     type: 'appendResponse',
     from: state.id,
     to: request.from,
     term: state.term,
     round: request.round,
+    ...promise,
     ok: true,
     matchIndex,
   })
 }
 
-function reject(state: State, request: AppendRequest): void {
+function reject(state: State, request: AppendRequest, promise: Promised): void {
   const { log } = state
   const hintIndex = log.latestNotAbove(request.prevIndex, request.prevTerm)
   state.out.send.push({
@@ -99,6 +120,7 @@ function reject(state: State, request: AppendRequest): void {
     to: request.from,
     term: state.term,
     round: request.round,
+    ...promise,
     ok: false,
     rejectedIndex: request.prevIndex,
     hintIndex,
@@ -124,6 +146,7 @@ export function snapshotReceived(
   if (term < state.term || (term === state.term && state.role.type === 'leader')) return
   becomeFollower(state, term, from)
   state.lastLeaderContact = state.now
+  state.lastLeaderTerm = term
   if (state.installing !== null || meta.index <= state.log.commitIndex) return
   if (state.log.termAt(meta.index) === meta.term) {
     // The log holds all of it already, and behind it perhaps entries that were acknowledged: none of those may go (7).

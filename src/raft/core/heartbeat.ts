@@ -15,7 +15,8 @@ export function heartbeatTo(
   commitIndex: LogIndex,
   round: number,
 ): Heartbeat {
-  return { type: 'heartbeat', from: state.id, to, term: state.term, commitIndex, round }
+  const { id: from, term } = state
+  return { type: 'heartbeat', from, to, term, commitIndex, round, asksPromise: true }
 }
 
 /** A new round: whoever answers its number speaks of now. */

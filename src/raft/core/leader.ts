@@ -1,8 +1,9 @@
 /**
- * What a leader does: replication (3.5), commitment (3.6.2), check-quorum (6.2), transfer (3.10), membership (4.1).
- * Reads are in `reads.ts`.
+ * What a leader does: replication (3.5), commitment (3.6.2), check-quorum (6.2), membership (4.1).
+ * Reads are in `reads.ts`, how it hands over (3.10) in `handover.ts`.
  */
 import { assert, present } from '../../lib/assert.ts'
+import { abdicate, continueTransfer, diskLags, othersAreAhead, type Refusal } from './handover.ts'
 import { broadcastHeartbeat, heartbeatTo } from './heartbeat.ts'
 import { bytesOf } from './log.ts'
 import { applyChange, encodeConfiguration, type Change } from './membership.ts'
@@ -17,15 +18,8 @@ import type {
 } from './message.ts'
 import { Progress } from './progress.ts'
 import { majorityOf, reachedByMajority } from './quorum.ts'
-import { readsConfirmed, readsReleased, widenReadRound } from './reads.ts'
-import {
-  becomeFollower,
-  commitTo,
-  diskStalls,
-  leaveRole,
-  type Leader,
-  type State,
-} from './state.ts'
+import { extendLease, readsConfirmed, readsReleased, widenReadRound } from './reads.ts'
+import { commitTo, diskStalls, leaveRole, type Leader, type State } from './state.ts'
 import { statementOf, survivorsOnlyTo } from './succession.ts'
 
 /** A learner is caught up when it lacks no more than this. */
@@ -33,11 +27,6 @@ const promoteLagEntriesMax = 1_000
 
 /** A snapshot that failed again and again is offered again after half as many election timeouts, at most. */
 const snapshotWaitTimeoutsMax = 16
-
-export type Refusal = {
-  readonly code: 'notLeader' | 'transferring' | 'overloaded' | 'notNow' | 'invalid'
-  readonly text: string
-}
 
 export type ProposeResult =
   | { readonly ok: true; readonly index: LogIndex; readonly term: Term }
@@ -58,6 +47,7 @@ export function becomeLeader(state: State): void {
     round: 0,
     roundsSentAt: new Map(),
     acks: 0,
+    quorumContact: now,
     nextHeartbeat: now,
     waitingReads: [],
     readRound: null,
@@ -245,6 +235,7 @@ function sendAppend(
     entries,
     commitIndex: state.log.commitIndex,
     round: leader.round,
+    asksPromise: true,
   })
 }
 
@@ -260,13 +251,19 @@ function tellCommit(state: State, id: ServerId, progress: Progress): void {
 }
 
 export function leaderTick(state: State, leader: Leader, late: boolean): void {
-  if (diskStalls(state)) {
+  if (diskStalls(state) || (diskLags(state) && othersAreAhead(state, leader))) {
     abdicate(state, leader)
     return
   }
+  const { patience, now, options } = state
+  // A late leader's heartbeats are late as well. One that was away for so long that it may be deposed is no such measure.
+  if (!late) patience.observe(options.heartbeatMs + Math.max(0, now - leader.nextHeartbeat), now)
+  const contact = quorumContact(state, leader)
+  if (contact > leader.quorumContact) patience.observe(contact - leader.quorumContact, now)
+  leader.quorumContact = contact
   // A process that was held up hears its waiting messages first; its lease is judged by sending times all the same.
-  if (!late && state.now - quorumContact(state, leader) > state.options.electionMs) {
-    becomeFollower(state, state.term, null)
+  if (!late && now - contact > patience.ms) {
+    abdicate(state, leader)
     return
   }
   if (leader.transfer !== null && state.now >= leader.transfer.deadline) leader.transfer = null
@@ -283,63 +280,10 @@ function quorumContact(state: State, leader: Leader): number {
   )
 }
 
-/** Steps down for a reason of its own, and asks the follower that is furthest along to take over. */
-export function abdicate(state: State, leader: Leader): void {
-  const target = bestTarget(state, leader)
-  if (target !== null) sendTimeoutNow(state, target)
-  becomeFollower(state, state.term, null)
-}
-
-function bestTarget(state: State, leader: Leader): ServerId | null {
-  let best: ServerId | null = null
-  let bestMatch = -1
-  for (const [id, { match, lastContact }] of leader.progress) {
-    const live = state.now - lastContact <= state.options.electionMs
-    if (state.membership.isVoter(id) && live && match > bestMatch) {
-      best = id
-      bestMatch = match
-    }
-  }
-  return best
-}
-
-function sendTimeoutNow(state: State, to: ServerId): void {
-  state.out.send.push({ type: 'timeoutNow', from: state.id, to, term: state.term })
-}
-
-/** Begins to hand over. Proposals are refused until it worked or an election timeout passed. */
-export function transfer(state: State, target: ServerId | null): Refusal | null {
-  const { role } = state
-  if (role.type !== 'leader') return { code: 'notLeader', text: 'this server is not the leader' }
-  if (role.transfer !== null) return { code: 'notNow', text: 'a handover is under way already' }
-  const chosen = target ?? bestTarget(state, role)
-  if (chosen === null) return { code: 'notNow', text: 'no other voter is reachable' }
-  if (chosen === state.id) return { code: 'invalid', text: 'this server is the leader already' }
-  if (!state.membership.isVoter(chosen)) {
-    return { code: 'invalid', text: `server ${chosen} is not a voter of this cluster` }
-  }
-  role.transfer = {
-    target: chosen,
-    deadline: state.now + state.options.electionMs,
-    asked: false,
-  }
-  continueTransfer(state, role)
-  return null
-}
-
-function continueTransfer(state: State, leader: Leader): void {
-  const { transfer } = leader
-  if (transfer === null || transfer.asked) return
-  if (leader.progress.get(transfer.target)?.match !== state.log.lastIndex) return
-  transfer.asked = true
-  leader.leaseForfeited = true
-  sendTimeoutNow(state, transfer.target)
-}
-
 export function onAppendResponse(state: State, leader: Leader, response: AppendResponse): void {
   const progress = leader.progress.get(response.from)
   if (progress === undefined) return
-  contacted(state, leader, progress, response.round)
+  contacted(state, leader, progress, response)
   if (response.ok) {
     assert(response.matchIndex <= state.log.lastIndex, 'a follower acknowledges what was sent')
     const news = progress.acknowledged(response.matchIndex)
@@ -379,7 +323,7 @@ export function onHeartbeatResponse(
 ): void {
   const progress = leader.progress.get(response.from)
   if (progress === undefined) return
-  contacted(state, leader, progress, response.round)
+  contacted(state, leader, progress, response)
   progress.probing = false
   // An append may have been lost: an empty one behind it makes the follower say what it lacks.
   if (progress.state === 'replicate' && progress.match < progress.next - 1 && !progress.fetching) {
@@ -396,13 +340,20 @@ function probeEmpty(state: State, leader: Leader, id: ServerId, progress: Progre
   else sendAppend(state, leader, id, progress, [])
 }
 
-function contacted(state: State, leader: Leader, progress: Progress, round: number): void {
+function contacted(
+  state: State,
+  leader: Leader,
+  progress: Progress,
+  response: AppendResponse | HeartbeatResponse,
+): void {
+  const { round } = response
   progress.lastContact = state.now
   if (round <= progress.ackedRound) return
   leader.acks += 1
   progress.ackedRound = round
   progress.ackedOrder = leader.acks
-  progress.ackedSentAt = leader.roundsSentAt.get(round) ?? progress.ackedSentAt
+  const sentAt = leader.roundsSentAt.get(round)
+  if (sentAt !== undefined) extendLease(state, progress, response, sentAt)
 }
 
 /** The transport delivered a snapshot up to `index`, or gave up. */

@@ -96,6 +96,17 @@ export type VoteResponse = Envelope & {
   readonly granted: boolean
 }
 
+/**
+ * A follower that takes a leader's message promises to help nobody else for a while, and its answer says for how long.
+ * Both fields are absent in messages of earlier programs: those leaders count on the timeout of their own configuration.
+ */
+export type Promised = {
+  /** From the arrival of what this answers; absent or 0: nothing is promised. */
+  readonly promiseMs?: number
+  /** No sign that the leader's process is gone ends the promise early. */
+  readonly firm?: boolean
+}
+
 export type AppendRequest = Envelope & {
   readonly type: 'appendRequest'
   readonly prevIndex: LogIndex
@@ -104,12 +115,14 @@ export type AppendRequest = Envelope & {
   readonly commitIndex: LogIndex
   /** Counts the leader's broadcasts; comes back in the answer and proves that the answer is recent. */
   readonly round: number
+  readonly asksPromise?: true
 }
 
 export type AppendResponse = Envelope & {
   readonly type: 'appendResponse'
   readonly round: number
-} & (
+} & Promised &
+  (
     | { readonly ok: true; readonly matchIndex: LogIndex }
     | {
         readonly ok: false
@@ -127,12 +140,14 @@ export type Heartbeat = Envelope & {
   /** Never above what this follower is known to hold. */
   readonly commitIndex: LogIndex
   readonly round: number
+  readonly asksPromise?: true
 }
 
-export type HeartbeatResponse = Envelope & {
-  readonly type: 'heartbeatResponse'
-  readonly round: number
-}
+export type HeartbeatResponse = Envelope &
+  Promised & {
+    readonly type: 'heartbeatResponse'
+    readonly round: number
+  }
 
 /** Leadership transfer: campaign now (3.10). */
 export type TimeoutNow = Envelope & { readonly type: 'timeoutNow' }

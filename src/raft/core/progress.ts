@@ -38,9 +38,10 @@ export class Progress {
   toldCommit: LogIndex = 0
   /** When it last answered anything, in the core's time. */
   lastContact: number
-  /** Highest round it answered, and when that round was sent: until then it surely took us for its leader. */
+  /** Highest round it answered. */
   ackedRound = 0
-  ackedSentAt = 0
+  /** Until then, by its own word, it helps nobody else, after allowing for clocks that run differently. */
+  leaseUntil = 0
   /** How many such answers the leader had from all followers then: whoever answered a round first has fewer. */
   ackedOrder = 0
   #inflight: Inflight[] = []

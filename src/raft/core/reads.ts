@@ -3,15 +3,23 @@
  * follows it, and the reader waits until that index is applied. One round serves all reads that came before it, and asks as
  * many followers as make a majority, those that answered last; when one of them is silent, after a while the others too.
  *
- * A read that may trust the lease (6.4.1) is answered at once while a majority answered something *sent* less than
- * `leaseShare` of an election timeout ago: until then no voter helps to elect another.
+ * A read that may trust the lease (6.4.1) is answered at once while a majority has promised to help nobody else. Each promise
+ * carries its length, since timeouts differ between servers, and is counted from when its question was *sent*.
  */
 import { beginRound, sendHeartbeats } from './heartbeat.ts'
-import type { LogIndex, ReadIndexRequest, ReadIndexResponse, ServerId } from './message.ts'
+import type {
+  AppendResponse,
+  HeartbeatResponse,
+  LogIndex,
+  ReadIndexRequest,
+  ReadIndexResponse,
+  ServerId,
+} from './message.ts'
+import type { Progress } from './progress.ts'
 import { majorityOf, reachedByMajority } from './quorum.ts'
 import { answerRead, type Follower, type Leader, type LeaderRead, type State } from './state.ts'
 
-/** What is left of an election timeout after clocks that run differently. */
+/** What is left of a promise after clocks that run differently. */
 const leaseShare = 0.8
 /** A round that is not over by this part of a heartbeat's interval asks everybody. */
 const patienceShare = 0.2
@@ -74,12 +82,30 @@ function confirmsByAsking({ id: self, membership }: State, peer: ServerId): bool
 /** Whether no other leader can have been elected yet. Judged by the present time, never remembered. */
 export function holdsLease(state: State, leader: Leader): boolean {
   if (leader.leaseForfeited) return false
-  const since = reachedByMajority(
+  const until = reachedByMajority(
     state.membership.voters.map((id) =>
-      id === state.id ? state.now : (leader.progress.get(id)?.ackedSentAt ?? 0),
+      id === state.id ? Infinity : (leader.progress.get(id)?.leaseUntil ?? 0),
     ),
   )
-  return state.now - since < state.options.electionMs * leaseShare
+  return state.now < until
+}
+
+/** A follower answered a round that was sent at `sentAt`: what it promised with that extends the lease. */
+export function extendLease(
+  { options }: State,
+  progress: Progress,
+  { promiseMs = 0, firm = false }: AppendResponse | HeartbeatResponse,
+  sentAt: number,
+): void {
+  // A promise that a mere hint may end is not enough for linearizable reads.
+  if (options.leaseReads && !firm) return
+  progress.leaseUntil = Math.max(progress.leaseUntil, sentAt + promiseMs * leaseShare)
+}
+
+/** Answers to what was sent until now extend no lease either. */
+export function voidLease(leader: Leader): void {
+  leader.roundsSentAt.clear()
+  for (const progress of leader.progress.values()) progress.leaseUntil = 0
 }
 
 /** Starts the round for the reads that wait, unless one is under way. Called once after all inputs of a turn. */

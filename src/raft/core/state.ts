@@ -5,12 +5,12 @@
 import type { Random } from '../../lib/random.ts'
 import type { RaftLog } from './log.ts'
 import type { Membership } from './membership.ts'
+import type { Patience, PatienceOptions } from './patience.ts'
 import type { LogIndex, Message, ServerId, SnapshotMeta, Term } from './message.ts'
 import type { Progress } from './progress.ts'
 import type { Fetch, ReadResult } from './ready.ts'
 
-export type CoreOptions = {
-  readonly electionMs: number
+export type CoreOptions = PatienceOptions & {
   readonly heartbeatMs: number
   /** Linearizable reads may trust the lease; then no voter breaks its promise early (see `candidate.ts`). */
   readonly leaseReads: boolean
@@ -58,6 +58,8 @@ export type Leader = {
   /** Counts answers that were the first of their follower to a round. */
   acks: number
   nextHeartbeat: number
+  /** When a majority had been heard, as of the last tick. */
+  quorumContact: number
   /** Reads not yet in a round, and the round under way. */
   waitingReads: LeaderRead[]
   readRound: ReadRound | null
@@ -120,13 +122,20 @@ export type State = {
   votedFor: ServerId | null
   role: Role
   leaderId: ServerId | null
+  /** For how long a silent leader is borne with, and a leader bears with silent followers. */
+  readonly patience: Patience
+  /** For how long a write of the own disk takes at most, as it was lately. */
+  readonly diskPatience: Patience
   /**
-   * With lease reads: what this server promised before it was restarted, it cannot know; a leader may count on it
-   * until then. So it helps nobody else for the least election timeout.
+   * Until then this server helps to elect nobody but the leader it heard (4.2.3); it only rises, unless that leader's process
+   * is gone. With lease reads it begins in the future: what this server promised before it was restarted, it cannot know.
    */
-  readonly promisedUntil: number
-  /** When a leader of the present term was last heard; a voter keeps its promise from here (4.2.3). */
+  promisedUntil: number
+  /** When a leader was last heard, and in which term. */
   lastLeaderContact: number
+  lastLeaderTerm: Term
+  /** Campaigns in a row that came to nothing. */
+  failedCampaigns: number
   electionDeadline: number
   /** The leader whose process was seen to be gone, and when. */
   gone: { readonly id: ServerId; readonly at: number } | null
@@ -158,21 +167,29 @@ export function emptyOutbox(): Outbox {
 
 /** Redraws the election timeout, at random in [T, 2T) and anew each time, so that candidates part (3.4). */
 export function resetElectionDeadline(state: State): void {
-  const { electionMs, random } = state.options
-  state.electionDeadline = state.now + electionMs * (1 + random.next())
+  const { patience, now, options } = state
+  state.electionDeadline = now + patience.ms * (1 + options.random.next())
 }
 
-/** True while this server must not help to elect another leader: it heard one within the least timeout (4.2.3). */
+/**
+ * True while this server must not help to elect another leader: it promised so to the one it heard (4.2.3). Without lease
+ * reads the promise is not firm: it ends when this server knows of no leader any more.
+ */
 export function hearsLeader(state: State): boolean {
-  if (state.role.type === 'leader' || state.now < state.promisedUntil) return true
-  return state.leaderId !== null && state.now - state.lastLeaderContact < state.options.electionMs
+  const { role, options, now, promisedUntil, leaderId } = state
+  if (role.type === 'leader') return true
+  return now < promisedUntil && (options.leaseReads || leaderId !== null)
 }
 
 /** The disk takes no writes, or has been at one for longer than an election timeout. */
 export function diskStalls(state: State): boolean {
-  if (state.diskRefuses) return true
-  const oldest = state.pendingPersists[0]
-  return oldest !== undefined && state.now - oldest.since > state.options.electionMs
+  return state.diskRefuses || diskBusyMs(state) > state.options.electionMs
+}
+
+/** For how long the oldest write under way has been. */
+export function diskBusyMs({ pendingPersists, now }: State): number {
+  const oldest = pendingPersists[0]
+  return oldest === undefined ? 0 : now - oldest.since
 }
 
 /** The one place where a role is left: whoever waits on it is told. */

@@ -7,6 +7,7 @@ import path from 'node:path'
 import { assert } from '../../lib/assert.ts'
 import type { Disk, DiskFile } from './disk.ts'
 
+const { O_RDWR, O_CREAT, O_EXCL } = fs.constants
 const fileMode = 0o600
 const folderMode = 0o700
 
@@ -21,9 +22,9 @@ export async function systemDisk(folder: string): Promise<Disk> {
   return {
     path: absolute,
     list: () => fs.promises.readdir(absolute),
-    // `wx+` refuses a name that exists, and so does not write into somebody's file.
-    create: async (name) => openFile(at(name), 'wx+'),
-    open: async (name) => openFile(at(name), 'r+'),
+    // A name that exists is refused, so that nothing is written into somebody's file.
+    create: async (name) => openFile(at(name), O_RDWR | O_CREAT | O_EXCL),
+    open: async (name) => openFile(at(name), O_RDWR),
     rename: async (from, to) => fs.promises.rename(at(from), at(to)),
     remove: async (name) => fs.promises.unlink(at(name)),
     syncFolder: () => syncPath(absolute),
@@ -48,17 +49,21 @@ async function syncPath(folder: string): Promise<void> {
   }
 }
 
-function openFile(absolute: string, flags: string): Promise<DiskFile> {
-  return call<number>((done) => fs.open(absolute, flags, fileMode, done)).then(fileOf)
+/**
+ * Where the kernel offers it, a write returns when it is durable, so that write and sync are one turn in the thread pool. The
+ * event loop itself never writes: a copy into the kernel's memory waits as well when the file system is frozen or overdue.
+ */
+const durableWrites = process.platform === 'linux' ? fs.constants.O_DSYNC : 0
+
+function openFile(absolute: string, flags: number): Promise<DiskFile> {
+  return call<number>((done) => fs.open(absolute, flags | durableWrites, fileMode, done)).then(
+    fileOf,
+  )
 }
 
-/**
- * Up to this size a write is a copy into the kernel's memory, done at once: a microsecond for each 4 KiB, where a turn
- * in the thread pool takes fifty, twice on the way of every entry. What can take long is the sync, which waits in the pool.
- */
-const inlineBytesMax = 256 * 1024
-
 function fileOf(fd: number): DiskFile {
+  /** Something was changed that only a sync makes durable. */
+  let wantsSync = false
   return {
     size: async () => (await call<fs.Stats>((done) => fs.fstat(fd, done))).size,
 
@@ -75,13 +80,8 @@ function fileOf(fd: number): DiskFile {
     },
 
     async write(buffer, position) {
+      if (durableWrites === 0) wantsSync = true
       let written = 0
-      if (buffer.length <= inlineBytesMax) {
-        while (written < buffer.length) {
-          written += fs.writeSync(fd, buffer, written, buffer.length - written, position + written)
-        }
-        return
-      }
       while (written < buffer.length) {
         written += await call<number>((done) =>
           fs.write(fd, buffer, written, buffer.length - written, position + written, done),
@@ -90,8 +90,15 @@ function fileOf(fd: number): DiskFile {
     },
 
     // fdatasync writes the size too when it changed; times alone are not worth a journal commit.
-    sync: () => perform((done) => fs.fdatasync(fd, done)),
-    truncate: (size) => perform((done) => fs.ftruncate(fd, size, done)),
+    async sync() {
+      if (!wantsSync) return
+      await perform((done) => fs.fdatasync(fd, done))
+      wantsSync = false
+    },
+    async truncate(size) {
+      wantsSync = true
+      await perform((done) => fs.ftruncate(fd, size, done))
+    },
     close: () => perform((done) => fs.close(fd, done)),
   }
 }

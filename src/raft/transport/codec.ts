@@ -7,7 +7,14 @@
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { decodeConfiguration } from '../core/membership.ts'
-import type { AppendResponse, Entry, EntryKind, Message, ServerId } from '../core/message.ts'
+import type {
+  AppendResponse,
+  Entry,
+  EntryKind,
+  Message,
+  Promised,
+  ServerId,
+} from '../core/message.ts'
 import { wireType } from '../../wire/protocol.ts'
 
 type WireEntry = {
@@ -27,14 +34,20 @@ type WireAppendRequest = {
   readonly commitIndex: number
   readonly round: number
   readonly entries: readonly WireEntry[]
+  readonly asksPromise?: boolean
 }
-type WireAppendResponse = {
+type WireAppendResponse = Promised & {
   readonly round: number
   readonly ok: boolean
   readonly matchIndex?: number
   readonly rejectedIndex?: number
   readonly hintIndex?: number
   readonly hintTerm?: number
+}
+type WireHeartbeat = {
+  readonly commitIndex: number
+  readonly round: number
+  readonly asksPromise?: boolean
 }
 export type WireMessage = {
   readonly term: number
@@ -44,8 +57,8 @@ export type WireMessage = {
   readonly voteResponse?: { readonly granted: boolean } | null
   readonly appendRequest?: WireAppendRequest | null
   readonly appendResponse?: WireAppendResponse | null
-  readonly heartbeat?: { readonly commitIndex: number; readonly round: number } | null
-  readonly heartbeatResponse?: { readonly round: number } | null
+  readonly heartbeat?: WireHeartbeat | null
+  readonly heartbeatResponse?: (Promised & { readonly round: number }) | null
   readonly timeoutNow?: Record<string, never> | null
   readonly readIndexRequest?: { readonly id: number; readonly linearizable: boolean } | null
   readonly readIndexResponse?: { readonly id: number; readonly index: number } | null
@@ -55,6 +68,8 @@ type WireAck = WireFrame & { readonly received: number }
 
 /** Messages of one frame: a sender stops far earlier, by bytes. */
 export const frameMessagesMax = 16_384
+/** No election timeout that can be configured is longer (docs/operators.md). */
+export const promiseMsMax = 60_000
 
 const frames = wireType<WireFrame>('muster.raft.RaftFrame')
 const acks = wireType<WireAck>('muster.raft.RaftAck')
@@ -116,13 +131,14 @@ export function fromWire(wire: WireMessage, from: ServerId, to: ServerId): Messa
   if (wire.appendRequest) return appendRequestOf(wire.appendRequest, envelope)
   if (wire.appendResponse) return appendResponseOf(wire.appendResponse, envelope)
   if (wire.heartbeat) {
-    const { commitIndex, round } = wire.heartbeat
+    const { commitIndex, round, asksPromise } = wire.heartbeat
     whole(commitIndex, 'commitIndex')
-    return { type: 'heartbeat', ...envelope, commitIndex, round: whole(round, 'round') }
+    whole(round, 'round')
+    return { type: 'heartbeat', ...envelope, commitIndex, round, ...asked(asksPromise) }
   }
   if (wire.heartbeatResponse) {
     const round = whole(wire.heartbeatResponse.round, 'round')
-    return { type: 'heartbeatResponse', ...envelope, round }
+    return { type: 'heartbeatResponse', ...envelope, round, ...promised(wire.heartbeatResponse) }
   }
   if (wire.readIndexRequest) {
     const { id, linearizable } = wire.readIndexRequest
@@ -186,7 +202,20 @@ function appendRequestOf(wire: WireAppendRequest, envelope: Envelope): Message {
   whole(nextIndex, 'index')
   const commitIndex = whole(wire.commitIndex, 'commitIndex')
   const round = whole(wire.round, 'round')
-  return { type: 'appendRequest', ...envelope, prevIndex, prevTerm, entries, commitIndex, round }
+  const checked = { prevIndex, prevTerm, entries, commitIndex, round }
+  return { type: 'appendRequest', ...envelope, ...checked, ...asked(wire.asksPromise) }
+}
+
+function asked(asksPromise: boolean | undefined): { readonly asksPromise?: true } {
+  return asksPromise === true ? { asksPromise } : {}
+}
+
+/** A leader counts on it: a length that no server can mean is refused. */
+function promised({ promiseMs = 0, firm = false }: Promised): Promised {
+  if (!(promiseMs >= 0 && promiseMs <= promiseMsMax)) {
+    throw malformed(`a promise is for ${promiseMs} ms, it must be from 0 to ${promiseMsMax}`)
+  }
+  return promiseMs === 0 ? {} : { promiseMs, firm }
 }
 
 /** The core reads it when it appends it, and must be able to. */
@@ -202,7 +231,7 @@ function appendResponseOf(wire: WireAppendResponse, envelope: Envelope): AppendR
   const round = whole(wire.round, 'round')
   if (wire.ok) {
     const matchIndex = whole(wire.matchIndex ?? 0, 'matchIndex')
-    return { type: 'appendResponse', ...envelope, round, ok: true, matchIndex }
+    return { type: 'appendResponse', ...envelope, round, ok: true, matchIndex, ...promised(wire) }
   }
   const rejectedIndex = whole(wire.rejectedIndex ?? 0, 'rejectedIndex')
   const hintIndex = whole(wire.hintIndex ?? 0, 'hintIndex')
@@ -211,7 +240,7 @@ function appendResponseOf(wire: WireAppendResponse, envelope: Envelope): AppendR
     throw malformed(`an append's refusal of ${rejectedIndex} points ahead, to ${hintIndex}`)
   }
   const refused = { round, ok: false, rejectedIndex, hintIndex, hintTerm } as const
-  return { type: 'appendResponse', ...envelope, ...refused }
+  return { type: 'appendResponse', ...envelope, ...refused, ...promised(wire) }
 }
 
 /** `from` and `to` do not travel. */
@@ -220,8 +249,9 @@ export function toWire(message: Message): WireMessage {
   switch (message.type) {
     case 'appendRequest': {
       const entries = message.entries.map((entry) => ({ ...entry, kind: kindNumbers[entry.kind] }))
-      const { prevIndex, prevTerm, commitIndex, round } = message
-      return { term, appendRequest: { prevIndex, prevTerm, commitIndex, round, entries } }
+      const { prevIndex, prevTerm, commitIndex, round, asksPromise = false } = message
+      const fields = { prevIndex, prevTerm, commitIndex, round, entries, asksPromise }
+      return { term, appendRequest: fields }
     }
     case 'appendResponse':
       return { term, appendResponse: message }

@@ -148,7 +148,9 @@ export class GrpcRaftTransport implements RaftTransport {
     inbound = new Inbound(this.#wire, stream, {
       onMessage: (message) => handlers.onMessage(message),
       onClose: () => {
-        if (this.#inbound.get(id) === inbound) this.#inbound.delete(id)
+        if (this.#inbound.get(id) !== inbound) return
+        this.#inbound.delete(id)
+        this.#outbound.get(id)?.peerClosed()
       },
     })
     if (stream.open) this.#inbound.set(id, inbound)

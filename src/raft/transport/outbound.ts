@@ -102,6 +102,14 @@ export class Outbound {
     this.#scheduleFlush()
   }
 
+  /**
+   * The peer's own stream to this server closed. Where this one has none to the peer yet, for it has just started, being
+   * refused there means from now on that the peer's process is gone.
+   */
+  peerClosed(): void {
+    if (this.#stream === null) this.#lost = true
+  }
+
   close(): void {
     if (this.#ended.signal.aborted) return
     this.#ended.abort()

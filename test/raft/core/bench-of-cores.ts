@@ -2,7 +2,8 @@
  * A few cores on a table: messages are delivered when the test says so, disks write when the test says so.
  * For rules of the protocol, one at a time; whole histories belong to the simulator.
  */
-import { RaftCore, type CoreStart } from '../../../src/raft/core/core.ts'
+import { RaftCore } from '../../../src/raft/core/core.ts'
+import type { CoreStart } from '../../../src/raft/core/start.ts'
 import { encodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Configuration, Entry, Message, ServerId } from '../../../src/raft/core/message.ts'
 import type { Persist, ReadResult } from '../../../src/raft/core/ready.ts'
@@ -13,6 +14,7 @@ export const electionMs = 1_000
 
 const options: CoreOptions = {
   electionMs,
+  adaptive: null,
   heartbeatMs: 100,
   leaseReads: false,
   appendBytesMax: 1 << 20,
@@ -36,6 +38,8 @@ export type Seat = {
 
 export type CoresOptions = Partial<CoreOptions> & {
   readonly learners?: readonly ServerId[]
+  /** Of these the configuration says no lease reads, whatever it says of the others. */
+  readonly softVoters?: readonly ServerId[]
   /** What a server has on its disk, where that is not the first configuration alone. */
   readonly startOf?: (id: ServerId) => Partial<CoreStart>
 }
@@ -46,9 +50,12 @@ export class Cores {
   /** Messages that left and did not arrive yet. */
   mail: Message[] = []
   readonly cut = new Set<string>()
+  /** Messages lose what programs of earlier versions do not write. */
+  forgetPromises = false
+  forgetAsking = false
 
   constructor(ids: readonly ServerId[], changed: CoresOptions = {}) {
-    const { learners = [], startOf = () => ({}), ...core } = changed
+    const { learners = [], softVoters = [], startOf = () => ({}), ...core } = changed
     const configuration: Configuration = {
       clusterId: 'c',
       members: ids.map((id) => ({
@@ -68,7 +75,7 @@ export class Cores {
       this.seats.set(id, {
         core: new RaftCore(
           id,
-          { ...options, ...core },
+          { ...options, ...core, ...(softVoters.includes(id) && { leaseReads: false }) },
           {
             base: { index: 0, term: 0 },
             lastIndex: 1,
@@ -134,7 +141,20 @@ export class Cores {
 
   deliver(message: Message): void {
     if (this.cut.has(`${message.from}>${message.to}`)) return
-    this.seats.get(message.to)?.core.message(message, this.now)
+    const {
+      promiseMs: _,
+      firm: __,
+      asksPromise: ___,
+      ...rest
+    } = {
+      promiseMs: 0,
+      firm: false,
+      asksPromise: true,
+      ...message,
+    }
+    const isAnswer = 'promiseMs' in message
+    const forgets = isAnswer ? this.forgetPromises : this.forgetAsking
+    this.seats.get(message.to)?.core.message(forgets ? rest : message, this.now)
   }
 
   isolate(id: ServerId): void {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { CoreStart } from '../../../src/raft/core/core.ts'
+import type { CoreStart } from '../../../src/raft/core/start.ts'
 import { decodeConfiguration, encodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Configuration, Entry, Member, ServerId } from '../../../src/raft/core/message.ts'
 import { predecessorsMax, successorOf, supersedes } from '../../../src/raft/core/succession.ts'

@@ -9,6 +9,7 @@ import {
   decodeFrame,
   encodeAck,
   encodeFrame,
+  promiseMsMax,
 } from '../../../src/raft/transport/codec.ts'
 import {
   decodeSnapshotFrame,
@@ -46,6 +47,23 @@ const head = <Type extends Message['type']>(type: Type) => ({
   term: whole,
 })
 
+const asked = fc.constantFrom({}, { asksPromise: true } as const)
+const promised = fc.oneof(
+  fc.constant({}),
+  fc.record({
+    promiseMs: fc.double({ min: 0.001, max: promiseMsMax, noNaN: true }),
+    firm: fc.boolean(),
+  }),
+)
+
+/** The same with what is promised, or asked. */
+function withMore<Kind extends Message>(
+  base: fc.Arbitrary<Kind>,
+  more: fc.Arbitrary<object>,
+): fc.Arbitrary<Kind> {
+  return fc.tuple(base, more).map(([one, other]) => ({ ...one, ...other }))
+}
+
 /** Terms rise from the term before the entries to the sender's term, as they do in a log. */
 const appendRequest = fc
   .record({
@@ -69,24 +87,30 @@ const appendRequest = fc
 const refusal = fc.tuple(whole, whole).map(([x, y]) => [Math.max(x, y), Math.min(x, y)] as const)
 
 const message: fc.Arbitrary<Message> = fc.oneof(
-  { weight: 4, arbitrary: appendRequest },
+  { weight: 4, arbitrary: withMore(appendRequest, asked) },
   fc.record({ ...head('preVoteRequest'), lastIndex: whole, lastTerm: whole }),
   fc.record({ ...head('preVoteResponse'), granted: fc.boolean() }),
   fc.record({ ...head('voteRequest'), lastIndex: whole, lastTerm: whole, transfer: fc.boolean() }),
   fc.record({ ...head('voteResponse'), granted: fc.boolean() }),
-  fc.record({
-    ...head('appendResponse'),
-    round: whole,
-    ok: fc.constant(true as const),
-    matchIndex: whole,
-  }),
-  fc
-    .record({ ...head('appendResponse'), round: whole, refusal, hintTerm: whole })
-    .map(({ refusal: [rejectedIndex, hintIndex], ...rest }): Message => {
-      return { ...rest, ok: false, rejectedIndex, hintIndex }
+  withMore(
+    fc.record({
+      ...head('appendResponse'),
+      round: whole,
+      ok: fc.constant(true as const),
+      matchIndex: whole,
     }),
-  fc.record({ ...head('heartbeat'), commitIndex: whole, round: whole }),
-  fc.record({ ...head('heartbeatResponse'), round: whole }),
+    promised,
+  ),
+  withMore(
+    fc
+      .record({ ...head('appendResponse'), round: whole, refusal, hintTerm: whole })
+      .map(({ refusal: [rejectedIndex, hintIndex], ...rest }): Message => {
+        return { ...rest, ok: false, rejectedIndex, hintIndex }
+      }),
+    promised,
+  ),
+  withMore(fc.record({ ...head('heartbeat'), commitIndex: whole, round: whole }), asked),
+  withMore(fc.record({ ...head('heartbeatResponse'), round: whole }), promised),
   fc.record(head('timeoutNow')),
   fc.record({ ...head('readIndexRequest'), id: whole, linearizable: fc.boolean() }),
   fc.record({ ...head('readIndexResponse'), id: whole, index: whole }),
@@ -131,6 +155,9 @@ const badMessages: [string, object][] = [
   ['an entry of an earlier term than the one before', withEntries({ ...entry, term: 2 })],
   ['an index of 2^53', { term: 3, appendRequest: { ...append, prevIndex: 2 ** 53 } }],
   ['a commit index of 2^60', { term: 3, heartbeat: { commitIndex: 2 ** 60, round: 1 } }],
+  ['a promise without end', { term: 3, heartbeatResponse: { round: 1, promiseMs: Infinity } }],
+  ['a promise that is no number', { term: 3, heartbeatResponse: { round: 1, promiseMs: NaN } }],
+  ['a promise in the past', { term: 3, heartbeatResponse: { round: 1, promiseMs: -1 } }],
   ['a hint above the rejection', { term: 3, appendResponse: { rejectedIndex: 4, hintIndex: 5 } }],
   ['a read id of 2^53', { term: 3, readIndexRequest: { id: 2 ** 53 } }],
 ]

@@ -1,0 +1,86 @@
+/**
+ * How a leader gives up its place (3.10): because somebody asked for it, or for a reason of its own (`leader.ts` says when).
+ */
+import { diskBusyMs, becomeFollower, type Leader, type State } from './state.ts'
+import type { ServerId } from './message.ts'
+
+export type Refusal = {
+  readonly code: 'notLeader' | 'transferring' | 'overloaded' | 'notNow' | 'invalid'
+  readonly text: string
+}
+
+/** The own disk takes long for a write, longer than it lately did and longer than half an election timeout. */
+export function diskLags(state: State): boolean {
+  const { patience, diskPatience, options } = state
+  const boundMs = Math.min(Math.max(patience.ms / 2, diskPatience.ms), options.electionMs)
+  return diskBusyMs(state) > boundMs
+}
+
+/** A voter that answers has more on its disk: where all disks are slow, as on one storage, a handover would help nobody. */
+export function othersAreAhead(
+  { now, patience, log, membership }: State,
+  { progress }: Leader,
+): boolean {
+  for (const [id, { match, lastContact }] of progress) {
+    const live = now - lastContact <= patience.ms
+    if (live && membership.isVoter(id) && match > log.persistedIndex) return true
+  }
+  return false
+}
+
+/**
+ * Steps down for a reason of its own, and asks the follower that is furthest along to take over. When none answers, for
+ * this server may be deaf but not mute: the one that was furthest.
+ */
+export function abdicate(state: State, leader: Leader): void {
+  const target =
+    bestTarget(state, leader, state.options.electionMs) ?? bestTarget(state, leader, Infinity)
+  if (target !== null) sendTimeoutNow(state, target)
+  becomeFollower(state, state.term, null)
+}
+
+function bestTarget(state: State, leader: Leader, silentMsMax: number): ServerId | null {
+  let best: ServerId | null = null
+  let bestMatch = -1
+  for (const [id, { match, lastContact }] of leader.progress) {
+    const live = state.now - lastContact <= silentMsMax
+    if (state.membership.isVoter(id) && live && match > bestMatch) {
+      best = id
+      bestMatch = match
+    }
+  }
+  return best
+}
+
+function sendTimeoutNow(state: State, to: ServerId): void {
+  state.out.send.push({ type: 'timeoutNow', from: state.id, to, term: state.term })
+}
+
+/** Begins to hand over. Proposals are refused until it worked or an election timeout passed. */
+export function transfer(state: State, target: ServerId | null): Refusal | null {
+  const { role } = state
+  if (role.type !== 'leader') return { code: 'notLeader', text: 'this server is not the leader' }
+  if (role.transfer !== null) return { code: 'notNow', text: 'a handover is under way already' }
+  const chosen = target ?? bestTarget(state, role, state.options.electionMs)
+  if (chosen === null) return { code: 'notNow', text: 'no other voter is reachable' }
+  if (chosen === state.id) return { code: 'invalid', text: 'this server is the leader already' }
+  if (!state.membership.isVoter(chosen)) {
+    return { code: 'invalid', text: `server ${chosen} is not a voter of this cluster` }
+  }
+  role.transfer = {
+    target: chosen,
+    deadline: state.now + state.options.electionMs,
+    asked: false,
+  }
+  continueTransfer(state, role)
+  return null
+}
+
+export function continueTransfer(state: State, leader: Leader): void {
+  const { transfer } = leader
+  if (transfer === null || transfer.asked) return
+  if (leader.progress.get(transfer.target)?.match !== state.log.lastIndex) return
+  transfer.asked = true
+  leader.leaseForfeited = true
+  sendTimeoutNow(state, transfer.target)
+}
