@@ -13,8 +13,10 @@
 import type { Clock, Timer } from '../lib/clock.ts'
 import type { DiskGate } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
 import type { LogIndex, SnapshotMeta } from '../raft/state-machine.ts'
 import type { Batch } from './batch.ts'
+import { Compaction } from './compaction.ts'
 import { metaOf, readPosition } from './position.ts'
 import { assertRoom } from './room.ts'
 import { RowCache } from './row-cache.ts'
@@ -38,6 +40,7 @@ export type LandingOptions = {
   readonly state: State
   readonly limits: StoreLimits
   readonly clock: Clock
+  readonly logger: Logger
   /** Absent: a disk that refuses is a failure like any other. */
   readonly gate: DiskGate | undefined
   /** Rows may have come to lie in the store that do not count any more. */
@@ -64,12 +67,15 @@ export class Landing {
   /** Never rejects. */
   #replacing: Promise<unknown> = Promise.resolve()
   #failure: unknown = null
+  readonly #compaction: Compaction
 
   constructor(options: LandingOptions) {
     this.#options = options
     this.#store = options.store
     this.#state = options.state
     this.#landedIndex = options.state.position.appliedIndex
+    const { clock, logger } = options
+    this.#compaction = new Compaction({ store: () => this.#store, clock, logger })
   }
 
   get state(): State {
@@ -150,6 +156,7 @@ export class Landing {
 
   /** Waits for what is under way. */
   async close(): Promise<void> {
+    await this.#compaction.stop()
     await this.settled()
     await this.#replacing
     await this.#store.close()
@@ -195,6 +202,7 @@ export class Landing {
     this.#landedIndex = Math.max(this.#landedIndex, index)
     this.#pending = this.#pending.filter((rows) => !batches.includes(rows))
     this.#state.landed(this.#pending)
+    if (this.#store.emptied.due) this.#compaction.request()
   }
 
   async #outlast(cause: unknown, attempt: () => Promise<void>): Promise<void> {

@@ -132,6 +132,7 @@ export class Machine implements StateMachine {
       state: parts.state,
       limits: options.storeLimits ?? storeLimits,
       clock: options.clock,
+      logger: options.logger,
       gate: options.gate,
       leftovers: () => this.#sweeper.request(),
     })

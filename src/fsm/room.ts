@@ -1,6 +1,7 @@
 /** Whether a disk has room and takes writes, tried before something is begun that must not stop half way. */
-import { open, rm, statfs } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freeBytesOf } from '../lib/disk-room.ts'
 
 const probeName = 'room-probe'
 /** One block. */
@@ -8,9 +9,9 @@ const probeBytes = 4_096
 
 /** Throws an error with code `ENOSPC` when fewer than `bytes` are free under `folder`, and the disk's own when a file cannot be made there. */
 export async function assertRoom(folder: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(folder)
-  if (bavail * bsize < bytes) {
-    const text = `${bavail * bsize} bytes are free in ${folder}, ${bytes} are needed`
+  const free = await freeBytesOf(folder)
+  if (free < bytes) {
+    const text = `${free} bytes are free in ${folder}, ${bytes} are needed`
     throw Object.assign(new Error(text), { code: 'ENOSPC' })
   }
   // Quotas and read-only disks show only in the attempt.

@@ -9,7 +9,9 @@
 import { ClassicLevel } from 'classic-level'
 import type { IteratorOptions } from 'classic-level'
 import { mkdir } from 'node:fs/promises'
+import { assert } from '../lib/assert.ts'
 import { fullTextOf, MusterError, systemCodeOf } from '../lib/errors.ts'
+import { EmptiedRanges } from './emptied-ranges.ts'
 import { emptyRange, endOfPrefix } from './keys.ts'
 import { syncRow } from './meta.ts'
 import { assertRoom } from './room.ts'
@@ -64,6 +66,8 @@ function iterate(database: Database, options: IteratorOptions<Buffer, Buffer>) {
 
 export class Store {
   readonly folder: string
+  /** Where rows were deleted that LevelDB may still have to step over. */
+  readonly emptied = new EmptiedRanges()
   /** What opening cut from the end of the write-ahead file, for the log. */
   readonly logCut: LogCut | null
   readonly #database: Database
@@ -219,15 +223,37 @@ export class Store {
   /** As `sync`, and everything is in table files: nothing is replayed when the folder is opened next. */
   settle(): Promise<void> {
     // One turn in the queue for all of it: nothing unsynced may come between the sync and the flush.
-    const settled = this.#tail.then(async () => {
-      await this.#write(new Map([[syncRow.key, syncRow.encode(0)]]), true)
-      await this.#flushing
-      this.#startFlush()
-      await this.#flushing
-      if (this.#failure !== null) throw this.#failure
-    })
+    const settled = this.#tail.then(() => this.#settle())
     this.#tail = settled.catch(() => {})
     return settled
+  }
+
+  /** Bytes of the table files between two keys, as LevelDB estimates them. */
+  async bytesBetween(first: string, last: string): Promise<number> {
+    try {
+      return await this.#database.approximateSize(first, last)
+    } catch (error) {
+      throw this.#readFailure(error)
+    }
+  }
+
+  /**
+   * Rewrites the table files from `first` to `last` without rows that were deleted or written over, as far as no snapshot
+   * needs them. Until then a scan steps over each of those rows. Writes are synced meanwhile, as during every flush.
+   */
+  async compact(first: string, last: string): Promise<void> {
+    const begun = this.#tail.then(async () => {
+      // LevelDB merges a file only into files of a deeper level, and may have put a flushed table as deep as there are any: so
+      // these rows go into a table file, and a newer file that reaches from the first to the last comes above it.
+      await this.#settle()
+      await this.#write(this.#asTheyAre([first, last]), true)
+      assert(this.#flushing === null, 'nothing is due to be flushed right after a flush')
+      this.#startFlush(Buffer.from(first, 'utf8'), Buffer.from(last, 'utf8'))
+    })
+    this.#tail = begun.catch(() => {})
+    await begun
+    await this.#flushing
+    if (this.#failure !== null) throw this.#failure
   }
 
   /** Open snapshots and iterators fail with `unavailable` from now on. */
@@ -239,6 +265,19 @@ export class Store {
     await this.#database.close()
   }
 
+  /** In a turn of its own in the queue. */
+  async #settle(): Promise<void> {
+    await this.#write(new Map([[syncRow.key, syncRow.encode(0)]]), true)
+    await this.#flushing
+    this.#startFlush(emptyRange, emptyRange)
+    await this.#flushing
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  #asTheyAre(keys: readonly string[]): Rows {
+    return new Map(keys.map((key) => [key, this.get(key) ?? null]))
+  }
+
   async #write(rows: Rows, sync: boolean): Promise<void> {
     if (this.#failure !== null) throw this.#failure
     if (this.#unflushedBytes >= this.#limits.unflushedBytesMax) await this.#flushing
@@ -246,8 +285,12 @@ export class Store {
     try {
       const batch = this.#database.batch()
       for (const [key, value] of rows) {
-        if (value === null) batch.del(key)
-        else batch.put(key, asBuffer(value))
+        if (value === null) {
+          batch.del(key)
+          this.emptied.note(key)
+        } else {
+          batch.put(key, asBuffer(value))
+        }
         this.#unflushedBytes += key.length + (value?.byteLength ?? 0) + rowOverheadBytes
       }
       await batch.write({ sync: sync || flushDue || this.#flushing !== null })
@@ -255,12 +298,15 @@ export class Store {
       throw this.#fail(error)
     }
     // Nothing else is written between the synced batch above and the flush: writes come one at a time.
-    if (flushDue) this.#startFlush()
+    if (flushDue) this.#startFlush(emptyRange, emptyRange)
   }
 
-  /** A compaction of no keys at all: LevelDB switches to a new memory table and writes the old one into a synced file. */
-  #startFlush(): void {
-    this.#flushing = this.#flush()
+  /**
+   * A compaction, of no keys at all for a plain flush: LevelDB switches to a new memory table first and writes the old one
+   * into a synced file.
+   */
+  #startFlush(from: Buffer, to: Buffer): void {
+    this.#flushing = this.#flush(from, to)
       .catch((error: unknown) => {
         this.#fail(error)
       })
@@ -269,10 +315,10 @@ export class Store {
       })
   }
 
-  async #flush(): Promise<void> {
+  async #flush(from: Buffer, to: Buffer): Promise<void> {
     const before = this.#unflushedBytes
     const log = await newestLog(this.folder)
-    await this.#database.compactRange<Buffer>(emptyRange, emptyRange, { keyEncoding: 'buffer' })
+    await this.#database.compactRange<Buffer>(from, to, { keyEncoding: 'buffer' })
     if ((await newestLog(this.folder)) > log) {
       this.#unflushedBytes -= before
       return
