@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { hasOneOf, type Authorizer, type Permissions } from './authorizer.ts'
 import type { Consensus } from './consensus.ts'
 import type { Caller, LeastRight } from './method.ts'
-import { assertMay } from './read.ts'
+import { lacksAll } from './refusal.ts'
 
 /** How long a refusal waits for the leader's word that nothing has changed. */
 const refusalWaitMs = 2_000
@@ -31,10 +31,15 @@ export async function admitLater(
   caller: Caller,
   rights: readonly LeastRight[],
 ): Promise<void> {
-  if (hasOneOf(await resolving, rights)) return
+  let permissions = await resolving
+  if (hasOneOf(permissions, rights)) return
   if (caller.token !== null) {
     await caughtUp(consensus, clock)
-    if (hasOneOf(await authorizer.resolve(caller), rights)) return
+    permissions = await authorizer.resolve(caller)
+    if (hasOneOf(permissions, rights)) return
   }
-  assertMay(false)
+  throw lacksAll(
+    permissions,
+    rights.map((right) => [right]),
+  )
 }

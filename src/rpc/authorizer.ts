@@ -14,6 +14,8 @@ export interface Permissions {
   may(requirement: Requirement): boolean
   /** Whether there may be anything that this right is for. Absent: there may. */
   maySome?(right: LeastRight): boolean
+  /** What a refusal names: `'key:write' on "app"`. Absent: it names nothing. */
+  readonly missing?: (requirement: Requirement) => string
 }
 
 export interface Authorizer {

@@ -7,7 +7,8 @@ import type { Command } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import { assertMay, QueryReader, type QueryAnswer } from './read.ts'
+import { QueryReader, type QueryAnswer } from './read.ts'
+import { mustMay } from './refusal.ts'
 import { admitLater } from './admission.ts'
 import { hasOneOf, type Authorizer } from './authorizer.ts'
 import type { CallOptions } from './call-options.ts'
@@ -269,6 +270,11 @@ export class Dispatcher {
     return this.#reader.parkedCount
   }
 
+  /** What found no place here, by what it wanted one for. */
+  get refused(): { readonly blockingQueries: number; readonly streams: number } {
+    return { blockingQueries: this.#reader.refusedCount, streams: this.#places.refusedCount }
+  }
+
   /** See `QueryReader.catchUp`. Started with the server, ended by `signal`. */
   catchUp(signal: AbortSignal): Promise<void> {
     return this.#reader.catchUp(signal)
@@ -303,6 +309,7 @@ export class Dispatcher {
       authorizer,
       caller,
       requirement: method.requires(args as never),
+      missing: method.missing,
       clock,
       onLost: (refusal) => stop.abort(refusal),
     })
@@ -355,7 +362,7 @@ export class Dispatcher {
     signal: AbortSignal,
   ): Promise<unknown> {
     const permissions = await this.#options.authorizer.resolve(caller)
-    assertMay(permissions.may(method.requires(args as never)))
+    mustMay(permissions, method.requires(args as never), method.missing)
     const context = new MethodContext(this.#options, this.#writer, permissions, caller, signal, 0)
     try {
       return await method.run(context, args as never)
@@ -372,7 +379,7 @@ export class Dispatcher {
     signal: AbortSignal,
   ): Promise<unknown> {
     const permissions = await this.#options.authorizer.resolve(caller)
-    assertMay(permissions.may(method.requires(args as never)))
+    mustMay(permissions, method.requires(args as never), method.missing)
     const context = new MethodContext(
       this.#options,
       this.#writer,

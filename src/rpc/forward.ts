@@ -81,7 +81,7 @@ export class Forwarder {
     const { token, remote, requestId } = call.caller
     return link.call(
       { address: leader.address, id: leader.id },
-      { method: call.method, args: call.args, token, remote, requestId, timeoutMs },
+      { method: call.method, args: call.args, token, remote, requestId, timeoutMs, atLeader: true },
       call.signal,
     )
   }

@@ -73,6 +73,14 @@ export class GrpcPeerLink implements PeerLink, StreamLink {
     })
   }
 
+  /**
+   * Server `id` leads now; null: none in a new term. Calls that were for the leader and went to another server are settled
+   * soon, which does not wait for that server: it may be one that stands still.
+   */
+  leaderIs(id: string | null): void {
+    for (const link of this.#links.values()) if (link.target.id !== id) link.settleLeaderCalls()
+  }
+
   /** Calls under way are rejected, streams end. */
   stop(): Promise<void> {
     this.#stopped = true

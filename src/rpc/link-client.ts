@@ -37,6 +37,8 @@ type Call = {
   readonly wire: WireRequest
   readonly bytes: number
   readonly deadlineMs: number
+  /** The target is asked as the leader. */
+  readonly atLeader: boolean
   sent: boolean
   settle(): void
   resolve(value: unknown): void
@@ -46,12 +48,15 @@ type Call = {
 /** The remote stops a call at its deadline and says so; the caller waits this much longer to hear it. */
 const deadlineGraceMs = 100
 const sweepMs = 25
+/** For a server that leads no more: until it is taken for silent, and, if it is not, until it must have answered. */
+const lastWordMs = 100
+const lastAnswersMs = 1_000
 /** After a failed dial, calls fail at once for this long instead of dialling each on its own. */
 const redialMs = 50
 
 export class LinkClient {
+  readonly target: CallTarget
   readonly #wire: Wire
-  readonly #target: CallTarget
   readonly #options: LinkOptions
   readonly #onIdle: () => void
   readonly #ended = new AbortController()
@@ -67,12 +72,15 @@ export class LinkClient {
   #sweep: Timer | null = null
   #sweepBusy = false
   #usedMs: number
+  #framesReceived = 0
+  /** Of `settleLeaderCalls`. */
+  readonly #settling = new Set<Timer>()
   #failed: { readonly untilMs: number; readonly reason: string } | null = null
 
   /** `onIdle`: nothing was called for `idleMs`, and the link has closed itself. */
   constructor(wire: Wire, target: CallTarget, options: LinkOptions, onIdle: () => void) {
     this.#wire = wire
-    this.#target = target
+    this.target = target
     this.#options = options
     this.#onIdle = onIdle
     this.#usedMs = wire.clock.monotonicMs()
@@ -95,7 +103,7 @@ export class LinkClient {
     }
     const { callsMax, callBytesMax } = this.#options
     if (this.#calls.size >= callsMax || this.#bytes + bytes > callBytesMax) {
-      const text = `too many calls to ${this.#target.address} are under way, at most ${callsMax} calls or ${callBytesMax} bytes may be`
+      const text = `too many calls to ${this.target.address} are under way, at most ${callsMax} calls or ${callBytesMax} bytes may be`
       return Promise.reject(new MusterError('overloaded', text))
     }
     return new Promise((resolve, reject) => {
@@ -106,6 +114,7 @@ export class LinkClient {
         wire: encodeRequest(id, request, args),
         bytes,
         deadlineMs: now + request.timeoutMs,
+        atLeader: request.atLeader === true,
         sent: false,
         settle: () => signal?.removeEventListener('abort', onAbort),
         resolve,
@@ -120,6 +129,38 @@ export class LinkClient {
     })
   }
 
+  /**
+   * The target is not the leader any more, as far as this server knows. What was not sent is `unavailable` at once. The
+   * rest is `outcome_unknown` soon: a server that lives has a moment to say more, and one that says anything has longer.
+   */
+  settleLeaderCalls(): void {
+    const text = `${this.target.address} is not the leader any more`
+    const sent = new Set<number>()
+    for (const [id, call] of this.#calls.entries()) {
+      if (!call.atLeader) continue
+      if (call.sent) sent.add(id)
+      else this.#cancel(id, new MusterError('unavailable', text))
+    }
+    if (sent.size === 0) return
+    const framesBefore = this.#framesReceived
+    const settle = (): void => {
+      const unknown = `${text}, and did not answer what it was asked before`
+      for (const id of sent) this.#cancel(id, new MusterError('outcome_unknown', unknown))
+    }
+    this.#settleAfter(lastWordMs, () => {
+      if (this.#framesReceived === framesBefore) settle()
+      else this.#settleAfter(lastAnswersMs, settle)
+    })
+  }
+
+  #settleAfter(delayMs: number, run: () => void): void {
+    const timer = this.#wire.clock.setTimer(delayMs, () => {
+      this.#settling.delete(timer)
+      run()
+    })
+    this.#settling.add(timer)
+  }
+
   /** Settles what is under way and closes the connection. */
   close(reason: string): void {
     if (this.#ended.signal.aborted) return
@@ -127,6 +168,7 @@ export class LinkClient {
     this.#stream?.finish(reason)
     this.#failAll(reason)
     this.#sweep?.cancel()
+    for (const timer of this.#settling) timer.cancel()
     if (this.#flush !== null) clearImmediate(this.#flush)
   }
 
@@ -144,7 +186,7 @@ export class LinkClient {
   #connect(): void {
     if (this.#dialling) return
     this.#dialling = true
-    const { address, id } = this.#target
+    const { address, id } = this.target
     dial(this.#wire, { address, path: callsPath, to: id ?? '' }, this.#ended.signal).then(
       (stream) => {
         this.#dialling = false
@@ -176,7 +218,7 @@ export class LinkClient {
       },
       onClose: (reason) => {
         this.#stream = null
-        this.#failAll(`the connection to ${this.#target.address} was lost: ${reason}`)
+        this.#failAll(`the connection to ${this.target.address} was lost: ${reason}`)
       },
     })
     this.#flushUnsent()
@@ -207,6 +249,7 @@ export class LinkClient {
   }
 
   #onFrame(stream: WireStream, frame: Buffer): void {
+    this.#framesReceived += 1
     try {
       const { responses } = decodeCalls(frame)
       for (const response of responses) this.#onResponse(response)
@@ -287,7 +330,7 @@ export class LinkClient {
 
   #expire(id: number, call: Call, now: number): void {
     const { method, timeoutMs } = call.wire
-    const { address } = this.#target
+    const { address } = this.target
     if (!call.sent && now >= call.deadlineMs) {
       const text = `${method} could not be sent to ${address} within ${timeoutMs} ms`
       this.#cancel(id, new MusterError('unavailable', text))

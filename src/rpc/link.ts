@@ -13,6 +13,8 @@ export type CallRequest = {
   readonly requestId: string
   /** What is left of the caller's time when the request leaves. */
   readonly timeoutMs: number
+  /** Asked because the target leads: when another does, it is settled soon. Not sent. */
+  readonly atLeader?: true
 }
 
 export type CallTarget = {

@@ -64,6 +64,10 @@ export class MethodContext implements LeaderContext, LocalContext {
     return this.#permissions.may(requirement)
   }
 
+  missing(requirement: Requirement): string {
+    return this.#permissions.missing?.(requirement) ?? ''
+  }
+
   read(): Reader {
     const view = this.#state.view(false)
     this.#views ??= []

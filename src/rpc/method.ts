@@ -24,6 +24,8 @@ export type Requirement =
   | { readonly resource: 'operator' | 'agent'; readonly access: 'read' | 'write' | 'list' }
   /** Tokens, policies and roles; with `write` one may give oneself everything. */
   | { readonly resource: 'acl'; readonly access: 'read' | 'write' | 'list' }
+  /** The keys of gossip. */
+  | { readonly resource: 'keyring'; readonly access: 'read' | 'write' }
   /** A path of the login methods. */
   | {
       readonly resource: 'auth'
@@ -101,6 +103,8 @@ type Common<Args extends TSchema> = {
   readonly name: string
   readonly args: Args
   readonly requires: (args: Static<Args>) => Requirement
+  /** What a refusal names where `requires` reads the state: the requirement itself would tell what is there. */
+  readonly missing?: string
 }
 
 /** A read. Runs where it arrives, after the barrier that the caller's consistency asks for; parks and runs again for blocking queries. */
@@ -152,6 +156,7 @@ type AnyCommon = {
   readonly name: string
   readonly args: TSchema
   readonly requires: (args: never) => Requirement
+  readonly missing?: string
 }
 
 export type AnyQuery = AnyCommon & {
@@ -214,6 +219,8 @@ export type QueryContext = {
   readonly signal: AbortSignal
   /** Whether the caller may also do this; for filtering rows and for leaving out secrets. */
   may(requirement: Requirement): boolean
+  /** What a refusal names; absent: nothing. */
+  readonly missing?: ((requirement: Requirement) => string) | undefined
 }
 
 export type LocalContext = QueryContext & {

@@ -17,6 +17,8 @@ export type WaitEnd = { readonly changed: boolean; readonly index: number }
 export type Wait = {
   /** What was read, and is waited for. Those who give the same object wait together. */
   readonly touched: Touched
+  /** The query that reads it: those with the same one wake in the order in which their changes came. */
+  readonly query: object
   /** Of the state that was read, or an earlier one. */
   readonly sinceIndex: number
   readonly untilMs: number
@@ -32,6 +34,7 @@ export type ParkingOptions = {
 
 type Group = {
   readonly touched: Touched
+  readonly query: object
   readonly members: Set<Member>
   unpark: () => void
   timer: Timer | null
@@ -83,9 +86,10 @@ export class Parking {
     return this.#options.state.changedSince(sinceIndex, touched) !== false
   }
 
-  #open({ touched, sinceIndex }: Wait): Group {
+  #open({ touched, query, sinceIndex }: Wait): Group {
     const group: Group = {
       touched,
+      query,
       members: new Set(),
       unpark: () => {},
       timer: null,
@@ -105,7 +109,7 @@ export class Parking {
       member.end = end
     }
     if (group.members.size === 0) this.#close(group)
-    this.#queue.add(members)
+    this.#queue.add(members, group.query)
   }
 
   #leave(member: Member, group: Group): void {

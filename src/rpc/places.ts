@@ -1,5 +1,5 @@
 /**
- * Places for what lasts: blocking queries that wait, and event streams. They are shared, so that no caller keeps all others
+ * Places for what lasts: blocking queries that wait, event streams, and readers of the log. They are shared, so that no caller keeps all others
  * out: one token (callers without one together) and one address hold at most half of them each, and the last sixteenth
  * is for operators, who have no share to keep to. Without access control every caller is an operator.
  */
@@ -32,6 +32,7 @@ export class Places {
   readonly #shareMax: number
   readonly #openMax: number
   #taken = 0
+  #refused = 0
   /** Only holders of at least one place are here. */
   readonly #byAccessor = new Map<string | null, number>()
   readonly #byAddress = new Map<string, number>()
@@ -45,6 +46,11 @@ export class Places {
 
   get taken(): number {
     return this.#taken
+  }
+
+  /** Callers that were refused a place. */
+  get refusedCount(): number {
+    return this.#refused
   }
 
   /**
@@ -74,6 +80,7 @@ export class Places {
   }
 
   #refusal(code: 'rate_limited' | 'overloaded'): MusterError {
+    this.#refused += 1
     const all = `${this.#limit} is ${this.#max}`
     const text =
       code === 'overloaded'

@@ -5,7 +5,7 @@
  * An index told to a client is never 0 and never below the floor that a restore sets.
  */
 import type { Clock } from '../lib/clock.ts'
-import { codeOf, MusterError } from '../lib/errors.ts'
+import { codeOf } from '../lib/errors.ts'
 import { maySeeSome, type Authorizer, type Permissions } from './authorizer.ts'
 import type { Consensus } from './consensus.ts'
 import { noLeader } from './forward.ts'
@@ -20,6 +20,7 @@ import type {
 } from './method.ts'
 import { Parking, type WaitEnd } from './parking.ts'
 import { Places, placeTaker } from './places.ts'
+import { lacksAll, mustMay } from './refusal.ts'
 import {
   isAsyncIterable,
   SharedReads,
@@ -87,6 +88,11 @@ export class QueryReader {
     return this.#parking.count
   }
 
+  /** Blocking queries that found no place to wait. */
+  get refusedCount(): number {
+    return this.#places.refusedCount
+  }
+
   async run(call: QueryCall): Promise<QueryAnswer> {
     await this.#freshen(call.options.consistency, call)
     return call.options.minIndex === 0 ? this.#runOnce(call) : this.#runBlocking(call)
@@ -119,14 +125,17 @@ export class QueryReader {
         // Before the caller's rights are looked up: what changes them from here on wakes it.
         const sinceIndex = state.appliedIndex
         const permissions = await this.#permissionsOf(call)
-        assertMay(maySeeSome(permissions, call.method.least ?? []))
+        const { least = [] } = call.method
+        if (!maySeeSome(permissions, least)) throw lacksAll(permissions, [least])
         const found = await this.#find(call, permissions, last)
         if ('answer' in found) return found.answer
         leave ??= this.#places.take(placeTaker(call.caller, permissions))
         const { touched, query } = found
         if (query !== null) query.waiting += 1
         try {
-          last = await this.#parking.wait({ touched, sinceIndex, untilMs, signal: call.signal })
+          const { signal } = call
+          const wait = { touched, query: query ?? touched, sinceIndex, untilMs, signal }
+          last = await this.#parking.wait(wait)
         } finally {
           if (query !== null) query.waiting -= 1
         }
@@ -138,7 +147,7 @@ export class QueryReader {
 
   async #permissionsOf({ caller, method, args }: QueryCall): Promise<Permissions> {
     const permissions = await this.#options.authorizer.resolve(caller)
-    assertMay(permissions.may(method.requires(args as never)))
+    mustMay(permissions, method.requires(args as never), method.missing)
     return permissions
   }
 
@@ -246,6 +255,7 @@ async function runOver(
     accessor: permissions.accessor ?? null,
     signal: call.signal,
     may: (requirement: Requirement) => permissions.may(requirement),
+    missing: permissions.missing,
   }
   try {
     const result = await call.method.query(view, call.args as never, context)
@@ -269,8 +279,4 @@ function answerOf({ result, release }: Used): QueryAnswer {
 function released(answer: QueryAnswer): QueryAnswer {
   if (!isAsyncIterable(answer.value)) answer.close()
   return answer
-}
-
-export function assertMay(may: boolean): void {
-  if (!may) throw new MusterError('permission_denied', 'Permission denied')
 }

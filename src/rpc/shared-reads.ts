@@ -289,11 +289,16 @@ export class SharedReads {
       const ranMs = clock.monotonicMs()
       query.result = new SharedResult({ value, index: query.index }, { sinceIndex, ranMs, view })
       if (!isAsyncIterable(value)) view.close()
-      // Unless someone still wants it, it goes like any other.
-      this.#use(query.result)()
+      // Unless someone still wants it, it goes like any other. Once stopped it would go before those that wait for this run
+      // have taken it: each would find it retired and run again, without end and without a turn of the event loop.
+      const release = this.#use(query.result)
+      if (this.#stopped) setImmediate(release)
+      else release()
     } catch (error) {
       view.close()
-      throw error
+      // It may tell who asked, as a refusal does: the others learn nothing of it, each runs its own.
+      if (!context.personal) throw error
+      query.alone = true
     } finally {
       query.running = null
     }
@@ -347,6 +352,9 @@ class SharedContext implements QueryContext {
   }
 
   readonly may = (requirement: Requirement): boolean => this.#permissions.may(requirement)
+
+  readonly missing = (requirement: Requirement): string =>
+    this.#permissions.missing?.(requirement) ?? ''
 
   /** From now on it is too late to look. */
   seal(): void {

@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Authorizer, Permissions } from './authorizer.ts'
 import type { Caller, LeastRight, Requirement } from './method.ts'
-import { assertMay } from './read.ts'
+import { mustMay } from './refusal.ts'
 
 /** A stream that nobody looks at is ended this long after its caller lost the right to it. */
 export const renewMs = 1_000
@@ -16,6 +16,7 @@ export type StreamGuardOptions = {
   readonly caller: Caller
   /** Of the method that the stream is of. */
   readonly requirement: Requirement
+  readonly missing?: string | undefined
   readonly clock: Clock
   /** Once at most: the caller may not have the stream any more. */
   readonly onLost: (refusal: MusterError) => void
@@ -46,6 +47,10 @@ export class StreamGuard implements Permissions {
 
   maySome(right: LeastRight): boolean {
     return this.#permissions.maySome?.(right) ?? true
+  }
+
+  missing(requirement: Requirement): string {
+    return this.#permissions.missing?.(requirement) ?? ''
   }
 
   start(): void {
@@ -83,6 +88,6 @@ export class StreamGuard implements Permissions {
 
 async function resolve(options: StreamGuardOptions): Promise<Permissions> {
   const permissions = await options.authorizer.resolve(options.caller)
-  assertMay(permissions.may(options.requirement))
+  mustMay(permissions, options.requirement, options.missing)
   return permissions
 }

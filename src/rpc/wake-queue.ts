@@ -1,6 +1,7 @@
 /**
  * Those whose wait is over, on their way to their answers: a few in each turn of the event loop, so that heartbeats,
- * Raft and other requests go on between them. One from each line in turn, so that no line waits for a longer one.
+ * Raft and other requests go on between them. One from each line in turn, so that no line waits for a longer one; those that wait
+ * for the same are one line, in the order in which they were woken, so that none is overtaken by others that wait again.
  */
 /**
  * Processor time that one turn of the event loop may take while many wake: when it took more, fewer wake in the next. Not
@@ -24,11 +25,17 @@ export interface WakeRoom {
 /** `go` does at once what the end of a wait brings about; whoever has left meanwhile does nothing and says so. */
 export type Wakeable = { go(): 'gone' | 'went' }
 
+type Line = {
+  readonly about: object
+  /** Oldest first, none of them empty; each from its end: the first to go is the last of its array. */
+  readonly parts: Wakeable[][]
+}
+
 export class WakeQueue {
   readonly #threadMs: () => number
   readonly #room: WakeRoom | null
-  /** Each line from its end: the first is the last of the array. */
-  #lines: Wakeable[][] = []
+  readonly #lines: Line[] = []
+  readonly #lineOf = new Map<object, Line>()
   #at = 0
   #pace = paceFirst
   /** When the turn before began; null: there was none, or nobody waited since. */
@@ -46,9 +53,16 @@ export class WakeQueue {
     return this.#lines.length
   }
 
-  add(line: readonly Wakeable[]): void {
-    if (line.length === 0) return
-    this.#lines.push(line.toReversed())
+  /** At the end of the line of those that wait for the same. */
+  add(woken: readonly Wakeable[], about: object): void {
+    if (woken.length === 0) return
+    let line = this.#lineOf.get(about)
+    if (line === undefined) {
+      line = { about, parts: [] }
+      this.#lineOf.set(about, line)
+      this.#lines.push(line)
+    }
+    line.parts.push(woken.toReversed())
     this.#schedule()
   }
 
@@ -76,15 +90,20 @@ export class WakeQueue {
     while (left > 0 && this.#lines.length > 0) {
       if (this.#at >= this.#lines.length) this.#at = 0
       const line = this.#lines[this.#at]
-      const next = line?.pop()
-      if (next === undefined) this.#lines.splice(this.#at, 1)
-      else {
-        this.#at += 1
-        if (next.go() === 'went') left -= 1
-      }
+      const part = line?.parts[0]
+      const next = part?.pop()
+      if (part?.length === 0) line?.parts.shift()
+      if (line?.parts.length === 0) this.#end(line)
+      else this.#at += 1
+      if (next?.go() === 'went') left -= 1
     }
     // One more turn after the last, which finds nothing and forgets the time.
     if (this.#turnMs !== null) this.#schedule()
+  }
+
+  #end({ about }: Line): void {
+    this.#lines.splice(this.#at, 1)
+    this.#lineOf.delete(about)
   }
 
   /** A turn holds what those woken in it do, and all else: so a busy server wakes fewer. */

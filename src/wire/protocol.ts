@@ -12,6 +12,9 @@ import protobuf from 'protobufjs'
 /** In the order of their imports. */
 const protoFiles = ['handshake.proto', 'raft.proto', 'server.proto'] as const
 
+/** A bundle has no files beside it: its build puts what they say here, parsed and as JSON. */
+declare const bundledProtocol: string | undefined
+
 /**
  * `Shape` is the TypeScript picture of one message: every field of it is optional on the wire, so decoding fills
  * in proto3's defaults (0, '', false, empty, null for a message), never undefined.
@@ -30,12 +33,20 @@ function loadRoot(): protobuf.Root {
   // never as a smaller number, so that the codecs' range check refuses them all.
   Reflect.set(protobuf.util, 'Long', null)
   protobuf.configure()
+  const root = readRoot()
+  root.resolveAll()
+  return root
+}
+
+function readRoot(): protobuf.Root {
+  if (typeof bundledProtocol === 'string') {
+    return protobuf.Root.fromJSON(JSON.parse(bundledProtocol))
+  }
   const root = new protobuf.Root()
   for (const file of protoFiles) {
     const text = readFileSync(new URL(`../../proto/${file}`, import.meta.url), 'utf8')
     protobuf.parse(text, root, { keepCase: false })
   }
-  root.resolveAll()
   return root
 }
 

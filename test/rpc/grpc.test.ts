@@ -28,6 +28,58 @@ t.test('a call carries its request whole and brings back its result', async (t) 
   )
 })
 
+t.test(
+  'what a leader was asked is settled soon after another leads, and nothing else',
+  async (t) => {
+    const { target } = await serverOf(t, ({ method, args }) =>
+      method === 'silent' ? new Promise(() => undefined) : Promise.resolve(args),
+    )
+    const link = linkOf(t)
+    const atLeader = { ...requestOf('silent', 1), atLeader: true as const }
+    const asked = link.call(target, atLeader)
+    const other = link.call(target, requestOf('silent', 2))
+    let settled = 0
+    for (const call of [asked, other]) void call.catch(() => (settled += 1))
+    t.equal(await link.call(target, requestOf('echo', 3)), 3, 'both were sent before this')
+    link.leaderIs('b')
+    link.leaderIs('c')
+    await t.rejects(asked, { code: 'outcome_unknown', message: /is not the leader any more/ })
+    t.equal(settled, 1, 'what was not for the leader goes on')
+  },
+)
+
+t.test('a former leader that lives has a while to answer what it was asked', async (t) => {
+  const ends = new Map<string, (value: unknown) => void>()
+  const { target } = await serverOf(
+    t,
+    ({ method }) => new Promise((resolve) => ends.set(method, resolve)),
+  )
+  const link = linkOf(t)
+  const asked = ['first', 'second'].map((method) =>
+    link.call(target, { ...requestOf(method, 1), atLeader: true as const }),
+  )
+  await until('both run', () => ends.size === 2)
+  link.leaderIs('c')
+  ends.get('first')?.('at once')
+  t.equal(await asked[0], 'at once')
+  // Longer than a server is given that says nothing.
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  ends.get('second')?.('later')
+  t.equal(await asked[1], 'later')
+})
+
+t.test('what was not sent to a former leader surely did nothing', async (t) => {
+  const { port } = await serverOf(t, async () => 1)
+  const proxy = new Proxy(port)
+  const silent = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+  t.teardown(() => proxy.close())
+  proxy.blackHole(true)
+  const link = linkOf(t, { connectTimeoutMs: 10_000 })
+  const asked = link.call(silent, { ...requestOf('m', 1), atLeader: true as const })
+  link.leaderIs(null)
+  await t.rejects(asked, { code: 'unavailable', message: /is not the leader any more/ })
+})
+
 t.test('many calls share one connection and end in any order', async (t) => {
   const ends = new Map<number, (value: number) => void>()
   const { port } = await serverOf(

@@ -1,8 +1,10 @@
 /** Blocking queries that are equal are run once, and only callers with the very same rights are equal. */
 import t, { type Test } from 'tap'
 import Type from 'typebox'
+import { textOf } from '../../src/lib/errors.ts'
 import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import { defineQuery, type Caller } from '../../src/rpc/method.ts'
+import { mustMay } from '../../src/rpc/refusal.ts'
 import { deadlinesEveryMs } from '../../src/rpc/parking.ts'
 import { lingerMs } from '../../src/rpc/shared-reads.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
@@ -11,6 +13,9 @@ import { twinServer, twinTable } from '../support/rpc-twins.ts'
 
 const callerOf = (token: string | null): Caller => ({ token, remote: '10.0.0.1', requestId: 'r' })
 const none = () => ({ resource: 'none' }) as const
+
+/** Beyond what any test here causes: a reader that runs without end would stop the whole process. */
+const runsMax = 100
 
 /** Keys that the caller may read; notes each run. */
 function listing(runs: string[]) {
@@ -22,6 +27,7 @@ function listing(runs: string[]) {
     requires: none,
     async query(reader, { prefix }, context) {
       runs.push(prefix)
+      if (runs.length > runsMax) throw new Error('it is run again and again')
       const rows: string[] = []
       for await (const page of reader.pages(twinTable, { startsWith: prefix })) {
         for (const { key } of page) {
@@ -170,6 +176,50 @@ t.test('an answer that depends on who asks is given to nobody else', async (t) =
   )
 })
 
+t.test('a refusal names the token that it refuses, and no other of the same rights', async (t) => {
+  const guarded = defineQuery({
+    kind: 'query',
+    name: 'guarded',
+    args: Type.Object({}),
+    requires: none,
+    async query(_reader, _args, context) {
+      await Promise.resolve()
+      mustMay(context, { resource: 'key', namespace: 'default', key: 'x', access: 'read' })
+      return { value: null, index: 1 }
+    },
+  })
+  const rights = {}
+  const { dispatcher } = server(t, {
+    methods: [guarded],
+    authorizer: {
+      resolve: ({ token }) => ({
+        rights,
+        accessor: `of ${token}`,
+        may: ({ resource }) => resource === 'none',
+        missing: () => `'key:read'`,
+      }),
+    },
+  })
+  const names = ['one', 'two', 'three']
+  const ended = await Promise.allSettled(
+    names.map((token) =>
+      dispatcher.query(
+        'guarded',
+        {},
+        callerOf(token),
+        { consistency: 'default', minIndex: 1, waitMs: 60_000 },
+        { shape: '' },
+      ),
+    ),
+  )
+  t.same(
+    ended.map((end) => (end.status === 'rejected' ? textOf(end.reason) : 'no refusal')),
+    names.map(
+      (name) => `Permission denied: token with AccessorID 'of ${name}' lacks permission 'key:read'`,
+    ),
+  )
+})
+
 t.test('a change of one token’s rights wakes its reads and no others', async (t) => {
   const { state, read, parked, consensus } = server(t, { authorizer: authorizer() })
   state.put('app/red', 1)
@@ -218,6 +268,23 @@ t.test('a result that nobody takes is given up, and its view closed', async (t) 
   ;(await read(null, 0)).close()
   ;(await read(null, 0)).close()
   t.equal(runs.length, 4)
+  t.equal(state.openViews, 0)
+})
+
+t.test('a drain answers reads whose result was given up, by one run for all', async (t) => {
+  const clock = manualClock()
+  const { state, read, runs, parked, dispatcher } = server(t, { clock })
+  state.put('app/a', 1)
+  const waiting = Array.from({ length: 5 }, () => read(null, 1))
+  await parked(5)
+  t.equal(runs.length, 1)
+  clock.advance(2 * lingerMs)
+  dispatcher.drain()
+  for (const answer of await Promise.all(waiting)) {
+    t.same(answer.value, ['app/a'])
+    answer.close()
+  }
+  t.equal(runs.length, 2)
   t.equal(state.openViews, 0)
 })
 

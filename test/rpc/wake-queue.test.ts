@@ -17,7 +17,7 @@ t.test('a turn takes about as long as it may, however much there is to wake', as
       return 'went' as const
     },
   }))
-  queue.add(line)
+  queue.add(line, {})
   while (counted < 2_000) {
     await new Promise(setImmediate)
     turns.push(woken - counted)
@@ -42,25 +42,49 @@ t.test('no line waits for a longer one', async (t) => {
         return 'went' as const
       },
     }))
-  queue.add(line('long', 1_000))
-  queue.add(line('short', 2))
+  queue.add(line('long', 1_000), {})
+  queue.add(line('short', 2), {})
   await eventuallyTrue('all woke', () => order.length === 1_002)
   t.same(order.slice(0, 5), ['long', 'short', 'long', 'short', 'long'])
+})
+
+t.test('those that wait for the same go in the order in which they were woken', async (t) => {
+  const queue = new WakeQueue(() => 0, null)
+  const order: string[] = []
+  const one = (name: string) => ({
+    go: () => {
+      order.push(name)
+      return 'went' as const
+    },
+  })
+  const query = {}
+  queue.add([one('a1'), one('a2')], query)
+  queue.add([one('b1'), one('b2')], query)
+  queue.add([one('other 1'), one('other 2')], {})
+  t.equal(queue.lineCount, 2)
+  await eventuallyTrue('all woke', () => order.length === 6)
+  t.same(order, ['a1', 'other 1', 'a2', 'other 2', 'b1', 'b2'])
+  t.equal(queue.lineCount, 0)
+  queue.add([one('again')], query)
+  await eventuallyTrue('one that waits again wakes', () => order.length === 7)
 })
 
 t.test('who has left takes nobody’s turn', async (t) => {
   const queue = new WakeQueue(() => 0, null)
   let went = false
   const gone = Array.from({ length: 5_000 }, () => ({ go: () => 'gone' as const }))
-  queue.add([
-    ...gone,
-    {
-      go: () => {
-        went = true
-        return 'went' as const
+  queue.add(
+    [
+      ...gone,
+      {
+        go: () => {
+          went = true
+          return 'went' as const
+        },
       },
-    },
-  ])
+    ],
+    {},
+  )
   await new Promise(setImmediate)
   t.ok(went, 'in the first turn')
 })
@@ -75,14 +99,17 @@ t.test('without room nobody wakes, and with it all go on', async (t) => {
   }
   const queue = new WakeQueue(() => 0, room)
   let woken = 0
-  queue.add([
-    {
-      go: () => {
-        woken += 1
-        return 'went'
+  queue.add(
+    [
+      {
+        go: () => {
+          woken += 1
+          return 'went'
+        },
       },
-    },
-  ])
+    ],
+    {},
+  )
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
   t.equal(woken, 0)
   room.full = false

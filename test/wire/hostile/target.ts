@@ -74,6 +74,7 @@ class Seat {
     }
     const options = {
       electionMs: 1_000,
+      adaptive: null,
       heartbeatMs: 100,
       leaseReads: false,
       appendBytesMax: mebibyte,
