@@ -9,7 +9,8 @@ import { MusterError } from '../lib/errors.ts'
 import { BodyBudget, type BodyShare } from './body-budget.ts'
 import { BodyPieces } from './body-pieces.ts'
 import { HttpRefusal } from './errors.ts'
-import { takeBody } from './incoming.ts'
+import { freeBytes } from './free-bytes.ts'
+import { continueBody, IncomingRequest, takeBody, waitsForContinue } from './incoming.ts'
 import { smallBodyBytesMax } from './route.ts'
 
 export type BodyLimits = {
@@ -75,8 +76,10 @@ export class BodyReader {
   read(request: IncomingMessage, wanted: BodyWanted): Promise<Uint8Array> {
     const announced = announcedBytes(request)
     if (announced > wanted.bytesMax) return Promise.reject(tooLarge(wanted.bytesMax))
-    const pieces = new BodyPieces()
-    if (announced > smallBodyBytesMax) return this.#readLarge(request, wanted, pieces)
+    const pieces = new BodyPieces(request instanceof IncomingRequest)
+    // Of a body in chunks the length is not known, and a client that waits with it loses nothing by the question.
+    const isAsked = announced > smallBodyBytesMax || (announced === 0 && waitsForContinue(request))
+    if (isAsked) return this.#readLarge(request, wanted, pieces)
     return this.#collect(request, wanted, pieces, smallBodyBytesMax)
   }
 
@@ -98,6 +101,7 @@ export class BodyReader {
       request.destroy()
     })
     let waitingSinceMs = arriving.beganMs
+    continueBody(request)
     try {
       for await (const chunk of request as AsyncIterable<Buffer>) {
         length += chunk.length
@@ -131,10 +135,15 @@ export class BodyReader {
     wanted: BodyWanted,
     pieces: BodyPieces,
   ): Promise<Uint8Array> {
-    const admitted = wanted.admit()
-    if (admitted !== null) {
-      await admitted
-      if (request.destroyed && !request.complete) throw gone()
+    try {
+      const admitted = wanted.admit()
+      if (admitted !== null) {
+        await admitted
+        if (request.destroyed && !request.complete) throw gone()
+      }
+    } catch (error) {
+      pieces.drop()
+      throw error
     }
     return this.#collect(request, wanted, pieces, Infinity)
   }
@@ -159,6 +168,7 @@ export class BodyReader {
       const refuse = (refusal: MusterError): void => {
         if (ended) return
         leave()
+        pieces.drop()
         this.budget.release(share)
         reject(refusal)
       }
@@ -189,6 +199,7 @@ export class BodyReader {
         }
       })
       request.on('close', onClose)
+      continueBody(request)
     })
   }
 
@@ -275,6 +286,7 @@ export function readAway(
     }
     const onData = (chunk: Buffer) => {
       length += chunk.length
+      if (request instanceof IncomingRequest) freeBytes(chunk)
       if (length > bounds.bytesMax) done()
     }
     const timer = bounds.clock.setTimer(bounds.ms, done)

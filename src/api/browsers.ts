@@ -27,23 +27,41 @@ export type Admission = {
   readonly isPreflight: boolean
 }
 
+/** Of one listener, or of all listeners of an agent: the same whatever the configuration says. */
+export type BrowserFacts = {
+  /** Names of headers that allowed pages may read in answers. */
+  readonly exposed: readonly string[]
+  /** A GET of these tells nothing but what any page may know. */
+  readonly publicPaths: readonly string[]
+}
+
+/** What a request wants. */
+export type Wanted = {
+  /** Without the query string. */
+  readonly path: string
+  readonly route: { readonly changesByGet?: boolean }
+}
+
 /** How long a browser may remember the answer to a preflight. */
 const preflightSeconds = 600
 const servedMethods = 'GET, HEAD, PUT, POST, DELETE'
 /** Header names in a list; as long as this they are answered as they were asked for. */
 const headerNames = /^[\w!#$%&'*+.^`|~, -]{1,1024}$/
 const shownLengthMax = 100
+/** Every browser's name begins so, and a page cannot have an image asked for under another. */
+const browserName = 'Mozilla/'
 
 export class Browsers {
   readonly #hosts: Hosts
   readonly #exposed: string
+  readonly #publicPaths: ReadonlySet<string>
   #origins: ReadonlySet<string> = new Set()
   /** Of requests that no browser's rule is for. */
   #plain: Admission | null = null
 
-  /** `exposed`: names of headers that allowed pages may read in answers. */
-  constructor(settings: BrowserSettings, exposed: readonly string[]) {
+  constructor(settings: BrowserSettings, { exposed, publicPaths }: BrowserFacts) {
     this.#hosts = new Hosts(settings)
+    this.#publicPaths = new Set(publicPaths)
     this.#exposed = exposed.join(', ')
     this.configure(settings)
   }
@@ -60,25 +78,34 @@ export class Browsers {
     this.#hosts.add(host, certificate)
   }
 
-  /**
-   * Throws 400 and 403. Null: nothing is to be added to the answer. `target` is the request's as it came, `isPublic`
-   * whether a GET of it tells nothing but what any page may know.
-   */
-  admit(request: IncomingMessage, target: string, isPublic: boolean): Admission | null {
+  /** Throws 400 and 403. Null: nothing is to be added to the answer. `target` is the request's as it came. */
+  admit(request: IncomingMessage, target: string, { path, route }: Wanted): Admission | null {
     const { headers } = request
     this.#checkHost(request, target)
     const { origin } = headers
     const site = headers['sec-fetch-site']
+    if (route.changesByGet === true) this.#refuseNavigation(request)
     if (origin === undefined && site === undefined) return this.#plain
     if (origin !== undefined && this.#origins.has(origin)) return this.#grant(request, origin)
     if (isOwn(request, origin, site)) return this.#plain
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (isPublic && isRead && headers.upgrade === undefined) return this.#plain
+    if (isRead && this.#publicPaths.has(path) && headers.upgrade === undefined) return this.#plain
     const page = origin === undefined ? 'a page of another site' : `a page of ${shown(origin)}`
     throw new HttpRefusal(
       403,
       `${page} caused this request: only origins in http.cors.allowed_origins may do that`,
     )
+  }
+
+  /**
+   * Where only address and method of a request are an attacker's, browsers say little of it: nothing at all to a plain
+   * listener that is not on loopback, and `none` of an address that a person typed and a server then redirected.
+   */
+  #refuseNavigation({ headers }: IncomingMessage): void {
+    const site = headers['sec-fetch-site']
+    const isBrowser = site !== undefined || headers['user-agent']?.startsWith(browserName) === true
+    if (!isBrowser || site === 'same-origin' || this.#origins.has(headers.origin ?? '')) return
+    throw new HttpRefusal(403, 'this path changes something: a browser has to ask for it by PUT')
   }
 
   #checkHost(request: IncomingMessage, target: string): void {
@@ -106,6 +133,10 @@ export class Browsers {
     lines.push('Access-Control-Allow-Methods', servedMethods)
     if (wanted !== undefined && headerNames.test(wanted)) {
       lines.push('Access-Control-Allow-Headers', wanted)
+    }
+    // Some browsers ask once more before a page of the Internet reaches a private address.
+    if (headers['access-control-request-private-network'] === 'true') {
+      lines.push('Access-Control-Allow-Private-Network', 'true')
     }
     lines.push('Access-Control-Max-Age', String(preflightSeconds))
     return { headers: lines, isPreflight }

@@ -11,5 +11,6 @@ export function alsoByGet(routes: readonly Route[]): readonly Route[] {
     method: 'GET',
     dialect: 'consul',
     body: 'none',
+    changesByGet: true,
   }))
 }

@@ -79,9 +79,16 @@ function retryAfterOf(error: unknown, status: number): number | null {
 function textFor(error: unknown, code: ErrorCode, path: string, requestId: string): string {
   // Clients of the secrets service know one text for all refusals.
   if (statusByCode[code] === 403 && hasJsonErrors(path)) return 'permission denied'
-  return error instanceof MusterError && code !== 'internal'
-    ? oneLine(error.message)
-    : `internal error, request ${requestId}`
+  if (!(error instanceof MusterError) || code === 'internal') {
+    return `internal error, request ${requestId}`
+  }
+  const text = oneLine(error.message)
+  // The server's log has the refusal under the same id.
+  return isRefusal(code) ? `${text}, request ${requestId}` : text
+}
+
+function isRefusal(code: ErrorCode): boolean {
+  return code === 'permission_denied' || code === 'unauthenticated'
 }
 
 /** An empty text is an empty body, or an empty list of errors. */
@@ -97,6 +104,7 @@ export function jsonErrors(text: string): { type: string; body: string } {
   }
 }
 
+/** Nor does a name that a caller sent turn the text around it. */
 function oneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ')
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ')
 }

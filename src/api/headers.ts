@@ -14,6 +14,9 @@ export const aliasPrefixes = {
 
 const ownPrefix: HeaderPrefix = 'X-Service-'
 
+/** A list leaves out what the token may not see. */
+export const filteredHeader = `${ownPrefix}Results-Filtered-By-ACLs`
+
 const tokenHeaders = headerPrefixes.map((prefix) => `${prefix.toLowerCase()}token`)
 
 /** The same header under each emitted prefix. */

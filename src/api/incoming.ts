@@ -12,6 +12,23 @@ export type BodyTaker = (piece: Buffer | null) => void
 export class IncomingRequest extends IncomingMessage {
   #taker: BodyTaker | null = null
   #taken = false
+  #sendContinue: (() => void) | null = null
+
+  /** The client sends its body when it is told to: when the server reads it, or never. */
+  awaitsContinue(send: () => void): void {
+    this.#sendContinue = send
+  }
+
+  get waitsForContinue(): boolean {
+    return this.#sendContinue !== null
+  }
+
+  /** Before the body is read. */
+  continueBody(): void {
+    const send = this.#sendContinue
+    this.#sendContinue = null
+    send?.()
+  }
 
   /** Whether all of the body is still to come: once the stream has a piece of it, or its end, it is too late to take it. */
   get bodyIsAhead(): boolean {
@@ -46,6 +63,16 @@ export class IncomingRequest extends IncomingMessage {
       },
     })
   }
+}
+
+/** A client that asked whether it may send its body, and was not told yet. */
+export function waitsForContinue(request: IncomingMessage): boolean {
+  return request instanceof IncomingRequest && request.waitsForContinue
+}
+
+/** Tells a client that asked to send its body. */
+export function continueBody(request: IncomingMessage): void {
+  if (request instanceof IncomingRequest) request.continueBody()
 }
 
 /** As `takeBody` of an `IncomingRequest`, also of a request that had to wait, and of one that no listener made. */

@@ -56,38 +56,58 @@ export type Counted = { readonly held: Held; readonly outgoing: Outgoing; readon
 
 let leaving: Leaving[] = []
 let endingTurn: Promise<void> | null = null
+/** Oldest first. */
+const large: Large[] = []
 
 /**
- * Resolves when it is handed over. Answers of one turn leave together. Sent one by one, each would wake its client at
+ * Resolves when it is handed over. Small answers of one turn leave together. Sent one by one, each would wake its client at
  * once, whose next request then comes alone too: with many clients at work, waking costs more than answering. An idle
- * server sends as soon as ever.
+ * server sends as soon as ever. Large answers, those that are counted, stand in one line of their own: however many there
+ * are, one turn hands over `turnBytesMax` of them, and small answers do not wait behind them.
  */
 export function leave(one: Leaving): Promise<void> {
+  if (one.counted !== null) {
+    return new Promise((done) => {
+      large.push({ ...one, done })
+      if (large.length === 1) setImmediate(sendLarge)
+    })
+  }
   leaving.push(one)
   endingTurn ??= new Promise((resolve) => {
     setImmediate(() => {
       const batch = leaving
       leaving = []
       endingTurn = null
-      sendFrom(batch, 0, resolve)
+      sendSmall(batch, resolve)
     })
   })
   return endingTurn
 }
 
-function sendFrom(batch: readonly Leaving[], first: number, done: () => void): void {
-  let length = 0
-  for (let at = first; at < batch.length; at += 1) {
-    if (length >= turnBytesMax) {
-      setImmediate(() => sendFrom(batch, at, done))
-      return
-    }
-    const one = batch[at]
-    if (one === undefined) break
+type Large = Leaving & { readonly done: () => void }
+
+function sendSmall(batch: readonly Leaving[], done: () => void): void {
+  const sent = sendSome(batch)
+  if (sent === batch.length) done()
+  else setImmediate(() => sendSmall(batch.slice(sent), done))
+}
+
+function sendLarge(): void {
+  for (const { done } of large.splice(0, sendSome(large))) done()
+  if (large.length > 0) setImmediate(sendLarge)
+}
+
+/** As many from the front as one turn may send. Returns how many. */
+function sendSome(answers: readonly Leaving[]): number {
+  let bytes = 0
+  let sent = 0
+  for (const one of answers) {
+    if (bytes >= turnBytesMax) break
     send(one)
-    length += one.body.length
+    bytes += one.body.length
+    sent += 1
   }
-  done()
+  return sent
 }
 
 function send({ response, head, body, counted }: Leaving): void {

@@ -62,6 +62,8 @@ export type Route = {
    * though not read the answer. For paths without parameters. Default: refused.
    */
   readonly public?: boolean
+  /** A GET of it changes something: refused where a browser may have sent it for an image, a link or a redirect. Default: not. */
+  readonly changesByGet?: boolean
   handle(request: ApiRequest): ApiReply | Promise<ApiReply>
 }
 

@@ -2,12 +2,9 @@
  * The HTTP server: one Fastify app behind any number of listeners. Fastify routes; this file owns the sockets, admits
  * requests within bounds, runs the route and stops in order. The routes come from the domains' catalogue.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createSecureServer } from 'node:https'
-import type { Duplex } from 'node:stream'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { assert } from '../lib/assert.ts'
-import type { Certificate } from '../lib/certificate.ts'
 import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
@@ -20,11 +17,11 @@ import { type Admission, Browsers, type BrowserSettings, noBrowserSettings } fro
 import { clientOf } from '../lib/client-address.ts'
 import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
-import { speak, type Dialect } from './dialect.ts'
+import { speak } from './dialect.ts'
 import { isServerFailure } from './errors.ts'
-import { type HeaderPrefix, replyHeaderNames } from './headers.ts'
+import { filteredHeader, type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
-import { IncomingRequest } from './incoming.ts'
+import { type Listen, makeListener, startListening } from './listener.ts'
 import { Outgoing } from './outgoing.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
 import { sendError, sendReply, type ReplyRules } from './reply.ts'
@@ -41,9 +38,6 @@ import type { Route } from './route.ts'
 import { byDialect, RouteTable } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
 import { asksForWebSocket, WebSockets } from './websockets.ts'
-
-/** How often Node looks for heads that take too long. */
-const headSweepMs = 1_000
 
 export type HttpServerOptions = {
   readonly routes: readonly Route[]
@@ -77,15 +71,6 @@ export type Elsewhere = {
   readonly publicPaths: readonly string[]
 }
 
-export type Listen = {
-  readonly host: string
-  readonly port: number
-  /** Absent: plain HTTP. */
-  readonly certificate?: Certificate
-  /** Of requests that name none. Absent: the default one. */
-  readonly dialect?: Dialect
-}
-
 export class HttpServer {
   /** For `inject` in tests, and for plugins that a later composition adds before `listen`. */
   readonly app: FastifyInstance
@@ -104,7 +89,6 @@ export class HttpServer {
   readonly #websockets: WebSockets
   readonly #websocketPaths: ReadonlySet<string>
   readonly #browsers: Browsers
-  readonly #publicPaths: ReadonlySet<string>
   readonly #servers = new Set<Server>()
   readonly #underWay = new ChurnMap<number, Exchange>()
   #arrived = 0
@@ -130,12 +114,13 @@ export class HttpServer {
     ])
     this.#websockets = new WebSockets(options.clock, limits.stallMs)
     const names = replyHeaderNames(options.aliases ?? ['X-Consul-', 'X-Nomad-', 'X-Vault-'])
-    const exposed = [requestIdHeader, 'Retry-After', ...Object.values(names).flat()]
-    this.#browsers = new Browsers(options.browsers ?? noBrowserSettings, exposed)
-    this.#publicPaths = new Set([
-      ...options.routes.filter((route) => route.public === true).map(({ path }) => path),
-      ...(options.elsewhere?.publicPaths ?? []),
-    ])
+    this.#browsers = new Browsers(options.browsers ?? noBrowserSettings, {
+      exposed: [requestIdHeader, filteredHeader, 'Retry-After', ...Object.values(names).flat()],
+      publicPaths: [
+        ...options.routes.filter((route) => route.public === true).map(({ path }) => path),
+        ...(options.elsewhere?.publicPaths ?? []),
+      ],
+    })
     this.#rules = {
       names,
       gzipBytesMin: limits.gzipBytesMin,
@@ -159,15 +144,19 @@ export class HttpServer {
     return this.#underWay.size
   }
 
-  /** Requests and connections that were refused because their client had too many, by limit. */
-  get refused(): {
-    readonly rate: number
-    readonly concurrency: number
-    readonly connections: number
-    readonly bodies: number
-  } {
-    const bodies = this.#bodies.budget.refusedCount
-    return { ...this.#clientLimits.refused, connections: this.#connections.refusedCount, bodies }
+  /** What was refused because there was too much of it, by limit. */
+  get refused() {
+    return {
+      ...this.#clientLimits.refused,
+      connections: this.#connections.refusedCount,
+      bodies: this.#bodies.budget.refusedCount,
+      answers: this.#outgoing.refusedCount,
+    }
+  }
+
+  /** Of answers that clients have not taken. */
+  get answerBytes(): number {
+    return this.#outgoing.bytes
   }
 
   /** From now on; what is under way goes on. */
@@ -187,50 +176,27 @@ export class HttpServer {
   async listen(listen: Listen): Promise<number> {
     assert(!this.#stopping, 'the HTTP server is stopping')
     await this.app.ready()
-    const { headBytesMax, headMs, keepAliveMs, connectionsMax } = this.#limits
-    const { certificate, dialect } = listen
-    const handle = (request: IncomingMessage, response: ServerResponse) => {
+    const { host, certificate = null, dialect } = listen
+    const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
       if (dialect !== undefined) speak(dialect, request.headers)
       this.#connections.take(request.socket, response)
       this.app.routing(request, response)
     }
-    const options = {
-      maxHeaderSize: headBytesMax,
-      headersTimeout: headMs,
-      // Bodies have their own times: a snapshot may take long, but not stand still.
-      requestTimeout: 0,
-      connectionsCheckingInterval: headSweepMs,
-      keepAliveTimeout: keepAliveMs,
-      noDelay: true,
-      // No stream for a body that no request announces: it costs as much as a small answer.
-      optimizeEmptyRequests: true,
-      IncomingMessage: IncomingRequest,
-      shouldUpgradeCallback: (request: IncomingMessage) => this.#upgrades(request),
-    }
-    const secure = { ...options, ...certificate?.options, handshakeTimeout: headMs }
-    const server =
-      certificate === undefined ? createServer(options, handle) : createSecureServer(secure, handle)
-    if ('setSecureContext' in server) certificate?.serve(server)
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      handle(request, this.#websockets.prepare(request, socket, head))
+    const server = makeListener(certificate, this.#limits, {
+      upgrades: (request) => this.#upgrades(request),
+      onRequest,
+      onUpgrade: (request, socket, head) => {
+        onRequest(request, this.#websockets.prepare(request, socket, head))
+      },
     })
-    server.maxConnections = connectionsMax
     this.#connections.watch(server)
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen({ host: listen.host, port: listen.port }, () => {
-        server.off('error', reject)
-        resolve()
-      })
-    })
+    const port = await startListening(server, listen)
     server.on('error', (error) =>
       this.#options.log.error('listener failed', { error: error.message }),
     )
     this.#servers.add(server)
-    this.#browsers.listen(listen.host, certificate ?? null)
-    const address = server.address()
-    assert(address !== null && typeof address === 'object', 'a listener has a port')
-    return address.port
+    this.#browsers.listen(host, certificate)
+    return port
   }
 
   /**
@@ -386,8 +352,7 @@ export class HttpServer {
   }
 
   #admitBrowser({ originalUrl }: FastifyRequest, exchange: Exchange): Admission | null {
-    const isPublic = this.#publicPaths.has(exchange.path)
-    const admission = this.#browsers.admit(exchange.request, originalUrl, isPublic)
+    const admission = this.#browsers.admit(exchange.request, originalUrl, exchange)
     exchange.extraHeaders = admission?.headers ?? null
     return admission
   }

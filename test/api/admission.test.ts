@@ -109,13 +109,14 @@ t.test('what is under way is limited, but for what waits for a change or streams
   const limits = { ...off, concurrency: 2 }
   const { twin, client } = await listening(t, { clientLimits: limits }, routes)
   await twin.dispatcher.call('rows.put', { key: 'a', value: 1 }, nobody)
+  const patience = { timeoutMs: 60_000 }
   const waiting = Array.from({ length: 5 }, () =>
-    client.request('GET', '/v1/row/a?index=1000000&wait=20s'),
+    client.request('GET', '/v1/row/a?index=1000000&wait=60s', patience),
   )
   await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 5)
-  const streams = Array.from({ length: 3 }, () => client.request('GET', '/v1/stream'))
+  const streams = Array.from({ length: 3 }, () => client.request('GET', '/v1/stream', patience))
   await eventuallyTrue('streaming', () => twin.http.underWayCount === 8)
-  const slow = [client.request('GET', '/v1/gate'), client.request('GET', '/v1/gate')]
+  const slow = [1, 2].map(() => client.request('GET', '/v1/gate', patience))
   await eventuallyTrue('under way', () => twin.http.underWayCount === 10)
   const refused = await client.request('GET', '/v1/row/a')
   t.equal(refused.status, 429)

@@ -7,6 +7,7 @@ import { BodyPieces } from '../../src/api/body-pieces.ts'
 import type { HttpLimits } from '../../src/api/http-limits.ts'
 import type { Route } from '../../src/api/route.ts'
 import type { LeastRight } from '../../src/rpc/method.ts'
+import { denied } from '../../src/rpc/refusal.ts'
 import { apiTwin } from '../support/api-twin.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
@@ -36,7 +37,7 @@ t.test('large bodies leave a quarter of the budget to small ones', (t) => {
 
 t.test('a body byte by byte holds at most twice its bytes', (t) => {
   for (const announced of [0, 50_000]) {
-    const pieces = new BodyPieces()
+    const pieces = new BodyPieces(true)
     let held = 0
     for (let at = 0; at < 50_000; at += 1) {
       const piece = Buffer.from([at % 251])
@@ -48,9 +49,37 @@ t.test('a body byte by byte holds at most twice its bytes', (t) => {
     t.same(pieces.whole(), Buffer.from(Array.from({ length: 50_000 }, (_, at) => at % 251)))
     if (announced > 0) t.equal(held, announced)
   }
-  t.same(new BodyPieces().whole(), new Uint8Array(0))
+  t.same(new BodyPieces(true).whole(), new Uint8Array(0))
   t.end()
 })
+
+t.test(
+  'pieces that nobody else has give their memory back at once, others stay as they are',
+  (t) => {
+    const pieceOf = () => Buffer.from(new Uint8Array(10_000).fill(7).buffer)
+    for (const owned of [true, false]) {
+      const pieces = new BodyPieces(owned)
+      const all = [pieceOf(), pieceOf(), pieceOf()]
+      for (const piece of all) pieces.add(piece, pieces.costOf(piece, 0))
+      t.equal(pieces.length, 30_000)
+      t.ok(pieces.whole().every((byte) => byte === 7))
+      t.same(
+        all.map(({ length }) => length),
+        owned ? [0, 0, 0] : [10_000, 10_000, 10_000],
+      )
+      const whole = pieces.whole()
+      pieces.drop()
+      t.equal(whole.length, owned ? 0 : 30_000)
+      t.equal(pieces.length, 0)
+    }
+    const slab = new ArrayBuffer(100)
+    const part = new BodyPieces(true)
+    part.add(Buffer.from(slab, 10, 20), 20)
+    part.drop()
+    t.equal(slab.byteLength, 100, 'memory that is shared with others is not freed')
+    t.end()
+  },
+)
 
 const least: LeastRight = { resource: 'key', access: 'write' }
 let finish: (() => void) | null = null
@@ -73,6 +102,12 @@ const routes: readonly Route[] = [
       await new Promise<void>((resolve) => (finish = resolve))
       return { json: bytes.length }
     },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/refused',
+    body: 'stream',
+    handle: () => Promise.reject(denied('no')),
   },
   {
     method: 'PUT',
@@ -126,7 +161,10 @@ t.test('a client without the right is refused before more than 64 KiB are read',
   const { port, http } = await serve(t, {})
   for (const announced of [2 * MiB, null]) {
     const { answer } = await begin(port, '/v1/large', { announced, sent: 100 * KiB })
-    t.match(await answer, /^HTTP\/1\.1 403 [^]*Connection: close[^]*Permission denied$/i)
+    t.match(
+      await answer,
+      /^HTTP\/1\.1 403 [^]*Connection: close[^]*Permission denied: the request has no token, and anonymous requests lack permission 'key:write', request \S+$/i,
+    )
   }
   const small = await fetch(`http://127.0.0.1:${port}/v1/large`, {
     method: 'PUT',
@@ -203,4 +241,42 @@ t.test('a body that has been slow for long makes room for another', async (t) =>
     return reply.status === 200
   })
   t.match(await slow.answer, /^HTTP\/1\.1 503 /)
+})
+
+t.test('a client that asks before it sends is told to once its request was judged', async (t) => {
+  const { port } = await serve(t, {})
+  /** Sends its body when it is told to. */
+  const ask = async (path: string, head: string, body: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1')
+    const answer = everything(socket)
+    socket.once('data', (data: Buffer) => {
+      if (data.toString().startsWith('HTTP/1.1 100 Continue\r\n\r\n')) socket.write(body)
+    })
+    const host = head.includes('Host:') ? '' : 'Host: localhost\r\n'
+    socket.write(
+      `PUT ${path} HTTP/1.1\r\n${host}${head}Expect: 100-continue\r\nConnection: close\r\n\r\n`,
+    )
+    return answer
+  }
+  const token = 'X-Consul-Token: good\r\n'
+  const large = `Content-Length: ${100 * KiB}\r\n`
+  const chunked = 'Transfer-Encoding: chunked\r\n'
+  const body = 'a'.repeat(100 * KiB)
+  const inChunks = '1\r\na\r\n0\r\n\r\n'
+  // prettier-ignore
+  const cases: [name: string, path: string, head: string, body: string, answer: RegExp][] = [
+    ['a body that may come',      '/v1/large',   token + large,              body,     /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*\r\n\r\n102400$/],
+    ['one in chunks',             '/v1/large',   token + chunked,            inChunks, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*\r\n\r\n1$/],
+    ['a streamed one',            '/v1/stream',  large,                      body,     /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*\r\n\r\n102400$/],
+    ['no right',                  '/v1/large',   large,                      body,     /^HTTP\/1\.1 403 /],
+    ['no right, in chunks',       '/v1/large',   chunked,                    inChunks, /^HTTP\/1\.1 403 /],
+    ['a route that does not read', '/v1/refused', large,                     body,     /^HTTP\/1\.1 403 /],
+    ['a foreign host',            '/v1/large',   `Host: a.example\r\n${token}${large}`, body, /^HTTP\/1\.1 403 /],
+    ['a page of another origin',  '/v1/large',   `Origin: http://a.example\r\n${token}${large}`, body, /^HTTP\/1\.1 403 /],
+    ['a body that is too large',  '/v1/large',   `${token}Content-Length: ${3 * MiB}\r\n`, body, /^HTTP\/1\.1 413 /],
+    ['no such path',           '/v1/nothing', large,                      body,     /^HTTP\/1\.1 413 /],
+  ]
+  for (const [name, path, head, sent, answer] of cases) {
+    t.match(await ask(path, head, sent), answer, name)
+  }
 })

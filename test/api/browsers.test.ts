@@ -76,18 +76,23 @@ type Sent = {
   readonly method?: string
   readonly target?: string
   readonly isPublic?: boolean
+  readonly changesByGet?: boolean
   readonly secure?: boolean
   readonly headers: Readonly<Record<string, string>>
 }
 
+const publicPath = '/v1/open'
+
 /** `ok`, `cors`, `preflight`, or the status of the refusal. */
 function verdict(browsers: Browsers, sent: Sent): string {
   const { method = 'PUT', target = '/v1/var/a', isPublic = false, secure = false, headers } = sent
+  const { changesByGet = false } = sent
+  const path = isPublic ? publicPath : '/v1/var/a'
   const socket = secure ? { encrypted: true } : {}
   const rawHeaders = Object.entries(headers).flat()
   const request = { method, headers, rawHeaders, socket } as unknown as IncomingMessage
   try {
-    const admission = browsers.admit(request, target, isPublic)
+    const admission = browsers.admit(request, target, { path, route: { changesByGet } })
     if (admission?.isPreflight === true) return 'preflight'
     return admission?.headers.includes('Access-Control-Allow-Origin') === true ? 'cors' : 'ok'
   } catch (error) {
@@ -97,7 +102,7 @@ function verdict(browsers: Browsers, sent: Sent): string {
 }
 
 t.test('a request that a page of another site caused is refused', (t) => {
-  const browsers = new Browsers(browserSettings, [])
+  const browsers = new Browsers(browserSettings, { exposed: [], publicPaths: [publicPath] })
   const host = '127.0.0.1:4646'
   const own = `http://${host}`
   const evil = 'http://evil.example'
@@ -135,6 +140,13 @@ t.test('a request that a page of another site caused is refused', (t) => {
     ['an image of a listed site',        { method: 'GET', headers: { host, 'sec-fetch-site': 'cross-site' } },        '403'],
     ['a preflight of a listed origin',   { method: 'OPTIONS', headers: { host, origin: ui, 'access-control-request-method': 'PUT' } }, 'preflight'],
     ['a preflight of another site',      { method: 'OPTIONS', headers: { host, origin: evil, 'access-control-request-method': 'PUT' } }, '403'],
+    ['a GET that changes, by a program', { method: 'GET', changesByGet: true, headers: { host, 'user-agent': 'python-requests/2.32' } }, 'ok'],
+    ['the same by fetch in a program',   { method: 'GET', changesByGet: true, headers: { host, 'user-agent': 'node', 'sec-fetch-mode': 'cors' } }, 'ok'],
+    ['the same by an image, no loopback', { method: 'GET', changesByGet: true, headers: { host, 'user-agent': 'Mozilla/5.0 (X11)' } }, '403'],
+    ['the same, typed or redirected',    { method: 'GET', changesByGet: true, headers: { host, 'user-agent': 'Mozilla/5.0 (X11)', 'sec-fetch-site': 'none' } }, '403'],
+    ['the same, with no browser\'s name', { method: 'GET', changesByGet: true, headers: { host, 'sec-fetch-site': 'none' } }, '403'],
+    ['the same by a page of this listener', { method: 'GET', changesByGet: true, headers: { host, 'user-agent': 'Mozilla/5.0 (X11)', 'sec-fetch-site': 'same-origin' } }, 'ok'],
+    ['the same by a listed origin',      { method: 'GET', changesByGet: true, headers: { host, origin: ui, 'user-agent': 'Mozilla/5.0 (X11)' } }, 'cors'],
     ['OPTIONS that asks nothing',        { method: 'OPTIONS', headers: { host, origin: ui } },                        'cors'],
   ]
   for (const [name, sent, expected] of cases) t.equal(verdict(browsers, sent), expected, name)
@@ -278,9 +290,21 @@ t.test('a listed origin may use the API and read its answers, errors among them'
     'access-control-max-age': '600',
   })
   t.equal(preflight.headers['access-control-allow-credentials'], undefined)
+  t.equal(preflight.headers['access-control-allow-private-network'], undefined)
+  const fromInternet = await ask(port, 'OPTIONS', '/v1/write', {
+    origin,
+    'access-control-request-method': 'PUT',
+    'access-control-request-private-network': 'true',
+  })
+  t.equal(fromInternet.headers['access-control-allow-private-network'], 'true')
   const put = await ask(port, 'PUT', '/v1/write', { origin })
   t.equal(put.status, 200)
-  t.match(put.headers['access-control-expose-headers'], /X-Service-Index/)
+  const exposed = put.headers['access-control-expose-headers']?.split(', ') ?? []
+  const needed = ['Service', 'Consul', 'Nomad', 'Vault'].flatMap((name) =>
+    ['Index', 'KnownLeader', 'LastContact', 'NextToken'].map((header) => `X-${name}-${header}`),
+  )
+  const filtered = 'X-Service-Results-Filtered-By-ACLs'
+  t.same(exposed.toSorted(), [...needed, filtered, 'X-Request-Id', 'Retry-After'].toSorted())
   for (const path of ['/v1/row/none', '/nowhere', '/v1/rows', '/v1/follow']) {
     const { headers } = await ask(port, 'GET', path, { origin })
     t.equal(headers['access-control-allow-origin'], origin, path)

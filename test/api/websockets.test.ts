@@ -114,13 +114,13 @@ t.test('each chunk is a message, text stays text, and the end is a close', async
 t.test('what opens no stream is answered as HTTP, with its status', async (t) => {
   const { port, http } = await serve(t)
   const cases = [
-    ['/v1/count?refuse', 403, 'Permission denied'],
+    ['/v1/count?refuse', 403, /^Permission denied, request [-\w]+$/],
     ['/v1/count?plain', 200, 'no stream'],
     ['/v1/only-http', 200, 'http'],
     ['/v1/nowhere', 404, 'no such path: the HTTP API has no route for it'],
   ] as const
   for (const [path, status, body] of cases) {
-    t.same({ ...(await shake(port, path)), id: '' }, { status, body, socket: null, id: '' }, path)
+    t.match({ ...(await shake(port, path)), id: '' }, { status, body, socket: null, id: '' }, path)
   }
   const other = await shake(port, '/v1/count?to=3', { upgrade: 'h2c' })
   t.match(other, { status: 200, body: '123', socket: null }, 'another protocol is not offered')

@@ -1,0 +1,51 @@
+/** In which turn of the event loop an answer leaves. */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import t from 'tap'
+import { defaultHttpLimits } from '../../src/api/http-limits.ts'
+import { Head, leave, turnBytesMax } from '../../src/api/leaving.ts'
+import { Outgoing } from '../../src/api/outgoing.ts'
+
+void t.test('a small answer does not wait behind large ones, which leave in parts', async (t) => {
+  const large = Buffer.alloc(turnBytesMax)
+  const count = 6
+  const outgoing = new Outgoing({ ...defaultHttpLimits, answerBytesMax: 2 * count * turnBytesMax })
+  const waiting: ServerResponse[] = []
+  const server = createServer((_, response) => void waiting.push(response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const bodies = Array.from({ length: count + 1 }, async () => {
+    const reply = await fetch(`http://127.0.0.1:${port}/`)
+    return (await reply.arrayBuffer()).byteLength
+  })
+  while (waiting.length <= count) await once(server, 'request')
+
+  const order: string[] = []
+  const [small, ...others] = waiting
+  if (small === undefined) throw new Error('requests came')
+  const head = () => new Head(200)
+  const all = others.map(async (response, at) => {
+    const counted = { held: outgoing.hold(large.length), outgoing, taker: { takes: () => {} } }
+    await leave({ response, head: head(), body: large, counted })
+    order.push(`large ${at}`)
+  })
+  all.push(
+    leave({ response: small, head: head(), body: 'small', counted: null }).then(
+      () => void order.push('small'),
+    ),
+  )
+  await Promise.all(all)
+  t.ok(order.indexOf('small') <= 1, `${order.join()}: the first turn has one large answer at most`)
+  t.same(
+    order.filter((name) => name !== 'small'),
+    others.map((_, at) => `large ${at}`),
+    'large ones leave in their order',
+  )
+  t.same(
+    (await Promise.all(bodies)).sort((a, b) => a - b),
+    [5, ...others.map(() => large.length)],
+  )
+})
