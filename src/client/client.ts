@@ -183,7 +183,7 @@ export async function startClient(
     observerOf: telemetry.observerOf,
     audit,
   })
-  telemetry.start({ http, audit, gossip })
+  telemetry.start({ http, audit, monitors: catalogue.monitors, dispatcher, gossip })
   const ops = new OpsServer({
     healthy: () => serving && servers.list().length > 0,
     metrics: () => telemetry.text(),

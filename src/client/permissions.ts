@@ -20,6 +20,7 @@ import { nothingShown, type ShownToken } from '../member/audit-line.ts'
 import type { TokenBearers } from '../member/audit.ts'
 import { allowAll, type Authorizer, type Permissions } from '../rpc/authorizer.ts'
 import type { Caller } from '../rpc/method.ts'
+import { unknownToken } from '../rpc/refusal.ts'
 import { askJson, readAnswer } from './json-asks.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -142,7 +143,7 @@ class KnownCallers implements Authorizer, TokenBearers {
       { method: 'GET', url, token, timeoutMs: askMs },
       unending,
     )
-    if (status === 403) throw new MusterError('unauthenticated', 'ACL token not found')
+    if (status === 403) throw unknownToken()
     if (status >= 300) throw new MusterError('unavailable', `a server said ${status}: ${text}`)
     const { accessor, hash, isManager, policies } = readAnswer(() => rightsOf(json))
     const rules = isManager ? 'management' : compiled(policies, log)

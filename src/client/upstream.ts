@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
 import { hostPort } from '../member/host-port.ts'
+import { SilentServers } from './silent-servers.ts'
 import { untrustedBy, UntrustedServer, type ServerTrust } from './server-trust.ts'
 
 /** To connect; a server that is slower than that is left for another one. */
@@ -17,6 +18,8 @@ const connectMs = 2_000
 /** Of each server, as many as it takes of one address by default. */
 const socketsMax = 4_096
 const idleSocketsMax = 64
+/** To answer a question that takes no work; a server that is slower is taken for one that stands still. */
+const aliveMs = 2_000
 
 export type Ask = {
   readonly method: string
@@ -51,15 +54,25 @@ export class Upstream {
   readonly #options: UpstreamOptions
   /** By address: what is open to a server ends with it. */
   readonly #agents = new Map<string, Agent>()
+  readonly #silent: SilentServers
   #isStopped = false
 
   constructor(options: UpstreamOptions) {
     this.#options = options
+    this.#silent = new SilentServers({
+      clock: options.clock,
+      probe: (place) => this.#sayAnything(place),
+      onSilent: (place, error) => {
+        options.onFailed(place, error)
+        this.drop(place)
+      },
+    })
   }
 
   /** Breaks what is open. */
   stop(): void {
     this.#isStopped = true
+    this.#silent.stop()
     for (const agent of this.#agents.values()) agent.destroy()
     this.#agents.clear()
   }
@@ -108,10 +121,22 @@ export class Upstream {
     throw new MusterError('no_leader', `No known servers: ${why}`)
   }
 
+  /** Rejects when it does not; what it says does not matter. */
+  async #sayAnything(place: HttpPlace): Promise<void> {
+    const question = { method: 'GET', url: '/v1/status/leader?stale', headers: {}, body: null }
+    const answer = await this.askOne(place, { ...question, signal: AbortSignal.timeout(aliveMs) })
+    answer.body.resume()
+  }
+
   /** As `ask`, of this one server. */
   askOne(place: HttpPlace, { method, url, headers, body, signal }: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       let isSent = false
+      let heard: (() => void) | null = null
+      const over = (): void => {
+        heard?.()
+        heard = null
+      }
       const tls = this.tlsOf(place)
       const send = place.secure ? secureRequest : plainRequest
       const request = send({
@@ -141,6 +166,7 @@ export class Upstream {
       })
       const begin = (): void => {
         isSent = true
+        heard = this.#silent.asked(urlOf(place), place)
         if (body === null || body instanceof Uint8Array) {
           request.end(body ?? undefined)
           return
@@ -149,8 +175,10 @@ export class Upstream {
           request.destroy(error instanceof Error ? error : new Error(textOf(error)))
         })
       }
+      request.on('close', over)
       request.on('error', (error) => reject(isSent ? error : notSent(error)))
       request.on('response', (answer) => {
+        over()
         resolve({ place, status: answer.statusCode ?? 502, headers: answer.headers, body: answer })
       })
     })

@@ -161,3 +161,37 @@ t.test('nobody to ask, nobody who waits, and time that is up', async (t) => {
   upstream.stop()
   await t.rejects(upstream.ask(ask('GET')), { code: 'no_leader' })
 })
+
+t.test(
+  'a server that stands still is left: reads go elsewhere, of writes the outcome is unknown',
+  async (t) => {
+    const still = await server(t, () => undefined)
+    const good = await server(t, answers)
+    const { upstream, failed } = upstreamOf(t, [still, good])
+    const write = upstream.ask(ask('PUT', { body: Buffer.from('body') }))
+    const read = upstream.ask(ask('GET'))
+    await t.rejects(write, { code: 'outcome_unknown' })
+    t.equal(String(await bytesOf(await read, 100)), 'well')
+    t.ok(failed.length > 0)
+    t.same(failed[0]?.port, still.port)
+  },
+)
+
+t.test(
+  'a server whose answer takes long is waited for, as long as it answers something else',
+  async (t) => {
+    let end: (() => void) | null = null
+    const slow = await server(t, (request, response) => {
+      if (request.url === '/x') end = () => response.end('at last')
+      else response.end('"127.0.0.1:1"')
+    })
+    const { upstream, failed } = upstreamOf(t, [slow])
+    const asked = upstream.ask(ask('GET'))
+    await eventuallyTrue('it was asked twice whether it is there', () => {
+      return slow.asked.filter((line) => line === 'GET /v1/status/leader?stale').length >= 2
+    })
+    ;(end as (() => void) | null)?.()
+    t.equal(String(await bytesOf(await asked, 100)), 'at last')
+    t.same(failed, [])
+  },
+)
