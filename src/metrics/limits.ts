@@ -1,13 +1,21 @@
-/** What one client asked too much, and what became of the audit log's lines. */
+/** What was refused because there was too much of it, and what became of the audit log's lines. */
 import type { Metrics } from './metrics.ts'
 
-/** `api/server.ts` fits. */
-export type RefusedSource = {
-  readonly rate: number
-  readonly concurrency: number
-  readonly connections: number
-  readonly bodies: number
-}
+/** Values of the label `limit`, by the member of the source. */
+const limits = [
+  ['rate', 'rate'],
+  ['concurrency', 'concurrency'],
+  ['connections', 'connections'],
+  ['bodies', 'bodies'],
+  ['answers', 'answers'],
+  ['blockingQueries', 'blocking_queries'],
+  ['eventStreams', 'event_streams'],
+  ['logStreams', 'log_streams'],
+  ['streams', 'streams'],
+] as const
+
+/** Refused so far. A process tells of the limits that it has. */
+export type RefusedSource = { readonly [Member in (typeof limits)[number][0]]?: number }
 
 /** `member/audit.ts` fits. */
 export type AuditCounts = {
@@ -24,12 +32,16 @@ export function limitMetrics(metrics: Metrics, refused: () => RefusedSource): vo
     labelNames: ['limit'],
     read: () => {
       const counts = refused()
-      return (['rate', 'concurrency', 'connections', 'bodies'] as const).map((limit) => ({
-        labels: { limit },
-        value: counts[limit],
-      }))
+      return limits.flatMap(([member, limit]) => {
+        const value = counts[member]
+        return value === undefined ? [] : [{ labels: { limit }, value }]
+      })
     },
   })
+}
+
+export function answerMetrics(metrics: Metrics, bytes: () => number): void {
+  metrics.gauge('muster_http_answer_bytes', 'Bytes of answers that clients have not taken', bytes)
 }
 
 export function auditMetrics(metrics: Metrics, counts: () => AuditCounts): void {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { Exposition } from '../../src/metrics/exposition.ts'
 import { httpMetrics } from '../../src/metrics/http.ts'
+import { limitMetrics } from '../../src/metrics/limits.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { lagProbeMs, processMetrics } from '../../src/metrics/process.ts'
 import { raftMetrics, type RaftSource } from '../../src/metrics/raft.ts'
@@ -57,6 +58,16 @@ t.test('the event loop is as late as its timer', async (t) => {
     t.ok(Number(line.split(' ')[1]) > 0, name)
   }
   t.equal((await linesOf(metrics, 'muster_process_memory_bytes')).length, 4)
+})
+
+t.test('what was refused is counted by limit, where a process has that limit', async (t) => {
+  const metrics = new Metrics(manualClock())
+  limitMetrics(metrics, () => ({ rate: 3, blockingQueries: 2, logStreams: 0 }))
+  t.same(await linesOf(metrics, 'muster_http_limited_total'), [
+    'muster_http_limited_total{limit="rate"} 3',
+    'muster_http_limited_total{limit="blocking_queries"} 2',
+    'muster_http_limited_total{limit="log_streams"} 0',
+  ])
 })
 
 t.test('elections are counted by term, whatever was seen of them', async (t) => {

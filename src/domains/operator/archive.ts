@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { crc32, zstdCompress, zstdDecompress } from 'node:zlib'
 import { MusterError } from '../../lib/errors.ts'
+import { ByteReader } from './byte-reader.ts'
 import { blockBytesMax } from './model.ts'
 
 export const archiveType = 'application/x-muster-snapshot'
@@ -97,27 +98,17 @@ export async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGene
   yield { type: 'trailer', trailer }
 }
 
-/** Exactly as many bytes as asked for, from chunks of any size. */
+/** Reads from the file, and hashes what comes before its last part. */
 class Input {
-  readonly #chunks: AsyncIterator<Uint8Array>
+  readonly #bytes: ByteReader
   readonly #hash = createHash('sha256')
-  #rest: Buffer = Buffer.alloc(0)
 
   constructor(source: AsyncIterable<Uint8Array>) {
-    this.#chunks = source[Symbol.asyncIterator]()
+    this.#bytes = new ByteReader(source, () => damaged('it is cut off'))
   }
 
   async take(length: number, hashed: boolean): Promise<Buffer> {
-    const parts: Buffer[] = []
-    let missing = length
-    while (missing > 0) {
-      if (this.#rest.length === 0 && !(await this.#more())) throw damaged('it is cut off')
-      const part = this.#rest.subarray(0, missing)
-      this.#rest = this.#rest.subarray(part.length)
-      parts.push(part)
-      missing -= part.length
-    }
-    const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
+    const bytes = await this.#bytes.take(length)
     if (hashed) this.#hash.update(bytes)
     return bytes
   }
@@ -142,17 +133,7 @@ class Input {
   }
 
   async end(): Promise<void> {
-    if (this.#rest.length > 0 || (await this.#more())) throw damaged('something follows its end')
-  }
-
-  async #more(): Promise<boolean> {
-    for (;;) {
-      const next = await this.#chunks.next()
-      if (next.done === true) return false
-      const { buffer, byteOffset, byteLength } = next.value
-      this.#rest = Buffer.from(buffer, byteOffset, byteLength)
-      if (byteLength > 0) return true
-    }
+    if ((await this.#bytes.upTo(1)).length > 0) throw damaged('something follows its end')
   }
 }
 

@@ -53,7 +53,7 @@ export function snapshotMethods(options: SnapshotOptions) {
     args: Type.Object({}),
     requires: everything,
     query: async (reader) => ({
-      value: archive(options, await options.clusterKeysOf(reader)),
+      value: await archiveOf(options, reader),
       index: reader.appliedIndex,
     }),
   })
@@ -100,6 +100,14 @@ export function snapshotMethods(options: SnapshotOptions) {
   })
 
   return { save, mayRestore, begin, chunk, commit, abort }
+}
+
+/** An archive of the newest state there is when its first byte is asked for. */
+export async function archiveOf(
+  options: SnapshotOptions,
+  reader: Reader,
+): Promise<AsyncIterable<Uint8Array>> {
+  return archive(options, await options.clusterKeysOf(reader))
 }
 
 /** Opens the rows when the first byte is asked for, so that an archive nobody reads holds nothing open. */
