@@ -9,6 +9,7 @@ import type { Method } from '../rpc/method.ts'
 import { HeapSampler } from './agent/heap-sampler.ts'
 import { agentConsulRoutes } from './agent/consul-routes.ts'
 import { agentMethods } from './agent/methods.ts'
+import { Monitors } from './agent/monitor.ts'
 import { agentRoutes } from './agent/routes.ts'
 import type { AgentMember, ThisAgent } from './agent/this-agent.ts'
 import { agentHealthMethods } from './catalog/agent-health-methods.ts'
@@ -60,6 +61,8 @@ export type AgentCatalogue = {
   readonly localAgent: LocalAgent
   /** Started first where debugging is on; a profile of the heap starts it otherwise. Stopped with the process. */
   readonly heapSampler: HeapSampler
+  /** Readers of this process's log. */
+  readonly monitors: Monitors
   /** Stops listening to user events. */
   stopUserEvents(): void
 }
@@ -72,7 +75,8 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
   const ofLocalAgent = agentCatalogMethods(localAgent, filters)
   const ofLocalHealth = agentHealthMethods(localAgent)
   const heapSampler = new HeapSampler(clock)
-  const ofAgent = agentMethods(agent, clock, heapSampler)
+  const monitors = new Monitors(agent.log, clock, agent.member().name)
+  const ofAgent = agentMethods(agent, clock, { heap: heapSampler, monitors })
   const ofMembers = membersMethods(members)
   const ofMetrics = metricsMethods(metrics)
   const ofCoordinates = coordinateMethods(members, clock)
@@ -113,6 +117,7 @@ export function buildAgentCatalogue(options: AgentCatalogueOptions): AgentCatalo
     ],
     localAgent,
     heapSampler,
+    monitors,
     stopUserEvents: () => stopUserEvents?.(),
   }
 }

@@ -11,7 +11,7 @@ import { aclConsulRoutes } from './acl/consul-routes.ts'
 import { startAclDuties } from './acl/duties.ts'
 import type { AclSettings } from './acl/authorizer.ts'
 import { explainMethods } from './acl/explain-methods.ts'
-import { explainRoute } from './acl/explain-routes.ts'
+import { explainRoutes } from './acl/explain-routes.ts'
 import { aclMethods } from './acl/methods.ts'
 import { policyMethods } from './acl/policy-methods.ts'
 import { policyRoutes } from './acl/policy-routes.ts'
@@ -79,8 +79,14 @@ import { ConsulSaver } from './operator/consul-saver.ts'
 import { operatorMethods } from './operator/methods.ts'
 import type { RaftControl } from './operator/raft.ts'
 import { Restorer } from './operator/restore.ts'
+import { ScheduledSnapshots, type SnapshotSchedule } from './operator/scheduled-snapshots.ts'
 import { operatorRoutes } from './operator/routes.ts'
-import { snapshotMethods, type RowSource } from './operator/snapshot.ts'
+import {
+  archiveOf,
+  snapshotMethods,
+  type RowSource,
+  type SnapshotOptions,
+} from './operator/snapshot.ts'
 import { sessionCommands } from './sessions/commands.ts'
 import { SessionDeadlines, type AppliedSource } from './sessions/deadlines.ts'
 import { startSessionDuties } from './sessions/duties.ts'
@@ -184,6 +190,10 @@ export type CatalogueOptions = AgentCatalogueOptions & {
   readonly commandVersion: () => number
   /** For archives on their way in. */
   readonly restoreFolder: string
+  /** Null: none but those that clients ask for. */
+  readonly snapshotSchedule: SnapshotSchedule | null
+  /** Resolves once this server's state holds all that was acknowledged before. */
+  readonly freshen: (signal: AbortSignal) => Promise<void>
   /** Of the servers, at the leader. */
   readonly health: () => ClusterHealth
   /** Whose nodes the leader keeps in the catalog. */
@@ -200,6 +210,8 @@ export type Catalogue = AgentCatalogue & {
   activeClusterKey(): Promise<ClusterKey | null>
   /** Its `clean` is called once at start. */
   readonly restorer: Restorer
+  /** Started with the server and stopped with it; null: no schedule. */
+  readonly scheduledSnapshots: ScheduledSnapshots | null
   /** Lives as long as the server; stopped with it. */
   readonly sessionDeadlines: SessionDeadlines
   /** Lives as long as the server; closed with it. */
@@ -217,6 +229,14 @@ export type Catalogue = AgentCatalogue & {
 export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const { clusterKeys, raft, link, view, exportRows, commandVersion } = options
   const { restoreFolder, clock, log } = options
+  const onView = async <Result>(read: (reader: Reader) => Promise<Result>): Promise<Result> => {
+    const reader = view()
+    try {
+      return await read(reader)
+    } finally {
+      reader.close()
+    }
+  }
   const ofAgent = buildAgentCatalogue(options)
   const ring = new ClusterKeyring(clusterKeys)
   const share = new ClusterKeyShare({ keyring: ring, link, clock, log: log.named('keyring'), view })
@@ -260,7 +280,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
   const ofTransactions = transactionMethods({ requirementsOf })
   const ofKeyring = keyringMethods(ring)
   const ofOperator = operatorMethods(raft)
-  const ofSnapshots = snapshotMethods({
+  const snapshotSource: SnapshotOptions = {
     raft,
     exportRows,
     commandVersion,
@@ -268,7 +288,8 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId)),
     ],
     wallMs: () => clock.wallMs(),
-  })
+  }
+  const ofSnapshots = snapshotMethods(snapshotSource)
   const ofAutopilot = autopilotMethods(options.health)
   const eventBuffer = new EventBuffer(
     options.applied,
@@ -290,6 +311,21 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
     holdsClusterKey: (id) => clusterKeys.get(id) !== null,
     clock,
   })
+
+  const { snapshotSchedule } = options
+  const scheduledSnapshots =
+    snapshotSchedule === null
+      ? null
+      : new ScheduledSnapshots({
+          schedule: snapshotSchedule,
+          server: options.members.server,
+          archive: async (signal) => {
+            await options.freshen(signal)
+            return onView((reader) => archiveOf(snapshotSource, reader))
+          },
+          clock,
+          log: log.named('operator'),
+        })
 
   const catalogue: Catalogue = {
     ...ofAgent,
@@ -320,7 +356,7 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...tokenRoutes(ofAcl),
       ...policyRoutes(ofPolicies),
       ...aclConsulRoutes({ tokens: ofAcl, policies: ofPolicies, ids: ofAclIds }),
-      explainRoute(ofExplain, () => catalogue),
+      ...explainRoutes(ofExplain, () => catalogue),
       ...catalogRoutes(
         { catalog: ofCatalog, health: ofHealth, admission: ofAdmission },
         options.members.datacenter,
@@ -338,15 +374,9 @@ export function buildCatalogue(options: CatalogueOptions): Catalogue {
       ...ofAgent.routes,
     ],
     clusterKeyShare: share,
-    activeClusterKey: async () => {
-      const reader = view()
-      try {
-        return await ring.activeClusterKey(reader)
-      } finally {
-        reader.close()
-      }
-    },
+    activeClusterKey: () => onView((reader) => ring.activeClusterKey(reader)),
     restorer,
+    scheduledSnapshots,
     sessionDeadlines: deadlines,
     eventBuffer,
     startDuties: ({ propose }) =>

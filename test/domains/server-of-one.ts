@@ -73,6 +73,13 @@ export type ServerOfOne = {
   listen(): Promise<number>
   /** Blocking queries that wait. */
   parked(): number
+  /** What found no place, as the metric counts it. */
+  refused(): {
+    readonly blockingQueries: number
+    readonly eventStreams: number
+    readonly logStreams: number
+    readonly streams: number
+  }
   /** Requests that are not answered to their end. */
   underWay(): number
   /** Which key seals the variable now. */
@@ -194,6 +201,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     exportRows: () => machine.exportRows(),
     commandVersion: () => machine.commandVersion,
     restoreFolder: join(folder, 'restore'),
+    snapshotSchedule: null,
+    freshen: async () => {},
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     userEvents: options.userEvents ?? null,
@@ -309,6 +318,11 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     drain: () => dispatcher.drain(),
     listen: () => http.listen({ host: '127.0.0.1', port: 0 }),
     parked: () => dispatcher.parkedCount,
+    refused: () => ({
+      ...dispatcher.refused,
+      eventStreams: catalogue.eventBuffer.refusedCount,
+      logStreams: catalogue.monitors.refusedCount,
+    }),
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),

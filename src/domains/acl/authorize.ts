@@ -3,8 +3,12 @@
  * token's rules satisfy it is decided here and nowhere else.
  */
 import type { Requirement } from '../../rpc/method.ts'
+import { defaultNamespace } from '../namespaces/model.ts'
 import type { Target, RuleSet, Sourced } from './rule-set-model.ts'
 import type { Family } from './capabilities-model.ts'
+
+/** Characters of a name that a refusal repeats. */
+export const nameShownMax = 256
 
 /** Null: nothing is asked for. */
 export type Question = {
@@ -27,6 +31,7 @@ const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question 
   auth:      ({ path, access })               => about('auth', path, access),
   event:     ({ event, access })              => orAll('event', event, access),
   key:       ({ namespace, key, access, prefix }) => inside('key', namespace, key, access, prefix),
+  keyring:   ({ access })                     => about('keyring', '', access),
   namespace: ({ namespace, access })          => about('namespace', namespace, access),
   node:      ({ node, access })               => orAll('node', node, access),
   operator:  ({ access })                     => about('operator', '', access),
@@ -61,12 +66,20 @@ export function questionOf(requirement: Requirement): Question {
 
 export type DefaultPolicy = 'allow' | 'deny'
 
+/** Where no rule is for the gossip keyring, it belongs to those who may write the agent. */
+function questionTo(rules: RuleSet, requirement: Requirement): Question {
+  const question = questionOf(requirement)
+  if (requirement.resource !== 'keyring' || question === null) return question
+  if (rules.judge(question.target, question.capability) !== null) return question
+  return questionOf({ resource: 'agent', access: 'write' })
+}
+
 export function isAllowed(
   rules: RuleSet,
   requirement: Requirement,
   defaultPolicy: DefaultPolicy,
 ): boolean {
-  const question = questionOf(requirement)
+  const question = questionTo(rules, requirement)
   if (question === null) return true
   const verdict = rules.judge(question.target, question.capability)
   if (verdict === null) return question.byDefault && defaultPolicy === 'allow'
@@ -76,6 +89,20 @@ export function isAllowed(
 /** `key:write`, as policies and documents name it. */
 export function capabilityName({ target, capability }: NonNullable<Question>): string {
   return `${target.family}:${capability}`
+}
+
+/** `'key:write' on "app/x"`, as a refusal names it; with a star: all below. */
+export function missingText(requirement: Requirement): string {
+  const question = questionOf(requirement)
+  if (question === null) return ''
+  const { name, below, namespace } = question.target
+  const shown = `${name.slice(0, nameShownMax)}${below ? '*' : ''}`
+  const on = shown === '' ? '' : ` on ${JSON.stringify(shown)}`
+  const inside =
+    namespace === null || namespace === defaultNamespace
+      ? ''
+      : ` in namespace ${JSON.stringify(namespace.slice(0, nameShownMax))}`
+  return `'${capabilityName(question)}'${on}${inside}`
 }
 
 export type Explanation = {
@@ -92,7 +119,7 @@ export function explain(
   requirement: Requirement,
   defaultPolicy: DefaultPolicy,
 ): Explanation {
-  const question = questionOf(requirement)
+  const question = rules === 'management' ? questionOf(requirement) : questionTo(rules, requirement)
   const tried = question === null || rules === 'management' ? [] : rules.tried(question.target)
   if (question === null) {
     return { allowed: true, question, tried, decidedBy: 'nothing is required' }

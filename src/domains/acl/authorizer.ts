@@ -5,11 +5,12 @@
 import { hash } from 'node:crypto'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import { codeOf, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { unknownToken } from '../../rpc/refusal.ts'
 import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorizer.ts'
 import type { Caller, Requirement } from '../../rpc/method.ts'
-import { isAllowed, type DefaultPolicy } from './authorize.ts'
+import { isAllowed, missingText, type DefaultPolicy } from './authorize.ts'
 import { anonymousPolicy, type PolicyRow, type TokenRow } from './model.ts'
 import { parsePolicy, type Rule } from './policy-model.ts'
 import { aclIndex, policyOf, roleOf, tokenByHash } from './queries.ts'
@@ -111,7 +112,7 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
       })
     }
     const found = this.#find(key)
-    if (found === null) throw new MusterError('unauthenticated', 'ACL token not found')
+    if (found === null) throw unknownToken()
     return found
   }
 
@@ -164,6 +165,7 @@ export function permissionsOf(
       if (defaultPolicy === 'allow' && resource !== 'acl') return true
       return rules.grantsSome(resource, access)
     },
+    missing: missingText,
   }
 }
 

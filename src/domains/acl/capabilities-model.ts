@@ -64,6 +64,7 @@ export const families = {
     capabilities: readWrite,
     words: { list: readOnly, read: readOnly, write: readWrite },
   },
+  keyring: { named: false, scoped: false, folded: false, ...usual },
   namespace: {
     named: true,
     scoped: false,

@@ -1,63 +1,122 @@
-/** `PUT /v1/acl/explain`: which requirement a request has, and what a token's rules make of it. */
-import { probe } from '../../api/probe.ts'
+/**
+ * `/v1/acl/explain`: which requirement a request has, and what a token's rules make of it. The request is named in the body,
+ * or in the query when there is none.
+ */
+import { probe, type Probed } from '../../api/probe.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
-import { bodyOf } from './routes.ts'
 import type { ExplainMethods } from './explain-methods.ts'
 
 type Known = {
   readonly name: string
   readonly requires: (args: never) => Requirement
+  readonly missing?: string
 }
 type Requirement = Parameters<ExplainMethods['explanation']['requires']>[0]['requirement']
 
-/** `all` is asked when a request comes, for this route is one of them. */
-export function explainRoute(
+/** Sent in place of a body that was not given: with these, every route comes to what it requires. */
+const exampleBodies: readonly unknown[] = [
+  {
+    Name: 'example',
+    TTL: '10s',
+    Status: 'passing',
+    Rules: '',
+    Policies: ['example'],
+    Items: { example: '' },
+    Key: Buffer.alloc(32).toString('base64'),
+  },
+  { Node: 'example', Address: '192.0.2.1' },
+  [{ KV: { Verb: 'set', Key: 'example', Value: '' } }],
+]
+const ofExample = 'what the body names: an example was judged, give the body for an exact answer'
+
+type Wanted = {
+  /** Accessor or secret; empty: a caller without a token. */
+  readonly token: string
+  readonly method: string
+  readonly url: string
+  /** Null: none is given. */
+  readonly body: Uint8Array | null
+}
+
+/** `all` is asked when a request comes, for these routes are among them. */
+export function explainRoutes(
   methods: ExplainMethods,
   all: () => { readonly routes: readonly Route[]; readonly methods: readonly Known[] },
-): Route {
+): readonly Route[] {
   const handle = async (request: ApiRequest): Promise<ApiReply> => {
-    try {
-      await request.call(methods.mayExplain, {})
-    } catch (error) {
-      if (codeOf(error) !== 'permission_denied') throw error
-      // The server's log has the refusal under this number.
-      throw new MusterError('permission_denied', `Permission denied, request ${request.requestId}`)
-    }
-    const fields = bodyOf(request)
-    const body = fields.raw('Body')
-    const query = (fields.text('Query') ?? '').replace(/^\?/, '')
-    const path = fields.text('Path') ?? ''
-    if (!path.startsWith('/')) {
-      throw new MusterError('invalid_argument', 'Path must be one of this API, as in /v1/kv/app/x')
-    }
+    await request.call(methods.mayExplain, {})
+    const wanted = wantedBy(request)
     const { routes, methods: known } = all()
-    const { route, asked } = await probe(routes, {
-      method: (fields.text('Method') || 'GET').toUpperCase(),
-      url: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
-      body: Buffer.from(
-        body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body),
-      ),
-    })
+    const { route, asked, isExample } = await probed(routes, wanted)
     const method = known.find(({ name }) => name === asked?.method)
     const requirement: Requirement = method?.requires(asked?.args as never) ?? { resource: 'none' }
-    const { value } = await request.query(methods.explanation, {
-      token: fields.text('Token') ?? '',
-      requirement,
-    })
+    const { token } = wanted
+    const { value } = await request.query(methods.explanation, { token, requirement })
     return {
       json: {
         Route: `${route.method} ${route.path}`,
         Asks: asked?.method ?? null,
         Requirement: requirement,
+        // Where the requirement follows from the body, or from what the agent has that the request is made to.
+        DependsOn: isExample ? ofExample : (method?.missing ?? null),
         ...value,
       },
     }
   }
+  return [
+    { method: 'GET', path: '/v1/acl/explain', handle },
+    {
+      method: 'PUT',
+      path: '/v1/acl/explain',
+      atLeast: [{ resource: 'acl', access: 'read' }],
+      handle,
+    },
+  ]
+}
+
+function wantedBy(request: ApiRequest): Wanted {
+  const { search } = request
+  const fields = request.json === undefined ? null : request.fields()
+  const body = fields?.raw('Body')
+  const query = (fields?.text('Query') ?? '').replace(/^\?/, '')
+  const path = (fields === null ? search.text('path') : fields.text('Path')) ?? ''
+  const method = (fields === null ? search.text('method') : fields.text('Method')) ?? ''
+  if (!path.startsWith('/')) {
+    throw new MusterError(
+      'invalid_argument',
+      'name the request to explain, as in ?method=PUT&path=/v1/kv/app/x&accessor=… or as Method, Path and Token in a JSON body',
+    )
+  }
   return {
-    method: 'PUT',
-    path: '/v1/acl/explain',
-    atLeast: [{ resource: 'acl', access: 'read' }],
-    handle,
+    token: (fields === null ? search.text('accessor') : fields.text('Token')) ?? '',
+    method: (method || 'GET').toUpperCase(),
+    url: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
+    body:
+      body === undefined
+        ? null
+        : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+  }
+}
+
+/** A route that wants a body, and was given none, is shown examples. Throws what it says of the request as it is. */
+async function probed(
+  routes: readonly Route[],
+  { method, url, body }: Wanted,
+): Promise<Probed & { readonly isExample: boolean }> {
+  try {
+    const found = await probe(routes, { method, url, body: body ?? Buffer.alloc(0) })
+    return { ...found, isExample: false }
+  } catch (error) {
+    if (body !== null || codeOf(error) !== 'invalid_argument') throw error
+    for (const example of exampleBodies) {
+      const bytes = Buffer.from(JSON.stringify(example))
+      try {
+        return { ...(await probe(routes, { method, url, body: bytes })), isExample: true }
+      } catch (other) {
+        if (codeOf(other) !== 'invalid_argument') throw other
+      }
+    }
+    throw error
   }
 }

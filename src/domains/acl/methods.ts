@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import { denied } from '../../rpc/refusal.ts'
 import { hashOf, type AclSettings } from './authorizer.ts'
 import {
   type BootstrapOutcome,
@@ -132,7 +133,7 @@ export function aclMethods(options: AclMethodsOptions) {
       const row = token === null ? null : tokenByHash(reader, hashOf(token))
       // Those without a token have none to show, but what they may do is theirs to know.
       if (row === null && (token !== null || !expanded)) {
-        throw new MusterError('permission_denied', 'Permission denied')
+        throw denied('the request has no token')
       }
       const shown = row === null ? { AccessorID: '', Type: 'client' as const } : shownToken(row)
       const index = row?.modifyIndex ?? aclIndex(reader, 'policies')

@@ -28,6 +28,11 @@ export type Rule = {
   readonly where: string
 }
 
+/** Consul's rules for what this program does not have. They are checked like others, and say nothing of anything. */
+const withoutEffect = new Set(['identity', 'mesh', 'peering', 'query'])
+const namedWithoutEffect = new Set(['identity', 'query'])
+const wordsWithoutEffect: readonly unknown[] = ['read', 'write', 'deny']
+
 const everything = patternOf('*')
 
 /** Rules outside of a namespace's block are for the one that is always there. */
@@ -40,7 +45,10 @@ const nested = ['key', 'service', 'session'] as const satisfies readonly Family[
 export function parsePolicy(text: string): readonly Rule[] {
   const rules: Rule[] = []
   const { values, blocks } = parsePolicySource(text)
-  for (const [name, value] of values) rules.push(wordRule(name, value))
+  for (const [name, value] of values) {
+    if (withoutEffect.has(name)) checkWithoutEffect(name, value)
+    else rules.push(wordRule(name, value))
+  }
   for (const block of blocks) rules.push(...blockRules(block))
   if (rules.length > rulesMax) {
     throw new MusterError(
@@ -70,11 +78,39 @@ function wordRule(name: string, value: SourceValue): Rule {
 function blockRules(block: SourceBlock): readonly Rule[] {
   const { kind, where } = block
   if (kind === 'namespace' || kind === 'namespace_prefix') return namespaceRules(block)
+  if (withoutEffect.has(kind.replace(/_prefix$/, ''))) {
+    checkBlockWithoutEffect(block)
+    return []
+  }
   const { family, prefix } = familyOf(kind, where)
   if (family === 'variables') {
     return refuse(where, 'variables stands inside of a namespace block: namespace "default" { … }')
   }
   return [ruleOf(block, family, prefix, rulesOf(family).scoped ? defaultScope : null)]
+}
+
+function checkWithoutEffect(name: string, { value, where }: SourceValue): void {
+  if (namedWithoutEffect.has(name)) {
+    refuse(where, `${name} is a block: ${name} "name" { policy = "read" }`)
+  }
+  checkWordWithoutEffect('policy', value, where)
+}
+
+function checkBlockWithoutEffect({ kind, labels, body, where }: SourceBlock): void {
+  const word = kind.replace(/_prefix$/, '')
+  if (!namedWithoutEffect.has(word)) {
+    refuse(where, `${kind} is not a block: ${word} = "read"`)
+  }
+  const label = oneLabel(kind, labels, where)
+  if (label === null) refuse(where, `${kind} needs a name`)
+  refuseOthers(body, word === 'identity' ? ['policy', 'intentions'] : ['policy'], kind)
+  if (!body.values.has('policy')) refuse(where, `this rule says nothing: ${kind} has a policy`)
+  for (const [name, value] of body.values) checkWordWithoutEffect(name, value.value, value.where)
+}
+
+function checkWordWithoutEffect(name: string, value: unknown, where: string): void {
+  if (wordsWithoutEffect.includes(value)) return
+  refuse(where, `${name} must be one of ${wordsWithoutEffect.join(', ')}`)
 }
 
 function familyOf(
@@ -93,7 +129,14 @@ function ruleOf(
   prefix: boolean,
   namespace: Pattern | null,
 ): Rule {
-  refuseOthers(body, ['policy', 'capabilities'], kind)
+  const known = ['policy', 'capabilities']
+  const intentions = family === 'service' ? body.values.get('intentions') : undefined
+  if (intentions !== undefined) {
+    // Of Consul's service mesh.
+    checkWordWithoutEffect('intentions', intentions.value, intentions.where)
+    known.push('intentions')
+  }
+  refuseOthers(body, known, kind)
   const label = oneLabel(kind, labels, where)
   return {
     family,

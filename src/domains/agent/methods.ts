@@ -4,15 +4,19 @@ import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels } from '../../lib/log.ts'
 import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
+import { placeTaker } from '../../rpc/places.ts'
+import { denied } from '../../rpc/refusal.ts'
 import { profilesAreOpen } from './debug-rule.ts'
 import { hostData, type HostData } from './host.ts'
 import type { HeapSampler } from './heap-sampler.ts'
-import { Monitors } from './monitor.ts'
+import type { Monitors } from './monitor.ts'
 import { Profiles, type ProfileResult } from './profiles.ts'
 import type { AgentMember, AgentStats, KnownServers, ThisAgent } from './this-agent.ts'
 import { WorkerPool, type Worker, type WorkersConfig } from './workers.ts'
 
 export const profileSecondsMax = 300
+const closedProfiles =
+  'profiles need enable_debug = true in the configuration of this agent, or access control'
 
 const schedulersMax = 32
 const serversMax = 32
@@ -31,13 +35,16 @@ export type AgentSelf = {
 
 export type AgentMethods = ReturnType<typeof agentMethods>
 
-export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) {
+export function agentMethods(
+  agent: ThisAgent,
+  clock: Clock,
+  { heap, monitors }: { readonly heap: HeapSampler; readonly monitors: Monitors },
+) {
   const workers =
     agent.schedulers === null
       ? null
       : new WorkerPool({ clock, leads: () => agent.leads(), ...agent.schedulers })
   const profiles = new Profiles(clock, heap)
-  const monitors = new Monitors(agent.log, clock, agent.member().name)
   const serverName = (): string => agent.member().name
 
   /** Open to all, as load balancers ask it. */
@@ -86,7 +93,8 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     name: 'agent.monitor',
     args: Type.Object({ level: Type.Enum([...logLevels]), json: Type.Boolean() }),
     requires: mayRead,
-    open: (context, args) => monitors.open(args, context.signal),
+    open: (context, args) =>
+      monitors.open(args, context.signal, placeTaker(context.caller, context)),
   })
 
   /** The target's own setting decides whether it may be profiled. */
@@ -100,7 +108,7 @@ export function agentMethods(agent: ThisAgent, clock: Clock, heap: HeapSampler) 
     }),
     requires: mayWrite,
     run: async (context, args): Promise<ProfileResult> => {
-      if (!profilesAreOpen(agent)) throw new MusterError('permission_denied', 'Permission denied')
+      if (!profilesAreOpen(agent)) throw denied(closedProfiles)
       return profiles.take(args, context.signal)
     },
   })

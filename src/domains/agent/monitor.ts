@@ -3,14 +3,14 @@
  * It ends soon after the signal, and takes its ear off the log however it ends.
  */
 import type { Clock } from '../../lib/clock.ts'
-import { MusterError } from '../../lib/errors.ts'
 import type { LogLevel, LogLine, LogTap } from '../../lib/log.ts'
 import { jsonLine, textLine } from '../../lib/log-line.ts'
+import { Places, type PlaceTaker } from '../../rpc/places.ts'
 import { LogBuffer } from './log-buffer.ts'
 import { pause } from './pause.ts'
 
 /** Readers of one process's log. Each formats every line anew. */
-const readersMax = 64
+export const readersMax = 64
 /** Lines are gathered this long before they leave. */
 const gatherMs = 200
 /** A chunk of text is cut to about this, so that no chunk is large on its way through the cluster. */
@@ -25,7 +25,7 @@ export class Monitors {
   readonly #tap: LogTap
   readonly #clock: Clock
   readonly #name: string
-  #readers = 0
+  readonly #places = new Places({ max: readersMax, limit: 'the maximum of log streams' })
 
   /** `name` signs the notices of dropped lines. */
   constructor(tap: LogTap, clock: Clock, name: string) {
@@ -34,20 +34,26 @@ export class Monitors {
     this.#name = name
   }
 
-  /** Chunks of whole lines. Listens from the call on, and needs to be read or returned. */
-  open({ level, json }: MonitorOptions, signal: AbortSignal): AsyncIterableIterator<string> {
-    if (this.#readers >= readersMax) {
-      throw new MusterError('overloaded', `${readersMax} readers follow this log, try later`)
-    }
+  /** Readers that were refused a place. */
+  get refusedCount(): number {
+    return this.#places.refusedCount
+  }
+
+  /** Chunks of whole lines. Listens from the call on, and needs to be read or returned. Throws as `Places` does. */
+  open(
+    { level, json }: MonitorOptions,
+    signal: AbortSignal,
+    taker: PlaceTaker,
+  ): AsyncIterableIterator<string> {
+    const leave = this.#places.take(taker)
     const format = json ? jsonLine : textLine
     const buffer = new LogBuffer({ format, dropNotice: (count) => format(this.#notice(count)) })
     const unfollow = this.#tap.follow(level, (line) => buffer.push(line))
-    this.#readers += 1
     let over = false
     const end = (): void => {
       if (over) return
       over = true
-      this.#readers -= 1
+      leave()
       unfollow()
       buffer.end()
     }

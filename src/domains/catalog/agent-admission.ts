@@ -17,7 +17,8 @@ import {
   sameRecord,
 } from './model.ts'
 import { checkOf, nodeOf } from './queries.ts'
-import { assertRegistered, mustMay, writesNode } from './register-methods.ts'
+import { mustMay } from '../../rpc/refusal.ts'
+import { assertRegistered, writesNode } from './register-methods.ts'
 import type { RegisterOutcome } from './commands.ts'
 import type { Answers } from './witness.ts'
 

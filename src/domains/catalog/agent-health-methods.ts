@@ -29,6 +29,7 @@ export function agentHealthMethods(agent: LocalAgent) {
     name: 'agent.service.read',
     args: Type.Object({ id: Type.String() }),
     requires: readsId,
+    missing: "'service:read' on the name of the service",
     run: (_context, { id }) => {
       const found = agent.service(id)
       if (found !== null) return Promise.resolve(shownOfAgent(agent, found))
@@ -42,6 +43,7 @@ export function agentHealthMethods(agent: LocalAgent) {
     name: 'agent.service.health',
     args: Type.Object({ id: Type.String() }),
     requires: readsId,
+    missing: "'service:read' on the name of the service",
     run: (_context, { id }): Promise<ServiceHealth | null> => {
       const found = agent.service(id)
       return Promise.resolve(found === null ? null : healthOf(found))

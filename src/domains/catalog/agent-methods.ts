@@ -2,12 +2,13 @@
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext, type Requirement } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
 import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
 import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
 import type { LocalAgent } from './agent/local-agent.ts'
 import { Listing, type CompileFilter } from './listing.ts'
 import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from './model.ts'
-import { mustMay, writesCheck, writesService } from './register-methods.ts'
+import { writesCheck, writesService } from './register-methods.ts'
 import { shownCheck } from './shown.ts'
 
 /** Checks that come with one service. */
@@ -18,6 +19,9 @@ const InitialCheck = Type.Object({
   status: Type.Union([Type.Null(), CheckStatus]),
 })
 const Id = Type.Object({ id: Name })
+
+/** Of what is known by an id: the same whether or not it is there, and of whatever name. */
+const missing = "'service:write' on the name of the service, or 'node:write' on this node"
 
 export type AgentFilters = { readonly services: CompileFilter; readonly checks: CompileFilter }
 
@@ -35,7 +39,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     requires: ({ service }) => writesService(service.name),
     run: async (context, { service, checks, replacesChecks }): Promise<void> => {
       const before = agent.service(service.id)
-      if (before !== null) mustMay(context, writesService(before.name))
+      if (before !== null) mustMay(context, writesService(before.name), missing)
       for (const { definition } of checks) mayTake(context, definition.id)
       const checked = checks.map(({ definition, status }) => ({
         definition: checkDefinition(definition),
@@ -50,6 +54,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     name: 'agent.service.deregister',
     args: Id,
     requires: ({ id }) => mayWrite(id),
+    missing,
     run: (_context, { id }): Promise<void> => agent.deregisterService(id),
   })
 
@@ -58,6 +63,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     name: 'agent.check.register',
     args: InitialCheck,
     requires: ({ definition }) => mayWrite(definition.serviceId),
+    missing,
     run: async (context, { definition, status }): Promise<void> => {
       mayTake(context, definition.id)
       await agent.registerCheck({ definition: checkDefinition(definition), status })
@@ -68,7 +74,8 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     kind: 'local',
     name: 'agent.check.deregister',
     args: Id,
-    requires: ({ id }) => mayWrite(agent.check(id)?.definition.serviceId ?? ''),
+    requires: ({ id }) => mayWriteCheck(id),
+    missing,
     run: (_context, { id }): Promise<void> => agent.deregisterCheck(id),
   })
 
@@ -76,7 +83,8 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     kind: 'local',
     name: 'agent.check.report',
     args: Type.Object({ id: Name, status: CheckStatus, output: Type.String() }),
-    requires: ({ id }) => mayWrite(agent.check(id)?.definition.serviceId ?? ''),
+    requires: ({ id }) => mayWriteCheck(id),
+    missing,
     run: (_context, { id, status, output }): Promise<void> => agent.report(id, status, output),
   })
 
@@ -90,6 +98,7 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
       reason: Type.String(),
     }),
     requires: ({ serviceId }) => mayWrite(serviceId),
+    missing,
     run: (_context, { serviceId, isOn, reason }): Promise<void> =>
       agent.setMaintenance(serviceId, isOn, reason),
   })
@@ -129,15 +138,22 @@ export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
     },
   })
 
-  /** By the service's id; '' or one that is not here: as the node. */
+  /** By the service's id; '': as the node. Of an id that nobody has: as if it were the service's name. */
   function mayWrite(serviceId: string): Requirement {
-    return writesCheck(agent.node.name, agent.service(serviceId)?.name ?? '')
+    const name = serviceId === '' ? '' : (agent.service(serviceId)?.name ?? serviceId)
+    return writesCheck(agent.node.name, name)
+  }
+
+  /** Of an id that nobody has, the service that a check is named after by itself (`service:web:2`), else the node. */
+  function mayWriteCheck(id: string): Requirement {
+    const named = /^service:(.+?)(?::\d+)?$/.exec(id)?.[1] ?? ''
+    return mayWrite(agent.check(id)?.definition.serviceId ?? named)
   }
 
   /** A check's name may be taken from whoever has it only with the right to write that. */
   function mayTake(context: LocalContext, id: string): void {
     const before = agent.check(id)
-    if (before !== null) mustMay(context, mayWrite(before.definition.serviceId))
+    if (before !== null) mustMay(context, mayWrite(before.definition.serviceId), missing)
     if (keyOfName(id) === keyOfName(membershipCheckId)) {
       throw new MusterError('invalid_argument', `CheckID ${id} is the leader's: choose another`)
     }

@@ -1,16 +1,15 @@
 /** What may be written to the catalog by name: whole registrations, and their removal. */
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
-import {
-  defineLeaderMethod,
-  type LeaderContext,
-  type QueryContext,
-  type Requirement,
-} from '../../rpc/method.ts'
+import { defineLeaderMethod, type LeaderContext, type Requirement } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { Deregistration, Registration, type RegisterOutcome } from './commands.ts'
 import { checkCheck, checkNode, checkService, keyOfName, sameRecord } from './model.ts'
 import { checkOf, nodeOf, serviceOf } from './queries.ts'
+
+/** The same whatever is there already. */
+const registerMissing = "'node:write' on the node, or 'service:write' on the names of its services"
 
 export const catalogRegister = defineLeaderMethod({
   kind: 'leader',
@@ -18,6 +17,7 @@ export const catalogRegister = defineLeaderMethod({
   args: Registration,
   // Which of several things it writes is known only beside the state: `mayRegister`.
   requires: () => ({ resource: 'none' }),
+  missing: registerMissing,
   run: async (context, args): Promise<{ readonly index: number }> => {
     const checked = checkRegistration(args)
     mayRegister(context, checked)
@@ -35,6 +35,7 @@ export const catalogDeregister = defineLeaderMethod({
   name: 'catalog.deregister',
   args: Deregistration,
   requires: () => ({ resource: 'none' }),
+  missing: registerMissing,
   run: async (context, args): Promise<{ readonly index: number }> => {
     if (args.node === '') throw new MusterError('invalid_argument', 'Node is missing')
     mayDeregister(context, args)
@@ -89,24 +90,25 @@ function mayRegister(
   const keepsNode =
     known !== null &&
     (skipNodeUpdate || sameRecord(known, { ...node, name: known.name, id: node.id ?? known.id }))
-  if (!keepsNode) mustMay(context, writesNode(node.name))
+  if (!keepsNode) mustMay(context, writesNode(node.name), registerMissing)
   if (service !== null) {
     const before = serviceOf(reader, node.name, service.id)
-    mustMay(context, writesService(service.name))
-    if (before !== null) mustMay(context, writesService(before.name))
+    mustMay(context, writesService(service.name), registerMissing)
+    if (before !== null) mustMay(context, writesService(before.name), registerMissing)
   }
   for (const { id, serviceId } of checks) {
     const before = checkOf(reader, node.name, id)
-    if (before !== null) mustMay(context, writesCheck(before.node, before.serviceName))
+    if (before !== null)
+      mustMay(context, writesCheck(before.node, before.serviceName), registerMissing)
     const name =
       service?.id === serviceId
         ? service.name
         : (serviceOf(reader, node.name, serviceId)?.name ?? '')
-    mustMay(context, writesCheck(node.name, name))
+    mustMay(context, writesCheck(node.name, name), registerMissing)
   }
   // Nothing at all was named, and the node stays as it is: still not for everyone.
   if (keepsNode && service === null && checks.length === 0) {
-    mustMay(context, writesNode(node.name))
+    mustMay(context, writesNode(node.name), registerMissing)
   }
 }
 
@@ -116,7 +118,7 @@ function mayDeregister(context: LeaderContext, { node, serviceId, checkId }: Der
   const service = serviceId === null ? null : serviceOf(reader, node, serviceId)
   const check = checkId === null || serviceId !== null ? null : checkOf(reader, node, checkId)
   const serviceName = service?.name ?? check?.serviceName ?? ''
-  mustMay(context, writesCheck(node, serviceName))
+  mustMay(context, writesCheck(node, serviceName), registerMissing)
 }
 
 /** A check of a service is as the service, any other as the node. */
@@ -130,9 +132,4 @@ export function writesNode(node: string): Requirement {
 
 export function writesService(service: string): Requirement {
   return { resource: 'service', namespace: defaultNamespace, service, access: 'write' }
-}
-
-/** Throws `permission_denied`. */
-export function mustMay(context: Pick<QueryContext, 'may'>, requirement: Requirement): void {
-  if (!context.may(requirement)) throw new MusterError('permission_denied', 'Permission denied')
 }

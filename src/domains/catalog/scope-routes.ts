@@ -1,4 +1,5 @@
 /** What all routes of the catalog take in the query: datacenter, namespace, meta of nodes; and how they answer lists. */
+import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Listed } from './listing.ts'
@@ -70,6 +71,6 @@ export function filterOf(request: ApiRequest): string {
 export function listed<Value>({ value, filtered }: Listed<Value>): ApiReply {
   return {
     json: value,
-    ...(filtered ? { headers: { 'X-Service-Results-Filtered-By-ACLs': 'true' } } : {}),
+    ...(filtered ? { headers: { [filteredHeader]: 'true' } } : {}),
   }
 }

@@ -106,6 +106,11 @@ export class EventBuffer {
     }
   }
 
+  /** Readers that were refused a place. */
+  get refusedCount(): number {
+    return this.#places.refusedCount
+  }
+
   /** One more reader. Returns the way to leave. Throws as `Places` does. */
   join(taker: PlaceTaker): () => void {
     return this.#places.take(taker)

@@ -2,9 +2,9 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { MusterError } from '../../lib/errors.ts'
 import { defineStreamMethod, type StreamContext } from '../../rpc/method.ts'
 import { placeTaker } from '../../rpc/places.ts'
+import { lacksAll, mustMay } from '../../rpc/refusal.ts'
 import type { EventBuffer } from './buffer.ts'
 import { framesFor } from './reader.ts'
 import { Selection, wantedKeyLengthMax, wantedMax } from './selection.ts'
@@ -50,9 +50,7 @@ export function eventMethods(options: EventMethodsOptions) {
     open: async (context, args) => {
       const selection = new Selection(topics, args.topics, args.namespace)
       for (const { requires } of selection.named) {
-        if (requires !== null && !context.may(requires)) {
-          throw new MusterError('permission_denied', 'Permission denied')
-        }
+        if (requires !== null) mustMay(context, requires)
       }
       await assertMaySeeSome(context, selection)
       const from = firstOf(args.index, buffer)
@@ -77,7 +75,10 @@ async function assertMaySeeSome(context: StreamContext, { asked }: Selection): P
     await context.freshenPermissions()
     if (maySeeSome()) return
   }
-  throw new MusterError('permission_denied', 'Permission denied')
+  throw lacksAll(
+    context,
+    asked.map(({ least }) => least),
+  )
 }
 
 function firstOf(index: number | null, buffer: EventBuffer): number {

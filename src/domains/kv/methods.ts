@@ -9,6 +9,7 @@ import {
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
 import type { WriteKeys, WriteOutcome } from './commands.ts'
 import { listEntries, listNames } from './list.ts'
@@ -139,7 +140,7 @@ export function requirementOf({ type, namespace, key }: Operation): Requirement 
 
 function assertMayAll(context: QueryContext, operations: readonly Operation[]): void {
   for (const operation of operations) {
-    if (!context.may(requirementOf(operation))) throw denied()
+    mustMay(context, requirementOf(operation))
   }
 }
 
@@ -155,7 +156,7 @@ export function checkOperations(operations: readonly Operation[]): void {
 export function checkFence(context: QueryContext, { namespace, key }: Fence): void {
   checkNamespaceName(namespace)
   checkKey(key)
-  if (!context.may({ resource: 'key', namespace, key, access: 'read' })) throw denied()
+  mustMay(context, { resource: 'key', namespace, key, access: 'read' })
 }
 
 /**
@@ -184,8 +185,4 @@ export function unknownNamespace(name: string): MusterError {
     'invalid_argument',
     `namespace ${JSON.stringify(name)} does not exist: create it with PUT /v1/namespace/${name}`,
   )
-}
-
-export function denied(): MusterError {
-  return new MusterError('permission_denied', 'Permission denied')
 }

@@ -1,6 +1,7 @@
 /** `/v1/kv/*`: shapes of HTTP to operations and back. */
 import { lockOf } from '../../api/fence.ts'
 import { encodeJson } from '../../api/json.ts'
+import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import type { Search } from '../../api/search.ts'
 import { assertNever } from '../../lib/assert.ts'
@@ -28,7 +29,7 @@ const rawHeaders = {
   'Content-Security-Policy': 'sandbox',
 }
 
-const filteredHeader = { 'X-Service-Results-Filtered-By-ACLs': 'true' }
+const filteredHeaders = { [filteredHeader]: 'true' }
 
 const read = { switches: 'presence', waitMsMax: kvWaitMsMax } as const
 
@@ -98,7 +99,7 @@ async function names(request: ApiRequest): Promise<ApiReply> {
 }
 
 function filtered(listing: { readonly filtered: boolean }): Pick<ApiReply, 'headers'> {
-  return listing.filtered ? { headers: filteredHeader } : {}
+  return listing.filtered ? { headers: filteredHeaders } : {}
 }
 
 async function write(request: ApiRequest): Promise<ApiReply> {

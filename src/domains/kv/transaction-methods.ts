@@ -8,7 +8,8 @@ import {
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
-import { checkFence, checkOperations, denied, requirementOf, unknownNamespace } from './methods.ts'
+import { mustMay } from '../../rpc/refusal.ts'
+import { checkFence, checkOperations, requirementOf, unknownNamespace } from './methods.ts'
 import { Fence, lockMoved } from './model.ts'
 import { evaluateEach } from './operation-commands.ts'
 import { storeIndex } from './queries.ts'
@@ -35,6 +36,10 @@ export type CatalogRules = {
   ) => readonly Requirement[]
 }
 
+/** The same whatever is there already. */
+const transactionMissing =
+  "'node:write' on the node, or 'service:write' on the names of its services"
+
 export type TransactionMethods = ReturnType<typeof transactionMethods>
 
 export function transactionMethods({ requirementsOf }: CatalogRules) {
@@ -43,11 +48,11 @@ export function transactionMethods({ requirementsOf }: CatalogRules) {
     const earlier: CatalogOperation[] = []
     for (const step of steps) {
       if (isKeyStep(step)) {
-        if (!context.may(requirementOf(step.operation))) throw denied()
+        mustMay(context, requirementOf(step.operation))
         continue
       }
       const requirements = requirementsOf(reader, step, earlier)
-      if (!requirements.every((requirement) => context.may(requirement))) throw denied()
+      for (const requirement of requirements) mustMay(context, requirement, transactionMissing)
       earlier.push(step)
     }
   }

@@ -79,12 +79,12 @@ export function membersMethods({ server, region, datacenter, pool, giveUp }: Poo
     },
   })
 
-  /** Shows the keys themselves: for those who may change them. */
+  /** Shows the keys themselves. */
   const keys = defineLocalMethod({
     kind: 'local',
     name: 'members.keys',
     args: Type.Object({}),
-    requires: () => ({ resource: 'agent', access: 'write' }),
+    requires: () => ({ resource: 'keyring', access: 'read' }),
     run: () => present(pool).keyring.everywhere({ type: 'list' }),
   })
 
@@ -92,7 +92,7 @@ export function membersMethods({ server, region, datacenter, pool, giveUp }: Poo
     kind: 'local',
     name: 'members.changeKey',
     args: KeyChange,
-    requires: () => ({ resource: 'agent', access: 'write' }),
+    requires: () => ({ resource: 'keyring', access: 'write' }),
     run: async (context, { type, key }): Promise<KeyReport> => {
       const { keyring } = present(pool)
       if (type === 'remove') await refusePrimary(keyring, key)

@@ -10,6 +10,7 @@ import {
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
+import { mustMay, unknownToken } from '../../rpc/refusal.ts'
 import { checkName } from '../catalog/model.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
 import type { CreateOutcome, CreateSession, EndOutcome, EndSessions } from './commands.ts'
@@ -169,8 +170,8 @@ function mayRead(context: QueryContext, row: SessionRow): boolean {
 function assertMayWrite(context: LeaderContext, place: SessionPlace): void {
   const row = sessionOf(context.read(), place)
   const node = row?.node ?? ''
-  if (context.may(requirement({ namespace: place.namespace, node }, 'write'))) return
-  throw new MusterError('permission_denied', 'Permission denied')
+  const needed = requirement({ namespace: place.namespace, node }, 'write')
+  mustMay(context, needed, "'session:write' on the session's node")
 }
 
 async function visible(
@@ -200,7 +201,7 @@ function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): 
     case 'created':
       return outcome.row
     case 'tokenIsGone':
-      throw new MusterError('unauthenticated', 'ACL token not found')
+      throw unknownToken()
     case 'unknownNamespace':
       throw invalid(
         `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,

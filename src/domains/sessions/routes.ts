@@ -1,5 +1,6 @@
 /** `/v1/session/*`: shapes of HTTP to methods and back. */
 import { Fields } from '../../api/fields.ts'
+import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -24,7 +25,7 @@ const sessionBodyBytesMax = 2 * boundChecksMax * 4 * (checkIdLengthMax + 64) + 1
 /** Longest wait of a blocking query, as the peer caps it. */
 const waitMsMax = 600_000
 
-const filteredHeader = { 'X-Service-Results-Filtered-By-ACLs': 'true' }
+const filteredHeaders = { [filteredHeader]: 'true' }
 
 const read = { method: 'GET', switches: 'presence', waitMsMax } as const
 const write = { method: 'PUT', switches: 'presence' } as const
@@ -152,7 +153,7 @@ function serviceChecksOf(fields: Fields): ServiceCheck[] | null {
 }
 
 function listed({ rows, filtered }: ListedSessions): ApiReply {
-  return { jsonOf: () => rows.map(shownSession), ...(filtered ? { headers: filteredHeader } : {}) }
+  return { jsonOf: () => rows.map(shownSession), ...(filtered ? { headers: filteredHeaders } : {}) }
 }
 
 /** The time a session has from a renewal under load. */

@@ -8,6 +8,7 @@ import {
   type LeaderContext,
   type Requirement,
 } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
 import { checkKey, Fence, lockMoved } from '../kv/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import type {
@@ -224,8 +225,7 @@ function checkFence(context: LeaderContext, fence: Fence | null): void {
   const { namespace, key } = fence
   checkNamespaceName(namespace)
   checkKey(key)
-  if (context.may({ resource: 'key', namespace, key, access: 'read' })) return
-  throw new MusterError('permission_denied', 'Permission denied')
+  mustMay(context, { resource: 'key', namespace, key, access: 'read' })
 }
 
 function listRange(

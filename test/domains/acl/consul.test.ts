@@ -88,13 +88,15 @@ acl = "deny"
   t.same([await put('app/a'), await put('app/secret'), await put('other')], [200, 403, 403])
   t.equal((await ask('GET', '/v1/acl/tokens', undefined, secret)).status, 403)
   for (const [text, why] of [
-    ['query_prefix "" { policy = "read" }', /line 1: there are no rules for "query_prefix"/],
+    ['query_prefix "" { policy = "some" }', /line 1: policy must be one of read, write, deny/],
     [
-      'service "web" {\n policy = "read"\n intentions = "write"\n}',
-      /line 3: service has no intentions/,
+      'service "web" {\n policy = "read"\n intentions = "some"\n}',
+      /line 3: intentions must be one of read, write, deny/,
     ],
-    ['mesh = "read"', /line 1: there are no rules for "mesh"/],
-    ['keyring = "read"', /line 1: there are no rules for "keyring"/],
+    ['query { policy = "read" }', /line 1: query needs a name/],
+    ['query "a" { intentions = "read" }', /line 1: query has no intentions/],
+    ['mesh "a" { policy = "read" }', /line 1: mesh is not a block/],
+    ['sentinel = "read"', /line 1: there are no rules for "sentinel"/],
     ['key "a" { policy = "some" }', /policy must be one of/],
   ] as const) {
     const refused = await ask('PUT', '/v1/acl/policy', { Name: 'bad', Rules: text })
@@ -237,4 +239,32 @@ t.test('reading ids needs the right to read access control', async (t) => {
   ]) {
     t.equal((await ask('GET', `/v1/acl/${url}`, undefined, 'unknown')).status, 403, url)
   }
+})
+
+t.test('rules of Consul for what is not here are taken, and grant nothing', async (t) => {
+  const { ask } = await started(t)
+  const Rules = `
+keyring = "read"
+mesh = "write"
+peering = "write"
+query "q" { policy = "deny" }
+query_prefix "" { policy = "write" }
+identity_prefix "" {
+  policy = "write"
+  intentions = "write"
+}
+service "web" {
+  policy = "read"
+  intentions = "write"
+}
+`
+  t.equal((await ask('PUT', '/v1/acl/policy', { Name: 'ported', Rules })).status, 200)
+  const made = await ask('PUT', '/v1/acl/token', { Policies: [{ Name: 'ported' }] })
+  const secret = String(made.json['SecretID'])
+  const status = async (method: string, path: string, body?: unknown) =>
+    (await ask(method, path, body, secret)).status
+  t.equal(await status('PUT', '/v1/agent/service/register', { Name: 'web' }), 403)
+  t.equal(await status('GET', '/v1/kv/a'), 403)
+  t.equal(await status('GET', '/v1/agent/self'), 403)
+  t.equal(await status('PUT', '/v1/operator/gossip/keyring/remove', { Key: 'x' }), 403)
 })

@@ -1,5 +1,6 @@
 /** Places for event streams and blocking queries: no caller keeps operators out, and who may see nothing takes none. */
 import t, { type Test } from 'tap'
+import { readersMax } from '../../../src/domains/agent/monitor.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne } from '../server-of-one.ts'
 
@@ -28,17 +29,19 @@ async function start(t: Test) {
     const made = await manage('PUT', '/v1/acl/token', { Policies: ['reads'] })
     return (made.json() as { SecretID: string }).SecretID
   }
-  /** Statuses of one stream more than there is room for. */
-  const streams = async (secret?: string): Promise<number[]> => {
+  const open = async (path: string, count: number, secret?: string): Promise<number[]> => {
     const statuses: number[] = []
-    for (let count = 0; count <= streamsMax; count += 1) {
-      const { status, body } = await server.open('/v1/event/stream?topic=KV&index=now', secret)
+    while (statuses.length < count) {
+      const { status, body } = await server.open(path, secret)
       if (status === 200) t.teardown(() => body.destroy())
       else body.destroy()
       statuses.push(status)
     }
     return statuses
   }
+  /** Statuses of one stream more than there is room for. */
+  const streams = (secret?: string) =>
+    open('/v1/event/stream?topic=KV&index=now', streamsMax + 1, secret)
   /** The same of blocking queries; those that wait are left out. */
   const queries = async (secret?: string): Promise<number[]> => {
     const refused: number[] = []
@@ -57,7 +60,7 @@ async function start(t: Test) {
     return server.ask('GET', path, undefined, secret)
   }
   t.teardown(() => server.drain())
-  return { server, root, manage, reads, token, streams, queries, wait }
+  return { server, root, manage, reads, token, open, streams, queries, wait }
 }
 
 const ofStatus = (statuses: readonly number[], wanted: number): number =>
@@ -88,6 +91,7 @@ void t.test('a right to something else than what is asked for is none to it', as
 void t.test('readers with and without tokens leave operators their places', async (t) => {
   const { server, root, manage, reads, token, streams, queries, wait } = await start(t)
   await manage('PUT', '/v1/acl/policy/anonymous', reads)
+  const counted = { eventStreams: 0, blockingQueries: 0, streams: 0, logStreams: 0 }
   const half = streamsMax / 2
   for (const secret of [undefined, await token(), await token()]) {
     const told = await streams(secret)
@@ -97,6 +101,9 @@ void t.test('readers with and without tokens leave operators their places', asyn
     t.equal(ofStatus(told, 429), streamsMax + 1 - ofStatus(told, 200))
     t.equal(refused.length, ofStatus(refused, 429))
     t.equal(server.parked(), parkedMax / 2)
+    counted.eventStreams += ofStatus(told, 429)
+    counted.blockingQueries += refused.length
+    t.same(server.refused(), counted, 'what was refused is counted by its limit')
   }
   const { status, body } = await server.open('/v1/event/stream?index=now', root)
   t.teardown(() => body.destroy())
@@ -105,4 +112,17 @@ void t.test('readers with and without tokens leave operators their places', asyn
   await eventuallyTrue('it waits', () => server.parked() === parkedMax / 2 + 1)
   await manage('PUT', '/v1/kv/app/a', 'two')
   t.equal((await answer).status, 200)
+})
+
+void t.test('readers of the log share its places too, and leave operators theirs', async (t) => {
+  const { server, root, manage, token, open } = await start(t)
+  const rules = { Rules: 'agent { policy = "read" }' }
+  await manage('PUT', '/v1/acl/policy/anonymous', rules)
+  await manage('PUT', '/v1/acl/policy/reads', rules)
+  const path = '/v1/agent/monitor?log_level=error'
+  const half = readersMax / 2
+  t.equal(ofStatus(await open(path, half + 1), 200), half)
+  t.same(await open(path, 1, await token()), [429], 'another token of the same address')
+  t.equal(server.refused().logStreams, 2)
+  t.same(await open(path, 1, root), [200])
 })

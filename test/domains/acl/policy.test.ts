@@ -1,5 +1,6 @@
 /** The policy language: what texts mean, what is refused and where, and which rule wins. */
 import t from 'tap'
+import { explain, isAllowed } from '../../../src/domains/acl/authorize.ts'
 import { parsePolicy } from '../../../src/domains/acl/policy-model.ts'
 import { fits, patternOf } from '../../../src/domains/acl/pattern-model.ts'
 import { RuleSet, type Target } from '../../../src/domains/acl/rule-set-model.ts'
@@ -217,7 +218,7 @@ void t.test(
 
 void t.test('what is wrong is refused with its place', async (t) => {
   const table: readonly (readonly [text: string, message: RegExp])[] = [
-    ['\nmesh = "write"', /line 2: there are no rules for "mesh"; there are for acl, agent/],
+    ['\nmash = "write"', /line 2: there are no rules for "mash"; there are for acl, agent/],
     ['key "a" { policy = "rw" }', /line 1: policy must be one of list, read, write, deny/],
     ['key "a" {}', /line 1: this rule says nothing: policy is one of/],
     ['key "a" "b" { policy = "read" }', /line 1: key has one name, not 2/],
@@ -272,4 +273,27 @@ void t.test('a pattern fits what a slow and plain matcher says it fits', async (
     }
   }
   t.pass('5000 pairs')
+})
+
+void t.test('the gossip keyring is the agent writer’s where no rule of its own says more', (t) => {
+  // prettier-ignore
+  const table: [text: string, read: boolean, write: boolean][] = [
+    ['keyring = "read"',                       true,  false],
+    ['keyring = "write"',                      true,  true],
+    ['agent { policy = "read" }',              false, false],
+    ['agent { policy = "write" }',             true,  true],
+    ['agent { policy = "write" }\nkeyring = "deny"', false, false],
+    ['agent { policy = "write" }\nkeyring = "read"', true,  false],
+    ['agent { policy = "deny" }\nkeyring = "write"', true,  true],
+    ['operator = "write"',                     false, false],
+  ]
+  for (const [text, read, write] of table) {
+    const rules = rulesOf(text)
+    const may = (resource: 'keyring' | 'agent', access: 'read' | 'write') =>
+      isAllowed(rules, { resource, access }, 'deny')
+    t.same([may('keyring', 'read'), may('keyring', 'write')], [read, write], text)
+    t.equal(explain(rules, { resource: 'keyring', access: 'write' }, 'deny').allowed, write, text)
+    if (!text.includes('agent')) t.notOk(may('agent', 'read'), 'the keyring alone')
+  }
+  t.end()
 })

@@ -83,11 +83,19 @@ void t.test('a token may do what its policies and roles say', async (t) => {
   t.equal((await mine('GET', '/v1/agent/self')).status, 200)
   const denied = await mine('GET', '/v1/operator/raft/configuration')
   t.equal(denied.status, 403)
-  t.equal(denied.body, 'Permission denied')
+  t.match(
+    denied.body,
+    /^Permission denied: token with AccessorID '[-\w]{36}' lacks permission '[\w:]+'.*, request [-\w]+$/,
+  )
   const none = await as(undefined)('GET', '/v1/agent/self')
-  t.same([none.status, none.body], [403, 'Permission denied'])
+  t.equal(none.status, 403)
+  t.match(
+    none.body,
+    /^Permission denied: the request has no token, and anonymous requests lack permission/,
+  )
   const wrong = await as('wrong')('GET', '/v1/agent/self')
-  t.same([wrong.status, wrong.body], [403, 'ACL token not found'])
+  t.equal(wrong.status, 403)
+  t.match(wrong.body, /^ACL token not found: .*\(ACL not found\), request [-\w]+$/)
 
   t.equal((await manage('PUT', '/v1/acl/policy/ops', { Rules: 'operator = "read"' })).status, 200)
   const role = await manage('PUT', '/v1/acl/role/r', { Policies: [{ Name: 'ops' }] })
@@ -114,7 +122,7 @@ void t.test('a token may do what its policies and roles say', async (t) => {
     'what it is good for',
   )
   t.equal((await manage('DELETE', path)).status, 200)
-  t.match(await mine('GET', '/v1/agent/self'), { status: 403, body: 'ACL token not found' })
+  t.match(await mine('GET', '/v1/agent/self'), { status: 403, body: /^ACL token not found/ })
   t.equal((await manage('DELETE', path)).status, 404)
 })
 
@@ -131,7 +139,7 @@ void t.test('callers without a token have the anonymous policy', async (t) => {
     AuditHash: null,
   })
   const wrong = await as('wrong')('GET', '/v1/acl/token/self?expanded=true')
-  t.match(wrong, { status: 403, body: 'ACL token not found' })
+  t.match(wrong, { status: 403, body: /^ACL token not found/ })
   await manage('DELETE', '/v1/acl/policy/anonymous')
   t.equal((await nobody('GET', '/v1/agent/self')).status, 403)
 })
@@ -286,7 +294,42 @@ void t.test('an explanation names the rules tried and the capability missing', a
 
   const refused = await as(token.SecretID)('PUT', '/v1/acl/explain', { Path: '/v1/kv/x' })
   t.equal(refused.status, 403)
-  t.match(refused.body, /^Permission denied, request \S+$/)
+  t.match(refused.body, /^Permission denied: token .* lacks permission 'acl:read', request \S+$/)
+  const bare = async (method: string, query: string) => {
+    const answer = await manage(method, `/v1/acl/explain?${query}`)
+    t.equal(answer.status, 200, `${method} ${query}: ${answer.body}`)
+    return answer.json()
+  }
+  const mine = `accessor=${token.AccessorID}`
+  for (const method of ['GET', 'PUT', 'POST']) {
+    t.match(await bare(method, `${mine}&method=PUT&path=/v1/kv/app/x`), {
+      Allowed: false,
+      Missing: 'key:write',
+      DependsOn: null,
+    })
+  }
+  for (const [path, missing] of [
+    ['/v1/var/x', 'variables:write'],
+    ['/v1/txn', 'key:write'],
+    ['/v1/catalog/register', null],
+    ['/v1/agent/service/register', 'service:write'],
+    ['/v1/acl/token', 'acl:write'],
+  ]) {
+    const found = await bare('GET', `${mine}&method=PUT&path=${path}`)
+    t.match(found, { Missing: missing, DependsOn: /an example was judged/ }, path ?? '')
+  }
+  t.match((await manage('GET', '/v1/acl/explain')).body, /name the request to explain/)
+  for (const [path, missing] of [
+    ['/v1/agent/service/deregister/of-a-client', 'service:write'],
+    ['/v1/agent/check/pass/service:of-a-client', 'service:write'],
+    ['/v1/agent/check/pass/of-a-client', 'node:write'],
+  ]) {
+    t.match(
+      await about({ Method: 'PUT', Path: path }),
+      { Missing: missing, DependsOn: /'service:write' on the name of the service/ },
+      path ?? '',
+    )
+  }
   t.equal((await manage('PUT', '/v1/acl/explain', { Path: '/v1/none' })).status, 404)
   t.equal((await manage('PUT', '/v1/acl/explain', { Path: 'x' })).status, 400)
 })

@@ -3,13 +3,14 @@ import t, { type Test } from 'tap'
 import { createLog } from '../../../src/agent/logging.ts'
 import { frameStream, framesOf, heartbeat } from '../../../src/domains/agent/log-frames.ts'
 import { bufferedLengthMax, LogBuffer } from '../../../src/domains/agent/log-buffer.ts'
-import { Monitors } from '../../../src/domains/agent/monitor.ts'
+import { Monitors, readersMax } from '../../../src/domains/agent/monitor.ts'
 import type { LogLine } from '../../../src/lib/log.ts'
 import { textLine } from '../../../src/lib/log-line.ts'
 import { hastyClock } from '../server-of-one.ts'
 
 const at = '2026-01-31T12:00:00.000Z'
 const clock = hastyClock(20)
+const anyone = { accessor: null, address: 'a', operator: true }
 
 function logOf() {
   return createLog({
@@ -27,7 +28,7 @@ function open(t: Test, level: 'trace' | 'info' = 'info', json = false) {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const monitors = new Monitors(tap, clock, 's1.global')
-  return { logger, stop, monitors, lines: monitors.open({ level, json }, stop.signal) }
+  return { logger, stop, monitors, lines: monitors.open({ level, json }, stop.signal, anyone) }
 }
 
 t.test('a reader gets the lines of its level, also below that of the process', async (t) => {
@@ -72,12 +73,12 @@ t.test('a stream ends by its signal or by its reader, and then nothing listens',
 t.test('readers are bounded in number, and places come free', async (t) => {
   const { monitors, lines } = open(t)
   const signal = new AbortController().signal
-  const others = Array.from({ length: 63 }, () =>
-    monitors.open({ level: 'info', json: false }, signal),
-  )
-  t.throws(() => monitors.open({ level: 'info', json: false }, signal), { code: 'overloaded' })
+  const another = () => monitors.open({ level: 'info', json: false }, signal, anyone)
+  const others = Array.from({ length: readersMax - 1 }, another)
+  t.throws(another, { code: 'overloaded' })
+  t.equal(monitors.refusedCount, 1)
   await lines.return?.()
-  others.push(monitors.open({ level: 'info', json: false }, signal))
+  others.push(another())
   for (const other of others) await other.return?.()
 })
 
