@@ -3,7 +3,8 @@
  * Nothing imports it. Modules of the server are loaded only by the verb that runs one.
  */
 import './agent/thread-pool.ts'
-import { readFile } from 'node:fs/promises'
+import { isSea } from 'node:sea'
+import manifest from '../package.json' with { type: 'json' }
 import type { AgentArguments } from './agent/agent.ts'
 import { runCommand } from './cli/cli.ts'
 import type { Terminal } from './cli/verb.ts'
@@ -13,16 +14,32 @@ import { systemRandom } from './lib/random.ts'
 
 let outIsGone = false
 
+// A reader that went away (`muster help | head`) must not end a server.
+const stdout = once(() =>
+  process.stdout.on('error', () => {
+    outIsGone = true
+  }),
+)
+const stderr = once(() => process.stderr.on('error', () => {}))
+
 const terminal: Terminal = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => void stdout().write(text),
+  err: (text) => void stderr().write(text),
   outIsGone: () => outIsGone,
-  outIsTerminal: process.stdout.isTTY,
-  errIsTerminal: process.stderr.isTTY,
-  inIsTerminal: process.stdin.isTTY,
+  // Asked for when they matter: Node.js makes each of the streams at its first use, in some milliseconds.
+  get outIsTerminal() {
+    return process.stdout.isTTY
+  },
+  get errIsTerminal() {
+    return process.stderr.isTTY
+  },
+  get inIsTerminal() {
+    return process.stdin.isTTY
+  },
   input: () => process.stdin,
   env: (name) => process.env[name] || undefined,
   nowMs: () => Date.now(),
+  self: selfCommand(),
   onSignals(signals, listener) {
     for (const signal of signals) process.on(signal, listener)
     return () => {
@@ -31,24 +48,21 @@ const terminal: Terminal = {
   },
 }
 
-// A reader that went away (`muster help | head`) must not end a server.
-process.stdout.on('error', () => {
-  outIsGone = true
-})
-process.stderr.on('error', () => {})
-
-const version = await readVersion()
+const { version } = manifest
 const verbs = makeVerbs({
   version,
   runAgent: runAgentHere,
   openRecovery: async (args) => (await import('./agent/recover.ts')).openRecovery(args),
 })
 
-const code = await runCommand(process.argv.slice(2), verbs, terminal)
-if (code !== null) process.exit(code)
+// No await outside of functions: a bundle is CommonJS.
+void runCommand(process.argv.slice(2), verbs, terminal).then((code) => {
+  if (code !== null) process.exit(code)
+})
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
   const { runAgent } = await import('./agent/agent.ts')
+  const { systemdSocket } = await import('./agent/service-manager.ts')
   await runAgent(args, {
     clock: systemClock,
     random: systemRandom,
@@ -57,19 +71,20 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
     events: process,
     exit: (status) => process.exit(status),
     version,
+    notify: systemdSocket(process.env),
     // Only what this process is to be.
     startServer: async (...given) => (await import('./server/server.ts')).startServer(...given),
     startClient: async (...given) => (await import('./client/client.ts')).startClient(...given),
   })
 }
 
-async function readVersion(): Promise<string> {
-  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8')
-  const manifest: unknown = JSON.parse(text)
-  return typeof manifest === 'object' &&
-    manifest !== null &&
-    'version' in manifest &&
-    typeof manifest.version === 'string'
-    ? manifest.version
-    : 'unknown'
+/** A release is one executable that holds the program; else Node.js runs the file that it was given. */
+function selfCommand(): readonly [string, ...string[]] {
+  const [node = process.execPath, script = ''] = process.argv
+  return isSea() ? [process.execPath] : [node, script]
+}
+
+function once<T extends object>(make: () => T): () => T {
+  let made: T | null = null
+  return () => (made ??= make())
 }

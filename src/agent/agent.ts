@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Clock } from '../lib/clock.ts'
+import { machineClock, type Clock } from '../lib/clock.ts'
 import { DiskGate } from '../lib/disk-gate.ts'
 import type { Random } from '../lib/random.ts'
 import type { startClient } from '../client/client.ts'
@@ -20,6 +20,7 @@ import { makeOwnCertificates } from './auto-tls.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { freeDefaults, listeningPorts } from './dev-ports.ts'
 import { createLog, type LogSink, type ProcessLog } from './logging.ts'
+import { serviceManager, type SendWords } from './service-manager.ts'
 import { watchLife, type Life, type ProcessEvents } from './signals.ts'
 
 const KEYRING_KEY_BYTES = 32
@@ -39,6 +40,8 @@ export type AgentEnvironment = {
   readonly events: ProcessEvents
   readonly exit: (code: number) => void
   readonly version: string
+  /** To the service manager that started this process; null: there is none. */
+  readonly notify: SendWords | null
   readonly startServer: typeof startServer
   readonly startClient: typeof startClient
 }
@@ -84,6 +87,10 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
     })
     if (moved) log.logger.info('default ports are taken; this -dev agent uses free ones instead')
     const lived = life
+    const manager = serviceManager(environment.notify, {
+      logger: log.logger,
+      monotonicUs: () => Math.round(machineClock.monotonicMs() * 1_000),
+    })
     const start = (): Promise<Started> =>
       startOnDisk(args, config, log, lived, environment).catch(async (error: unknown) => {
         // Another process took a port after the look. Each round moves one more, so the rounds end.
@@ -91,7 +98,12 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
         return start()
       })
     const { agent, stop } = await start()
-    life.onReload(() => agent.reload(readConfig))
+    manager.ready()
+    life.onReload(async () => {
+      manager.reloading()
+      await agent.reload(readConfig).finally(() => manager.ready())
+    })
+    life.stopping.addEventListener('abort', () => manager.stopping())
     life.onStop(
       async () => {
         await stop()

@@ -38,10 +38,11 @@ const port = Type.Integer({
   description: 'a port number from 1 to 65535, or 0 for any free one',
 })
 
-function duration(fromMs: number, toMs: number, words: string) {
+function duration(fromMs: number, toMs: number, words: string, otherwise?: string) {
   return Type.Refine(
     Type.String({ description: `a duration such as "300ms" or "1.5s", from ${words}` }),
     (text) => {
+      if (text === otherwise) return true
       const ms = parseDurationMs(text)
       return ms !== undefined && ms >= fromMs && ms <= toMs
     },
@@ -88,7 +89,7 @@ const GiB = 2 ** 30
 
 const raftSchema = Type.Object(
   {
-    election_timeout: Type.Optional(duration(50, 60_000, '50ms to 1m')),
+    election_timeout: Type.Optional(duration(50, 60_000, '50ms to 1m, or "auto"', 'auto')),
     heartbeat_interval: Type.Optional(duration(10, 20_000, '10ms to 20s')),
     lease_reads: Type.Optional(boolean),
     append_bytes_max: Type.Optional(size(64 * 1024, 16 * MiB, '64KiB to 16MiB')),
@@ -156,6 +157,9 @@ const serverSchema = Type.Object(
         description: `a list of ${schedulers.join(', ')}, each once`,
       }),
     ),
+    snapshot_schedule: Type.Optional(duration(60_000, 31 * 86_400_000, '1m to 744h')),
+    snapshot_retain: Type.Optional(count(1, 10_000)),
+    snapshot_folder: Type.Optional(path('the path of a folder')),
     raft: Type.Optional(raftSchema),
   },
   closed,

@@ -37,6 +37,7 @@ import {
   type ListenerConfig,
 } from './config-listeners.ts'
 import { definitionsOf, scriptChecksOf, type ScriptChecks } from './config-services.ts'
+import { completeSnapshots, type SnapshotsConfig } from './config-snapshots.ts'
 import { completeTls, type TlsConfig } from './config-tls.ts'
 import {
   configFiles,
@@ -55,6 +56,8 @@ export type { HeaderAlias, StaticPeer } from './config-schema.ts'
 /** Times in milliseconds, sizes in bytes. */
 export type RaftConfig = {
   readonly electionMs: number
+  /** The timeout follows what heartbeats show, within these; null: it is fixed. */
+  readonly adaptive: { readonly minMs: number; readonly maxMs: number } | null
   /** heartbeatMs * 2 <= electionMs */
   readonly heartbeatMs: number
   /** Linearizable reads without a quorum round, on trust in the servers' clocks; costs the quick election after a crash. */
@@ -113,6 +116,8 @@ export type AgentConfig = {
     readonly numSchedulers: number | null
     /** Null: all kinds. */
     readonly enabledSchedulers: readonly string[] | null
+    /** Null: no scheduled snapshots. */
+    readonly snapshots: SnapshotsConfig | null
     readonly raft: RaftConfig
   }
   /** Null: this agent is a server. */
@@ -248,6 +253,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       keyringKeyFile: keyringKeyFile === undefined ? null : resolve(keyringKeyFile),
       numSchedulers: server.num_schedulers ?? null,
       enabledSchedulers: server.enabled_schedulers ?? null,
+      snapshots: completeSnapshots(server, resolve(dataDir ?? '.'), complain),
       raft: completeRaft(server.raft ?? {}, complain),
     },
     client: isClient ? { gossip: completeClientGossip(client, complain) } : null,
@@ -354,9 +360,10 @@ function expectedServers(server: ServerFile, named: number, complain: Complain):
 }
 
 function completeRaft(file: NonNullable<ServerFile['raft']>, complain: Complain): RaftConfig {
+  const heartbeatMs = durationOr(file.heartbeat_interval, 100)
   const raft: RaftConfig = {
-    electionMs: durationOr(file.election_timeout, 1_000),
-    heartbeatMs: durationOr(file.heartbeat_interval, 100),
+    ...electionTimeout(file.election_timeout ?? 'auto', heartbeatMs),
+    heartbeatMs,
     leaseReads: file.lease_reads ?? false,
     appendBytesMax: sizeOr(file.append_bytes_max, MiB),
     inflightMessagesMax: file.inflight_messages_max ?? 64,
@@ -365,16 +372,26 @@ function completeRaft(file: NonNullable<ServerFile['raft']>, complain: Complain)
     cacheBytesMax: sizeOr(file.cache_bytes_max, 32 * MiB),
     compactBytes: sizeOr(file.compact_bytes, 64 * MiB),
   }
-  if (raft.heartbeatMs * 2 > raft.electionMs) {
+  if (heartbeatMs * 2 > raft.electionMs) {
     complain(
       'server.raft.heartbeat_interval',
-      `${raft.heartbeatMs}ms is more than half of election_timeout (${raft.electionMs}ms); one lost heartbeat would cause an election`,
+      `${heartbeatMs}ms is more than half of election_timeout (${raft.electionMs}ms); one lost heartbeat would cause an election`,
     )
   }
   if (raft.appendBytesMax > raft.inflightBytesMax) {
     complain('server.raft.append_bytes_max', 'must not be above inflight_bytes_max')
   }
   return raft
+}
+
+/** With `auto` a rare heartbeat makes the least timeout longer: one that is lost must not cause an election. */
+function electionTimeout(
+  text: string,
+  heartbeatMs: number,
+): Pick<RaftConfig, 'electionMs' | 'adaptive'> {
+  if (text !== 'auto') return { electionMs: durationOr(text, 1_000), adaptive: null }
+  const atLeast = (ms: number) => Math.max(ms, 2.5 * heartbeatMs)
+  return { electionMs: atLeast(1_000), adaptive: { minMs: atLeast(250), maxMs: atLeast(2_000) } }
 }
 
 function durationOr(text: string | undefined, defaultMs: number): number {

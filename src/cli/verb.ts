@@ -16,6 +16,8 @@ export type Terminal = {
   /** Undefined when it is not set or empty. */
   env(name: string): string | undefined
   nowMs(): number
+  /** What starts this program again, before its arguments. */
+  readonly self: readonly [string, ...string[]]
   /** Hears signals, which then do not end the process, until the returned function is called. */
   onSignals(
     signals: readonly NodeJS.Signals[],

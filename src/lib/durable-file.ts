@@ -15,8 +15,12 @@ export async function writeDurably(path: string, text: string): Promise<void> {
     await file.close()
   }
   await rename(temporary, path)
-  // The name is as much a part of it as the text.
-  const folder = await open(dirname(path), 'r')
+  await syncFolder(dirname(path))
+}
+
+/** A file's name is as much a part of it as what is in it, and lives in the folder. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
   try {
     await folder.sync()
   } finally {

@@ -26,7 +26,7 @@ export function parseDurationNs(text: string): bigint | undefined {
   const rest = negative || text.startsWith('+') ? text.slice(1) : text
   if (rest === '0') return 0n
   if (rest === '') return undefined
-  const part = /([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)/y
+  const part = /([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y
   let total = 0n
   while (part.lastIndex < rest.length) {
     const match = part.exec(rest)

@@ -74,6 +74,12 @@ export type AgentSettings = {
     readonly keyringKeyFile: string | null
     readonly numSchedulers: number | null
     readonly enabledSchedulers: readonly string[] | null
+    /** Null: no scheduled snapshots. */
+    readonly snapshots: {
+      readonly everyMs: number
+      readonly retain: number
+      readonly folder: string
+    } | null
     readonly raft: { readonly electionMs: number; readonly heartbeatMs: number }
   }
 }
@@ -148,6 +154,14 @@ export function shownConfig({ config, limits, audit, origin, rpcAddress }: Shown
       RetryJoin: server.gossip?.retryJoin ?? [],
       EncryptKey: server.gossip?.encrypt ? redacted : '',
       KeyringKeyFile: server.keyringKeyFile ?? '',
+      Snapshots:
+        server.snapshots === null
+          ? null
+          : {
+              ScheduleMs: server.snapshots.everyMs,
+              Retain: server.snapshots.retain,
+              Folder: server.snapshots.folder,
+            },
       RaftElectionTimeoutMs: server.raft.electionMs,
       RaftHeartbeatMs: server.raft.heartbeatMs,
     },

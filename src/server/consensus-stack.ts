@@ -2,6 +2,7 @@
  * Builds what agrees: state, log, wire, transport and the Raft node, in order; taken down in reverse.
  */
 import { mkdir } from 'node:fs/promises'
+import { uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Domain } from '../fsm/domain.ts'
 import { openMachine, type Machine } from '../fsm/machine.ts'
@@ -142,6 +143,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     machine: measuredMachine(machine, clock, options.times.apply),
     transport: dialed,
     clock,
+    bootMs: () => uptime() * 1_000,
     random,
     requestState: requestStateBy({ id, link, addressOf: options.addressOf }),
     defer: setImmediate,
@@ -149,6 +151,13 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     onFatal,
   })
   node = raft
+  let [knownTerm, knownLeader]: [number, string | null] = [0, null]
+  raft.onChange(({ term, leaderId }) => {
+    const isNews =
+      leaderId === null ? term > knownTerm : term > knownTerm || leaderId !== knownLeader
+    ;[knownTerm, knownLeader] = [term, leaderId]
+    if (isNews) link.leaderIs(leaderId)
+  })
   opened.defer(() => raft.stop())
   await raft.start()
 

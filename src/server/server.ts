@@ -208,6 +208,9 @@ export async function startServer(
     exportRows: () => machine.exportRows(),
     commandVersion: clusterVersion,
     restoreFolder: join(dataDir, 'restore'),
+    snapshotSchedule: config.server.snapshots,
+    freshen: (signal) =>
+      consensus.readBarrier('linearizable', clock.monotonicMs() + dutyWriteMs, signal),
     agent: describeAgent({
       id,
       config,
@@ -327,6 +330,8 @@ export async function startServer(
     stopCatchingUp.abort()
     await catchingUp
   })
+  catalogue.scheduledSnapshots?.start()
+  opened.defer(async () => catalogue.scheduledSnapshots?.stop())
   membership.start()
   opened.defer(() => membership.stop())
   pool?.search(() => membership.gossipOfMembers())
@@ -342,8 +347,9 @@ export async function startServer(
     observerOf: telemetry.observerOf,
     audit,
   })
-  const events = catalogue.eventBuffer
-  telemetry.start({ stack, dispatcher, http, audit, events, gossip: pool?.gossip ?? null })
+  const { eventBuffer: events, monitors, scheduledSnapshots: snapshots } = catalogue
+  const gossip = pool?.gossip ?? null
+  telemetry.start({ stack, dispatcher, http, audit, events, monitors, snapshots, gossip })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,

@@ -4,12 +4,14 @@ import { ProcessTelemetry } from '../member/telemetry.ts'
 import { eventMetrics, type EventsSource } from '../metrics/events.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
 import {
+  answerMetrics,
   type AuditCounts,
   auditMetrics,
   limitMetrics,
   type RefusedSource,
 } from '../metrics/limits.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
+import { snapshotMetrics, type SnapshotNumbers } from '../metrics/snapshots.ts'
 import { stateMetrics } from '../metrics/state.ts'
 import { wireMetrics } from '../metrics/wire.ts'
 import { refusalKinds } from '../wire/refusals.ts'
@@ -22,10 +24,21 @@ export type Measured = {
     readonly wire: Pick<Wire, 'refusals' | 'tls' | 'traffic'>
     logStats: RaftSource['logStats']
   }
-  readonly dispatcher: { readonly parkedCount: number; readonly underWayCount: number }
-  readonly http: { readonly underWayCount: number; readonly refused: RefusedSource }
+  readonly dispatcher: {
+    readonly parkedCount: number
+    readonly underWayCount: number
+    readonly refused: RefusedSource
+  }
+  readonly http: {
+    readonly underWayCount: number
+    readonly refused: RefusedSource
+    readonly answerBytes: number
+  }
   readonly audit: { readonly counts: AuditCounts }
-  readonly events: EventsSource
+  readonly events: EventsSource & { readonly refusedCount: number }
+  readonly monitors: { readonly refusedCount: number }
+  /** Null: none are scheduled. */
+  readonly snapshots: { readonly everyMs: number; readonly stats: SnapshotNumbers } | null
   /** Null: there is no pool. */
   readonly gossip: { counters(): GossipNumbers } | null
 }
@@ -37,7 +50,16 @@ export class Telemetry extends ProcessTelemetry {
     this.begin(() => [this.#join(measured)])
   }
 
-  #join({ stack, dispatcher, http, audit, events, gossip }: Measured): () => void {
+  #join({
+    stack,
+    dispatcher,
+    http,
+    audit,
+    events,
+    monitors,
+    snapshots,
+    gossip,
+  }: Measured): () => void {
     const { node, machine, wire } = stack
     const stopRaft = raftMetrics(this.metrics, {
       status: () => node.status(),
@@ -53,7 +75,13 @@ export class Telemetry extends ProcessTelemetry {
       callsUnderWay: () => dispatcher.underWayCount,
     })
     eventMetrics(this.metrics, events)
-    limitMetrics(this.metrics, () => http.refused)
+    limitMetrics(this.metrics, () => ({
+      ...http.refused,
+      ...dispatcher.refused,
+      eventStreams: events.refusedCount,
+      logStreams: monitors.refusedCount,
+    }))
+    answerMetrics(this.metrics, () => http.answerBytes)
     auditMetrics(this.metrics, () => audit.counts)
     wireMetrics(this.metrics, {
       refusals: () =>
@@ -61,6 +89,7 @@ export class Telemetry extends ProcessTelemetry {
       traffic: () => wire.traffic.all(),
       certificateUntilMs: () => wire.tls?.certificate.validUntilMs ?? null,
     })
+    if (snapshots !== null) snapshotMetrics(this.metrics, snapshots.everyMs, () => snapshots.stats)
     if (gossip !== null) gossipMetrics(this.metrics, () => gossip.counters())
     return stopRaft
   }

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runAgent } from '../../src/agent/agent.ts'
 import type { ClientConfig } from '../../src/client/client-config.ts'
+import { systemdSocket } from '../../src/agent/service-manager.ts'
 import { claimDataFolder } from '../../src/agent/data-folder.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
@@ -25,6 +26,7 @@ function stage(
   const events = new EventEmitter()
   const exited = new EventEmitter()
   const seen: string[] = []
+  const told: string[] = []
   let output = ''
   let config: ServerConfig | null = null
   let dependencies: MemberDependencies | null = null
@@ -36,6 +38,7 @@ function stage(
     events,
     exit: (code: number) => void exited.emit('exit', code),
     version: '1.2.3',
+    notify: async (words: readonly string[]) => void told.push(words.join(' ')),
     async startServer(given: ServerConfig, more: MemberDependencies) {
       config = given
       dependencies = more
@@ -75,6 +78,7 @@ function stage(
     events,
     exited,
     seen,
+    told,
     output: () => output,
     config: (): ServerConfig => {
       if (config === null) throw new Error('no server was started')
@@ -117,6 +121,36 @@ t.test('with tls.auto the certificates are there before the server starts', asyn
   events.emit('SIGTERM')
   await once(exited, 'exit')
   t.match(output(), /made certificates \(tls\.auto\): .*forClientAgents=.*tls\/client/)
+})
+
+t.test('a service manager is told of ready, reading again and stopping, in order', async (t) => {
+  const { environment, events, exited, told, seen } = stage()
+  await runAgent({ configPaths: [configFile(t)], dev: false }, environment)
+  events.emit('SIGHUP')
+  await eventuallyTrue('a reload', () => seen.includes('reloaded'))
+  await eventuallyTrue('the words after it', () => told.length >= 3)
+  events.emit('SIGTERM')
+  await once(exited, 'exit')
+  t.match(told, ['READY=1', /^RELOADING=1 MONOTONIC_USEC=\d+$/, 'READY=1', 'STOPPING=1'])
+  t.equal(told.length, 4)
+})
+
+t.test('a service manager that cannot be told does not stop an agent', async (t) => {
+  const { environment, events, exited, output } = stage()
+  const notify = () => Promise.reject(new Error('no such program'))
+  await runAgent({ configPaths: [configFile(t)], dev: false }, { ...environment, notify })
+  await eventuallyTrue('a warning', () => output().includes('systemd was not told'))
+  events.emit('SIGTERM')
+  t.same(await once(exited, 'exit'), [0])
+})
+
+t.test('the socket of the service manager is not left to the commands of checks', async (t) => {
+  const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: '/nowhere', PATH: '/nowhere' }
+  const send = systemdSocket(env)
+  t.same(env, { PATH: '/nowhere' })
+  await t.rejects(send?.(['READY=1']) ?? Promise.resolve(), { code: 'ENOENT' })
+  t.equal(systemdSocket({}), null)
+  t.equal(systemdSocket({ NOTIFY_SOCKET: '' }), null)
 })
 
 t.test('a client agent is started where the configuration has one', async (t) => {

@@ -216,7 +216,7 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a duration without a unit',
     inRaft('election_timeout = "300"'),
-    'a.hcl:6: server.raft.election_timeout: must be a duration such as "300ms" or "1.5s", from 50ms to 1m, not "300"',
+    'a.hcl:6: server.raft.election_timeout: must be a duration such as "300ms" or "1.5s", from 50ms to 1m, or "auto", not "300"',
   ],
   [
     'a duration as a number',
@@ -226,12 +226,12 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a duration too short',
     inRaft('election_timeout = "49ms"'),
-    /^a\.hcl:6: server\.raft\.election_timeout: .*from 50ms to 1m, not "49ms"$/,
+    /^a\.hcl:6: server\.raft\.election_timeout: .*from 50ms to 1m, or "auto", not "49ms"$/,
   ],
   [
     'a heartbeat too slow',
-    inRaft('heartbeat_interval = "600ms"'),
-    /^a\.hcl:6: server\.raft\.heartbeat_interval: 600ms is more than half of election_timeout \(1000ms\)/,
+    inRaft('election_timeout = "1s"\nheartbeat_interval = "600ms"'),
+    /^a\.hcl:7: server\.raft\.heartbeat_interval: 600ms is more than half of election_timeout \(1000ms\)/,
   ],
   [
     'a size without a unit',

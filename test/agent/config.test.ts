@@ -47,8 +47,10 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       keyringKeyFile: null,
       numSchedulers: null,
       enabledSchedulers: null,
+      snapshots: null,
       raft: {
         electionMs: 1_000,
+        adaptive: { minMs: 250, maxMs: 2_000 },
         heartbeatMs: 100,
         leaseReads: false,
         appendBytesMax: 2 ** 20,
@@ -148,6 +150,7 @@ t.test('JSON and HCL mean the same', async (t) => {
     { name: 's3', host: 'fd00::3', port: 2 },
   ])
   t.equal(config.server.raft.electionMs, 1500)
+  t.equal(config.server.raft.adaptive, null, 'a timeout that is set stays')
   t.equal(config.server.raft.cacheBytesMax, 2 ** 26)
 })
 
@@ -240,6 +243,33 @@ t.test('a -dev agent brings its folder and keeps to it', async (t) => {
   const file = join(t.testdir({ 'a.hcl': smallest }), 'a.hcl')
   await t.rejects(loadConfig([file], base), { message: /data_dir: a -dev agent keeps its data/ })
 })
+
+t.test(
+  'scheduled snapshots have a folder and a number, and mean nothing without a schedule',
+  async (t) => {
+    const server = (more: string) => ({
+      'a.hcl': `name = "a"\ndata_dir = "/d"\nserver {\n  enabled = true\n  ${more}\n}\n`,
+    })
+    const hourly = 'snapshot_schedule = "1h"'
+    t.same((await load(t, server(hourly))).server.snapshots, {
+      everyMs: 3_600_000,
+      retain: 30,
+      folder: '/d/snapshots',
+    })
+    const more = `${hourly}\n  snapshot_retain = 2\n  snapshot_folder = "/backup"`
+    t.same((await load(t, server(more))).server.snapshots, {
+      everyMs: 3_600_000,
+      retain: 2,
+      folder: '/backup',
+    })
+    await t.rejects(load(t, server('snapshot_retain = 2')), {
+      message: /server.snapshot_retain: means nothing without server.snapshot_schedule/,
+    })
+    await t.rejects(load(t, server('snapshot_schedule = "1s"')), {
+      message: /"1m" to "744h"|1m to 744h/,
+    })
+  },
+)
 
 t.test('hosts, peers, sizes and distances', async (t) => {
   for (const good of ['localhost', 'a.b-c.example', '10.0.0.1', '::1', 'fd00::1', '4u']) {

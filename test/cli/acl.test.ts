@@ -11,7 +11,10 @@ void t.test('tokens, policies and roles from the first token on', async (t) => {
   const manage = (line: string | string[], input?: string) =>
     muster(line, { env: { MUSTER_TOKEN: root }, ...(input !== undefined && { input }) })
 
-  t.match(await muster('acl token list'), { code: 1, err: /Permission denied \(403\)/ })
+  t.match(await muster('acl token list'), {
+    code: 1,
+    err: /Permission denied: the request has no token.* \(403\)/,
+  })
   t.match(await manage('acl policy apply -description=reads app -', 'key_prefix "app/" {\n'), {
     code: 1,
     err: /policy:1:1: the block key_prefix is never closed/,
@@ -42,7 +45,7 @@ void t.test('tokens, policies and roles from the first token on', async (t) => {
   })
   t.match(await muster('acl explain GET /v1/kv/app/x', { env: { MUSTER_TOKEN: secret } }), {
     code: 1,
-    err: /Permission denied, request \S+ \(403\)/,
+    err: /Permission denied: token .* lacks permission 'acl:read', request \S+ \(403\)/,
   })
 
   t.match(await manage(`acl token delete ${accessor}`), { code: 0 })

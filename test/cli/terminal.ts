@@ -1,9 +1,12 @@
 /** A terminal that remembers what it was told, and gives what a test types. */
+import { fileURLToPath } from 'node:url'
 import { runCommand } from '../../src/cli/cli.ts'
 import type { Terminal } from '../../src/cli/verb.ts'
 import { makeVerbs } from '../../src/cli/verbs.ts'
 import type { AgentArguments } from '../../src/cli/verbs/agent.ts'
 import type { OpenRecovery } from '../../src/cli/verbs/raft/recover.ts'
+
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 export type Typed = {
   readonly input?: string | Uint8Array
@@ -51,6 +54,7 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
     },
     env: (name) => typed.env?.[name] || undefined,
     nowMs: () => typed.nowMs ?? Date.now(),
+    self: [process.execPath, program],
     onSignals: (signals, listener) => {
       let heard = true
       typed.signals?.((signal) => {

@@ -302,6 +302,7 @@ t.test('a server is removed by its own word, which is confirmed at its address',
     node.configuration = { clusterId: 'c', members: ['s1', 's3'].map(voter) }
   }
   await eventuallyTrue('it is removed', async () => {
+    node.followers = heard(['s2', 's3'])
     await membership.lookAround()
     return node.changes.length > 0
   })

@@ -1,12 +1,9 @@
 /** The owner's side of the watchdog: starts it, tells it what to end and when, hears what it did. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { MusterError } from '../../lib/errors.ts'
 import type { Until } from './lease-keeper.ts'
 import type { Order, Word } from './watchdog.ts'
-
-const program = fileURLToPath(new URL('../../main.ts', import.meta.url))
 
 export class Guard {
   readonly #process: ChildProcess
@@ -28,10 +25,10 @@ export class Guard {
     process.stdin?.on('error', () => {})
   }
 
-  /** `word`: what the program is called with to be the watchdog. Resolves once it listens. */
-  static async start(word: string): Promise<Guard> {
+  /** `words` start this program as the watchdog. Resolves once it listens. */
+  static async start([program, ...words]: readonly [string, ...string[]]): Promise<Guard> {
     // In a session of its own, so that what is typed at the terminal does not reach it.
-    const process = spawn(globalThis.process.execPath, [program, word], {
+    const process = spawn(program, words, {
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true,
       // It asks nobody anything, and needs no token.

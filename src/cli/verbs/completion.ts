@@ -32,7 +32,13 @@ end
 complete -c muster -a '(__muster_complete)'
 `
 
-const scripts: Readonly<Record<string, string>> = { __proto__: null as never, bash, zsh, fish }
+/** By the shell's name. */
+export const completionScripts: Readonly<Record<string, string>> = {
+  __proto__: null as never,
+  bash,
+  zsh,
+  fish,
+}
 
 export const completion: Verb = {
   operands: oneOperand('bash|zsh|fish'),
@@ -46,7 +52,7 @@ Prints a script that completes commands and options:
   flags: {},
   async run({ operands, terminal }) {
     const [shell = ''] = operands
-    const script = scripts[shell]
+    const script = completionScripts[shell]
     if (script === undefined) {
       misused(
         `there is no completion for ${JSON.stringify(shell)}; there is for bash, zsh and fish`,

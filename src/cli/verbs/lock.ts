@@ -94,7 +94,7 @@ lost.
         count === 1
           ? new Mutex({ entries, key, retries, isAlive: (signal) => keeper.isAlive(signal) })
           : new Semaphore({ entries, prefix, holdersMax: count, retries }),
-      guard: await Guard.start(watchdogWord),
+      guard: await Guard.start([...terminal.self, watchdogWord]),
       command: {
         words,
         shell: flags.last('shell') !== 'false',

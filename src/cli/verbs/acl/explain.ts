@@ -40,6 +40,7 @@ made. Without -of it is that of a caller without a token. Exits with 1 when it i
         ['Decided by', textOf(row, 'DecidedBy')],
         ['Requires', requiredBy(row)],
         ['Missing', optional(row, 'Missing')],
+        ...dependsOn(row),
         ['Default policy', textOf(row, 'DefaultPolicy')],
       ])
       const rules = listOf(row['Rules']).map(objectOf)
@@ -63,6 +64,12 @@ function requiredBy(row: JsonObject): string {
   const name = textOf(row, 'Name')
   const namespace = row['Namespace'] === null ? '' : ` in namespace ${textOf(row, 'Namespace')}`
   return `${textOf(row, 'Capability')}${name === '' ? '' : ` on ${JSON.stringify(name)}`}${namespace}`
+}
+
+/** Absent in the answer of an older server. */
+function dependsOn(row: JsonObject): readonly (readonly [string, string])[] {
+  const text = Object.hasOwn(row, 'DependsOn') ? optional(row, 'DependsOn') : ''
+  return text === '' ? [] : [['Depends on', text]]
 }
 
 function optional(row: JsonObject, name: string): string {
