@@ -1,9 +1,10 @@
 /**
- * Installs what is missing. Plain JavaScript on purpose: it runs on whatever Node.js (20 or newer) the machine has,
- * before the pinned one is there. Compares two files and does nothing when node_modules is as package-lock.json says.
+ * Installs what is missing: all packages, or with `--production` those alone that run the program. Plain JavaScript on purpose:
+ * it runs on whatever Node.js (20 or newer) the machine has, before the pinned one is there. Compares two files and does
+ * nothing when node_modules is as package-lock.json says.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -14,27 +15,32 @@ const NODE_MAJOR_MIN = 20
  * npm writes its own copy of the lock file into node_modules as the last step of an install.
  *
  * @param {string} root
+ * @param {boolean} [production] developers' packages may be missing
  * @returns {string | null}
  */
-export function reasonToInstall(root) {
+export function reasonToInstall(root, production = false) {
   const installed = join(root, 'node_modules', '.package-lock.json')
   if (!existsSync(installed)) return 'node_modules is missing'
-  if (!existsSync(join(root, 'node_modules', 'node', 'bin', 'node')))
-    return 'the pinned Node.js is missing'
-  return differs(readPackages(join(root, 'package-lock.json')), readPackages(installed))
+  if (!existsSync(join(root, 'node_modules', '.bin', 'node'))) {
+    return 'the pinned Node.js is missing; there is one for Linux on x64 and arm64'
+  }
+  const wanted = readPackages(join(root, 'package-lock.json'))
+  return differs(wanted, readPackages(installed), production)
 }
 
 /**
- * @param {Record<string, { version?: string, optional?: boolean, devOptional?: boolean }>} wanted
+ * @param {Record<string, { version?: string, dev?: boolean, optional?: boolean, devOptional?: boolean }>} wanted
  * @param {Record<string, { version?: string }>} found
+ * @param {boolean} [production] developers' packages may be missing
  * @returns {string | null}
  */
-export function differs(wanted, found) {
+export function differs(wanted, found, production = false) {
   for (const [path, entry] of Object.entries(wanted)) {
     if (path === '') continue
     const version = found[path]?.version
     // Optional packages of other platforms are not installed.
     if (version === undefined && (entry.optional === true || entry.devOptional === true)) continue
+    if (version === undefined && production && entry.dev === true) continue
     if (version !== entry.version)
       return `${path} should be ${entry.version}, is ${version ?? 'missing'}`
   }
@@ -65,16 +71,39 @@ export function explainFailure(output) {
   return 'npm ci failed; its own words are above. `npm ci` by hand repeats it.'
 }
 
-/** @param {string} root */
-function install(root) {
-  const reason = reasonToInstall(root)
+/**
+ * Removes the headers of Node.js, two thirds of what is in its package beside the binary: nothing is compiled here.
+ *
+ * @param {string} root
+ */
+export function removeHeaders(root) {
+  const modules = join(root, 'node_modules')
+  for (const name of readdirSync(modules).filter((name) => name.startsWith('node-linux-'))) {
+    rmSync(join(modules, name, 'include'), { recursive: true, force: true })
+  }
+}
+
+/**
+ * @param {string} root
+ * @param {boolean} production
+ */
+function install(root, production) {
+  const reason = reasonToInstall(root, production)
   if (reason === null) return 0
   console.error(`Installing packages once (${reason}) …`)
   const npm = process.env.npm_execpath
   const [command, before] = npm?.endsWith('npm-cli.js') ? [process.execPath, [npm]] : ['npm', []]
   const result = spawnSync(
     command,
-    [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error'],
+    [
+      ...before,
+      'ci',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      // What runs the program has its binaries in its packages.
+      ...(production ? ['--omit=dev', '--ignore-scripts'] : []),
+    ],
     {
       cwd: root,
       encoding: 'utf8',
@@ -82,8 +111,11 @@ function install(root) {
     },
   )
   const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`
-  const left = result.status === 0 ? reasonToInstall(root) : null
-  if (result.status === 0 && left === null) return 0
+  const left = result.status === 0 ? reasonToInstall(root, production) : null
+  if (result.status === 0 && left === null) {
+    removeHeaders(root)
+    return 0
+  }
   console.error(output.trimEnd())
   console.error(
     left === null ? explainFailure(output) : `After npm ci something is still wrong: ${left}`,
@@ -105,5 +137,6 @@ if (isMain()) {
     )
     process.exit(1)
   }
-  process.exit(install(dirname(dirname(fileURLToPath(import.meta.url)))))
+  const root = dirname(dirname(fileURLToPath(import.meta.url)))
+  process.exit(install(root, process.argv.includes('--production')))
 }

@@ -7,7 +7,6 @@ import {
   HOST,
   parseStartOptions,
   planAgents,
-  usage,
   type AgentPlan,
   type StartOptions,
 } from './start/options.ts'
@@ -33,9 +32,7 @@ let stopRequestedMs: number | null = null
 let ready = false
 
 try {
-  const options = parseStartOptions(process.argv.slice(2), cwd)
-  if (options === null) process.stdout.write(usage)
-  else await main(options)
+  await main(parseStartOptions(process.argv.slice(2), cwd))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1

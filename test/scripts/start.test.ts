@@ -1,6 +1,7 @@
 /** `npm start`: its options, its plan, its folder, and its child processes. */
+import { execFileSync } from 'node:child_process'
 import { createServer } from 'node:net'
-import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { existing, prepare, tail, wipe } from '../../scripts/start/folder.ts'
@@ -20,6 +21,19 @@ const defaults = {
   configFiles: [],
 }
 
+t.test('help is there before anything is installed', async (t) => {
+  const folder = t.testdir({ scripts: { start: {} } })
+  for (const file of ['scripts/start.sh', 'scripts/start/usage.mjs']) {
+    await copyFile(new URL(`../../${file}`, import.meta.url), join(folder, file))
+  }
+  const help = execFileSync('sh', ['scripts/start.sh', '--servers', '5', '--help'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  t.match(help, /^Usage: npm start -- \[options\]\n/)
+  t.match(help, /--base-port N +HTTP port of the first server \(default: 4646\)/)
+})
+
 t.test('options have defaults and are checked', async (t) => {
   const parse = (line: string) => parseStartOptions(line === '' ? [] : line.split(' '), '/here')
   t.same(parse(''), defaults)
@@ -34,7 +48,6 @@ t.test('options have defaults and are checked', async (t) => {
     tls: true,
     configFiles: ['/here/a.hcl', '/b.json'],
   })
-  t.equal(parse('--help'), null)
   t.throws(() => parse('--servers 2'), { message: '--servers must be 1, 3 or 5, not 2' })
   t.throws(() => parse('--clients 9'), { message: '--clients must be 0 to 8, not 9' })
   t.throws(() => parse('--clients x'), { message: '--clients must be 0 to 8, not x' })

@@ -1,0 +1,48 @@
+/**
+ * How every release form starts the bundle: compiled with the code that V8 kept of a run at build time, so that a start
+ * neither parses nor compiles what it needs.
+ */
+import { constants, Script } from 'node:vm'
+
+export type Program = {
+  /** What stack traces call it. */
+  readonly file: string
+  /** The bundle without its source map. ASCII. */
+  readonly code: string
+  /** What V8 compiled at build time; another Node.js or other flags than there: V8 refuses it, and compiles anew. */
+  readonly cache: Buffer | undefined
+  /** Loads LevelDB's binding. Called once, when a state is opened. */
+  readonly loadBinding: () => unknown
+}
+
+/** Runs the bundle. Returns the compiled script, for the build to take the code from. */
+export function runProgram(program: Program, requireOwn: NodeJS.Require): Script {
+  const { file, code, cache, loadBinding } = program
+  const script = new Script(
+    `(function (exports, require, module, __filename, __dirname, loadBinding) {\n${code}\n})`,
+    {
+      filename: file,
+      // The first line is ours.
+      lineOffset: -1,
+      ...(cache !== undefined && { cachedData: cache }),
+      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    },
+  )
+  const module = { exports: {} }
+  const run: unknown = script.runInThisContext()
+  if (typeof run !== 'function') throw new TypeError(`${file} is not a program`)
+  run(module.exports, requireOwn, module, file, '', loadBinding)
+  return script
+}
+
+/** A shared library's exports. */
+export function load(file: string): unknown {
+  const loaded: { exports: unknown } = { exports: {} }
+  process.dlopen(loaded, file)
+  return loaded.exports
+}
+
+/** Which of the caches serves this process: V8 reads one whole, and a command needs a third of what an agent does. */
+export function cachePurpose(): 'agent' | 'command' {
+  return process.argv[2] === 'agent' ? 'agent' : 'command'
+}
