@@ -1,17 +1,19 @@
 /**
  * `npm run bench`: a Muster and an etcd cluster of three side by side on the same disk, each figure measured on one
  * and then the other, round by round. `--quick` is short, `--json` for machines, `--only muster` or `--only etcd`,
- * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out.
+ * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out, `--rounds 10` measures each
+ * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd.
  */
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { EtcdSystem, etcdIsInstalled } from './bench/etcd.ts'
 import { measureFailover } from './bench/failover.ts'
 import { MusterSystem } from './bench/muster.ts'
-import { middle, runLoad, type Figures } from './bench/plan.ts'
+import { middle, runLoad, type Round } from './bench/plan.ts'
 import { loadTable, otherTable, targets, type Measured } from './bench/report.ts'
 import { keys, type System } from './bench/system.ts'
+import { usedBy } from '../test/support/server-numbers.ts'
 
 type Figure = {
   readonly name: string
@@ -35,6 +37,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     figures: { type: 'string', default: '' },
     'no-failover': { type: 'boolean', default: false },
+    against: { type: 'string' },
+    rounds: { type: 'string' },
   },
 })
 
@@ -53,7 +57,7 @@ const figures: readonly Figure[] = [
 ].filter(({ name }) => name.startsWith(values.figures))
 
 const { quick } = values
-const rounds = quick ? 1 : 3
+const rounds = Number(values.rounds ?? (quick ? 1 : 3))
 const durationMs = quick ? 1_500 : 4_000
 const warmupMs = quick ? 500 : 1_000
 const failovers = values['no-failover'] ? 0 : quick ? 5 : 20
@@ -63,7 +67,9 @@ await mkdir(folder, { recursive: true })
 const systems: System[] = []
 try {
   if (values.only !== 'etcd') systems.push(await MusterSystem.start(folder))
-  if (values.only !== 'muster') {
+  if (values.against !== undefined) {
+    systems.push(await MusterSystem.startOther(folder, resolve(values.against)))
+  } else if (values.only !== 'muster') {
     if (await etcdIsInstalled()) systems.push(await EtcdSystem.start(folder))
     else say('etcd is not installed (Debian: etcd-server): measuring without comparison')
   }
@@ -74,11 +80,12 @@ try {
 }
 
 async function measure(): Promise<Map<string, Measured>> {
-  const collected = new Map(systems.map((system) => [system, new Map<string, Figures[]>()]))
+  const collected = new Map(systems.map((system) => [system, new Map<string, Round[]>()]))
   for (const system of systems) await fill(system)
   for (const figure of figures) {
     for (let round = 0; round < rounds; round += 1) {
-      for (const system of systems) {
+      // Each goes first as often as the other: what slows the machine down lasts longer than one measurement.
+      for (const system of round % 2 === 0 ? systems : systems.toReversed()) {
         const figures = await measureOnce(system, figure)
         const byName = collected.get(system)
         byName?.set(figure.name, [...(byName.get(figure.name) ?? []), figures])
@@ -90,11 +97,12 @@ async function measure(): Promise<Map<string, Measured>> {
   }
   const result = new Map<string, Measured>()
   for (const [system, byName] of collected) {
-    const residentMiB = await Promise.all(membersOf(system).map((at) => residentMiBOf(system, at)))
+    const used = await Promise.all(pidsOf(system).map(usedBy))
+    const residentMiB = used.map(({ residentMiB }) => residentMiB)
     say(`killing the leader of ${system.name} ${failovers} times`)
     const failover = failovers === 0 ? null : await measureFailover(system, failovers)
     const loads = new Map([...byName].map(([name, all]) => [name, middle(all)]))
-    result.set(system.name, { loads, residentMiB, failover })
+    result.set(system.name, { loads, rounds: byName, residentMiB, failover })
   }
   return result
 }
@@ -111,31 +119,35 @@ async function measureOnce(
   system: System,
   { at, concurrency, request }: Figure,
   extraWarmupMs = 0,
-): Promise<Figures> {
+): Promise<Round> {
   const leader = await system.leader()
   const member = at === 'leader' ? leader : (leader + 1) % system.size
-  return runLoad({
+  const warmingMs = warmupMs + extraWarmupMs
+  const before = await cpuSecondsOf(system)
+  const figures = await runLoad({
     port: system.member(member).httpPort,
     concurrency,
-    warmupMs: warmupMs + extraWarmupMs,
+    warmupMs: warmingMs,
     durationMs,
     requests: Array.from({ length: keys }, (_, key) => request(system, key)),
   })
+  const answered = (figures.perSecond * (warmingMs + durationMs)) / 1000
+  return { ...figures, cpuUs: (((await cpuSecondsOf(system)) - before) * 1e6) / answered }
 }
 
-async function residentMiBOf(system: System, at: number): Promise<number> {
-  const { pid } = system.member(at)
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024
+async function cpuSecondsOf(system: System): Promise<number> {
+  const used = await Promise.all(pidsOf(system).map(usedBy))
+  return used.reduce((total, { cpuSeconds }) => total + cpuSeconds, 0)
 }
 
 function print(measured: ReadonlyMap<string, Measured>): void {
   const ours = measured.get('Muster')
-  const reached = ours === undefined ? [] : targets(ours, measured.get('etcd'))
+  const reached =
+    ours === undefined || values.against !== undefined ? [] : targets(ours, measured.get('etcd'))
   if (values.json) {
-    const plain = [...measured].map(([name, { loads, ...rest }]) => [
+    const plain = [...measured].map(([name, { loads, rounds: all, ...rest }]) => [
       name,
-      { ...rest, loads: Object.fromEntries(loads) },
+      { ...rest, loads: Object.fromEntries(loads), rounds: Object.fromEntries(all) },
     ])
     console.log(JSON.stringify({ systems: Object.fromEntries(plain), targets: reached }, null, 2))
     return
@@ -161,8 +173,9 @@ function figure(
   return { name: `${name} @${concurrency}`, at, concurrency, request }
 }
 
-function membersOf(system: System): number[] {
-  return Array.from({ length: system.size }, (_, at) => at)
+function pidsOf(system: System): number[] {
+  const pids = Array.from({ length: system.size }, (_, at) => system.member(at).pid)
+  return pids.filter((pid) => pid !== null)
 }
 
 /** Progress goes beside the figures, so that `--json` stays clean. */

@@ -8,7 +8,14 @@ import { fileURLToPath } from 'node:url'
 export const FILE_LINES_MAX = 450
 const FILE_BYTES_MAX = 4 * 1024 * 1024
 
-const skippedFolders: ReadonlySet<string> = new Set(['node_modules', '.git', '.muster', '.tap'])
+const skippedFolders: ReadonlySet<string> = new Set([
+  'node_modules',
+  '.git',
+  '.cache',
+  '.muster',
+  '.tap',
+  'dist',
+])
 const readable = /(^|\/)(bin\/[^/]+|\.ci\/[^/]+|[^/]+\.(ts|mjs|js|json|md|proto|sh|txt))$/
 
 export type TidyFile = { readonly path: string; readonly text: string }

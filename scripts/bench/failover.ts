@@ -1,6 +1,6 @@
 /** How long nobody can write after the leader is killed: from the signal to the next accepted write. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { connect } from 'node:net'
+import { askOnce } from './connection.ts'
 import { keys, type System } from './system.ts'
 
 export type Failover = {
@@ -40,8 +40,9 @@ async function gapAfterKill(system: System, leader: number): Promise<number> {
     if (performance.now() - startMs > gapMsMax) throw new Error('no write was accepted')
     for (const port of ports) {
       probes += 1
-      void probe(port, system.putRequest(probes % keys), ended.signal).then((yes) => {
-        if (yes) accepted.push(performance.now())
+      const bounds = { timeoutMs: probeTimeoutMs, signal: ended.signal }
+      void askOnce(port, system.putRequest(probes % keys), bounds).then((status) => {
+        if (status === 200) accepted.push(performance.now())
       })
     }
     await delay(probeEveryMs)
@@ -49,20 +50,4 @@ async function gapAfterKill(system: System, leader: number): Promise<number> {
   ended.abort()
   await killed
   return Math.min(...accepted) - startMs
-}
-
-/** A connection of its own, so that no probe waits behind another. */
-async function probe(port: number, request: string, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port, signal, noDelay: true })
-    socket.setTimeout(probeTimeoutMs, () => socket.destroy())
-    const finish = (accepted: boolean): void => {
-      socket.destroy()
-      resolve(accepted)
-    }
-    socket.on('connect', () => socket.write(request))
-    socket.on('data', (data: Buffer) => finish(data.toString('latin1', 0, 12) === 'HTTP/1.1 200'))
-    socket.on('error', () => finish(false))
-    socket.on('close', () => finish(false))
-  })
 }

@@ -1,17 +1,28 @@
 /** Muster as a system under test: real servers with default settings. */
+import { join } from 'node:path'
 import { Cluster } from '../../test/support/cluster.ts'
 import { httpRequest, keyOf, valueOf, type Member, type ReadKind, type System } from './system.ts'
 
 export class MusterSystem implements System {
-  readonly name = 'Muster'
+  readonly name: string
   readonly #cluster: Cluster
 
-  private constructor(cluster: Cluster) {
+  private constructor(name: string, cluster: Cluster) {
+    this.name = name
     this.#cluster = cluster
   }
 
   static async start(parentFolder: string): Promise<MusterSystem> {
-    return new MusterSystem(await Cluster.start({ parentFolder, logLevel: 'warn' }))
+    return new MusterSystem('Muster', await Cluster.start({ parentFolder, logLevel: 'warn' }))
+  }
+
+  /** What another checkout holds, with its packages installed: most often the code before a change. */
+  static async startOther(parentFolder: string, checkout: string): Promise<MusterSystem> {
+    const program = join(checkout, 'bin', 'muster')
+    return new MusterSystem(
+      'before',
+      await Cluster.start({ parentFolder, logLevel: 'warn', program }),
+    )
   }
 
   get size(): number {

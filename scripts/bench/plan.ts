@@ -20,6 +20,12 @@ export type Figures = {
   readonly firstError: string
 }
 
+/** Beside what the load generator saw, what the servers spent on it. */
+export type Round = Figures & {
+  /** Processor time of all members together for each answered request, in µs, the warm-up taken for as busy as the rest. */
+  readonly cpuUs: number
+}
+
 const generator = new URL('./load.ts', import.meta.url).pathname
 
 /** Throws if more than one request in a hundred failed: such a figure says nothing. */
@@ -36,7 +42,7 @@ export async function runLoad(plan: LoadPlan): Promise<Figures> {
 }
 
 /** The middle one by requests a second. */
-export function middle(rounds: readonly Figures[]): Figures {
+export function middle(rounds: readonly Round[]): Round {
   const sorted = [...rounds].sort((a, b) => a.perSecond - b.perSecond)
   const found = sorted[sorted.length >> 1]
   if (found === undefined) throw new RangeError('no rounds')

@@ -1,10 +1,12 @@
 /** The bench's figures as rows with their ratios and targets, and as a table. */
 import type { Failover } from './failover.ts'
-import type { Figures } from './plan.ts'
+import type { Round } from './plan.ts'
 
 export type Measured = {
   /** By the names of the figures in `bench.ts`. */
-  readonly loads: ReadonlyMap<string, Figures>
+  readonly loads: ReadonlyMap<string, Round>
+  /** All rounds behind them, in the order of time; the same round of two systems ran side by side. */
+  readonly rounds: ReadonlyMap<string, readonly Round[]>
   readonly residentMiB: readonly number[]
   readonly failover: Failover | null
 }
@@ -15,16 +17,31 @@ export function loadTable(
   names: readonly string[],
   systems: ReadonlyMap<string, Measured>,
 ): string {
-  const rows = [['', ...[...systems.keys()].flatMap((name) => [name, 'p50 ms', 'p99 ms']), 'ratio']]
+  const rows = [
+    [
+      '',
+      ...[...systems.keys()].flatMap((name) => [name, 'p50 ms', 'p99 ms', 'cpu µs']),
+      'ratio',
+      'of cpu',
+    ],
+  ]
   for (const name of names) {
     const figures = [...systems.values()].map(({ loads }) => loads.get(name))
     const cells = figures.flatMap((figure) =>
       figure === undefined
-        ? ['-', '-', '-']
-        : [`${figure.perSecond.toFixed(0)}/s`, figure.p50Ms.toFixed(2), figure.p99Ms.toFixed(2)],
+        ? ['-', '-', '-', '-']
+        : [
+            `${figure.perSecond.toFixed(0)}/s`,
+            figure.p50Ms.toFixed(2),
+            figure.p99Ms.toFixed(2),
+            figure.cpuUs.toFixed(0),
+          ],
     )
-    const [ours, theirs] = figures
-    rows.push([name, ...cells, ratioText(ours?.perSecond, theirs?.perSecond)])
+    const [ours, theirs] = [...systems.values()].map((measured) => measured.rounds.get(name) ?? [])
+    const ratios = (['perSecond', 'cpuUs'] as const).map((field) =>
+      ratioText(ours ?? [], theirs ?? [], field),
+    )
+    rows.push([name, ...cells, ...ratios])
   }
   return alignColumns(rows)
 }
@@ -99,8 +116,27 @@ function times(value: number | null): string {
   return value === null ? 'unknown' : `${value.toFixed(2)}x`
 }
 
-function ratioText(ours: number | undefined, theirs: number | undefined): string {
-  return ours === undefined || theirs === undefined ? '' : `${(ours / theirs).toFixed(2)}x`
+/** The geometric mean of the rounds' ratios, with its standard error once there are enough rounds to tell it. */
+function ratioText(
+  ours: readonly Round[],
+  theirs: readonly Round[],
+  field: 'perSecond' | 'cpuUs',
+): string {
+  const logs = ours.flatMap((round, at) => {
+    const other = theirs[at]?.[field]
+    return other === undefined ? [] : [Math.log(round[field] / other)]
+  })
+  if (logs.length === 0) return ''
+  const mean = sum(logs) / logs.length
+  const ratio = Math.exp(mean)
+  if (logs.length < 5) return `${ratio.toFixed(2)}x`
+  const variance = sum(logs.map((log) => (log - mean) ** 2)) / (logs.length - 1)
+  const error = ratio * Math.sqrt(variance / logs.length)
+  return `${ratio.toFixed(2)}x ± ${error.toFixed(2)}`
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 function fixed(ms: number | undefined): string {
