@@ -6,7 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { Profile } from 'pprof-format'
 import t, { type Test } from 'tap'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
@@ -65,6 +65,7 @@ t.test('the agent API on a leader and its followers', async (t) => {
   const cluster = await startCluster(t, {
     logLevel: 'warn',
     gossip: true,
+    raft: steadyLeadership,
     config: { enable_debug: true },
   })
   const leader = await cluster.waitForLeader()

@@ -153,7 +153,11 @@ void t.test(
       }
       t.match(line('query', at), { path: `/v1/kv/app/${at}?token=<redacted>` })
       t.match(line('anonymous', at), { accessor: 'anonymous', token: null, status: 403 })
-      t.match(line('wrong', at), { accessor: 'unknown', status: 403, error: 'ACL token not found' })
+      t.match(line('wrong', at), {
+        accessor: 'unknown',
+        status: 403,
+        error: /^ACL token not found/,
+      })
       t.match(line('nowhere', at), { path: '/v1/acl/info/<redacted>', route: null, status: 501 })
       t.match(line('broken', at), { status: 400, error: /./ })
       t.match(line('misused', at), { status: 400, path: /\?index=<redacted>$/ })
@@ -274,6 +278,10 @@ void t.test('one client is held to its rate while others go on', async (t) => {
   const metrics = (await operator.request('GET', '/metrics')).body.toString()
   const counted = Number(/^muster_http_limited_total\{limit="rate"\} (\d+)$/m.exec(metrics)?.[1])
   t.ok(counted >= refused.length, `${counted} counted`)
+  for (const limit of ['blocking_queries', 'event_streams', 'log_streams', 'streams', 'answers']) {
+    t.match(metrics, new RegExp(`^muster_http_limited_total\\{limit="${limit}"\\} 0$`, 'm'))
+  }
+  t.match(metrics, /^muster_http_answer_bytes \d+$/m)
 
   await reconfigure(cluster, leader, { limits: {} })
   t.ok(

@@ -1,6 +1,6 @@
 /** Many readers wait for changes: each wakes when its own rows change, and not before. */
 import t from 'tap'
-import { startCluster } from '../support/cluster.ts'
+import { startCluster, steadyLeadership } from '../support/cluster.ts'
 import type { HttpClient, Reply } from '../support/http-client.ts'
 
 const readersPerServer = 334
@@ -9,7 +9,7 @@ const quietReaders = 30
 type Park = { readonly woken: () => boolean; readonly reply: Promise<Reply>; wokenMs: number }
 
 void t.test('a thousand parked reads wake on their change, on every server', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await startCluster(t, { raft: steadyLeadership })
   const leader = await cluster.waitForLeader()
   const variables = cluster.variables(leader)
   await variables.put('watched/key', 'one')
@@ -59,7 +59,7 @@ void t.test('a thousand parked reads wake on their change, on every server', asy
 })
 
 void t.test('a wait that sees no change ends after its time with the same index', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await startCluster(t, { raft: steadyLeadership })
   const at = await cluster.follower()
   await cluster.variables(at).put('still/key', 'one')
   const first = await get(cluster.http(at), '/v1/var/still/key')
@@ -69,7 +69,7 @@ void t.test('a wait that sees no change ends after its time with the same index'
 })
 
 void t.test('a parked read survives a change of leaders', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await startCluster(t, { raft: steadyLeadership })
   const leader = await cluster.waitForLeader()
   const at = (leader + 1) % cluster.size
   await cluster.variables(at).put('survives/key', 'one')

@@ -65,6 +65,22 @@ async function refusesAll(t: Test, http: HttpClient, name: string): Promise<void
   }
 }
 
+/** In Consul's dialect a GET deregisters: an image or a redirect would do, of which a browser says this little. */
+async function refusesChangesByGet(t: Test, http: HttpClient, name: string): Promise<void> {
+  const path = '/v1/agent/service/deregister/kept'
+  const byGet = (headers: Readonly<Record<string, string>>) =>
+    http.request('GET', path, { headers: { 'x-consul-token': 'any', ...headers } })
+  await http.request('PUT', '/v1/agent/service/register', { body: '{"Name":"kept"}' })
+  const names = async () => Object.keys((await http.json('GET', '/v1/agent/services')) as object)
+  for (const headers of [{ 'user-agent': 'Mozilla/5.0 (X11)' }, { 'sec-fetch-site': 'none' }]) {
+    const reply = await byGet(headers)
+    t.equal(reply.status, 403, `${name}: a GET that changes, by ${Object.keys(headers)[0] ?? ''}`)
+    t.ok((await names()).includes('kept'), 'it is still registered')
+  }
+  t.equal((await byGet({ 'user-agent': 'python-requests/2.32' })).status, 200, 'a program')
+  t.notOk((await names()).includes('kept'))
+}
+
 async function reloadWith({ configFile, pid }: ServerProcess, changed: object): Promise<void> {
   const config = JSON.parse(await readFile(configFile, 'utf8')) as object
   await writeFile(configFile, JSON.stringify({ ...config, ...changed }))
@@ -81,6 +97,7 @@ void t.test('a page of another site steers neither a server nor a client agent',
     [agent, 'client agent'],
   ] as const) {
     await refusesAll(t, http, name)
+    await refusesChangesByGet(t, http, name)
     t.equal((await http.request('GET', '/v1/kv/stolen')).status, 404, 'nothing was written')
     t.equal((await http.request('GET', '/v1/var/stolen')).status, 404)
     for (const path of ['/v1/status/leader', '/v1/status/peers', '/v1/agent/health']) {
@@ -109,6 +126,7 @@ void t.test('a page of another site steers neither a server nor a client agent',
     })
     t.equal(preflight.status, 204)
     t.match(preflight.headers['access-control-allow-methods'], 'PUT')
+    t.match(put.headers['access-control-expose-headers'], /X-Service-Index.*X-Consul-Index/)
     const other = { host: 'muster.example', origin: evil }
     t.equal((await http.request('PUT', '/v1/kv/ui', { headers: other, body: 'x' })).status, 403)
   }

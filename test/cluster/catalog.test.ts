@@ -1,6 +1,6 @@
 /** The catalog on real servers: registrations are seen everywhere, and nodes follow who is alive. */
 import t from 'tap'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
 import { detection, eventually, eventuallyTrue, type Patience } from '../support/eventually.ts'
 
 type ShownCheck = { readonly CheckID: string; readonly Status: string; readonly Output: string }
@@ -28,7 +28,7 @@ void t.test(
   'registrations are seen on all, and nodes and checks follow their servers',
   async (t) => {
     const config = { enable_script_checks: true }
-    const cluster = await startCluster(t, { gossip: true, config })
+    const cluster = await startCluster(t, { gossip: true, raft: steadyLeadership, config })
     const follower = await cluster.follower()
     const other = cluster.all.find((at) => at !== follower) ?? 0
     const own = `s${follower + 1}`
@@ -86,7 +86,7 @@ void t.test(
 void t.test(
   'without gossip, the leader’s own view of the servers is what their checks say',
   async (t) => {
-    const cluster = await startCluster(t)
+    const cluster = await startCluster(t, { raft: steadyLeadership })
     const follower = await cluster.follower()
     const name = `s${follower + 1}`
     const leader = await cluster.waitForLeader()

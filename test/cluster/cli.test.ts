@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 
 const folder = fileURLToPath(new URL('../../bin', import.meta.url))
@@ -31,7 +31,7 @@ async function shell(cluster: Cluster, at: number, line: string): Promise<Ended>
 }
 
 void t.test('an operator and a script work with a cluster of three', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await startCluster(t, { raft: steadyLeadership })
   const leader = await cluster.waitForLeader()
   const follower = await cluster.follower()
   const atLeader = (line: string) => shell(cluster, leader, line)
@@ -144,7 +144,7 @@ void t.test('an operator and a script work with a cluster of three', async (t) =
 })
 
 void t.test('an operator looks into a gossip pool, and gives up who is gone', async (t) => {
-  const cluster = await startCluster(t, { gossip: true })
+  const cluster = await startCluster(t, { gossip: true, raft: steadyLeadership })
   const leader = await cluster.waitForLeader()
   const gone = (leader + 1) % 3
   const asked = (leader + 2) % 3

@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../support/eventually.ts'
-import { ownProgram } from '../support/server-process.ts'
+import { ownProgram, withoutLoader } from '../support/server-process.ts'
 
 type Agent = { readonly child: ChildProcess; readonly output: () => string }
 
 function startDev(t: Test, ...more: readonly string[]): Agent {
-  const child = spawn(ownProgram, ['agent', '-dev', ...more], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [command, args] = withoutLoader(ownProgram, ['agent', '-dev', ...more])
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const add = (bytes: Buffer): void => void (output += bytes.toString())
   child.stdout.on('data', add)
@@ -23,14 +24,18 @@ function startDev(t: Test, ...more: readonly string[]): Agent {
   return { child, output: () => output }
 }
 
+/** Two start at a time, on a machine that is busy with others. */
+const startMs = 60_000
+
 const startedLine =
   /started: http=(?<http>\S+) rpc=(?<rpc>\S+) gossip=(?<gossip>\S+) ops=(?<ops>\S+)/
 
 function addresses({ child, output }: Agent): Promise<Readonly<Record<string, string>>> {
-  return eventually('a -dev agent has started', () => {
+  const started = () => {
     if (child.exitCode !== null) throw new Error(`the agent ended:\n${output()}`)
     return Promise.resolve(startedLine.exec(output())?.groups)
-  })
+  }
+  return eventually('a -dev agent has started', started, { timeoutMs: startMs })
 }
 
 async function leaderAt(http: string): Promise<string> {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
 import { detection } from '../support/eventually.ts'
 import {
   allHealthy,
@@ -24,7 +24,7 @@ async function muster(cluster: Cluster, at: number, ...words: readonly string[])
 }
 
 void t.test('a server given up and made anew under its name joins at once', async (t) => {
-  const cluster = await startCluster(t, { gossip: true })
+  const cluster = await startCluster(t, { gossip: true, raft: steadyLeadership })
   await setAutopilot(cluster)
   const leader = await cluster.waitForLeader()
   const others = [leader, (leader + 1) % 3]

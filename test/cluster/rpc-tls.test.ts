@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { ask } from '../support/ask.ts'
 import { Authority, writeTlsFiles, type Holder, type TlsFiles } from '../support/certificates.ts'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { allIsThere, goesOn, knock, tlsBlock, wholeLog } from '../support/rpc-tls.ts'
@@ -23,7 +23,10 @@ void t.test(
     const certified = async (name: string, holder: Holder = {}, signer = authority) =>
       writeTlsFiles(folder, name, authority.cert, await signer.issue(holder))
     const files = await certified('server')
-    const cluster = await startCluster(t, { config: { tls: tlsBlock(files) } })
+    const cluster = await startCluster(t, {
+      config: { tls: tlsBlock(files) },
+      raft: steadyLeadership,
+    })
     const leader = await cluster.waitForLeader()
     const self = await cluster.http(leader).json('GET', '/v1/agent/self')
     t.match(self, {

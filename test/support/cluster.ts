@@ -37,6 +37,8 @@ export type ClusterOptions = {
   readonly seed?: number
   /** The parent of the cluster's folder; the system's temporary folder unless said. */
   readonly parentFolder?: string
+  /** What each server runs; this project's own program unless said. */
+  readonly program?: string
   /** The authority in PEM of servers whose API speaks HTTPS. */
   readonly ca?: string
   /** Keys of one server's configuration, over `config`. */
@@ -44,6 +46,12 @@ export type ClusterOptions = {
   /** Called with each server before any is started. */
   readonly prepare?: (server: ServerProcess, at: number) => Promise<void>
 }
+
+/**
+ * `raft` of a cluster whose leader should stay: two tests at a time may hold a server up for longer than the timeout that
+ * servers choose of themselves.
+ */
+export const steadyLeadership = { election_timeout: '2s' } as const
 
 const portsPerServer = 4
 /** Several elections at the longest timeout a test sets, on a machine that is busy with others. */
@@ -141,6 +149,7 @@ export class Cluster {
         folder,
         ports: own,
         pidFile,
+        ...(options.program !== undefined && { program: options.program }),
         config: {
           ...config,
           ...options.configOf?.(at),

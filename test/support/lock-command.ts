@@ -8,8 +8,7 @@ import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
 import { eventually, type Patience } from './eventually.ts'
-
-const program = new URL('../../bin/muster', import.meta.url).pathname
+import { ownProgram, withoutLoader } from './server-process.ts'
 
 export type Note = {
   readonly atMs: number
@@ -86,8 +85,10 @@ export class LockCommands {
   /** `muster lock` with these words, and the child that notes as its command. */
   async run(words: readonly string[], options: LockRunOptions = {}): Promise<LockRun> {
     const { lifeMs = 60_000, env = {}, addresses = this.addresses } = options
-    const command = [process.execPath, this.#child]
-    const child = spawn(program, ['lock', '-verbose', '-shell=false', ...words, ...command], {
+    const guarded = [process.execPath, this.#child]
+    const lock = ['lock', '-verbose', '-shell=false', ...words, ...guarded]
+    const [command, args] = withoutLoader(ownProgram, lock)
+    const child = spawn(command, args, {
       env: {
         PATH: '/usr/bin:/bin',
         MUSTER_ADDR: addresses.join(','),

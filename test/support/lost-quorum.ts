@@ -1,11 +1,9 @@
 /** What the tests of a lost quorum share: the command, a writer that remembers, and questions. */
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { Cluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
-
-const muster = fileURLToPath(new URL('../../bin/muster', import.meta.url))
+import { ownProgram, withoutLoader } from './server-process.ts'
 
 type Ended = { readonly code: number; readonly out: string; readonly err: string }
 
@@ -14,7 +12,7 @@ export function recover(cluster: Cluster, at: number, ...words: readonly string[
   const { configFile } = cluster.server(at)
   const args = ['operator', 'raft', 'recover', '-config', configFile, '-force', ...words]
   return new Promise((resolve, reject) => {
-    execFile(muster, args, (error, out, err) => {
+    execFile(...withoutLoader(ownProgram, args), (error, out, err) => {
       if (error !== null && typeof error.code !== 'number') reject(error)
       else resolve({ code: Number(error?.code ?? 0), out, err })
     })
