@@ -24,6 +24,7 @@ import { addressOf } from '../lib/client-address.ts'
 import { dialectOf, type Dialect } from './dialect.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
+import { waitsForContinue } from './incoming.ts'
 import { decodeJson } from './json.ts'
 import type { Taker } from './leaving.ts'
 import type { Held } from './outgoing.ts'
@@ -105,7 +106,8 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
 
   get sent(): SentRequest {
     const { method = 'GET', url = '/', headers } = this.request
-    return { method, url, headers, hasBody: announcesBody(this.request) }
+    const hasBody = announcesBody(this.request)
+    return { method, url, headers, hasBody, waitsForContinue: waitsForContinue(this.request) }
   }
 
   get search(): Search {

@@ -64,6 +64,8 @@ export type Route = {
   readonly public?: boolean
   /** A GET of it changes something: refused where a browser may have sent it for an image, a link or a redirect. Default: not. */
   readonly changesByGet?: boolean
+  /** Its answer follows from the head alone: a body that is too long is thrown away instead of refused. Default: not. */
+  readonly headDecides?: boolean
   handle(request: ApiRequest): ApiReply | Promise<ApiReply>
 }
 
@@ -75,6 +77,8 @@ export type SentRequest = {
   /** By their lower-case names. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly hasBody: boolean
+  /** The client holds its body back until it is told to send it, which the first read of the body does. */
+  readonly waitsForContinue: boolean
 }
 
 export interface ApiRequest {

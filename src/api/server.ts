@@ -21,6 +21,7 @@ import { speak } from './dialect.ts'
 import { isServerFailure } from './errors.ts'
 import { filteredHeader, type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
+import { waitsForContinue } from './incoming.ts'
 import { type Listen, makeListener, startListening } from './listener.ts'
 import { Outgoing } from './outgoing.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
@@ -309,7 +310,7 @@ export class HttpServer {
         await sendReply(this.#rules, exchange, { status: 204 })
         return
       }
-      await exchange.readBody()
+      await this.#readBody(exchange)
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
       streamed = answer.stream !== undefined
@@ -363,6 +364,17 @@ export class HttpServer {
     if (counted !== null) exchange.countedUntil(() => this.#clientLimits.leave(counted))
   }
 
+  async #readBody(exchange: Exchange): Promise<void> {
+    const { route, request } = exchange
+    try {
+      await exchange.readBody()
+    } catch (error) {
+      if (route.headDecides !== true || codeOf(error) !== 'too_large') throw error
+      // The connection ends after the answer, and a client that still sends would not see it.
+      if (!waitsForContinue(request)) await this.#readAway(request)
+    }
+  }
+
   async #fail(exchange: Exchange, error: unknown): Promise<void> {
     const { response } = exchange
     if (response.destroyed || response.headersSent) {
@@ -373,11 +385,14 @@ export class HttpServer {
     this.#logFailure(exchange, error)
     for (const name of response.getHeaderNames()) response.removeHeader(name)
     const last = this.#closeIfLast(exchange)
-    const { lingerBytesMax: bytesMax, lingerMs: ms } = this.#limits
-    const { clock } = this.#options
     await sendError(this.#rules, exchange, error, () =>
-      last ? readAway(exchange.request, { bytesMax, ms, clock }) : null,
+      last ? this.#readAway(exchange.request) : null,
     )
+  }
+
+  #readAway(request: IncomingMessage): Promise<void> {
+    const { lingerBytesMax: bytesMax, lingerMs: ms } = this.#limits
+    return readAway(request, { bytesMax, ms, clock: this.#options.clock })
   }
 
   /** What is found by its request's id: a defect with its place, and what a server could not do when it was asked. */

@@ -13,6 +13,7 @@ export const brokenPath: Route = {
   method: 'GET',
   path: '/*',
   body: 'none',
+  headDecides: true,
   anyRegion: true,
   handle() {
     throw new HttpRefusal(400, 'the path has a broken percent escape or a part that is too long')
@@ -25,6 +26,7 @@ export function unknownRoute(table: RouteTable): Route {
     method: 'GET',
     path: '/*',
     body: 'none',
+    headDecides: true,
     anyRegion: true,
     handle(request) {
       const path = decodePath(request.path)

@@ -6,7 +6,7 @@ import { dialectHeader } from '../api/dialect.ts'
 import { requestIdHeader } from '../api/request-id.ts'
 import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
-import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
+import { bytesOf, expectation, type Answer, type Ask, type Upstream } from './upstream.ts'
 import { openWebSocket } from './upstream-websocket.ts'
 
 /** Bodies up to this, either way, are read whole, which is cheaper than to stream them. */
@@ -71,6 +71,7 @@ export class PassOn {
     request.forwarded = true
     const { method } = request.sent
     const url = urlOf(request)
+    const { waitsForContinue: waits } = request.sent
     const hasBody = request.sent.hasBody && !isRead
     const headers = headersOf(request)
     if (!hasBody) delete headers['content-length']
@@ -90,6 +91,8 @@ export class PassOn {
       return 'status' in opened ? this.#replyOf(opened, method) : { stream: opened }
     }
     const body = hasBody ? await bodyOf(request) : null
+    // The server is asked before the client is told to send: it may refuse the request before anybody sends the body.
+    if (waits && body !== null && !(body instanceof Uint8Array)) headers['expect'] = expectation
     return this.#send({ method, url, headers, body, signal })
   }
 

@@ -18,6 +18,8 @@ const connectMs = 2_000
 /** Of each server, as many as it takes of one address by default. */
 const socketsMax = 4_096
 const idleSocketsMax = 64
+/** Of an `expect` header: the body is sent once the server asks for it, and never if it answers before that. */
+export const expectation = '100-continue'
 /** To answer a question that takes no work; a server that is slower is taken for one that stands still. */
 const aliveMs = 2_000
 
@@ -169,9 +171,17 @@ export class Upstream {
         heard = this.#silent.asked(urlOf(place), place)
         if (body === null || body instanceof Uint8Array) {
           request.end(body ?? undefined)
-          return
+        } else if (headers['expect'] === expectation) {
+          request.once('continue', () => sendBody(body))
+          request.flushHeaders()
+        } else {
+          sendBody(body)
         }
-        pipeline(Readable.from(body, { objectMode: false }), request).catch((error: unknown) => {
+      }
+      let isBodyKept = headers['expect'] === expectation
+      const sendBody = (pieces: AsyncIterable<Uint8Array>): void => {
+        isBodyKept = false
+        pipeline(Readable.from(pieces, { objectMode: false }), request).catch((error: unknown) => {
           request.destroy(error instanceof Error ? error : new Error(textOf(error)))
         })
       }
@@ -179,6 +189,8 @@ export class Upstream {
       request.on('error', (error) => reject(isSent ? error : notSent(error)))
       request.on('response', (answer) => {
         over()
+        // The server refused before it asked for the body: the rest of this request never comes.
+        if (isBodyKept) answer.once('close', () => request.destroy())
         resolve({ place, status: answer.statusCode ?? 502, headers: answer.headers, body: answer })
       })
     })

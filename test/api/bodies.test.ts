@@ -274,9 +274,30 @@ t.test('a client that asks before it sends is told to once its request was judge
     ['a foreign host',            '/v1/large',   `Host: a.example\r\n${token}${large}`, body, /^HTTP\/1\.1 403 /],
     ['a page of another origin',  '/v1/large',   `Origin: http://a.example\r\n${token}${large}`, body, /^HTTP\/1\.1 403 /],
     ['a body that is too large',  '/v1/large',   `${token}Content-Length: ${3 * MiB}\r\n`, body, /^HTTP\/1\.1 413 /],
-    ['no such path',           '/v1/nothing', large,                      body,     /^HTTP\/1\.1 413 /],
+    ['no such path',              '/v1/nothing', large,                      body,     /^HTTP\/1\.1 404 /],
+    ['a broken path',             '/v1/%zz',     large,                      body,     /^HTTP\/1\.1 400 /],
   ]
   for (const [name, path, head, sent, answer] of cases) {
     t.match(await ask(path, head, sent), answer, name)
   }
+})
+
+t.test('a path that is not there is said so, however long the body', async (t) => {
+  const { port } = await serve(t, { lingerBytesMax: MiB })
+  const ask = async (path: string, head: string, body: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1')
+    const answer = everything(socket)
+    socket.write(`PUT ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${head}\r\n`)
+    socket.write(body)
+    return answer
+  }
+  const long = 'a'.repeat(300 * KiB)
+  const declared = `Content-Length: ${300 * KiB}\r\n`
+  const chunked = 'Transfer-Encoding: chunked\r\n'
+  const inChunks = `${(300 * KiB).toString(16)}\r\n${long}\r\n0\r\n\r\n`
+  t.match(await ask('/v1/nothing', declared, long), /^HTTP\/1\.1 404 [^]*no such path/)
+  t.match(await ask('/v1/nothing', chunked, inChunks), /^HTTP\/1\.1 404 [^]*no such path/)
+  t.match(await ask('/v1/%zz', declared, long), /^HTTP\/1\.1 400 /)
+  const endless = `Content-Length: ${9 * MiB}\r\n`
+  t.match(await ask('/v1/nothing', endless, 'a'.repeat(MiB + 1)), /^HTTP\/1\.1 404 /)
 })

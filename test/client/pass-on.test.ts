@@ -1,7 +1,11 @@
 /** What a client agent says to a server beside the request that it passes on. */
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import t from 'tap'
 import { PassOn } from '../../src/client/pass-on.ts'
 import { apiTwin } from '../support/api-twin.ts'
+import { everything } from '../support/everything.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 t.test('a request keeps its dialect on its way to a server', async (t) => {
@@ -27,4 +31,51 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
     const reply = await http.app.inject({ url: '/v1/acl/tokens', headers })
     t.equal(reply.body, dialect, JSON.stringify(headers))
   }
+})
+
+t.test('a client that asks before it sends is told to by the server', async (t) => {
+  const seen: string[] = []
+  const place = await serverStandIn(t, () => t.fail('the server is asked first'))
+  place.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url === '/refused') {
+      response.writeHead(403, { Connection: 'close' }).end('no')
+      return
+    }
+    response.writeContinue()
+    let length = 0
+    request.on('data', (piece: Buffer) => (length += piece.length))
+    request.on('end', () => response.end(`${length} bytes`))
+  })
+  place.server.on('connection', (socket) => {
+    socket.on('data', (data) => seen.push(String(data)))
+  })
+  const { route } = new PassOn(
+    upstreamTo(t, () => [place]),
+    () => {},
+  )
+  const { http } = apiTwin({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
+  t.teardown(() => http.stop())
+  const port = await http.listen({ host: '127.0.0.1', port: 0 })
+
+  const ask = async (path: string, head: string, body: string) => {
+    const socket = connect(port, '127.0.0.1')
+    const answer = everything(socket)
+    socket.write(
+      `PUT ${path} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\n${head}\r\n`,
+    )
+    const [first] = await once(socket, 'data')
+    if (String(first).startsWith('HTTP/1.1 100 Continue')) socket.write(body)
+    return answer
+  }
+  const body = 'a'.repeat(100_000)
+  const declared = 'Content-Length: 100000\r\n'
+  const chunked = 'Transfer-Encoding: chunked\r\n'
+  const well = /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*100000 bytes$/
+  t.match(await ask('/taken', declared, body), well)
+  t.match(await ask('/taken', chunked, `186a0\r\n${body}\r\n0\r\n\r\n`), well)
+  seen.length = 0
+  for (const head of [declared, chunked]) {
+    t.match(await ask('/refused', head, body), /^HTTP\/1\.1 403 [^]*\nno\r?$/m, head)
+  }
+  t.notMatch(seen.join(''), /aaa/, 'nothing of the body was sent')
 })
