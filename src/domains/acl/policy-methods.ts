@@ -16,7 +16,7 @@ import {
   type PolicyRow,
   type RoleRow,
 } from './model.ts'
-import { parsePolicy } from './policy-model.ts'
+import { laterRuleOf, laterRulesVersion, parsePolicy } from './policy-model.ts'
 import { aclIndex, allPolicies, allRoles, policyOf, roleOf } from './queries.ts'
 import { shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
 
@@ -84,6 +84,7 @@ export function policyMethods(options: PolicyMethodsOptions) {
       if (isNew === true && policyOf(context.read(), name) !== null) throw taken('Policy', name)
       // What cannot be compiled is never stored.
       parsePolicy(rules)
+      if (context.read().commandVersion < laterRulesVersion) assertKnownEverywhere(rules)
       const { outcome } = await context.propose({
         type: 'acl.putPolicy',
         args: { name, description: checkDescription(description), rules: rules.toWellFormed() },
@@ -206,4 +207,14 @@ async function deleted(
 function taken(what: 'Policy' | 'Role', name: string): MusterError {
   const text = `Invalid ${what}: A ${what} with Name ${JSON.stringify(name)} already exists`
   return new MusterError('invalid_argument', text)
+}
+
+/** A server that cannot read a policy refuses every token that has it. */
+function assertKnownEverywhere(rules: string): void {
+  const later = laterRuleOf(rules)
+  if (later === null) return
+  throw new MusterError(
+    'not_implemented',
+    `rules about ${later} need every server at command version ${laterRulesVersion}: once all servers run this program the leader raises it within seconds`,
+  )
 }

@@ -33,6 +33,9 @@ const withoutEffect = new Set(['identity', 'mesh', 'peering', 'query'])
 const namedWithoutEffect = new Set(['identity', 'query'])
 const wordsWithoutEffect: readonly unknown[] = ['read', 'write', 'deny']
 
+/** The command version from which on every server reads all rules. Programs of before know no rules of `laterRuleOf`. */
+export const laterRulesVersion = 2
+
 const everything = patternOf('*')
 
 /** Rules outside of a namespace's block are for the one that is always there. */
@@ -57,6 +60,17 @@ export function parsePolicy(text: string): readonly Rule[] {
     )
   }
   return rules
+}
+
+/** The first rule of a policy that servers below `laterRulesVersion` would refuse, and with it the whole policy; null: none. */
+export function laterRuleOf(text: string): string | null {
+  const { values, blocks } = parsePolicySource(text)
+  const isLater = (name: string) =>
+    name === 'keyring' || withoutEffect.has(name.replace(/_prefix$/, ''))
+  const word = [...values.keys(), ...blocks.map(({ kind }) => kind)].find(isLater)
+  if (word !== undefined) return word
+  const everywhere = [...blocks, ...blocks.flatMap(({ body }) => body.blocks)]
+  return everywhere.some(({ body }) => body.values.has('intentions')) ? 'intentions' : null
 }
 
 /** `operator = "read"` */

@@ -268,3 +268,31 @@ service "web" {
   t.equal(await status('GET', '/v1/agent/self'), 403)
   t.equal(await status('PUT', '/v1/operator/gossip/keyring/remove', { Key: 'x' }), 403)
 })
+
+t.test('rules that older servers cannot read wait until there are none', async (t) => {
+  const acl = { enabled: true, defaultPolicy: 'deny' } as const
+  const server = await serverOfOne(t, { acl, commandVersion: 1 })
+  const first = await server.ask('POST', '/v1/acl/bootstrap')
+  const root = String((first.json() as Json)['SecretID'])
+  const put = (rules: string) =>
+    server.ask('PUT', '/v1/acl/policy/app', { Name: 'app', Rules: rules }, root)
+  const older = 'key_prefix "a/" { policy = "write" }\nservice "b" { policy = "read" }'
+  const service = 'service "a" {\n policy = "read"\n intentions = "read"\n}'
+  const later = [
+    ['keyring', `keyring = "read"\n${older}`],
+    ['mesh', 'mesh = "read"'],
+    ['peering', '{ "peering": "read" }'],
+    ['query_prefix', 'query_prefix "" { policy = "read" }'],
+    ['identity', 'identity "a" { policy = "read" }'],
+    ['intentions', service],
+    ['intentions', `namespace "a" {\n${service}\n}`],
+  ] as const
+  for (const [name, rules] of later) {
+    const { status, body } = await put(rules)
+    t.equal(status, 501, rules)
+    t.match(body, `rules about ${name} need every server at command version 2`)
+  }
+  t.equal((await put(older)).status, 200, 'what all servers know is taken')
+  await server.propose({ type: 'state.raiseVersion', args: { version: 2 } })
+  for (const [, rules] of later) t.equal((await put(rules)).status, 200, rules)
+})
