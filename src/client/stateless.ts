@@ -10,6 +10,8 @@ export const noConsensus: Consensus = {
   readBarrier: () => Promise.reject(ofServers()),
   waitForLeader: () => Promise.reject(ofServers()),
   isLeader: () => false,
+  isSettling: () => false,
+  onceChanged: () => () => {},
   leader: () => null,
   lastContactMs: () => 0,
 }

@@ -24,10 +24,14 @@ export interface Consensus {
   ): Promise<void>
 
   isLeader(): boolean
+  /** Elected, but not yet `isLeader`: its state still lacks entries that were acknowledged before. That takes a round trip. */
+  isSettling(): boolean
   /** The leader this server follows or is, if it knows one. */
   leader(): LeaderInfo | null
   /** Resolves with the leader as soon as one is known; rejects with `no_leader` at the deadline (monotonic ms). */
   waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo>
+  /** Calls `listener` at the next change of what `isLeader`, `isSettling` or `leader` say. Returns the way to stop listening. */
+  onceChanged(listener: () => void): () => void
   /** Milliseconds since this server last heard its leader; 0 on the leader. */
   lastContactMs(): number
 }

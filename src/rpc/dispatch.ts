@@ -244,11 +244,12 @@ export class Dispatcher {
     return this.#audited(method.name, caller, fromServer, async () => {
       check(args)
       if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
+      const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
+      const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
+      await this.#forwarder.settled(deadlineMs, signal)
       if (!this.#options.consensus.isLeader()) {
         throw new MusterError('not_leader', 'this server does not lead the cluster')
       }
-      const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
-      const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
       return this.#runAtLeader(method, args, caller, deadlineMs, signal)
     })
   }

@@ -48,11 +48,12 @@ export class Forwarder {
     let giveUpMs: number | null = null
     for (;;) {
       let failure: unknown
+      let asked: LeaderInfo | null = null
       try {
         // Not `return await` for nothing: a refusal must be caught here.
         if (consensus.isLeader()) return await call.here()
-        const leader = consensus.leader()
-        if (leader !== null) return await this.#ask(leader, call)
+        asked = consensus.leader()
+        if (asked !== null) return await this.#ask(asked, call)
       } catch (error) {
         const code = codeOf(error)
         if (code !== 'not_leader' && !(code === 'unavailable' && !consensus.isLeader())) throw error
@@ -63,11 +64,26 @@ export class Forwarder {
       if (nowMs >= giveUpMs) throw gaveUp(failure, noLeaderMs)
       if (failure === undefined) {
         await this.#waitForLeader(giveUpMs, call.signal)
-      } else {
-        // What this server believes about the leader may be old: look again shortly.
-        await pause(clock, Math.min(pauseMs, giveUpMs - nowMs), call.signal)
+      } else if (asked === null ? consensus.isLeader() : consensus.leader()?.id === asked.id) {
+        // What this server believes about the leader is old: it looks again when that changes, or shortly.
+        await this.#pauseUntilNews(Math.min(pauseMs, giveUpMs - nowMs), call.signal)
         pauseMs = Math.min(pauseMs * 2, retryPauseMs.max)
       }
+    }
+  }
+
+  /**
+   * A call for the leader reached this server, whose election the caller heard of before it is settled: resolves once it
+   * is, or no longer leads, or at the deadline (monotonic ms).
+   */
+  async settled(deadlineMs: number, signal: AbortSignal): Promise<void> {
+    const { consensus, clock, noLeaderMs } = this.#options
+    if (!consensus.isSettling()) return
+    const untilMs = Math.min(deadlineMs, clock.monotonicMs() + noLeaderMs)
+    while (consensus.isSettling()) {
+      const leftMs = untilMs - clock.monotonicMs()
+      if (leftMs <= 0) return
+      await this.#pauseUntilNews(leftMs, signal)
     }
   }
 
@@ -84,6 +100,30 @@ export class Forwarder {
       { method: call.method, args: call.args, token, remote, requestId, timeoutMs, atLeader: true },
       call.signal,
     )
+  }
+
+  /** Ends early when leadership changes. Rejects with `cancelled`. */
+  #pauseUntilNews(delayMs: number, signal: AbortSignal): Promise<void> {
+    const { clock, consensus } = this.#options
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        timer.cancel()
+        stopListening()
+        signal.removeEventListener('abort', cancelled)
+      }
+      const go = () => {
+        leave()
+        resolve()
+      }
+      const cancelled = () => {
+        leave()
+        reject(new MusterError('cancelled', 'the caller went away'))
+      }
+      const timer = clock.setTimer(Math.max(0, delayMs), go)
+      const stopListening = consensus.onceChanged(go)
+      if (signal.aborted) cancelled()
+      else signal.addEventListener('abort', cancelled, { once: true })
+    })
   }
 
   async #waitForLeader(giveUpMs: number, signal: AbortSignal): Promise<void> {
@@ -105,19 +145,4 @@ function gaveUp(failure: unknown, noLeaderMs: number): unknown {
 export function noLeader(waitedMs: number, cause: unknown): MusterError {
   const because = cause === undefined ? '' : ` (${textOf(cause)})`
   return new MusterError('no_leader', `no cluster leader after ${waitedMs} ms${because}`, { cause })
-}
-
-function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const cancelled = () => {
-      timer.cancel()
-      reject(new MusterError('cancelled', 'the caller went away'))
-    }
-    const timer = clock.setTimer(Math.max(0, delayMs), () => {
-      signal.removeEventListener('abort', cancelled)
-      resolve()
-    })
-    if (signal.aborted) cancelled()
-    else signal.addEventListener('abort', cancelled, { once: true })
-  })
 }

@@ -19,6 +19,7 @@ export class RaftConsensus implements Consensus {
   #status: RaftStatus
   #leader: LeaderInfo | null = null
   readonly #waiting = new Set<(leader: LeaderInfo) => void>()
+  readonly #listeners = new Set<() => void>()
 
   constructor(node: RaftNode, addressOf: AddressOf, clock: Clock) {
     this.#node = node
@@ -45,8 +46,20 @@ export class RaftConsensus implements Consensus {
     return this.#status.settled && !this.#status.transferring
   }
 
+  isSettling(): boolean {
+    const { role, settled } = this.#status
+    return role === 'leader' && !settled
+  }
+
   leader(): LeaderInfo | null {
     return this.#leader
+  }
+
+  onceChanged(listener: () => void): () => void {
+    // A set of functions would take two equal ones for one.
+    const once = () => listener()
+    this.#listeners.add(once)
+    return () => this.#listeners.delete(once)
   }
 
   waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo> {
@@ -90,5 +103,8 @@ export class RaftConsensus implements Consensus {
         ? { id: member.id, name: member.name, address: this.#addressOf(member) }
         : null
     if (this.#leader !== null) for (const found of this.#waiting) found(this.#leader)
+    const listeners = [...this.#listeners]
+    this.#listeners.clear()
+    for (const listener of listeners) listener()
   }
 }

@@ -267,6 +267,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     propose: proposeBytes,
     readBarrier: async () => {},
     isLeader: () => true,
+    isSettling: () => false,
+    onceChanged: () => () => {},
     leader: () => (server.leaderIsKnown ? leader : null),
     waitForLeader: async () => leader,
     lastContactMs: () => 0,

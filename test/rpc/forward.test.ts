@@ -1,7 +1,9 @@
 import t from 'tap'
 import Type from 'typebox'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { defineLeaderMethod, type Caller } from '../../src/rpc/method.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { twinServer, type TwinServer } from '../support/rpc-twins.ts'
 
 const caller: Caller = { token: 'tok', remote: '10.0.0.1', requestId: 'r1' }
@@ -21,8 +23,11 @@ const a = { id: 'id-a', name: 'a', address: 'a:1' }
 const b = { id: 'id-b', name: 'b', address: 'b:1' }
 
 /** Server a follows server b. Both hang on the link of a. */
-function pair(limits: { readonly noLeaderMs?: number; readonly callMs?: number } = {}) {
-  const follower = twinServer({ methods: [put], limits })
+function pair(
+  limits: { readonly noLeaderMs?: number; readonly callMs?: number } = {},
+  clock: Clock = systemClock,
+) {
+  const follower = twinServer({ methods: [put], limits, clock })
   const leader = twinServer({ methods: [put] })
   leader.consensus.self = b
   leader.consensus.elect(b)
@@ -90,6 +95,45 @@ t.test('after `not_leader` the sender looks again and finds the new leader', asy
   t.match(await putA(follower), { index: 1 })
   t.equal(answers, 3)
   t.equal(follower.state.appliedIndex, 1, 'it became the leader itself')
+})
+
+t.test('after `not_leader` the next leader is asked as soon as it is known', async (t) => {
+  // Time stands still: no pause ends by itself.
+  const { follower, leader } = pair({}, manualClock())
+  follower.consensus.elect({ id: 'id-c', name: 'c', address: 'c:1' })
+  let refusals = 0
+  follower.link.handlers.set('c:1', () => {
+    refusals += 1
+    setImmediate(() => follower.consensus.elect(b))
+    throw new MusterError('not_leader', 'it hands over')
+  })
+  t.match(await putA(follower), { index: 1 })
+  t.equal(refusals, 1, 'the one before is not asked again')
+  t.equal(leader.state.appliedIndex, 1)
+})
+
+t.test('a leader that hands over does not run its own requests in a circle', async (t) => {
+  const { follower } = pair({}, manualClock())
+  follower.consensus.elect(a)
+  let refusals = 0
+  follower.consensus.onPropose = () => {
+    refusals += 1
+    // Others learn of it in the next turn of the event loop.
+    if (refusals === 1) setImmediate(() => follower.consensus.elect(b))
+    return Promise.reject(new MusterError('not_leader', 'leadership is being handed over'))
+  }
+  t.match(await putA(follower), { index: 1 })
+  t.equal(refusals, 1)
+})
+
+t.test('a call that reaches a new leader waits until that is settled', async (t) => {
+  const { follower, leader } = pair()
+  leader.consensus.elect(null)
+  leader.consensus.settling = true
+  const waiting = putA(follower)
+  setImmediate(() => leader.consensus.elect(b))
+  t.match(await waiting, { index: 1 })
+  t.equal(follower.link.calls.length, 1)
 })
 
 t.test('a request that arrives during an election waits for the leader', async (t) => {

@@ -153,7 +153,9 @@ export class TwinConsensus implements Consensus {
   onPropose: (data: Uint8Array) => Promise<Proposed>
   /** Replaces the barrier. */
   onBarrier: (() => Promise<void>) | null = null
+  settling = false
   readonly #waiting = new Set<(leader: LeaderInfo) => void>()
+  readonly #listeners = new Set<() => void>()
 
   constructor(onPropose: (data: Uint8Array) => Promise<Proposed>) {
     this.onPropose = onPropose
@@ -161,6 +163,8 @@ export class TwinConsensus implements Consensus {
 
   elect(leader: LeaderInfo | null): void {
     this.known = leader
+    this.settling = false
+    this.#tellChange()
     if (leader === null) return
     for (const resolve of this.#waiting) resolve(leader)
     this.#waiting.clear()
@@ -184,8 +188,24 @@ export class TwinConsensus implements Consensus {
     return this.known?.id === this.self.id
   }
 
+  isSettling(): boolean {
+    return this.settling
+  }
+
   leader(): LeaderInfo | null {
     return this.known
+  }
+
+  onceChanged(listener: () => void): () => void {
+    const once = () => listener()
+    this.#listeners.add(once)
+    return () => this.#listeners.delete(once)
+  }
+
+  #tellChange(): void {
+    const listeners = [...this.#listeners]
+    this.#listeners.clear()
+    for (const listener of listeners) listener()
   }
 
   waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo> {
