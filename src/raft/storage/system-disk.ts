@@ -62,8 +62,12 @@ function openFile(absolute: string, flags: number): Promise<DiskFile> {
 }
 
 function fileOf(fd: number): DiskFile {
-  /** Something was changed that only a sync makes durable. */
-  let wantsSync = false
+  /**
+   * Changes that only a sync makes durable, counted as they end, and how many of them a sync that has ended began after: what
+   * ended while it ran is not among them.
+   */
+  let changed = 0
+  let synced = 0
   return {
     size: async () => (await call<fs.Stats>((done) => fs.fstat(fd, done))).size,
 
@@ -80,24 +84,31 @@ function fileOf(fd: number): DiskFile {
     },
 
     async write(buffer, position) {
-      if (durableWrites === 0) wantsSync = true
       let written = 0
-      while (written < buffer.length) {
-        written += await call<number>((done) =>
-          fs.write(fd, buffer, written, buffer.length - written, position + written, done),
-        )
+      try {
+        while (written < buffer.length) {
+          written += await call<number>((done) =>
+            fs.write(fd, buffer, written, buffer.length - written, position + written, done),
+          )
+        }
+      } finally {
+        if (durableWrites === 0) changed += 1
       }
     },
 
     // fdatasync writes the size too when it changed; times alone are not worth a journal commit.
     async sync() {
-      if (!wantsSync) return
+      const upTo = changed
+      if (synced >= upTo) return
       await perform((done) => fs.fdatasync(fd, done))
-      wantsSync = false
+      synced = Math.max(synced, upTo)
     },
     async truncate(size) {
-      wantsSync = true
-      await perform((done) => fs.ftruncate(fd, size, done))
+      try {
+        await perform((done) => fs.ftruncate(fd, size, done))
+      } finally {
+        changed += 1
+      }
     },
     close: () => perform((done) => fs.close(fd, done)),
   }
