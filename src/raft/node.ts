@@ -66,7 +66,7 @@ export class RaftNode implements RaftNodeDoor {
       clock,
       random: options.random,
       input: (give) => this.#input(give),
-      core: () => this.#suspension.beforeRead(this.#serving()),
+      readNow: (...read) => this.#suspension.readNow(this.#serving(), ...read),
       defer: options.defer,
     })
     this.#applied = new DeadlineWaiters(clock)
@@ -212,6 +212,7 @@ export class RaftNode implements RaftNodeDoor {
       appliedIndex: this.#options.machine.appliedIndex,
       settled: this.#settled(core),
       transferring: core.transferring,
+      electionTimeoutMs: core.patienceMs,
       configuration: core.membership.configuration,
       configurationIndex: core.membership.index,
       followers: core.followers,
@@ -253,7 +254,8 @@ export class RaftNode implements RaftNodeDoor {
     let refused: MusterError | null = null
     this.#input((core, now) => {
       try {
-        if (message.type === 'readIndexRequest') this.#suspension.beforeRead(core)
+        const asked = message.type === 'readIndexRequest' && core.trustsLease(message.linearizable)
+        if (asked) this.#suspension.beforeQuestion(core, now)
         core.message(message, now)
       } catch (error) {
         if (!(error instanceof MusterError)) throw error

@@ -25,8 +25,8 @@ export type ReadQuestionsOptions = {
   readonly random: Random
   /** Gives the core an input; a turn follows. */
   readonly input: (give: (core: Pick<RaftCore, 'read'>, now: number) => void) => void
-  /** Throws once the node has stopped. */
-  readonly core: () => Pick<RaftCore, 'readNow'>
+  /** Of the core, unless its lease is void. Throws once the node has stopped. */
+  readonly readNow: RaftCore['readNow']
   /** Runs a function after the inputs that are already waiting. */
   readonly defer: (run: () => void) => void
 }
@@ -54,10 +54,10 @@ export class ReadQuestions {
 
   /** The index that the state must have reached. Rejects with `no_leader` or `timeout`. */
   async index(mode: ReadMode, deadlineMs: number): Promise<LogIndex> {
-    const { clock, core } = this.#options
+    const { clock, readNow } = this.#options
     for (;;) {
       const now = clock.monotonicMs()
-      const known = core().readNow(mode === 'linearizable', now)
+      const known = readNow(mode === 'linearizable', now)
       if (known !== null) return known
       if (now >= deadlineMs) throw new MusterError('no_leader', 'No cluster leader')
       const index = await this.#ask(mode, deadlineMs)

@@ -15,7 +15,7 @@ function world() {
     clock: manualClock(),
     random: seededRandom(1),
     input: (give) => give({ read: (id) => void questions.push(id) }, 0),
-    core: () => ({ readNow: () => null }),
+    readNow: () => null,
     defer: (run) => void deferred.push(run),
   })
   const served: number[] = []

@@ -57,6 +57,7 @@ import {
   onReadIndexResponse,
   read,
   startReadRound,
+  trustsLease,
   voidLease,
 } from './reads.ts'
 import type { FollowerProgress } from './progress.ts'
@@ -211,10 +212,15 @@ export class RaftCore {
   /** The index of a read that needs no message: this server leads and its lease, if it may be trusted, holds. */
   readNow(linearizable: boolean, now: number): LogIndex | null {
     const state = this.#at(now)
-    const { role, log, options } = state
+    const { role, log } = state
     if (role.type !== 'leader' || log.commitIndex < role.noopIndex) return null
-    if (linearizable && !options.leaseReads) return null
+    if (!trustsLease(state, linearizable)) return null
     return holdsLease(state, role) ? log.commitIndex : null
+  }
+
+  /** Whether a lease, if this server holds one, answers such a read at once. */
+  trustsLease(linearizable: boolean): boolean {
+    return this.#state.role.type === 'leader' && trustsLease(this.#state, linearizable)
   }
 
   /** All writes up to `sequence` are durable. */

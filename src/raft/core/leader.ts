@@ -18,7 +18,7 @@ import type {
 } from './message.ts'
 import { Progress } from './progress.ts'
 import { majorityOf, reachedByMajority } from './quorum.ts'
-import { extendLease, readsConfirmed, readsReleased, widenReadRound } from './reads.ts'
+import { extendLease, readsConfirmed, widenReadRound } from './reads.ts'
 import { commitTo, diskStalls, leaveRole, type Leader, type State } from './state.ts'
 import { statementOf, survivorsOnlyTo } from './succession.ts'
 
@@ -383,6 +383,5 @@ export function maybeCommit(state: State): void {
   )
   if (index <= log.commitIndex || log.termAt(index) !== state.term) return
   commitTo(state, index)
-  readsReleased(state, role)
   if (membership.index <= index && !membership.isVoter(state.id)) abdicate(state, role)
 }

@@ -55,11 +55,10 @@ export function onReadIndexRequest(state: State, request: ReadIndexRequest): voi
 }
 
 function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
-  const trustLease = !read.linearizable || state.options.leaseReads
   // The commit index is to be trusted only after an entry of the own term is committed.
   const settled = state.log.commitIndex >= leader.noopIndex
   const confirmed =
-    (trustLease && holdsLease(state, leader)) ||
+    (trustsLease(state, read.linearizable) && holdsLease(state, leader)) ||
     (read.type === 'remote' && confirmsByAsking(state, read.peer))
   if (settled && confirmed) {
     answerRead(state, read, state.log.commitIndex)
@@ -77,6 +76,11 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
 function confirmsByAsking({ id: self, membership }: State, peer: ServerId): boolean {
   const { voters } = membership
   return membership.isVoter(self) && membership.isVoter(peer) && majorityOf(voters.length) <= 2
+}
+
+/** Whether a lease is enough for such a read. */
+export function trustsLease({ options }: State, linearizable: boolean): boolean {
+  return !linearizable || options.leaseReads
 }
 
 /** Whether no other leader can have been elected yet. Judged by the present time, never remembered. */
@@ -159,14 +163,6 @@ export function readsConfirmed(state: State, leader: Leader): void {
   if (reached < readRound.round) return
   leader.readRound = null
   for (const read of readRound.reads) answerRead(state, read, readRound.index)
-}
-
-/** The first entry of the term was committed: reads that waited for it go on in the next round. */
-export function readsReleased(state: State, leader: Leader): void {
-  const waiting = leader.waitingReads
-  if (waiting.length === 0 || state.log.commitIndex < leader.noopIndex) return
-  leader.waitingReads = []
-  for (const read of waiting) leaderRead(state, leader, read)
 }
 
 /** A follower asks for all reads that came in this turn with one message. */
