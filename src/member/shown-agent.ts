@@ -97,10 +97,13 @@ export type ShownOptions = {
   readonly origin: AgentOrigin
   /** host:port of the RPC listener, as others reach it; '' of a client agent. */
   readonly rpcAddress: string
+  /** The election timeout at present, which may follow the heartbeats; absent: that of the configuration. */
+  readonly electionTimeoutMs?: () => number
 }
 
 /** Under the names that peers' tools know; what this program does not have is off or empty. */
-export function shownConfig({ config, limits, audit, origin, rpcAddress }: ShownOptions) {
+export function shownConfig(options: ShownOptions) {
+  const { config, limits, audit, origin, rpcAddress } = options
   const { bindAddr, advertiseAddr, ports, server, client } = config
   return {
     Name: config.name,
@@ -162,7 +165,7 @@ export function shownConfig({ config, limits, audit, origin, rpcAddress }: Shown
               Retain: server.snapshots.retain,
               Folder: server.snapshots.folder,
             },
-      RaftElectionTimeoutMs: server.raft.electionMs,
+      RaftElectionTimeoutMs: Math.round(options.electionTimeoutMs?.() ?? server.raft.electionMs),
       RaftHeartbeatMs: server.raft.heartbeatMs,
     },
     // The debugger of the peer breaks down over an integration that has no address, be it an empty one.

@@ -72,6 +72,8 @@ export type RaftStatus = {
   readonly settled: boolean
   /** Leadership is being handed over: nothing is accepted until it worked or failed. */
   readonly transferring: boolean
+  /** At present: it may follow what heartbeats show. */
+  readonly electionTimeoutMs: number
   readonly configuration: Configuration
   readonly configurationIndex: LogIndex
   /** On the leader: how far each follower is known to be. */

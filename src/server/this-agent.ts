@@ -39,7 +39,12 @@ const delegate = { min: 2, max: 5, current: 4 }
 export function describeAgent(options: ThisAgentOptions): ThisAgent {
   const { config, node, logTap } = options
   return {
-    config: () => shownConfig({ ...options, ...options.reloadable.settings }),
+    config: () =>
+      shownConfig({
+        ...options,
+        ...options.reloadable.settings,
+        electionTimeoutMs: () => node.status().electionTimeoutMs,
+      }),
     member: () => memberOf(options),
     stats: () => statsOf(options),
     health: () => ({

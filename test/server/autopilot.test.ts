@@ -20,6 +20,7 @@ function world(config: Partial<AutopilotConfig> = {}) {
     appliedIndex: state.lastIndex,
     settled: true,
     transferring: false,
+    electionTimeoutMs: 1_000,
     configuration: {
       clusterId: 'c',
       members: state.names.map((name) => ({

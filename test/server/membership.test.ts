@@ -37,6 +37,7 @@ class Node {
       appliedIndex: lastIndex,
       settled: role === 'leader',
       transferring: false,
+      electionTimeoutMs: 1_000,
       configuration,
       configurationIndex: 1,
       followers,

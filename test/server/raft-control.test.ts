@@ -17,6 +17,7 @@ const base: RaftStatus = {
   appliedIndex: 1,
   settled: false,
   transferring: false,
+  electionTimeoutMs: 1_000,
   configuration: { clusterId: 'c', members: [] },
   configurationIndex: 1,
   followers: new Map(),
