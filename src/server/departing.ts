@@ -10,7 +10,13 @@ import type { Member } from '../raft/core/message.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { Autopilot } from './autopilot.ts'
 import { Departures } from './departures.ts'
-import { nextRemoval, type Departure, type Obstacle } from './removal.ts'
+import {
+  nextRemoval,
+  obstacleTo,
+  type Departure,
+  type Obstacle,
+  type RemovalView,
+} from './removal.ts'
 import { parseIdentity, parseServerId, type Self } from './self.ts'
 
 /** Methods between servers, answered by the leader alone. */
@@ -86,8 +92,8 @@ export class Departing {
   }
 
   /**
-   * Tells the leader that this server leaves for good, until it is removed or the time is up: then it goes as a voter that
-   * is down. Never rejects.
+   * Tells the leader that this server leaves for good, until it is removed, or the leader keeps it, or the time is up: then
+   * it goes as a voter that is down. Never rejects.
    */
   async leave(): Promise<void> {
     const { self, node, call, clock, logger } = this.#options
@@ -99,8 +105,16 @@ export class Departing {
       if (!configuration.members.some(({ id }) => id !== self.id)) return
       const leader = configuration.members.find(({ id }) => id === leaderId && id !== self.id)
       try {
-        if (leader !== undefined && isRemoved(await call(leader, leaveMethod, { id: self.id }))) {
+        const { removed, held } =
+          leader === undefined
+            ? { removed: false, held: null }
+            : parseLeft(await call(leader, leaveMethod, { id: self.id }))
+        if (removed) {
           logger.info('the leader has removed this server, which leaves')
+          return
+        }
+        if (held !== null) {
+          logger.warn('this server leaves and stays a voter of its cluster', { reason: held })
           return
         }
       } catch (error) {
@@ -150,13 +164,10 @@ export class Departing {
 
   /** At the leader, once a round. */
   async removeDeparted(): Promise<void> {
-    const { node, self, autopilot, bootstrapExpect, logger, say } = this.#options
+    const { node, autopilot, logger, say } = this.#options
     const departures = await this.#departures()
     if (departures.length === 0) return
-    const { members } = node.status().configuration
-    const configuredSize = Math.max(bootstrapExpect, this.#votersMax)
-    const view = { members, self: self.id, inContact: this.#inContact(), configuredSize }
-    const { next, held } = nextRemoval(view, departures)
+    const { next, held } = nextRemoval(this.#view(), departures)
     const [first] = held
     if (first !== undefined) {
       const { member, obstacle } = first
@@ -190,15 +201,17 @@ export class Departing {
     return [...departures, ...dead.map((id) => ({ id, why: 'dead' }) as const)]
   }
 
-  async #left(id: string): Promise<{ readonly removed: boolean }> {
+  async #left(id: string): Promise<Left> {
     const member = this.#member(id)
-    if (member === undefined) return { removed: true }
+    if (member === undefined) return { removed: true, held: null }
     // Whoever called may be anyone; who answers at the server's address is the server.
     if ((await this.#leaves(member)) !== true) {
       throw new MusterError('conflict', `${member.name} does not say that it leaves`)
     }
     this.#notes.note(id, 'left')
-    return { removed: false }
+    // It goes once there are more voters again. What else stands against it may pass while it waits.
+    const isHeld = obstacleTo(this.#view(), member, 'left') === 'belowConfiguredQuorum'
+    return { removed: false, held: isHeld ? obstacles.belowConfiguredQuorum : null }
   }
 
   #givenUp(id: string): null {
@@ -209,6 +222,13 @@ export class Departing {
     }
     this.#notes.note(id, 'givenUp')
     return null
+  }
+
+  #view(): RemovalView {
+    const { node, self, bootstrapExpect } = this.#options
+    const { members } = node.status().configuration
+    const configuredSize = Math.max(bootstrapExpect, this.#votersMax)
+    return { members, self: self.id, inContact: this.#inContact(), configuredSize }
   }
 
   #member(id: string): Member | undefined {
@@ -236,10 +256,17 @@ export class Departing {
   }
 }
 
-function isRemoved(answer: unknown): boolean {
-  return (
-    typeof answer === 'object' && answer !== null && 'removed' in answer && answer.removed === true
-  )
+/** A leader's answer to a server that leaves. */
+type Left = {
+  readonly removed: boolean
+  /** Why it stays for longer than it can wait; null: nothing of the kind. Older servers do not say. */
+  readonly held: string | null
+}
+
+function parseLeft(answer: unknown): Left {
+  if (typeof answer !== 'object' || answer === null) return { removed: false, held: null }
+  const held = 'held' in answer && typeof answer.held === 'string' ? answer.held : null
+  return { removed: 'removed' in answer && answer.removed === true, held }
 }
 
 async function pause(clock: Clock, delayMs: number): Promise<void> {

@@ -5,8 +5,9 @@
  * it failed and was replaced; the last two only while it does not answer Raft.
  *
  * The quorum stays safe: after a removal a majority of the voters that remain is in contact with the leader, so that
- * the removal itself, and what follows, can be committed. And of a cluster that is configured for n voters, dead ones are
- * removed only down to a quorum of n: below, an operator has to say so with `operator raft remove-peer`.
+ * the removal itself, and what follows, can be committed. And of a cluster that is configured for n voters, servers are
+ * removed only down to a quorum of n, also those that leave: below, an operator has to say so with
+ * `operator raft remove-peer`.
  */
 import type { Member } from '../raft/core/message.ts'
 
@@ -35,6 +36,9 @@ export type Obstacle =
   /** Fewer voters than a quorum of the configured size would remain. */
   | 'belowConfiguredQuorum'
 
+/** A cluster of one or two tolerates no failure anyway, and a single server is replaced by way of two: there each may leave. */
+const guardedSizeMin = 3
+
 export function quorumOf(voters: number): number {
   return Math.floor(voters / 2) + 1
 }
@@ -51,7 +55,8 @@ export function obstacleTo(
   const rest = members.filter((other) => other.role === 'voter' && other.id !== member.id)
   const healthy = rest.filter((other) => other.id === self || inContact.has(other.id)).length
   if (healthy < quorumOf(rest.length)) return 'noMajority'
-  return why !== 'left' && rest.length < quorumOf(configuredSize) ? 'belowConfiguredQuorum' : null
+  const isGuarded = why !== 'left' || configuredSize >= guardedSizeMin
+  return isGuarded && rest.length < quorumOf(configuredSize) ? 'belowConfiguredQuorum' : null
 }
 
 export type Removal = {

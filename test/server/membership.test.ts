@@ -294,7 +294,7 @@ t.test('a server is removed by its own word, which is confirmed at its address',
   for (const args of [null, {}, { id: 7 }, { id: '' }, { id: 'i'.repeat(65) }]) {
     await t.rejects(membership.answer('server.leave', args), { code: 'invalid_argument' })
   }
-  t.same(await leave('unknown'), { removed: true })
+  t.match(await leave('unknown'), { removed: true })
 
   const leaver = cluster.get('s2')
   leaver.node.leaderId = 'id-s1'
@@ -312,6 +312,25 @@ t.test('a server is removed by its own word, which is confirmed at its address',
   await t.rejects(cluster.get('s3').membership.answer('server.leave', { id: 'id-s2' }), {
     code: 'not_leader',
   })
+})
+
+t.test('a server that leaves stays a voter where too few would remain', async (t) => {
+  const cluster = servers(['s1', 's2', 's3'], { expect: 3 })
+  const { node, membership } = cluster.get('s1')
+  const of = (names: readonly string[]) => ({ clusterId: 'c', members: names.map(voter) })
+  node.configuration = of(['s1', 's2'])
+  node.role = 'leader'
+  node.followers = heard(['s2'])
+  const leaver = cluster.get('s2')
+  leaver.node.configuration = node.configuration
+  leaver.node.leaderId = 'id-s1'
+  await leaver.membership.leave()
+  await membership.lookAround()
+  t.same(node.changes, [], 'of three configured ones, one alone would be left')
+  node.configuration = of(['s1', 's2', 's3'])
+  node.followers = heard(['s2', 's3'])
+  await membership.lookAround()
+  t.same(node.changes, [{ type: 'remove', id: 'id-s2' }], 'another one came')
 })
 
 t.test(
