@@ -219,7 +219,7 @@ class Gossip implements GossipNode {
     if (address === null) {
       throw new MusterError('invalid_argument', `${endpoint} is no IP address and port`)
     }
-    const { transport } = this.#require()
+    const { transport, loop } = this.#require()
     const sequence = randomInteger(this.#options.random, 0, 2 ** 32)
     try {
       await transport.ping(
@@ -227,6 +227,7 @@ class Gossip implements GossipNode {
         { type: 'ping', sequence, node: who, source: null },
         timeoutMs,
       )
+      loop.input((core, now) => core.meet({ address, port }, now))
       return true
     } catch (error) {
       const code = codeOf(error)

@@ -39,14 +39,19 @@ const conflictEventIntervalMs = 10_000
 /** Where an objection goes: to the sender of a packet, or of a state. Null: nowhere, or this member itself claims. */
 export type Via = Endpoint | null
 
-/** `isSought`: it is of the state of a pool that this member joins. */
-export function claimAlive(swim: Swim, claim: Alive, isSought = false): void {
+/**
+ * How a name comes to be heard of. `sought`: in the state of a pool that this member joins. `met`: from the member itself, over a
+ * stream from or to the address that it claims. `told`: else.
+ */
+export type Hearing = 'sought' | 'met' | 'told'
+
+export function claimAlive(swim: Swim, claim: Alive, hearing: Hearing = 'told'): void {
   const { members, self, counters } = swim
   if (swim.leaving && claim.node === self.name) return
   if (!wellFormed(swim, claim)) return
   const member = members.get(claim.node)
   if (member === undefined) {
-    admit(swim, claim, isSought)
+    admit(swim, claim, hearing)
     return
   }
   if (leaps(member, claim.incarnation)) {
@@ -179,15 +184,16 @@ function wellFormed(swim: Swim, claim: Alive): boolean {
   return true
 }
 
-function admit(swim: Swim, claim: Alive, isSought: boolean): void {
+function admit(swim: Swim, claim: Alive, hearing: Hearing): void {
   const { members, now, counters } = swim
   // The first word about a name must leave it room to object.
   if (claim.versions === null || claim.incarnation > incarnationMax - incarnationJumpMax) {
     counters.claimsBeyondBounds += 1
     return
   }
-  const isHearsay = !isSought && members.untried(now) >= hearsayMax
-  if (isHearsay || (members.size >= membersMax && !makeRoom(swim))) {
+  const isCrowded = hearing !== 'sought' && members.untried(now) >= hearsayMax
+  const isFull = isCrowded || members.size >= membersMax
+  if (isFull && !makeRoom(swim, { isCrowded, isMet: hearing === 'met' })) {
     counters.claimsNoRoom += 1
     return
   }
@@ -199,10 +205,16 @@ function admit(swim: Swim, claim: Alive, isSought: boolean): void {
   swim.upper.memberJoined(member, false)
 }
 
-function makeRoom(swim: Swim): boolean {
-  const oldest = swim.members.oldestGone()
-  if (oldest === null || oldest === swim.self) return false
-  swim.members.forget(oldest.name)
+/** The dead give way to anyone, unless there is too much hearsay; hearsay gives way to a member that was met. */
+function makeRoom(
+  swim: Swim,
+  { isCrowded, isMet }: { readonly isCrowded: boolean; readonly isMet: boolean },
+): boolean {
+  const { members, self } = swim
+  const gone = isCrowded ? null : members.oldestGone()
+  const oldest = gone ?? (isMet ? members.oldestUntried() : null)
+  if (oldest === null || oldest === self) return false
+  members.forget(oldest.name)
   swim.upper.memberForgotten(oldest)
   return true
 }

@@ -10,7 +10,7 @@ import type { Random } from '../../lib/random.ts'
 import { caretakerDeadline, caretakerTick } from './caretaker.ts'
 import { announceSelf } from './claims.ts'
 import { sendEvent } from './events.ts'
-import { listenerOf, localState, mergeState, startExchange } from './exchange.ts'
+import { listenerOf, localState, meet, mergeState, startExchange } from './exchange.ts'
 import type { Coordinate } from './coordinate.ts'
 import { forceLeave, leaveTick, startLeave } from './leave.ts'
 import { isGone, type Member } from './members.ts'
@@ -231,6 +231,11 @@ export class GossipCore {
       throw new MusterError('overloaded', 'too many exchanges are under way; join again later')
     }
     return id
+  }
+
+  /** An agent answers there: a pool that is full of hearsay has not believed in it, perhaps, and makes room. */
+  meet(at: Endpoint, now: number): void {
+    meet(this.#at(now).swim, at)
   }
 
   /** Leaves gracefully; `left-pool` says when the process may stop. */

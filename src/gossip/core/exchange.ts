@@ -4,7 +4,7 @@
  * What a peer calls suspect or dead is only a suspicion here: the member is given the time to object.
  */
 import { claimAlive, claimDead, claimSuspect } from './claims.ts'
-import { isGone, sameBytes } from './members.ts'
+import { isGone, sameBytes, sameEndpoint } from './members.ts'
 import type { Endpoint, PushPull, PushPullNode } from './message.ts'
 import { pushPullIntervalMs } from './profile.ts'
 import { nextId, type Swim } from './state.ts'
@@ -37,6 +37,12 @@ export function localState(swim: Swim, join: boolean): PushPull {
   return { type: 'push-pull', nodes, userState: swim.upper.localState(), join }
 }
 
+/** Learns of a member that this one does not have, from itself: it has just answered there. */
+export function meet(swim: Swim, to: Endpoint): void {
+  if (swim.leaving || swim.members.at(to) !== undefined) return
+  startExchange(swim, to, { join: false, replayEvents: false })
+}
+
 /** Null, or why nothing was merged. `isSought`: this member asked for it, to join. */
 export function mergeState(
   swim: Swim,
@@ -53,7 +59,8 @@ export function mergeState(
     return 'no living member there speaks a protocol version that this one understands'
   }
   const { self } = swim
-  for (const node of state.nodes) mergeNode(swim, node, via, isSought)
+  const sender = senderOf(living, via)
+  for (const node of state.nodes) mergeNode(swim, node, { via, sender, isSought })
   if (state.userState.length > 0) swim.upper.mergeState(state.userState, join)
   const own = state.nodes.find((node) => node.name === self.name)
   if (own !== undefined && own.state === 'dead' && !swim.leaving) swim.upper.selfCalledGone()
@@ -88,11 +95,23 @@ export function exchangeTick(swim: Swim): void {
   }
 }
 
-function mergeNode(swim: Swim, node: PushPullNode, via: Endpoint, isSought: boolean): void {
+/** Who sent the state: the one living member there; null: nobody, or one of several. */
+function senderOf(living: readonly PushPullNode[], via: Endpoint): PushPullNode | null {
+  const [only, other] = living.filter(({ endpoint }) => sameEndpoint(endpoint, via))
+  return only === undefined || other !== undefined ? null : only
+}
+
+type Merging = {
+  readonly via: Endpoint
+  readonly sender: PushPullNode | null
+  readonly isSought: boolean
+}
+
+function mergeNode(swim: Swim, node: PushPullNode, { via, sender, isSought }: Merging): void {
   const { name, incarnation, endpoint, meta, versions, state } = node
   if (state === 'alive') {
     const claim = { type: 'alive', incarnation, node: name, endpoint, meta, versions } as const
-    claimAlive(swim, claim, isSought)
+    claimAlive(swim, claim, isSought ? 'sought' : node === sender ? 'met' : 'told')
     return
   }
   if (state === 'left') {

@@ -16,7 +16,8 @@ import type { Suspicion } from './suspicion.ts'
 export const membersMax = 10_000
 /**
  * Living members that never answered this one, and that it did not ask for by joining: anyone can make them up. When there are so
- * many, newcomers wait until some have answered or are found dead.
+ * many, a newcomer that this member has met itself takes the place of one of them; others wait until some have answered or
+ * are found dead.
  */
 export const hearsayMax = 4_096
 /** They are counted anew so often. */
@@ -85,6 +86,10 @@ export function isGone(member: Member): boolean {
   return member.state === 'dead' || member.state === 'left'
 }
 
+function isHearsay({ reach, state }: Member): boolean {
+  return reach === 'untried' && (state === 'alive' || state === 'suspect')
+}
+
 export function sameEndpoint(left: Endpoint, right: Endpoint): boolean {
   return left.port === right.port && sameBytes(left.address, right.address)
 }
@@ -147,9 +152,7 @@ export class Members {
   untried(now: number): number {
     if (now - this.#untried.atMs >= recountMs) {
       let count = 0
-      for (const { reach, state } of this.#byName.values()) {
-        if (reach === 'untried' && (state === 'alive' || state === 'suspect')) count += 1
-      }
+      for (const member of this.#byName.values()) if (isHearsay(member)) count += 1
       this.#untried = { count, atMs: now }
     }
     return this.#untried.count
@@ -173,7 +176,18 @@ export class Members {
     const member = this.#byName.get(name)
     if (member === undefined) return
     this.#byName.delete(name)
+    if (isHearsay(member)) this.#untried.count -= 1
     if (!member.retired) this.#ring = this.#ring.filter((other) => other !== member)
+  }
+
+  /** Of the living that never answered and that nobody doubts yet: who is here for longest. */
+  oldestUntried(): Member | null {
+    let oldest: Member | null = null
+    for (const member of this.#byName.values()) {
+      if (member.reach !== 'untried' || member.state !== 'alive') continue
+      if (oldest === null || member.stateChangedAt < oldest.stateChangedAt) oldest = member
+    }
+    return oldest
   }
 
   /** Whoever is dead for longest. */

@@ -292,6 +292,41 @@ void t.test(
   },
 )
 
+void t.test('a member that was met takes the place of one that nobody reached', (t) => {
+  const flooded = (): Lab => {
+    const lab = new Lab()
+    for (let at = 0; at < 9_000; at += 1) lab.hear(alive(`made-up-${at}`))
+    lab.forget()
+    return lab
+  }
+  // `exchange` comes from there.
+  const there = endpointOf(900)
+  const self = entry('real', 'alive', { endpoint: there })
+
+  const came = flooded()
+  exchange(came, stateOf([self, entry('told', 'alive')]))
+  t.equal(came.status('real'), 'alive', 'it came over a stream from the address that it claims')
+  t.equal(came.status('told'), 'unknown', 'what it tells of others is hearsay')
+  t.equal(came.status('made-up-0'), 'unknown')
+  t.match(came.happened('member-reaped'), [{ member: { name: 'made-up-0' } }])
+  t.equal(came.core.sizes.members, hearsayMax + 1)
+
+  const several = flooded()
+  exchange(several, stateOf([self, entry('other', 'alive', { endpoint: there })]))
+  t.equal(several.status('real'), 'unknown', 'of two that claim one address neither is it')
+
+  const registered = flooded()
+  registered.command((core, now) => core.meet(there, now))
+  const [asked] = registered.exchanges
+  t.same(asked?.to, there, 'who answered there is asked')
+  registered.command((core, now) => core.exchanged(asked?.id ?? -1, stateOf([self]), now))
+  t.equal(registered.status('real'), 'alive')
+  registered.forget()
+  registered.command((core, now) => core.meet(there, now))
+  t.same(registered.exchanges, [], 'a known one is not asked')
+  t.end()
+})
+
 void t.test(
   'changed tags raise the own incarnation and are told; those of others are news',
   (t) => {
