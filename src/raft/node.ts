@@ -129,7 +129,7 @@ export class RaftNode implements RaftNodeDoor {
   #listen(): Promise<void> {
     return this.#options.transport.start({
       onMessage: (message) => this.#receive(message),
-      onPeerConnected: () => undefined,
+      onPeerConnected: (id) => this.#input((core, now) => core.peerConnected(id, now)),
       onPeerGone: (id) => this.#input((core, now) => core.peerGone(id, now)),
       onSnapshotOffer: (offer) => (this.#lost ?? this.#snapshots).offered(offer),
       onSnapshotReceived: (offer) => (this.#lost ?? this.#snapshots).received(offer),

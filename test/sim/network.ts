@@ -61,13 +61,18 @@ export class Network {
 
   // --- ends ---
 
+  /** The process is there: it connects to the others, and they connect to it. */
   attach(id: ServerId, endpoint: Endpoint): void {
     this.#endpoints.set(id, endpoint)
-    for (const [other, { life, peerConnected }] of this.#endpoints) {
-      if (other === id || this.isCut(id, other) || this.isCut(other, id)) continue
+    const connect = ({ life, peerConnected }: Endpoint, to: ServerId): void => {
       this.#scheduler.after(this.#delay(), () => {
-        this.#scheduler.enter(life, () => peerConnected(id))
+        this.#scheduler.enter(life, () => peerConnected(to))
       })
+    }
+    for (const [other, there] of this.#endpoints) {
+      if (other === id || this.isCut(id, other) || this.isCut(other, id)) continue
+      connect(there, id)
+      connect(endpoint, other)
     }
   }
 

@@ -8,6 +8,10 @@
  * A dead leader is noticed sooner: when its connection closed and a new one is refused, its followers forget that
  * they heard it and campaign after a short random wait. This is a hint about liveness only, since reads take a quorum
  * round. With `leaseReads` a leader serves reads on its voters' promise, so the hint is not taken.
+ *
+ * After a start nobody was heard yet, and often there is no leader whose silence would have to be waited out: all servers
+ * were down. A server campaigns a short random wait after it reached another voter. Where there is a leader, its voters
+ * refuse the pre-vote.
  */
 import { assert } from '../../lib/assert.ts'
 import { becomeLeader } from './leader.ts'
@@ -32,6 +36,11 @@ import {
 const quickElectionMs = 60
 /** After this many quick attempts the ordinary timeout rules again. */
 const quickElectionsMax = 12
+/**
+ * The wait for the first election after a start. Wide, since servers that were started together are busy with that, and their
+ * answers take long: candidates that part are worth more than the fastest one.
+ */
+const firstElectionMs = { from: 50, to: 300 }
 
 /** The election timer of a follower or candidate ran out. */
 export function electionTimeout(state: State): void {
@@ -63,6 +72,17 @@ export function leaderGone(state: State, peer: ServerId): void {
   state.gone = { id: leaderId, at: state.now }
   state.quickElections = quickElectionsMax
   state.electionDeadline = state.now + quickElectionMs * state.options.random.next()
+}
+
+/** A connection to `peer` was made. Once there was a leader or an election since the start, timeouts rule. */
+export function peerConnected(state: State, peer: ServerId): void {
+  const { role, membership, term, firstTerm, lastLeaderTerm, now, options } = state
+  const isFresh = term === firstTerm && lastLeaderTerm === 0 && state.leaderId === null
+  if (!isFresh || role.type === 'candidate' || hearsLeader(state)) return
+  if (!membership.isVoter(state.id) || !membership.isVoter(peer)) return
+  const { from, to } = firstElectionMs
+  const soon = now + from + (to - from) * options.random.next()
+  state.electionDeadline = Math.min(state.electionDeadline, soon)
 }
 
 export function campaign(

@@ -14,6 +14,7 @@ import {
   onVoteRequest,
   onVoteResponse,
   ownVotePersisted,
+  peerConnected,
 } from './candidate.ts'
 import { diskRefuses } from './disk.ts'
 import {
@@ -288,6 +289,11 @@ export class RaftCore {
   /** The process of `peer` is gone, as far as its sockets tell. */
   peerGone(peer: ServerId, now: number): void {
     leaderGone(this.#at(now), peer)
+  }
+
+  /** What this server sends to `peer` reaches it again, or for the first time. */
+  peerConnected(peer: ServerId, now: number): void {
+    peerConnected(this.#at(now), peer)
   }
 
   // --- output ---

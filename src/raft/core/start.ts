@@ -37,6 +37,7 @@ export function stateOf(id: ServerId, options: CoreOptions, start: CoreStart, no
     membership,
     now,
     term: start.hardState.term,
+    firstTerm: start.hardState.term,
     votedFor: start.hardState.votedFor,
     role: { type: 'follower', askedReads: [], waitingReads: [] },
     leaderId: null,
@@ -64,5 +65,8 @@ export function stateOf(id: ServerId, options: CoreOptions, start: CoreStart, no
   log.commitIndex = Math.min(known, log.lastIndex)
   membership.committed(log.commitIndex)
   resetElectionDeadline(state)
+  // It needs nobody's vote but its own, so there is no leader to wait for.
+  const { voters } = membership
+  if (voters.length === 1 && voters[0] === id) state.electionDeadline = state.promisedUntil
   return state
 }

@@ -119,6 +119,8 @@ export type State = {
   /** Monotonic milliseconds, given with every input. */
   now: number
   term: Term
+  /** As this server started. */
+  readonly firstTerm: Term
   votedFor: ServerId | null
   role: Role
   leaderId: ServerId | null

@@ -370,3 +370,41 @@ t.test('a leader keeps in memory what a follower that answers still lacks', asyn
   t.equal(log.slice(before + 1, before + 1, 1e9), undefined, 'it is away, and will be read for')
   t.ok(log.slice(log.lastIndex - 100, log.lastIndex, 1e9), 'the last few are there')
 })
+
+t.test('servers that were all down elect a leader as soon as they reach one another', async (t) => {
+  const cores = new Cores(three)
+  for (const id of ['a', 'b']) {
+    for (const other of three) if (other !== id) cores.core(id).peerConnected(other, cores.now)
+  }
+  while (cores.leaders().length === 0 && cores.now < electionMs) cores.pass(50)
+  t.ok(cores.now <= electionMs / 2, 'no election timeout is waited out')
+})
+
+t.test('a server that was down alone reaches the others and deposes nobody', async (t) => {
+  const cores = new Cores(three)
+  cores.isolate('c')
+  cores.elect('a')
+  const { term } = cores.core('a')
+  cores.heal()
+  cores.cut.add('a>c')
+  for (const other of ['a', 'b']) cores.core('c').peerConnected(other, cores.now)
+  cores.pass(electionMs)
+  t.same(cores.leaders(), ['a'])
+  t.equal(cores.core('a').term, term, 'they hear a leader, and refuse the pre-vote')
+})
+
+t.test('with lease reads a promise from before the start is kept', async (t) => {
+  const cores = new Cores(three, { leaseReads: true })
+  for (const id of three) {
+    for (const other of three) if (other !== id) cores.core(id).peerConnected(other, cores.now)
+  }
+  cores.pass(electionMs - 50)
+  t.same(cores.leaders(), [])
+})
+
+t.test('a server that is the only voter leads at once', async (t) => {
+  const cores = new Cores(['a'])
+  cores.core('a').tick(cores.now, false)
+  cores.settle()
+  t.same(cores.leaders(), ['a'])
+})
