@@ -155,6 +155,7 @@ export class GrpcRaftTransport implements RaftTransport {
     })
     if (stream.open) this.#inbound.set(id, inbound)
     previous?.close('a later stream of the same server took its place')
+    this.#outbound.get(id)?.peerArrived()
   }
 
   #acceptSnapshot(stream: WireStream): void {

@@ -63,7 +63,8 @@ export class Outbound {
   #acknowledged = 0
   #lastAckMs = 0
   #watch: Timer | null = null
-  #backoff: Timer | null = null
+  /** Before the next dial; `declined`: the peer said no. */
+  #backoff: { readonly timer: Timer; readonly declined: boolean } | null = null
   /** A connection broke, so being refused now means that the process is gone. Dials in between may fail otherwise:
    *  while a process dies its listener may outlive its streams for a moment, and reset who comes. */
   #lost = false
@@ -110,10 +111,17 @@ export class Outbound {
     if (this.#stream === null) this.#lost = true
   }
 
+  /** The peer's own stream came: it runs, and is dialled without further delay. */
+  peerArrived(): void {
+    if (this.#backoff === null || this.#backoff.declined) return
+    this.#backoff.timer.cancel()
+    this.#connect()
+  }
+
   close(): void {
     if (this.#ended.signal.aborted) return
     this.#ended.abort()
-    this.#backoff?.cancel()
+    this.#backoff?.timer.cancel()
     // What was said last (a transfer of leadership) should still arrive.
     this.#flushQueue()
     this.#stream?.finish('the connection is not wanted any more')
@@ -123,6 +131,7 @@ export class Outbound {
   }
 
   #connect(): void {
+    this.#backoff = null
     const { address, id } = this.peer
     const { signal } = this.#ended
     dial(this.#wire, { address, path: streamPath, to: id }, signal).then(
@@ -150,7 +159,8 @@ export class Outbound {
     const grown = backoffMinMs * 2 ** Math.min(this.#failures, 10)
     const capMs = rejected ? rejectedBackoffMs : Math.min(grown, this.#options.backoffMaxMs)
     const delayMs = capMs * (0.5 + this.#wire.random.next() / 2)
-    this.#backoff = this.#wire.clock.setTimer(delayMs, () => this.#connect())
+    const timer = this.#wire.clock.setTimer(delayMs, () => this.#connect())
+    this.#backoff = { timer, declined: rejected }
   }
 
   #onStream(stream: WireStream): void {
