@@ -62,8 +62,8 @@ export type MachineOptions = {
   readonly clock: Clock
   /** Outlasts a disk that is full or read-only; absent: that is a failure like any other. */
   readonly gate?: DiskGate
-  /** Default: refuse. */
-  readonly onDamage?: OnDamage
+  /** Asked when the state is damaged. Default: refuse. */
+  readonly onDamage?: () => Promise<OnDamage>
   readonly watchLimits?: WatchLimits
   readonly storeLimits?: StoreLimits
   /** The newest command version of this program, for tests of clusters that run several. */
@@ -78,7 +78,7 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
   const folder = await StateFolder.open(options.folder)
   try {
     const limits = options.storeLimits ?? storeLimits
-    const { domains, logger, onDamage = 'refuse' } = options
+    const { domains, logger, onDamage = () => Promise.resolve('refuse') } = options
     const version = options.commandVersion ?? commandVersion
     const opening = { folder, tables, limits, domains, commandVersion: version, onDamage, logger }
     const opened = await openStore(opening)

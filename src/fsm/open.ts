@@ -31,7 +31,7 @@ export type OpenStoreOptions = {
   readonly domains: readonly Domain[]
   /** The newest that this program knows. */
   readonly commandVersion: number
-  readonly onDamage: OnDamage
+  readonly onDamage: () => Promise<OnDamage>
   readonly logger: Logger
 }
 
@@ -40,7 +40,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenedStore>
   try {
     return await openCurrent(options)
   } catch (error) {
-    if (codeOf(error) !== 'corrupt' || onDamage === 'refuse') throw error
+    if (codeOf(error) !== 'corrupt' || (await onDamage()) === 'refuse') throw error
     const aside = await folder.setAside()
     logger.error('the state cannot be opened; it is set aside and built anew', {
       reason: fullTextOf(error),

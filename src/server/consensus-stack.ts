@@ -11,9 +11,10 @@ import { DiskGate } from '../lib/disk-gate.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import { configurationAfter, decodeConfiguration, RaftNode } from '../raft/node.ts'
+import type { Configuration } from '../raft/core/message.ts'
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
 import { openDurableLog } from '../raft/storage/durable-log.ts'
-import type { LogStore } from '../raft/storage/log-store.ts'
+import type { LogStore, RecoveredLog } from '../raft/storage/log-store.ts'
 import { systemDisk } from '../raft/storage/system-disk.ts'
 import { GrpcRaftTransport } from '../raft/transport/grpc.ts'
 import type { Peer, RaftTransport } from '../raft/transport/transport.ts'
@@ -78,23 +79,8 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   const gate = new DiskGate({ clock, logger: logger.named('disk') })
   const logFolder = join(dataFolder, 'raft')
   await mkdir(logFolder, { recursive: true, mode: 0o700 })
-  const { store: log, recovered } = await openDurableLog(await systemDisk(logFolder), { gate })
-  opened.defer(() => log.close())
-  const stored = configurationAfter(recovered.snapshot, recovered.configurations)
-  /** Damaged state may go: the log holds all of it, or another server does. */
-  const isReplaceable =
-    (recovered.snapshot.index === 0 && recovered.lastIndex > 0) ||
-    stored.members.some((member) => member.id !== id)
-  const machine = await openMachine({
-    folder: join(dataFolder, 'state'),
-    domains: options.domains,
-    decodeConfiguration,
-    clock,
-    gate,
-    logger: logger.named('state'),
-    onDamage: isReplaceable ? 'setAside' : 'refuse',
-  })
-  opened.defer(() => machine.close())
+  const { log, recovered, machine } = await openSideBySide({ ...options, logFolder, gate, opened })
+  const stored = configurationOf(recovered)
   // Before both: what waits for the disk would hold up their end.
   opened.defer(() => gate.close())
 
@@ -176,6 +162,49 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     isGone: (id) => dialed.isGone(id),
     stop: () => owned.disposeAsync(),
   }
+}
+
+type Opened = {
+  readonly log: LogStore
+  readonly recovered: RecoveredLog
+  readonly machine: Machine
+}
+
+/** Log and state, which both take their time after a crash; `opened` owns them then, the machine to be closed first. */
+async function openSideBySide(
+  options: ConsensusStackOptions & {
+    readonly logFolder: string
+    readonly gate: DiskGate
+    readonly opened: AsyncDisposableStack
+  },
+): Promise<Opened> {
+  const { id, dataFolder, domains, clock, gate, logger, opened } = options
+  const opening = systemDisk(options.logFolder).then((disk) => openDurableLog(disk, { gate }))
+  const openingState = openMachine({
+    folder: join(dataFolder, 'state'),
+    domains,
+    decodeConfiguration,
+    clock,
+    gate,
+    logger: logger.named('state'),
+    /** Damaged state may go: the log holds all of it, or another server does. */
+    onDamage: async () => {
+      const { recovered } = await opening
+      const isWhole = recovered.snapshot.index === 0 && recovered.lastIndex > 0
+      const { members } = configurationOf(recovered)
+      return isWhole || members.some((member) => member.id !== id) ? 'setAside' : 'refuse'
+    },
+  })
+  const [log, state] = await Promise.allSettled([opening, openingState])
+  if (log.status === 'fulfilled') opened.defer(() => log.value.store.close())
+  if (state.status === 'fulfilled') opened.defer(() => state.value.close())
+  if (log.status === 'rejected') throw log.reason
+  if (state.status === 'rejected') throw state.reason
+  return { log: log.value.store, recovered: log.value.recovered, machine: state.value }
+}
+
+function configurationOf({ snapshot, configurations }: RecoveredLog): Configuration {
+  return configurationAfter(snapshot, configurations)
 }
 
 /** The transport, with peers dialed where the configuration file or gossip says, if they name them. */

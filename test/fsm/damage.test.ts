@@ -55,7 +55,11 @@ for (const [name, damage] of damages) {
     await t.rejects(toyMachine(t, { folder }), { code: 'corrupt' }, 'where nothing else has it')
     const lines: string[] = []
     const logger = { ...silentLogger, error: (message: string) => void lines.push(message) }
-    const machine = await toyMachine(t, { folder, logger, onDamage: 'setAside' })
+    const machine = await toyMachine(t, {
+      folder,
+      logger,
+      onDamage: () => Promise.resolve('setAside'),
+    })
     t.equal(machine.appliedIndex, 0)
     t.same(lines, ['the state cannot be opened; it is set aside and built anew'])
     await machine.apply(new ToyLog(machine).put('space', 'name').take())
@@ -71,7 +75,7 @@ t.test('one damaged state is kept, the last', async (t) => {
     for (const name of await readdir(folder)) {
       if (name.startsWith('state-')) await writeFile(join(folder, name, 'DAMAGED'), '')
     }
-    const machine = await toyMachine(t, { folder, onDamage: 'setAside' })
+    const machine = await toyMachine(t, { folder, onDamage: () => Promise.resolve('setAside') })
     await machine.close()
   }
   t.same((await readdir(folder)).filter((name) => /^(state|damaged)-/.test(name)).toSorted(), [
