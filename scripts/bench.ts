@@ -2,11 +2,13 @@
  * `npm run bench`: a Muster and an etcd cluster of three side by side on the same disk, each figure measured on one
  * and then the other, round by round. `--quick` is short, `--json` for machines, `--only muster` or `--only etcd`,
  * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out, `--rounds 10` measures each
- * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd.
+ * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd. `--cold` measures only how
+ * both are right after a start; `--program FILE` runs an installed release.
  */
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { coldTable, measureCold, type Cold } from './bench/cold.ts'
 import { EtcdSystem, etcdIsInstalled } from './bench/etcd.ts'
 import { measureFailover } from './bench/failover.ts'
 import { MusterSystem } from './bench/muster.ts'
@@ -38,6 +40,8 @@ const { values } = parseArgs({
     figures: { type: 'string', default: '' },
     'no-failover': { type: 'boolean', default: false },
     against: { type: 'string' },
+    cold: { type: 'boolean', default: false },
+    program: { type: 'string' },
     rounds: { type: 'string' },
   },
 })
@@ -66,17 +70,33 @@ const folder = resolve('.muster/bench')
 await mkdir(folder, { recursive: true })
 const systems: System[] = []
 try {
-  if (values.only !== 'etcd') systems.push(await MusterSystem.start(folder))
+  if (values.only !== 'etcd') {
+    const { program } = values
+    systems.push(await MusterSystem.start(folder, program && resolve(program)))
+  }
   if (values.against !== undefined) {
     systems.push(await MusterSystem.startOther(folder, resolve(values.against)))
   } else if (values.only !== 'muster') {
     if (await etcdIsInstalled()) systems.push(await EtcdSystem.start(folder))
     else say('etcd is not installed (Debian: etcd-server): measuring without comparison')
   }
-  const measured = await measure()
-  print(measured)
+  if (values.cold) console.log(coldTable(await measureEachCold()))
+  else print(await measure())
 } finally {
   for (const system of systems) await system.stop()
+}
+
+async function measureEachCold(): Promise<Map<string, readonly Cold[]>> {
+  const collected = new Map(systems.map(({ name }) => [name, [] as Cold[]]))
+  for (const system of systems) await fill(system)
+  for (let round = 0; round < rounds; round += 1) {
+    for (const system of round % 2 === 0 ? systems : systems.toReversed()) {
+      // The other one is at rest, and has no writes to make.
+      collected.get(system.name)?.push(await measureCold(system))
+      say(`round ${round + 1}: ${system.name}`)
+    }
+  }
+  return collected
 }
 
 async function measure(): Promise<Map<string, Measured>> {

@@ -1,11 +1,16 @@
 /**
- * `npm run failover`: for how long no write is accepted when a leader fails, as clients at the other servers see it.
+ * `npm run failover`: for how long no write is accepted when a leader fails, as clients at the other servers see it, and
+ * when all servers were killed and are started again (`restart-all`).
  *
- *   npm run failover -- [--servers 3] [--rounds 20] [--faults kill,sigterm,pause,isolate,mute,deaf,disk]
+ *   npm run failover -- [--servers 3] [--rounds 20] [--faults kill,sigterm,pause,isolate,mute,deaf,disk,restart-all]
+ *                       [--keys 200000] [--program FILE]
+ *
+ * `--keys`: the cluster holds so many before the first fault. `--program`: what the servers run, as an installed release.
  *
  * Faults between servers come from proxies on every directed pair. Each server's data is on a disk of its own, which can
  * be frozen where this machine allows it. Everything is undone at the end, also after an interruption.
  */
+import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Cluster, type ClusterOptions } from '../test/support/cluster.ts'
@@ -13,6 +18,7 @@ import { eventuallyTrue } from '../test/support/eventually.ts'
 import { FreezableDisk } from '../test/support/freezable-disk.ts'
 import { Clients, type Gaps } from './failover/clients.ts'
 import { faults, type Disks, type Fault } from './failover/faults.ts'
+import { fill } from './failover/restart-all.ts'
 
 /** A cluster that was just mended is not yet at rest. */
 const restMs = 1_000
@@ -29,6 +35,7 @@ async function measure(cluster: Cluster, fault: Fault, disks: Disks): Promise<Ga
     })
   }
   await delay(restMs)
+  if (fault.type === 'all') return fault.measure(cluster)
   const leader = await cluster.waitForLeader()
   await fault.prepare?.(cluster, leader)
   const others = cluster.all.filter((at) => at !== leader)
@@ -82,6 +89,8 @@ async function main(): Promise<void> {
       rounds: { type: 'string', default: '20' },
       faults: { type: 'string', default: Object.keys(faults).join(',') },
       raft: { type: 'string', default: '{}' },
+      keys: { type: 'string', default: '0' },
+      program: { type: 'string' },
     },
   })
   const chosen = values.faults.split(',').map((name) => {
@@ -91,19 +100,28 @@ async function main(): Promise<void> {
   })
   const raft = JSON.parse(values.raft) as Readonly<Record<string, unknown>>
   const rounds = Number(values.rounds)
+  const { program } = values
+  const options = {
+    servers: Number(values.servers),
+    raft,
+    ...(program !== undefined && { program: resolve(program) }),
+  }
   console.log(`${values.servers} servers, ms         probes          connected   errors`)
   console.log('                 median  worst    median  worst')
   // A proxy hides that a process is gone: it takes connections for it still.
   for (const proxies of [false, true]) {
-    const some = chosen.filter(({ fault }) => (fault.proxies ?? false) === proxies)
-    if (some.length > 0) await run(some, { servers: Number(values.servers), proxies, raft }, rounds)
+    const some = chosen.filter(
+      ({ fault }) => (fault.type === 'leader' && fault.proxies === true) === proxies,
+    )
+    const plan = { rounds, keys: Number(values.keys) }
+    if (some.length > 0) await run(some, { ...options, proxies }, plan)
   }
 }
 
 async function run(
   chosen: readonly { readonly name: string; readonly fault: Fault }[],
   options: ClusterOptions,
-  rounds: number,
+  { rounds, keys }: { readonly rounds: number; readonly keys: number },
 ): Promise<void> {
   const disks: (FreezableDisk | null)[] = []
   const cluster = await Cluster.start({
@@ -124,6 +142,7 @@ async function run(
   const signals = ['SIGINT', 'SIGTERM'] as const
   for (const signal of signals) process.once(signal, interrupted)
   try {
+    await fill(cluster, keys)
     for (const { name, fault } of chosen) {
       if (name === 'disk' && disks.includes(null)) {
         console.log('disk             not measured: this machine freezes no disk')

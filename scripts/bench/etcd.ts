@@ -80,8 +80,12 @@ export class EtcdSystem implements System {
     await exited
   }
 
-  async revive(at: number): Promise<void> {
+  async launch(at: number): Promise<void> {
     await this.#start(this.#process(at))
+  }
+
+  async revive(at: number): Promise<void> {
+    await this.launch(at)
     await this.leader()
   }
 

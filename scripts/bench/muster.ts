@@ -12,8 +12,13 @@ export class MusterSystem implements System {
     this.#cluster = cluster
   }
 
-  static async start(parentFolder: string): Promise<MusterSystem> {
-    return new MusterSystem('Muster', await Cluster.start({ parentFolder, logLevel: 'warn' }))
+  /** `program`: an installed release instead of this checkout. */
+  static async start(parentFolder: string, program?: string): Promise<MusterSystem> {
+    const own = program === undefined ? {} : { program }
+    return new MusterSystem(
+      'Muster',
+      await Cluster.start({ parentFolder, logLevel: 'warn', ...own }),
+    )
   }
 
   /** What another checkout holds, with its packages installed: most often the code before a change. */
@@ -42,8 +47,12 @@ export class MusterSystem implements System {
     await this.#cluster.kill(at)
   }
 
-  async revive(at: number): Promise<void> {
+  async launch(at: number): Promise<void> {
     await this.#cluster.restart(at)
+  }
+
+  async revive(at: number): Promise<void> {
+    await this.launch(at)
     await this.#cluster.waitForLeader()
   }
 

@@ -10,7 +10,9 @@ export interface System {
   /** Waits for a leader that all members know. */
   leader(): Promise<number>
   kill(at: number): Promise<void>
-  /** Starts a killed member again and waits until it serves. */
+  /** Starts a killed member again. */
+  launch(at: number): Promise<void>
+  /** As `launch`, and waits until it serves. */
   revive(at: number): Promise<void>
   /** One whole HTTP request each. */
   putRequest(key: number): string

@@ -1,9 +1,12 @@
-/** What can become of a leader, and how it is undone. */
+/** What can become of a leader, and how it is undone; and of all servers at once. */
 import type { Cluster } from '../../test/support/cluster.ts'
 import { eventuallyTrue } from '../../test/support/eventually.ts'
 import type { FreezableDisk } from '../../test/support/freezable-disk.ts'
+import type { Gaps } from './clients.ts'
+import { restartAll } from './restart-all.ts'
 
-export type Fault = {
+export type LeaderFault = {
+  readonly type: 'leader'
   /** It needs a proxy on every way between servers. */
   readonly proxies?: boolean
   /** Before clients begin; the leader it is given may lose its place by this. */
@@ -12,12 +15,20 @@ export type Fault = {
   readonly undo: (cluster: Cluster, leader: number, disks: Disks) => Promise<void> | void
 }
 
+/** It ends by itself. */
+export type ClusterFault = {
+  readonly type: 'all'
+  readonly measure: (cluster: Cluster) => Promise<Gaps>
+}
+
+export type Fault = LeaderFault | ClusterFault
+
 export type Disks = readonly (FreezableDisk | null)[]
 
 const heal = (cluster: Cluster) => cluster.network.heal()
 const start = (cluster: Cluster, at: number) => cluster.restart(at)
 
-export const faults: Readonly<Record<string, Fault>> = {
+const leaderFaults: Readonly<Record<string, Omit<LeaderFault, 'type'>>> = {
   kill: { begin: (cluster, leader) => cluster.kill(leader), undo: start },
   sigterm: { begin: (cluster, leader) => cluster.terminate(leader), undo: start },
   /** Killed beside a follower that has just been started again. */
@@ -53,4 +64,11 @@ export const faults: Readonly<Record<string, Fault>> = {
     },
     undo: (_, leader, disks) => disks[leader]?.thaw(),
   },
+}
+
+export const faults: Readonly<Record<string, Fault>> = {
+  ...Object.fromEntries(
+    Object.entries(leaderFaults).map(([name, fault]) => [name, { type: 'leader', ...fault }]),
+  ),
+  'restart-all': { type: 'all', measure: restartAll },
 }
