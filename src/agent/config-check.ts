@@ -2,7 +2,7 @@
  * Compares a configuration tree with the schema and collects every problem, one line each, so that a person
  * mends a file in one go: which key, in which file and line, what would be right, and the nearest key for a typing error.
  */
-import * as Value from 'typebox/value'
+import { Check as satisfies } from 'typebox/schema'
 import type { TSchema } from 'typebox'
 import type { ConfigNode, Source } from './config-tree.ts'
 
@@ -39,12 +39,12 @@ function checkNode(
     const values = node.items.map((item, index) =>
       checkNode(items, item, [...path, String(index)], check),
     )
-    const itemsAreGood = values.every((value) => Value.Check(items, value))
-    if (itemsAreGood && !Value.Check(schema, values)) refuse(schema, node, path, check)
+    const itemsAreGood = values.every((value) => satisfies(items, value))
+    if (itemsAreGood && !satisfies(schema, values)) refuse(schema, node, path, check)
     return values
   }
   const value = plain(node)
-  if (!Value.Check(schema, value)) refuse(schema, node, path, check)
+  if (!satisfies(schema, value)) refuse(schema, node, path, check)
   return value
 }
 

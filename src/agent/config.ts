@@ -4,7 +4,7 @@
 import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import * as Value from 'typebox/value'
+import { Check } from 'typebox/schema'
 import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
@@ -167,7 +167,7 @@ export async function loadConfig(
 export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfig {
   const problems: Problem[] = []
   const file = checkTree(fileSchema, tree, problems)
-  if (problems.length === 0 && Value.Check(fileSchema, file)) {
+  if (problems.length === 0 && Check(fileSchema, file)) {
     const complain = (key: string, text: string): void => {
       problems.push({ key, source: sourceOf(tree, key), text })
     }

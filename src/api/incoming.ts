@@ -2,7 +2,7 @@
  * A request as the listeners make it. Its body may be taken piece by piece as the parser finds it, past the stream that Node
  * makes of it: that stream's life (flowing, ended, closed, each in a turn of its own) costs more than reading a small body.
  */
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage } from '../lib/http.ts'
 import { Readable } from 'node:stream'
 import { assert } from '../lib/assert.ts'
 

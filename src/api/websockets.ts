@@ -3,7 +3,7 @@
  * routing, limits and the route itself; only a reply with a stream takes the connection over, so that a refusal is
  * an ordinary HTTP answer with a status and a text.
  */
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from '../lib/http.ts'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { assert } from '../lib/assert.ts'

@@ -2,7 +2,7 @@
  * A client agent's way to the API of the servers: one after the other until one takes the connection. What was sent and
  * not answered is asked again elsewhere only if that cannot do it twice.
  */
-import { Agent, request as plainRequest, type IncomingMessage } from 'node:http'
+import { Agent, request as plainRequest, type IncomingMessage } from '../lib/http.ts'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

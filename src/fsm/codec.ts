@@ -8,9 +8,9 @@
 import { Packr } from 'msgpackr'
 import { Type } from 'typebox'
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Command } from './domain.ts'
+import { Validator } from './validator.ts'
 
 /** The newest command version this program applies. A definition that came later names its own in `since`. */
 export const commandVersion = 2
@@ -145,8 +145,8 @@ export class CommandCodec<Definition extends Encodable> {
 }
 
 function checker(schema: TSchema): (args: unknown) => boolean {
-  const validator = Compile(schema)
-  return (args) => validator.Check(args)
+  const validator = new Validator(schema)
+  return (args) => validator.accepts(args)
 }
 
 function decodeEnvelope(data: Uint8Array): { version: number; type: string; args: unknown } {

@@ -8,11 +8,11 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { writeDurably } from '../lib/durable-file.ts'
 import { fullTextOf, MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import { FileLock } from '../lib/file-lock.ts'
 import { stateFormat } from './meta.ts'
+import { Validator } from './validator.ts'
 
 const pointerName = 'STATE'
 const lockName = 'state.lock'
@@ -23,7 +23,7 @@ const damagedPattern = /^damaged-\d+$/
 /** In a state folder: reading it failed while a server ran, so the next start does not use it. */
 const damageMark = 'DAMAGED'
 
-const Pointer = Compile(
+const Pointer = new Validator(
   Type.Object({
     format: Type.Integer({ minimum: 1 }),
     folder: Type.String({ pattern: '^state-[0-9]+$' }),
@@ -79,7 +79,7 @@ export class StateFolder {
     } catch (error) {
       throw new MusterError('corrupt', `${path} is not JSON: ${textOf(error)}`)
     }
-    if (!Pointer.Check(value)) {
+    if (!Pointer.accepts(value)) {
       throw new MusterError('corrupt', `${path} does not name a format and a state folder`)
     }
     assertFormat(value.format, this.path)

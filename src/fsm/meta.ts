@@ -4,11 +4,11 @@
  */
 import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { MusterError } from '../lib/errors.ts'
 import type { Configuration } from '../raft/core/message.ts'
 import { pack, unpack } from './codec.ts'
 import { generationMax, generationPrefix } from './keys.ts'
+import { Validator } from './validator.ts'
 
 /** Written into every store and every snapshot chunk; a store of a newer format is refused. */
 export const stateFormat = 1
@@ -71,14 +71,14 @@ export type ConfigurationRow = {
 }
 
 function row<Schema extends TSchema>(key: string, schema: Schema) {
-  const validator = Compile(schema)
+  const validator = new Validator(schema)
   return {
     key,
     encode: (value: Static<Schema>): Buffer => pack(value),
     /** Throws `corrupt` when the stored bytes are not what `encode` wrote. */
     decode(bytes: Uint8Array): Static<Schema> {
       const value = unpack(bytes)
-      if (!validator.Check(value)) {
+      if (!validator.accepts(value)) {
         throw new MusterError(
           'corrupt',
           `the state's row ${key.slice(4)} does not hold what was written to it`,

@@ -2,10 +2,10 @@
  * Tables as the machine uses them: where their rows and index entries lie, without the generation in front.
  */
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { assert, present } from '../lib/assert.ts'
 import type { Key, Range, Table } from './domain.ts'
 import { compareEncoded, encodeKey, encodeRangePrefix, encodeString, kind } from './keys.ts'
+import { Validator } from './validator.ts'
 
 export type BoundIndex = {
   readonly name: string
@@ -72,14 +72,12 @@ function bind(table: Table<never>): BoundTable {
   }
 }
 
-/** Compiled when it is first asked: few servers ever restore an archive, and all of them start. */
 function faultFinder(schema: TSchema): (row: unknown) => string | null {
-  let compiled: ReturnType<typeof Compile> | null = null
+  const validator = new Validator(schema)
   return (row) => {
-    compiled ??= Compile(schema)
-    if (compiled.Check(row)) return null
-    const [first] = compiled.Errors(row)
-    return first === undefined ? 'it is another record' : `${first.instancePath} ${first.message}`
+    if (validator.accepts(row)) return null
+    const fault = validator.faultOf(row)
+    return fault === null ? 'it is another record' : `${fault.path} ${fault.text}`
   }
 }
 

@@ -1,7 +1,7 @@
 /** The metrics that every process has, to be joined with those of its parts. */
 import type { Clock } from '../lib/clock.ts'
 import { metricsDocument, type MetricsDocument } from '../metrics/document.ts'
-import { Exposition, type MetricsText } from '../metrics/exposition.ts'
+import type { Exposition, MetricsText } from '../metrics/exposition.ts'
 import { garbageMetrics } from '../metrics/garbage.ts'
 import { httpMetrics, type ObserverOf } from '../metrics/http.ts'
 import { Metrics } from '../metrics/metrics.ts'
@@ -15,13 +15,13 @@ export class ProcessTelemetry {
   /** Called at the end of each call of a method. */
   readonly callEnded: (end: CallEnd) => void
   readonly #clock: Clock
-  readonly #exposition: Exposition
+  /** Once somebody asked: prom-client is a tenth of a second of a start. */
+  #exposition: Promise<Exposition> | null = null
   readonly #ends: (() => void)[] = []
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.metrics = new Metrics(clock)
-    this.#exposition = new Exposition(this.metrics)
     this.observerOf = httpMetrics(this.metrics)
     this.callEnded = rpcMetrics(this.metrics)
   }
@@ -43,7 +43,10 @@ export class ProcessTelemetry {
     return metricsDocument(this.metrics)
   }
 
-  text(): Promise<MetricsText> {
-    return this.#exposition.text()
+  async text(): Promise<MetricsText> {
+    this.#exposition ??= import('../metrics/exposition.ts').then(
+      ({ Exposition }) => new Exposition(this.metrics),
+    )
+    return (await this.#exposition).text()
   }
 }

@@ -1,6 +1,6 @@
 /** The methods of a server by name, each with its compiled check of arguments. Built once from the domains' lists. */
-import { Compile } from 'typebox/compile'
 import { assert } from '../lib/assert.ts'
+import { Validator } from '../fsm/validator.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Method } from './method.ts'
 
@@ -34,12 +34,12 @@ export function findMethod(registry: Registry, name: string): RegisteredMethod {
 }
 
 function compileCheck(method: Method): (args: unknown) => void {
-  const validator = Compile(method.args)
+  const validator = new Validator(method.args)
   return (args) => {
-    if (validator.Check(args)) return
-    const [first] = validator.Errors(args)
-    const path = (first?.instancePath ?? '').slice(1).replaceAll('/', '.').slice(0, pathLengthMax)
-    const rule = first?.message ?? 'has the wrong shape'
+    if (validator.accepts(args)) return
+    const fault = validator.faultOf(args)
+    const path = (fault?.path ?? '').slice(1).replaceAll('/', '.').slice(0, pathLengthMax)
+    const rule = fault?.text ?? 'has the wrong shape'
     throw new MusterError(
       'invalid_argument',
       `${method.name}: ${path === '' ? 'the arguments' : path} ${rule}`,

@@ -1,6 +1,6 @@
 /** The call by which a server that lost its state asks another member for one: what it asks, and what is answered. */
 import { Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Validator } from '../fsm/validator.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { RaftNodeOptions } from '../raft/door.ts'
@@ -11,7 +11,7 @@ export const sendStateCall = 'server.sendState'
 
 const callTimeoutMs = 2_000
 
-const Args = Compile(
+const Args = new Validator(
   Type.Object({
     /** Of the server that asks. It gets the state at the address that the configuration of the cluster has for it. */
     id: Type.String({ minLength: 1, maxLength: 64 }),
@@ -42,7 +42,7 @@ export function requestStateBy(options: {
 
 /** The answer comes at once; the snapshot is on its way then. */
 export function answerSendState(node: RaftNode | null, args: unknown): null {
-  if (!Args.Check(args)) {
+  if (!Args.accepts(args)) {
     throw new MusterError('invalid_argument', `${sendStateCall} needs id and atLeast`)
   }
   if (node === null) throw new MusterError('unavailable', 'this server is starting')

@@ -4,7 +4,7 @@ import {
   type ClientRequest,
   type IncomingMessage,
   type RequestOptions,
-} from 'node:http'
+} from '../../lib/http.ts'
 import { request as httpsRequest } from 'node:https'
 import { once } from 'node:events'
 import { MusterError, type ErrorCode } from '../../lib/errors.ts'

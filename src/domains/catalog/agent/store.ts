@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { writeDurably } from '../../../lib/durable-file.ts'
 import { MusterError } from '../../../lib/errors.ts'
 import { CheckStatus } from '../model.ts'

@@ -3,7 +3,7 @@
  * and then, and sends what differs. What is on the node and not with the agent goes; the membership check is the leader's.
  */
 import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import type { Command, Reader } from '../../../fsm/domain.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'

@@ -1,5 +1,5 @@
 /** One HTTP request: 2xx is passing, 429 a warning, all else critical. */
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from '../../../lib/http.ts'
 import { request as httpsRequest } from 'node:https'
 import type { ActiveProbe } from '../agent/definition.ts'
 import { outputBytesMax, type CheckStatus } from '../model.ts'

@@ -1,0 +1,34 @@
+/**
+ * The check of a value against a schema. It is compiled when it is first asked: a server has hundreds of schemas, and needs a
+ * few of them to start.
+ */
+import type { Static, TSchema } from 'typebox'
+import { Compile } from 'typebox/schema'
+
+export type Fault = {
+  /** A JSON pointer, '' for the value itself. */
+  readonly path: string
+  /** `must be string` */
+  readonly text: string
+}
+
+export class Validator<const Schema extends TSchema> {
+  readonly #schema: Schema
+  #compiled: ReturnType<typeof Compile> | null = null
+
+  constructor(schema: Schema) {
+    this.#schema = schema
+  }
+
+  accepts(value: unknown): value is Static<Schema> {
+    this.#compiled ??= Compile(this.#schema)
+    return this.#compiled.Check(value)
+  }
+
+  /** What is wrong with a value that is not accepted; null: no more is known. */
+  faultOf(value: unknown): Fault | null {
+    this.#compiled ??= Compile(this.#schema)
+    const [, [first]] = this.#compiled.Errors(value)
+    return first === undefined ? null : { path: first.instancePath, text: first.message }
+  }
+}
