@@ -1,7 +1,9 @@
 import t from 'tap'
+import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { encodeFrame } from '../../../src/raft/transport/codec.ts'
 import { streamPath } from '../../../src/raft/transport/outbound.ts'
 import { dial } from '../../../src/wire/dial.ts'
+import { freePorts } from '../../support/free-ports.ts'
 import { Proxy } from '../../wire/proxy.ts'
 import { until } from '../../wire/until.ts'
 import { Node, roundsOf } from './node.ts'
@@ -35,6 +37,26 @@ t.test('a server that is nobody yet answers its leader on the leader’s own str
   a.send('b', 1)
   await until('the answer is there', () => a.messages.length === 1)
   t.match(a.messages, [{ type: 'heartbeat', from: 'b', to: 'a', round: 9 }])
+})
+
+t.test('a peer that comes by itself is dialled without waiting for the next turn', async (t) => {
+  const [port = 0] = await freePorts(1)
+  let waits = 0
+  const standing: Clock = {
+    ...systemClock,
+    setTimer: (ms) => {
+      if (ms <= backoffMaxMs) waits += 1
+      return { cancel: () => undefined }
+    },
+  }
+  const backoffMaxMs = 200
+  const a = await new Node({ id: 'a', clock: standing, backoffMaxMs }).start(t)
+  a.peer({ id: 'b', port })
+  await until('a was refused, and waits for a time that does not come', () => waits > 0)
+  const b = await new Node({ id: 'b', port }).start(t)
+  t.notOk(a.transport.connected('b'))
+  b.peer(a)
+  await until('both connected', () => a.transport.connected('b') && b.transport.connected('a'))
 })
 
 t.test('a stopped process is gone; a cut connection is not', async (t) => {

@@ -2,6 +2,7 @@
  * One server's wire, gRPC server and Raft transport on loopback, and what its driver would have seen.
  */
 import type { Test } from 'tap'
+import type { Clock } from '../../../src/lib/clock.ts'
 import type { Message } from '../../../src/raft/core/message.ts'
 import {
   GrpcRaftTransport,
@@ -17,6 +18,7 @@ export type NodeSpec = Omit<GrpcRaftTransportOptions, 'wire'> & {
   readonly clusterId?: string
   readonly versions?: VersionRange
   readonly port?: number
+  readonly clock?: Clock
   readonly onSnapshotOffer?: TransportHandlers['onSnapshotOffer']
 }
 
@@ -36,11 +38,12 @@ export class Node {
   constructor(spec: NodeSpec) {
     this.#spec = spec
     this.id = spec.id
-    const { clusterId = 'c1', versions } = spec
+    const { clusterId = 'c1', versions, clock } = spec
     this.wire = new Wire({
       identity: () => ({ clusterId, serverId: spec.id }),
       connectTimeoutMs: 500,
       ...(versions === undefined ? {} : { versions }),
+      ...(clock === undefined ? {} : { clock }),
     })
     this.transport = new GrpcRaftTransport({ ...spec, wire: this.wire })
     const { services } = this.transport
