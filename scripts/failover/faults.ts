@@ -5,7 +5,7 @@ import type { FreezableDisk } from '../../test/support/freezable-disk.ts'
 import type { Gaps } from './clients.ts'
 import { restartAll } from './restart-all.ts'
 
-export type LeaderFault = {
+type LeaderFault = {
   readonly type: 'leader'
   /** It needs a proxy on every way between servers. */
   readonly proxies?: boolean
@@ -16,7 +16,7 @@ export type LeaderFault = {
 }
 
 /** It ends by itself. */
-export type ClusterFault = {
+type ClusterFault = {
   readonly type: 'all'
   readonly measure: (cluster: Cluster) => Promise<Gaps>
 }

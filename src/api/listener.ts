@@ -1,5 +1,10 @@
 /** One listening socket of the HTTP server: what Node is told to bound, and what it hands over. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from '../lib/http.ts'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from '../lib/http.ts'
 import { createServer as createSecureServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { assert } from '../lib/assert.ts'

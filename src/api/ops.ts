@@ -2,7 +2,12 @@
  * The ops listeners: for load balancers, supervisors and collectors of metrics, at addresses of their own, without tokens.
  * `/health` says with its status alone whether this process should get traffic; `/metrics` is Prometheus' text.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from '../lib/http.ts'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from '../lib/http.ts'
 import { createServer as createSecureServer } from 'node:https'
 import type { Certificate } from '../lib/certificate.ts'
 import type { Socket } from 'node:net'

@@ -5,7 +5,7 @@
 import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
 
-export type Fault = {
+type Fault = {
   /** A JSON pointer, '' for the value itself. */
   readonly path: string
   /** `must be string` */
