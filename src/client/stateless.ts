@@ -8,6 +8,7 @@ import type { ReadableState } from '../rpc/state.ts'
 export const noConsensus: Consensus = {
   propose: () => Promise.reject(ofServers()),
   readBarrier: () => Promise.reject(ofServers()),
+  isFresh: () => false,
   waitForLeader: () => Promise.reject(ofServers()),
   isLeader: () => false,
   isSettling: () => false,

@@ -99,6 +99,8 @@ export interface RaftNodeDoor {
   /** Rejects with `not_leader`, `overloaded` (surely not appended) or `outcome_unknown`. */
   propose(data: Uint8Array): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
   /** Resolves once the local state is as new as the cluster was at the call; with `cancelled`, if `signal` fired by then. */
+  /** `readBarrier` would resolve at once: this server leads under a lease, and has applied all that is committed. */
+  isFresh(mode: ReadMode): boolean
   readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void>
   /** To `target`, or to the voter that is furthest along. Resolves when another server leads. */
   transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void>

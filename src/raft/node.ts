@@ -165,6 +165,12 @@ export class RaftNode implements RaftNodeDoor {
     await this.#submit((core, now) => core.changeMembership(change, now))
   }
 
+  isFresh(mode: ReadMode): boolean {
+    if (this.#running() === null) return false
+    const known = this.#reads.known(mode)
+    return known !== null && this.#options.machine.appliedIndex >= known
+  }
+
   async readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void> {
     const index = await this.#reads.index(mode, deadlineMs)
     assertWanted(signal)

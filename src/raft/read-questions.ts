@@ -52,6 +52,11 @@ export class ReadQuestions {
     this.#lastId = Math.floor(options.random.next() * 2 ** 40)
   }
 
+  /** The index that the state must have reached, if a lease tells it. */
+  known(mode: ReadMode): LogIndex | null {
+    return this.#options.readNow(mode === 'linearizable', this.#options.clock.monotonicMs())
+  }
+
   /** The index that the state must have reached. Rejects with `no_leader` or `timeout`. */
   async index(mode: ReadMode, deadlineMs: number): Promise<LogIndex> {
     const { clock, readNow } = this.#options

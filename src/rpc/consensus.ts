@@ -23,6 +23,9 @@ export interface Consensus {
     signal?: AbortSignal,
   ): Promise<void>
 
+  /** What `readBarrier` would wait for is so already, as is known without asking anybody. */
+  isFresh(mode: 'linearizable' | 'leader'): boolean
+
   isLeader(): boolean
   /** Elected, but not yet `isLeader`: its state still lacks entries that were acknowledged before. That takes a round trip. */
   isSettling(): boolean

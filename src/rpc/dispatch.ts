@@ -90,6 +90,7 @@ export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: n
 
 const never = new AbortController().signal
 const fromClient = { forwarded: false, blocking: false }
+const fromWaitingClient = { forwarded: false, blocking: true }
 const fromServer = { forwarded: true, blocking: false }
 
 export class Dispatcher {
@@ -133,7 +134,8 @@ export class Dispatcher {
       throw new MusterError('invalid_argument', `${name} is not a query`)
     }
     const blocking = read.minIndex > 0
-    return this.#audited(name, caller, { forwarded: false, blocking }, async () => {
+    // Awaited before it is returned, here and below: a promise that an async function returns takes two turns more.
+    return await this.#audited(name, caller, blocking ? fromWaitingClient : fromClient, () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       const shape = options.shape ?? null
@@ -152,16 +154,10 @@ export class Dispatcher {
     if (method.kind === 'query' || method.kind === 'stream') {
       throw new MusterError('invalid_argument', `${name} is a ${method.kind}: ask it as one`)
     }
-    return this.#audited(name, caller, fromClient, async () => {
+    return await this.#audited(name, caller, fromClient, () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
-      if (method.kind === 'local') {
-        const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
-        if (target === null) return this.#runLocal(method, args, caller, signal)
-        const request = this.#requestOf(name, args, caller, deadlineMs)
-        if (options.trace !== undefined) options.trace.forwarded = true
-        return this.#options.link.call(target, request, signal)
-      }
+      if (method.kind === 'local') return this.#callLocal(method, args, caller, options)
       const here = () => this.#runAtLeader(method, args, caller, deadlineMs, signal)
       const { trace = null } = options
       return this.#forwarder.run({ method: name, args, caller, deadlineMs, signal, here, trace })
@@ -246,7 +242,8 @@ export class Dispatcher {
       if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
       const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
       const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
-      await this.#forwarder.settled(deadlineMs, signal)
+      const settling = this.#forwarder.settled(deadlineMs, signal)
+      if (settling !== null) await settling
       if (!this.#options.consensus.isLeader()) {
         throw new MusterError('not_leader', 'this server does not lead the cluster')
       }
@@ -356,6 +353,20 @@ export class Dispatcher {
     return endable({ open, signal, stop, onEnd })
   }
 
+  async #callLocal(
+    method: AnyLocalMethod,
+    args: unknown,
+    caller: Caller,
+    options: CallOptions,
+  ): Promise<unknown> {
+    const { deadlineMs, signal } = this.#bounds(options)
+    const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
+    if (target === null) return this.#runLocal(method, args, caller, signal)
+    const request = this.#requestOf(method.name, args, caller, deadlineMs)
+    if (options.trace !== undefined) options.trace.forwarded = true
+    return this.#options.link.call(target, request, signal)
+  }
+
   async #runLocal(
     method: AnyLocalMethod,
     args: unknown,
@@ -379,7 +390,8 @@ export class Dispatcher {
     deadlineMs: number,
     signal: AbortSignal,
   ): Promise<unknown> {
-    const permissions = await this.#options.authorizer.resolve(caller)
+    const resolved = this.#options.authorizer.resolve(caller)
+    const permissions = resolved instanceof Promise ? await resolved : resolved
     mustMay(permissions, method.requires(args as never), method.missing)
     const context = new MethodContext(
       this.#options,

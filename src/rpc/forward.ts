@@ -74,11 +74,14 @@ export class Forwarder {
 
   /**
    * A call for the leader reached this server, whose election the caller heard of before it is settled: resolves once it
-   * is, or no longer leads, or at the deadline (monotonic ms).
+   * is, or no longer leads, or at the deadline (monotonic ms). Null: it is not about to be settled.
    */
-  async settled(deadlineMs: number, signal: AbortSignal): Promise<void> {
+  settled(deadlineMs: number, signal: AbortSignal): Promise<void> | null {
+    return this.#options.consensus.isSettling() ? this.#settled(deadlineMs, signal) : null
+  }
+
+  async #settled(deadlineMs: number, signal: AbortSignal): Promise<void> {
     const { consensus, clock, noLeaderMs } = this.#options
-    if (!consensus.isSettling()) return
     const untilMs = Math.min(deadlineMs, clock.monotonicMs() + noLeaderMs)
     while (consensus.isSettling()) {
       const leftMs = untilMs - clock.monotonicMs()

@@ -94,12 +94,12 @@ export class QueryReader {
   }
 
   async run(call: QueryCall): Promise<QueryAnswer> {
-    await this.#freshen(call.options.consistency, call)
-    return call.options.minIndex === 0 ? this.#runOnce(call) : this.#runBlocking(call)
-  }
-
-  async #runOnce(call: QueryCall): Promise<QueryAnswer> {
-    const permissions = await this.#permissionsOf(call)
+    // Most reads find all they need at once, and then each promise that is not made is worth something.
+    const freshening = this.#freshen(call.options.consistency, call)
+    if (freshening !== null) await freshening
+    if (call.options.minIndex !== 0) return this.#runBlocking(call)
+    const resolved = this.#permissionsOf(call)
+    const permissions = resolved instanceof Promise ? await resolved : resolved
     const { shape } = call
     const shared = shape === null ? null : await this.#runShared({ ...call, shape }, permissions)
     return shared ?? released(await runOver(this.#options.state.view(false), call, permissions))
@@ -145,10 +145,13 @@ export class QueryReader {
     }
   }
 
-  async #permissionsOf({ caller, method, args }: QueryCall): Promise<Permissions> {
-    const permissions = await this.#options.authorizer.resolve(caller)
-    mustMay(permissions, method.requires(args as never), method.missing)
-    return permissions
+  #permissionsOf({ caller, method, args }: QueryCall): Permissions | Promise<Permissions> {
+    const permitted = (permissions: Permissions): Permissions => {
+      mustMay(permissions, method.requires(args as never), method.missing)
+      return permissions
+    }
+    const permissions = this.#options.authorizer.resolve(caller)
+    return permissions instanceof Promise ? permissions.then(permitted) : permitted(permissions)
   }
 
   /** `last`: how the wait before this ended; null: there was none yet. */
@@ -214,11 +217,17 @@ export class QueryReader {
     this.#parking.drain()
   }
 
-  async #freshen(consistency: Consistency, call: QueryCall): Promise<void> {
-    if (consistency === 'consistent') return this.#barrier('linearizable', call)
-    if (consistency === 'default') return this.#barrier('leader', call)
-    if (this.#caughtUp) return undefined
-    // A server that just started may hold nothing yet, and `stale` means old, not empty.
+  /** Null: it is fresh enough. */
+  #freshen(consistency: Consistency, call: QueryCall): Promise<void> | null {
+    if (consistency === 'stale') return this.#caughtUp ? null : this.#freshenOnce(call)
+    const mode = consistency === 'consistent' ? 'linearizable' : 'leader'
+    if (!this.#options.consensus.isFresh(mode)) return this.#barrier(mode, call)
+    this.#caughtUp = true
+    return null
+  }
+
+  /** A server that just started may hold nothing yet, and `stale` means old, not empty. */
+  async #freshenOnce(call: QueryCall): Promise<void> {
     try {
       await this.#barrier('leader', call)
     } catch (error) {
@@ -226,7 +235,6 @@ export class QueryReader {
       // There is something to show, and no leader to say how old it is: later readers need not wait for that too.
       this.#caughtUp = true
     }
-    return undefined
   }
 
   async #barrier(mode: 'linearizable' | 'leader', call: QueryCall): Promise<void> {

@@ -38,6 +38,10 @@ export class RaftConsensus implements Consensus {
     return this.#node.readBarrier(mode, deadlineMs, signal)
   }
 
+  isFresh(mode: 'linearizable' | 'leader'): boolean {
+    return this.#node.isFresh(mode)
+  }
+
   /**
    * False until its state holds all that was acknowledged before it was elected, for methods decide on that state;
    * and while it hands over, so that requests wait for the next leader instead of being refused.

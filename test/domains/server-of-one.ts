@@ -266,6 +266,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   const consensus: Consensus = {
     propose: proposeBytes,
     readBarrier: async () => {},
+    isFresh: () => true,
     isLeader: () => true,
     isSettling: () => false,
     onceChanged: () => () => {},

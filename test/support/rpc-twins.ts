@@ -184,6 +184,10 @@ export class TwinConsensus implements Consensus {
     else await this.waitForLeader(deadlineMs, signal)
   }
 
+  isFresh(): boolean {
+    return false
+  }
+
   isLeader(): boolean {
     return this.known?.id === this.self.id
   }
