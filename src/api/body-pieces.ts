@@ -60,7 +60,8 @@ export class BodyPieces {
   }
 
   whole(): Uint8Array {
-    return this.#bytes?.subarray(0, this.#length) ?? new Uint8Array(0)
+    if (this.#bytes === null) return new Uint8Array(0)
+    return this.#bytes.length === this.#length ? this.#bytes : this.#bytes.subarray(0, this.#length)
   }
 
   #free(bytes: Buffer): void {

@@ -31,52 +31,64 @@ const streamedBytes = wholeLengthMax
 
 const gzipAsync = promisify(gzip)
 
-/** Resolves when the response is handed over, or its stream has ended. */
-export async function sendReply(
+/** Resolves when the response is handed over, or its stream has ended. May throw. */
+export function sendReply(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promise<void> {
+  const { shared } = exchange
+  const isText = reply.rows !== undefined || reply.json !== undefined || reply.jsonOf !== undefined
+  return shared === null || !isText
+    ? sendOwn(rules, exchange, reply)
+    : sendToMany(rules, exchange, reply, shared)
+}
+
+async function sendToMany(
   rules: ReplyRules,
   exchange: Exchange,
   reply: ApiReply,
+  shared: SharedResult,
 ): Promise<void> {
-  const { shared } = exchange
-  const isText = reply.rows !== undefined || reply.json !== undefined || reply.jsonOf !== undefined
-  if (shared === null || !isText) {
-    await sendOwn(rules, exchange, reply)
-  } else if (!(await sendShared(rules, exchange, reply, shared))) {
-    exchange.readAlone()
-    await sendOwn(rules, exchange, await exchange.route.handle(exchange))
-  }
+  if (await sendShared(rules, exchange, reply, shared)) return
+  exchange.readAlone()
+  await sendOwn(rules, exchange, await exchange.route.handle(exchange))
 }
 
-async function sendOwn(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promise<void> {
-  const { response } = exchange
-  if (reply.rows !== undefined) {
-    await sendRows(rules, exchange, reply, reply.rows)
-    return
-  }
-  if (reply.stream !== undefined) {
-    headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream').prepare(response)
-    if (exchange.request.method === 'HEAD') {
-      await endUnread(reply.stream)
-      response.end()
-      return
-    }
-    await sendStream(response, reply.stream, { ...rules, gzip: false })
-    return
-  }
+/** No async function, nor is what it ends in for most: each would cost a small answer a turn of its own. */
+function sendOwn(rules: ReplyRules, exchange: Exchange, reply: ApiReply): Promise<void> {
+  if (reply.rows !== undefined) return sendRows(rules, exchange, reply, reply.rows)
+  if (reply.stream !== undefined) return sendStreamed(rules, exchange, reply, reply.stream)
   const { json = reply.jsonOf?.() } = reply
   if (json !== undefined || reply.encoded !== undefined) {
     const text = jsonText(json, reply.encoded, exchange.pretty)
     const head = headOf(rules, exchange, reply, reply.type ?? 'application/json')
-    await sendBody(rules, exchange, head, text)
-  } else if (reply.text !== undefined) {
-    const head = headOf(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')
-    await sendBody(rules, exchange, head, reply.text)
-  } else if (reply.bytes !== undefined) {
-    const head = headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream')
-    await sendBody(rules, exchange, head, reply.bytes)
-  } else {
-    endEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
+    return sendBody(rules, exchange, head, text)
   }
+  if (reply.text !== undefined) {
+    const head = headOf(rules, exchange, reply, reply.type ?? 'text/plain; charset=utf-8')
+    return sendBody(rules, exchange, head, reply.text)
+  }
+  if (reply.bytes !== undefined) {
+    const head = headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream')
+    return sendBody(rules, exchange, head, reply.bytes)
+  }
+  endEmpty(exchange, headOf(rules, exchange, reply, reply.type ?? null))
+  return sent
+}
+
+const sent = Promise.resolve()
+
+async function sendStreamed(
+  rules: ReplyRules,
+  exchange: Exchange,
+  reply: ApiReply,
+  stream: NonNullable<ApiReply['stream']>,
+): Promise<void> {
+  const { response } = exchange
+  headOf(rules, exchange, reply, reply.type ?? 'application/octet-stream').prepare(response)
+  if (exchange.request.method === 'HEAD') {
+    await endUnread(stream)
+    response.end()
+    return
+  }
+  await sendStream(response, stream, { ...rules, gzip: false })
 }
 
 function jsonText(json: unknown, encoded: string | undefined, pretty: boolean): string {
@@ -136,37 +148,52 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   return head
 }
 
-async function sendBody(
+function sendBody(
   rules: ReplyRules,
   exchange: Exchange,
   head: Head,
   body: string | Uint8Array,
 ): Promise<void> {
-  const { response } = exchange
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-  let sent = body
-  let sentLength = length
   if (length > rules.gzipBytesMin && !head.has('content-encoding')) {
     head.set('Vary', 'Accept-Encoding')
     if (acceptsGzip(exchange.request.headers['accept-encoding'])) {
-      sent = await gzipAsync(body, { level: constants.Z_BEST_SPEED })
-      sentLength = sent.length
-      head.set('Content-Encoding', 'gzip')
+      return sendGzipped(rules, exchange, head, body)
     }
   }
-  head.set('Content-Length', String(sentLength))
+  return sendWhole(rules, exchange, head, body, length)
+}
+
+async function sendGzipped(
+  rules: ReplyRules,
+  exchange: Exchange,
+  head: Head,
+  body: string | Uint8Array,
+): Promise<void> {
+  const gzipped = await gzipAsync(body, { level: constants.Z_BEST_SPEED })
+  head.set('Content-Encoding', 'gzip')
+  await sendWhole(rules, exchange, head, gzipped, gzipped.length)
+}
+
+/** `length` in bytes. */
+function sendWhole(
+  { outgoing }: ReplyRules,
+  exchange: Exchange,
+  head: Head,
+  body: string | Uint8Array,
+  length: number,
+): Promise<void> {
+  const { response } = exchange
+  head.set('Content-Length', String(length))
   if (exchange.request.method === 'HEAD') {
     head.writeTo(response)
     response.end()
-    return
+    return sent
   }
-  const { outgoing } = rules
-  outgoing.assertRoom(sentLength)
+  outgoing.assertRoom(length)
   const counted =
-    sentLength > smallAnswerBytes
-      ? { held: outgoing.hold(sentLength), outgoing, taker: exchange }
-      : null
-  await leave({ response, head, body: sent, counted })
+    length > smallAnswerBytes ? { held: outgoing.hold(length), outgoing, taker: exchange } : null
+  return leave({ response, head, body, counted })
 }
 
 /** False: it is too long to be shared. */

@@ -288,10 +288,16 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return (await opened) as AsyncIterableIterator<Item>
   }
 
-  /** Reads what the route wants of the body; a body nobody wants is read too, for the next request comes after it. */
-  async readBody(): Promise<void> {
+  /**
+   * Reads what the route wants of the body; a body nobody wants is read too, for the next request comes after it. Null: there
+   * is nothing to be read.
+   */
+  readBody(): Promise<void> | null {
     const kind = bodyKindOf(this.route)
-    if (kind === 'stream' || !announcesBody(this.request)) return
+    return kind === 'stream' || !announcesBody(this.request) ? null : this.#readWhole(kind)
+  }
+
+  async #readWhole(kind: ReturnType<typeof bodyKindOf>): Promise<void> {
     this.#bytes = await this.#context.bodies.read(this.request, {
       bytesMax: this.#bodyBytesMax,
       share: this.#beginBody(),

@@ -310,7 +310,8 @@ export class HttpServer {
         await sendReply(this.#rules, exchange, { status: 204 })
         return
       }
-      await this.#readBody(exchange)
+      const reading = exchange.readBody()
+      if (reading !== null) await this.#whole(exchange, reading)
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
       streamed = answer.stream !== undefined
@@ -364,10 +365,9 @@ export class HttpServer {
     if (counted !== null) exchange.countedUntil(() => this.#clientLimits.leave(counted))
   }
 
-  async #readBody(exchange: Exchange): Promise<void> {
-    const { route, request } = exchange
+  async #whole({ route, request }: Exchange, reading: Promise<void>): Promise<void> {
     try {
-      await exchange.readBody()
+      await reading
     } catch (error) {
       if (route.headDecides !== true || codeOf(error) !== 'too_large') throw error
       // The connection ends after the answer, and a client that still sends would not see it.

@@ -166,9 +166,7 @@ export class RaftNode implements RaftNodeDoor {
   }
 
   isFresh(mode: ReadMode): boolean {
-    if (this.#running() === null) return false
-    const known = this.#reads.known(mode)
-    return known !== null && this.#options.machine.appliedIndex >= known
+    return this.#running() !== null && this.#reads.isAt(mode, this.#options.machine.appliedIndex)
   }
 
   async readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void> {
@@ -438,9 +436,8 @@ export class RaftNode implements RaftNodeDoor {
     this.#timer = null
     this.#listeners.clear()
     this.#proposals.abandon(0)
-    for (const waiters of [this.#reads, this.#applied, this.#changes]) {
-      waiters.rejectAll(stoppedError())
-    }
+    const waiting = [this.#reads, this.#applied, this.#changes]
+    for (const waiters of waiting) waiters.rejectAll(stoppedError())
   }
 
   /** The disk, the state or this program is broken: the owner ends the process. */

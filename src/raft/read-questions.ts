@@ -52,9 +52,11 @@ export class ReadQuestions {
     this.#lastId = Math.floor(options.random.next() * 2 ** 40)
   }
 
-  /** The index that the state must have reached, if a lease tells it. */
-  known(mode: ReadMode): LogIndex | null {
-    return this.#options.readNow(mode === 'linearizable', this.#options.clock.monotonicMs())
+  /** A lease tells that a state of this index is fresh enough. */
+  isAt(mode: ReadMode, index: LogIndex): boolean {
+    const { clock, readNow } = this.#options
+    const known = readNow(mode === 'linearizable', clock.monotonicMs())
+    return known !== null && index >= known
   }
 
   /** The index that the state must have reached. Rejects with `no_leader` or `timeout`. */
