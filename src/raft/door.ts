@@ -12,7 +12,7 @@ import type { LogStore, RecoveredLog } from './storage/log-store.ts'
 import type { Peer, RaftTransport } from './transport/transport.ts'
 
 export type RaftTiming = {
-  /** A follower that heard nothing for a random time in [electionMs, 2 electionMs) asks for votes. */
+  /** A follower that heard nothing for a random time in [electionMs, 1.5 electionMs) asks for votes. */
   readonly electionMs: number
   /** The timeout follows what heartbeats show, within these, and `electionMs` is the first; null: it stays. */
   readonly adaptive: { readonly minMs: number; readonly maxMs: number } | null

@@ -69,6 +69,7 @@ export function leaderGone(state: State, peer: ServerId): void {
   if (state.options.leaseReads || state.role.type !== 'follower' || leaderId !== peer) return
   becomeFollower(state, state.term, null)
   state.promisedUntil = state.now
+  if (state.heldPreVote !== null) state.heldPreVote.answerAt = state.now
   state.gone = { id: leaderId, at: state.now }
   state.quickElections = quickElectionsMax
   state.electionDeadline = state.now + quickElectionMs * state.options.random.next()
@@ -149,12 +150,44 @@ export function ownVotePersisted(state: State, term: number): void {
   countAnswers(state)
 }
 
+/**
+ * A follower that still counts on its leader does not refuse a pre-vote that it would grant otherwise: it answers when its own
+ * promise ends, unless it heard the leader by then. So the first server that doubts a dead leader becomes the next one, as
+ * soon as a majority doubts it as well, and need not ask again.
+ */
 export function onPreVoteRequest(state: State, request: PreVoteRequest): void {
-  const granted =
-    request.term > state.term &&
-    !state.diskRefuses &&
-    !hearsLeader(state) &&
-    state.log.isUpToDate(request.lastIndex, request.lastTerm)
+  const supports = supportsPreVote(state, request)
+  if (supports && state.role.type === 'follower' && hearsLeader(state)) {
+    state.heldPreVote ??= { request, answerAt: state.promisedUntil }
+    return
+  }
+  answerPreVote(state, request, supports && !hearsLeader(state))
+}
+
+/** The promise to a silent leader ended, which is what a pre-vote waited for. */
+export function heldPreVoteDue(state: State): void {
+  const held = state.heldPreVote
+  if (held === null) return
+  if (hearsLeader(state)) {
+    // The promise was made longer by an old message, or the process was late.
+    held.answerAt = state.promisedUntil
+    return
+  }
+  state.heldPreVote = null
+  const granted = state.role.type === 'follower' && supportsPreVote(state, held.request)
+  if (granted) answerPreVote(state, held.request, true)
+}
+
+function supportsPreVote(state: State, { term, lastIndex, lastTerm }: PreVoteRequest): boolean {
+  return term > state.term && !state.diskRefuses && state.log.isUpToDate(lastIndex, lastTerm)
+}
+
+function answerPreVote(state: State, request: PreVoteRequest, granted: boolean): void {
+  if (granted && state.role.type === 'follower') {
+    // The server that was granted it comes first.
+    const wait = (state.patience.ms / 3) * (1 + state.options.random.next())
+    state.electionDeadline = Math.max(state.electionDeadline, state.now + wait)
+  }
   state.out.send.push({
     type: 'preVoteResponse',
     from: state.id,

@@ -8,6 +8,7 @@
 import { assert, assertNever } from '../../lib/assert.ts'
 import {
   electionTimeout,
+  heldPreVoteDue,
   leaderGone,
   onPreVoteRequest,
   onPreVoteResponse,
@@ -24,7 +25,7 @@ import {
   snapshotInstalled,
   snapshotReceived,
 } from './follower.ts'
-import { diskLags, transfer, type Refusal } from './handover.ts'
+import { diskLags, doubtsAt, transfer, type Refusal } from './handover.ts'
 import {
   changeMembership,
   fetched,
@@ -138,14 +139,16 @@ export class RaftCore {
   }
   /** When `tick` has something to do next. */
   get nextDeadline(): number {
-    const { role, electionDeadline, options, now } = this.#state
+    const { role, electionDeadline, heldPreVote, options, now } = this.#state
     if (role.type === 'leader') {
-      return Math.min(role.nextHeartbeat, role.readRound?.widenAt ?? Infinity)
+      const doubtsAtMs = doubtsAt(this.#state, role)
+      return Math.min(role.nextHeartbeat, role.readRound?.widenAt ?? Infinity, doubtsAtMs)
     }
+    const deadline = Math.min(electionDeadline, heldPreVote?.answerAt ?? Infinity)
     if (role.type === 'follower' && role.askedReads.length > 0) {
-      return Math.min(electionDeadline, now + options.heartbeatMs)
+      return Math.min(deadline, now + options.heartbeatMs)
     }
-    return electionDeadline
+    return deadline
   }
 
   // --- inputs ---
@@ -159,11 +162,16 @@ export class RaftCore {
       return
     }
     if (role.type === 'follower') askAgain(state, role)
-    if (now < state.electionDeadline) return
+    const { heldPreVote } = state
+    if (now < Math.min(state.electionDeadline, heldPreVote?.answerAt ?? Infinity)) return
     if (late) {
-      state.electionDeadline = now + state.options.heartbeatMs * (1 + state.options.random.next())
+      const againAt = now + state.options.heartbeatMs * (1 + state.options.random.next())
+      state.electionDeadline = Math.max(state.electionDeadline, againAt)
+      if (heldPreVote !== null) heldPreVote.answerAt = againAt
       return
     }
+    if (heldPreVote !== null && now >= heldPreVote.answerAt) heldPreVoteDue(state)
+    if (now < state.electionDeadline) return
     electionTimeout(state)
   }
 

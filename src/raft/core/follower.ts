@@ -34,6 +34,7 @@ function contactWithLeader(state: State, from: ServerId): void {
   becomeFollower(state, term, from)
   state.lastLeaderContact = now
   state.lastLeaderTerm = term
+  state.heldPreVote = null
   state.quickElections = 0
   state.failedCampaigns = 0
 }

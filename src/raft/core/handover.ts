@@ -9,11 +9,21 @@ export type Refusal = {
   readonly text: string
 }
 
-/** The own disk takes long for a write, longer than it lately did and longer than half an election timeout. */
+/** The own disk takes long for a write, longer than it lately did or than half of the first election timeout. */
 export function diskLags(state: State): boolean {
-  const { patience, diskPatience, options } = state
-  const boundMs = Math.min(Math.max(patience.ms / 2, diskPatience.ms), options.electionMs)
-  return diskBusyMs(state) > boundMs
+  return diskBusyMs(state) > diskBoundMs(state)
+}
+
+function diskBoundMs({ patience, diskPatience, options }: State): number {
+  return Math.min(Math.max(patience.ms / 2, diskPatience.ms), options.electionMs / 2)
+}
+
+/** When a leader has to look again whether it still should be one, if its disk and its followers stay silent. */
+export function doubtsAt(state: State, leader: Leader): number {
+  const diskAt = state.now - diskBusyMs(state) + diskBoundMs(state)
+  const quorumAt = leader.quorumContact + state.patience.ms
+  // What is over was looked at: nobody could take over, or news came since.
+  return Math.min(...[diskAt + 1, quorumAt + 1].filter((at) => at > state.now))
 }
 
 /** A voter that answers has more on its disk: where all disks are slow, as on one storage, a handover would help nobody. */

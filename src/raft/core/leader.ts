@@ -48,6 +48,7 @@ export function becomeLeader(state: State): void {
     roundsSentAt: new Map(),
     acks: 0,
     quorumContact: now,
+    quorumSilentMs: 0,
     nextHeartbeat: now,
     waitingReads: [],
     readRound: null,
@@ -259,8 +260,10 @@ export function leaderTick(state: State, leader: Leader, late: boolean): void {
   // A late leader's heartbeats are late as well. One that was away for so long that it may be deposed is no such measure.
   if (!late) patience.observe(options.heartbeatMs + Math.max(0, now - leader.nextHeartbeat), now)
   const contact = quorumContact(state, leader)
-  if (contact > leader.quorumContact) patience.observe(contact - leader.quorumContact, now)
+  // Between two contacts that were looked at there may be others: the silence that ended is the one seen at the last look.
+  if (contact > leader.quorumContact) patience.observe(leader.quorumSilentMs, now)
   leader.quorumContact = contact
+  leader.quorumSilentMs = now - contact
   // A process that was held up hears its waiting messages first; its lease is judged by sending times all the same.
   if (!late && now - contact > patience.ms) {
     abdicate(state, leader)

@@ -48,6 +48,7 @@ export function stateOf(id: ServerId, options: CoreOptions, start: CoreStart, no
     lastLeaderTerm: 0,
     failedCampaigns: 0,
     electionDeadline: now,
+    heldPreVote: null,
     gone: null,
     quickElections: 0,
     appliedIndex: start.appliedIndex,

@@ -6,7 +6,7 @@ import type { Random } from '../../lib/random.ts'
 import type { RaftLog } from './log.ts'
 import type { Membership } from './membership.ts'
 import type { Patience, PatienceOptions } from './patience.ts'
-import type { LogIndex, Message, ServerId, SnapshotMeta, Term } from './message.ts'
+import type { LogIndex, Message, PreVoteRequest, ServerId, SnapshotMeta, Term } from './message.ts'
 import type { Progress } from './progress.ts'
 import type { Fetch, ReadResult } from './ready.ts'
 
@@ -58,8 +58,9 @@ export type Leader = {
   /** Counts answers that were the first of their follower to a round. */
   acks: number
   nextHeartbeat: number
-  /** When a majority had been heard, as of the last tick. */
+  /** When a majority had been heard, as of the last tick, and how long ago that was then. */
   quorumContact: number
+  quorumSilentMs: number
   /** Reads not yet in a round, and the round under way. */
   waitingReads: LeaderRead[]
   readRound: ReadRound | null
@@ -139,6 +140,8 @@ export type State = {
   /** Campaigns in a row that came to nothing. */
   failedCampaigns: number
   electionDeadline: number
+  /** A pre-vote that is granted at `answerAt` unless the leader is heard before. */
+  heldPreVote: { readonly request: PreVoteRequest; answerAt: number } | null
   /** The leader whose process was seen to be gone, and when. */
   gone: { readonly id: ServerId; readonly at: number } | null
   /** Quick attempts left after the leader's process was seen to be gone. */
@@ -167,10 +170,16 @@ export function emptyOutbox(): Outbox {
   return { send: [], afterwards: [], reads: [], fetches: [], snapshots: [], install: null }
 }
 
-/** Redraws the election timeout, at random in [T, 2T) and anew each time, so that candidates part (3.4). */
+/** A timeout is drawn between once and this many times its length. */
+const spreadFactor = 1.5
+
+/**
+ * Redraws the election timeout, at random in [T, 1.5 T) and anew each time, so that candidates part (3.4). Half of the paper's
+ * range is enough, because a server that granted a pre-vote lets the other one go first.
+ */
 export function resetElectionDeadline(state: State): void {
   const { patience, now, options } = state
-  state.electionDeadline = now + patience.ms * (1 + options.random.next())
+  state.electionDeadline = now + patience.ms * (1 + (spreadFactor - 1) * options.random.next())
 }
 
 /**

@@ -226,3 +226,81 @@ t.test('a disk that is always slow is borne with', async (t) => {
   }
   t.same(cores.leaders(), ['a'])
 })
+
+t.test('one stall of a disk does not make the next one be borne with for longer', async (t) => {
+  const cores = new Cores(three, { adaptive })
+  cores.elect('a')
+  cores.pass(10_000)
+  // All disks, so that nobody takes over: the longest write of the last minute takes 600 ms.
+  for (const id of three) cores.seat(id).stalled = true
+  cores.propose('a', 'x')
+  cores.pass(600)
+  for (const id of three) {
+    cores.seat(id).stalled = false
+    cores.sync(id)
+  }
+  cores.settle()
+  t.same(cores.leaders(), ['a'])
+  cores.seat('a').stalled = true
+  cores.propose('a', 'y')
+  cores.settle()
+  const since = cores.now
+  while (cores.core('a').role === 'leader' && cores.now - since < 2_000) cores.pass(50)
+  t.ok(cores.now - since <= 600, `${cores.now - since} ms, half of the first timeout is 500`)
+})
+
+t.test('a leader looks again when its patience is over, not at its next heartbeat', async (t) => {
+  const cores = new Cores(three, { adaptive })
+  cores.elect('a')
+  cores.pass(10_000)
+  const a = cores.core('a')
+  cores.cut.add('b>a')
+  cores.cut.add('c>a')
+  const heardAt = cores.now
+  while (a.role === 'leader' && cores.now - heardAt < 2_000) {
+    cores.now = Math.max(cores.now, a.nextDeadline)
+    a.tick(cores.now, false)
+    cores.settle()
+  }
+  const tookMs = cores.now - heardAt
+  t.ok(tookMs <= a.patienceMs + 2, `${tookMs} ms, its patience is ${a.patienceMs}`)
+})
+
+t.test('a pre-vote that comes too soon is granted when the own promise ends', async (t) => {
+  const cores = new Cores(three, { adaptive })
+  cores.elect('a')
+  cores.pass(10_000)
+  cores.isolate('a')
+  const [b, c] = [cores.core('b'), cores.core('c')]
+  // Server b has heard nothing for long enough, server c heard the leader just now.
+  cores.now += 200
+  cores.heal()
+  cores.cut.add('a>b')
+  cores.core('a').tick(cores.now, false)
+  cores.settle()
+  cores.isolate('a')
+  while (b.role === 'follower') {
+    cores.now += 10
+    b.tick(cores.now, false)
+  }
+  cores.settle()
+  t.equal(b.role, 'preCandidate')
+  const promisedMs = c.nextDeadline - cores.now
+  t.ok(promisedMs > 0, 'c counts on the leader still')
+  cores.now = c.nextDeadline
+  c.tick(cores.now, false)
+  cores.settle()
+  t.equal(b.role, 'leader', 'it did not have to ask again')
+})
+
+t.test('a pre-vote that waits is forgotten when the leader is heard', async (t) => {
+  const cores = new Cores(three, { adaptive })
+  cores.elect('a')
+  cores.pass(10_000)
+  const { term } = cores.core('a')
+  cores.cut.add('a>b')
+  while (cores.core('b').role === 'follower') cores.pass(50)
+  cores.pass(5_000)
+  t.same(cores.leaders(), ['a'])
+  t.equal(cores.core('c').term, term)
+})
