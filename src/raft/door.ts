@@ -88,6 +88,9 @@ export type MembershipChange =
   | { readonly type: 'readdress'; readonly member: Omit<Member, 'role'> }
 
 /** See `rpc/consensus.ts`. */
+export type ProposeOptions = { readonly term?: Term; readonly lingerMs?: number }
+
+/** See `rpc/consensus.ts`. */
 export type ReadMode = 'linearizable' | 'leader'
 
 export interface RaftNodeDoor {
@@ -96,8 +99,11 @@ export interface RaftNodeDoor {
   bootstrap(configuration: Configuration): Promise<void>
   /** Servers to answer although no configuration here names them yet: a new server hears its leader before its log tells who that is. */
   introduce(peers: readonly Peer[]): void
-  /** Rejects with `not_leader`, `overloaded` (surely not appended) or `outcome_unknown`. */
-  propose(data: Uint8Array): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
+  /** Rejects with `not_leader`, `overloaded` (it took no effect and never will) or `outcome_unknown`. */
+  propose(
+    data: Uint8Array,
+    options?: ProposeOptions,
+  ): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
   /** Resolves once the local state is as new as the cluster was at the call; with `cancelled`, if `signal` fired by then. */
   /** `readBarrier` would resolve at once: this server leads under a lease, and has applied all that is committed. */
   isFresh(mode: ReadMode): boolean

@@ -14,6 +14,7 @@ import type { Configuration, LogIndex, Message, ServerId } from './core/message.
 import type { Fetch, Ready } from './core/ready.ts'
 import type {
   MembershipChange,
+  ProposeOptions,
   RaftNodeDoor,
   RaftNodeOptions,
   RaftStatus,
@@ -31,12 +32,14 @@ import { LogWriter } from './writer.ts'
 /** What a configuration entry holds, for the state machine; and what a log that was opened says of its cluster. */
 export { configurationAfter, decodeConfiguration } from './core/membership.ts'
 
+type Give<Result> = (core: RaftCore, now: number) => Result
+
 export class RaftNode implements RaftNodeDoor {
   readonly #options: RaftNodeOptions
   readonly #writer: LogWriter
   readonly #applier: Applier
   readonly #snapshots: Snapshots
-  readonly #proposals = new Proposals()
+  readonly #proposals: Proposals
   readonly #reads: ReadQuestions
   readonly #suspension: Suspension
   readonly #applied: DeadlineWaiters<{ readonly index: LogIndex }, void>
@@ -57,6 +60,7 @@ export class RaftNode implements RaftNodeDoor {
   constructor(options: RaftNodeOptions) {
     this.#options = options
     const { clock } = options
+    this.#proposals = new Proposals(clock)
     this.#suspension = new Suspension({
       clock,
       bootMs: options.bootMs ?? (() => clock.monotonicMs()),
@@ -83,7 +87,7 @@ export class RaftNode implements RaftNodeDoor {
         for (const [i, entry] of entries.entries()) {
           this.#proposals.applied(entry.index, entry.term, outcomes[i])
         }
-        this.#advanced()
+        this.#advanced('by entries')
         this.#snapshots.maybeCompact()
       },
       failed: (error) => this.#fail(error),
@@ -91,7 +95,7 @@ export class RaftNode implements RaftNodeDoor {
     this.#snapshots = new Snapshots(options, this.#writer, this.#applier, {
       core: () => this.#running(),
       input: (give) => this.#input(give),
-      installed: () => this.#advanced(),
+      installed: () => this.#advanced('by snapshot'),
       failed: (error) => this.#fail(error),
     })
   }
@@ -155,10 +159,8 @@ export class RaftNode implements RaftNodeDoor {
     this.#schedule()
   }
 
-  // --- callers ---
-
-  propose(data: Uint8Array): Promise<Applied> {
-    return this.#submit((core, now) => core.propose(data, now))
+  propose(data: Uint8Array, { term, lingerMs }: ProposeOptions = {}): Promise<Applied> {
+    return this.#submit((core, now) => core.propose(data, now, term), lingerMs)
   }
 
   async changeMembership(change: MembershipChange): Promise<void> {
@@ -251,8 +253,6 @@ export class RaftNode implements RaftNodeDoor {
     await this.#applier.idle()
   }
 
-  // --- the loop ---
-
   /** Throws what the core refuses before it changed anything: that ends the stream, not this server. */
   #receive(message: Message): void {
     let refused: MusterError | null = null
@@ -269,11 +269,8 @@ export class RaftNode implements RaftNodeDoor {
     if (refused !== null) throw refused
   }
 
-  /**
-   * One input; the turn that follows takes all that came meanwhile. After a write of this server's own disk
-   * the turn comes at once, for somebody waits on it.
-   */
-  #input(give: (core: RaftCore, now: number) => void, turn: 'now' | 'soon' = 'soon'): void {
+  /** One input; the next turn takes all that came meanwhile. After a write of the own disk it comes at once: callers wait on it. */
+  #input(give: Give<void>, turn: 'now' | 'soon' = 'soon'): void {
     const core = this.#running()
     if (core === null) return
     try {
@@ -287,8 +284,9 @@ export class RaftNode implements RaftNodeDoor {
   }
 
   /** The state moved on: whoever waited for that goes on. */
-  #advanced(): void {
+  #advanced(how: 'by entries' | 'by snapshot'): void {
     const { appliedIndex } = this.#options.machine
+    if (how === 'by snapshot') this.#proposals.skipped(appliedIndex)
     this.#applied.resolveWhere((key) => key.index <= appliedIndex, undefined)
   }
 
@@ -330,7 +328,8 @@ export class RaftNode implements RaftNodeDoor {
     const { role, term, leaderId, transferring, membership } = core
     if (this.#ledTerm !== 0 && (role !== 'leader' || term !== this.#ledTerm)) {
       // With a disk that stands still, what is committed by the others may not be applied here for long.
-      this.#proposals.abandon(core.diskStalls ? core.applicableIndex : core.log.commitIndex)
+      const { diskStalls: stalls, applicableIndex, log } = core
+      this.#proposals.orphan(stalls ? applicableIndex : log.commitIndex, stalls)
       this.#snapshots.abandon()
     }
     this.#ledTerm = role === 'leader' ? term : 0
@@ -387,7 +386,7 @@ export class RaftNode implements RaftNodeDoor {
     )
   }
 
-  #submit(give: (core: RaftCore, now: number) => ProposeResult): Promise<Applied> {
+  #submit(give: Give<ProposeResult>, lingerMs?: number): Promise<Applied> {
     const core = this.#running()
     if (core === null) return Promise.reject(stoppedError())
     let result
@@ -400,7 +399,7 @@ export class RaftNode implements RaftNodeDoor {
     }
     if (!result.ok) return Promise.reject(errorOf(result.refusal))
     this.#schedule()
-    return this.#proposals.wait(result.index, result.term)
+    return this.#proposals.wait(result.index, result.term, lingerMs)
   }
 
   #now(): number {

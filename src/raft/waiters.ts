@@ -11,21 +11,35 @@ export type Applied = { readonly index: LogIndex; readonly outcome: unknown }
 
 type Proposal = {
   readonly term: Term
+  readonly lingerMs: number
   readonly resolve: (applied: Applied) => void
   readonly reject: (error: MusterError) => void
 }
 
+/** How long a proposal lingers where the disk takes no writes: entries that are not stored are not applied. */
+const stalledLingerMsMax = 2_500
+
 /** Own proposals by index, from the append until they are applied or their fate is out of our hands. */
 export class Proposals {
+  readonly #clock: Clock
   readonly #byIndex = new ChurnMap<LogIndex, Proposal>()
+  /** Of those that linger. */
+  readonly #timers = new Set<Timer>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   get size(): number {
     return this.#byIndex.size
   }
 
-  wait(index: LogIndex, term: Term): Promise<Applied> {
+  /** `lingerMs`: for how long after the end of leadership, see `orphan`. */
+  wait(index: LogIndex, term: Term, lingerMs = 0): Promise<Applied> {
     return new Promise((resolve, reject) => {
-      this.#byIndex.set(index, { term, resolve, reject })
+      // One that lingers was cut from this server's log. Others may have it still, so it is not known to be lost.
+      this.#byIndex.take(index)?.reject(unknownOutcome())
+      this.#byIndex.set(index, { term, lingerMs, resolve, reject })
     })
   }
 
@@ -33,17 +47,57 @@ export class Proposals {
     const proposal = this.#byIndex.take(index)
     if (proposal === undefined) return
     if (proposal.term === term) proposal.resolve({ index, outcome })
-    else proposal.reject(unknownOutcome())
+    else proposal.reject(overwritten())
   }
 
-  /** Leadership ended: what is not committed yet may still be, by another leader. What is committed will be applied. */
-  abandon(commitIndex: LogIndex): void {
+  /**
+   * Leadership ended: what is not committed yet may still be, by another leader, or another entry takes its place. This
+   * server hears which when it applies that index, if it hears of the new leader soon. What is committed will be applied,
+   * unless `stalls`: the disk stands still, perhaps for long, perhaps only because this process did.
+   */
+  orphan(commitIndex: LogIndex, stalls: boolean): void {
+    const lingering: (readonly [LogIndex, Proposal])[] = []
+    let lingerMs = 0
     for (const [index, proposal] of this.#byIndex.entries()) {
       if (index <= commitIndex) continue
-      this.#byIndex.take(index)
-      proposal.reject(unknownOutcome())
+      if (proposal.lingerMs === 0) this.#giveUp(index, proposal)
+      else lingering.push([index, proposal])
+      lingerMs = Math.max(lingerMs, proposal.lingerMs)
     }
+    if (lingering.length === 0) return
+    const waitMs = stalls ? Math.min(lingerMs, stalledLingerMsMax) : lingerMs
+    const timer = this.#clock.setTimer(waitMs, () => {
+      this.#timers.delete(timer)
+      for (const [index, proposal] of lingering) this.#giveUp(index, proposal)
+    })
+    this.#timers.add(timer)
   }
+
+  /** Nothing more will be heard of those above `index`. */
+  abandon(index: LogIndex): void {
+    for (const timer of this.#timers) timer.cancel()
+    this.#timers.clear()
+    for (const [at, proposal] of this.#byIndex.entries()) if (at > index) this.#giveUp(at, proposal)
+  }
+
+  /** A snapshot up to `index` took the place of the state: whether their entries are in it is not known. */
+  skipped(index: LogIndex): void {
+    for (const [at, proposal] of this.#byIndex.entries())
+      if (at <= index) this.#giveUp(at, proposal)
+  }
+
+  #giveUp(index: LogIndex, proposal: Proposal): void {
+    if (this.#byIndex.get(index) !== proposal) return
+    this.#byIndex.take(index)
+    proposal.reject(unknownOutcome())
+  }
+}
+
+function overwritten(): MusterError {
+  return new MusterError(
+    'not_leader',
+    'the leader was lost while this write was under way, and another entry took its place in the log',
+  )
 }
 
 function unknownOutcome(): MusterError {

@@ -189,7 +189,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a proposal succeeds when another entry took its place',
     file: 'src/raft/waiters.ts',
-    find: 'if (proposal.term === term) proposal.resolve({ index, outcome })\n    else proposal.reject(unknownOutcome())',
+    find: 'if (proposal.term === term) proposal.resolve({ index, outcome })\n    else proposal.reject(overwritten())',
     replace: 'proposal.resolve({ index, outcome })',
   },
   {

@@ -188,8 +188,8 @@ export class RaftCore {
     this.#dispatch(message)
   }
 
-  propose(data: Uint8Array, now: number): ProposeResult {
-    return propose(this.#at(now), data)
+  propose(data: Uint8Array, now: number, term: Term | null = null): ProposeResult {
+    return propose(this.#at(now), data, term)
   }
 
   changeMembership(change: Change, now: number): ProposeResult {

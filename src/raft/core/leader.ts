@@ -65,9 +65,13 @@ export function becomeLeader(state: State): void {
   broadcastHeartbeat(state, leader)
 }
 
-export function propose(state: State, data: Uint8Array): ProposeResult {
+/** `term`: refused in any other; null: any will do. */
+export function propose(state: State, data: Uint8Array, term: Term | null): ProposeResult {
   const { role } = state
   if (role.type !== 'leader') return refuse('notLeader', 'this server is not the leader')
+  if (term !== null && term !== state.term) {
+    return refuse('notLeader', `this server leads in term ${state.term}, not in ${term} as asked`)
+  }
   if (role.transfer !== null) return refuse('transferring', 'leadership is being handed over')
   const bytes = data.length + 64
   if (

@@ -29,6 +29,21 @@ t.test('a write is committed when a majority has it on disk, and not before (3.5
   t.equal(cores.core('a').log.commitIndex, index, 'on two disks')
 })
 
+t.test('a write for one term is appended in no other', (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  const core = cores.core('a')
+  const { lastIndex } = core.log
+  const data = new TextEncoder().encode('x')
+  for (const term of [core.term - 1, core.term + 1]) {
+    const refused = core.propose(data, cores.now, term)
+    t.match(refused, { ok: false, refusal: { code: 'notLeader' } }, `term ${term}`)
+  }
+  t.equal(core.log.lastIndex, lastIndex, 'it did nothing')
+  t.match(core.propose(data, cores.now, core.term), { ok: true, index: lastIndex + 1 })
+  t.end()
+})
+
 t.test('the leader sends while its own write is under way', async (t) => {
   const cores = new Cores(three)
   cores.elect('a')
