@@ -11,10 +11,29 @@ export type AppliedCommand = {
 /** Must not throw. */
 export type CommandListener = (command: AppliedCommand) => void
 
+/** A command whose write has a name. */
+export type NamedCommand = {
+  readonly name: string
+  readonly type: string
+  readonly index: number
+  readonly outcome: unknown
+}
+
+/** Must not throw. */
+export type NamedListener = (command: NamedCommand) => void
+
+/** What was decoded of its entry. */
+type Source<Definition> = {
+  readonly definition: Definition
+  readonly type: string
+  readonly name: string | null
+}
+
 export class AppliedCommands<Definition> {
   readonly #listeners = new Map<Definition, Set<CommandListener>>()
+  #named: NamedListener | null = null
   /** Applied, and not visible yet. */
-  #untold: { readonly definition: Definition; readonly command: AppliedCommand }[] = []
+  #untold: { readonly source: Source<Definition>; readonly command: AppliedCommand }[] = []
 
   /** Returns the way to stop listening. */
   listen(definition: Definition, listener: CommandListener): () => void {
@@ -24,15 +43,29 @@ export class AppliedCommands<Definition> {
     return () => listeners.delete(listener)
   }
 
-  applied(definition: Definition, command: AppliedCommand): void {
-    if (this.#listeners.has(definition)) this.#untold.push({ definition, command })
+  /** For one listener. Returns the way to stop listening. */
+  listenNamed(listener: NamedListener): () => void {
+    this.#named = listener
+    return () => {
+      this.#named = null
+    }
+  }
+
+  applied(source: Source<Definition>, command: AppliedCommand): void {
+    const isNamed = source.name !== null && this.#named !== null
+    if (isNamed || this.#listeners.has(source.definition)) this.#untold.push({ source, command })
   }
 
   tell(): void {
     if (this.#untold.length === 0) return
     const told = this.#untold
     this.#untold = []
-    for (const { definition, command } of told) {
+    for (const { source, command } of told) {
+      const { definition, type, name } = source
+      if (name !== null) {
+        const { index, outcome } = command
+        this.#named?.({ name, type, index, outcome })
+      }
       for (const listener of this.#listeners.get(definition) ?? []) listener(command)
     }
   }

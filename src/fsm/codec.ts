@@ -1,8 +1,9 @@
 /**
  * Commands and rows to bytes and back, versioned.
  *
- * A command is msgpack of [envelope, version, type, args]. `envelope` is the shape of these four; `version` is the
- * command version the cluster ran at when it was proposed (`cluster-version.ts`): a program refuses what is newer than itself.
+ * A command is msgpack of [envelope, version, type, args], and of one more, the write's name, where it has one
+ * (`rpc/sent-writes.ts`). `envelope` is the shape of these; `version` is the command version the cluster ran at when it
+ * was proposed (`cluster-version.ts`): a program refuses what is newer than itself.
  * The same value always packs to the same bytes, for property order comes from code.
  */
 import { Packr } from 'msgpackr'
@@ -13,9 +14,15 @@ import type { Command } from './domain.ts'
 import { Validator } from './validator.ts'
 
 /** The newest command version this program applies. A definition that came later names its own in `since`. */
-export const commandVersion = 2
+export const commandVersion = 3
 
-const envelope = 1
+/** The command version of the first programs that read a write's name: until all servers do, no write has one. */
+export const namedWritesVersion = 3
+
+/** Characters of a write's name. */
+export const writeNameLengthMax = 64
+
+const envelope = { plain: 1, named: 2 }
 
 /** Bytes of one encoded command. Over it `encodeCommand` refuses with `too_large`. */
 export const commandBytesMax = 2 * 1024 * 1024
@@ -46,7 +53,13 @@ export function bytesSchema(bytesMax: number) {
 /** What the codec needs to know of a command. */
 export type Encodable = { readonly args: TSchema; readonly since?: number }
 
-type Decoded<Definition> = { readonly definition: Definition; readonly args: unknown }
+type Decoded<Definition> = {
+  readonly definition: Definition
+  readonly type: string
+  readonly args: unknown
+  /** null: the write has none. */
+  readonly name: string | null
+}
 
 type Checked<Definition> = {
   readonly definition: Definition
@@ -82,10 +95,11 @@ export class CommandCodec<Definition extends Encodable> {
 
   /**
    * `version`: the command version that the cluster runs at. Throws `not_implemented` when the command
-   * is newer than that, `too_large` over `commandBytesMax`, and `internal` when the arguments do not check: an entry
-   * that cannot be decoded would stop every server.
+   * is newer than that, `unavailable` when the cluster knows no names yet and `name` is given, `too_large` over
+   * `commandBytesMax`, and `internal` when the arguments do not check: an entry that cannot be decoded would stop every
+   * server.
    */
-  encode(command: Command, version: number): Uint8Array {
+  encode(command: Command, version: number, name: string | null = null): Uint8Array {
     const known = this.#commands.get(command.type)
     if (known === undefined) {
       throw new MusterError('internal', `no domain defines the command ${command.type}`)
@@ -97,7 +111,16 @@ export class CommandCodec<Definition extends Encodable> {
         `${command.type} needs every server at command version ${since}; the cluster runs at ${version}`,
       )
     }
-    const data = pack([envelope, version, command.type, command.args])
+    if (name !== null && version < namedWritesVersion) {
+      const text = `the cluster runs at command version ${version} as far as this server knows, named writes need ${namedWritesVersion}`
+      throw new MusterError('unavailable', text)
+    }
+    const { type } = command
+    const data = pack(
+      name === null
+        ? [envelope.plain, version, type, command.args]
+        : [envelope.named, version, type, command.args, name],
+    )
     if (data.byteLength > commandBytesMax) {
       throw new MusterError(
         'too_large',
@@ -109,7 +132,7 @@ export class CommandCodec<Definition extends Encodable> {
     if (!known.check(args)) {
       throw new MusterError('internal', `the arguments of ${command.type} do not match its schema`)
     }
-    this.#decoded.set(data, { definition: known.definition, args })
+    this.#decoded.set(data, { definition: known.definition, type, args, name })
     return data
   }
 
@@ -120,7 +143,7 @@ export class CommandCodec<Definition extends Encodable> {
       this.#decoded.delete(data)
       return own
     }
-    const { version, type, args } = decodeEnvelope(data)
+    const { version, type, args, name } = decodeEnvelope(data)
     if (version > this.newest) {
       throw new MusterError(
         'incompatible',
@@ -140,7 +163,7 @@ export class CommandCodec<Definition extends Encodable> {
         `the log holds a ${type} whose arguments this program does not understand: run the version that wrote it`,
       )
     }
-    return { args, definition: known.definition }
+    return { definition: known.definition, type, args, name }
   }
 }
 
@@ -149,7 +172,9 @@ function checker(schema: TSchema): (args: unknown) => boolean {
   return (args) => validator.accepts(args)
 }
 
-function decodeEnvelope(data: Uint8Array): { version: number; type: string; args: unknown } {
+type Envelope = { version: number; type: string; args: unknown; name: string | null }
+
+function decodeEnvelope(data: Uint8Array): Envelope {
   let fields: unknown
   try {
     fields = unpack(data)
@@ -159,12 +184,24 @@ function decodeEnvelope(data: Uint8Array): { version: number; type: string; args
       `the log holds a command that is not msgpack: ${textOf(error)}`,
     )
   }
-  if (Array.isArray(fields) && fields.length === 4 && fields[0] === envelope) {
-    const [, version, type, args] = fields as [number, unknown, unknown, unknown]
-    if (typeof version === 'number' && typeof type === 'string') return { version, type, args }
+  if (Array.isArray(fields) && fields.length === lengthOf(fields[0])) {
+    const [, version, type, args, name = null] = fields as readonly unknown[]
+    if (typeof version === 'number' && typeof type === 'string' && isName(name)) {
+      return { version, type, args, name }
+    }
   }
   throw new MusterError(
     'incompatible',
     'the log holds a command in an envelope that this program does not know: run a newer one',
   )
+}
+
+/** Of an envelope's fields; -1: this program does not know it. */
+function lengthOf(shape: unknown): number {
+  if (shape === envelope.plain) return 4
+  return shape === envelope.named ? 5 : -1
+}
+
+function isName(name: unknown): name is string | null {
+  return name === null || (typeof name === 'string' && name.length <= writeNameLengthMax)
 }

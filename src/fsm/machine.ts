@@ -6,7 +6,7 @@
  * durable log, so what a crash takes comes back.
  */
 import { setImmediate } from 'node:timers/promises'
-import { assert, assertNever } from '../lib/assert.ts'
+import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isRefusal, type DiskGate } from '../lib/disk-gate.ts'
 import { MusterError } from '../lib/errors.ts'
@@ -20,20 +20,20 @@ import type {
   SnapshotSource,
   StateMachine,
 } from '../raft/state-machine.ts'
-import { AppliedCommands, type CommandListener } from './applied-commands.ts'
+import { AppliedCommands, type CommandListener, type NamedListener } from './applied-commands.ts'
 import { RowExport } from './archive.ts'
 import { Batch } from './batch.ts'
 import { ChangedRows } from './changed-rows.ts'
 import { assertKnown, versionCommands } from './cluster-version.ts'
 import { CommandCodec, commandVersion } from './codec.ts'
-import type { AnyCommandDefinition, ChangesListener, Command, Domain, Reader } from './domain.ts'
+import type { ChangesListener, Command, Domain, Reader } from './domain.ts'
+import { EntryApplier, type Definition } from './entry-applier.ts'
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
 import { Landing } from './landing.ts'
 import { openStore, type OnDamage } from './open.ts'
 import { readCommandVersion, readInstalled, readPosition } from './position.ts'
 import { restoreCommands } from './restore.ts'
-import type { StateCommand } from './restore.ts'
 import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
 import { State } from './state.ts'
 import { Store, storeLimits } from './store.ts'
@@ -69,8 +69,6 @@ export type MachineOptions = {
   /** The newest command version of this program, for tests of clusters that run several. */
   readonly commandVersion?: number
 }
-
-type Definition = AnyCommandDefinition | StateCommand<unknown>
 
 /** Throws `incompatible` when a newer program wrote the folder, `corrupt` when it is damaged, `unavailable` when it is in use. */
 export async function openMachine(options: MachineOptions): Promise<Machine> {
@@ -110,6 +108,7 @@ export class Machine implements StateMachine {
   readonly #commands = new AppliedCommands<Definition>()
   readonly #changes = new ChangedRows()
   readonly #replacedListeners = new Set<() => void>()
+  readonly #applier: EntryApplier
   readonly #sweeper: Sweeper
   readonly #landing: Landing
   #name: string
@@ -147,6 +146,12 @@ export class Machine implements StateMachine {
       ],
       newest,
     )
+    this.#applier = new EntryApplier({
+      codec: this.#codec,
+      tables: this.#tables,
+      commands: this.#commands,
+      decodeConfiguration: options.decodeConfiguration,
+    })
     this.#sweeper = new Sweeper({
       store: () => this.#landing.store,
       living: () => this.#landing.state.position.generations,
@@ -159,6 +164,11 @@ export class Machine implements StateMachine {
     return this.#landing.state.position.appliedIndex
   }
 
+  /** Of the last entry that was applied. */
+  get appliedTerm(): number {
+    return this.#landing.state.position.appliedTerm
+  }
+
   get installedIndex(): LogIndex {
     return this.#installedIndex
   }
@@ -168,9 +178,9 @@ export class Machine implements StateMachine {
     return this.#landing.state.position.commandVersion
   }
 
-  /** For what it throws see `CommandCodec.encode`. */
-  encodeCommand(command: Command): Uint8Array {
-    return this.#codec.encode(command, this.commandVersion)
+  /** `name`: of the write, null for none. For what it throws see `CommandCodec.encode`. */
+  encodeCommand(command: Command, name: string | null = null): Uint8Array {
+    return this.#codec.encode(command, this.commandVersion, name)
   }
 
   /** The newest state, whatever that is at each call. Point reads cost microseconds and are consistent within one turn. */
@@ -224,6 +234,11 @@ export class Machine implements StateMachine {
   /** See `AppliedCommands`. Returns the way to stop listening. */
   onCommand(type: string, listener: CommandListener): () => void {
     return this.#commands.listen(this.#codec.definitionOf(type), listener)
+  }
+
+  /** Commands of writes that have a name; for one listener. Returns the way to stop listening. */
+  onNamed(listener: NamedListener): () => void {
+    return this.#commands.listenNamed(listener)
   }
 
   /** Rows of these tables, after each batch: see `ChangedRows`. For one listener; returns the way to stop. */
@@ -350,7 +365,7 @@ export class Machine implements StateMachine {
         entry.index === batch.appliedIndex + 1,
         `entry ${entry.index} comes after ${batch.appliedIndex}`,
       )
-      const outcome = this.#applyEntry(entry, batch, reader)
+      const outcome = this.#applier.apply(entry, batch, reader)
       outcomes.push(outcome instanceof Promise ? await outcome : outcome)
       batch.applied(entry.index, entry.term)
       if (batch.generations.current !== this.#landing.state.position.generations.current) {
@@ -363,39 +378,6 @@ export class Machine implements StateMachine {
     }
     if (batch.appliedIndex > this.appliedIndex) await this.#publish(batch)
     return outcomes
-  }
-
-  /** The outcome, or a promise of it only where `load` returned one: a microtask per entry would be a large part of its cost. */
-  #applyEntry(entry: Entry, batch: Batch, reader: BatchReader): unknown {
-    switch (entry.kind) {
-      case 'noop':
-        return undefined
-      case 'configuration':
-        batch.setConfiguration({
-          index: entry.index,
-          configuration: this.#options.decodeConfiguration(entry.data),
-        })
-        return undefined
-      case 'command': {
-        const { definition, args } = this.#codec.decode(entry.data)
-        if ('run' in definition) {
-          return definition.run({ batch, tables: this.#tables, index: entry.index }, args as never)
-        }
-        const applyLoaded = (loaded: never): unknown => {
-          const applied = definition.apply({ index: entry.index }, args as never, loaded)
-          batch.change(entry.index, applied.changes)
-          const { outcome } = applied
-          this.#commands.applied(definition, { index: entry.index, args, outcome })
-          return outcome
-        }
-        const loaded = definition.load(reader, args as never)
-        return loaded instanceof Promise
-          ? loaded.then((value) => applyLoaded(value as never))
-          : applyLoaded(loaded as never)
-      }
-      default:
-        return assertNever(entry.kind)
-    }
   }
 
   /** Makes a batch visible, and waits while too much of them is on its way into the store. */
