@@ -48,3 +48,15 @@ export function rpcMetrics(metrics: Metrics): (end: CallEnd) => void {
     if (!blocking) series.durations.observe(durationMs / 1000)
   }
 }
+
+/** Fates of writes, by what this server learned of them. `rpc/sent-writes.ts` fits. */
+export type UnansweredWrites = Readonly<Record<'applied' | 'void' | 'unknown', number>>
+
+export function unansweredMetrics(metrics: Metrics, fates: () => UnansweredWrites): void {
+  metrics.counters({
+    name: 'muster_rpc_unanswered_writes_total',
+    help: 'Writes sent to a leader that did not answer: applied (answered from here), void (sent again), or unknown',
+    labelNames: ['fate'],
+    read: () => Object.entries(fates()).map(([fate, value]) => ({ labels: { fate }, value })),
+  })
+}

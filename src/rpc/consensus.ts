@@ -1,16 +1,32 @@
 /**
  * What `rpc` needs of consensus, declared here and given by the composition root (`server/server.ts`) from `raft/node.ts`.
  */
-export type LeaderInfo = { readonly id: string; readonly name: string; readonly address: string }
+export type LeaderInfo = {
+  readonly id: string
+  readonly name: string
+  readonly address: string
+  /** That it leads in. */
+  readonly term: number
+}
+
+export type ProposeOptions = {
+  /** To be appended in this term only; in any other it is `not_leader`. */
+  readonly term?: number
+  /**
+   * When leadership ends, how long to wait for what becomes of the entry: it is applied, or another one takes its place,
+   * which is `not_leader`. 0 when absent: `outcome_unknown` at once.
+   */
+  readonly lingerMs?: number
+}
 
 export type Proposed = { readonly index: number; readonly outcome: unknown }
 
 export interface Consensus {
   /**
    * Replicates one encoded command and resolves with its outcome once it is applied *here*.
-   * Rejects with MusterError: `not_leader` or `overloaded` (surely not appended), `outcome_unknown`.
+   * Rejects with MusterError: `not_leader` or `overloaded` (it took no effect and never will), `outcome_unknown`.
    */
-  propose(data: Uint8Array): Promise<Proposed>
+  propose(data: Uint8Array, options?: ProposeOptions): Promise<Proposed>
 
   /**
    * Resolves once this server's state is at least as new as the cluster was when this was called.

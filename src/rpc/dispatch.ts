@@ -3,19 +3,21 @@
  * arrives, a write at the leader, a local one here), authorized on the state of the server that runs it, and one audit
  * line at the end.
  */
-import type { Command } from '../fsm/domain.ts'
-import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
-import type { Logger } from '../lib/log.ts'
 import { QueryReader, type QueryAnswer } from './read.ts'
 import { mustMay } from './refusal.ts'
 import { admitLater } from './admission.ts'
-import { hasOneOf, type Authorizer } from './authorizer.ts'
+import { hasOneOf } from './authorizer.ts'
 import type { CallOptions } from './call-options.ts'
-import type { Consensus } from './consensus.ts'
+import {
+  defaultDispatchLimits,
+  type AuditLine,
+  type DispatcherOptions,
+  type DispatchLimits,
+} from './dispatch-options.ts'
 import { Forwarder } from './forward.ts'
 import { endable } from './endable.ts'
-import type { CallRequest, PeerLink, StreamLink } from './link.ts'
+import type { CallRequest } from './link.ts'
 import { MethodContext, StreamMethodContext } from './method-context.ts'
 import type {
   AnyLeaderMethod,
@@ -23,70 +25,24 @@ import type {
   AnyStreamMethod,
   Caller,
   LeastRight,
-  Method,
   ReadOptions,
 } from './method.ts'
 import { Placement } from './placement.ts'
 import { Places, placeTaker } from './places.ts'
+import { replay } from './replay.ts'
 import { buildRegistry, findMethod, type Registry } from './registry.ts'
-import type { ServerDirectory } from './servers.ts'
-import type { ReadableState } from './state.ts'
 import { StreamGuard } from './stream-guard.ts'
-import type { WakeRoom } from './wake-queue.ts'
-import { Writer } from './write.ts'
-
-export type DispatchLimits = {
-  /** How long a request waits for a leader before it fails with `no_leader`. */
-  readonly noLeaderMs: number
-  /** A call's whole time when its caller gives no deadline; for a blocking query, the time before it parks. */
-  readonly callMs: number
-  /** Longest time another server may ask for. */
-  readonly forwardedMsMax: number
-  readonly parkedMax: number
-  /** Streams that are open here, for this server's clients and for other servers. */
-  readonly streamsMax: number
-}
-
-export const defaultDispatchLimits: DispatchLimits = {
-  noLeaderMs: 5_000,
-  callMs: 30_000,
-  forwardedMsMax: 600_000,
-  parkedMax: 50_000,
-  streamsMax: 4_096,
-}
-
-export type AuditLine = {
-  readonly method: string
-  readonly requestId: string
-  readonly remote: string
-  readonly outcome: 'ok' | ErrorCode
-  /** Came from another server. */
-  readonly forwarded: boolean
-  /** A query that was to wait for a change. */
-  readonly blocking: boolean
-  readonly durationMs: number
-}
-
-export type DispatcherOptions = {
-  readonly methods: readonly Method[]
-  readonly consensus: Consensus
-  readonly link: PeerLink & StreamLink
-  readonly servers: ServerDirectory
-  readonly state: ReadableState
-  readonly authorizer: Authorizer
-  /** `encodeCommand` of `fsm/codec.ts`. */
-  readonly encode: (command: Command) => Uint8Array
-  readonly clock: Clock
-  readonly log: Logger
-  readonly limits?: Partial<DispatchLimits>
-  /** For the answers of blocking queries; absent: there always is. */
-  readonly room?: WakeRoom
-  /** Called once per call that arrived here, at its end. Must not throw. */
-  readonly audit?: (line: AuditLine) => void
-}
+import type { AppliedParts } from './sent-writes.ts'
+import { Writer, type WriteOptions } from './write.ts'
 
 /** What replies tell about this server's view of the cluster. */
 export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: number }
+
+type LeaderRun = {
+  readonly deadlineMs: number
+  readonly signal: AbortSignal
+  readonly write: WriteOptions
+}
 
 const never = new AbortController().signal
 const fromClient = { forwarded: false, blocking: false }
@@ -110,14 +66,14 @@ export class Dispatcher {
     this.#options = options
     this.#limits = { ...defaultDispatchLimits, ...options.limits }
     this.#registry = buildRegistry(options.methods)
-    const { consensus, state, authorizer, clock, link, encode } = options
+    const { consensus, state, authorizer, clock, link, encode, sent = null } = options
     const { noLeaderMs, parkedMax, streamsMax } = this.#limits
     this.#places = new Places({ max: streamsMax, limit: 'the maximum of open streams' })
     const { room = null } = options
     const waiting = { noLeaderMs, parkedMax, room }
     this.#reader = new QueryReader({ consensus, state, authorizer, clock, ...waiting })
     this.#writer = new Writer({ consensus, encode, clock })
-    this.#forwarder = new Forwarder({ consensus, link, clock, noLeaderMs })
+    this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })
     this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
   }
 
@@ -158,9 +114,21 @@ export class Dispatcher {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       if (method.kind === 'local') return this.#callLocal(method, args, caller, options)
-      const here = () => this.#runAtLeader(method, args, caller, deadlineMs, signal)
-      const { trace = null } = options
-      return this.#forwarder.run({ method: name, args, caller, deadlineMs, signal, here, trace })
+      // An entry of this server's own tells it later what became of it, also when another leads.
+      const write = { lingerMs: this.#limits.noLeaderMs }
+      const here = () => this.#runAtLeader(method, args, caller, { deadlineMs, signal, write })
+      const again = (parts: AppliedParts) =>
+        replay(this.#options, { method, args, caller, signal, parts })
+      return this.#forwarder.run({
+        method: name,
+        args,
+        caller,
+        deadlineMs,
+        signal,
+        here,
+        replay: method.repeatable === true ? again : null,
+        trace: options.trace ?? null,
+      })
     })
   }
 
@@ -247,7 +215,8 @@ export class Dispatcher {
       if (!this.#options.consensus.isLeader()) {
         throw new MusterError('not_leader', 'this server does not lead the cluster')
       }
-      return this.#runAtLeader(method, args, caller, deadlineMs, signal)
+      const { write = {} } = request
+      return this.#runAtLeader(method, args, caller, { deadlineMs, signal, write })
     })
   }
 
@@ -387,8 +356,7 @@ export class Dispatcher {
     method: AnyLeaderMethod,
     args: unknown,
     caller: Caller,
-    deadlineMs: number,
-    signal: AbortSignal,
+    { deadlineMs, signal, write }: LeaderRun,
   ): Promise<unknown> {
     const resolved = this.#options.authorizer.resolve(caller)
     const permissions = resolved instanceof Promise ? await resolved : resolved
@@ -400,6 +368,7 @@ export class Dispatcher {
       caller,
       signal,
       deadlineMs,
+      write,
     )
     try {
       return await method.run(context, args as never)

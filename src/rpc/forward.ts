@@ -1,18 +1,22 @@
 /**
  * To the leader, wherever it is: here, or one hop away with what is left of the caller's time.
  *
- * What surely did nothing (`not_leader`, no connection) is tried again, for leaders change; what may have taken effect
- * (`outcome_unknown`) never is, or a write could apply twice.
+ * What surely did nothing (`not_leader`, no connection) is tried again, for leaders change. What may have taken effect
+ * (`outcome_unknown`) is not, or a write could apply twice; but of a method that is `repeatable` this server's own state
+ * soon says what became of it (`sent-writes.ts`): then it is tried again or answered from here.
  */
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Consensus, LeaderInfo } from './consensus.ts'
-import type { PeerLink } from './link.ts'
+import type { CallRequest, PeerLink } from './link.ts'
 import type { Caller } from './method.ts'
+import type { AppliedParts, SentWrite, SentWrites } from './sent-writes.ts'
 
 export type ForwarderOptions = {
   readonly consensus: Consensus
   readonly link: PeerLink
+  /** null: what is sent and not answered stays unknown. */
+  readonly sent: SentWrites | null
   readonly clock: Clock
   /** How long a request waits for a leader that can be reached. */
   readonly noLeaderMs: number
@@ -27,6 +31,8 @@ export type LeaderCall = {
   readonly signal: AbortSignal
   /** Runs the method on this server, which leads. */
   readonly here: () => Promise<unknown>
+  /** Of a `repeatable` method: answers here for what took effect elsewhere. null: it is not repeatable. */
+  readonly replay: ((parts: AppliedParts) => Promise<unknown>) | null
   /** `forwarded` becomes true when the leader is asked elsewhere. */
   readonly trace?: { forwarded: boolean } | null
 }
@@ -90,7 +96,37 @@ export class Forwarder {
     }
   }
 
-  #ask(leader: LeaderInfo, call: LeaderCall): Promise<unknown> {
+  async #ask(leader: LeaderInfo, call: LeaderCall): Promise<unknown> {
+    const write = call.replay === null ? null : (this.#options.sent?.begin() ?? null)
+    if (write === null) return this.#send(leader, call, {})
+    try {
+      const { term } = leader
+      return await this.#send(leader, call, { write: { name: write.name, term } })
+    } catch (error) {
+      if (codeOf(error) !== 'outcome_unknown') throw error
+      return await this.#settle(write, leader, call, error)
+    } finally {
+      write.end()
+    }
+  }
+
+  /** Answers a write that was not answered, if it took effect. Rejects with `not_leader` if it surely did not. */
+  async #settle(
+    write: SentWrite,
+    leader: LeaderInfo,
+    call: LeaderCall,
+    failure: unknown,
+  ): Promise<unknown> {
+    const { clock, noLeaderMs } = this.#options
+    const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + noLeaderMs)
+    const fate = await write.fate(leader.term, deadlineMs, call.signal)
+    if (fate.type === 'applied' && call.replay !== null) return call.replay(fate.parts)
+    if (fate.type !== 'void') throw failure
+    const text = `${leader.name} leads no more, and the request took no effect there`
+    throw new MusterError('not_leader', text, { cause: failure })
+  }
+
+  #send(leader: LeaderInfo, call: LeaderCall, more: Pick<CallRequest, 'write'>): Promise<unknown> {
     const { link, clock } = this.#options
     const timeoutMs = Math.floor(call.deadlineMs - clock.monotonicMs())
     if (timeoutMs <= 0) {
@@ -98,9 +134,10 @@ export class Forwarder {
     }
     if (call.trace) call.trace.forwarded = true
     const { token, remote, requestId } = call.caller
+    const { method, args } = call
     return link.call(
       { address: leader.address, id: leader.id },
-      { method: call.method, args: call.args, token, remote, requestId, timeoutMs, atLeader: true },
+      { method, args, token, remote, requestId, timeoutMs, atLeader: true, ...more },
       call.signal,
     )
   }

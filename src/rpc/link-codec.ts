@@ -3,9 +3,10 @@
  * is in them can change its encoding without a new kind of frame. Decoding throws one MusterError, nothing else.
  */
 import { Packr } from 'msgpackr'
+import { writeNameLengthMax } from '../fsm/codec.ts'
 import { isErrorCode, MusterError } from '../lib/errors.ts'
 import { wireType } from '../wire/protocol.ts'
-import type { CallRequest } from './link.ts'
+import type { CallRequest, NamedWrite } from './link.ts'
 import { isPlainValue } from './plain-value.ts'
 
 export type WireRequest = {
@@ -17,6 +18,7 @@ export type WireRequest = {
   readonly remote: string
   readonly requestId: string
   readonly timeoutMs: number
+  readonly write?: NamedWrite | null
 }
 export type WireCallError = {
   readonly code: string
@@ -67,10 +69,11 @@ export function decodeValue(bytes: Uint8Array): unknown {
 }
 
 export function encodeRequest(id: number, request: CallRequest, args: Buffer): WireRequest {
-  const { method, token, remote, requestId } = request
+  const { method, token, remote, requestId, write } = request
   const timeoutMs = Math.min(Math.max(Math.round(request.timeoutMs), 1), 2 ** 31 - 1)
-  const wire = { id, method, args, remote, requestId, timeoutMs }
-  return token === null ? wire : { ...wire, token }
+  const anonymous = { id, method, args, remote, requestId, timeoutMs }
+  const wire = token === null ? anonymous : { ...anonymous, token }
+  return write === undefined ? wire : { ...wire, write }
 }
 
 /** Throws MusterError `incompatible`. Nothing of it refers to the frame that it came in. */
@@ -93,7 +96,20 @@ export function decodeRequest(wire: WireRequest): CallRequest {
   if (!isPlainValue(args.subarray(1))) {
     throw new MusterError('incompatible', 'the arguments of a call are no msgpack of plain data')
   }
-  return { method, args: decodeValue(args), token, remote, requestId, timeoutMs }
+  const request = { method, args: decodeValue(args), token, remote, requestId, timeoutMs }
+  const { write } = wire
+  if (write === undefined || write === null) return request
+  return { ...request, write: checkWrite(write) }
+}
+
+function checkWrite({ name, term }: NamedWrite): NamedWrite {
+  if (name !== '' && name.length <= writeNameLengthMax && Number.isSafeInteger(term)) {
+    return { name, term }
+  }
+  throw new MusterError(
+    'incompatible',
+    `a write's name has 1 to ${writeNameLengthMax} characters, and its term is below 2^53`,
+  )
 }
 
 export function encodeFailure(id: number, error: MusterError): WireResponse {

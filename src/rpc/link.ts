@@ -13,9 +13,14 @@ export type CallRequest = {
   readonly requestId: string
   /** What is left of the caller's time when the request leaves. */
   readonly timeoutMs: number
+  /** Of a write that may be sent again, see `sent-writes.ts`; absent: it is not. */
+  readonly write?: NamedWrite
   /** Asked because the target leads: when another does, it is settled soon. Not sent. */
   readonly atLeader?: true
 }
+
+/** `term`: that the target leads in, as the sender knows; in no other may it append anything of the write. */
+export type NamedWrite = { readonly name: string; readonly term: number }
 
 export type CallTarget = {
   /** host:port of the RPC listener */

@@ -17,7 +17,7 @@ import type {
 } from './method.ts'
 import type { ReadableState, RecordingView } from './state.ts'
 import type { StreamGuard } from './stream-guard.ts'
-import type { Writer } from './write.ts'
+import type { Proposer, WriteOptions } from './write.ts'
 
 export type MethodContextOptions = {
   readonly clock: Clock
@@ -32,19 +32,21 @@ export class MethodContext implements LeaderContext, LocalContext {
   readonly clock: Clock
   readonly log: Logger
   readonly #state: ReadableState
-  readonly #writer: Writer
+  readonly #writer: Proposer
   readonly #permissions: Permissions
   readonly #deadlineMs: number
+  readonly #write: WriteOptions
   #views: RecordingView[] | null = null
   #proposed = false
 
   constructor(
     options: MethodContextOptions,
-    writer: Writer,
+    writer: Proposer,
     permissions: Permissions,
     caller: Caller,
     signal: AbortSignal,
     deadlineMs: number,
+    write: WriteOptions = {},
   ) {
     this.caller = caller
     this.signal = signal
@@ -54,6 +56,7 @@ export class MethodContext implements LeaderContext, LocalContext {
     this.#writer = writer
     this.#permissions = permissions
     this.#deadlineMs = deadlineMs
+    this.#write = write
   }
 
   get accessor(): string | null {
@@ -78,7 +81,7 @@ export class MethodContext implements LeaderContext, LocalContext {
   async propose(command: Command): Promise<Proposed> {
     // What was read before a write is over by then; kept open, every write would make the store keep old rows.
     this.close()
-    const proposed = await this.#writer.propose(command, this.#deadlineMs)
+    const proposed = await this.#writer.propose(command, this.#deadlineMs, this.#write)
     this.#proposed = true
     return proposed
   }
@@ -109,7 +112,7 @@ export class StreamMethodContext extends MethodContext implements StreamContext 
 
   constructor(
     options: MethodContextOptions & { readonly consensus: Consensus },
-    writer: Writer,
+    writer: Proposer,
     guard: StreamGuard,
     { caller, signal }: Pick<QueryContext, 'caller' | 'signal'>,
   ) {

@@ -127,6 +127,12 @@ export type Query<Args extends TSchema, Value> = Common<Args> & {
 /** A write, or anything else that only the leader may do. Forwarded as a request, at most one hop. The result must survive msgpack. */
 export type LeaderMethod<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'leader'
+  /**
+   * All it does is to propose through its context, and its result follows from its arguments and the outcomes. So a
+   * server whose leader was lost sends it again if it did nothing, and gives the answer if it did. Absent: the caller
+   * learns that the outcome is unknown.
+   */
+  readonly repeatable?: true
   readonly run: (context: LeaderContext, args: Static<Args>) => Promise<Value>
 }
 
@@ -171,6 +177,7 @@ export type AnyQuery = AnyCommon & {
 
 export type AnyLeaderMethod = AnyCommon & {
   readonly kind: 'leader'
+  readonly repeatable?: true
   readonly run: (context: LeaderContext, args: never) => Promise<unknown>
 }
 

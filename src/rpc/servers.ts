@@ -1,7 +1,7 @@
 /** What `rpc` needs to know of the servers by name; the composition root gives it. */
 import type { LeaderInfo } from './consensus.ts'
 
-export type ServerInfo = LeaderInfo
+export type ServerInfo = Omit<LeaderInfo, 'term'>
 
 export interface ServerDirectory {
   readonly selfId: string

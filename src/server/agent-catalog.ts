@@ -37,7 +37,7 @@ export class AgentCatalog implements CatalogLink {
   constructor(options: AgentCatalogOptions) {
     this.#options = options
     const { consensus, link, clock } = options
-    this.#forwarder = new Forwarder({ consensus, link, clock, noLeaderMs })
+    this.#forwarder = new Forwarder({ consensus, link, sent: null, clock, noLeaderMs })
   }
 
   stop(): void {
@@ -68,6 +68,8 @@ export class AgentCatalog implements CatalogLink {
       deadlineMs: this.#options.clock.monotonicMs() + callMs,
       signal: this.#abort.signal,
       here: () => this.#apply(update),
+      // What is not confirmed is compared and sent anew.
+      replay: null,
     })
   }
 

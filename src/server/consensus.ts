@@ -2,8 +2,9 @@
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { RaftNode } from '../raft/node.ts'
+import type { Member } from '../raft/core/message.ts'
 import type { RaftStatus } from '../raft/door.ts'
-import type { Consensus, LeaderInfo, Proposed } from '../rpc/consensus.ts'
+import type { Consensus, LeaderInfo, Proposed, ProposeOptions } from '../rpc/consensus.ts'
 
 /** Where a member is dialed: its advertised address, unless the configuration file or gossip knows another. */
 export type AddressOf = (member: {
@@ -30,8 +31,8 @@ export class RaftConsensus implements Consensus {
     node.onChange((status) => this.#changed(status))
   }
 
-  propose(data: Uint8Array): Promise<Proposed> {
-    return this.#node.propose(data)
+  propose(data: Uint8Array, options?: ProposeOptions): Promise<Proposed> {
+    return this.#node.propose(data, options)
   }
 
   readBarrier(mode: 'linearizable' | 'leader', deadlineMs: number, signal?: AbortSignal) {
@@ -102,13 +103,13 @@ export class RaftConsensus implements Consensus {
     const member = status.configuration.members.find(({ id }) => id === status.leaderId)
     const leads = status.role === 'leader'
     const accepts = !leads || (status.settled && !status.transferring)
-    this.#leader =
-      member !== undefined && accepts
-        ? { id: member.id, name: member.name, address: this.#addressOf(member) }
-        : null
+    this.#leader = member !== undefined && accepts ? this.#infoOf(member, status.term) : null
     if (this.#leader !== null) for (const found of this.#waiting) found(this.#leader)
     const listeners = [...this.#listeners]
     this.#listeners.clear()
     for (const listener of listeners) listener()
+  }
+  #infoOf(member: Member, term: number): LeaderInfo {
+    return { id: member.id, name: member.name, address: this.#addressOf(member), term }
   }
 }

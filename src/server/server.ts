@@ -1,6 +1,7 @@
 /**
  * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
  */
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { defaultHttpLimits } from '../api/http-limits.ts'
 import { OpsServer } from '../api/ops.ts'
@@ -17,6 +18,7 @@ import { assert } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
+import { SentWrites } from '../rpc/sent-writes.ts'
 import { Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
 import { clusterHasher, serverBearers } from './audit-hasher.ts'
@@ -159,7 +161,7 @@ export async function startServer(
     clock,
   })
   const consensus = new RaftConsensus(node, addressOf, clock)
-  const encode = (command: Command) => machine.encodeCommand(command)
+  const encode = (command: Command, name: string | null) => machine.encodeCommand(command, name)
   const writer = new Writer({ consensus, encode, clock })
   const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
   const clusterVersion = () => machine.commandVersion
@@ -283,6 +285,9 @@ export async function startServer(
 
   const httpSettings = httpSettingsOf(config)
   const outgoing = new Outgoing({ ...defaultHttpLimits, ...httpSettings.limits })
+  const prefix = randomBytes(9).toString('base64url')
+  const sent = new SentWrites({ applied: machine, clock, prefix })
+  opened.defer(() => sent.stop())
   const dispatcher = new Dispatcher({
     methods: catalogue.methods,
     consensus,
@@ -291,6 +296,7 @@ export async function startServer(
     state: machine,
     authorizer,
     encode,
+    sent,
     clock,
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },
@@ -349,7 +355,7 @@ export async function startServer(
   })
   const { eventBuffer: events, monitors, scheduledSnapshots: snapshots } = catalogue
   const gossip = pool?.gossip ?? null
-  telemetry.start({ stack, dispatcher, http, audit, events, monitors, snapshots, gossip })
+  telemetry.start({ stack, dispatcher, sent, http, audit, events, monitors, snapshots, gossip })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,

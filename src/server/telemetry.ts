@@ -12,6 +12,7 @@ import {
 } from '../metrics/limits.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
 import { snapshotMetrics, type SnapshotNumbers } from '../metrics/snapshots.ts'
+import { unansweredMetrics, type UnansweredWrites } from '../metrics/rpc.ts'
 import { stateMetrics } from '../metrics/state.ts'
 import { wireMetrics } from '../metrics/wire.ts'
 import { refusalKinds } from '../wire/refusals.ts'
@@ -29,6 +30,7 @@ export type Measured = {
     readonly underWayCount: number
     readonly refused: RefusedSource
   }
+  readonly sent: { readonly fates: UnansweredWrites }
   readonly http: {
     readonly underWayCount: number
     readonly refused: RefusedSource
@@ -53,6 +55,7 @@ export class Telemetry extends ProcessTelemetry {
   #join({
     stack,
     dispatcher,
+    sent,
     http,
     audit,
     events,
@@ -82,6 +85,7 @@ export class Telemetry extends ProcessTelemetry {
       logStreams: monitors.refusedCount,
     }))
     answerMetrics(this.metrics, () => http.answerBytes)
+    unansweredMetrics(this.metrics, () => sent.fates)
     auditMetrics(this.metrics, () => audit.counts)
     wireMetrics(this.metrics, {
       refusals: () =>

@@ -262,7 +262,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     turn = next.catch(() => {})
     return next
   }
-  const leader = { id: self.id, name: self.name, address: self.address }
+  const leader = { id: self.id, name: self.name, address: self.address, term: 1 }
   const consensus: Consensus = {
     propose: proposeBytes,
     readBarrier: async () => {},

@@ -19,8 +19,8 @@ const put = defineLeaderMethod({
   },
 })
 
-const a = { id: 'id-a', name: 'a', address: 'a:1' }
-const b = { id: 'id-b', name: 'b', address: 'b:1' }
+const a = { id: 'id-a', name: 'a', address: 'a:1', term: 1 }
+const b = { id: 'id-b', name: 'b', address: 'b:1', term: 1 }
 
 /** Server a follows server b. Both hang on the link of a. */
 function pair(
@@ -57,7 +57,7 @@ t.test('refusals of the leader come back as they are', async (t) => {
   t.equal(follower.link.calls.length, 1)
 })
 
-t.test('a write whose outcome is unknown is never sent again', async (t) => {
+t.test('a write whose outcome is unknown is not sent again if it is not repeatable', async (t) => {
   const { follower } = pair()
   follower.link.handlers.set('b:1', () => {
     throw new MusterError('outcome_unknown', 'the connection broke')
@@ -100,7 +100,7 @@ t.test('after `not_leader` the sender looks again and finds the new leader', asy
 t.test('after `not_leader` the next leader is asked as soon as it is known', async (t) => {
   // Time stands still: no pause ends by itself.
   const { follower, leader } = pair({}, manualClock())
-  follower.consensus.elect({ id: 'id-c', name: 'c', address: 'c:1' })
+  follower.consensus.elect({ id: 'id-c', name: 'c', address: 'c:1', term: 1 })
   let refusals = 0
   follower.link.handlers.set('c:1', () => {
     refusals += 1

@@ -205,7 +205,7 @@ t.test('a method runs at the server that is named', async (t) => {
     'aaaa'.split(''),
   )
   t.equal(await ask('b'), 'b')
-  consensus.elect({ id: 'id-b', name: 'b', address: 'b:1' })
+  consensus.elect({ id: 'id-b', name: 'b', address: 'b:1', term: 1 })
   t.equal(await ask('leader'), 'b')
   await t.rejects(ask('x'), {
     code: 'invalid_argument',

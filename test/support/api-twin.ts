@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { HttpServer, type HttpServerOptions } from '../../src/api/server.ts'
 import type { Route } from '../../src/api/route.ts'
-import type { DispatcherOptions } from '../../src/rpc/dispatch.ts'
+import type { DispatcherOptions } from '../../src/rpc/dispatch-options.ts'
 import { defineLeaderMethod, defineQuery } from '../../src/rpc/method.ts'
 import { twinServer, twinTable, type TwinServer } from './rpc-twins.ts'
 

@@ -9,7 +9,8 @@ import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Consensus, LeaderInfo, Proposed } from '../../src/rpc/consensus.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
-import { Dispatcher, type DispatcherOptions } from '../../src/rpc/dispatch.ts'
+import type { DispatcherOptions } from '../../src/rpc/dispatch-options.ts'
+import { Dispatcher } from '../../src/rpc/dispatch.ts'
 import type {
   CallHandler,
   CallRequest,
@@ -144,7 +145,7 @@ async function* inPages<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[
 
 /** A consensus whose every answer the test decides. Leads unless told otherwise. */
 export class TwinConsensus implements Consensus {
-  self: LeaderInfo = { id: 'id-a', name: 'a', address: 'a:1' }
+  self: LeaderInfo = { id: 'id-a', name: 'a', address: 'a:1', term: 1 }
   /** null: nobody leads. */
   known: LeaderInfo | null = this.self
   contactMs = 0

@@ -157,6 +157,7 @@ export function aclMethods(options: AclMethodsOptions) {
 
   const update = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'acl.updateToken',
     args: Type.Object({ accessor: Accessor, ...Fields }),
     requires: () => ({ resource: 'acl', access: 'write' }),
@@ -175,6 +176,7 @@ export function aclMethods(options: AclMethodsOptions) {
 
   const remove = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'acl.deleteToken',
     args: Type.Object({ accessor: Accessor }),
     requires: () => ({ resource: 'acl', access: 'write' }),

@@ -70,6 +70,7 @@ export function policyMethods(options: PolicyMethodsOptions) {
 
   const putPolicy = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'acl.putPolicy',
     args: Type.Object({
       name: Type.String(),
@@ -95,6 +96,7 @@ export function policyMethods(options: PolicyMethodsOptions) {
 
   const deletePolicy = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'acl.deletePolicy',
     args: Named,
     requires: () => ({ resource: 'acl', access: 'write' }),
@@ -139,6 +141,7 @@ export function policyMethods(options: PolicyMethodsOptions) {
 
   const putRole = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'acl.putRole',
     args: Type.Object({
       name: Type.String(),
@@ -171,6 +174,7 @@ export function policyMethods(options: PolicyMethodsOptions) {
 
   const deleteRole = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'acl.deleteRole',
     args: Named,
     requires: () => ({ resource: 'acl', access: 'write' }),

@@ -48,6 +48,7 @@ export function autopilotMethods(health: () => ClusterHealth) {
 
   const set = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'autopilot.set',
     args: SetAutopilot,
     requires: () => ({ resource: 'operator', access: 'write' }),

@@ -13,6 +13,7 @@ const registerMissing = "'node:write' on the node, or 'service:write' on the nam
 
 export const catalogRegister = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'catalog.register',
   args: Registration,
   // Which of several things it writes is known only beside the state: `mayRegister`.
@@ -32,6 +33,7 @@ export const catalogRegister = defineLeaderMethod({
 
 export const catalogDeregister = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'catalog.deregister',
   args: Deregistration,
   requires: () => ({ resource: 'none' }),

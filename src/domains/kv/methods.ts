@@ -100,6 +100,7 @@ export const kvReadTxn = defineQuery({
 /** Operations that take place all or not at all, and only while the lock that they depend on stands. */
 export const kvWrite = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'kv.write',
   args: Type.Object({ operations: Operations, fence: Type.Union([Type.Null(), Fence]) }),
   requires: ({ operations }) => {

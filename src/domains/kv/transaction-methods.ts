@@ -78,6 +78,7 @@ export function transactionMethods({ requirementsOf }: CatalogRules) {
 
   const transact = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'kv.transact',
     args: Type.Object({ steps: Steps, fence: Type.Union([Type.Null(), Fence]) }),
     // What each operation needs is known only beside the state.

@@ -38,6 +38,7 @@ export const namespacesRead = defineQuery({
 
 export const namespacesPut = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'namespaces.put',
   args: Spec,
   requires: () => ({ resource: 'operator', access: 'write' }),
@@ -52,6 +53,7 @@ export const namespacesPut = defineLeaderMethod({
 
 export const namespacesDelete = defineLeaderMethod({
   kind: 'leader',
+  repeatable: true,
   name: 'namespaces.delete',
   args: Type.Object({ name: Type.String() }),
   requires: () => ({ resource: 'operator', access: 'write' }),

@@ -43,6 +43,7 @@ export type SessionMethods = ReturnType<typeof sessionMethods>
 export function sessionMethods(renewals: Renewals) {
   const create = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'sessions.create',
     args: Type.Object({
       namespace: Type.String(),
@@ -123,6 +124,7 @@ export function sessionMethods(renewals: Renewals) {
 
   const renew = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'sessions.renew',
     args: Type.Object(Place),
     requires: () => ({ resource: 'none' }),
@@ -135,6 +137,7 @@ export function sessionMethods(renewals: Renewals) {
 
   const destroy = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'sessions.destroy',
     args: Type.Object(Place),
     requires: () => ({ resource: 'none' }),

@@ -31,6 +31,7 @@ export function keyringMethods(keyring: ClusterKeyring) {
   /** Makes a new active key. What the old one sealed is sealed anew in the background (`duties.ts`). */
   const rotate = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'keyring.rotate',
     args: Type.Object({}),
     requires: () => ({ resource: 'operator', access: 'write' }),

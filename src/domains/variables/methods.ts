@@ -125,6 +125,7 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
 
   const put = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'variables.put',
     args: Type.Object({
       ...Place,
@@ -168,6 +169,7 @@ export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileL
 
   const remove = defineLeaderMethod({
     kind: 'leader',
+    repeatable: true,
     name: 'variables.delete',
     args: Type.Object({ ...Place, cas: Cas, ...Lock }),
     requires: (args) => requirement(args, 'destroy'),
