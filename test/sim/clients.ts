@@ -4,12 +4,14 @@
  */
 import type { Random } from '../../src/lib/random.ts'
 import type { ServerId } from '../../src/raft/core/message.ts'
+import type { Applied } from '../../src/raft/waiters.ts'
 import { between, happens, integer, pick, streamOf, weighted } from './chance.ts'
 import { describe, type Action, type Operation, type WriteOutcome } from './checkers/register.ts'
 import { encodeCommand, type Command, type Outcome, type Row } from './commands.ts'
+import { forward } from './forwarding.ts'
 import { digestOf } from './observed-log.ts'
 import type { SimServer } from './server.ts'
-import type { World } from './world.ts'
+import type { Reply, World } from './world.ts'
 
 /** Servers that one operation is tried at. */
 const attemptsMax = 6
@@ -122,20 +124,15 @@ export class Client {
 
   async #write(command: Command): Promise<{ outcome: WriteOutcome; answer: Outcome | null }> {
     const world = this.#world
-    const data = encodeCommand(command)
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const server = this.#choose()
       if (server === null) break
-      const reply = await world.request(server, world.plan.patienceMs, async ({ running }) => {
-        if (running === null) throw new Error('a request reaches running servers only')
-        const { index, outcome } = await running.node.propose(data)
-        world.judges.writes.acknowledged(index, digestOf({ kind: 'command', data }))
-        return { index, answer: outcome as Outcome }
-      })
+      const reply = await this.#send(server, command)
       if (reply.type === 'lost') return { outcome: { type: 'unknown' }, answer: null }
       if (reply.type === 'ok') {
         this.#leader = server.id
-        const { index, answer } = reply.value
+        const { index, outcome } = reply.value
+        const answer = outcome as Outcome
         if (answer.type === 'done') this.#seen.set(command.key, index)
         return { outcome: { type: 'ok', index }, answer }
       }
@@ -147,6 +144,22 @@ export class Client {
       await world.scheduler.sleep(between(this.#random, 1, world.plan.timing.electionMs / 4))
     }
     return { outcome: { type: 'failed' }, answer: null }
+  }
+
+  /** Where it is, by the ways that servers have: through one that follows, and outlasting the leadership of one that leads. */
+  #send(server: SimServer, command: Command): Promise<Reply<Applied>> {
+    const world = this.#world
+    const { patienceMs } = world.plan
+    const follows = server.status?.role !== 'leader'
+    if (follows && happens(this.#random, 0.8)) return forward(world, server, command)
+    const options = happens(this.#random, 0.5) ? { lingerMs: patienceMs / 2 } : {}
+    const data = encodeCommand(command)
+    return world.request(server, patienceMs, async ({ running }) => {
+      if (running === null) throw new Error('a request reaches running servers only')
+      const applied = await running.node.propose(data, options)
+      world.judges.writes.acknowledged(applied.index, digestOf({ kind: 'command', data }))
+      return applied
+    })
   }
 
   async read(key: string): Promise<Action> {

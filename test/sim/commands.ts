@@ -2,7 +2,12 @@
 
 export type Row = { readonly value: string; readonly index: number }
 
-export type Command =
+export type Command = Change & {
+  /** Of a write that was forwarded. */
+  readonly name?: string
+}
+
+export type Change =
   | { readonly type: 'put'; readonly key: string; readonly value: string; readonly padding: string }
   | {
       readonly type: 'cas'

@@ -8,6 +8,8 @@
  */
 import { crc32 } from 'node:zlib'
 import { createHash } from 'node:crypto'
+import type { NamedCommand } from '../../src/fsm/applied-commands.ts'
+import { namedWritesVersion } from '../../src/fsm/codec.ts'
 import type { DiskGate } from '../../src/lib/disk-gate.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import type { Random } from '../../src/lib/random.ts'
@@ -20,6 +22,7 @@ import type {
   Term,
 } from '../../src/raft/core/message.ts'
 import type { StateMachine } from '../../src/raft/state-machine.ts'
+import type { NamedWrites } from '../../src/rpc/sent-writes.ts'
 import type { SnapshotSink, SnapshotSource } from '../../src/raft/transport/transport.ts'
 import { between, happens, integer } from './chance.ts'
 import { applyCommand, decodeCommand, type Outcome, type Row } from './commands.ts'
@@ -88,7 +91,7 @@ export type MachineWatch = {
 /** Small enough that a snapshot of a simulated state has several. */
 const chunkBytes = 200
 
-export class SimMachine implements StateMachine {
+export class SimMachine implements StateMachine, NamedWrites {
   readonly #disk: MachineDisk
   readonly #gate: DiskGate
   readonly #life: Life
@@ -98,6 +101,9 @@ export class SimMachine implements StateMachine {
   #state: MachineState
   #applying = false
   #snapshots = 0
+  #onNamed: (write: NamedCommand) => void = () => undefined
+  #onApplied: () => void = () => undefined
+  readonly commandVersion = namedWritesVersion
   /** Milliseconds that one call takes; the world may make it slow. */
   latencyMs = 0.1
 
@@ -126,6 +132,20 @@ export class SimMachine implements StateMachine {
     return this.#state.installedIndex
   }
 
+  get appliedTerm(): Term {
+    return this.#state.term
+  }
+
+  onNamed(listener: (write: NamedCommand) => void) {
+    this.#onNamed = listener
+    return () => undefined
+  }
+
+  onApplied(listener: () => void) {
+    this.#onApplied = listener
+    return () => undefined
+  }
+
   get state(): Readonly<MachineState> {
     return this.#state
   }
@@ -150,6 +170,12 @@ export class SimMachine implements StateMachine {
       this.#watch.applied(entry, this.#state.chain)
     }
     this.#disk.unflushed = [...this.#disk.unflushed, ...entries]
+    for (const [at, { kind, data, index }] of entries.entries()) {
+      if (kind !== 'command') continue
+      const { type, name } = decodeCommand(data)
+      if (name !== undefined) this.#onNamed({ name, type, index, outcome: outcomes[at] })
+    }
+    this.#onApplied()
     // A crash here finds the state ahead of what the caller knows.
     if (happens(this.#random, 0.2)) await this.#pause()
     this.#applying = false
@@ -229,6 +255,7 @@ export class SimMachine implements StateMachine {
     this.#disk.unflushed = []
     this.#disk.staged = null
     this.#watch.installed(meta.index, this.#state.chain)
+    this.#onApplied()
     await this.#pause()
   }
 

@@ -193,6 +193,18 @@ export const mutants: readonly Mutant[] = [
     replace: 'proposal.resolve({ index, outcome })',
   },
   {
+    name: 'a write is sent again while its term goes on',
+    file: 'src/rpc/sent-writes.ts',
+    find: 'this.#options.appliedTerm() > term ?',
+    replace: 'this.#options.appliedTerm() >= term ?',
+  },
+  {
+    name: 'a write is sent again although it may be in a snapshot',
+    file: 'src/rpc/sent-writes.ts',
+    find: 'for (const write of this.#writes.values()) write.lose()',
+    replace: '',
+  },
+  {
     name: 'a proposal of a lost leader is said to have surely failed',
     file: 'src/raft/waiters.ts',
     find: "'outcome_unknown',",

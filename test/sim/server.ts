@@ -9,6 +9,7 @@ import type { Configuration, LogIndex, ServerId } from '../../src/raft/core/mess
 import type { RaftStatus } from '../../src/raft/door.ts'
 import { RaftNode } from '../../src/raft/node.ts'
 import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
+import { SentWrites } from '../../src/rpc/sent-writes.ts'
 import { between, happens, integer } from './chance.ts'
 import type { Report } from './checkers/rule.ts'
 import { SimDisk, type Refusal } from './disk.ts'
@@ -40,6 +41,7 @@ type Running = {
   readonly life: Life
   readonly node: RaftNode
   readonly machine: SimMachine
+  readonly sent: SentWrites
   readonly log: ObservedLog
   readonly disk: MortalDisk
 }
@@ -179,7 +181,9 @@ export class SimServer {
     })
     await node.start()
     if (!life.alive) return
-    this.#running = { life, node, machine, log: observed.log, disk }
+    const prefix = `${this.id}-${life.number}`
+    const sent = new SentWrites({ applied: machine, clock, prefix })
+    this.#running = { life, node, machine, sent, log: observed.log, disk }
     // An operator begins the cluster again if the first attempt left nothing behind.
     const { lastIndex, term } = node.status()
     if (this.#bootstrap !== null && lastIndex === 0 && term === 0) {
