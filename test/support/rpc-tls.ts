@@ -35,16 +35,26 @@ export async function wholeLog(cluster: Cluster, at: number): Promise<string> {
   return readFile(cluster.server(at).logFile, 'utf8')
 }
 
+/** Reads under way at once. */
+const readersMax = 16
+
 export async function goesOn(writer: SteadyWriter, what: string): Promise<void> {
   const written = writer.accepted.length
   await eventuallyTrue(`writes go on: ${what}`, () => writer.accepted.length > written + 20)
 }
 
+/** Every write that was acknowledged, at every server. */
 export async function allIsThere(t: Test, cluster: Cluster, writer: SteadyWriter): Promise<void> {
-  const [at = 0] = cluster.all
-  const last = writer.accepted.slice(-1)
-  for (const { path, value } of [...writer.accepted.filter((_, n) => n % 25 === 0), ...last]) {
-    const outcome = await cluster.variables(at).read(path)
-    t.ok(outcome.type === 'ok' && outcome.seen.value === value, path)
+  for (const at of cluster.all) {
+    const lost: string[] = []
+    const left = writer.accepted.values()
+    const readOn = async (): Promise<void> => {
+      for (const { path, value } of left) {
+        const outcome = await cluster.variables(at).read(path)
+        if (outcome.type !== 'ok' || outcome.seen.value !== value) lost.push(path)
+      }
+    }
+    await Promise.all(Array.from({ length: readersMax }, readOn))
+    t.same(lost, [], `server ${at} has all ${writer.accepted.length} acknowledged writes`)
   }
 }
