@@ -3,10 +3,11 @@
  * the lock back when that process dies, however it dies, so there is no stale lock to judge; and nobody can hold it who
  * may not write in the folder. `muster.pid` is there to name the owner to people.
  */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fullTextOf, MusterError } from '../lib/errors.ts'
 import { FileLock } from '../lib/file-lock.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 
 const LOCK_FILE = 'muster.lock'
 const PID_FILE = 'muster.pid'
@@ -23,7 +24,7 @@ export type DataFolder = {
 export async function claimDataFolder(path: string): Promise<DataFolder> {
   const pidFile = join(path, PID_FILE)
   const lock = await onDisk(path, async () => {
-    await mkdir(path, { recursive: true, mode: FOLDER_MODE })
+    await makeFolder(path, FOLDER_MODE)
     return FileLock.take(join(path, LOCK_FILE))
   })
   if (lock === null) {

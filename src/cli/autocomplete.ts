@@ -1,7 +1,8 @@
 /** `muster -autocomplete-install` and `-autocomplete-uninstall`, as the peers' tools have them: one line in the shell's own file. */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import type { Terminal } from './verb.ts'
 
 type Shell = {
@@ -34,7 +35,7 @@ export async function setAutocomplete(terminal: Terminal, install: boolean): Pro
     const rest = others.join('')
     const separate = rest === '' || rest.endsWith('\n') ? '' : '\n'
     const wanted = install ? `${rest}${separate}${line}\n` : rest
-    if (install) await mkdir(dirname(path), { recursive: true })
+    if (install) await makeFolder(dirname(path))
     if (wanted === '') await rm(path, { force: true })
     else if (wanted !== text) await writeFile(path, wanted)
   } catch (error) {

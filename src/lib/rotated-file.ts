@@ -5,8 +5,9 @@
  * What `append` resolved for is with the system: it outlives the process, and the machine as far as the system writes it
  * out. A line is there whole or not at all, unless the machine stopped in the middle of it.
  */
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { makeFolder } from './make-folder.ts'
 
 export type RotatedFileSettings = {
   /** Absolute. */
@@ -134,7 +135,7 @@ function byAge(left: string, right: string): number {
 }
 
 async function openFile(path: string): Promise<FileHandle> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path), 0o700)
   const file = await open(path, 'a+', 0o600)
   try {
     // One that was there before may be open to others.

@@ -88,6 +88,13 @@ export class ServerMembership {
     this.#next(0)
   }
 
+  /** As `start`, with the first look done when this resolves: a server that begins a cluster by itself has its id then. */
+  async begin(): Promise<void> {
+    this.#round = this.#look()
+    await this.#round
+    this.#next(roundMs)
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()
@@ -223,9 +230,14 @@ export class ServerMembership {
   #next(delayMs: number): void {
     if (this.#stopped) return
     this.#timer = this.#options.clock.setTimer(delayMs, () => {
-      this.#round = this.lookAround()
-        .catch((error: unknown) => this.#say('debug', `membership: ${textOf(error)}`))
-        .finally(() => this.#next(roundMs))
+      this.#round = this.#look().finally(() => this.#next(roundMs))
+    })
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    await this.lookAround().catch((error: unknown) => {
+      this.#say('debug', `membership: ${textOf(error)}`)
     })
   }
 

@@ -338,8 +338,9 @@ export async function startServer(
   })
   catalogue.scheduledSnapshots?.start()
   opened.defer(async () => catalogue.scheduledSnapshots?.stop())
-  membership.start()
   opened.defer(() => membership.stop())
+  if (dependencies.origin.dev) await membership.begin()
+  else membership.start()
   pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({

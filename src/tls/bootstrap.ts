@@ -3,13 +3,14 @@
  * that `tls.folder` names. Done again it renews all but the authority, under the names they have.
  */
 import { randomInt, X509Certificate } from 'node:crypto'
-import { chmod, mkdir, readdir, readFile } from 'node:fs/promises'
+import { chmod, readdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { bearsName, holderOf } from '../lib/certificate-names.ts'
 import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { tlsFolderFiles } from '../lib/tls-folder.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import {
   authorityFile,
   authorityKeyFile,
@@ -222,7 +223,7 @@ async function writeFolder(folder: string, ca: string, pem: Pem): Promise<void> 
 
 async function privateFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder, 0o700)
     await chmod(folder, 0o700)
   } catch (error) {
     throw unfit(`${folder}: ${textOf(error)}`, error)

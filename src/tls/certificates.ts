@@ -1,8 +1,9 @@
 /** Certificates of a cluster's own authority: EC P-256 with SHA-256, as files that their owner alone may read. */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
-import { lstat, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { lstat, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError, textOf } from '../lib/errors.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 /** Clocks of machines that begin to talk to each other may differ. */
@@ -128,7 +129,10 @@ export async function writePair(
 ): Promise<{ readonly cert: string; readonly key: string }> {
   const paths = { cert: join(folder, names.cert), key: join(folder, names.key) }
   await refuseTaken(paths)
-  await mkdir(folder, { recursive: true })
+  await makeFolder(folder).catch((error: unknown) => {
+    const text = `${folder} cannot be made: ${textOf(error)}; name another folder`
+    throw new MusterError('unavailable', text, { cause: error })
+  })
   await writeNew(paths.key, pem.key)
   try {
     await writeNew(paths.cert, pem.cert)

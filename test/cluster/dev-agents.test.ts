@@ -61,6 +61,9 @@ t.test('two -dev agents that start at once both answer', async (t) => {
     t.equal(health.status, 200)
     await health.body?.cancel()
   }
+  for (const { output } of agents) {
+    t.match(output(), /a new cluster begins[^]*started:/, 'it has a cluster once it has started')
+  }
 
   const port = Number(told[0]?.['http']?.split(':').at(-1))
   t.testdir({ 'a.json': JSON.stringify({ ports: { http: port } }) })

@@ -4,13 +4,14 @@
  * is made up for at once. A file has its name only when it is whole, on the disk, and was read back.
  */
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { freeBytesOf } from '../../lib/disk-room.ts'
 import { syncFolder } from '../../lib/durable-file.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { makeFolder } from '../../lib/make-folder.ts'
 import { readArchive } from './archive.ts'
 
 export type SnapshotSchedule = {
@@ -96,7 +97,7 @@ export class ScheduledSnapshots {
     const { schedule, clock, log } = this.#options
     const { everyMs, folder } = schedule
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder, 0o700)
       const newest = (await this.#kept()).at(-1)
       if (newest !== undefined) await this.#note(newest)
       const nowMs = clock.wallMs()
