@@ -23,8 +23,10 @@ export type Place = {
 }
 
 type Connection = {
-  /** Requests that are under way: the first is served, the others were pipelined behind it and wait. */
-  readonly line: Place[]
+  /** Of requests that are under way the one that is served. Most connections have no other. */
+  first: Place | null
+  /** Those that were pipelined behind it and wait; null: never any. */
+  behind: Place[] | null
   /** Who sends them, found once for each connection. */
   readonly client: string
   /** Too many of this client: no request is served. */
@@ -96,8 +98,14 @@ export class Connections {
     const connection = this.#connections.get(socket) ?? null
     const place: Place = { connection, call: null }
     if (connection === null) return place
-    if (connection.surplus || connection.line.length >= this.#limits.pipelinedMax) return null
-    connection.line.push(place)
+    if (connection.surplus) return null
+    if (connection.first === null) {
+      connection.first = place
+      return place
+    }
+    connection.behind ??= []
+    if (connection.behind.length + 1 >= this.#limits.pipelinedMax) return null
+    connection.behind.push(place)
     return place
   }
 
@@ -106,17 +114,21 @@ export class Connections {
    * what HTTP wants of those that change something (RFC 9112, 9.3.2), and a read then sees the write it came behind.
    */
   turn(place: Place): Promise<void> | null {
-    if (place.connection === null || place.connection.line[0] === place) return null
+    if (place.connection === null || place.connection.first === place) return null
     return new Promise((resolve) => {
       place.call = resolve
     })
   }
 
   leave(place: Place): void {
-    if (place.connection === null) return
-    const { line } = place.connection
-    line.splice(line.indexOf(place), 1)
-    line[0]?.call?.()
+    const { connection } = place
+    if (connection === null) return
+    if (connection.first === place) {
+      connection.first = connection.behind?.shift() ?? null
+      connection.first?.call?.()
+    } else {
+      connection.behind?.splice(connection.behind.indexOf(place), 1)
+    }
   }
 
   #accept(socket: Socket, plain: boolean): void {
@@ -150,7 +162,7 @@ export class Connections {
 
   /** An answer now would be taken for the one that an earlier request still waits for: then the connection just ends. */
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const busy = (this.#connections.get(socket)?.line.length ?? 0) > 0
+    const busy = (this.#connections.get(socket)?.first ?? null) !== null
     if (error.code === 'ECONNRESET' || !socket.writable || busy) {
       socket.destroy()
       return
@@ -161,7 +173,7 @@ export class Connections {
 }
 
 function connectionOf(client: string): Connection {
-  return { line: [], client, surplus: false, last: null }
+  return { first: null, behind: null, client, surplus: false, last: null }
 }
 
 function end(socket: Duplex, status: string, text: string, headers = ''): void {

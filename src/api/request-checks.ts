@@ -17,9 +17,9 @@ export function refuseControlCharacters(path: string): void {
 }
 
 /** While it waited its client may have gone, or the server begun to stop. */
-export function assertWanted({ request, response, signal }: Exchange): void {
+export function assertWanted({ request, response, aborted }: Exchange): void {
   if (request.socket.destroyed) response.destroy()
-  if (response.destroyed || signal.aborted) {
+  if (response.destroyed || aborted) {
     throw new MusterError('cancelled', 'the client went away, or this server stops')
   }
 }

@@ -4,6 +4,7 @@ import type { Static, TSchema } from 'typebox'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
+import { LazyAbort } from '../lib/lazy-abort.ts'
 import type { Random } from '../lib/random.ts'
 import type { CallOptions, CallTrace } from '../rpc/call-options.ts'
 import type { Dispatcher, Contact } from '../rpc/dispatch.ts'
@@ -15,7 +16,7 @@ import type {
   QueryResult,
   StreamMethod,
 } from '../rpc/method.ts'
-import type { QueryAnswer } from '../rpc/read.ts'
+import type { QueryAnswer } from '../rpc/query.ts'
 import type { SharedResult } from '../rpc/shared-reads.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
 import type { BodyShare } from './body-budget.ts'
@@ -65,7 +66,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   #release: (() => void) | null = null
   readonly #context: ExchangeContext
   readonly #parameters: Readonly<Record<string, string | undefined>>
-  readonly #abort = new AbortController()
+  readonly #abort = new LazyAbort()
   #search: Search | null = null
   #bytes: Uint8Array = noBytes
   /** What the body holds; null: there is none. */
@@ -139,6 +140,10 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return this.#abort.signal
   }
 
+  get aborted(): boolean {
+    return this.#abort.aborted
+  }
+
   /** It asked to wait for a change. */
   get blocking(): boolean {
     return this.#blocking
@@ -206,10 +211,22 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return this.#context.bodies.stream(this.request, { bytesMax: this.#bodyBytesMax, share })
   }
 
-  async query<Args extends TSchema, Value>(
+  query<Args extends TSchema, Value>(
     method: Query<Args, Value> | string,
     args: Static<Args>,
   ): Promise<QueryResult<Value>> {
+    try {
+      return this.#query(method, args) as Promise<QueryResult<Value>>
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** While it waits, little more than the promise of its answer is left of this. */
+  #query(
+    method: { readonly name: string; readonly long?: true } | string,
+    args: unknown,
+  ): Promise<QueryAnswer> {
     const { dispatcher, random } = this.#context
     const options = readOptions(this.search, {
       waitMsMax: this.route.waitMsMax ?? waitMsDefault,
@@ -218,24 +235,30 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     })
     const first = this.#answers === null
     const blocking = options.minIndex > 0
-    if (blocking) this.beginWaiting()
     const shares = blocking || (typeof method !== 'string' && method.long === true)
     this.calledMethod = typeof method === 'string' ? method : method.name
-    const { signal } = this.#abort
-    const answer = await dispatcher.query(
+    const asked = dispatcher.query(
       this.calledMethod,
       args,
       this.#caller(),
       // A second read of the same request must not wait for a second change.
       first && !this.#alone ? options : { ...options, minIndex: 0 },
-      shares && first && !this.#alone ? { signal, shape: this.#shape() } : { signal },
+      shares && first && !this.#alone
+        ? { signal: this.#abort, shape: this.#shape() }
+        : { signal: this.#abort },
     )
-    this.#answers ??= []
-    this.#answers.push(answer)
+    const stale = options.consistency === 'stale'
+    if (blocking) this.beginWaiting()
+    return asked.then((answer) => this.#answered(answer, first, stale))
+  }
+
+  #answered(answer: QueryAnswer, first: boolean, stale: boolean): QueryAnswer {
+    if (this.#answers === null) this.#answers = [answer]
+    else this.#answers.push(answer)
     if (first) this.#index = answer.index
-    const contact = dispatcher.contact()
-    this.#contact = options.consistency === 'stale' ? contact : { ...contact, lastContactMs: 0 }
-    return answer as QueryResult<Value>
+    const contact = this.#context.dispatcher.contact()
+    this.#contact = stale ? contact : { ...contact, lastContactMs: 0 }
+    return answer
   }
 
   /** Set when others who ask for the same get the same answer, and nothing but it went into the reply. */
@@ -263,6 +286,8 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   beginWaiting(): void {
     this.#blocking = true
     this.release()
+    // Read once more if it is needed: of many that wait it would be a good part.
+    this.#search = null
   }
 
   async call<Args extends TSchema, Value>(

@@ -243,14 +243,14 @@ export class HttpServer {
         querystringParser: () => noQuery,
       },
       frameworkErrors: (_error, request, reply) => {
-        void this.#serve(brokenPath, request, reply)
+        this.#serve(brokenPath, request, reply)
       },
     })
     // Every request leaves Fastify's path here, before bodies and content types: it routes, the engine answers.
     app.addHook('onRequest', (request, reply, done) => {
       const { route } = request.routeOptions.config
-      if (route !== undefined) void this.#serve(route, request, reply)
-      else if (request.is404) void this.#serve(this.#unknown, request, reply)
+      if (route !== undefined) this.#serve(route, request, reply)
+      else if (request.is404) this.#serve(this.#unknown, request, reply)
       else done()
     })
     for (const { route, methods } of this.#table.entries) {
@@ -265,29 +265,35 @@ export class HttpServer {
     return app
   }
 
-  async #serve(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  /** Fastify's request and reply end here: what waits for a change keeps neither. */
+  #serve(route: Route, request: FastifyRequest, reply: FastifyReply): void {
     reply.hijack()
-    const startMs = this.#options.clock.monotonicMs()
-    let streamed = false
-    let upgraded: number | null = null
-    const { raw } = request
+    const { raw, id, originalUrl } = request
     const response = reply.raw
     const parameters = request.params as Readonly<Record<string, string | undefined>>
-    const exchange = new Exchange(this.#context, route, raw, response, parameters, request.id)
-    const place = this.#connections.enter(raw.socket)
-    const { log } = this.#options
-    const told = this.#audit.enabled || log.listens('debug')
-    const identity = told ? identityOf(exchange, this.#audit) : null
-    let audited = this.#audit.enabled
+    const exchange = new Exchange(this.#context, route, raw, response, parameters, id)
     this.#arrived += 1
     const number = this.#arrived
     this.#underWay.set(number, exchange)
-    response.once('close', () => {
+    response.on('close', () => {
       this.#connections.free(raw.socket, response)
       this.#outgoing.unwatch(response)
       exchange.taken()
       if (!response.writableFinished) exchange.abort()
     })
+    void this.#answer(exchange, number, originalUrl)
+  }
+
+  async #answer(exchange: Exchange, number: number, originalUrl: string): Promise<void> {
+    const { route, request: raw, response } = exchange
+    const startMs = this.#options.clock.monotonicMs()
+    let streamed = false
+    let upgraded: number | null = null
+    const place = this.#connections.enter(raw.socket)
+    const { log } = this.#options
+    const told = this.#audit.enabled || log.listens('debug')
+    const identity = told ? identityOf(exchange, this.#audit) : null
+    let audited = this.#audit.enabled
     try {
       if (place === null || this.#underWay.size > this.#limits.requestsMax) {
         throw new MusterError('overloaded', 'too many requests are under way here, try later')
@@ -302,7 +308,7 @@ export class HttpServer {
         throw notAuditable()
       }
       if (this.#clientLimits.enabled) this.#limit(exchange, startMs)
-      const admission = this.#admitBrowser(request, exchange)
+      const admission = this.#admitBrowser(originalUrl, exchange)
       if (exchange.path.includes('%')) refuseControlCharacters(exchange.path)
       if (route.anyRegion !== true) refuseOtherRegion(exchange, this.#options.region)
       if (admission?.isPreflight === true) {
@@ -317,7 +323,7 @@ export class HttpServer {
       streamed = answer.stream !== undefined
       if (streamed) exchange.release()
       if (route.websocket === true && answer.stream !== undefined && this.#websockets.wants(raw)) {
-        const upgrade = { request: raw, response, requestId: request.id }
+        const upgrade = { request: raw, response, requestId: exchange.requestId }
         upgraded = await this.#websockets.send(upgrade, answer.stream, () => exchange.abort())
       } else {
         await sendReply(this.#rules, exchange, answer)
@@ -353,7 +359,7 @@ export class HttpServer {
     )
   }
 
-  #admitBrowser({ originalUrl }: FastifyRequest, exchange: Exchange): Admission | null {
+  #admitBrowser(originalUrl: string, exchange: Exchange): Admission | null {
     const admission = this.#browsers.admit(exchange.request, originalUrl, exchange)
     exchange.extraHeaders = admission?.headers ?? null
     return admission

@@ -107,7 +107,11 @@ export interface RaftNodeDoor {
   /** Resolves once the local state is as new as the cluster was at the call; with `cancelled`, if `signal` fired by then. */
   /** `readBarrier` would resolve at once: this server leads under a lease, and has applied all that is committed. */
   isFresh(mode: ReadMode): boolean
-  readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void>
+  readBarrier(
+    mode: ReadMode,
+    deadlineMs: number,
+    signal?: Pick<AbortSignal, 'aborted'>,
+  ): Promise<void>
   /** To `target`, or to the voter that is furthest along. Resolves when another server leads. */
   transferLeadership(target: ServerId | null, deadlineMs: number): Promise<void>
   changeMembership(change: MembershipChange): Promise<void>

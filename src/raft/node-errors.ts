@@ -2,7 +2,10 @@
 import { MusterError } from '../lib/errors.ts'
 import type { Refusal } from './core/handover.ts'
 
-export function assertWanted(signal: AbortSignal | undefined): void {
+/** An `AbortSignal`, or what stands for one. */
+export type Signal = Pick<AbortSignal, 'aborted'>
+
+export function assertWanted(signal: Signal | undefined): void {
   if (signal?.aborted === true) throw new MusterError('cancelled', 'the caller went away')
 }
 

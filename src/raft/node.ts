@@ -7,7 +7,7 @@
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { Applier } from './applier.ts'
-import { assertWanted, errorOf, stoppedError } from './node-errors.ts'
+import { assertWanted, errorOf, stoppedError, type Signal } from './node-errors.ts'
 import { RaftCore } from './core/core.ts'
 import type { ProposeResult } from './core/leader.ts'
 import type { Configuration, LogIndex, Message, ServerId } from './core/message.ts'
@@ -171,7 +171,7 @@ export class RaftNode implements RaftNodeDoor {
     return this.#running() !== null && this.#reads.isAt(mode, this.#options.machine.appliedIndex)
   }
 
-  async readBarrier(mode: ReadMode, deadlineMs: number, signal?: AbortSignal): Promise<void> {
+  async readBarrier(mode: ReadMode, deadlineMs: number, signal?: Signal): Promise<void> {
     const index = await this.#reads.index(mode, deadlineMs)
     assertWanted(signal)
     if (this.#options.machine.appliedIndex >= index) return

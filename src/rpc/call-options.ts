@@ -1,13 +1,21 @@
 /** What the caller of a method says besides its arguments, and what it is told of the call. */
+import type { Abortable } from '../lib/lazy-abort.ts'
+
 export type CallOptions = {
   /** Monotonic ms of the dispatcher's clock. */
   readonly deadlineMs?: number
   readonly signal?: AbortSignal
   /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
   readonly at?: string | null
-  /** Of queries: what the form of the answer follows from beside the value. Absent: the answer is not shared. */
-  readonly shape?: string
   readonly trace?: CallTrace
+}
+
+/** The same of a query. */
+export type QueryOptions = {
+  readonly deadlineMs?: number
+  readonly signal?: Abortable
+  /** What the form of the answer follows from beside the value. Absent: the answer is not shared. */
+  readonly shape?: string
 }
 
 /** What the dispatcher notes of a call for whoever made it. */

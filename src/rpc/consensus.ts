@@ -36,7 +36,7 @@ export interface Consensus {
   readBarrier(
     mode: 'linearizable' | 'leader',
     deadlineMs: number,
-    signal?: AbortSignal,
+    signal?: Pick<AbortSignal, 'aborted'>,
   ): Promise<void>
 
   /** What `readBarrier` would wait for is so already, as is known without asking anybody. */

@@ -1,9 +1,9 @@
 /** What a dispatcher is made of, and its bounds. */
 import type { Command } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { ErrorCode } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Authorizer } from './authorizer.ts'
+import type { AuditLine } from './calls.ts'
 import type { Consensus } from './consensus.ts'
 import type { PeerLink, StreamLink } from './link.ts'
 import type { Method } from './method.ts'
@@ -30,18 +30,6 @@ export const defaultDispatchLimits: DispatchLimits = {
   forwardedMsMax: 600_000,
   parkedMax: 50_000,
   streamsMax: 4_096,
-}
-
-export type AuditLine = {
-  readonly method: string
-  readonly requestId: string
-  readonly remote: string
-  readonly outcome: 'ok' | ErrorCode
-  /** Came from another server. */
-  readonly forwarded: boolean
-  /** A query that was to wait for a change. */
-  readonly blocking: boolean
-  readonly durationMs: number
 }
 
 export type DispatcherOptions = {

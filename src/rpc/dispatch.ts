@@ -3,15 +3,16 @@
  * arrives, a write at the leader, a local one here), authorized on the state of the server that runs it, and one audit
  * line at the end.
  */
-import { codeOf, MusterError, textOf, type ErrorCode } from '../lib/errors.ts'
-import { QueryReader, type QueryAnswer } from './read.ts'
+import { MusterError } from '../lib/errors.ts'
+import { QueryReader } from './read.ts'
+import type { QueryAnswer } from './query.ts'
 import { mustMay } from './refusal.ts'
 import { admitLater } from './admission.ts'
 import { hasOneOf } from './authorizer.ts'
-import type { CallOptions } from './call-options.ts'
+import type { CallOptions, QueryOptions } from './call-options.ts'
+import { AskedQuery, Calls } from './calls.ts'
 import {
   defaultDispatchLimits,
-  type AuditLine,
   type DispatcherOptions,
   type DispatchLimits,
 } from './dispatch-options.ts'
@@ -46,7 +47,6 @@ type LeaderRun = {
 
 const never = new AbortController().signal
 const fromClient = { forwarded: false, blocking: false }
-const fromWaitingClient = { forwarded: false, blocking: true }
 const fromServer = { forwarded: true, blocking: false }
 
 export class Dispatcher {
@@ -59,13 +59,14 @@ export class Dispatcher {
   readonly #placement: Placement
   readonly #streams = new Set<AbortController>()
   readonly #places: Places
+  readonly #calls: Calls
   #draining = false
-  #underWay = 0
 
   constructor(options: DispatcherOptions) {
     this.#options = options
     this.#limits = { ...defaultDispatchLimits, ...options.limits }
     this.#registry = buildRegistry(options.methods)
+    this.#calls = new Calls(options)
     const { consensus, state, authorizer, clock, link, encode, sent = null } = options
     const { noLeaderMs, parkedMax, streamsMax } = this.#limits
     this.#places = new Places({ max: streamsMax, limit: 'the maximum of open streams' })
@@ -78,25 +79,38 @@ export class Dispatcher {
   }
 
   /** Runs a query here. The answer's `close` is called by whoever asked, after the last use of its value. */
-  async query(
+  query(
     name: string,
     args: unknown,
     caller: Caller,
     read: ReadOptions,
-    options: CallOptions = {},
+    options: QueryOptions = {},
   ): Promise<QueryAnswer> {
-    const { method, check } = findMethod(this.#registry, name)
-    if (method.kind !== 'query') {
-      throw new MusterError('invalid_argument', `${name} is not a query`)
+    try {
+      const { method, check } = findMethod(this.#registry, name)
+      if (method.kind !== 'query') {
+        throw new MusterError('invalid_argument', `${name} is not a query`)
+      }
+      const { deadlineMs, signal = never, shape = null } = options
+      const call = new AskedQuery(this.#calls, {
+        method,
+        args,
+        caller,
+        options: read,
+        deadlineMs: deadlineMs ?? this.#latestMs(),
+        signal,
+        shape,
+      })
+      try {
+        check(args)
+      } catch (error) {
+        call.ended(error)
+        throw error
+      }
+      return this.#reader.run(call)
+    } catch (error) {
+      return Promise.reject(error)
     }
-    const blocking = read.minIndex > 0
-    // Awaited before it is returned, here and below: a promise that an async function returns takes two turns more.
-    return await this.#audited(name, caller, blocking ? fromWaitingClient : fromClient, () => {
-      check(args)
-      const { deadlineMs, signal } = this.#bounds(options)
-      const shape = options.shape ?? null
-      return this.#reader.run({ method, args, caller, options: read, deadlineMs, signal, shape })
-    })
   }
 
   /** Runs a leader method at the leader, wherever it is, or a local method at the server that `at` names. */
@@ -110,7 +124,7 @@ export class Dispatcher {
     if (method.kind === 'query' || method.kind === 'stream') {
       throw new MusterError('invalid_argument', `${name} is a ${method.kind}: ask it as one`)
     }
-    return await this.#audited(name, caller, fromClient, () => {
+    return await this.#calls.run(name, caller, fromClient, () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       if (method.kind === 'local') return this.#callLocal(method, args, caller, options)
@@ -147,7 +161,7 @@ export class Dispatcher {
     if (method.kind !== 'stream') {
       throw new MusterError('invalid_argument', `${name} is no stream: it is a ${method.kind}`)
     }
-    return this.#audited(name, caller, fromClient, async () => {
+    return this.#calls.run(name, caller, fromClient, async () => {
       check(args)
       const { deadlineMs, signal } = this.#bounds(options)
       const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
@@ -172,7 +186,7 @@ export class Dispatcher {
         `${method.name} is no stream: it is a ${method.kind}`,
       )
     }
-    return this.#audited(method.name, caller, fromServer, async () => {
+    return this.#calls.run(method.name, caller, fromServer, async () => {
       check(args)
       return this.#openHere(method, args, caller, signal)
     })
@@ -205,7 +219,7 @@ export class Dispatcher {
         `${method.name} is a ${method.kind} and is not forwarded as a call`,
       )
     }
-    return this.#audited(method.name, caller, fromServer, async () => {
+    return this.#calls.run(method.name, caller, fromServer, async () => {
       check(args)
       if (method.kind === 'local') return this.#runLocal(method, args, caller, signal)
       const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
@@ -230,7 +244,7 @@ export class Dispatcher {
 
   /** Calls that arrived and have not ended, parked queries among them; of streams those that are being opened. */
   get underWayCount(): number {
-    return this.#underWay
+    return this.#calls.underWayCount
   }
 
   get parkedCount(): number {
@@ -255,8 +269,14 @@ export class Dispatcher {
   }
 
   #bounds(options: CallOptions): { readonly deadlineMs: number; readonly signal: AbortSignal } {
-    const deadlineMs = options.deadlineMs ?? this.#options.clock.monotonicMs() + this.#limits.callMs
-    return { deadlineMs, signal: options.signal ?? never }
+    return {
+      deadlineMs: options.deadlineMs ?? this.#latestMs(),
+      signal: options.signal ?? never,
+    }
+  }
+
+  #latestMs(): number {
+    return this.#options.clock.monotonicMs() + this.#limits.callMs
   }
 
   #requestOf(method: string, args: unknown, caller: Caller, deadlineMs: number): CallRequest {
@@ -376,39 +396,6 @@ export class Dispatcher {
       throw context.judge(error)
     } finally {
       context.close()
-    }
-  }
-
-  async #audited<T>(
-    method: string,
-    caller: Caller,
-    kind: Pick<AuditLine, 'forwarded' | 'blocking'>,
-    run: () => Promise<T>,
-  ): Promise<T> {
-    const { audit, clock, log } = this.#options
-    const startMs = audit === undefined ? 0 : clock.monotonicMs()
-    let outcome: 'ok' | ErrorCode = 'ok'
-    this.#underWay += 1
-    try {
-      return await run()
-    } catch (error) {
-      outcome = codeOf(error)
-      if (outcome === 'internal') {
-        const { requestId } = caller
-        const stack = error instanceof Error ? (error.stack ?? null) : null
-        log.error('a method failed', { method, requestId, error: textOf(error), stack })
-      } else if (outcome === 'permission_denied' || outcome === 'unauthenticated') {
-        const { requestId, remote } = caller
-        log.debug('a request was refused', { method, requestId, remote, code: outcome })
-      }
-      throw error
-    } finally {
-      this.#underWay -= 1
-      if (audit !== undefined) {
-        const { requestId, remote } = caller
-        const durationMs = clock.monotonicMs() - startMs
-        audit({ method, requestId, remote, outcome, ...kind, durationMs })
-      }
     }
   }
 }

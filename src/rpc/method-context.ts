@@ -11,7 +11,6 @@ import type {
   LeaderContext,
   LeastRight,
   LocalContext,
-  QueryContext,
   Requirement,
   StreamContext,
 } from './method.ts'
@@ -114,7 +113,7 @@ export class StreamMethodContext extends MethodContext implements StreamContext 
     options: MethodContextOptions & { readonly consensus: Consensus },
     writer: Proposer,
     guard: StreamGuard,
-    { caller, signal }: Pick<QueryContext, 'caller' | 'signal'>,
+    { caller, signal }: Pick<LocalContext, 'caller' | 'signal'>,
   ) {
     super(options, writer, guard, caller, signal, 0)
     this.#guard = guard

@@ -223,7 +223,8 @@ export type QueryContext = {
   readonly caller: Caller
   /** Of the caller's token; null: there is none, or access control is off. */
   readonly accessor: string | null
-  readonly signal: AbortSignal
+  /** Whether the caller has gone. */
+  readonly signal: Pick<AbortSignal, 'aborted'>
   /** Whether the caller may also do this; for filtering rows and for leaving out secrets. */
   may(requirement: Requirement): boolean
   /** What a refusal names; absent: nothing. */
@@ -231,6 +232,7 @@ export type QueryContext = {
 }
 
 export type LocalContext = QueryContext & {
+  readonly signal: AbortSignal
   readonly clock: Clock
   readonly log: Logger
   /** A reader of this server's state as it is. Good until the method ends or proposes. */

@@ -3,7 +3,6 @@
  * timer, and when it wakes its members leave one after another through the wake queue.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
-import { MusterError } from '../lib/errors.ts'
 import { threadMs } from '../lib/thread-time.ts'
 import type { ReadableState, Touched } from './state.ts'
 import { WakeQueue, type Wakeable, type WakeRoom } from './wake-queue.ts'
@@ -14,6 +13,18 @@ export const deadlinesEveryMs = 20
 /** How a wait ended: something changed, and the state was at `index`; or the time was up. */
 export type WaitEnd = { readonly changed: boolean; readonly index: number }
 
+/**
+ * One that waits: the record of the query itself, for there may be many thousands. Its `go` begins with `Parking.leave`; when
+ * its caller goes away it leaves without having been told to go.
+ */
+export interface Waiter extends Wakeable {
+  readonly untilMs: number
+  /** Set while it waits for a change. */
+  group: WaitGroup | null
+  /** Set when it is in the wake queue. */
+  end: WaitEnd | null
+}
+
 export type Wait = {
   /** What was read, and is waited for. Those who give the same object wait together. */
   readonly touched: Touched
@@ -21,9 +32,6 @@ export type Wait = {
   readonly query: object
   /** Of the state that was read, or an earlier one. */
   readonly sinceIndex: number
-  readonly untilMs: number
-  /** Fires when the caller goes away. */
-  readonly signal: AbortSignal
 }
 
 export type ParkingOptions = {
@@ -32,10 +40,10 @@ export type ParkingOptions = {
   readonly room: WakeRoom | null
 }
 
-type Group = {
+export type WaitGroup = {
   readonly touched: Touched
   readonly query: object
-  readonly members: Set<Member>
+  readonly members: Set<Waiter>
   unpark: () => void
   timer: Timer | null
   /** When the timer fires. */
@@ -45,7 +53,7 @@ type Group = {
 export class Parking {
   readonly #options: ParkingOptions
   readonly #queue: WakeQueue
-  readonly #groups = new Map<Touched, Group>()
+  readonly #groups = new Map<Touched, WaitGroup>()
   #count = 0
 
   constructor(options: ParkingOptions) {
@@ -58,27 +66,33 @@ export class Parking {
     return this.#count
   }
 
-  /** Rejects with `cancelled`, or when the state takes no more readers. */
-  wait(wait: Wait): Promise<WaitEnd> {
-    const { signal } = wait
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(cancelled())
-        return
-      }
-      const known = this.#groups.get(wait.touched)
-      const group = known ?? this.#open(wait)
-      const member = new Member(wait, { resolve, reject }, () => this.#leave(member, group))
-      group.members.add(member)
-      this.#count += 1
-      this.#arm(group, wait.untilMs)
-      if (known !== undefined && this.#isLate(wait)) this.#wake(group, [member], true)
-    })
+  /** Throws when the state takes no more readers. */
+  wait(waiter: Waiter, wait: Wait): void {
+    const known = this.#groups.get(wait.touched)
+    const group = known ?? this.#open(wait)
+    group.members.add(waiter)
+    waiter.group = group
+    waiter.end = null
+    this.#count += 1
+    this.#arm(group, waiter.untilMs)
+    if (known !== undefined && this.#isLate(wait)) {
+      group.members.delete(waiter)
+      this.#wake(group, [waiter], true)
+    }
+  }
+
+  /** Of one that waits, or is in the wake queue. */
+  leave(waiter: Waiter): void {
+    const { group } = waiter
+    this.#count -= 1
+    waiter.group = null
+    if (group === null || !group.members.delete(waiter)) return
+    if (group.members.size === 0) this.#close(group)
   }
 
   /** Ends all waits as if their time was up. */
   drain(): void {
-    for (const group of this.#groups.values()) this.#wake(group, [...group.members], false)
+    for (const group of this.#groups.values()) this.#wakeAll(group, false)
   }
 
   /** The group may have begun to wait behind a change that this one has not seen. */
@@ -86,8 +100,8 @@ export class Parking {
     return this.#options.state.changedSince(sinceIndex, touched) !== false
   }
 
-  #open({ touched, query, sinceIndex }: Wait): Group {
-    const group: Group = {
+  #open({ touched, query, sinceIndex }: Wait): WaitGroup {
+    const group: WaitGroup = {
       touched,
       query,
       members: new Set(),
@@ -95,29 +109,29 @@ export class Parking {
       timer: null,
       timerMs: Infinity,
     }
-    group.unpark = this.#options.state.park(touched, sinceIndex, () => {
-      this.#wake(group, [...group.members], true)
-    })
+    group.unpark = this.#options.state.park(touched, sinceIndex, () => this.#wakeAll(group, true))
     this.#groups.set(touched, group)
     return group
   }
 
-  #wake(group: Group, members: Member[], changed: boolean): void {
+  #wakeAll(group: WaitGroup, changed: boolean): void {
+    const members = [...group.members]
+    group.members.clear()
+    this.#wake(group, members, changed)
+  }
+
+  /** They are no members any more. */
+  #wake(group: WaitGroup, woken: readonly Waiter[], changed: boolean): void {
     const end: WaitEnd = { changed, index: this.#options.state.appliedIndex }
-    for (const member of members) {
-      group.members.delete(member)
-      member.end = end
+    for (const waiter of woken) {
+      waiter.group = null
+      waiter.end = end
     }
     if (group.members.size === 0) this.#close(group)
-    this.#queue.add(members, group.query)
+    this.#queue.add(woken, group.query)
   }
 
-  #leave(member: Member, group: Group): void {
-    this.#count -= 1
-    if (group.members.delete(member) && group.members.size === 0) this.#close(group)
-  }
-
-  #close(group: Group): void {
+  #close(group: WaitGroup): void {
     // It may be gone already, and another one be there for the same rows.
     if (this.#groups.get(group.touched) === group) this.#groups.delete(group.touched)
     group.unpark()
@@ -126,7 +140,7 @@ export class Parking {
   }
 
   /** Sees to it that the timer fires at `atMs` or before. */
-  #arm(group: Group, atMs: number): void {
+  #arm(group: WaitGroup, atMs: number): void {
     const { clock } = this.#options
     if (group.timer !== null && group.timerMs <= atMs) return
     group.timer?.cancel()
@@ -135,62 +149,17 @@ export class Parking {
     group.timer = clock.setTimer(delayMs, () => this.#endDue(group))
   }
 
-  #endDue(group: Group): void {
+  #endDue(group: WaitGroup): void {
     const nowMs = this.#options.clock.monotonicMs()
-    const due: Member[] = []
+    const due: Waiter[] = []
     let nextMs = Infinity
-    for (const member of group.members) {
-      if (member.untilMs <= nowMs) due.push(member)
-      else nextMs = Math.min(nextMs, member.untilMs)
+    for (const waiter of group.members) {
+      if (waiter.untilMs <= nowMs) due.push(waiter)
+      else nextMs = Math.min(nextMs, waiter.untilMs)
     }
+    for (const waiter of due) group.members.delete(waiter)
     group.timer = null
     this.#wake(group, due, false)
     if (group.members.size > 0) this.#arm(group, Math.max(nextMs, nowMs + deadlinesEveryMs))
   }
-}
-
-type Settle = {
-  readonly resolve: (end: WaitEnd) => void
-  readonly reject: (error: MusterError) => void
-}
-
-/** One that waits. It hears of its caller's leaving itself, so that there is no function for each. */
-class Member implements Wakeable {
-  readonly untilMs: number
-  /** Set when it is in the wake queue. */
-  end: WaitEnd | null = null
-  readonly #signal: AbortSignal
-  readonly #settle: Settle
-  readonly #onLeave: () => void
-  #over = false
-
-  constructor({ untilMs, signal }: Wait, settle: Settle, onLeave: () => void) {
-    this.untilMs = untilMs
-    this.#signal = signal
-    this.#settle = settle
-    this.#onLeave = onLeave
-    signal.addEventListener('abort', this, { once: true })
-  }
-
-  handleEvent(): void {
-    if (this.#leave()) this.#settle.reject(cancelled())
-  }
-
-  go(): 'gone' | 'went' {
-    if (this.end === null || !this.#leave()) return 'gone'
-    this.#settle.resolve(this.end)
-    return 'went'
-  }
-
-  #leave(): boolean {
-    if (this.#over) return false
-    this.#over = true
-    this.#signal.removeEventListener('abort', this)
-    this.#onLeave()
-    return true
-  }
-}
-
-function cancelled(): MusterError {
-  return new MusterError('cancelled', 'the caller went away')
 }

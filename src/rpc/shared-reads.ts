@@ -84,6 +84,9 @@ export class SharedResult {
 
 /** One query that blocking reads ask for, or did a moment ago. */
 export class SharedQuery {
+  /** Of the first who asked: equal to those of all others. */
+  readonly args: unknown
+  readonly shape: string
   /** Reads that wait for a change of it. */
   waiting = 0
   result: SharedResult | null = null
@@ -100,14 +103,19 @@ export class SharedQuery {
   soughtMs = 0
   /** What each token waits on: the rows of the result and those that its rights follow from. */
   readonly byToken = new Map<string | null, { readonly touched: Touched; standsUntil: number }>()
+
+  constructor(args: unknown, shape: string) {
+    this.args = args
+    this.shape = shape
+  }
 }
 
 export type SharedCall = {
   readonly method: AnyQuery
   readonly args: unknown
   readonly caller: Caller
-  /** What else the form of the answer follows from. */
-  readonly shape: string
+  /** What else the form of the answer follows from. Null: it is not to be shared. */
+  readonly shape: string | null
 }
 
 export type SharedReadsOptions = {
@@ -145,12 +153,13 @@ export class SharedReads {
 
   /** Null: it is not to be shared. */
   find(call: SharedCall, { rights }: Permissions): SharedQuery | null {
-    if (rights === undefined) return null
+    const { shape } = call
+    if (rights === undefined || shape === null) return null
     const key = this.#keyOf(call, rights)
     let query = this.#queries.get(key)
     if (query === undefined) {
       if (this.#queries.size >= sharedQueriesMax) return null
-      query = new SharedQuery()
+      query = new SharedQuery(call.args, shape)
       this.#queries.set(key, query)
       this.#armSweep()
     }
@@ -170,6 +179,13 @@ export class SharedReads {
     return true
   }
 
+  /** As `use`, where there is a result already; null: there is none. */
+  useNow(query: SharedQuery, needed: Needed): Used | null {
+    const { result } = query
+    if (result === null || !this.#suits(query, result, needed)) return null
+    return { result, release: this.#use(result) }
+  }
+
   /** Null: it turned out to be of this caller alone. Otherwise `release` is called once the answer is on its way. */
   async use(
     query: SharedQuery,
@@ -179,10 +195,8 @@ export class SharedReads {
   ): Promise<Used | null> {
     for (;;) {
       if (query.alone) return null
-      const { result } = query
-      if (result !== null && this.#suits(query, result, needed)) {
-        return { result, release: this.#use(result) }
-      }
+      const used = this.useNow(query, needed)
+      if (used !== null) return used
       query.running ??= this.#run(query, call, permissions)
       await query.running
     }

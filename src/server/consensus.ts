@@ -35,7 +35,11 @@ export class RaftConsensus implements Consensus {
     return this.#node.propose(data, options)
   }
 
-  readBarrier(mode: 'linearizable' | 'leader', deadlineMs: number, signal?: AbortSignal) {
+  readBarrier(
+    mode: 'linearizable' | 'leader',
+    deadlineMs: number,
+    signal?: Pick<AbortSignal, 'aborted'>,
+  ) {
     return this.#node.readBarrier(mode, deadlineMs, signal)
   }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import Type from 'typebox'
 import { MusterError } from '../../src/lib/errors.ts'
-import type { AuditLine } from '../../src/rpc/dispatch-options.ts'
+import type { AuditLine } from '../../src/rpc/calls.ts'
 import type { Caller, Requirement } from '../../src/rpc/method.ts'
 import { defineLeaderMethod, defineLocalMethod, defineQuery } from '../../src/rpc/method.ts'
 import { buildRegistry } from '../../src/rpc/registry.ts'

@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import type { Command, Key, Table } from '../../src/fsm/domain.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
+import type { Abortable } from '../../src/lib/lazy-abort.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Consensus, LeaderInfo, Proposed } from '../../src/rpc/consensus.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
@@ -178,7 +179,7 @@ export class TwinConsensus implements Consensus {
   async readBarrier(
     mode: 'linearizable' | 'leader',
     deadlineMs: number,
-    signal?: AbortSignal,
+    signal?: Abortable,
   ): Promise<void> {
     this.barriers.push(mode)
     if (this.onBarrier !== null) await this.onBarrier()
@@ -213,7 +214,7 @@ export class TwinConsensus implements Consensus {
     for (const listener of listeners) listener()
   }
 
-  waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo> {
+  waitForLeader(deadlineMs: number, signal?: Abortable): Promise<LeaderInfo> {
     if (this.known !== null) return Promise.resolve(this.known)
     return new Promise((resolve, reject) => {
       const found = (leader: LeaderInfo) => {
@@ -227,11 +228,12 @@ export class TwinConsensus implements Consensus {
           reject(new MusterError('no_leader', 'no leader'))
         },
       )
-      signal?.addEventListener('abort', () => {
+      const gone = (): void => {
         timer.cancel()
         this.#waiting.delete(found)
         reject(new MusterError('cancelled', 'the caller went away'))
-      })
+      }
+      signal?.addEventListener('abort', { handleEvent: gone })
       this.#waiting.add(found)
     })
   }

@@ -34,7 +34,7 @@ type Scan<Row, Shown> = {
   readonly show: (row: Row) => Shown
   readonly filter: RecordFilter | null
   readonly page: { readonly perPage: number | null; readonly nextToken: string | null }
-  readonly signal: AbortSignal
+  readonly signal: Pick<AbortSignal, 'aborted'>
 }
 
 /** Rows come in the order of their keys; the token is the key of the next match. */

@@ -1,0 +1,77 @@
+/** One query: what is asked, how it is run over a view, and what is answered. */
+import type { Abortable } from '../lib/lazy-abort.ts'
+import type { Permissions } from './authorizer.ts'
+import type {
+  AnyQuery,
+  Caller,
+  QueryContext,
+  QueryResult,
+  ReadOptions,
+  Requirement,
+} from './method.ts'
+import { mustMay } from './refusal.ts'
+import { isAsyncIterable, type SharedResult, type Used } from './shared-reads.ts'
+import type { RecordingView } from './state.ts'
+
+export type QueryAnswer = QueryResult<unknown> & {
+  /** Gives the view back under a value that is read as it streams. Whoever asked calls it at the end; harmless twice. */
+  readonly close: () => void
+  /** Set when others are given the very same value: what is made of it once is kept there for all. */
+  readonly shared: SharedResult | null
+}
+
+export type QueryCall = {
+  readonly method: AnyQuery
+  /** Checked against the method's schema already. While it waits, it has them together with others who gave the same. */
+  args: unknown
+  readonly caller: Caller
+  readonly options: ReadOptions
+  /** For the barrier, monotonic ms; waiting for a change is bounded by `options.waitMs` alone. */
+  readonly deadlineMs: number
+  readonly signal: Abortable
+  /** What else the form of its answer follows from. Null: it shares its answer with nobody. */
+  shape: string | null
+  /** Called once, at its end. Null: it has an answer. Must not throw. */
+  ended(error: unknown): void
+}
+
+export function mustRead({ method, args }: QueryCall, permissions: Permissions): void {
+  mustMay(permissions, method.requires(args as never), method.missing)
+}
+
+/** The view stays open behind the answer. */
+export async function runOver(
+  view: RecordingView,
+  call: QueryCall,
+  permissions: Permissions,
+): Promise<QueryAnswer> {
+  const context: QueryContext = {
+    caller: call.caller,
+    accessor: permissions.accessor ?? null,
+    signal: call.signal,
+    may: (requirement: Requirement) => permissions.may(requirement),
+    missing: permissions.missing,
+  }
+  try {
+    const result = await call.method.query(view, call.args as never, context)
+    return {
+      value: result.value,
+      index: Math.max(result.index, view.floorIndex, 1),
+      close: () => view.close(),
+      shared: null,
+    }
+  } catch (error) {
+    view.close()
+    throw error
+  }
+}
+
+export function answerOf({ result, release }: Used): QueryAnswer {
+  return { value: result.value, index: result.index, close: release, shared: result }
+}
+
+/** For the one who asked. Only a value that streams reads on. */
+export function released(answer: QueryAnswer): QueryAnswer {
+  if (!isAsyncIterable(answer.value)) answer.close()
+  return answer
+}
