@@ -6,7 +6,7 @@ import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bundle } from './bundle.ts'
 import {
-  allocator,
+  allocatorLines,
   bindingName,
   cacheName,
   cachePurposes,
@@ -63,9 +63,10 @@ export async function makePackage(
 }
 
 async function launcherText(): Promise<string> {
-  let text = await readFile(join(root, launcher), 'utf8')
-  for (const [name, value] of Object.entries(allocator)) text = text.replace(`@${name}@`, value)
-  return text.replace('@NODE_FLAGS@', nodeFlags.join(' '))
+  const text = await readFile(join(root, launcher), 'utf8')
+  return text
+    .replace('@ALLOCATOR@', () => allocatorLines.join('\n'))
+    .replace('@NODE_FLAGS@', nodeFlags.join(' '))
 }
 
 function packageManifest({ arch }: Platform): Readonly<Record<string, unknown>> {

@@ -46,12 +46,15 @@ const launcher = readFileSync(join(root, 'bin/muster'), 'utf8')
 /** Flags of Node.js for every server: those of `bin/muster`, which says why. */
 export const nodeFlags: readonly string[] = found(/--[a-z-]+=\d+/g, 'flags').map(([flag]) => flag)
 
+const allocatorMatches = found(/^export (MALLOC_\w+)="\$\{\w+:-(\d+)\}"$/gm, 'allocator')
+
 /** The C library's allocator, as `bin/muster` sets it. */
 export const allocator: Readonly<Record<string, string>> = Object.fromEntries(
-  found(/^export (MALLOC_\w+)="\$\{\w+:-(\d+)\}"$/gm, 'allocator').map(
-    ([, name = '', value = '']) => [name, value],
-  ),
+  allocatorMatches.map(([, name = '', value = '']) => [name, value]),
 )
+
+/** The same as lines for a shell, which leave what is set already. */
+export const allocatorLines: readonly string[] = allocatorMatches.map(([line]) => line)
 
 function found(pattern: RegExp, what: string): readonly RegExpMatchArray[] {
   const matches = [...launcher.matchAll(pattern)]

@@ -12,8 +12,6 @@ while [ -L "$self" ]; do
 done
 root=$(CDPATH='' cd -- "$(dirname -- "$self")/.." && pwd -P)
 
-# The allocator keeps what it will need in a moment, instead of fetching it from the system again: 10 % of a server's time.
-export MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-@MALLOC_TRIM_THRESHOLD_@}"
-export MALLOC_TOP_PAD_="${MALLOC_TOP_PAD_:-@MALLOC_TOP_PAD_@}"
-export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-@MALLOC_MMAP_THRESHOLD_@}"
+# The C library's allocator, as a clone's bin/muster sets it and explains.
+@ALLOCATOR@
 exec "$root/lib/node" @NODE_FLAGS@ "$root/lib/start.cjs" "$@"
