@@ -41,3 +41,28 @@ void t.test('a snapshot that is installed is told, its commands are not', async 
   t.same(heard, ['replaced 2'])
   leave()
 })
+
+void t.test(
+  'commands of a write with a name are told, once all servers can read names',
+  async (t) => {
+    const machine = await toyMachine(t)
+    const heard: unknown[] = []
+    const leave = machine.onNamed((command) => heard.push(command))
+    const count = { type: 'toy.count', args: { name: 'n' } }
+    const raise = { type: 'state.raiseVersion', args: { version: 3 } }
+    const apply = async (data: Uint8Array) => {
+      const index = machine.appliedIndex + 1
+      // Bytes as they come from the log: not those that this machine encoded.
+      return machine.apply([{ index, term: 4, kind: 'command', data: Buffer.from(data) }])
+    }
+    t.throws(() => machine.encodeCommand(count, 'w'), { code: 'unavailable' })
+    await apply(machine.encodeCommand(raise))
+    await apply(machine.encodeCommand(count))
+    t.same(await apply(machine.encodeCommand(count, 'w')), [2])
+    t.same(heard, [{ name: 'w', type: 'toy.count', index: 3, outcome: 2 }])
+    t.equal(machine.appliedTerm, 4)
+    leave()
+    await apply(machine.encodeCommand(count, 'w'))
+    t.equal(heard.length, 1)
+  },
+)

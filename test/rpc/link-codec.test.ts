@@ -23,8 +23,14 @@ const request = fc
     remote: fc.string(),
     requestId: fc.string(),
     timeoutMs: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+    write: fc.option(
+      fc.record({ name: fc.string({ minLength: 1, maxLength: 64 }), term: fc.maxSafeNat() }),
+    ),
   })
-  .map((request): CallRequest => ({ ...request, args: normal(request.args) }))
+  .map(({ write, ...request }): CallRequest => {
+    const plain = { ...request, args: normal(request.args) }
+    return write === null ? plain : { ...plain, write }
+  })
 
 t.test('requests, results, errors and cancels survive the wire', async (t) => {
   fc.assert(
@@ -53,6 +59,20 @@ t.test('requests, results, errors and cancels survive the wire', async (t) => {
     { numRuns: 300 },
   )
   t.pass('all did')
+})
+
+t.test('the name of a write is bounded, and so is its term', async (t) => {
+  const sent = { method: 'm', args: 1, token: null, remote: '', requestId: '', timeoutMs: 5 }
+  for (const write of [
+    { name: '', term: 1 },
+    { name: 'x'.repeat(65), term: 1 },
+    { name: 'x', term: 2 ** 53 },
+  ]) {
+    const wire = encodeRequest(1, { ...sent, write }, encodeValue(1))
+    const [first] = decodeCalls(encodeCalls({ requests: [wire] })).requests
+    if (first === undefined) throw new Error('missing')
+    t.throws(() => decodeRequest(first), { code: 'incompatible' }, JSON.stringify(write))
+  }
 })
 
 t.test('an empty token is a token, an absent one is none', async (t) => {

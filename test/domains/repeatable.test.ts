@@ -1,0 +1,129 @@
+/**
+ * Every method that is `repeatable` gives its answer again from the outcomes of its commands, on the state that it has changed: that is
+ * what a server does whose leader was lost.
+ */
+import t from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLogger } from '../../src/lib/log.ts'
+import type { NamedCommand } from '../../src/fsm/applied-commands.ts'
+import { allowAll } from '../../src/rpc/authorizer.ts'
+import { MethodContext } from '../../src/rpc/method-context.ts'
+import type { AnyLeaderMethod, Caller } from '../../src/rpc/method.ts'
+import { replay } from '../../src/rpc/replay.ts'
+import { serverOfOne } from './server-of-one.ts'
+
+const caller: Caller = { token: null, remote: '', requestId: '' }
+const { signal } = new AbortController()
+const none = { fence: null }
+
+const key = { namespace: 'default', key: 'app/a' }
+const set = { type: 'set', ...key, value: Buffer.from('x'), flags: '0' }
+const variable = { namespace: 'default', path: 'app/db', fence: null }
+const items = [['user', 'x']]
+const node = {
+  name: 'n1',
+  id: null,
+  address: '10.0.0.1',
+  datacenter: 'dc1',
+  taggedAddresses: [],
+  meta: [],
+}
+const session = {
+  namespace: 'default',
+  name: 's',
+  node: 'n1',
+  lockDelay: null,
+  behavior: 'release',
+  ttl: '',
+  nodeChecks: [],
+  serviceChecks: null,
+  checks: null,
+}
+const policy = { name: 'p', description: '', rules: 'key_prefix "app/" { policy = "read" }' }
+
+/** What is asked, in this order; what the one before it made is `made`. */
+type Case = readonly [string, (made: never) => unknown]
+
+const cases: readonly Case[] = [
+  ['catalog.register', () => ({ node, skipNodeUpdate: false, service: null, checks: [] })],
+  ['kv.write', () => ({ operations: [set], ...none })],
+  ['kv.write', () => ({ operations: [{ ...set, type: 'cas', index: 0 }], ...none })],
+  ['kv.transact', () => ({ steps: [{ type: 'key', operation: set }], ...none })],
+  ['sessions.create', () => session],
+  [
+    'kv.write',
+    ({ id }: { id: string }) => ({ operations: [{ ...set, type: 'lock', session: id }], ...none }),
+  ],
+  ['sessions.create', () => ({ ...session, node: 'nowhere' })],
+  ['sessions.create', () => session],
+  ['sessions.destroy', ({ id }: { id: string }) => ({ namespace: 'default', id })],
+  ['variables.put', () => ({ ...variable, items, cas: 0 })],
+  ['variables.put', () => ({ ...variable, items, cas: 0 })],
+  ['variables.delete', () => ({ ...variable, cas: 1 })],
+  ['variables.delete', () => ({ ...variable, cas: null })],
+  ['namespaces.put', () => ({ name: 'other', description: '', meta: [] })],
+  ['namespaces.delete', () => ({ name: 'other' })],
+  ['namespaces.delete', () => ({ name: 'other' })],
+  ['acl.putPolicy', () => policy],
+  ['acl.putRole', () => ({ name: 'r', description: '', policies: ['p'] })],
+  ['acl.putRole', () => ({ name: 'r', description: '', policies: ['none'] })],
+  ['acl.deleteRole', () => ({ name: 'r' })],
+  ['acl.deletePolicy', () => ({ name: 'p' })],
+  ['acl.deletePolicy', () => ({ name: 'p' })],
+  ['keyring.rotate', () => ({})],
+  ['catalog.deregister', () => ({ node: 'n1', serviceId: null, checkId: null, namespace: null })],
+]
+
+/** Their cases need rows that other methods make. */
+const elsewhere = ['acl.deleteToken', 'acl.updateToken', 'autopilot.set']
+/** It proposes by another way than its context: it is asked again, which does no harm. */
+const again = ['sessions.renew']
+
+type Ended = { readonly value: unknown } | { readonly refused: unknown }
+
+async function ended(run: () => Promise<unknown>): Promise<Ended> {
+  try {
+    return { value: await run() }
+  } catch (error) {
+    const { code, message } = error as { readonly code: string; readonly message: string }
+    return { refused: { code, message } }
+  }
+}
+
+void t.test('repeatable methods answer again as they did', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true } })
+  const { machine, catalogue } = server
+  const options = { clock: systemClock, log: silentLogger, state: machine, authorizer: allowAll }
+  const methods = new Map(
+    catalogue.methods
+      .filter((method): method is AnyLeaderMethod => method.kind === 'leader')
+      .map((method) => [method.name, method]),
+  )
+  let made: unknown = null
+  for (const [name, argsOf] of cases) {
+    const method = methods.get(name)
+    if (method === undefined) throw new Error(`there is no ${name}`)
+    const args = argsOf(made as never) as never
+    const parts: NamedCommand[] = []
+    const proposer = {
+      propose: async (command: { readonly type: string; readonly args: unknown }) => {
+        const { index, outcome } = await server.propose(command)
+        parts.push({ name: 'w', type: command.type, index, outcome })
+        return { index, outcome }
+      },
+    }
+    const permissions = { may: () => true }
+    const context = new MethodContext(options, proposer, permissions, caller, signal, Infinity)
+    const first = await ended(() => method.run(context, args))
+    context.close()
+    const { appliedIndex } = machine
+    const second = await ended(() => replay(options, { method, args, caller, signal, parts }))
+    t.ok(parts.length > 0, `${name} proposes`)
+    t.same(second, first, name)
+    t.equal(machine.appliedIndex, appliedIndex, 'and writes nothing')
+    made = 'value' in first ? first.value : null
+  }
+  const repeatable = [...methods.values()].filter((method) => method.repeatable === true)
+  const tried = new Set([...cases.map(([name]) => name), ...elsewhere, ...again])
+  t.same(repeatable.map(({ name }) => name).sort(), [...tried].sort(), 'those are all')
+})
