@@ -34,7 +34,7 @@ const namedWithoutEffect = new Set(['identity', 'query'])
 const wordsWithoutEffect: readonly unknown[] = ['read', 'write', 'deny']
 
 /** The command version from which on every server reads all rules. Programs of before know no rules of `laterRuleOf`. */
-export const laterRulesVersion = 2
+export const laterRulesVersion = 3
 
 const everything = patternOf('*')
 

@@ -271,7 +271,7 @@ service "web" {
 
 t.test('rules that older servers cannot read wait until there are none', async (t) => {
   const acl = { enabled: true, defaultPolicy: 'deny' } as const
-  const server = await serverOfOne(t, { acl, commandVersion: 1 })
+  const server = await serverOfOne(t, { acl, commandVersion: 2 })
   const first = await server.ask('POST', '/v1/acl/bootstrap')
   const root = String((first.json() as Json)['SecretID'])
   const put = (rules: string) =>
@@ -290,7 +290,7 @@ t.test('rules that older servers cannot read wait until there are none', async (
   for (const [name, rules] of later) {
     const { status, body } = await put(rules)
     t.equal(status, 501, rules)
-    t.match(body, `rules about ${name} need every server at command version 2`)
+    t.match(body, `rules about ${name} need every server at command version 3`)
   }
   t.equal((await put(older)).status, 200, 'what all servers know is taken')
   await server.propose({ type: 'state.raiseVersion', args: { version: 2 } })
