@@ -293,6 +293,6 @@ t.test('rules that older servers cannot read wait until there are none', async (
     t.match(body, `rules about ${name} need every server at command version 3`)
   }
   t.equal((await put(older)).status, 200, 'what all servers know is taken')
-  await server.propose({ type: 'state.raiseVersion', args: { version: 2 } })
+  await server.propose({ type: 'state.raiseVersion', args: { version: 3 } })
   for (const [, rules] of later) t.equal((await put(rules)).status, 200, rules)
 })
