@@ -164,7 +164,7 @@ export class Client {
 
   async read(key: string): Promise<Action> {
     const world = this.#world
-    const server = this.#choose()
+    const server = this.#suspect() ?? this.#choose()
     if (server === null) return { type: 'read', outcome: { type: 'failed' } }
     // Reads that may be a little old take the same ways through the node; nothing is concluded from them.
     const mode = happens(this.#random, 0.1) ? 'leader' : 'linearizable'
@@ -184,9 +184,19 @@ export class Client {
     return { value: row?.value ?? null, index: row?.index ?? null }
   }
 
-  /** Mostly the leader, as far as this client knows; else anybody. */
+  #suspect(): SimServer | null {
+    const { suspect, servers } = this.#world
+    if (suspect === null || !happens(this.#random, 0.4)) return null
+    return servers.get(suspect) ?? null
+  }
+
+  /** Mostly the leader, as far as this client knows; else anybody. Rather not who is suspected to lead no more. */
   #choose(): SimServer | null {
-    const { servers } = this.#world
+    const { servers, suspect } = this.#world
+    const others = [...servers.values()].filter(({ id }) => id !== suspect)
+    if (suspect !== null && this.#leader === suspect && others.length > 0) {
+      return pick(this.#random, others)
+    }
     const known = this.#leader === null ? undefined : servers.get(this.#leader)
     if (known !== undefined && happens(this.#random, this.#world.quiet ? 0.95 : 0.7)) return known
     return servers.size === 0 ? null : pick(this.#random, [...servers.values()])

@@ -13,7 +13,10 @@ export function transfer(trouble: Trouble): void {
   const { world, random } = trouble
   const { leader, servers } = world
   if (leader === null) return
-  const target = happens(random, 0.5) ? null : pick(random, [...servers.keys()])
+  handOver(trouble, leader, happens(random, 0.5) ? null : pick(random, [...servers.keys()]))
+}
+
+export function handOver({ world }: Trouble, leader: SimServer, target: ServerId | null): void {
   void world
     .request(leader, 2_000, async ({ running }) => {
       if (running === null) return

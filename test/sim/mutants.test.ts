@@ -22,3 +22,10 @@ void t.test('a planted bug is caught', async (t) => {
   t.ok(verdict.caught, verdict.text)
   t.match(verdict.text, 'entries are on disk before they are acknowledged')
 })
+
+void t.test('a lease that lasts too long is caught', async (t) => {
+  const mutant = mutants.find(({ name }) => name.startsWith('a leader counts on its own timeout'))
+  if (mutant === undefined) throw new Error('the mutant this test speaks of is gone')
+  const verdict = await tryMutant(mutant, { first: 1, last: 24 })
+  t.ok(verdict.caught, verdict.text)
+})

@@ -2,11 +2,15 @@
  * Bugs to plant on purpose, one at a time, to see that the judges bite. Each is a change of exact source text;
  * when the text no longer occurs exactly once in its file, the list is out of date and the runner says so.
  */
+import type { Corner } from './plan.ts'
+
 export type Mutant = {
   readonly name: string
   readonly file: string
   readonly find: string
   readonly replace: string
+  /** Where its seeds look; absent: each where it is drawn to. */
+  readonly corner?: Corner
 }
 
 const core = 'src/raft/core'
@@ -134,36 +138,42 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the lease outlasts the promise',
+    corner: 'lease',
     file: `${core}/reads.ts`,
     find: 'const leaseShare = 0.8',
     replace: 'const leaseShare = 2.5',
   },
   {
     name: 'the lease goes on after a handover began',
+    corner: 'lease',
     file: `${core}/handover.ts`,
     find: 'leader.leaseForfeited = true',
     replace: '',
   },
   {
     name: 'a voter forgets its promise when it is restarted',
+    corner: 'lease',
     file: `${core}/start.ts`,
     find: 'leaseReads && start.hardState.term > 0 ? now + patience.longestMs : now',
     replace: 'now',
   },
   {
     name: 'a voter keeps its promise for a part of the time that its answer says',
+    corner: 'lease',
     file: `${core}/follower.ts`,
     find: 'Math.max(state.promisedUntil, now + promiseMs)',
     replace: 'now + promiseMs / 3',
   },
   {
     name: 'a leader counts on its own timeout and not on what was promised',
+    corner: 'lease',
     file: `${core}/reads.ts`,
     find: 'sentAt + promiseMs * leaseShare',
     replace: 'sentAt + options.electionMs * 2 * leaseShare',
   },
   {
     name: 'a leader trusts its lease after its machine was suspended',
+    corner: 'lease',
     file: `${core}/core.ts`,
     find: "if (state.role.type === 'leader') voidLease(state.role)",
     replace: '',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { mutants, type Mutant } from './mutants.ts'
+import type { Corner } from './plan.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -62,7 +63,7 @@ export async function tryMutant(
       }
     }
     await writeFile(file, planted)
-    const output = await sweep(folder, `${first}..${last}`)
+    const output = await sweep(folder, `${first}..${last}`, mutant.corner)
     const failure = /^seed (\d+) breaks the rule: (.*)$/m.exec(output)
     if (failure !== null) return { caught: true, text: `seed ${failure[1]}: ${failure[2]}` }
     return { caught: false, text: output.trim().split('\n').slice(-3).join(' | ') }
@@ -71,8 +72,9 @@ export async function tryMutant(
   }
 }
 
-function sweep(folder: string, seeds: string): Promise<string> {
+function sweep(folder: string, seeds: string, corner: Corner | undefined): Promise<string> {
   const args = ['scripts/sim.ts', '--seeds', seeds, '--jobs', '1']
+  if (corner !== undefined) args.push('--corner', corner)
   return new Promise((resolve) => {
     execFile(
       process.execPath,

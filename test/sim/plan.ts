@@ -29,6 +29,8 @@ export type Plan = {
   /** Faults happen up to here; then all is healed and the cluster has to come together. */
   readonly troubleMs: number
   readonly timing: RaftTiming
+  /** Servers have timeouts of their own, this many times those of `timing` at most; 1: all have the same. */
+  readonly unevenness: number
   readonly limits: RaftLimits
   readonly leaseReads: boolean
   readonly log: DurableLogOptions
@@ -52,7 +54,15 @@ export type Plan = {
 }
 
 /** Most seeds mix everything; some look into one corner, where it takes many ingredients to go wrong. */
-export function planOf(seed: number, servers: number | null): Plan {
+const corners = { mixed: 8, divergence: 1, lease: 1, court: 1 }
+export type Corner = keyof typeof corners
+
+export function isCorner(name: string): name is Corner {
+  return name in corners
+}
+
+/** With a `corner` all seeds look there. */
+export function planOf(seed: number, servers: number | null, corner: Corner | null = null): Plan {
   const random = streamOf(seed, 'plan')
   const plan = mixed(seed, servers, random)
   // Many clients at one key, on fast disks and a fast network: between two faults much can be seen.
@@ -65,7 +75,8 @@ export function planOf(seed: number, servers: number | null): Plan {
     weather: { ...plan.weather, lossRate: 0, latencyMs: 0.2, jitterMs: 0.2 },
     faultGapMs: 1_500,
   }
-  switch (weighted(random, { mixed: 8, divergence: 1, lease: 1, court: 1 })) {
+  const drawn = weighted(random, corners)
+  switch (corner ?? drawn) {
     case 'mixed':
       return plan
     case 'divergence':
@@ -90,7 +101,16 @@ export function planOf(seed: number, servers: number | null): Plan {
         faults: { ...noFaults, partition: 1 },
       }
     case 'lease':
-      return { ...keen, leaseReads: true, ambushRate: 0, faults: { ...noFaults, lease: 1 } }
+      // Who waits for a leader that stands still sees nothing of the next one: clients give up soon.
+      return {
+        ...keen,
+        patienceMs: 60,
+        leaseReads: true,
+        ambushRate: 0,
+        unevenness: pick(streamOf(seed, 'unevenness'), [1, 3, 5]),
+        faultGapMs: 600,
+        faults: { ...noFaults, lease: 1 },
+      }
   }
 }
 
@@ -113,6 +133,7 @@ function mixed(seed: number, servers: number | null, random: Random): Plan {
     servers: servers ?? (happens(random, 0.6) ? 3 : 5),
     clients: integer(random, 2, 5),
     troubleMs: between(random, 40, 90) * electionMs * 0.4,
+    unevenness: 1,
     timing: timingOf(electionMs, Math.round(electionMs / pick(random, [4, 6, 8])), seed),
     limits: {
       appendBytesMax: pick(random, [200, 2_000, 100_000]),

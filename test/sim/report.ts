@@ -1,6 +1,7 @@
 /** Many runs: one after the other in this process, or spread over child processes; and what to print about them. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { Corner } from './plan.ts'
 import { runSeed } from './run.ts'
 import type { Violation } from './checkers/rule.ts'
 
@@ -24,6 +25,8 @@ export type Seeds = {
   /** Every so many-th seed, for sharing the work. */
   readonly step: number
   readonly servers: number | null
+  /** Where all seeds look; null: each where it was drawn to. */
+  readonly corner: Corner | null
   /** Stops after this many failures. */
   readonly failuresMax: number
 }
@@ -35,7 +38,8 @@ export function emptyTally(): Tally {
 export async function runSeeds(seeds: Seeds): Promise<Tally> {
   const tally = emptyTally()
   for (let seed = seeds.first; seed <= seeds.last; seed += seeds.step) {
-    const run = await runSeed(seed, { servers: seeds.servers })
+    const { servers, corner } = seeds
+    const run = await runSeed(seed, { servers, corner })
     tally.runs += 1
     tally.simulatedMs += run.simulatedMs
     tally.events += run.events

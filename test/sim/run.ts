@@ -6,7 +6,7 @@ import { checkLinearizability } from './checkers/linearizability.ts'
 import type { Violation } from './checkers/rule.ts'
 import { Client, Clients } from './clients.ts'
 import { Faults } from './faults.ts'
-import { calm, planOf, type Plan } from './plan.ts'
+import { calm, planOf, type Corner, type Plan } from './plan.ts'
 import type { SimServer } from './server.ts'
 import { World } from './world.ts'
 
@@ -31,12 +31,13 @@ export async function runSeed(
   seed: number,
   options: {
     readonly servers?: number | null
+    readonly corner?: Corner | null
     readonly sink?: (line: string) => void
     /** For experiments with one kind of trouble. */
     readonly adjust?: (plan: Plan) => Plan
   } = {},
 ): Promise<Run> {
-  const drawn = planOf(seed, options.servers ?? null)
+  const drawn = planOf(seed, options.servers ?? null, options.corner ?? null)
   const plan = options.adjust?.(drawn) ?? drawn
   const world = new World(plan, options.sink ?? null)
   world.trace.add(() => `seed ${seed}: ${JSON.stringify(plan)}`)
@@ -76,6 +77,7 @@ async function live(world: World): Promise<void> {
   trace.add(() => 'everything is mended')
   world.healing = true
   world.quiet = false
+  world.suspect = null
   faults.stop()
   clients.stop()
   network.weather = calm(plan.weather)

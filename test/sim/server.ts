@@ -6,7 +6,7 @@ import { DiskGate, isRefusal } from '../../src/lib/disk-gate.ts'
 import { silentLogger, type Logger } from '../../src/lib/log.ts'
 import type { Random } from '../../src/lib/random.ts'
 import type { Configuration, LogIndex, ServerId } from '../../src/raft/core/message.ts'
-import type { RaftStatus } from '../../src/raft/door.ts'
+import type { RaftStatus, RaftTiming } from '../../src/raft/door.ts'
 import { RaftNode } from '../../src/raft/node.ts'
 import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
 import { SentWrites } from '../../src/rpc/sent-writes.ts'
@@ -53,6 +53,7 @@ export class SimServer {
   readonly #disk: SimDisk
   readonly #machineDisk: MachineDisk
   readonly #diskDelay: { lowMs: number; highMs: number }
+  readonly #timing: RaftTiming
   #lives = 0
   #bootstrap: Configuration | null = null
   #life: Life | null = null
@@ -68,7 +69,8 @@ export class SimServer {
     this.id = id
     this.#world = world
     this.#random = random
-    const { diskMs, durability } = world.plan
+    const { diskMs, durability, timing, unevenness } = world.plan
+    this.#timing = unevenness === 1 ? timing : stretched(timing, between(random, 1, unevenness))
     this.#diskDelay = { lowMs: 0, highMs: diskMs }
     this.#disk = new SimDisk({ path: `/${id}`, random, delay: this.#diskDelay })
     this.#machineDisk = new MachineDisk(durability)
@@ -157,7 +159,7 @@ export class SimServer {
     }
     const node = new RaftNode({
       id: this.id,
-      timing: plan.timing,
+      timing: this.#timing,
       limits: plan.limits,
       leaseReads: plan.leaseReads,
       log: observed.log,
@@ -302,4 +304,10 @@ export class SimServer {
       error: line('error'),
     }
   }
+}
+
+/** Other timeouts with the same heartbeats. */
+function stretched({ electionMs, adaptive, heartbeatMs }: RaftTiming, factor: number): RaftTiming {
+  const longer = adaptive && { minMs: adaptive.minMs * factor, maxMs: adaptive.maxMs * factor }
+  return { electionMs: electionMs * factor, adaptive: longer, heartbeatMs }
 }

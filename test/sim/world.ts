@@ -39,6 +39,8 @@ export class World implements ServerWorld {
   healing = false
   /** Clients only read for now, so that nobody's log falls behind. */
   quiet = false
+  /** It may lead no more and not know it: some readers go there. */
+  suspect: ServerId | null = null
   violation: Violation | null = null
   /** What happened how often, for the coverage report. */
   readonly counts = new Map<string, number>()
