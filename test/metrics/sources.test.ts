@@ -6,6 +6,7 @@ import { limitMetrics } from '../../src/metrics/limits.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { lagProbeMs, processMetrics } from '../../src/metrics/process.ts'
 import { raftMetrics, type RaftSource } from '../../src/metrics/raft.ts'
+import { unansweredMetrics } from '../../src/metrics/rpc.ts'
 import { stateMetrics } from '../../src/metrics/state.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -163,4 +164,14 @@ t.test('a store that is closed is left out, its readers are not', async (t) => {
   open = false
   t.same(await linesOf(metrics, 'muster_leveldb'), [])
   t.same(await linesOf(metrics, 'muster_queries_parked'), ['muster_queries_parked 15'])
+})
+
+t.test('writes whose leader did not answer are told by what became of them', async (t) => {
+  const metrics = new Metrics(manualClock())
+  unansweredMetrics(metrics, () => ({ applied: 2, void: 1, unknown: 0 }))
+  t.same(await linesOf(metrics, 'muster_rpc_unanswered'), [
+    'muster_rpc_unanswered_writes_total{fate="applied"} 2',
+    'muster_rpc_unanswered_writes_total{fate="void"} 1',
+    'muster_rpc_unanswered_writes_total{fate="unknown"} 0',
+  ])
 })
