@@ -4,7 +4,6 @@
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 import { cachePurpose, load, runProgram } from './program.ts'
 
 /** As in package.ts. */
@@ -12,8 +11,6 @@ declare const codeBytes: number
 
 const file = join(__dirname, 'muster.cjs')
 const cacheFile = process.env['CODE_CACHE'] ?? ''
-// V8 forgets the bytecode of functions that were not called for a while, and a start's are called once.
-setFlagsFromString('--no-flush-bytecode')
 const script = runProgram(
   {
     file,
@@ -29,8 +26,6 @@ process.on('SIGUSR2', keep)
 if (cachePurpose() === 'command') process.on('exit', keep)
 
 function keep(): void {
-  // V8 takes code only from a process with its own flags.
-  setFlagsFromString('--flush-bytecode')
   writeFileSync(`${cacheFile}.new`, script.createCachedData())
   renameSync(`${cacheFile}.new`, cacheFile)
 }
