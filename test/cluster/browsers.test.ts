@@ -4,10 +4,12 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
+import { Authority, writeTlsFiles } from '../support/certificates.ts'
 import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import type { HttpClient } from '../support/http-client.ts'
+import { tlsBlock } from '../support/rpc-tls.ts'
 import type { ServerProcess } from '../support/server-process.ts'
 
 const evil = 'http://evil.example:8000'
@@ -131,3 +133,32 @@ void t.test('a page of another site steers neither a server nor a client agent',
     t.equal((await http.request('PUT', '/v1/kv/ui', { headers: other, body: 'x' })).status, 403)
   }
 })
+
+void t.test(
+  'nor do they over HTTPS, where a plain page of this host is of another site',
+  async (t) => {
+    const authority = await Authority.create()
+    const ca = authority.cert
+    const files = await writeTlsFiles(t.testdir(), 'server', ca, await authority.issue())
+    const tls = tlsBlock(files, { http: true })
+    const cluster = await startCluster(t, { servers: 1, gossip: true, ca, config: { tls } })
+    await cluster.waitForLeader()
+    const server = cluster.http(0)
+    const { http: agent } = await startClientAgent(t, cluster, {
+      ca,
+      config: { tls: { ...tls, rpc: false } },
+    })
+    for (const [http, name] of [
+      [server, 'server'],
+      [agent, 'client agent'],
+    ] as const) {
+      await refusesAll(t, http, name)
+      await refusesChangesByGet(t, http, name)
+      const put = async (origin: string) =>
+        (await http.request('PUT', '/v1/kv/own', { headers: { host: 'localhost:4646', origin } }))
+          .status
+      t.equal(await put('https://localhost:4646'), 200, 'a page of this listener')
+      t.equal(await put('http://localhost:4646'), 403, 'a page that came over plain HTTP')
+    }
+  },
+)

@@ -65,6 +65,15 @@ void t.test('who leaves on a stop is removed, and comes back with another start'
   await cluster.terminate(leader)
   await eventuallyTrue('it is removed', async () => (await voters(cluster, other)) === rest)
   t.equal(await statusOf(cluster, other, `${name}.global`), 'left')
+
+  const next = await cluster.waitForLeader({ except: leader })
+  const last = 3 - leader - next
+  await cluster.terminate(last)
+  await cluster.logged(last, /leaves and stays a voter.*quorum of the configured size/)
+  await cluster.server(last).start()
+  await write(cluster, next)
+  t.equal(await voters(cluster, next), rest, 'of three, two stay voters')
+
   await cluster.server(leader).start()
   await eventuallyTrue('it is back', async () => (await voters(cluster, other)) === 's1 s2 s3')
   await write(cluster, other)
