@@ -339,8 +339,7 @@ export async function startServer(
   catalogue.scheduledSnapshots?.start()
   opened.defer(async () => catalogue.scheduledSnapshots?.stop())
   opened.defer(() => membership.stop())
-  if (dependencies.origin.dev) await membership.begin()
-  else membership.start()
+  if (!dependencies.origin.dev) membership.start()
   pool?.search(() => membership.gossipOfMembers())
 
   const http = new HttpServer({
@@ -366,6 +365,8 @@ export async function startServer(
   const opsListeners = await listeners.open('ops', ops)
   opened.defer(() => http.stop(drainMs))
   const apis = await listeners.open('api', http)
+  // With all its ports: where one is taken it starts again at others, and has begun no cluster at the first.
+  if (dependencies.origin.dev) await membership.begin()
   pool?.serves(reachableApi(apis, config.advertiseAddr))
 
   opened.defer(async () => {

@@ -45,7 +45,9 @@ export class HttpClient {
       maxSockets: connectionsMax,
       ...(from !== undefined && { localAddress: from }),
     }
-    this.#agent = ca === undefined ? new Agent(options) : new SecureAgent({ ...options, ca })
+    // Without a `servername` the certificate would have to be for the Host header, which some tests make up.
+    this.#agent =
+      ca === undefined ? new Agent(options) : new SecureAgent({ ...options, ca, servername: '' })
     this.#send = ca === undefined ? httpRequest : httpsRequest
   }
 
