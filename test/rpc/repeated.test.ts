@@ -6,7 +6,8 @@ import type { NamedCommand } from '../../src/fsm/applied-commands.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { CallHandler } from '../../src/rpc/link.ts'
 import { defineLeaderMethod, type Caller, type LeaderContext } from '../../src/rpc/method.ts'
-import { SentWrites, type NamedWrites } from '../../src/rpc/sent-writes.ts'
+import { SentWrites } from '../../src/rpc/sent-writes.ts'
+import { ToldWrites } from '../support/named-writes.ts'
 import { twinServer } from '../support/rpc-twins.ts'
 
 const caller: Caller = { token: 'tok', remote: '10.0.0.1', requestId: 'r1' }
@@ -14,31 +15,17 @@ const b = { id: 'id-b', name: 'b', address: 'b:1', term: 3 }
 const c = { id: 'id-c', name: 'c', address: 'c:1', term: 4 }
 
 /** State of the follower, as the test says. */
-class Applied implements NamedWrites {
-  appliedTerm = 3
-  installedIndex = 0
-  commandVersion = 3
-  #named: (write: NamedCommand) => void = () => {}
-  #applied: () => void = () => {}
-
-  onNamed(listener: (write: NamedCommand) => void) {
-    this.#named = listener
-    return () => {}
-  }
-
-  onApplied(listener: () => void) {
-    this.#applied = listener
-    return () => {}
-  }
+class Applied extends ToldWrites {
+  override appliedTerm = 3
 
   apply(...parts: readonly NamedCommand[]): void {
-    for (const part of parts) this.#named(part)
-    this.#applied()
+    for (const part of parts) this.tellNamed(part)
+    this.tellApplied()
   }
 
   learn(term: number): void {
     this.appliedTerm = term
-    this.#applied()
+    this.tellApplied()
   }
 }
 

@@ -1,10 +1,10 @@
 /** What a server learns of a write it sent, whatever the leaders, the network and snapshots do meanwhile. */
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { NamedCommand } from '../../src/fsm/applied-commands.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { SentWrites, type Fate, type NamedWrites } from '../../src/rpc/sent-writes.ts'
+import { SentWrites, type Fate } from '../../src/rpc/sent-writes.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { ToldWrites } from '../support/named-writes.ts'
 
 const unending = new AbortController().signal
 const farMs = systemClock.monotonicMs() + 600_000
@@ -12,40 +12,25 @@ const farMs = systemClock.monotonicMs() + 600_000
 type Entry = { readonly term: number; readonly name: string | null }
 
 /** A state machine that applies entries of a log, or skips some. */
-class AppliedLog implements NamedWrites {
-  appliedTerm = 0
+class AppliedLog extends ToldWrites {
   appliedIndex = 0
-  installedIndex = 0
-  commandVersion = 3
-  #named: (write: NamedCommand) => void = () => {}
-  #applied: () => void = () => {}
-
-  onNamed(listener: (write: NamedCommand) => void) {
-    this.#named = listener
-    return () => {}
-  }
-
-  onApplied(listener: () => void) {
-    this.#applied = listener
-    return () => {}
-  }
 
   apply(entries: readonly Entry[]): void {
     for (const { term, name } of entries) {
       this.appliedIndex += 1
       this.appliedTerm = term
       if (name !== null) {
-        this.#named({ name, type: 'put', index: this.appliedIndex, outcome: name })
+        this.tellNamed({ name, type: 'put', index: this.appliedIndex, outcome: name })
       }
     }
-    this.#applied()
+    this.tellApplied()
   }
 
   install(entries: readonly Entry[]): void {
     this.appliedIndex += entries.length
     this.installedIndex = this.appliedIndex
     this.appliedTerm = entries.at(-1)?.term ?? this.appliedTerm
-    this.#applied()
+    this.tellApplied()
   }
 }
 
