@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { access, appendFile, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startGuard } from '../../test/support/cluster.ts'
+import { guardProcesses } from '../../test/support/cluster.ts'
 import { eventually } from '../../test/support/eventually.ts'
 import { freePorts } from '../../test/support/free-ports.ts'
 import { HttpClient } from '../../test/support/http-client.ts'
@@ -50,7 +50,7 @@ export class EtcdSystem implements System {
       const http = new HttpClient(clientPort)
       processes.push({ name: `e${at + 1}`, clientPort, peerPort, http, child: null })
     }
-    const system = new EtcdSystem(folder, processes, startGuard(folder, pidFile))
+    const system = new EtcdSystem(folder, processes, guardProcesses(folder, pidFile))
     for (const process of processes) await system.#start(process)
     await system.leader()
     return system

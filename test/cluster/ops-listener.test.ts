@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ask } from '../support/ask.ts'
 import { certificatePair } from '../support/certificates.ts'
-import { startCluster, startGuard, type Cluster } from '../support/cluster.ts'
+import { startCluster, guardProcesses, type Cluster } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { HttpClient } from '../support/http-client.ts'
@@ -90,7 +90,7 @@ async function alone(
   const folder = await mkdtemp(join(tmpdir(), 'muster-ops-'))
   const pidFile = join(folder, 'pids')
   await writeFile(pidFile, '')
-  const guard = startGuard(folder, pidFile)
+  const guard = guardProcesses(folder, pidFile)
   const [http = 0, rpc = 0, gossip = 0, ops = 0, ...ports] = await freePorts(7)
   const server = new ServerProcess({
     name: 's1',

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { randomInteger, systemRandom } from '../../src/lib/random.ts'
-import { startGuard } from '../support/cluster.ts'
+import { guardProcesses } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownProgram } from '../support/server-process.ts'
 
@@ -49,7 +49,7 @@ void t.test('the page on a production cluster works as it is written', async (t)
   for (const path of [bin, machines, operator]) await mkdir(path)
   const pidFile = join(machines, 'pids')
   await writeFile(pidFile, '')
-  startGuard(folder, pidFile)
+  guardProcesses(folder, pidFile)
   t.teardown(() => tellLogs(t, machines))
   for (const [name, script] of Object.entries(programs)) {
     await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`)

@@ -3,13 +3,14 @@
  * Servers count from 0. Nothing outlives the test: a guard process kills the servers and removes their files
  * even when the test process itself is killed.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { eventually, type Patience } from './eventually.ts'
 import { freePorts } from './free-ports.ts'
+import { startGuard } from './guard.ts'
 import { HttpClient } from './http-client.ts'
 import { Network } from './network.ts'
 import { ServerProcess, type ServerPorts, type ServerSpec } from './server-process.ts'
@@ -134,7 +135,7 @@ export class Cluster {
     const folder = await mkdtemp(join(options.parentFolder ?? tmpdir(), 'muster-cluster-'))
     const pidFile = join(folder, 'pids')
     await writeFile(pidFile, '')
-    const guard = startGuard(folder, pidFile)
+    const guard = guardProcesses(folder, pidFile)
     const ports = await Promise.all(Array.from({ length: size }, () => serverPorts()))
     const addresses = ports.map(({ rpc }) => `127.0.0.1:${rpc}`)
     const joinAt = [`127.0.0.1:${ports[0]?.gossip ?? 0}`]
@@ -359,17 +360,8 @@ async function serverPorts(): Promise<ServerPorts> {
   return { http, rpc, gossip, ops }
 }
 
-/** Waits on a pipe that ends with this process, however that dies; `stop` kills it before it acts. */
-export function startGuard(folder: string, pidFile: string): ChildProcess {
-  const script = 'cat >/dev/null; while read -r pid; do kill -9 "$pid"; done <"$1"; rm -rf "$2"'
-  const guard = spawn('sh', ['-c', script, 'guard', pidFile, folder], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-  })
-  guard.unref()
-  // The pipe alone must not keep a finished test waiting.
-  if (guard.stdin !== null && 'unref' in guard.stdin && typeof guard.stdin.unref === 'function') {
-    guard.stdin.unref()
-  }
-  return guard
+/** Kills the processes and removes the folder; `stop` kills the guard before it acts. */
+export function guardProcesses(folder: string, pidFile: string): ChildProcess {
+  const script = 'while read -r pid; do kill -9 "$pid"; done <"$1"; rm -rf "$2"'
+  return startGuard(script, pidFile, folder)
 }

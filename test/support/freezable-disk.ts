@@ -2,9 +2,10 @@
  * A disk that can be frozen: an image with a file system of its own, mounted where a server keeps its data. While it
  * is frozen, writes to it wait in the kernel. A guard process thaws and unmounts it even when this process is killed.
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, type ChildProcess } from 'node:child_process'
 import { mkdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { startGuard } from './guard.ts'
 
 const run = promisify(execFile)
 
@@ -56,16 +57,7 @@ export class FreezableDisk {
   }
 }
 
-/** Waits on a pipe that ends with this process, however that dies. */
 function guardOf(folder: string, image: string): ChildProcess {
-  const script = 'cat >/dev/null; fsfreeze --unfreeze "$1"; umount -l "$1"; rm -f "$2"'
-  const guard = spawn('sh', ['-c', script, 'guard', folder, image], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-  })
-  guard.unref()
-  if (guard.stdin !== null && 'unref' in guard.stdin && typeof guard.stdin.unref === 'function') {
-    guard.stdin.unref()
-  }
-  return guard
+  const script = 'fsfreeze --unfreeze "$1"; umount -l "$1"; rm -f "$2"'
+  return startGuard(script, folder, image)
 }
