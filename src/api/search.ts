@@ -2,31 +2,11 @@
  * The query string, parsed once and read through typed accessors. A name may stand several times; the single-value
  * accessors take the first. Names without a value (`?stale`) have the value ''.
  */
+import { parseBoolean } from '../lib/boolean.ts'
 import { MusterError } from '../lib/errors.ts'
 import { parseDurationMs } from '../lib/duration.ts'
 
 const uint64Max = 2n ** 64n - 1n
-
-const booleans: Readonly<Record<string, boolean>> = {
-  __proto__: null as never,
-  '1': true,
-  t: true,
-  T: true,
-  true: true,
-  TRUE: true,
-  True: true,
-  '0': false,
-  f: false,
-  F: false,
-  false: false,
-  FALSE: false,
-  False: false,
-}
-
-/** A boolean word, or undefined. */
-export function parseBoolean(text: string): boolean | undefined {
-  return booleans[text]
-}
 
 /** A base-10 unsigned 64-bit integer without sign or blanks, or undefined. */
 export function parseUnsigned(text: string): bigint | undefined {

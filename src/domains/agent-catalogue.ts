@@ -1,7 +1,7 @@
 /** What every agent serves of itself, server or client: its services and checks, its gossip, this process, its metrics. */
 import { inDatacenter } from '../api/datacenter.ts'
 import { alsoByGet } from '../api/by-get.ts'
-import { FilterCompiler, type Filter, type RecordShape } from '../api/filter.ts'
+import { FilterCompiler, type Filter, type RecordShape } from '../rpc/filter/filter.ts'
 import type { Route } from '../api/route.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'

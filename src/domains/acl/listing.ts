@@ -7,7 +7,7 @@ import { MusterError } from '../../lib/errors.ts'
 export const listedMax = 100_000
 const rowsPerTurn = 500
 
-/** What `api/filter.ts` has the form of. */
+/** What `rpc/filter/filter.ts` has the form of. */
 export type RecordFilter = { matches(record: Readonly<Record<string, unknown>>): boolean }
 
 /** Null when it is empty. Throws `invalid_argument`. */

@@ -13,7 +13,7 @@ const textBytesPerRecord = 512
 
 export type ShownRecord = Readonly<Record<string, unknown>>
 
-/** `api/filter.ts` has its form. */
+/** `rpc/filter/filter.ts` has its form. */
 export type RecordFilter = { matches(record: ShownRecord): boolean; readonly weight: number }
 
 /** Of an expression; null when it is empty. Throws `invalid_argument`. */

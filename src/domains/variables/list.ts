@@ -17,7 +17,7 @@ export const listFields = {
   ModifyTime: 'integer',
 } as const
 
-/** What this needs of a filter; `api/filter.ts` has its form. */
+/** What this needs of a filter; `rpc/filter/filter.ts` has its form. */
 export type ListFilter = {
   matches(entry: Readonly<Record<string, unknown>>): boolean
   /** Work per byte of an entry's texts, at least 1. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FilterCompiler } from '../../../src/api/filter.ts'
+import { FilterCompiler } from '../../../src/rpc/filter/filter.ts'
 import { listFields, matching, onePage } from '../../../src/domains/variables/list.ts'
 import type { VariableRow } from '../../../src/domains/variables/model.ts'
 import type { QueryContext } from '../../../src/rpc/method.ts'

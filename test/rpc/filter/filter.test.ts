@@ -1,6 +1,6 @@
 import t from 'tap'
-import { compileFilter, FilterCompiler, type RecordShape } from '../../src/api/filter.ts'
-import { filterDepthMax, filterTermsMax } from '../../src/api/filter-parse.ts'
+import { compileFilter, FilterCompiler, type RecordShape } from '../../../src/rpc/filter/filter.ts'
+import { filterDepthMax, filterTermsMax } from '../../../src/rpc/filter/parse.ts'
 
 const shape: RecordShape = {
   Namespace: 'string',

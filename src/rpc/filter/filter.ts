@@ -1,15 +1,15 @@
 /**
- * Filter expressions of list requests: the go-bexpr language, whole (`filter-parse.ts` has the grammar,
- * `filter-compile.ts` checks an expression against the shape of the records and makes a predicate of it).
+ * Filter expressions of list requests: the go-bexpr language, whole (`parse.ts` has the grammar,
+ * `compile.ts` checks an expression against the shape of the records and makes a predicate of it).
  *
  * Pure: knows neither HTTP nor a domain. What is wrong with an expression is said before the first record is looked at,
  * always as `invalid_argument`.
  */
-import { compileExpression, type Predicate } from './filter-compile.ts'
-import { parseFilter } from './filter-parse.ts'
-import type { RecordShape } from './filter-shape.ts'
+import { compileExpression, type Predicate } from './compile.ts'
+import { parseFilter } from './parse.ts'
+import type { RecordShape } from './shape.ts'
 
-export type { RecordShape } from './filter-shape.ts'
+export type { RecordShape } from './shape.ts'
 
 export type Filter = {
   readonly source: string

@@ -2,10 +2,11 @@
  * A parsed filter and the shape of the records it is for, made into a predicate. Fields and values are checked here,
  * once, so that a wrong expression is refused whether or not there is a record to try it on.
  */
-import { assertNever } from '../lib/assert.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
-import { compilePattern } from '../lib/regex/pattern.ts'
-import { refuseFilter, type Expression, type Match, type Selector } from './filter-parse.ts'
+import { assertNever } from '../../lib/assert.ts'
+import { parseBoolean } from '../../lib/boolean.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import { compilePattern } from '../../lib/regex/pattern.ts'
+import { refuseFilter, type Expression, type Match, type Selector } from './parse.ts'
 import {
   describeShape,
   mapKeys,
@@ -13,8 +14,7 @@ import {
   memberShape,
   type RecordShape,
   type Shape,
-} from './filter-shape.ts'
-import { parseBoolean } from './search.ts'
+} from './shape.ts'
 
 /** `any` inside `any`: each level multiplies the work by the length of a list. */
 export const collectionDepthMax = 2

@@ -6,7 +6,7 @@
  *   not    := "not" not | "(" or ")" | ("all" | "any") selector "as" names "{" or "}" | match
  *   match  := selector operator value | selector "is" ["not"] ("empty" | "nil") | value ["not"] "in" selector
  */
-import { MusterError } from '../lib/errors.ts'
+import { MusterError } from '../../lib/errors.ts'
 
 export const filterLengthMax = 8_192
 export const filterDepthMax = 64
