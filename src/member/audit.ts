@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { RotatedFile } from '../lib/rotated-file.ts'
-import { within } from '../lib/within.ts'
+import { within } from '../lib/async.ts'
 import { type AuditEntry, auditLine, gapLine, nothingShown, type ShownToken } from './audit-line.ts'
 
 export type AuditSettings = {

@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
-import { within } from '../lib/within.ts'
+import { within } from '../lib/async.ts'
 import { GossipKeys } from './gossip-keys.ts'
 import { RetryJoin } from './retry-join.ts'
 

@@ -3,7 +3,7 @@
  * it, and `{}` now and then while there is nothing to say, so that both sides see that the other is there.
  */
 import type { Clock } from '../../lib/clock.ts'
-import { within } from '../../lib/within.ts'
+import { within } from '../../lib/async.ts'
 
 /** Of the stream's bytes in one frame; a line may be split. */
 export const frameBytesMax = 1024

@@ -1,0 +1,119 @@
+/**
+ * Waiting with an end: for a time, for a promise, for an event.
+ *
+ * However a wait ends, its timer is cancelled and its listeners are removed before its promise settles. `write.ts` and
+ * `blocking-read.ts` of `rpc` wait in their own way, for they run once per request and every closure counts there.
+ */
+import type { Clock, Timer } from './clock.ts'
+import { MusterError } from './errors.ts'
+
+/**
+ * Calls `listener` once when the signal fires, or at once if it has fired already. Returns the way to stop listening,
+ * which does no harm afterwards.
+ */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal === undefined) return nothing
+  if (signal.aborted) {
+    listener()
+    return nothing
+  }
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}
+
+/** Resolves after `ms`, or as soon as the signal fires. Never rejects: a loop that waits asks `signal.aborted` itself. */
+export function delay(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return firstOf({ clock, ms, signal, listen: () => nothing, timeout: nothing, aborted: nothing })
+}
+
+/**
+ * What the promise resolves to, or null when `ms` pass first; how the promise ends after that is ignored. Rejects as the
+ * promise does.
+ */
+export function within<Value>(
+  promise: Promise<Value>,
+  clock: Clock,
+  ms: number,
+): Promise<Value | null> {
+  return firstOf<Value | null>({ clock, ms, listen: resultOf(promise), timeout: () => null })
+}
+
+export type Wait<Value> = {
+  readonly clock: Clock
+  readonly ms: number
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Begins to listen for the event, which `found` or `failed` is called with; the call may come before `listen` returns.
+   * Returns the way to stop listening.
+   */
+  readonly listen: (found: (value: Value) => void, failed: (error: unknown) => void) => () => void
+  /** What the wait resolves to after `ms`. When it throws, the wait rejects with that. */
+  readonly timeout: () => Value
+  /** The same for the signal. Without it, the wait rejects with `cancelled`. */
+  readonly aborted?: () => Value
+}
+
+/** Settles on the first of event, timer and signal. Nothing is listened to when the signal has fired already. */
+export function firstOf<Value>(wait: Wait<Value>): Promise<Value> {
+  const { clock, ms, signal, listen, timeout, aborted = cancelled } = wait
+  return new Promise((resolve, reject) => {
+    let over = false
+    let timer: Timer | null = null
+    let stopEvent = nothing
+    let stopSignal = nothing
+    const leave = (): boolean => {
+      if (over) return false
+      over = true
+      timer?.cancel()
+      stopEvent()
+      stopSignal()
+      return true
+    }
+    const end = (outcome: () => Value): void => {
+      if (!leave()) return
+      try {
+        resolve(outcome())
+      } catch (error) {
+        reject(asError(error))
+      }
+    }
+    if (signal?.aborted === true) {
+      end(aborted)
+      return
+    }
+    stopEvent = listen(
+      (value) => {
+        if (leave()) resolve(value)
+      },
+      (error) => {
+        if (leave()) reject(asError(error))
+      },
+    )
+    // The event was there already: `leave` did not know yet how to stop listening.
+    if (over) {
+      stopEvent()
+      return
+    }
+    timer = clock.setTimer(Math.max(0, ms), () => end(timeout))
+    stopSignal = onAbort(signal, () => end(aborted))
+  })
+}
+
+/** For `listen`: the event is the end of a promise. */
+export function resultOf<Value>(promise: Promise<Value>): Wait<Value>['listen'] {
+  return (found, failed) => {
+    promise.then(found, failed)
+    return nothing
+  }
+}
+
+/** An outcome without a value, and a stop function where there is nothing to stop. */
+export function nothing(): void {}
+
+function cancelled(): never {
+  throw new MusterError('cancelled', 'the caller went away')
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
