@@ -5,7 +5,8 @@
  * goes through. Any other failure is not met here: above all one of a sync, after which the kernel may show pages that it
  * will never write, so that no second try can be believed.
  */
-import type { Clock, Timer } from './clock.ts'
+import { delay } from './async.ts'
+import type { Clock } from './clock.ts'
 import { MusterError, textOf } from './errors.ts'
 import type { Logger } from './log.ts'
 
@@ -38,8 +39,7 @@ export class DiskGate {
   readonly #logger: Logger
   readonly #refusing = new Map<DiskPart, { readonly sinceMs: number }>()
   readonly #listeners = new Set<() => void>()
-  readonly #pauses = new Set<{ readonly timer: Timer; readonly end: () => void }>()
-  #closed = false
+  readonly #closing = new AbortController()
 
   constructor(options: { readonly clock: Clock; readonly logger: Logger }) {
     this.#clock = options.clock
@@ -65,8 +65,8 @@ export class DiskGate {
     if (!isRefusal(error)) throw error
     for (let refusal = error; ;) {
       this.#refused(part, refusal)
-      await this.#pause()
-      if (this.#closed) {
+      await delay(this.#clock, retryRefusedMs, this.#closing.signal)
+      if (this.#closing.signal.aborted) {
         const text = 'this server stopped while its disk took no writes'
         throw new MusterError('unavailable', text, { cause: refusal })
       }
@@ -83,12 +83,8 @@ export class DiskGate {
 
   /** No write is waited for any more. */
   close(): void {
-    this.#closed = true
+    this.#closing.abort()
     this.#listeners.clear()
-    for (const { timer, end } of this.#pauses) {
-      timer.cancel()
-      end()
-    }
   }
 
   #refused(part: DiskPart, error: unknown): void {
@@ -113,17 +109,5 @@ export class DiskGate {
 
   #announce(): void {
     for (const listener of this.#listeners) listener()
-  }
-
-  #pause(): Promise<void> {
-    if (this.#closed) return Promise.resolve()
-    return new Promise((resolve) => {
-      const end = () => {
-        this.#pauses.delete(pause)
-        resolve()
-      }
-      const pause = { timer: this.#clock.setTimer(retryRefusedMs, end), end }
-      this.#pauses.add(pause)
-    })
   }
 }

@@ -2,6 +2,7 @@
  * Reads of this server on their way to an index: asked of the core, together where they came in one turn, and asked
  * again when there was no leader to answer.
  */
+import { delay } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Random } from '../lib/random.ts'
@@ -69,7 +70,7 @@ export class ReadQuestions {
       if (now >= deadlineMs) throw new MusterError('no_leader', 'No cluster leader')
       const index = await this.#ask(mode, deadlineMs)
       if (index !== null) return index
-      await new Promise<void>((resolve) => clock.setTimer(retryMs, resolve))
+      await delay(clock, retryMs)
     }
   }
 

@@ -3,6 +3,7 @@
  * nothing here but autopilot's look for dead ones; `removal.ts` has the rules, and a server that answers Raft stays unless it
  * says itself, when the leader asks it at its address, that it leaves.
  */
+import { delay } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -120,7 +121,7 @@ export class Departing {
       } catch (error) {
         reason = textOf(error)
       }
-      await pause(clock, leaveRetryMs)
+      await delay(clock, leaveRetryMs)
     }
     logger.warn('this server leaves and is still a member: give it up with force-leave', { reason })
   }
@@ -267,10 +268,4 @@ function parseLeft(answer: unknown): Left {
   if (typeof answer !== 'object' || answer === null) return { removed: false, held: null }
   const held = 'held' in answer && typeof answer.held === 'string' ? answer.held : null
   return { removed: 'removed' in answer && answer.removed === true, held }
-}
-
-async function pause(clock: Clock, delayMs: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  clock.setTimer(delayMs, resolve)
-  await promise
 }

@@ -2,12 +2,12 @@
  * The log of this process as a stream of text, for one reader: its own level, its own format, its own pace.
  * It ends soon after the signal, and takes its ear off the log however it ends.
  */
+import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogLevel, LogLine, LogTap } from '../../lib/log.ts'
 import { jsonLine, textLine } from '../../lib/log-line.ts'
 import { Places, type PlaceTaker } from '../../rpc/places.ts'
 import { LogBuffer } from './log-buffer.ts'
-import { pause } from './pause.ts'
 
 /** Readers of one process's log. Each formats every line anew. */
 export const readersMax = 64
@@ -67,7 +67,7 @@ export class Monitors {
         if (chunks.length === 0) {
           if (!over) {
             await buffer.wait()
-            await pause(this.#clock, gatherMs, signal)
+            await delay(this.#clock, gatherMs, signal)
           }
           // Also after the end: the last lines of a server that stops are worth having.
           chunks = inChunks(buffer.take())

@@ -7,10 +7,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { Session } from 'node:inspector/promises'
 import { getHeapSpaceStatistics } from 'node:v8'
+import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { HeapSampler } from './heap-sampler.ts'
-import { pause } from './pause.ts'
 import { encodePprof, pprofText, type Stack, type StackProfile } from './pprof.ts'
 import { cpuStacks } from './stacks.ts'
 import { recordTrace } from './trace.ts'
@@ -79,7 +79,7 @@ export class Profiles {
     this.#running.add(name)
     try {
       const ms = (seconds ?? profileSecondsDefault) * 1_000
-      const elapsed = () => pause(this.#clock, ms, signal)
+      const elapsed = () => delay(this.#clock, ms, signal)
       const taken = await recipes[name]({ clock: this.#clock, heap: this.#heap, seconds, elapsed })
       if (signal.aborted) throw new MusterError('cancelled', 'the caller went away')
       if (taken instanceof Uint8Array) return { type: asText ? plain : binary, bytes: taken }

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { readArchive, type ArchiveHeader } from './archive.ts'
@@ -141,9 +142,7 @@ export class Restorer {
         return await run()
       } catch (error) {
         if (codeOf(error) !== 'overloaded' || retry >= overloadedRetriesMax) throw error
-        await new Promise<void>((resolve) => {
-          this.#options.clock.setTimer(overloadedPauseMs, resolve)
-        })
+        await delay(this.#options.clock, overloadedPauseMs)
       }
     }
   }

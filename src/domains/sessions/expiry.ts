@@ -7,6 +7,7 @@
  * it has applied all that its predecessors acknowledged.
  */
 import type { Reader } from '../../fsm/domain.ts'
+import { delay } from '../../lib/async.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
@@ -82,7 +83,7 @@ export class Expiry {
         break
       } catch (error) {
         log.debug('the first entry for sessions is tried again', { error: textOf(error) })
-        await this.#pause()
+        await delay(this.#options.clock, retryMs, this.#abort.signal)
       }
     }
     const reader = view()
@@ -184,16 +185,6 @@ export class Expiry {
       )
       .finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
-  }
-
-  async #pause(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = this.#options.clock.setTimer(retryMs, resolve)
-    const wake = () => resolve()
-    this.#abort.signal.addEventListener('abort', wake, { once: true })
-    await promise
-    this.#abort.signal.removeEventListener('abort', wake)
-    timer.cancel()
   }
 }
 

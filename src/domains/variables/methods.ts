@@ -1,6 +1,7 @@
 /** What may be asked about variables. The leader seals before it proposes; reads are opened where they arrive. */
 import { Type } from 'typebox'
 import { assertNever, present } from '../../lib/assert.ts'
+import { delay } from '../../lib/async.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   defineLeaderMethod,
@@ -251,7 +252,7 @@ async function sealingKey(keyring: ClusterKeyring, context: LeaderContext): Prom
         'the keyring that seals variables is not ready: a majority of servers must hold the cluster key first',
       )
     }
-    await new Promise<void>((resolve) => context.clock.setTimer(keyringPollMs, resolve))
+    await delay(context.clock, keyringPollMs, context.signal)
   }
 }
 

@@ -6,6 +6,7 @@
  * often the sender had to go back or to skip what the receiver already held.
  */
 import { createHash } from 'node:crypto'
+import { delay } from '../../lib/async.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { dial, DialError } from '../../wire/dial.ts'
 import type { WireStream } from '../../wire/stream.ts'
@@ -155,16 +156,8 @@ export class SnapshotSender {
   }
 
   #pause(): Promise<void> {
-    const { signal } = this.#sending
-    return new Promise((resolve) => {
-      const done = (): void => {
-        timer.cancel()
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = this.#wire.clock.setTimer(retryMs * (0.5 + this.#wire.random.next()), done)
-      signal.addEventListener('abort', done)
-    })
+    const { clock, random } = this.#wire
+    return delay(clock, retryMs * (0.5 + random.next()), this.#sending.signal)
   }
 }
 
