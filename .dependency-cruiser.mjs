@@ -101,6 +101,12 @@ const rows = [
     packages: ['typebox'],
   },
   {
+    name: 'domains-duty',
+    from: '^src/domains/duty[.]ts$',
+    ours: ['^src/lib/', '^src/fsm/domain[.]ts$', '^src/rpc/'],
+    packages: noPackage,
+  },
+  {
     name: 'domains-catalogue',
     from: '^src/domains/(agent-)?catalogue[.]ts$',
     ours: ['^src/lib/', '^src/fsm/', '^src/rpc/', '^src/api/', '^src/domains/'],
@@ -195,6 +201,7 @@ function domainRows(domain, position) {
         '^src/rpc/',
         '^src/lib/',
         '^src/fsm/domain[.]ts$',
+        '^src/domains/duty[.]ts$',
         ...others.map((path) => `${path}[a-z-]*(model|queries)[.]ts$`),
         ...methodsOf,
       ],

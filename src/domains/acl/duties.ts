@@ -2,11 +2,9 @@
  * What the leader does for tokens: removes those whose time is over (they are refused from that moment on anyway), with
  * what hangs on them, and makes the first token of the configuration where there is none yet.
  */
-import type { Command, Reader } from '../../fsm/domain.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
-import type { Logger } from '../../lib/log.ts'
-import type { Proposed } from '../../rpc/consensus.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import type { DutyContext } from '../duty.ts'
 import type { DeleteTokens } from './commands.ts'
 import { bootstrapWith } from './methods.ts'
 import { bootstrapOf, expiredTokens, tokensPerEntryMax } from './queries.ts'
@@ -15,43 +13,24 @@ import { bootstrapOf, expiredTokens, tokensPerEntryMax } from './queries.ts'
 const roundMs = 500
 const retryMs = 2_000
 
-export type AclDutyContext = {
+export type AclDutyContext = DutyContext & {
   /** Of the configuration; null: none. */
   readonly bootstrapToken: string | null
-  readonly view: () => Reader & { close(): void }
-  readonly propose: (command: Command) => Promise<Proposed>
-  readonly clock: Clock
-  readonly log: Logger
 }
 
-export function startAclDuties(context: AclDutyContext): { stop(): Promise<void> } {
-  const stop = new AbortController()
-  const running = run(context, stop.signal)
-  return {
-    async stop() {
-      stop.abort()
-      await running
-    },
-  }
-}
-
-async function run(context: AclDutyContext, signal: AbortSignal): Promise<void> {
+export function startAclDuties(context: AclDutyContext): Running {
   let begun = context.bootstrapToken === null
-  while (!signal.aborted) {
-    let pauseMs = roundMs
-    try {
-      if (!begun) {
-        await begin(context)
-        begun = true
-      }
-      if (await removeExpired(context)) pauseMs = 0
-    } catch (error) {
-      pauseMs = retryMs
-      const level = codeOf(error) === 'internal' ? 'error' : 'warn'
-      context.log[level]('a round of access control duties failed', { error: textOf(error) })
-    }
-    await sleep(context.clock, pauseMs, signal)
-  }
+  return periodic({
+    ...context,
+    failure: 'a round of access control duties failed',
+    everyMs: roundMs,
+    retryMs,
+    async round() {
+      if (!begun) await begin(context)
+      begun = true
+      return (await removeExpired(context)) ? 0 : roundMs
+    },
+  })
 }
 
 async function begin({ bootstrapToken, view, propose, clock, log }: AclDutyContext): Promise<void> {
@@ -82,15 +61,4 @@ async function removeExpired({ view, propose, clock, log }: AclDutyContext): Pro
   await propose({ type: 'acl.deleteTokens', args })
   log.info('tokens expired and were removed', { tokens: rows.length })
   return rows.length === tokensPerEntryMax
-}
-
-async function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = clock.setTimer(delayMs, resolve)
-  const wake = () => resolve()
-  signal.addEventListener('abort', wake)
-  await promise
-  signal.removeEventListener('abort', wake)
-  timer.cancel()
 }

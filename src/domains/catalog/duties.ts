@@ -6,11 +6,9 @@
  * Two witnesses: a server's check turns critical by gossip and silence on Raft. A client agent registers its node itself; that
  * it failed, left or is unknown by gossip counts once it does not answer the leader either (`witness.ts`).
  */
-import type { Command, Reader } from '../../fsm/domain.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { textOf } from '../../lib/errors.ts'
-import type { Logger } from '../../lib/log.ts'
-import type { Proposed } from '../../rpc/consensus.ts'
+import type { Reader } from '../../fsm/domain.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import type { DutyContext } from '../duty.ts'
 import { gossipEndpointOf } from './agent-node-model.ts'
 import { membersPerEntryMax, type MemberUpdate } from './commands.ts'
 import {
@@ -73,13 +71,7 @@ export interface AgentMembers {
   onChange(listener: () => void): () => void
 }
 
-export type MemberDutyContext = {
-  readonly members: AgentMembers
-  readonly view: () => Reader & { close(): void }
-  readonly propose: (command: Command) => Promise<Proposed>
-  readonly clock: Clock
-  readonly log: Logger
-}
+export type MemberDutyContext = DutyContext & { readonly members: AgentMembers }
 
 /** What becomes of a node. */
 type Outcome =
@@ -99,13 +91,22 @@ const failed: Outcome = { type: 'critical', output: membershipOutputs.failed }
 const absent: Outcome = { type: 'critical', output: membershipOutputs.absent }
 const gone: Outcome = { type: 'gone' }
 
-export function startMemberDuty(context: MemberDutyContext): { stop(): Promise<void> } {
+export function startMemberDuty(context: MemberDutyContext): Running {
   const duty = new MemberDuty(context)
-  const running = duty.run()
+  // Before the first round: what it reads is up to date only while there is a listener.
+  const unsubscribe = context.members.onChange(() => rounds.wake())
+  const rounds = periodic({
+    ...context,
+    failure: 'a round of members and their nodes failed',
+    everyMs: roundMs - gapMs,
+    retryMs: retryMs - gapMs,
+    gapMs: () => duty.gapMs,
+    round: (signal) => duty.round(signal),
+  })
   return {
-    async stop() {
-      duty.stop()
-      await running
+    stop() {
+      unsubscribe()
+      return rounds.stop()
     },
   }
 }
@@ -113,54 +114,24 @@ export function startMemberDuty(context: MemberDutyContext): { stop(): Promise<v
 class MemberDuty {
   readonly #context: MemberDutyContext
   readonly #witness: Witness
-  readonly #unsubscribe: () => void
   /** Since when this leader misses a node among the members, monotonic. */
   readonly #absentSince = new Map<string, number>()
   #absentLookedMs = -Infinity
   #absentDoubts = false
-  #doubting = false
   /** How long the last look through all members took. */
   #lookedForMs = 0
-  #changed = true
-  #stopped = false
-  #wake: (() => void) | null = null
 
   constructor(context: MemberDutyContext) {
     this.#context = context
     this.#witness = new Witness(context.members.answers, context.clock)
-    this.#unsubscribe = context.members.onChange(() => {
-      this.#changed = true
-      this.#wake?.()
-    })
   }
 
-  stop(): void {
-    this.#stopped = true
-    this.#unsubscribe()
-    this.#wake?.()
+  get gapMs(): number {
+    return Math.max(gapMs, gapPerLook * this.#lookedForMs)
   }
 
-  async run(): Promise<void> {
-    while (!this.#stopped) {
-      this.#changed = false
-      let pauseMs = roundMs
-      try {
-        await this.#round()
-        if (this.#doubting) pauseMs = doubtMs
-      } catch (error) {
-        pauseMs = retryMs
-        this.#context.log.warn('a round of members and their nodes failed', {
-          error: textOf(error),
-        })
-        // What changed meanwhile waits for the pause too: the leader may be on its way out.
-        this.#changed = false
-      }
-      await this.#sleep(Math.max(gapMs, gapPerLook * this.#lookedForMs), false)
-      if (!this.#changed) await this.#sleep(pauseMs - gapMs, true)
-    }
-  }
-
-  async #round(): Promise<void> {
+  /** Returns the pause before the next one. */
+  async round(signal: AbortSignal): Promise<number> {
     const { members, clock } = this.#context
     const startMs = clock.monotonicMs()
     const servers = members.servers()
@@ -177,10 +148,10 @@ class MemberDuty {
       return updates
     })
     this.#lookedForMs = clock.monotonicMs() - startMs
-    await this.#propose(certain)
+    await this.#propose(certain, signal)
     const asked = [...doubts.values()].slice(0, doubtsPerRoundMax)
-    this.#doubting = asked.length > 0
-    if (asked.length === 0 || this.#stopped) return
+    if (asked.length === 0) return roundMs - gapMs
+    if (signal.aborted) return 0
     const verdicts = await this.#witness.ask(asked.map(({ subject }) => subject))
     const found = await this.#read(async (reader) =>
       asked.flatMap((doubt) => {
@@ -190,11 +161,12 @@ class MemberDuty {
         return isKnown && outcome !== null ? (agentUpdate(reader, doubt, outcome) ?? []) : []
       }),
     )
-    await this.#propose(found)
+    await this.#propose(found, signal)
+    return doubtMs - gapMs
   }
 
-  async #propose(updates: readonly MemberUpdate[]): Promise<void> {
-    for (let at = 0; at < updates.length && !this.#stopped; at += membersPerEntryMax) {
+  async #propose(updates: readonly MemberUpdate[], signal: AbortSignal): Promise<void> {
+    for (let at = 0; at < updates.length && !signal.aborted; at += membersPerEntryMax) {
       const part = updates.slice(at, at + membersPerEntryMax)
       const nowMs = Math.floor(this.#context.clock.wallMs())
       await this.#context.propose({ type: 'catalog.members', args: { members: part, nowMs } })
@@ -247,19 +219,6 @@ class MemberDuty {
     } finally {
       view.close()
     }
-  }
-
-  /** A change ends it where it `wakes`, a stop always. */
-  async #sleep(delayMs: number, wakes: boolean): Promise<void> {
-    if (this.#stopped) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = this.#context.clock.setTimer(delayMs, resolve)
-    this.#wake = () => {
-      if (wakes || this.#stopped) resolve()
-    }
-    await promise
-    this.#wake = null
-    timer.cancel()
   }
 }
 

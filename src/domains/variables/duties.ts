@@ -3,11 +3,11 @@
  * one stopped: begin it, replace an active key that is too old, seal anew what an old key sealed, remove old keys that
  * nothing uses.
  */
-import type { Command, Reader } from '../../fsm/domain.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Reader } from '../../fsm/domain.ts'
+import { delay } from '../../lib/async.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
-import type { Logger } from '../../lib/log.ts'
-import type { Proposed } from '../../rpc/consensus.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import type { DutyContext } from '../duty.ts'
 import type { ClusterKey } from './cluster-key.ts'
 import { resealEntriesMax, type ResealVariables } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
@@ -25,32 +25,27 @@ const retryMs = 2_000
 /** Between two batches of re-encryption: writes of clients go first. */
 const batchPauseMs = 5
 
-export type KeyringDutyContext = {
+export type KeyringDutyContext = DutyContext & {
   readonly keyring: ClusterKeyring
-  readonly clock: Clock
-  readonly log: Logger
-  readonly view: () => Reader & { close(): void }
-  readonly propose: (command: Command) => Promise<Proposed>
   /** `ClusterKeyShare.isHeldByMajority` */
   readonly isHeldByMajority: (key: ClusterKey) => boolean
 }
 
-export type Duties = { stop(): Promise<void> }
+export type Duties = Running
 
-export function startDuties(context: KeyringDutyContext): Duties {
+export function startDuties(context: KeyringDutyContext): Running {
   const duty = new KeyringDuty(context)
-  const running = duty.run()
-  return {
-    async stop() {
-      duty.stop()
-      await running
-    },
-  }
+  return periodic({
+    ...context,
+    failure: 'a round of keyring duties failed',
+    everyMs: roundMs,
+    retryMs,
+    round: (signal) => duty.round(signal),
+  })
 }
 
 class KeyringDuty {
   readonly #context: KeyringDutyContext
-  readonly #abort = new AbortController()
   /** What could not be opened: namespace, path and index of the items; left out until they change. */
   readonly #unreadable = new Set<string>()
 
@@ -58,25 +53,7 @@ class KeyringDuty {
     this.#context = context
   }
 
-  stop(): void {
-    this.#abort.abort()
-  }
-
-  async run(): Promise<void> {
-    while (!this.#stopped()) {
-      let pauseMs = roundMs
-      try {
-        await this.#round()
-      } catch (error) {
-        pauseMs = retryMs
-        const level = codeOf(error) === 'internal' ? 'error' : 'warn'
-        this.#context.log[level]('a round of keyring duties failed', { error: textOf(error) })
-      }
-      await this.#sleep(pauseMs)
-    }
-  }
-
-  async #round(): Promise<void> {
+  async round(signal: AbortSignal): Promise<void> {
     const rows = await this.#read((reader) => keysOf(reader))
     const active = activeKey(rows)
     if (active === null) return this.#begin()
@@ -87,8 +64,8 @@ class KeyringDuty {
       return
     }
     for (const row of rows) {
-      if (row.state === 'active' || this.#stopped()) continue
-      await this.#replace(row, active)
+      if (row.state === 'active' || signal.aborted) continue
+      await this.#replace(row, active, signal)
       const idleMs = clock.wallMs() - (row.retiredTimeMs ?? 0)
       if (idleMs >= retiredKeyKeptMs) await this.#remove(row)
     }
@@ -111,15 +88,15 @@ class KeyringDuty {
   }
 
   /** Seals anew all that `old` sealed, a batch at a time. */
-  async #replace(old: KeyRow, active: KeyRow): Promise<void> {
+  async #replace(old: KeyRow, active: KeyRow, signal: AbortSignal): Promise<void> {
     let replaced = 0
-    while (!this.#stopped()) {
+    while (!signal.aborted) {
       const batch = await this.#read((reader) => this.#nextBatch(reader, old, active))
       if (batch.length === 0) break
       const args: ResealVariables = { entries: batch }
       const { outcome } = await this.#context.propose({ type: 'variables.reseal', args })
       replaced += (outcome as { readonly replaced: number }).replaced
-      await this.#sleep(batchPauseMs)
+      await delay(this.#context.clock, batchPauseMs, signal)
     }
     if (replaced > 0) {
       this.#context.log.info('variables were sealed with the active key', { old: old.id, replaced })
@@ -186,20 +163,5 @@ class KeyringDuty {
     } finally {
       view.close()
     }
-  }
-
-  #stopped(): boolean {
-    return this.#abort.signal.aborted
-  }
-
-  async #sleep(delayMs: number): Promise<void> {
-    if (this.#stopped()) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = this.#context.clock.setTimer(delayMs, resolve)
-    const wake = () => resolve()
-    this.#abort.signal.addEventListener('abort', wake)
-    await promise
-    this.#abort.signal.removeEventListener('abort', wake)
-    timer.cancel()
   }
 }

@@ -1,0 +1,97 @@
+/** A round of work, again and again, with a pause between the end of one and the begin of the next. */
+import { delay, firstOf, nothing } from './async.ts'
+import type { Clock } from './clock.ts'
+import { codeOf, textOf } from './errors.ts'
+import type { Logger } from './log.ts'
+
+export type Running = { stop(): Promise<void> }
+
+export type Rounds = {
+  readonly clock: Clock
+  readonly log: Logger
+  /** What the log says of a round that failed. */
+  readonly failure: string
+  /** Before the first round; default 0. */
+  readonly firstMs?: number
+  readonly everyMs: number
+  /** After a round that failed. */
+  readonly retryMs: number
+  /** A pause after each round that nothing shortens, in front of the others; default none. */
+  readonly gapMs?: () => number
+  /** Resolves to the pause before the next round, where that is not `everyMs`. `signal` fires at the stop. */
+  readonly round: (signal: AbortSignal) => Promise<number | void>
+}
+
+/** Starts the rounds. `stop` resolves once none is under way. */
+export function periodic(rounds: Rounds): Periodic {
+  return new Periodic(rounds)
+}
+
+class Periodic implements Running {
+  readonly #rounds: Rounds
+  readonly #stopping = new AbortController()
+  readonly #ended: Promise<void>
+  #woken = false
+  #wake = nothing
+
+  constructor(rounds: Rounds) {
+    this.#rounds = rounds
+    this.#ended = this.#run()
+  }
+
+  /**
+   * The next round begins without a pause, except for the gap. A call during a round that then fails is forgotten: what
+   * makes it fail may last.
+   */
+  wake(): void {
+    this.#woken = true
+    this.#wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#ended
+  }
+
+  async #run(): Promise<void> {
+    const { clock, firstMs = 0, gapMs } = this.#rounds
+    const { signal } = this.#stopping
+    if (firstMs > 0) await this.#pause(firstMs)
+    while (!signal.aborted) {
+      this.#woken = false
+      const pauseMs = await this.#round()
+      if (gapMs !== undefined) await delay(clock, gapMs(), signal)
+      if (!this.#woken) await this.#pause(pauseMs)
+    }
+  }
+
+  /** Returns the pause after it. Never rejects. */
+  async #round(): Promise<number> {
+    const { round, everyMs, retryMs, failure, log } = this.#rounds
+    try {
+      return (await round(this.#stopping.signal)) ?? everyMs
+    } catch (error) {
+      this.#woken = false
+      const level = codeOf(error) === 'internal' ? 'error' : 'warn'
+      log[level](failure, { error: textOf(error) })
+      return retryMs
+    }
+  }
+
+  /** Ends early when woken or stopped. */
+  #pause(ms: number): Promise<void> {
+    return firstOf({
+      clock: this.#rounds.clock,
+      ms,
+      signal: this.#stopping.signal,
+      listen: (found) => {
+        this.#wake = found
+        return () => {
+          this.#wake = nothing
+        }
+      },
+      timeout: nothing,
+      aborted: nothing,
+    })
+  }
+}
