@@ -94,14 +94,19 @@ export class Batch {
     if (changes.length === 0) return
     const keys: string[] = []
     for (const change of changes) {
-      const bound = this.#tables.get(change.table.name)
-      const changed =
-        change.type === 'delete'
-          ? this.#delete(index, bound, change.key, keys)
-          : this.#put(index, bound, change, keys)
-      if (changed) this.tableIndexes.set(bound.name, index)
+      if (this.#change(index, change, keys)) this.tableIndexes.set(change.table.name, index)
     }
     if (keys.length > 0) this.changed.push({ index, keys })
+  }
+
+  /** Changes that no reader sees: it saw them already, by a mark (`reactions.ts`). */
+  changeQuietly(index: number, changes: readonly Change[]): void {
+    for (const change of changes) this.#change(index, change, [])
+  }
+
+  /** Readers of these tables see another content from this entry on, by a mark. */
+  marked(index: number, tables: Iterable<string>): void {
+    for (const table of tables) this.tableIndexes.set(table, index)
   }
 
   setConfiguration(row: ConfigurationRow): void {
@@ -170,6 +175,13 @@ export class Batch {
           ? before.tableIndexes
           : new Map([...before.tableIndexes, ...this.tableIndexes]),
     }
+  }
+
+  #change(index: number, change: Change, keys: string[]): boolean {
+    const bound = this.#tables.get(change.table.name)
+    return change.type === 'delete'
+      ? this.#delete(index, bound, change.key, keys)
+      : this.#put(index, bound, change, keys)
   }
 
   #put(

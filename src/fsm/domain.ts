@@ -66,6 +66,66 @@ export type Change =
   | { readonly type: 'insert'; readonly table: Table<never>; readonly row: unknown }
   | { readonly type: 'delete'; readonly table: Table<never>; readonly key: Key }
 
+/** When something came about: in which entry, and the wall time that its proposer chose. */
+export type Moment = { readonly index: number; readonly nowMs: number }
+
+/**
+ * Something that came about with an entry and that rows of later domains hang on: a session ended, a node is gone. A value that
+ * the domain exports (`defineFact`); later domains declare reactions to it.
+ */
+export type Fact<Payload> = {
+  /** Stored: it never changes. */
+  readonly name: string
+  /** Facts with the same key are about the same thing. */
+  readonly key: (payload: Payload) => Key
+  /** Facts whose reactions are not all written yet, see `reactions.ts`. */
+  readonly marks: Table<Mark<Payload>>
+}
+
+/** A fact that readers honour while the rows that hang on it are still as they were before. */
+export type Mark<Payload> = {
+  readonly payload: Payload
+  /** When it came about, the earliest first; at least one. */
+  readonly moments: readonly Moment[]
+  /** Name of the reaction that goes on, and the row that it goes on from; null: its first one. */
+  readonly reaction: string
+  readonly from: Key | null
+}
+
+/** A fact as it came about, made by `happened`. */
+export type Happening = { readonly fact: Fact<never>; readonly payload: unknown }
+
+/** What a reaction makes of rows. The facts that follow have the moment of the one that was reacted to. */
+export type Reacted = {
+  readonly changes: readonly Change[]
+  readonly happened: readonly Happening[]
+}
+
+/** What becomes of the rows that hang on a fact. Its types are those of `defineReaction`, forgotten. */
+export type AnyReaction = {
+  /** Stored: it never changes. */
+  readonly name: string
+  readonly on: Fact<never>
+  /** The rows are found in this index of this table, below `prefix` of the fact. */
+  readonly table: Table<never>
+  readonly index: string
+  readonly prefix: (payload: never) => Key
+  /** The entry that made the row hang there: a fact that came about earlier does not concern it. Absent: the fact comes about once. */
+  readonly since: ((row: never) => number) | null
+  /** Facts that may follow. */
+  readonly emits: readonly Fact<never>[]
+  /**
+   * At least one row; a single one where facts may follow. The reader sees the state before the entry. What is written is what readers
+   * make of the rows while there is a mark: with the index of `moment`, which may lie before that of the entry.
+   */
+  readonly react: (
+    reader: Reader,
+    moment: Moment,
+    payload: never,
+    rows: readonly never[],
+  ) => Reacted
+}
+
 export type ApplyContext = {
   /** The log index of the entry: CreateIndex and ModifyIndex of what it writes. */
   readonly index: number
@@ -75,6 +135,8 @@ export type Applied<Outcome> = {
   readonly changes: readonly Change[]
   /** Plain data for the proposer. An expected refusal (a cas mismatch) is an outcome, not an error. */
   readonly outcome: Outcome
+  /** What came about with these changes, for the reactions of later domains in the same entry. */
+  readonly happened?: { readonly nowMs: number; readonly facts: readonly Happening[] }
 }
 
 export type CommandDefinition<Args, Loaded, Outcome> = {
@@ -94,6 +156,8 @@ export type AnyCommandDefinition = {
   readonly since?: number
   readonly load: (reader: Reader, args: never) => unknown
   readonly apply: (context: ApplyContext, args: never, loaded: never) => Applied<unknown>
+  /** Of the machine's own: it writes what readers see already, so it wakes none of them and moves no index. */
+  readonly quiet?: true
 }
 
 export type Domain = {
@@ -101,6 +165,8 @@ export type Domain = {
   readonly tables: readonly Table<never>[]
   /** By full name, `variables.put`. */
   readonly commands: Readonly<Record<string, AnyCommandDefinition>>
+  /** To facts of this domain and of earlier ones; run in the order of the domains. */
+  readonly reactions?: readonly AnyReaction[]
   /** Rows that exist in a state nobody has written to yet (the default namespace): same on every server. */
   readonly seed?: readonly Change[]
 }

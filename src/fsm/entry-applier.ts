@@ -1,4 +1,4 @@
-/** One committed entry into a batch: decoded, loaded, applied. */
+/** One committed entry into a batch: decoded, loaded, applied, with what follows from it. */
 import { assertNever } from '../lib/assert.ts'
 import type { Configuration } from '../raft/core/message.ts'
 import type { Entry } from '../raft/state-machine.ts'
@@ -6,6 +6,7 @@ import type { AppliedCommands } from './applied-commands.ts'
 import type { Batch } from './batch.ts'
 import type { CommandCodec } from './codec.ts'
 import type { AnyCommandDefinition } from './domain.ts'
+import type { Reactions } from './reactions.ts'
 import type { StateCommand } from './restore.ts'
 import type { Tables } from './table.ts'
 import type { BatchReader } from './view.ts'
@@ -17,6 +18,7 @@ export type EntryApplierOptions = {
   readonly tables: Tables
   /** Told of each command. */
   readonly commands: AppliedCommands<Definition>
+  readonly reactions: Reactions
   readonly decodeConfiguration: (data: Uint8Array) => Configuration
 }
 
@@ -46,7 +48,7 @@ export class EntryApplier {
   }
 
   #command({ index, data }: Entry, batch: Batch, reader: BatchReader): unknown {
-    const { codec, tables, commands } = this.#options
+    const { codec, tables, commands, reactions } = this.#options
     const decoded = codec.decode(data)
     const { definition, args } = decoded
     if ('run' in definition) {
@@ -55,10 +57,20 @@ export class EntryApplier {
       return outcome
     }
     const applyLoaded = (loaded: never): unknown => {
-      const { changes, outcome } = definition.apply({ index }, args as never, loaded)
-      batch.change(index, changes)
-      commands.applied(decoded, { index, args, outcome })
-      return outcome
+      const { changes, outcome, happened } = definition.apply({ index }, args as never, loaded)
+      if (happened === undefined || happened.facts.length === 0) {
+        if (definition.quiet === true) batch.changeQuietly(index, changes)
+        else batch.change(index, changes)
+        commands.applied(decoded, { index, args, outcome })
+        return outcome
+      }
+      const { nowMs, facts } = happened
+      return reactions.follow(reader, { index, nowMs }, facts).then((followed) => {
+        batch.change(index, [...changes, ...followed.changes])
+        batch.marked(index, followed.marked)
+        commands.applied(decoded, { index, args, outcome })
+        return outcome
+      })
     }
     const loaded = definition.load(reader, args as never)
     return loaded instanceof Promise

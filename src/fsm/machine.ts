@@ -33,6 +33,7 @@ import { RowCache } from './row-cache.ts'
 import { Landing } from './landing.ts'
 import { openStore, type OnDamage } from './open.ts'
 import { readCommandVersion, readInstalled, readPosition } from './position.ts'
+import { Reactions, tablesOf } from './reactions.ts'
 import { restoreCommands } from './restore.ts'
 import { StagedSnapshot, StateSnapshot } from './snapshot.ts'
 import { State } from './state.ts'
@@ -68,11 +69,13 @@ export type MachineOptions = {
   readonly storeLimits?: StoreLimits
   /** The newest command version of this program, for tests of clusters that run several. */
   readonly commandVersion?: number
+  /** Instead of the program's `cascadeRowsMax`, for tests. */
+  readonly cascadeRowsMax?: number
 }
 
 /** Throws `incompatible` when a newer program wrote the folder, `corrupt` when it is damaged, `unavailable` when it is in use. */
 export async function openMachine(options: MachineOptions): Promise<Machine> {
-  const tables = new Tables(options.domains.flatMap((domain) => domain.tables))
+  const tables = new Tables(tablesOf(options.domains))
   const folder = await StateFolder.open(options.folder)
   try {
     const limits = options.storeLimits ?? storeLimits
@@ -138,11 +141,13 @@ export class Machine implements StateMachine {
     this.#installedIndex = readInstalled(parts.store)
     this.#watches = new Watches(this.appliedIndex, options.watchLimits ?? watchLimits)
     const newest = options.commandVersion ?? commandVersion
+    const reactions = new Reactions(options.domains, options.cascadeRowsMax)
     this.#codec = new CommandCodec<Definition>(
       [
         ...options.domains.flatMap((domain) => Object.entries(domain.commands)),
         ...Object.entries(restoreCommands),
         ...Object.entries(versionCommands(newest)),
+        ...Object.entries(reactions.commands),
       ],
       newest,
     )
@@ -150,6 +155,7 @@ export class Machine implements StateMachine {
       codec: this.#codec,
       tables: this.#tables,
       commands: this.#commands,
+      reactions,
       decodeConfiguration: options.decodeConfiguration,
     })
     this.#sweeper = new Sweeper({
