@@ -54,7 +54,7 @@ import { eventRoutes } from './events/routes.ts'
 import type { AnyTopic } from './events/topic.ts'
 import { kvCommands } from './kv/commands.ts'
 import { startKvDuties } from './kv/duties.ts'
-import { heldKeys } from './kv/lock-commands.ts'
+import { kvReactions } from './kv/lock-commands.ts'
 import { kvMethods } from './kv/methods.ts'
 import { kvRoutes } from './kv/routes.ts'
 import {
@@ -90,11 +90,7 @@ import {
 import { sessionCommands } from './sessions/commands.ts'
 import { SessionDeadlines, type AppliedSource } from './sessions/deadlines.ts'
 import { startSessionDuties } from './sessions/duties.ts'
-import {
-  endOnLoss,
-  endSessionsOfTokens,
-  type AnySessionEnding,
-} from './sessions/ending-commands.ts'
+import { sessionReactions } from './sessions/ending-commands.ts'
 import { sessionMethods } from './sessions/methods.ts'
 import { hasSessions } from './sessions/queries.ts'
 import { Renewals } from './sessions/renewals.ts'
@@ -121,9 +117,6 @@ const namespaceTenants: readonly NamespaceTenant[] = [
   { what: 'variables', livesIn: hasVariables },
 ]
 
-/** What hangs on sessions and goes with them. */
-const sessionEndings: readonly AnySessionEnding[] = [heldKeys]
-
 /** What readers of events may be told of. */
 const eventTopics: readonly AnyTopic[] = [
   tokenTopic,
@@ -148,20 +141,26 @@ export const domains: readonly Domain[] = [
   {
     name: 'acl',
     tables: [aclTokens, aclPolicies, aclRoles, aclBootstraps],
-    // What was made with a token ends in the entry that removes it.
-    commands: aclCommands([endSessionsOfTokens(sessionEndings)]),
+    commands: aclCommands,
   },
   {
     name: 'catalog',
     tables: [catalogNodes, catalogServices, catalogChecks],
-    // Sessions end in the entry that loses what they are bound to.
-    commands: catalogCommands([endOnLoss(sessionEndings)]),
+    commands: catalogCommands,
   },
-  { name: 'sessions', tables: [sessions], commands: sessionCommands(sessionEndings) },
+  {
+    name: 'sessions',
+    tables: [sessions],
+    commands: sessionCommands,
+    // Sessions end in the entry that loses what they are bound to, or the token that they were made with.
+    reactions: sessionReactions,
+  },
   {
     name: 'kv',
     tables: [keys, kvValues, tombstones, deletionMarks, lockMarks, reaped, lockDelays],
-    commands: { ...kvCommands, ...transactCommands(sessionEndings) },
+    commands: { ...kvCommands, ...transactCommands },
+    // Locks are free in the entry that ends their session.
+    reactions: kvReactions,
   },
   {
     name: 'variables',

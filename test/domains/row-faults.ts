@@ -2,10 +2,11 @@
 import { domains } from '../../src/domains/catalogue.ts'
 import { unpack } from '../../src/fsm/codec.ts'
 import type { Machine } from '../../src/fsm/machine.ts'
+import { tablesOf } from '../../src/fsm/reactions.ts'
 import { decodeBlock } from '../../src/fsm/restore.ts'
 import { Tables } from '../../src/fsm/table.ts'
 
-export const tables = new Tables(domains.flatMap((domain) => domain.tables))
+export const tables = new Tables(tablesOf(domains))
 
 export const tableNames = domains.flatMap((domain) => domain.tables.map(({ name }) => name))
 

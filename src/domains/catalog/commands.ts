@@ -1,11 +1,10 @@
 /**
- * Changes of the catalog. What is lost with a change (a check that turns critical, a node that goes) is told to later
- * domains inside the same entry, by the cascades that the catalogue gives.
+ * Changes of the catalog. What is lost with a change (a check that turns critical, a node that goes) is a fact that later
+ * domains react to in the same entry.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
+import type { AnyCommandDefinition, Applied, ApplyContext } from '../../fsm/domain.ts'
 import { defineCommand, TimeMs } from '../define.ts'
-import { applyCascades, loadCascades, type LossCascade } from './cascade-model.ts'
 import { CatalogDraft } from './draft-commands.ts'
 import {
   CheckOutput,
@@ -71,60 +70,51 @@ export type RegisterOutcome =
 
 export type DeregisterOutcome = { readonly type: 'deregistered' }
 
-export function catalogCommands(
-  cascades: readonly LossCascade[],
-): Readonly<Record<string, AnyCommandDefinition>> {
-  async function loaded<Outcome>(reader: Reader, draft: CatalogDraft, outcome: Outcome) {
-    return { draft, outcome, lost: await loadCascades(cascades, reader, draft.losses()) }
-  }
+type Drafted<Outcome> = { readonly draft: CatalogDraft; readonly outcome: Outcome }
 
-  return {
-    'catalog.register': defineCommand({
-      args: Type.Object({ ...Registration.properties, nowMs: TimeMs }),
-      load: async (reader, args) => {
-        const draft = new CatalogDraft(reader)
-        const outcome = await register(draft, args)
-        // A refusal leaves nothing behind, whatever was put together before it.
-        return outcome.type === 'registered'
-          ? loaded(reader, draft, outcome)
-          : { draft: new CatalogDraft(reader), outcome, lost: [] }
-      },
-      apply: ({ index }, { nowMs }, { draft, outcome, lost }) => ({
-        changes: [...draft.changes(index), ...applyCascades(cascades, { index, nowMs }, lost)],
-        outcome,
-      }),
-    }),
+export const catalogCommands: Readonly<Record<string, AnyCommandDefinition>> = {
+  'catalog.register': defineCommand({
+    args: Type.Object({ ...Registration.properties, nowMs: TimeMs }),
+    load: async (reader, args): Promise<Drafted<RegisterOutcome>> => {
+      const draft = new CatalogDraft(reader)
+      const outcome = await register(draft, args)
+      // A refusal leaves nothing behind, whatever was put together before it.
+      const isRefused = outcome.type !== 'registered'
+      return { draft: isRefused ? new CatalogDraft(reader) : draft, outcome }
+    },
+    apply: applyDraft,
+  }),
 
-    'catalog.deregister': defineCommand({
-      args: Type.Object({ ...Deregistration.properties, nowMs: TimeMs }),
-      load: async (reader, { node, serviceId, checkId }) => {
-        const draft = new CatalogDraft(reader)
-        if (serviceId !== null) await draft.removeService(node, serviceId)
-        else if (checkId !== null) draft.removeCheck(node, checkId)
-        else await draft.removeNode(node)
-        const outcome: DeregisterOutcome = { type: 'deregistered' }
-        return loaded(reader, draft, outcome)
-      },
-      apply: ({ index }, { nowMs }, { draft, outcome, lost }) => ({
-        changes: [...draft.changes(index), ...applyCascades(cascades, { index, nowMs }, lost)],
-        outcome,
-      }),
-    }),
+  'catalog.deregister': defineCommand({
+    args: Type.Object({ ...Deregistration.properties, nowMs: TimeMs }),
+    load: async (reader, { node, serviceId, checkId }): Promise<Drafted<DeregisterOutcome>> => {
+      const draft = new CatalogDraft(reader)
+      if (serviceId !== null) await draft.removeService(node, serviceId)
+      else if (checkId !== null) draft.removeCheck(node, checkId)
+      else await draft.removeNode(node)
+      return { draft, outcome: { type: 'deregistered' } }
+    },
+    apply: applyDraft,
+  }),
 
-    /** What the leader hears of members: their nodes, and the check that says whether they live. */
-    'catalog.members': defineCommand({
-      args: Members,
-      load: async (reader, { members }) => {
-        const draft = new CatalogDraft(reader)
-        for (const member of members) await updateMember(draft, member)
-        return loaded(reader, draft, null)
-      },
-      apply: ({ index }, { nowMs }, { draft, outcome, lost }) => ({
-        changes: [...draft.changes(index), ...applyCascades(cascades, { index, nowMs }, lost)],
-        outcome,
-      }),
-    }),
-  }
+  /** What the leader hears of members: their nodes, and the check that says whether they live. */
+  'catalog.members': defineCommand({
+    args: Members,
+    load: async (reader, { members }): Promise<Drafted<null>> => {
+      const draft = new CatalogDraft(reader)
+      for (const member of members) await updateMember(draft, member)
+      return { draft, outcome: null }
+    },
+    apply: applyDraft,
+  }),
+}
+
+function applyDraft<Outcome>(
+  { index }: ApplyContext,
+  { nowMs }: { readonly nowMs: number },
+  { draft, outcome }: Drafted<Outcome>,
+): Applied<Outcome> {
+  return { changes: draft.changes(index), outcome, happened: { nowMs, facts: draft.facts() } }
 }
 
 /** Changes the draft also where it refuses: who goes on with it undoes that. */

@@ -2,9 +2,9 @@
  * What one entry makes of the catalog, put together while it loads: rows to write without their indexes, rows to remove,
  * and the losses that follow. A record that says what it said before is left alone, so that no index moves.
  */
-import type { Change, Reader, Table } from '../../fsm/domain.ts'
+import type { Change, Happening, Reader, Table } from '../../fsm/domain.ts'
 import { put, remove } from '../define.ts'
-import type { Loss } from './cascade-model.ts'
+import { factsOf, type Loss } from './fact-model.ts'
 import {
   keyOfName,
   sameRecord,
@@ -136,6 +136,11 @@ export class CatalogDraft {
       node,
       checkIds: checkIds === 'all' ? checkIds : [...checkIds],
     }))
+  }
+
+  /** `losses`, for reactions. */
+  facts(): readonly Happening[] {
+    return factsOf(this.losses())
   }
 
   changes(index: number): readonly Change[] {

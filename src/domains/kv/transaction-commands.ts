@@ -9,7 +9,8 @@ import { CatalogDraft } from '../catalog/draft-commands.ts'
 import { operate, type CatalogResult } from '../catalog/operation-commands.ts'
 import { defineCommand, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
-import { endOnLoss, type AnySessionEnding, type LoadedEnd } from '../sessions/ending-commands.ts'
+import { isLost } from '../sessions/ending-commands.ts'
+import { sessions } from '../sessions/table.ts'
 import { holdsFence } from './fence-queries.ts'
 import { Fence } from './model.ts'
 import {
@@ -51,7 +52,7 @@ export type LoadedSteps = {
 
 type LoadedTransact = LoadedSteps & {
   readonly refusal: Extract<TransactOutcome, { type: 'fenced' | 'unknownNamespace' }> | null
-  readonly end: LoadedEnd
+  readonly torn: ReadonlySet<Operation>
 }
 
 export async function loadSteps(reader: Reader, steps: readonly Step[]): Promise<LoadedSteps> {
@@ -63,31 +64,25 @@ export async function loadSteps(reader: Reader, steps: readonly Step[]): Promise
   return { operations, keys, catalog, draft }
 }
 
-export function transactCommands(
-  endings: readonly AnySessionEnding[],
-): Readonly<Record<string, AnyCommandDefinition>> {
-  const onLoss = endOnLoss(endings)
-  return {
-    'kv.transact': defineCommand({
-      args: Transact,
-      since: 2,
-      load: async (reader, { steps, fence }): Promise<LoadedTransact> => {
-        const refusal = refusalOf(reader, steps, fence)
-        const loaded = await loadSteps(reader, refusal === null ? steps : [])
-        return { ...loaded, refusal, end: await onLoss.load(reader, loaded.draft.losses()) }
-      },
-      apply: ({ index }, { nowMs }, loaded): Applied<TransactOutcome> => {
-        const { refusal, operations, keys, draft, end } = loaded
-        if (refusal !== null) return { changes: [], outcome: refusal }
-        const torn = tornOperations(loaded, end)
-        const each = evaluateEach({ index, nowMs }, operations, keys)
-        const outcome = outcomeOf(index, loaded, each, torn)
-        if (outcome.type === 'refused') return { changes: [], outcome }
-        const ended = onLoss.apply({ index, nowMs }, end)
-        return { changes: [...draft.changes(index), ...ended, ...each.changes], outcome }
-      },
-    }),
-  }
+export const transactCommands: Readonly<Record<string, AnyCommandDefinition>> = {
+  'kv.transact': defineCommand({
+    args: Transact,
+    since: 2,
+    load: async (reader, { steps, fence }): Promise<LoadedTransact> => {
+      const refusal = refusalOf(reader, steps, fence)
+      const loaded = await loadSteps(reader, refusal === null ? steps : [])
+      return { ...loaded, refusal, torn: tornOperations(reader, loaded) }
+    },
+    apply: ({ index }, { nowMs }, loaded): Applied<TransactOutcome> => {
+      const { refusal, operations, keys, draft, torn } = loaded
+      if (refusal !== null) return { changes: [], outcome: refusal }
+      const each = evaluateEach({ index, nowMs }, operations, keys)
+      const outcome = outcomeOf(index, loaded, each, torn)
+      if (outcome.type === 'refused') return { changes: [], outcome }
+      const changes = [...draft.changes(index), ...each.changes]
+      return { changes, outcome, happened: { nowMs, facts: draft.facts() } }
+    },
+  }),
 }
 
 function refusalOf(
@@ -106,19 +101,29 @@ function refusalOf(
 
 const noneTorn: ReadonlySet<Operation> = new Set()
 
-/** Operations on keys that a session holds, or that name one, which ends in this entry. Of the state before it. */
+/** Operations on keys that a session holds, or that name one, which ends in this entry. */
 function tornOperations(
-  { operations, keys: { entries } }: LoadedSteps,
-  { ended }: LoadedEnd,
+  reader: Reader,
+  { operations, keys: { entries }, draft }: LoadedSteps,
 ): ReadonlySet<Operation> {
-  if (ended.length === 0) return noneTorn
-  const ids = new Set(ended.map(({ id }) => id))
+  const losses = draft.losses()
+  if (losses.length === 0) return noneTorn
+  const known = new Map<string, boolean>()
+  const ends = (namespace: string, id: string): boolean => {
+    const before = known.get(id)
+    if (before !== undefined) return before
+    const row = reader.get(sessions, [namespace, id])
+    const ended = row !== undefined && isLost(row, losses)
+    known.set(id, ended)
+    return ended
+  }
   const isTorn = (operation: Operation): boolean => {
-    if ('session' in operation && ids.has(operation.session)) return true
+    const { namespace } = operation
+    if ('session' in operation && ends(namespace, operation.session)) return true
     const isTree = operation.type === 'get-tree' || operation.type === 'delete-tree'
     const one = entries.get(operation)
     const touched = isTree ? [...entries.below(operation)] : one === null ? [] : [one]
-    return touched.some(({ row }) => row.session !== null && ids.has(row.session))
+    return touched.some(({ row }) => row.session !== null && ends(namespace, row.session))
   }
   return new Set(operations.filter(isTorn))
 }

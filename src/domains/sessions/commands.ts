@@ -9,7 +9,7 @@ import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
 import { defineCommand, insert, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
-import { changesOfEnd, loadEnd, type AnySessionEnding } from './ending-commands.ts'
+import { endOf } from './ending-commands.ts'
 import {
   isMembershipCheck,
   membershipCheck,
@@ -74,72 +74,69 @@ function namedCheck(reader: Reader, node: string, id: string): CheckRow | null {
   )
 }
 
-export function sessionCommands(
-  endings: readonly AnySessionEnding[],
-): Readonly<Record<string, AnyCommandDefinition>> {
-  return {
-    'sessions.create': defineCommand({
-      args: Create,
-      // A promise only where there is a token: without, an entry costs no turn.
-      load: (reader, args) => {
-        const loaded = {
-          tokenIsGone: false,
-          hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
-          node: nodeOf(reader, args.node),
-          checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
-        }
-        if (args.token === null) return loaded
-        return tokenByAccessor(reader, args.token).then((row) => ({
-          ...loaded,
-          tokenIsGone: row === null,
-        }))
-      },
-      apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
-        const { tokenIsGone, hasNamespace, node, checks } = loaded
-        const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
-        if (tokenIsGone) return refuse({ type: 'tokenIsGone' })
-        if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
-        if (node === null) return refuse({ type: 'unknownNode' })
-        const bound = new Set<string>()
-        for (const { id, check } of checks) {
-          if (check === null) return refuse({ type: 'unknownCheck', id })
-          if (check.status === 'critical') return refuse({ type: 'criticalCheck', id })
-          bound.add(keyOfName(check.id))
-        }
-        const row: SessionRow = {
-          ...args,
-          node: node.name,
-          boundChecks: [...bound],
-          createIndex: index,
-        }
-        return { changes: [insert(sessions, row)], outcome: { type: 'created', row } }
-      },
-    }),
+export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
+  'sessions.create': defineCommand({
+    args: Create,
+    // A promise only where there is a token: without, an entry costs no turn.
+    load: (reader, args) => {
+      const loaded = {
+        tokenIsGone: false,
+        hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
+        node: nodeOf(reader, args.node),
+        checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
+      }
+      if (args.token === null) return loaded
+      return tokenByAccessor(reader, args.token).then((row) => ({
+        ...loaded,
+        tokenIsGone: row === null,
+      }))
+    },
+    apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
+      const { tokenIsGone, hasNamespace, node, checks } = loaded
+      const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
+      if (tokenIsGone) return refuse({ type: 'tokenIsGone' })
+      if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
+      if (node === null) return refuse({ type: 'unknownNode' })
+      const bound = new Set<string>()
+      for (const { id, check } of checks) {
+        if (check === null) return refuse({ type: 'unknownCheck', id })
+        if (check.status === 'critical') return refuse({ type: 'criticalCheck', id })
+        bound.add(keyOfName(check.id))
+      }
+      const row: SessionRow = {
+        ...args,
+        node: node.name,
+        boundChecks: [...bound],
+        createIndex: index,
+      }
+      return { changes: [insert(sessions, row)], outcome: { type: 'created', row } }
+    },
+  }),
 
-    /** Destroyed by a client or expired: one does not differ from the other. */
-    'sessions.end': defineCommand({
-      args: End,
-      load: (reader, { places }) => loadEnd(reader, endings, standing(reader, places)),
-      apply: ({ index }, { nowMs }, loaded): Applied<EndOutcome> => ({
-        changes: changesOfEnd({ index, nowMs }, endings, loaded),
-        outcome: { ended: loaded.ended.map(({ id }) => id) },
-      }),
-    }),
+  /** Destroyed by a client or expired: one does not differ from the other. */
+  'sessions.end': defineCommand({
+    args: End,
+    load: (reader, { places }) => standing(reader, places),
+    apply: (_context, { nowMs }, rows): Applied<EndOutcome> => {
+      const { changes, happened } = endOf(rows)
+      const outcome: EndOutcome = { ended: rows.map(({ id }) => id) }
+      return { changes, outcome, happened: { nowMs, facts: happened } }
+    },
+  }),
 
-    /**
-     * Changes no row: that the entry is there is what counts. Every server notes by its own clock when it saw it, and
-     * would lead on from there (`deadlines.ts`).
-     */
-    'sessions.renew': defineCommand({
-      args: Renew,
-      load: (reader, { places }) =>
-        places.map(({ namespace, id }) => reader.get(sessions, [namespace, id]) ?? null),
-      apply: (_context, _args, renewed): Applied<RenewOutcome> => ({
-        changes: [],
-        outcome: { renewed },
-      }),
+  /**
+   * Changes no row: that the entry is there is what counts. Every server notes by its own clock when it saw it, and
+   * would lead on from there (`deadlines.ts`).
+   */
+  'sessions.renew': defineCommand({
+    args: Renew,
+    load: (reader, { places }) =>
+      places.map(({ namespace, id }) => reader.get(sessions, [namespace, id]) ?? null),
+    apply: (_context, _args, renewed): Applied<RenewOutcome> => ({
+      changes: [],
+      outcome: { renewed },
     }),
-  }
+  }),
 }
 
 /** The sessions of these places that are there, each once. */

@@ -1,92 +1,66 @@
-/**
- * How sessions end: by one of the commands here, or in the entry that took away what they were bound to. Whatever the
- * cause, what hangs on them goes in the same entry.
- */
-import type { ApplyContext, Change, Reader } from '../../fsm/domain.ts'
+/** How sessions end: by a command of their own, or with what they were bound to. What hangs on them goes in the same entry. */
+import type { AnyReaction, Fact, Happening, Reacted } from '../../fsm/domain.ts'
+import { defineReaction, happened } from '../../fsm/fact.ts'
+import { tokenGone } from '../acl/fact-model.ts'
+import { checkLost, nodeLost, type Loss } from '../catalog/fact-model.ts'
+import { keyOfName } from '../catalog/model.ts'
 import { remove } from '../define.ts'
+import { sessionEnded } from './fact-model.ts'
 import type { SessionRow } from './model.ts'
 import { sessions } from './table.ts'
 
-/** `nowMs`: wall time as the proposer chose it. */
-export type EndContext = ApplyContext & { readonly nowMs: number }
-
-/** What a later domain makes of the end of sessions; the catalogue gives the list. */
-export type SessionEnding<Loaded = never> = {
-  readonly load: (reader: Reader, ended: readonly SessionRow[]) => Promise<Loaded>
-  /** Pure. */
-  readonly apply: (context: EndContext, loaded: Loaded) => readonly Change[]
-}
-
-/** As `SessionEnding`, its types forgotten. */
-export type AnySessionEnding = {
-  readonly load: (reader: Reader, ended: readonly SessionRow[]) => Promise<unknown>
-  readonly apply: (context: EndContext, loaded: never) => readonly Change[]
-}
-
-export type LoadedEnd = {
-  readonly ended: readonly SessionRow[]
-  readonly byEnding: readonly unknown[]
-}
-
-export async function loadEnd(
-  reader: Reader,
-  endings: readonly AnySessionEnding[],
-  ended: readonly SessionRow[],
-): Promise<LoadedEnd> {
-  const byEnding: unknown[] = []
-  if (ended.length > 0) {
-    for (const ending of endings) byEnding.push(await ending.load(reader, ended))
-  }
-  return { ended, byEnding }
-}
-
-export function changesOfEnd(
-  context: EndContext,
-  endings: readonly AnySessionEnding[],
-  { ended, byEnding }: LoadedEnd,
-): readonly Change[] {
-  return [
-    ...ended.map(({ namespace, id }) => remove(sessions, [namespace, id])),
-    ...byEnding.flatMap((loaded, position) => [
-      ...(endings[position]?.apply(context, loaded as never) ?? []),
-    ]),
-  ]
-}
-
-/** What one entry of the catalog takes from a node, as its cascade says it; names are in lower case. */
-type Loss = { readonly node: string; readonly checkIds: readonly string[] | 'all' }
-
-/** Ends the sessions that are bound to what is lost. */
-export function endOnLoss(endings: readonly AnySessionEnding[]) {
+export function endOf(rows: readonly SessionRow[]): Reacted {
   return {
-    load: async (reader: Reader, losses: readonly Loss[]): Promise<LoadedEnd> => {
-      const ended: SessionRow[] = []
-      for (const { node, checkIds } of losses) {
-        for await (const page of reader.pagesBy(sessions, 'byNode', { prefix: [node] })) {
-          const isLost = ({ boundChecks }: SessionRow) =>
-            checkIds === 'all' || boundChecks.some((id) => checkIds.includes(id))
-          ended.push(...page.filter(isLost))
-        }
-      }
-      return loadEnd(reader, endings, ended)
-    },
-    apply: (context: EndContext, loaded: LoadedEnd): readonly Change[] =>
-      changesOfEnd(context, endings, loaded),
+    changes: rows.map(({ namespace, id }) => remove(sessions, [namespace, id])),
+    happened: rows.map(endedOf),
   }
 }
 
-/** Ends the sessions that were made with tokens that are revoked. */
-export function endSessionsOfTokens(endings: readonly AnySessionEnding[]) {
-  return {
-    load: async (reader: Reader, accessors: readonly string[]): Promise<LoadedEnd> => {
-      const ended: SessionRow[] = []
-      for (const accessor of accessors) {
-        const range = { prefix: [accessor] }
-        for await (const page of reader.pagesBy(sessions, 'byToken', range)) ended.push(...page)
-      }
-      return loadEnd(reader, endings, ended)
-    },
-    apply: (context: EndContext, loaded: LoadedEnd): readonly Change[] =>
-      changesOfEnd(context, endings, loaded),
-  }
+function endedOf({ namespace, id, behavior, lockDelayNs }: SessionRow): Happening {
+  return happened(sessionEnded, { namespace, id, behavior, lockDelayNs })
 }
+
+/** Whether the session ends in an entry with these losses. */
+export function isLost({ node, boundChecks }: SessionRow, losses: readonly Loss[]): boolean {
+  const loss = losses.find((loss) => loss.node === keyOfName(node))
+  if (loss === undefined) return false
+  const { checkIds } = loss
+  return checkIds === 'all' || boundChecks.some((id) => checkIds.includes(id))
+}
+
+const createIndexOf = ({ createIndex }: SessionRow): number => createIndex
+const emits: readonly Fact<never>[] = [sessionEnded]
+
+export const sessionReactions: readonly AnyReaction[] = [
+  defineReaction({
+    name: 'sessions.ofToken',
+    on: tokenGone,
+    table: sessions,
+    index: 'byToken',
+    prefix: ({ accessor }) => [accessor],
+    since: createIndexOf,
+    emits,
+    react: (_reader, _moment, _token, rows) => endOf(rows),
+  }),
+  defineReaction({
+    name: 'sessions.ofNode',
+    on: nodeLost,
+    table: sessions,
+    index: 'byNode',
+    prefix: ({ node }) => [node],
+    since: createIndexOf,
+    emits,
+    react: (_reader, _moment, _node, rows) => endOf(rows),
+  }),
+  defineReaction({
+    name: 'sessions.ofCheck',
+    on: checkLost,
+    table: sessions,
+    index: 'byNode',
+    prefix: ({ node }) => [node],
+    since: createIndexOf,
+    emits,
+    react: (_reader, _moment, { check }, rows) =>
+      endOf(rows.filter(({ boundChecks }) => boundChecks.includes(check))),
+  }),
+]

@@ -1,20 +1,18 @@
-/** A state machine with the catalog alone, and a cascade that writes down what it is told. */
+/** A state machine with the catalog alone, and what its entries say is lost. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Type } from 'typebox'
-import type { Loss, LossCascade } from '../../../src/domains/catalog/cascade-model.ts'
 import {
   catalogCommands,
   type Deregistration,
   type MemberUpdate,
   type Registration,
 } from '../../../src/domains/catalog/commands.ts'
+import { checkLost, nodeLost, type Loss } from '../../../src/domains/catalog/fact-model.ts'
 import type { CheckSpec, NodeSpec, ServiceSpec } from '../../../src/domains/catalog/model.ts'
 import { catalogChecks, catalogNodes, catalogServices } from '../../../src/domains/catalog/table.ts'
-import { put } from '../../../src/domains/define.ts'
-import type { Command, Reader, Table } from '../../../src/fsm/domain.ts'
+import type { Command, Happening, Reader } from '../../../src/fsm/domain.ts'
 import { openMachine } from '../../../src/fsm/machine.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
@@ -23,15 +21,29 @@ import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 
 export const nowMs = 1_800_000_000_000
 
-type Told = { readonly index: number; readonly nowMs: number; readonly losses: readonly Loss[] }
+/** Commands that write down the facts that they say. */
+function toldCommands(told: (index: number, losses: readonly Loss[]) => void) {
+  return Object.fromEntries(
+    Object.entries(catalogCommands).map(([type, command]) => {
+      const apply: typeof command.apply = (context, args, loaded) => {
+        const applied = command.apply(context, args, loaded)
+        told(context.index, lossesOf(applied.happened?.facts ?? []))
+        return applied
+      }
+      return [type, { ...command, apply }]
+    }),
+  )
+}
 
-const told: Table<Told> = { name: 'told', row: Type.Unknown(), key: (row) => [row.index] }
-
-const cascade: LossCascade = {
-  load: async (_reader, losses) => losses,
-  apply: ({ index, nowMs: at }, losses: readonly Loss[]) => [
-    put(told, { index, nowMs: at, losses }),
-  ],
+function lossesOf(facts: readonly Happening[]): readonly Loss[] {
+  const losses = new Map<string, string[] | 'all'>()
+  for (const { fact, payload } of facts) {
+    const { node, check } = payload as { readonly node: string; readonly check: string }
+    const before = losses.get(node) ?? []
+    if (fact === nodeLost || before === 'all') losses.set(node, 'all')
+    else if (fact === checkLost) losses.set(node, [...before, check])
+  }
+  return [...losses].map(([node, checkIds]) => ({ node, checkIds }))
 }
 
 export type CatalogMachine = {
@@ -49,15 +61,15 @@ export type CatalogMachine = {
 
 export async function catalogMachine(t: Test): Promise<CatalogMachine> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-catalog-'))
+  let last: { readonly index: number; readonly losses: readonly Loss[] } = { index: 0, losses: [] }
   const machine = await openMachine({
     folder: join(folder, 'state'),
     domains: [
       {
         name: 'catalog',
         tables: [catalogNodes, catalogServices, catalogChecks],
-        commands: catalogCommands([cascade]),
+        commands: toldCommands((index, losses) => (last = { index, losses })),
       },
-      { name: 'told', tables: [told], commands: {} },
     ],
     decodeConfiguration,
     clock: systemClock,
@@ -97,7 +109,7 @@ export async function catalogMachine(t: Test): Promise<CatalogMachine> {
     deregister: (args) =>
       apply('catalog.deregister', { serviceId: null, checkId: null, nowMs, ...args }),
     members: (members) => apply('catalog.members', { members, nowMs }),
-    losses: () => machine.reader().get(told, [machine.appliedIndex])?.losses ?? [],
+    losses: () => (last.index === machine.appliedIndex ? last.losses : []),
   }
 }
 
