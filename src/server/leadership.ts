@@ -1,5 +1,7 @@
 /**
- * Duties live on the leader: started in order when this server is elected, stopped in reverse when it no longer leads.
+ * Duties live on the leader: started in order once an elected server has applied the first entry of its term, stopped in
+ * reverse when it no longer leads. Until that entry is applied the state may lack what was acknowledged, and requests
+ * of all servers wait for it: no duty may delay it.
  * A duty finds everything it needs in the state, so a new leader goes on where the last one stopped. For the same reason
  * all duties start anew when another state takes the place of this one while it leads: what they derived is of rows
  * that are gone, and nothing told them of the rows that came.
@@ -13,7 +15,7 @@ export type Duty = { readonly name: string; start(): RunningDuty }
 
 /** What this asks of `RaftNode`. */
 export type LeadingNode = {
-  status(): { readonly role: string; readonly term: number }
+  status(): { readonly role: string; readonly term: number; readonly settled: boolean }
   onChange(listener: () => void): () => void
 }
 
@@ -62,8 +64,8 @@ export class Leadership {
   /** Looks at what is true when its turn comes, not at what was true when it was called. */
   #changed(): void {
     this.#turn = this.#turn.then(async () => {
-      const { role, term } = this.#node.status()
-      const leads = role === 'leader' && !this.#stopped
+      const { role, term, settled } = this.#node.status()
+      const leads = role === 'leader' && settled && !this.#stopped
       const isRunning = this.#running.length > 0
       const goesOn = leads && term === this.#term
       if (isRunning && !(goesOn && !this.#isReplaced)) await this.#stopAll()

@@ -370,7 +370,10 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     options.begin === false
       ? null
       : new Leadership({
-          node: { status: () => ({ role: 'leader', term: 1 }), onChange: () => () => {} },
+          node: {
+            status: () => ({ role: 'leader', term: 1, settled: true }),
+            onChange: () => () => {},
+          },
           onReplaced: (listener) => machine.onReplaced(listener),
           duties: [
             { name: 'keyring', start: () => catalogue.startDuties({ propose }) },

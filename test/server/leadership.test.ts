@@ -1,4 +1,5 @@
 /** When duties start and stop: with leadership, and with the state that they were started on. */
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { silentLogger } from '../../src/lib/log.ts'
 import { Leadership, type Duty } from '../../src/server/leadership.ts'
@@ -8,7 +9,7 @@ function leadershipOf() {
   const told: string[] = []
   const listeners = new Set<() => void>()
   const replaced = new Set<() => void>()
-  const node = { role: 'follower', term: 1 }
+  const node = { role: 'follower', term: 1, settled: false }
   let stopping: Promise<void> = Promise.resolve()
   const duty = (name: string): Duty => ({
     name,
@@ -40,8 +41,8 @@ function leadershipOf() {
   return {
     leadership,
     told,
-    become: (role: string, term: number) => {
-      Object.assign(node, { role, term })
+    become: (role: string, term: number, settled = role === 'leader') => {
+      Object.assign(node, { role, term, settled })
       for (const listener of listeners) listener()
     },
     replace: () => {
@@ -69,6 +70,21 @@ void t.test('all duties start anew when the state is replaced under a leader', a
   await tells([...started, ...stopped, ...started])
   await leadership.stop()
   await tells([...started, ...stopped, ...started, ...stopped])
+})
+
+void t.test('duties start when the first entry of the term is applied, not before', async (t) => {
+  const { leadership, become, replace, told, tells } = leadershipOf()
+  become('leader', 2, false)
+  replace()
+  await setImmediate()
+  t.same(told, [])
+  become('leader', 2, true)
+  await tells(started)
+  become('leader', 3, false)
+  await tells([...started, ...stopped])
+  become('leader', 3, true)
+  await tells([...started, ...stopped, ...started])
+  await leadership.stop()
 })
 
 void t.test('a state that is replaced while duties stop costs no second start', async () => {
