@@ -39,18 +39,33 @@ export class GrpcPeerLink implements PeerLink, StreamLink {
     if (this.#stopped) {
       return Promise.reject(new MusterError('unavailable', 'this server stops'))
     }
-    // A target whose id is not known may be answered by any server, so it shares no link with one whose id is.
-    const key = `${target.id ?? ''} ${target.address}`
-    let link = this.#links.get(key)
-    if (link === undefined) {
-      if (this.#links.size >= linksMax) {
-        const text = `this server is linked to ${linksMax} others, which is the most it can be`
-        return Promise.reject(new MusterError('overloaded', text))
-      }
-      link = new LinkClient(this.#wire, target, this.#options, () => this.#links.delete(key))
-      this.#links.set(key, link)
+    const link = this.#linkTo(target)
+    if (link === null) {
+      const text = `this server is linked to ${linksMax} others, which is the most it can be`
+      return Promise.reject(new MusterError('overloaded', text))
     }
     return link.call(request, signal)
+  }
+
+  /**
+   * The links to these servers, and to no others, stay open while they are idle; those that are not connected are dialed
+   * once. So the first calls after an election do not wait for a connection.
+   */
+  keepOpen(targets: readonly CallTarget[]): void {
+    if (this.#stopped) return
+    const kept = new Set(targets.map(keyOf))
+    for (const [key, link] of this.#links) if (!kept.has(key)) link.keepOpen(false)
+    for (const target of targets) this.#linkTo(target)?.keepOpen(true)
+  }
+
+  #linkTo(target: CallTarget): LinkClient | null {
+    const key = keyOf(target)
+    const known = this.#links.get(key)
+    if (known !== undefined) return known
+    if (this.#links.size >= linksMax) return null
+    const link = new LinkClient(this.#wire, target, this.#options, () => this.#links.delete(key))
+    this.#links.set(key, link)
+    return link
   }
 
   async stream(
@@ -89,6 +104,11 @@ export class GrpcPeerLink implements PeerLink, StreamLink {
     this.#links.clear()
     return Promise.resolve()
   }
+}
+
+/** A target whose id is not known may be answered by any server, so it shares no link with one whose id is. */
+function keyOf({ id, address }: CallTarget): string {
+  return `${id ?? ''} ${address}`
 }
 
 export class CallService implements WireService {

@@ -76,6 +76,7 @@ export class LinkClient {
   /** Of `settleLeaderCalls`. */
   readonly #settling = new Set<Timer>()
   #failed: { readonly untilMs: number; readonly reason: string } | null = null
+  #isKept = false
 
   /** `onIdle`: nothing was called for `idleMs`, and the link has closed itself. */
   constructor(wire: Wire, target: CallTarget, options: LinkOptions, onIdle: () => void) {
@@ -84,6 +85,14 @@ export class LinkClient {
     this.#options = options
     this.#onIdle = onIdle
     this.#usedMs = wire.clock.monotonicMs()
+  }
+
+  /** Kept open: connects now, unless it is connected, and does not close for being idle. */
+  keepOpen(isKept: boolean): void {
+    this.#isKept = isKept
+    if (!isKept) return
+    if (this.#stream === null) this.#connect()
+    this.#scheduleSweep()
   }
 
   call(request: CallRequest, signal?: AbortSignal): Promise<unknown> {
@@ -319,7 +328,8 @@ export class LinkClient {
       this.#sweep = null
       const now = this.#wire.clock.monotonicMs()
       for (const [id, call] of this.#calls.entries()) this.#expire(id, call, now)
-      if (this.#calls.size === 0 && now - this.#usedMs >= this.#options.idleMs) {
+      const isIdle = this.#calls.size === 0 && now - this.#usedMs >= this.#options.idleMs
+      if (isIdle && !this.#isKept) {
         this.close('the link was idle')
         this.#onIdle()
       } else {

@@ -117,7 +117,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   const link = new GrpcPeerLink({ wire })
   opened.defer(() => link.stop())
 
-  const dialed = dialing(transport, options.addressOf)
+  const dialed = dialing({ transport, link, addressOf: options.addressOf })
   const raft = new RaftNode({
     id,
     timing: options.timing,
@@ -207,32 +207,50 @@ function configurationOf({ snapshot, configurations }: RecoveredLog): Configurat
   return configurationAfter(snapshot, configurations)
 }
 
-/** The transport, with peers dialed where the configuration file or gossip says, if they name them. */
-function dialing(
-  transport: GrpcRaftTransport,
-  addressOf: AddressOf,
-): RaftTransport & { redial(): void; isGone(id: string): boolean } {
+type Dialing = {
+  readonly transport: GrpcRaftTransport
+  readonly link: GrpcPeerLink
+  readonly addressOf: AddressOf
+}
+
+/**
+ * The transport, with peers dialed where the configuration file or gossip says, if they name them. A peer that is reached
+ * gets a call link as well: any of them may be the next leader, and requests would wait for the connection to it.
+ */
+function dialing({
+  transport,
+  link,
+  addressOf,
+}: Dialing): RaftTransport & { redial(): void; isGone(id: string): boolean } {
   let known: readonly Peer[] = []
   /** Their connection closed and a new one was refused; none was made since. */
   const gone = new Set<string>()
-  const dial = () =>
-    transport.setPeers(known.map((peer) => ({ ...peer, address: addressOf(peer) })))
+  const reached = new Set<string>()
+  const peers = () => known.map((peer) => ({ ...peer, address: addressOf(peer) }))
+  const keepLinks = () => link.keepOpen(peers().filter(({ id }) => reached.has(id)))
+  const dial = () => {
+    transport.setPeers(peers())
+    keepLinks()
+  }
   return {
     start: (handlers) =>
       transport.start({
         ...handlers,
         onPeerGone: (id) => {
           gone.add(id)
+          reached.delete(id)
           handlers.onPeerGone(id)
         },
         onPeerConnected: (id) => {
           gone.delete(id)
+          reached.add(id)
           handlers.onPeerConnected(id)
+          keepLinks()
         },
       }),
-    setPeers: (peers) => {
-      known = peers
-      for (const id of gone) if (!peers.some((peer) => peer.id === id)) gone.delete(id)
+    setPeers: (next) => {
+      known = next
+      for (const id of gone) if (!next.some((peer) => peer.id === id)) gone.delete(id)
       dial()
     },
     isGone: (id) => gone.has(id),

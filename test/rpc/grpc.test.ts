@@ -259,6 +259,43 @@ t.test('a link that is not used closes itself and opens again', async (t) => {
   t.equal(await link.call(target, requestOf('m', 2)), 2)
 })
 
+t.test(
+  'a link that is kept open connects before the first call and is not closed when idle',
+  async (t) => {
+    const { port } = await serverOf(t, async ({ args }) => args)
+    const proxy = new Proxy(port)
+    const target = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+    t.teardown(() => proxy.close())
+    const idleMs = 30
+    const link = linkOf(t, { idleMs })
+    link.keepOpen([target])
+    await until('it is connected', () => proxy.connections === 1)
+    const brief = linkOf(t, { idleMs })
+    const other = new Proxy(port)
+    t.teardown(() => other.close())
+    await brief.call({ address: `127.0.0.1:${await other.listen()}`, id: 'b' }, requestOf('m', 1))
+    await until('one that is not kept is closed', () => other.connections === 0)
+    t.equal(proxy.connections, 1)
+    t.equal(await link.call(target, requestOf('m', 2)), 2)
+    link.keepOpen([])
+    await until('it is closed once it is not kept any more', () => proxy.connections === 0)
+  },
+)
+
+t.test('a kept link that was lost is dialed again when it is asked for', async (t) => {
+  const { port } = await serverOf(t, async ({ args }) => args)
+  const proxy = new Proxy(port)
+  const target = { address: `127.0.0.1:${await proxy.listen()}`, id: 'b' }
+  t.teardown(() => proxy.close())
+  const link = linkOf(t)
+  link.keepOpen([target])
+  await until('it is connected', () => proxy.connections === 1)
+  proxy.cut()
+  await until('it is lost', () => proxy.connections === 0)
+  link.keepOpen([target])
+  await until('it is connected again', () => proxy.connections === 1)
+})
+
 t.test('stopping settles what is under way, on either side', async (t) => {
   const signals: AbortSignal[] = []
   const never: CallHandler = (_request, signal) => {
