@@ -43,7 +43,10 @@ export interface Consensus {
   isFresh(mode: 'linearizable' | 'leader'): boolean
 
   isLeader(): boolean
-  /** Elected, but not yet `isLeader`: its state still lacks entries that were acknowledged before. That takes a round trip. */
+  /**
+   * This server leads and is not `isLeader` for a moment: it was just elected, and its state still lacks entries that were
+   * acknowledged before, or it hands over. Both take a few round trips.
+   */
   isSettling(): boolean
   /** The leader this server follows or is, if it knows one. */
   leader(): LeaderInfo | null

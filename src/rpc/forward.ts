@@ -79,8 +79,8 @@ export class Forwarder {
   }
 
   /**
-   * A call for the leader reached this server, whose election the caller heard of before it is settled: resolves once it
-   * is, or no longer leads, or at the deadline (monotonic ms). Null: it is not about to be settled.
+   * A call for the leader reached this server, which leads and takes no calls for a moment, see `isSettling`: resolves once it
+   * does, or no longer leads, or at the deadline (monotonic ms). Null: there is nothing to wait for.
    */
   settled(deadlineMs: number, signal: AbortSignal): Promise<void> | null {
     return this.#options.consensus.isSettling() ? this.#settled(deadlineMs, signal) : null

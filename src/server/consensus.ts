@@ -1,9 +1,8 @@
 /** Consensus as `rpc` wants it, made from the Raft node. */
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { RaftNode } from '../raft/node.ts'
 import type { Member } from '../raft/core/message.ts'
-import type { RaftStatus } from '../raft/door.ts'
+import type { RaftNodeDoor, RaftStatus } from '../raft/door.ts'
 import type { Consensus, LeaderInfo, Proposed, ProposeOptions } from '../rpc/consensus.ts'
 
 /** Where a member is dialed: its advertised address, unless the configuration file or gossip knows another. */
@@ -13,8 +12,14 @@ export type AddressOf = (member: {
   readonly address: string
 }) => string
 
+/** What this asks of `RaftNode`. */
+type AskedNode = Pick<
+  RaftNodeDoor,
+  'status' | 'propose' | 'readBarrier' | 'isFresh' | 'lastContactMs' | 'onChange'
+>
+
 export class RaftConsensus implements Consensus {
-  readonly #node: RaftNode
+  readonly #node: AskedNode
   readonly #addressOf: AddressOf
   readonly #clock: Clock
   #status: RaftStatus
@@ -22,7 +27,7 @@ export class RaftConsensus implements Consensus {
   readonly #waiting = new Set<(leader: LeaderInfo) => void>()
   readonly #listeners = new Set<() => void>()
 
-  constructor(node: RaftNode, addressOf: AddressOf, clock: Clock) {
+  constructor(node: AskedNode, addressOf: AddressOf, clock: Clock) {
     this.#node = node
     this.#addressOf = addressOf
     this.#clock = clock
@@ -56,8 +61,7 @@ export class RaftConsensus implements Consensus {
   }
 
   isSettling(): boolean {
-    const { role, settled } = this.#status
-    return role === 'leader' && !settled
+    return this.#status.role === 'leader' && !this.isLeader()
   }
 
   leader(): LeaderInfo | null {

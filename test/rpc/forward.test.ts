@@ -136,6 +136,22 @@ t.test('a call that reaches a new leader waits until that is settled', async (t)
   t.equal(follower.link.calls.length, 1)
 })
 
+t.test(
+  'a call that reaches a leader which hands over waits there for the end of that',
+  async (t) => {
+    const { follower, leader } = pair()
+    leader.consensus.elect(null)
+    leader.consensus.settling = true
+    const waiting = putA(follower)
+    setImmediate(() => {
+      leader.consensus.elect(a)
+      follower.consensus.elect(a)
+    })
+    t.match(await waiting, { index: 1 })
+    t.equal(follower.link.calls.length, 1, 'it was not asked again in between')
+  },
+)
+
 t.test('a request that arrives during an election waits for the leader', async (t) => {
   const { follower, leader } = pair()
   follower.consensus.elect(null)
