@@ -136,7 +136,7 @@ function anyMessage(term: number): object {
     { voteResponse: { granted: true } },
     { heartbeat: { commitIndex: number(), round: number() } },
     { heartbeatResponse: { round: number() } },
-    { timeoutNow: {} },
+    { timeoutNow: { lastIndex: pick([0, number()]) } },
     { readIndexRequest: { id: number(), linearizable: true } },
     { readIndexResponse: { id: number(), index: number() } },
     { appendResponse: { round: number(), ok: true, matchIndex: number() } },

@@ -133,7 +133,7 @@ function reject(state: State, request: AppendRequest, promise: Promised): void {
 export function onTimeoutNow(state: State, message: TimeoutNow): void {
   if (state.role.type !== 'follower' || !state.membership.isVoter(state.id)) return
   if (state.installing !== null || state.diskRefuses) return
-  if (state.leaderId !== message.from) return
+  if (state.leaderId !== message.from || state.log.lastIndex < message.lastIndex) return
   campaign(state, 'candidate', true)
 }
 

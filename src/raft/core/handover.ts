@@ -2,7 +2,7 @@
  * How a leader gives up its place (3.10): because somebody asked for it, or for a reason of its own (`leader.ts` says when).
  */
 import { diskBusyMs, becomeFollower, type Leader, type State } from './state.ts'
-import type { ServerId } from './message.ts'
+import type { LogIndex, ServerId } from './message.ts'
 
 export type Refusal = {
   readonly code: 'notLeader' | 'transferring' | 'overloaded' | 'notNow' | 'invalid'
@@ -45,7 +45,8 @@ export function othersAreAhead(
 export function abdicate(state: State, leader: Leader): void {
   const target =
     bestTarget(state, leader, state.options.electionMs) ?? bestTarget(state, leader, Infinity)
-  if (target !== null) sendTimeoutNow(state, target)
+  // Whatever its log holds: nothing more comes from here.
+  if (target !== null) sendTimeoutNow(state, target, 0)
   becomeFollower(state, state.term, null)
 }
 
@@ -62,8 +63,9 @@ function bestTarget(state: State, leader: Leader, silentMsMax: number): ServerId
   return best
 }
 
-function sendTimeoutNow(state: State, to: ServerId): void {
-  state.out.send.push({ type: 'timeoutNow', from: state.id, to, term: state.term })
+function sendTimeoutNow(state: State, to: ServerId, lastIndex: LogIndex): void {
+  const { id: from, term } = state
+  state.out.send.push({ type: 'timeoutNow', from, to, term, lastIndex })
 }
 
 /** Begins to hand over. Proposals are refused until it worked or an election timeout passed. */
@@ -80,17 +82,25 @@ export function transfer(state: State, target: ServerId | null): Refusal | null 
   role.transfer = {
     target: chosen,
     deadline: state.now + state.options.electionMs,
-    asked: false,
+    asked: 'no',
   }
-  continueTransfer(state, role)
   return null
 }
 
+/**
+ * Asks the target to campaign, once behind the last entries and again when it acknowledged them. The first one spares a
+ * round trip and a write of the target's disk: entries and request arrive in this order, and the target asks for votes
+ * behind its own write. Should the entries get lost, the target does not campaign (`onTimeoutNow`), and the second one counts.
+ */
 export function continueTransfer(state: State, leader: Leader): void {
   const { transfer } = leader
-  if (transfer === null || transfer.asked) return
-  if (leader.progress.get(transfer.target)?.match !== state.log.lastIndex) return
-  transfer.asked = true
+  const progress = transfer === null ? undefined : leader.progress.get(transfer.target)
+  if (transfer === null || progress === undefined || transfer.asked === 'caughtUp') return
+  const { lastIndex } = state.log
+  const caughtUp = progress.match === lastIndex
+  const sentAll = progress.state === 'replicate' && progress.next === lastIndex + 1
+  if (!caughtUp && !(sentAll && transfer.asked === 'no')) return
+  transfer.asked = caughtUp ? 'caughtUp' : 'behindEntries'
   leader.leaseForfeited = true
-  sendTimeoutNow(state, transfer.target)
+  sendTimeoutNow(state, transfer.target, lastIndex)
 }

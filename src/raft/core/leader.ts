@@ -153,6 +153,7 @@ export function replicate(state: State, leader: Leader): void {
     }
     tellCommit(state, id, progress)
   }
+  continueTransfer(state, leader)
 }
 
 /**
@@ -298,10 +299,7 @@ export function onAppendResponse(state: State, leader: Leader, response: AppendR
     else if (progress.state === 'snapshot' && state.log.termAt(progress.match) !== undefined) {
       progress.becomeReplicate()
     }
-    if (news) {
-      maybeCommit(state)
-      continueTransfer(state, leader)
-    }
+    if (news) maybeCommit(state)
   } else {
     rejected(state, progress, response)
   }

@@ -150,7 +150,11 @@ export type HeartbeatResponse = Envelope &
   }
 
 /** Leadership transfer: campaign now (3.10). */
-export type TimeoutNow = Envelope & { readonly type: 'timeoutNow' }
+export type TimeoutNow = Envelope & {
+  readonly type: 'timeoutNow'
+  /** A target whose log ends before this would lose: it does not campaign. 0: it may, whatever it holds. */
+  readonly lastIndex: LogIndex
+}
 
 /** A follower asks the leader for an index that is safe to read at (6.4). `id` is the follower's own counter. */
 export type ReadIndexRequest = Envelope & {

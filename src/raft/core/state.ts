@@ -44,7 +44,8 @@ export type ReadRound = {
 export type Transfer = {
   readonly target: ServerId
   readonly deadline: number
-  asked: boolean
+  /** What the target was asked behind: nothing yet, the last entries, or its acknowledgement of them. */
+  asked: 'no' | 'behindEntries' | 'caughtUp'
 }
 
 export type Leader = {

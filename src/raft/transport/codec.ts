@@ -59,7 +59,7 @@ export type WireMessage = {
   readonly appendResponse?: WireAppendResponse | null
   readonly heartbeat?: WireHeartbeat | null
   readonly heartbeatResponse?: (Promised & { readonly round: number }) | null
-  readonly timeoutNow?: Record<string, never> | null
+  readonly timeoutNow?: { readonly lastIndex: number } | null
   readonly readIndexRequest?: { readonly id: number; readonly linearizable: boolean } | null
   readonly readIndexResponse?: { readonly id: number; readonly index: number } | null
 }
@@ -163,7 +163,13 @@ export function fromWire(wire: WireMessage, from: ServerId, to: ServerId): Messa
   if (wire.voteResponse) {
     return { type: 'voteResponse', ...envelope, granted: wire.voteResponse.granted }
   }
-  if (wire.timeoutNow) return { type: 'timeoutNow', ...envelope }
+  if (wire.timeoutNow) {
+    return {
+      type: 'timeoutNow',
+      ...envelope,
+      lastIndex: whole(wire.timeoutNow.lastIndex, 'lastIndex'),
+    }
+  }
   throw malformed('a message is of a type this program does not know')
 }
 
@@ -270,7 +276,7 @@ export function toWire(message: Message): WireMessage {
     case 'voteResponse':
       return { term, voteResponse: message }
     case 'timeoutNow':
-      return { term, timeoutNow: {} }
+      return { term, timeoutNow: message }
     case 'readIndexRequest':
       return { term, readIndexRequest: message }
     case 'readIndexResponse':

@@ -184,20 +184,6 @@ t.test('a server whose disk refuses helps nobody to lead', async (t) => {
   t.ok(cores.leaders().some((id) => id !== 'a'))
 })
 
-t.test('leadership is handed over at once, to a server that has everything (3.10)', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.propose('a', 'x')
-  cores.settle()
-  t.equal(cores.core('a').transfer('c', cores.now), null)
-  t.match(cores.core('a').propose(new Uint8Array(), cores.now), {
-    ok: false,
-    refusal: { code: 'transferring' },
-  })
-  cores.settle()
-  t.same(cores.leaders(), ['c'], 'no time has passed')
-})
-
 t.test('an old append whose entries are there cuts nothing (3.5)', async (t) => {
   const cores = new Cores(three)
   cores.elect('a')

@@ -111,7 +111,7 @@ const message: fc.Arbitrary<Message> = fc.oneof(
   ),
   withMore(fc.record({ ...head('heartbeat'), commitIndex: whole, round: whole }), asked),
   withMore(fc.record({ ...head('heartbeatResponse'), round: whole }), promised),
-  fc.record(head('timeoutNow')),
+  fc.record({ ...head('timeoutNow'), lastIndex: whole }),
   fc.record({ ...head('readIndexRequest'), id: whole, linearizable: fc.boolean() }),
   fc.record({ ...head('readIndexResponse'), id: whole, index: whole }),
 )
@@ -145,7 +145,7 @@ const entry = { index: 8, term: 3, kind: 2, data: Buffer.from('x') }
 const append = { prevIndex: 7, prevTerm: 3, commitIndex: 5, round: 1, entries: [entry] }
 const badMessages: [string, object][] = [
   ['no body', { term: 3 }],
-  ['a term of 2^53', { term: 2 ** 53, timeoutNow: {} }],
+  ['a term of 2^53', { term: 2 ** 53, timeoutNow: { lastIndex: 0 } }],
   ['a gap after prevIndex', { term: 3, appendRequest: { ...append, prevIndex: 6 } }],
   ['a gap between entries', withEntries(entry, { ...entry, index: 10 })],
   ['the same entry twice', withEntries(entry, entry)],
