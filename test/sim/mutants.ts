@@ -96,6 +96,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a configuration stays in force when its entry is cut off',
+    corner: 'mixed',
     file: `${core}/follower.ts`,
     find: 'membership.truncated(first.index)',
     replace: '',
@@ -114,6 +115,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the question of a follower is taken for a majority of five',
+    corner: 'court',
     file: `${core}/reads.ts`,
     find: 'majorityOf(voters.length) <= 2',
     replace: 'majorityOf(voters.length) <= 3',
@@ -192,6 +194,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the base is taken for the meeting point of two logs that part below it',
+    corner: 'divergence',
     file: `${core}/leader.ts`,
     find: 'progress.becomeProbe(compacted ? meeting : meeting + 1)',
     replace: 'progress.becomeProbe(meeting + 1)',
@@ -210,6 +213,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a write is sent again although it may be in a snapshot',
+    corner: 'mixed',
     file: 'src/rpc/sent-writes.ts',
     find: 'for (const write of this.#writes.values()) write.lose()',
     replace: '',
