@@ -172,7 +172,7 @@ function domainRows(domain, position) {
   const earlier = domainOrder.slice(0, position)
   const others = earlier.length === 0 ? [] : [`^src/domains/(${earlier.join('|')})/`]
   const issuers = earlier.filter((name) => name === 'acl' || name === 'allocations')
-  const methodsOf = issuers.map((name) => `^src/domains/${name}/methods[.]ts$`)
+  const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
   return [
     {
       name: `${domain}-state`,

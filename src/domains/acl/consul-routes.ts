@@ -12,7 +12,8 @@ import {
   tokenInConsul,
   type Named,
 } from './consul-shown.ts'
-import type { AclMethods, CreatedToken } from './methods.ts'
+import type { CreatedToken } from './issue.ts'
+import type { AclMethods } from './methods.ts'
 import type { PolicyMethods } from './policy-methods.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 import { bodyOf, expirationOf, pageOf } from './routes.ts'

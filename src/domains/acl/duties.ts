@@ -6,7 +6,7 @@ import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import type { DeleteTokens } from './commands.ts'
-import { bootstrapWith } from './methods.ts'
+import { issueFirstToken } from './issue.ts'
 import { bootstrapOf, expiredTokens, tokensPerEntryMax } from './queries.ts'
 
 /** A token's sessions end at most this much later than the token, and a turn of work. */
@@ -39,7 +39,7 @@ async function begin({ bootstrapToken, view, propose, clock, log }: AclDutyConte
   reader.close()
   if (before !== null || bootstrapToken === null) return
   try {
-    const { row } = await bootstrapWith({ clock, propose }, bootstrapToken, null)
+    const { row } = await issueFirstToken({ clock, propose }, bootstrapToken, null)
     log.info('access control began with the token of the configuration', {
       accessor: row.accessor,
     })

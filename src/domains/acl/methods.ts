@@ -1,41 +1,33 @@
-/**
- * What may be asked about tokens. Secrets and accessors are drawn here, at the leader: an entry of the log carries the
- * hash, and the answer to whoever asked is the only place where the secret ever is.
- */
-import { randomBytes, randomUUID } from 'node:crypto'
-import { Type } from 'typebox'
-import { assertNever } from '../../lib/assert.ts'
+/** What may be asked about tokens. `issue.ts` makes them, at the leader. */
+import { Type, type Static } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
-import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { hashOf, type AclSettings } from './authorizer.ts'
+import type { DeleteTokensOutcome, PutTokenOutcome, UpdateToken } from './commands.ts'
 import {
-  type BootstrapOutcome,
-  type DeleteTokensOutcome,
-  type PutTokenOutcome,
-  type UnknownName,
-  type UpdateToken,
-} from './commands.ts'
+  issueFirstToken,
+  issueToken,
+  writtenToken,
+  type CreatedToken,
+  type OperatorTokenSpec,
+} from './issue.ts'
 import { onePage, Page, type CompileFilter } from './listing.ts'
 import {
   Accessor,
   checkDescription,
   checkNames,
-  checkSecret,
   policiesPerTokenMax,
   rolesPerTokenMax,
   tokenNameBytesMax,
   ttlMsMax,
   ttlMsMin,
   TokenType,
-  type NewToken,
   type TokenRow,
 } from './model.ts'
 import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
 import { shownRights } from './rights.ts'
 import { shownToken, type ShownToken } from './shown.ts'
-
-const secretBytes = 32
 
 const Names = Type.Immutable(Type.Array(Type.String()))
 
@@ -54,9 +46,6 @@ const CreateToken = Type.Object({
   /** Instead of `ttlMs`. */
   expirationTimeMs: Type.Union([Type.Null(), Type.Number()]),
 })
-
-/** With its secret: shown once. */
-export type CreatedToken = { readonly row: TokenRow; readonly secret: string }
 
 export type AclMethodsOptions = {
   readonly settings: AclSettings
@@ -81,7 +70,7 @@ export function aclMethods(options: AclMethodsOptions) {
     requires: () => ({ resource: 'none' }),
     run: async (context, { secret }): Promise<CreatedToken> => {
       assertEnabled()
-      return bootstrapWith(context, secret, await readResetIndex())
+      return issueFirstToken(context, secret, await readResetIndex())
     },
   })
 
@@ -151,7 +140,7 @@ export function aclMethods(options: AclMethodsOptions) {
     requires: () => ({ resource: 'acl', access: 'write' }),
     run: async (context, args): Promise<CreatedToken> => {
       assertEnabled()
-      return createToken(context, args)
+      return issueToken(context, specOf(args, Math.floor(context.clock.wallMs())))
     },
   })
 
@@ -206,17 +195,6 @@ export function assertAclEnabled({ enabled }: AclSettings): void {
   )
 }
 
-/** Makes a token for whoever may have one. Its rights are the caller's to judge. */
-export async function createToken(
-  context: LeaderContext,
-  args: Parameters<typeof newToken>[1],
-): Promise<CreatedToken> {
-  const secret = randomBytes(secretBytes).toString('base64url')
-  const token = newToken(Math.floor(context.clock.wallMs()), args, secret)
-  const { outcome } = await context.propose({ type: 'acl.createToken', args: token })
-  return { row: writtenToken(outcome as PutTokenOutcome), secret }
-}
-
 type TokenFields = {
   readonly name: string | null
   readonly description: string | null
@@ -225,16 +203,10 @@ type TokenFields = {
   readonly roles: readonly string[] | null
 }
 
-function newToken(
-  nowMs: number,
-  args: TokenFields & { readonly ttlMs: number | null; readonly expirationTimeMs: number | null },
-  secret: string,
-): NewToken {
+function specOf(args: Static<typeof CreateToken>, nowMs: number): OperatorTokenSpec {
   const { name, description, type, policies, roles } = checkFields(args)
   assertOfUse(type ?? 'client', policies ?? [], roles ?? [])
   return {
-    hash: hashOf(secret),
-    accessor: randomUUID(),
     name: name ?? '',
     description: description ?? '',
     type: type ?? 'client',
@@ -242,42 +214,6 @@ function newToken(
     roles: roles ?? [],
     createTimeMs: nowMs,
     expirationTimeMs: expirationOf(nowMs, args.ttlMs, args.expirationTimeMs),
-  }
-}
-
-/** The first token there is: everything is allowed to it. `secret`: of the operator's choice; null: drawn. */
-export async function bootstrapWith(
-  context: Pick<LeaderContext, 'clock' | 'propose'>,
-  chosen: string | null,
-  resetIndex: number | null,
-): Promise<CreatedToken> {
-  if (chosen !== null) checkSecret(chosen)
-  const secret = chosen ?? randomBytes(secretBytes).toString('base64url')
-  const token: NewToken = {
-    hash: hashOf(secret),
-    accessor: randomUUID(),
-    name: 'Bootstrap Token',
-    description: '',
-    type: 'management',
-    policies: [],
-    roles: [],
-    createTimeMs: Math.floor(context.clock.wallMs()),
-    expirationTimeMs: null,
-  }
-  const proposed = await context.propose({ type: 'acl.bootstrap', args: { token, resetIndex } })
-  const outcome = proposed.outcome as BootstrapOutcome
-  switch (outcome.type) {
-    case 'written':
-      return { row: outcome.row, secret }
-    case 'taken':
-      throw new MusterError('invalid_argument', 'another token has this secret: choose a new one')
-    case 'done':
-      throw new MusterError(
-        'invalid_argument',
-        `ACL bootstrap already done (reset index: ${outcome.resetIndex})`,
-      )
-    default:
-      return assertNever(outcome)
   }
 }
 
@@ -309,26 +245,4 @@ function expirationOf(
   const left = ttlMs ?? (expirationTimeMs ?? nowMs) - nowMs
   if (left >= ttlMsMin && left <= ttlMsMax) return Math.floor(nowMs + left)
   throw new MusterError('invalid_argument', 'a token lasts from 1s to 87600h')
-}
-
-function writtenToken(outcome: PutTokenOutcome): TokenRow {
-  switch (outcome.type) {
-    case 'written':
-      return outcome.row
-    case 'absent':
-      throw new MusterError('not_found', 'ACL token not found')
-    case 'taken':
-      throw new MusterError('conflict', 'another token has this accessor: try again')
-    case 'unknownName':
-      throw unknown(outcome)
-    default:
-      return assertNever(outcome)
-  }
-}
-
-export function unknown({ what, name }: UnknownName): MusterError {
-  return new MusterError(
-    'invalid_argument',
-    `there is no ${what} ${JSON.stringify(name)}: write it first`,
-  )
 }

@@ -6,7 +6,8 @@ import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/m
 import type { AclSettings } from './authorizer.ts'
 import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
 import { onePage, Page, type CompileFilter } from './listing.ts'
-import { assertAclEnabled, unknown } from './methods.ts'
+import { unknown } from './issue.ts'
+import { assertAclEnabled } from './methods.ts'
 import {
   AclName,
   checkAclName,

@@ -1,0 +1,99 @@
+/**
+ * The only place that draws the secret and the accessor of a token and builds its row. An entry of the log carries the
+ * secret's hash; the answer to the caller is the only place where the secret ever is.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { LeaderContext } from '../../rpc/method.ts'
+import { hashOf } from './authorizer.ts'
+import type { BootstrapOutcome, PutTokenOutcome, UnknownName } from './commands.ts'
+import { checkSecret, type NewToken, type TokenRow } from './model.ts'
+
+const secretBytes = 32
+
+type Drawn = 'hash' | 'accessor'
+
+/** All that a token may be, but for what is drawn for it and what the log gives it. */
+export type TokenSpec = Omit<TokenRow, Drawn | 'createIndex' | 'modifyIndex'>
+
+/** A token as operators make them: what the commands of every version take. */
+export type OperatorTokenSpec = Omit<NewToken, Drawn> & {
+  readonly [Member in Exclude<keyof TokenSpec, keyof NewToken>]?: never
+}
+
+/** With its secret: shown once. */
+export type CreatedToken = { readonly row: TokenRow; readonly secret: string }
+
+/** `chosen`: a secret of the operator's; null: one is drawn. Throws `invalid_argument` for one that is too weak. */
+export function drawToken<Spec extends TokenSpec>(spec: Spec, chosen: string | null) {
+  if (chosen !== null) checkSecret(chosen)
+  const secret = chosen ?? randomBytes(secretBytes).toString('base64url')
+  const accessor: string = randomUUID()
+  return { token: { ...spec, hash: hashOf(secret), accessor }, secret }
+}
+
+/** The caller has decided that this token may be made. */
+export async function issueToken(
+  context: Pick<LeaderContext, 'propose'>,
+  spec: OperatorTokenSpec,
+): Promise<CreatedToken> {
+  const { token, secret } = drawToken(spec, null)
+  const { outcome } = await context.propose({ type: 'acl.createToken', args: token })
+  return { row: writtenToken(outcome as PutTokenOutcome), secret }
+}
+
+/** The first token: everything is allowed to it. `resetIndex`: of the operator who wants one more; null: none given. */
+export async function issueFirstToken(
+  context: Pick<LeaderContext, 'clock' | 'propose'>,
+  chosen: string | null,
+  resetIndex: number | null,
+): Promise<CreatedToken> {
+  const spec: OperatorTokenSpec = {
+    name: 'Bootstrap Token',
+    description: '',
+    type: 'management',
+    policies: [],
+    roles: [],
+    createTimeMs: Math.floor(context.clock.wallMs()),
+    expirationTimeMs: null,
+  }
+  const { token, secret } = drawToken(spec, chosen)
+  const proposed = await context.propose({ type: 'acl.bootstrap', args: { token, resetIndex } })
+  const outcome = proposed.outcome as BootstrapOutcome
+  switch (outcome.type) {
+    case 'written':
+      return { row: outcome.row, secret }
+    case 'taken':
+      throw new MusterError('invalid_argument', 'another token has this secret: choose a new one')
+    case 'done':
+      throw new MusterError(
+        'invalid_argument',
+        `ACL bootstrap already done (reset index: ${outcome.resetIndex})`,
+      )
+    default:
+      return assertNever(outcome)
+  }
+}
+
+export function writtenToken(outcome: PutTokenOutcome): TokenRow {
+  switch (outcome.type) {
+    case 'written':
+      return outcome.row
+    case 'absent':
+      throw new MusterError('not_found', 'ACL token not found')
+    case 'taken':
+      throw new MusterError('conflict', 'another token has this accessor: try again')
+    case 'unknownName':
+      throw unknown(outcome)
+    default:
+      return assertNever(outcome)
+  }
+}
+
+export function unknown({ what, name }: UnknownName): MusterError {
+  return new MusterError(
+    'invalid_argument',
+    `there is no ${what} ${JSON.stringify(name)}: write it first`,
+  )
+}
