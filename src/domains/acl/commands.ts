@@ -11,6 +11,7 @@ import {
   Accessor,
   AclName,
   Description,
+  endOf,
   NewToken,
   PolicyNames,
   RoleNames,
@@ -155,7 +156,7 @@ export const aclCommands: Readonly<Record<string, AnyCommandDefinition>> = {
       const rows: TokenRow[] = []
       for (const accessor of new Set(accessors)) {
         const row = await tokenByAccessor(reader, accessor)
-        if (row !== null && (!expiredOnly || isExpired(row, nowMs))) rows.push(row)
+        if (row !== null && (!expiredOnly || endOf(row) <= nowMs)) rows.push(row)
       }
       return rows
     },
@@ -217,10 +218,6 @@ export const aclCommands: Readonly<Record<string, AnyCommandDefinition>> = {
       return { changes: before === null ? [] : [remove(aclRoles, [name])], outcome }
     },
   }),
-}
-
-function isExpired({ expirationTimeMs }: TokenRow, nowMs: number): boolean {
-  return expirationTimeMs !== null && expirationTimeMs <= nowMs
 }
 
 async function isTaken(reader: Reader, { hash, accessor }: NewToken): Promise<boolean> {

@@ -6,6 +6,7 @@ import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { TimeMs } from '../define.ts'
+import { Meta } from '../namespaces/model.ts'
 import { policyBytesMax } from './policy-source-model.ts'
 
 /** The policy of requests that come without a token. */
@@ -17,6 +18,12 @@ export const accessorLengthMax = 64
 export const hashLengthMax = 64
 export const policiesPerTokenMax = 64
 export const rolesPerTokenMax = 64
+export const cidrsPerTokenMax = 64
+/** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128` has 49 characters. */
+export const cidrLengthMax = 64
+export const mountLengthMax = 256
+/** A distinguished name, or the name of a service account with its namespace. */
+export const aliasLengthMax = 1_024
 export const descriptionBytesMax = 512
 export const tokenNameBytesMax = 256
 export const ttlMsMin = 1_000
@@ -58,8 +65,62 @@ export const NewToken = Type.Object({
 
 export type NewToken = Readonly<Static<typeof NewToken>>
 
-export const TokenRow = record({ ...NewToken.properties, ...indexes })
+const LifetimeMs = Type.Integer({ minimum: 0, maximum: ttlMsMax })
+
+/** How a token is renewed. Its end is the row's `expirationTimeMs`, which a renewal moves. */
+const Lease = record({
+  /** What the token was given when it was made or last renewed. */
+  ttlMs: LifetimeMs,
+  renewable: Type.Boolean(),
+  /** Each renewal gives this much, without a maximum; null: the token is not periodic. */
+  periodMs: Type.Union([Type.Null(), LifetimeMs]),
+  /** No renewal goes beyond `createTimeMs` and this; null: no limit of its own. */
+  explicitMaxTtlMs: Type.Union([Type.Null(), LifetimeMs]),
+  /** null: never renewed. */
+  renewTimeMs: Type.Union([Type.Null(), TimeMs]),
+})
+
+/**
+ * Members of tokens that are not an operator's. A row without one of them has the meaning that all rows had before these
+ * members came. No command writes them yet: one that does names the command version from which on every server refuses
+ * what such a row does not allow (decision 8).
+ */
+const issuedMembers = {
+  /** Absent: service. A batch token is not renewed and makes no tokens. */
+  kind: Type.Optional(Type.Enum(['service', 'batch'])),
+  /** Accessor of the token that this one was made with and ends with. Absent: this token is an orphan. */
+  parent: Type.Optional(Accessor),
+  /** Absent: the token is not renewed. */
+  lease: Type.Optional(Lease),
+  /** Requests that the token may still make. Absent: not limited. */
+  usesLeft: Type.Optional(Count),
+  /** Networks that the token may be used from. Absent: from everywhere. */
+  boundCidrs: Type.Optional(
+    Type.Immutable(
+      Type.Array(Type.String({ maxLength: cidrLengthMax }), {
+        minItems: 1,
+        maxItems: cidrsPerTokenMax,
+      }),
+    ),
+  ),
+  metadata: Type.Optional(Meta),
+  /** The login method that the token came from, and who logged in. Absent: an operator or another token made it. */
+  issuer: Type.Optional(
+    record({
+      mount: Type.String({ maxLength: mountLengthMax }),
+      alias: Type.String({ maxLength: aliasLengthMax }),
+    }),
+  ),
+}
+
+export const TokenRow = record({ ...NewToken.properties, ...issuedMembers, ...indexes })
 export type TokenRow = Readonly<Static<typeof TokenRow>>
+
+/** When the token is worth nothing any more; Infinity: never. */
+export function endOf({ expirationTimeMs, createTimeMs, lease }: TokenRow): number {
+  const explicitMaxTtlMs = lease?.explicitMaxTtlMs ?? Infinity
+  return Math.min(expirationTimeMs ?? Infinity, createTimeMs + explicitMaxTtlMs)
+}
 
 export const PolicyRow = record({
   name: AclName,

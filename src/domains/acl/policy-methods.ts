@@ -5,8 +5,8 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import type { AclSettings } from './authorizer.ts'
 import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
-import { onePage, Page, type CompileFilter } from './listing.ts'
 import { unknown } from './issue.ts'
+import { onePage, Page, type CompileFilter } from './listing.ts'
 import { assertAclEnabled } from './methods.ts'
 import {
   AclName,

@@ -1,7 +1,7 @@
 /** Reads of tokens, policies and roles. */
 import type { Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import type { BootstrapRow, PolicyRow, RoleRow, TokenRow } from './model.ts'
+import { endOf, type BootstrapRow, type PolicyRow, type RoleRow, type TokenRow } from './model.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
 
 /** Tokens that one entry removes. */
@@ -25,9 +25,7 @@ export async function expiredTokens(reader: Reader, nowMs: number): Promise<read
   const rows: TokenRow[] = []
   for await (const page of reader.pagesBy(aclTokens, 'expiration')) {
     for (const row of page) {
-      if ((row.expirationTimeMs ?? nowMs + 1) > nowMs || rows.length >= tokensPerEntryMax) {
-        return rows
-      }
+      if (endOf(row) > nowMs || rows.length >= tokensPerEntryMax) return rows
       rows.push(row)
     }
   }

@@ -1,6 +1,6 @@
 /** Rows of access control. Tokens are found by hash on every request, by accessor when people name them. */
 import type { Table } from '../../fsm/domain.ts'
-import { BootstrapRow, PolicyRow, RoleRow, TokenRow } from './model.ts'
+import { BootstrapRow, endOf, PolicyRow, RoleRow, TokenRow } from './model.ts'
 
 export const aclTokens: Table<TokenRow> = {
   name: 'acl_tokens',
@@ -8,7 +8,10 @@ export const aclTokens: Table<TokenRow> = {
   key: (row) => [row.hash],
   indexes: {
     accessor: (row) => [row.accessor],
-    expiration: (row) => (row.expirationTimeMs === null ? null : [row.expirationTimeMs, row.hash]),
+    expiration: (row) => {
+      const endMs = endOf(row)
+      return endMs === Infinity ? null : [endMs, row.hash]
+    },
   },
 }
 
