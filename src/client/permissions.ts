@@ -4,17 +4,13 @@
  *
  * The same answer says who they are in the audit log: the key that hashes secrets there stays with the servers.
  */
-import {
-  compiled,
-  hashOf,
-  keep,
-  permissionsOf,
-  type AclSettings,
-} from '../domains/acl/authorizer.ts'
+import { hashOf, permissionsOf, type AclSettings } from '../domains/acl/authorizer.ts'
+import { compiled } from '../domains/acl/rule-sets.ts'
 import { Fields } from '../api/fields.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import { LruMap } from '../lib/lru-map.ts'
 import { within } from '../lib/async.ts'
 import { nothingShown, type ShownToken } from '../member/audit-line.ts'
 import type { TokenBearers } from '../member/audit.ts'
@@ -60,7 +56,7 @@ const nobody: TokenBearers = {
 
 class KnownCallers implements Authorizer, TokenBearers {
   readonly #options: PermissionsOptions
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new LruMap<string, Kept>(callersKeptMax)
   readonly #asking = new Map<string, Promise<Permissions>>()
   /** Until then no server is asked for the audit log alone: the last one did not answer. */
   #silentUntilMs = -Infinity
@@ -122,8 +118,7 @@ class KnownCallers implements Authorizer, TokenBearers {
     const atMs = clock.monotonicMs()
     try {
       const told = await this.#fetch(upstream, token)
-      this.#kept.delete(key)
-      keep(this.#kept, key, { ...told, atMs }, callersKeptMax)
+      this.#kept.set(key, { ...told, atMs })
       return told.permissions
     } catch (error) {
       if (codeOf(error) === 'unauthenticated') this.#kept.delete(key)

@@ -1,20 +1,25 @@
 /**
  * Who a caller is and what it may do, on the state of this server. A token is looked up by its hash, so that no time
- * taken tells how much of a guess was right. What was found is kept until a token, policy or role changes.
+ * taken tells how much of a guess was right.
+ *
+ * What was found is kept for each caller, and stands until its own token, or a policy or role that the token uses, changes.
+ * Every request checks that: while the tables of tokens, policies and roles stand still there is nothing to look at; when
+ * one of them has changed since, the caller's own rows are compared by the index of their last change.
  */
 import { hash } from 'node:crypto'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { codeOf, textOf } from '../../lib/errors.ts'
+import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
-import { unknownToken } from '../../rpc/refusal.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import { denied, unknownToken } from '../../rpc/refusal.ts'
 import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorizer.ts'
 import type { Caller, Requirement } from '../../rpc/method.ts'
 import { isAllowed, missingText, type DefaultPolicy } from './authorize.ts'
-import { anonymousPolicy, type PolicyRow, type TokenRow } from './model.ts'
-import { parsePolicy, type Rule } from './policy-model.ts'
-import { aclIndex, policyOf, roleOf, tokenByHash } from './queries.ts'
-import { RuleSet, type PolicyRules } from './rule-set-model.ts'
+import { admittedBy, type Admits } from './bound-cidrs.ts'
+import { endOf, type TokenRow } from './model.ts'
+import { aclIndex, tokenByHash } from './queries.ts'
+import { policiesOf, RuleSets, type Rules, type RulesSource } from './rule-sets.ts'
 
 export type AclSettings = {
   readonly enabled: boolean
@@ -22,9 +27,8 @@ export type AclSettings = {
   readonly defaultPolicy: DefaultPolicy
 }
 
-/** Callers whose permissions are kept, and sets of policies that are kept compiled. */
+/** Callers whose permissions are kept, those without a token not counted; the least recently seen one is evicted. */
 export const callersKeptMax = 16_384
-export const ruleSetsKeptMax = 4_096
 
 export type AclAuthorizerOptions = {
   readonly settings: AclSettings
@@ -39,19 +43,24 @@ export type AclAuthorizerOptions = {
   readonly log: Logger
 }
 
-type Kept = {
+/** A caller as it was found, and what that follows from. */
+type Known = {
+  /** null: the caller has no token. */
+  readonly subject: Subject | null
+  readonly rules: Rules
   readonly permissions: Permissions
-  readonly expirationTimeMs: number
-  readonly state: StateMark
+  readonly endMs: number
+  /** null: from everywhere. */
+  readonly admits: Admits | null
+  readonly floorIndex: number
+  /** Of the tables, when the rows above were last seen to stand. */
+  tokensIndex: number
+  policiesIndex: number
+  rolesIndex: number
 }
 
-/** While these stand still, whatever was found stands. */
-type StateMark = {
-  readonly tokens: number
-  readonly policies: number
-  readonly roles: number
-  readonly floor: number
-}
+/** Of a token's row, which may be long: what rights follow from. */
+type Subject = RulesSource & Pick<TokenRow, 'hash' | 'modifyIndex'>
 
 /** Tells whose a token is. */
 export interface TokenOwners {
@@ -67,42 +76,37 @@ export function aclAuthorizer(options: AclAuthorizerOptions): Authorizer & Token
 export class AclAuthorizer implements Authorizer, TokenOwners {
   readonly #options: AclAuthorizerOptions
   readonly #ruleSets: RuleSets
-  readonly #kept = new Map<string, Kept>()
-  /** Hashes of secrets that were good when they came last, in memory only: making one costs more than all else of a look-up. */
-  readonly #hashes = new Map<string, string>()
+  /**
+   * By the secret, in memory only: hashing it costs more than all else of a look-up. Only secrets that were good when they
+   * came last.
+   */
+  readonly #known = new LruMap<string, Known>(callersKeptMax)
+  #anonymous: Known | undefined
 
   constructor(options: AclAuthorizerOptions) {
     this.#options = options
     this.#ruleSets = new RuleSets(options.log)
   }
 
-  resolve({ token }: Caller): Permissions | Promise<Permissions> {
-    const key = this.#keyOf(token)
-    const found = this.#find(key)
-    if (token !== null) this.#remember(token, found === null ? null : key)
-    return found ?? this.#findFresh(key)
+  resolve({ token, remote }: Caller): Permissions | Promise<Permissions> {
+    const known = this.#find(token)
+    return known === null ? this.#findFresh(token, remote) : admitted(known, remote)
   }
 
   accessorOf(token: string): string | null {
-    return this.#find(this.#keyOf(token))?.accessor ?? null
+    return this.#find(token)?.permissions.accessor ?? null
   }
 
   touch(reader: Reader, { token }: Caller): void {
-    const row = token === null ? null : tokenByHash(reader, this.#keyOf(token))
+    const row = token === null ? null : tokenByHash(reader, this.#hashOf(token))
     policiesOf(reader, row)
   }
 
-  #keyOf(token: string | null): string {
-    return token === null ? '' : (this.#hashes.get(token) ?? hashOf(token))
+  #hashOf(token: string): string {
+    return this.#known.get(token)?.subject?.hash ?? hashOf(token)
   }
 
-  /** Null: it is good no more. */
-  #remember(token: string, key: string | null): void {
-    if (key === null) this.#hashes.delete(token)
-    else if (!this.#hashes.has(token)) keep(this.#hashes, token, key, callersKeptMax)
-  }
-
-  async #findFresh(key: string): Promise<Permissions> {
+  async #findFresh(token: string | null, remote: string): Promise<Permissions> {
     try {
       await this.#options.freshen()
     } catch (error) {
@@ -111,30 +115,80 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
         error: textOf(error),
       })
     }
-    const found = this.#find(key)
+    const found = this.#find(token)
     if (found === null) throw unknownToken()
-    return found
+    return admitted(found, remote)
   }
 
-  /** Null: there is no such token, or its time is over. */
-  #find(key: string): Permissions | null {
-    const { reader, clock } = this.#options
-    const nowMs = clock.wallMs()
-    const kept = this.#kept.get(key)
-    if (kept !== undefined && stillStands(kept.state, reader)) {
-      return kept.expirationTimeMs > nowMs ? kept.permissions : null
+  /** Null: there is no such token, or it is worth nothing any more. */
+  #find(token: string | null): Known | null {
+    const before = token === null ? this.#anonymous : this.#known.get(token)
+    const known =
+      before !== undefined && this.#stands(before)
+        ? before
+        : this.#look(token, before?.subject?.hash)
+    if (known === null) {
+      if (token !== null) this.#known.delete(token)
+      return null
     }
-    const state = markOf(reader)
-    const row = key === '' ? null : tokenByHash(reader, key)
-    if (key !== '' && row === null) return null
-    const expirationTimeMs = row?.expirationTimeMs ?? Infinity
-    if (expirationTimeMs <= nowMs) return null
-    const { defaultPolicy } = this.#options.settings
-    const permissions = permissionsOf(row, this.#ruleSets.of(reader, row), defaultPolicy)
-    this.#kept.delete(key)
-    keep(this.#kept, key, { permissions, expirationTimeMs, state }, callersKeptMax)
-    return permissions
+    if (known !== before) {
+      if (token === null) this.#anonymous = known
+      else this.#known.set(token, known)
+    }
+    return known.endMs === Infinity || known.endMs > this.#options.clock.wallMs() ? known : null
   }
+
+  /** Asked on every request, so nothing is made for it while the tables stand still. */
+  #stands(known: Known): boolean {
+    const { reader } = this.#options
+    // After a restore the same indexes may stand for other rows.
+    if (known.floorIndex !== reader.floorIndex) return false
+    const tokensIndex = aclIndex(reader, 'tokens')
+    if (known.tokensIndex !== tokensIndex) {
+      if (known.subject !== null) {
+        const row = tokenByHash(reader, known.subject.hash)
+        if (row?.modifyIndex !== known.subject.modifyIndex) return false
+      }
+      known.tokensIndex = tokensIndex
+    }
+    const policiesIndex = aclIndex(reader, 'policies')
+    const rolesIndex = aclIndex(reader, 'roles')
+    if (known.policiesIndex !== policiesIndex || known.rolesIndex !== rolesIndex) {
+      if (this.#ruleSets.of(reader, known.subject) !== known.rules) return false
+      known.policiesIndex = policiesIndex
+      known.rolesIndex = rolesIndex
+    }
+    return true
+  }
+
+  #look(token: string | null, knownHash: string | undefined): Known | null {
+    const { reader, settings } = this.#options
+    const hash = token === null ? null : (knownHash ?? hashOf(token))
+    const row = hash === null ? null : tokenByHash(reader, hash)
+    if (hash !== null && (row === null || row.usesLeft === 0)) return null
+    const rules = this.#ruleSets.of(reader, row)
+    return {
+      subject: row === null ? null : subjectOf(row),
+      rules,
+      permissions: permissionsOf(row, rules, settings.defaultPolicy),
+      endMs: row === null ? Infinity : endOf(row),
+      admits: row?.boundCidrs === undefined ? null : admittedBy(row.boundCidrs),
+      floorIndex: reader.floorIndex,
+      tokensIndex: aclIndex(reader, 'tokens'),
+      policiesIndex: aclIndex(reader, 'policies'),
+      rolesIndex: aclIndex(reader, 'roles'),
+    }
+  }
+}
+
+function subjectOf({ hash, modifyIndex, type, policies, roles }: TokenRow): Subject {
+  return { hash, modifyIndex, type, policies, roles }
+}
+
+/** Promises nothing where it can answer at once. */
+function admitted({ admits, permissions }: Known, remote: string) {
+  if (admits === null || admits(remote)) return permissions
+  return Promise.reject(denied(`the token may not be used from the address ${remote}`))
 }
 
 /** As the state stores it. A secret is 256 bits of chance, so there is nothing that salt or slowness would protect. */
@@ -148,7 +202,7 @@ const closed = {}
 
 export function permissionsOf(
   row: Pick<TokenRow, 'accessor'> | null,
-  rules: RuleSet | 'management' | 'closed',
+  rules: Rules,
   defaultPolicy: DefaultPolicy,
 ): Permissions {
   return {
@@ -167,88 +221,4 @@ export function permissionsOf(
     },
     missing: missingText,
   }
-}
-
-/** Compiled policies, by what they are compiled of. Tokens with the same policies share them. */
-export class RuleSets {
-  readonly #log: Logger
-  readonly #sets = new Map<string, RuleSet | 'closed'>()
-  #floor = 0
-
-  constructor(log: Logger) {
-    this.#log = log
-  }
-
-  /** Of a token, or of callers without one. closed: a policy is there that this program cannot read. */
-  of(reader: Reader, row: TokenRow | null): RuleSet | 'management' | 'closed' {
-    if (row?.type === 'management') return 'management'
-    // After a restore the same index may stand for other rules.
-    if (reader.floorIndex !== this.#floor) {
-      this.#sets.clear()
-      this.#floor = reader.floorIndex
-    }
-    const policies = policiesOf(reader, row)
-    const key = policies.map(({ name, modifyIndex }) => `${name}@${modifyIndex}`).join(' ')
-    const known = this.#sets.get(key)
-    if (known !== undefined) return known
-    const made = compiled(policies, this.#log)
-    keep(this.#sets, key, made, ruleSetsKeptMax)
-    return made
-  }
-}
-
-/** closed: one of them cannot be read. */
-export function compiled(
-  policies: readonly Pick<PolicyRow, 'name' | 'rules'>[],
-  log: Logger,
-): RuleSet | 'closed' {
-  const parsed: PolicyRules[] = []
-  for (const { name, rules } of policies) {
-    try {
-      parsed.push({ policy: name, rules: parsePolicy(rules) satisfies readonly Rule[] })
-    } catch (error) {
-      // Of a newer program. Leaving it out would also leave out what it denies.
-      const reason = `${codeOf(error)}: ${textOf(error)}`
-      log.error('a policy cannot be read: its tokens may do nothing', { name, reason })
-      return 'closed'
-    }
-  }
-  return new RuleSet(parsed)
-}
-
-/** Its own and those of its roles, each once, sorted. Names of what was deleted stand for nothing. */
-export function policiesOf(reader: Reader, row: TokenRow | null): readonly PolicyRow[] {
-  const names = new Set(row === null ? [anonymousPolicy] : row.policies)
-  for (const role of row?.roles ?? []) {
-    for (const name of roleOf(reader, role)?.policies ?? []) names.add(name)
-  }
-  return [...names].sort().flatMap((name) => policyOf(reader, name) ?? [])
-}
-
-function markOf(reader: Reader): StateMark {
-  return {
-    tokens: aclIndex(reader, 'tokens'),
-    policies: aclIndex(reader, 'policies'),
-    roles: aclIndex(reader, 'roles'),
-    floor: reader.floorIndex,
-  }
-}
-
-/** Asked on every request, so nothing is made for it. */
-function stillStands(mark: StateMark, reader: Reader): boolean {
-  return (
-    mark.tokens === aclIndex(reader, 'tokens') &&
-    mark.policies === aclIndex(reader, 'policies') &&
-    mark.roles === aclIndex(reader, 'roles') &&
-    mark.floor === reader.floorIndex
-  )
-}
-
-/** The oldest goes at the bound. */
-export function keep<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
-  if (map.size >= max) {
-    const [oldest] = map.keys()
-    if (oldest !== undefined) map.delete(oldest)
-  }
-  map.set(key, value)
 }

@@ -3,11 +3,12 @@ import { Type } from 'typebox'
 import { defineLocalMethod, defineQuery, type Requirement } from '../../rpc/method.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { capabilityName, explain, type Explanation } from './authorize.ts'
-import { hashOf, type AclSettings, RuleSets } from './authorizer.ts'
+import { hashOf, type AclSettings } from './authorizer.ts'
 import { assertAclEnabled } from './methods.ts'
 import type { TokenRow } from './model.ts'
 import type { Logger } from '../../lib/log.ts'
 import { aclIndex, tokenByAccessor, tokenByHash } from './queries.ts'
+import { RuleSets } from './rule-sets.ts'
 import { shownToken } from './shown.ts'
 
 /** Rules that one explanation shows. */

@@ -1,0 +1,30 @@
+/** The networks that a token may be used from, compiled once for many requests. */
+import { BlockList, isIP } from 'node:net'
+import { addressOf } from '../../lib/client-address.ts'
+
+/** Whether a caller's address is in one of the networks. */
+export type Admits = (remote: string) => boolean
+
+/** A network that cannot be read has no address in it. An address alone is a network of one. */
+export function admittedBy(cidrs: readonly string[]): Admits {
+  // One for each family: a list takes IPv4 for a part of IPv6, so that `::/0` would admit it.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const cidr of cidrs) {
+    const [, address = '', length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? []
+    const family = familyOf(address)
+    if (family === null) continue
+    const bits = family === 'ipv4' ? 32 : 128
+    const prefix = length === undefined ? bits : Number(length)
+    if (prefix <= bits) lists[family].addSubnet(address, prefix, family)
+  }
+  return (remote) => {
+    const [address = ''] = addressOf(remote).split('%')
+    const family = familyOf(address)
+    return family !== null && lists[family].check(address, family)
+  }
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' | null {
+  const version = isIP(address)
+  return version === 4 ? 'ipv4' : version === 6 ? 'ipv6' : null
+}
