@@ -5,6 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { assert } from '../lib/assert.ts'
+import { within } from '../lib/async.ts'
 import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
@@ -213,13 +214,9 @@ export class HttpServer {
     for (const server of this.#servers) server.closeIdleConnections()
     this.#options.dispatcher.drain()
     if (this.#underWay.size > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = this.#options.clock.setTimer(graceMs, resolve)
-        this.#onIdle = () => {
-          timer.cancel()
-          resolve()
-        }
-      })
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#onIdle = resolve
+      await within(promise, this.#options.clock, graceMs)
     }
     for (const [, exchange] of this.#underWay.entries()) exchange.abort()
     this.#websockets.stop()

@@ -1,5 +1,6 @@
 /** Joining: from addresses as text to the outcome of one exchange with each. */
 import { isIP } from 'node:net'
+import { firstOf, nothing } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { addressesPerNameMax, parsePlace, type Place } from './addresses.ts'
@@ -85,18 +86,21 @@ async function resolvePlace(
 
 async function resolvedInTime(parts: JoinParts, name: string): Promise<readonly string[]> {
   const { clock, signal, resolve } = parts
-  const { promise: givenUp, reject } = Promise.withResolvers<never>()
-  const deadline = clock.setTimer(resolveTimeoutMs, () => {
-    reject(new MusterError('timeout', `no answer within ${resolveTimeoutMs} ms`))
+  return await firstOf<readonly string[]>({
+    clock,
+    ms: resolveTimeoutMs,
+    signal,
+    listen(found, failed) {
+      resolve(name).then(found, failed)
+      return nothing
+    },
+    timeout: () => {
+      throw new MusterError('timeout', `no answer within ${resolveTimeoutMs} ms`)
+    },
+    aborted: () => {
+      throw new MusterError('cancelled', 'gossip stops')
+    },
   })
-  const stopped = (): void => reject(new MusterError('cancelled', 'gossip stops'))
-  signal.addEventListener('abort', stopped)
-  try {
-    return await Promise.race([resolve(name), givenUp])
-  } finally {
-    deadline.cancel()
-    signal.removeEventListener('abort', stopped)
-  }
 }
 
 function isKnown({ self }: JoinParts, targets: readonly Target[], { endpoint }: Target): boolean {

@@ -35,7 +35,41 @@ export function within<Value>(
   clock: Clock,
   ms: number,
 ): Promise<Value | null> {
-  return firstOf<Value | null>({ clock, ms, listen: resultOf(promise), timeout: () => null })
+  return firstOf<Value | null>({
+    clock,
+    ms,
+    listen(found, failed) {
+      promise.then(found, failed)
+      return nothing
+    },
+    timeout: () => null,
+  })
+}
+
+/** A delay that its owner can end early. One at a time. */
+export class Pause {
+  readonly #clock: Clock
+  #end = nothing
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** As `delay`, or until `end` is called. */
+  wait(ms: number, signal?: AbortSignal): Promise<void> {
+    const listen = (found: () => void) => {
+      this.#end = found
+      return () => {
+        this.#end = nothing
+      }
+    }
+    return firstOf({ clock: this.#clock, ms, signal, listen, timeout: nothing, aborted: nothing })
+  }
+
+  /** Does nothing while nothing waits. */
+  end(): void {
+    this.#end()
+  }
 }
 
 export type Wait<Value> = {
@@ -97,14 +131,6 @@ export function firstOf<Value>(wait: Wait<Value>): Promise<Value> {
     timer = clock.setTimer(Math.max(0, ms), () => end(timeout))
     stopSignal = onAbort(signal, () => end(aborted))
   })
-}
-
-/** For `listen`: the event is the end of a promise. */
-export function resultOf<Value>(promise: Promise<Value>): Wait<Value>['listen'] {
-  return (found, failed) => {
-    promise.then(found, failed)
-    return nothing
-  }
 }
 
 /** An outcome without a value, and a stop function where there is nothing to stop. */

@@ -1,5 +1,5 @@
 /** A round of work, again and again, with a pause between the end of one and the begin of the next. */
-import { delay, firstOf, nothing } from './async.ts'
+import { delay, Pause } from './async.ts'
 import type { Clock } from './clock.ts'
 import { codeOf, textOf } from './errors.ts'
 import type { Logger } from './log.ts'
@@ -31,11 +31,12 @@ class Periodic implements Running {
   readonly #rounds: Rounds
   readonly #stopping = new AbortController()
   readonly #ended: Promise<void>
+  readonly #pause: Pause
   #woken = false
-  #wake = nothing
 
   constructor(rounds: Rounds) {
     this.#rounds = rounds
+    this.#pause = new Pause(rounds.clock)
     this.#ended = this.#run()
   }
 
@@ -45,7 +46,7 @@ class Periodic implements Running {
    */
   wake(): void {
     this.#woken = true
-    this.#wake()
+    this.#pause.end()
   }
 
   async stop(): Promise<void> {
@@ -56,12 +57,12 @@ class Periodic implements Running {
   async #run(): Promise<void> {
     const { clock, firstMs = 0, gapMs } = this.#rounds
     const { signal } = this.#stopping
-    if (firstMs > 0) await this.#pause(firstMs)
+    if (firstMs > 0) await this.#pause.wait(firstMs, signal)
     while (!signal.aborted) {
       this.#woken = false
       const pauseMs = await this.#round()
       if (gapMs !== undefined) await delay(clock, gapMs(), signal)
-      if (!this.#woken) await this.#pause(pauseMs)
+      if (!this.#woken) await this.#pause.wait(pauseMs, signal)
     }
   }
 
@@ -76,22 +77,5 @@ class Periodic implements Running {
       log[level](failure, { error: textOf(error) })
       return retryMs
     }
-  }
-
-  /** Ends early when woken or stopped. */
-  #pause(ms: number): Promise<void> {
-    return firstOf({
-      clock: this.#rounds.clock,
-      ms,
-      signal: this.#stopping.signal,
-      listen: (found) => {
-        this.#wake = found
-        return () => {
-          this.#wake = nothing
-        }
-      },
-      timeout: nothing,
-      aborted: nothing,
-    })
   }
 }

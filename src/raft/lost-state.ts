@@ -6,7 +6,7 @@
  * beginning is a state that this log goes on from, or that voids the log (`startup.ts` tells which). Until then no
  * message is answered, as if the server were down.
  */
-import type { Timer } from '../lib/clock.ts'
+import { Pause } from '../lib/async.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { configurationAfter } from './core/membership.ts'
 import type { Configuration, SnapshotMeta } from './core/message.ts'
@@ -31,13 +31,15 @@ export class LostState {
   readonly #configuration: Configuration
   #heardMs: number
   #arrived: SnapshotMeta | null = null
-  #wake: (() => void) | null = null
+  /** A snapshot that has arrived ends it. */
+  readonly #pause: Pause
 
   constructor(options: RaftNodeOptions) {
     const { recovered, clock } = options
     this.#options = options
     this.#configuration = configurationAfter(recovered.snapshot, recovered.configurations)
     this.#heardMs = clock.monotonicMs()
+    this.#pause = new Pause(clock)
   }
 
   /** Resolves once a state is in place. Rejects with `corrupt` where no other member exists, and `unavailable` when none sent one. */
@@ -73,7 +75,7 @@ export class LostState {
         })
         return
       }
-      await this.#pause(roundMs)
+      await this.#pause.wait(roundMs)
     }
     throw new MusterError(
       'unavailable',
@@ -116,7 +118,7 @@ export class LostState {
 
   received({ meta }: Pick<Offer, 'meta'>): void {
     this.#arrived = meta
-    this.#wake?.()
+    this.#pause.end()
   }
 
   #heard(): void {
@@ -134,20 +136,7 @@ export class LostState {
       const sinceMs = Math.max(askedMs, this.#heardMs)
       const leftMs = sinceMs + silenceMs - this.#options.clock.monotonicMs()
       if (leftMs <= 0) throw new MusterError('timeout', `sent nothing for ${silenceMs / 1000} s`)
-      await this.#pause(leftMs)
+      await this.#pause.wait(leftMs)
     }
-  }
-
-  /** Ends early when a snapshot has arrived. */
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer: Timer = this.#options.clock.setTimer(ms, () => this.#wake?.())
-      this.#wake = () => {
-        this.#wake = null
-        timer.cancel()
-        resolve()
-      }
-      if (this.#arrived !== null) this.#wake()
-    })
   }
 }

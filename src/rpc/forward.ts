@@ -5,6 +5,7 @@
  * (`outcome_unknown`) is not, or a write could apply twice; but of a method that is `repeatable` this server's own state
  * soon says what became of it (`sent-writes.ts`): then it is tried again or answered from here.
  */
+import { firstOf, nothing } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Consensus, LeaderInfo } from './consensus.ts'
@@ -145,25 +146,8 @@ export class Forwarder {
   /** Ends early when leadership changes. Rejects with `cancelled`. */
   #pauseUntilNews(delayMs: number, signal: AbortSignal): Promise<void> {
     const { clock, consensus } = this.#options
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        timer.cancel()
-        stopListening()
-        signal.removeEventListener('abort', cancelled)
-      }
-      const go = () => {
-        leave()
-        resolve()
-      }
-      const cancelled = () => {
-        leave()
-        reject(new MusterError('cancelled', 'the caller went away'))
-      }
-      const timer = clock.setTimer(Math.max(0, delayMs), go)
-      const stopListening = consensus.onceChanged(go)
-      if (signal.aborted) cancelled()
-      else signal.addEventListener('abort', cancelled, { once: true })
-    })
+    const listen = (found: () => void) => consensus.onceChanged(found)
+    return firstOf({ clock, ms: delayMs, signal, listen, timeout: nothing })
   }
 
   async #waitForLeader(giveUpMs: number, signal: AbortSignal): Promise<void> {

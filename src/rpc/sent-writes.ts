@@ -11,8 +11,8 @@
  */
 import type { NamedCommand } from '../fsm/applied-commands.ts'
 import { namedWritesVersion } from '../fsm/codec.ts'
-import { MusterError } from '../lib/errors.ts'
-import type { Timer, Clock } from '../lib/clock.ts'
+import { firstOf } from '../lib/async.ts'
+import type { Clock } from '../lib/clock.ts'
 
 /** Of the state machine; `fsm/machine.ts` gives it. */
 export interface NamedWrites {
@@ -127,37 +127,28 @@ export class SentWrite {
    * Resolves as soon as it is known what became of a write that may be appended in `term` and in no other, with
    * `unknown` at the deadline (monotonic ms). Rejects with `cancelled` when `signal` fires. Called once.
    */
-  fate(term: number, deadlineMs: number, signal: AbortSignal): Promise<Fate> {
+  async fate(term: number, deadlineMs: number, signal: AbortSignal): Promise<Fate> {
     const { clock, waiting, settled } = this.#options
-    return new Promise((resolve, reject) => {
-      let timer: Timer | null = null
-      const leave = () => {
-        timer?.cancel()
-        waiting.delete(this)
-        this.#look = null
-        signal.removeEventListener('abort', abort)
-      }
-      const end = (fate: Fate) => {
-        leave()
-        settled(fate)
-        resolve(fate)
-      }
-      const abort = () => {
-        leave()
-        reject(new MusterError('cancelled', 'the caller went away'))
-      }
-      this.#look = () => {
-        const fate = this.#known(term)
-        if (fate !== null) end(fate)
-      }
-      timer = clock.setTimer(Math.max(0, deadlineMs - clock.monotonicMs()), () => {
-        end({ type: 'unknown' })
-      })
-      waiting.add(this)
-      signal.addEventListener('abort', abort, { once: true })
-      if (signal.aborted) abort()
-      else this.look()
+    const fate = await firstOf<Fate>({
+      clock,
+      ms: deadlineMs - clock.monotonicMs(),
+      signal,
+      listen: (found) => {
+        this.#look = () => {
+          const known = this.#known(term)
+          if (known !== null) found(known)
+        }
+        waiting.add(this)
+        this.look()
+        return () => {
+          waiting.delete(this)
+          this.#look = null
+        }
+      },
+      timeout: () => ({ type: 'unknown' }),
     })
+    settled(fate)
+    return fate
   }
 
   /** What is applied from now on is nobody's any more. */

@@ -43,6 +43,7 @@ export class Writer implements Proposer {
       return Promise.reject(new MusterError('timeout', 'the time was up before the write began'))
     }
     const data = encode(command, name ?? null)
+    // Not `within`: each write comes here, and that would make five more closures for it.
     return new Promise((resolve, reject) => {
       const timer = clock.setTimer(leftMs, () => {
         reject(

@@ -1,4 +1,5 @@
 /** Consensus as `rpc` wants it, made from the Raft node. */
+import { firstOf } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Member } from '../raft/core/message.ts'
@@ -77,28 +78,17 @@ export class RaftConsensus implements Consensus {
 
   waitForLeader(deadlineMs: number, signal?: AbortSignal): Promise<LeaderInfo> {
     if (this.#leader !== null) return Promise.resolve(this.#leader)
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        timer.cancel()
-        this.#waiting.delete(found)
-        signal?.removeEventListener('abort', abort)
-      }
-      const found = (leader: LeaderInfo) => {
-        leave()
-        resolve(leader)
-      }
-      const abort = () => {
-        leave()
-        reject(new MusterError('cancelled', 'the caller went away'))
-      }
-      const waitMs = Math.max(0, deadlineMs - this.#clock.monotonicMs())
-      const timer = this.#clock.setTimer(waitMs, () => {
-        leave()
-        reject(new MusterError('no_leader', 'No cluster leader'))
-      })
-      this.#waiting.add(found)
-      if (signal?.aborted === true) abort()
-      else signal?.addEventListener('abort', abort, { once: true })
+    return firstOf<LeaderInfo>({
+      clock: this.#clock,
+      ms: deadlineMs - this.#clock.monotonicMs(),
+      signal,
+      listen: (found) => {
+        this.#waiting.add(found)
+        return () => this.#waiting.delete(found)
+      },
+      timeout: () => {
+        throw new MusterError('no_leader', 'No cluster leader')
+      },
     })
   }
 

@@ -4,6 +4,7 @@
  * worst, so that a server that comes later still gets through.
  */
 import type { Socket } from 'node:net'
+import { within } from '../lib/async.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { connectionsMax, strangersMax, unreadBytesMax } from './channel-options.ts'
 
@@ -96,15 +97,11 @@ export class InboundConnections {
   }
 
   /** Resolves when none is left, or when they have had their time. */
-  drained(graceMs: number): Promise<void> {
-    if (this.#byKey.size === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(graceMs, resolve)
-      this.#onEmpty = () => {
-        timer.cancel()
-        resolve()
-      }
-    })
+  async drained(graceMs: number): Promise<void> {
+    if (this.#byKey.size === 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onEmpty = resolve
+    await within(promise, this.#clock, graceMs)
   }
 
   destroyAll(): void {

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import t from 'tap'
-import { delay, firstOf, onAbort, within } from '../../src/lib/async.ts'
+import { delay, firstOf, onAbort, Pause, within } from '../../src/lib/async.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 /** What a wait can leave behind: timers of the clock, listeners of the signal, listeners of the event. */
@@ -174,4 +174,18 @@ t.test('a listener hears a signal once, until it stops listening', async (t) => 
   onAbort(undefined, () => heard.push('never'))()
   t.same(heard, ['late', 'after'])
   t.same(left(), nothingLeft)
+})
+
+t.test('a pause ends when its time is up, when it is ended, or with the signal', async (t) => {
+  const { clock, controller, signal, left } = world()
+  const pause = new Pause(clock)
+  pause.end()
+  const endings = [() => clock.advance(100), () => pause.end(), () => controller.abort()]
+  for (const end of endings) {
+    const waited = pause.wait(100, signal)
+    t.same(left(), { timers: 1, signal: 1, event: 0 })
+    end()
+    await waited
+    t.same(left(), nothingLeft)
+  }
 })

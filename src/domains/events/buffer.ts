@@ -4,6 +4,7 @@
  * for one of them.
  */
 import type { ChangedEntry, ChangesListener } from '../../fsm/domain.ts'
+import { firstOf } from '../../lib/async.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { Places, type PlaceTaker } from '../../rpc/places.ts'
@@ -151,21 +152,19 @@ export class EventBuffer {
    * fires, whichever comes first.
    */
   wait(index: number, delayMs: number, signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return Promise.resolve(false)
-    return new Promise((resolve) => {
-      const leave = (woken: boolean): void => {
-        this.#waiting.delete(wake)
-        timer.cancel()
-        signal.removeEventListener('abort', giveUp)
-        resolve(woken)
-      }
-      const wake = (): void => leave(true)
-      const giveUp = (): void => leave(false)
-      const timer = this.#clock.setTimer(delayMs, giveUp)
-      signal.addEventListener('abort', giveUp, { once: true })
-      this.#waiting.add(wake)
-      // Not at once, so that a reader who keeps up with many changes is given some of them together too.
-      if (index < this.#firstIndex || this.#placeOf(index) < this.#kept.length) this.#wakeSoon()
+    return firstOf<boolean>({
+      clock: this.#clock,
+      ms: delayMs,
+      signal,
+      listen: (found) => {
+        const wake = (): void => found(true)
+        this.#waiting.add(wake)
+        // Not at once, so that a reader who keeps up with many changes is given some of them together too.
+        if (index < this.#firstIndex || this.#placeOf(index) < this.#kept.length) this.#wakeSoon()
+        return () => this.#waiting.delete(wake)
+      },
+      timeout: inVain,
+      aborted: inVain,
     })
   }
 
@@ -243,4 +242,8 @@ export class EventBuffer {
       this.#wakeSoon()
     })
   }
+}
+
+function inVain(): false {
+  return false
 }

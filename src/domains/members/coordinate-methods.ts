@@ -1,5 +1,6 @@
 /** Network coordinates of nodes as gossip has them, and of servers by datacenter. Each agent answers from what it measured. */
 import { Type } from 'typebox'
+import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
 import { present } from './methods.ts'
@@ -41,11 +42,7 @@ export function coordinateMethods({ region, pool }: PoolOfServer, clock: Clock) 
     args: Type.Object({ waitMs: Type.Number({ minimum: 0, maximum: coordinateWaitMsMax }) }),
     requires: () => ({ resource: 'none' }),
     open: async function* ({ signal }, { waitMs }) {
-      const { promise: over, resolve: end } = Promise.withResolvers<void>()
-      const timer = clock.setTimer(waitMs, end)
-      signal.addEventListener('abort', () => end(), { once: true })
-      if (!signal.aborted) await over
-      timer.cancel()
+      await delay(clock, waitMs, signal)
       yield null
     },
   })

@@ -1,6 +1,7 @@
 /** Firing and listing user events. Both run where they arrive: gossip tells the others, and each agent has its own list. */
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
+import { firstOf, nothing } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { compilePattern } from '../../lib/regex/pattern.ts'
@@ -65,18 +66,19 @@ export function userEventMethods(pool: UserEventPool | null, recent: RecentEvent
     args: NextEvents,
     requires: () => ({ resource: 'none' }),
     open: async function* (context, { name, index, waitMs }) {
-      const { promise: over, resolve: end } = Promise.withResolvers<void>()
-      const timer = clock.setTimer(waitMs, end)
       const isOther = (): boolean => shown(context, name).index !== index
-      const forget = recent.onChange(() => {
-        if (isOther()) end()
-      })
-      context.signal.addEventListener('abort', () => end(), { once: true })
-      try {
-        if (!isOther() && !context.signal.aborted) await over
-      } finally {
-        timer.cancel()
-        forget()
+      if (!isOther()) {
+        await firstOf({
+          clock,
+          ms: waitMs,
+          signal: context.signal,
+          listen: (found) =>
+            recent.onChange(() => {
+              if (isOther()) found()
+            }),
+          timeout: nothing,
+          aborted: nothing,
+        })
       }
       if (!context.signal.aborted) yield shown(context, name)
     },

@@ -5,6 +5,7 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/schema'
 import type { Command, Reader } from '../../../fsm/domain.ts'
+import { delay, firstOf, nothing, Pause } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/log.ts'
@@ -99,8 +100,9 @@ export class CatalogSync {
   /** Changes so far, and how many of them the catalog has. */
   #changes = 1
   #synced = 0
-  #stopped = false
-  #wake: (() => void) | null = null
+  readonly #stopping = new AbortController()
+  /** A change ends it. */
+  readonly #pause: Pause
   readonly #waiting = new Set<{ readonly change: number; readonly done: () => void }>()
   /** When the output of a check was sent last, monotonic. */
   readonly #outputSent = new Map<string, number>()
@@ -110,6 +112,7 @@ export class CatalogSync {
 
   constructor(options: CatalogSyncOptions) {
     this.#options = options
+    this.#pause = new Pause(options.clock)
   }
 
   start(): void {
@@ -117,32 +120,35 @@ export class CatalogSync {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
-    this.#wake?.()
-    for (const { done } of this.#waiting) done()
+    this.#stopping.abort()
     await this.#running
   }
 
   changed(): void {
     this.#changes += 1
-    this.#wake?.()
+    this.#pause.end()
   }
 
   /** Until the catalog has what is here now, or the time is up. */
   async settled(timeoutMs: number): Promise<void> {
-    if (this.#synced >= this.#changes || this.#stopped) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const waiting = { change: this.#changes, done: resolve }
-    this.#waiting.add(waiting)
-    const timer = this.#options.clock.setTimer(timeoutMs, resolve)
-    await promise
-    timer.cancel()
-    this.#waiting.delete(waiting)
+    if (this.#synced >= this.#changes) return
+    await firstOf({
+      clock: this.#options.clock,
+      ms: timeoutMs,
+      signal: this.#stopping.signal,
+      listen: (found) => {
+        const waiting = { change: this.#changes, done: () => found() }
+        this.#waiting.add(waiting)
+        return () => this.#waiting.delete(waiting)
+      },
+      timeout: nothing,
+      aborted: nothing,
+    })
   }
 
   async #run(): Promise<void> {
     let failures = 0
-    while (!this.#stopped) {
+    while (!this.#stopping.signal.aborted) {
       const change = this.#changes
       let pauseMs = roundMs
       try {
@@ -163,7 +169,8 @@ export class CatalogSync {
         })
       }
       // A change goes at once; what failed waits, or a dead cluster would be asked without end.
-      if (failures > 0 || this.#changes === change) await this.#sleep(pauseMs, failures === 0)
+      if (failures > 0) await delay(this.#options.clock, pauseMs, this.#stopping.signal)
+      else if (this.#changes === change) await this.#pause.wait(pauseMs, this.#stopping.signal)
     }
   }
 
@@ -247,18 +254,6 @@ export class CatalogSync {
     const { node, link } = this.#options
     const deregistration: Deregistration = { node: node.name, serviceId, checkId }
     await link.send({ type: 'deregister', deregistration })
-  }
-
-  async #sleep(delayMs: number, wakes: boolean): Promise<void> {
-    if (this.#stopped) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = this.#options.clock.setTimer(delayMs, resolve)
-    this.#wake = () => {
-      if (wakes || this.#stopped) resolve()
-    }
-    await promise
-    this.#wake = null
-    timer.cancel()
   }
 }
 
