@@ -103,7 +103,18 @@ const rows = [
   {
     name: 'domains-duty',
     from: '^src/domains/duty[.]ts$',
-    ours: ['^src/lib/', '^src/fsm/domain[.]ts$', '^src/rpc/'],
+    ours: ['^src/lib/', '^src/fsm/domain[.]ts$', '^src/rpc/', '^src/domains/host[.]ts$'],
+    packages: noPackage,
+  },
+  {
+    name: 'domains-domain',
+    from: '^src/domains/(domain|host)[.]ts$',
+    ours: [
+      '^src/(lib|fsm|rpc|api)/',
+      '^src/domains/(duty|host)[.]ts$',
+      '^src/domains/events/topic[.]ts$',
+      '^src/domains/namespaces/tenant-model[.]ts$',
+    ],
     packages: noPackage,
   },
   {
@@ -190,19 +201,36 @@ function domainRows(domain, position) {
     {
       name: `${domain}-routes`,
       from: `${own}[a-z-]*routes[.]ts$`,
-      ours: [own, '^src/api/', '^src/lib/'],
+      ours: [
+        own,
+        '^src/api/',
+        '^src/lib/',
+        '^src/rpc/services[.]ts$',
+        ...others.map((path) => `${path}[a-z-]*shown[.]ts$`),
+      ],
       packages: ['typebox'],
     },
     {
-      name: `${domain}-methods`,
-      from: `${own}(?![a-z-]*(model|table|commands|queries|routes)[.]ts$)`,
+      name: `${domain}-domain`,
+      from: `${own}[a-z-]*domain[.]ts$`,
       ours: [
-        `${own}(?![a-z-]*routes[.]ts$)`,
+        own,
+        '^src/(lib|rpc|api)/',
+        '^src/domains/(define|domain|duty|host)[.]ts$',
+        ...others.map((path) => `${path}(?![a-z-]*domain[.]ts$)`),
+      ],
+      packages: noPackage,
+    },
+    {
+      name: `${domain}-methods`,
+      from: `${own}(?![a-z-]*(model|table|commands|queries|routes|domain)[.]ts$)`,
+      ours: [
+        `${own}(?![a-z-]*(routes|domain)[.]ts$)`,
+        '^src/domains/(duty|host)[.]ts$',
         '^src/rpc/',
         '^src/lib/',
         '^src/fsm/domain[.]ts$',
-        '^src/domains/duty[.]ts$',
-        ...others.map((path) => `${path}[a-z-]*(model|queries)[.]ts$`),
+        ...others.map((path) => `${path}[a-z-]*(model|queries|services)[.]ts$`),
         ...methodsOf,
       ],
       packages: anyPackage,

@@ -2,15 +2,17 @@
 import type { Route } from './route.ts'
 
 /**
- * The routes that change something, by GET too in Consul's dialect: Consul took both before its version 1.0, and clients of that
- * time still ask so.
+ * Those of the routes that have one of these paths, by GET too in Consul's dialect: Consul took both before its version 1.0,
+ * and clients of that time still ask so.
  */
-export function alsoByGet(routes: readonly Route[]): readonly Route[] {
-  return routes.map((route): Route => ({
-    ...route,
-    method: 'GET',
-    dialect: 'consul',
-    body: 'none',
-    changesByGet: true,
-  }))
+export function alsoByGet(routes: readonly Route[], paths: readonly string[]): readonly Route[] {
+  return routes
+    .filter(({ method, path }) => method === 'PUT' && paths.includes(path))
+    .map((route): Route => ({
+      ...route,
+      method: 'GET',
+      dialect: 'consul',
+      body: 'none',
+      changesByGet: true,
+    }))
 }

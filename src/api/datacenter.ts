@@ -1,16 +1,21 @@
 /** `dc` of the query: the own datacenter, by name or by silence. No other is ever asked from here. */
 import { MusterError } from '../lib/errors.ts'
 import type { Route } from './route.ts'
+import { site } from './site.ts'
 
 /** The same routes, which refuse another datacenter with 400. */
-export function inDatacenter(own: string, routes: readonly Route[]): readonly Route[] {
+export function inDatacenter(routes: readonly Route[]): readonly Route[] {
   return routes.map((route) => ({
     ...route,
     handle(request) {
       const asked = request.search.text('dc') ?? ''
-      if (asked !== '' && asked.toLowerCase() !== own.toLowerCase()) {
+      const { datacenter } = request.service(site)
+      if (asked !== '' && asked.toLowerCase() !== datacenter.toLowerCase()) {
         const name = JSON.stringify(asked.slice(0, 100))
-        throw new MusterError('invalid_argument', `No path to datacenter ${name}: this is ${own}`)
+        throw new MusterError(
+          'invalid_argument',
+          `No path to datacenter ${name}: this is ${datacenter}`,
+        )
       }
       return route.handle(request)
     },

@@ -7,6 +7,7 @@ import { MusterError } from '../lib/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { seededRandom } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
+import type { Services } from '../rpc/services.ts'
 import type { BodyReader } from './body.ts'
 import { decodePath, Exchange, pathOf } from './request.ts'
 import type { Route } from './route.ts'
@@ -37,14 +38,26 @@ class Asked extends Error {
   }
 }
 
-/** Throws `not_found` when no route fits, and whatever the route throws of a request that comes to no question. */
-export async function probe(routes: readonly Route[], request: ProbedRequest): Promise<Probed> {
+/**
+ * `service`: of the process. Throws `not_found` when no route fits, and whatever the route throws of a request that comes to
+ * no question.
+ */
+export async function probe(
+  routes: readonly Route[],
+  request: ProbedRequest,
+  service: Services['get'],
+): Promise<Probed> {
   const { route, parameters } = fittingRoute(routes, request.method, pathOf(request.url))
   const ask = (method: string, args: unknown): Promise<never> =>
     Promise.reject(new Asked(method, args))
   const exchange = new Exchange(
     {
-      dispatcher: { query: ask, call: ask, open: ask } as unknown as Dispatcher,
+      dispatcher: {
+        query: ask,
+        call: ask,
+        open: ask,
+        services: { get: service },
+      } as unknown as Dispatcher,
       clock: stillClock,
       random: seededRandom(1),
       bodies: {

@@ -17,6 +17,7 @@ import type {
   StreamMethod,
 } from '../rpc/method.ts'
 import type { QueryAnswer } from '../rpc/query.ts'
+import type { Services } from '../rpc/services.ts'
 import type { SharedResult } from '../rpc/shared-reads.ts'
 import { readOptions, waitMsDefault } from './blocking.ts'
 import type { BodyShare } from './body-budget.ts'
@@ -288,6 +289,14 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     this.release()
     // Read once more if it is needed: of many that wait it would be a good part.
     this.#search = null
+  }
+
+  get clock(): Clock {
+    return this.#context.clock
+  }
+
+  get service(): Services['get'] {
+    return this.#context.dispatcher.services.get
   }
 
   async call<Args extends TSchema, Value>(

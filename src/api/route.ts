@@ -6,6 +6,7 @@
  * The invariant the folder guards: whatever a client sends, it gets one clear answer and harms nobody else.
  */
 import type { Static, TSchema } from 'typebox'
+import type { Clock } from '../lib/clock.ts'
 import type { Contact } from '../rpc/dispatch.ts'
 import type {
   LeaderMethod,
@@ -15,6 +16,7 @@ import type {
   QueryResult,
   StreamMethod,
 } from '../rpc/method.ts'
+import type { Services } from '../rpc/services.ts'
 import type { Dialect } from './dialect.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
@@ -122,6 +124,10 @@ export interface ApiRequest {
   forwarded: boolean
   /** From now on it waits on purpose: it is counted against no limit, and its duration says nothing. */
   beginWaiting(): void
+
+  readonly clock: Clock
+  /** Of this process. */
+  readonly service: Services['get']
 
   /**
    * Runs a read with the consistency, `index` and `wait` of this request; the reply gets its index and contact headers,

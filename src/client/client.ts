@@ -5,7 +5,10 @@
  */
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
-import { buildAgentCatalogue } from '../domains/agent-catalogue.ts'
+import { localDomains, provideLocal } from '../domains/agent-catalogue.ts'
+import { monitors } from '../domains/agent/services.ts'
+import { localServices } from '../domains/catalog/services.ts'
+import { composeDomains } from '../domains/domain.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
 import { statusPaths } from '../domains/operator/routes.ts'
 import { assert } from '../lib/assert.ts'
@@ -23,6 +26,7 @@ import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
 import { reloadAll } from '../member/reload-all.ts'
 import { userEventPool } from '../member/user-event-pool.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
+import { Services } from '../rpc/services.ts'
 import { ClientCatalog } from './agent-catalog.ts'
 import type { ClientConfig } from './client-config.ts'
 import { askJsonOf } from './json-asks.ts'
@@ -106,7 +110,8 @@ export async function startClient(
   const link = new ClientCatalog(upstream, config.acl.agentToken)
   opened.defer(() => link.stop())
   const reloadable = new Reloadable(config)
-  const catalogue = buildAgentCatalogue({
+  const services = new Services()
+  provideLocal(services, {
     agent: describeClient({
       id,
       config,
@@ -120,7 +125,8 @@ export async function startClient(
     }),
     members: { server: name, region, datacenter, pool: gossip },
     userEvents: userEventPool(gossip),
-    services: {
+    definitions,
+    local: {
       node: nodeOfAgent(id, config, {
         version: origin.version,
         address: gossip.local().address,
@@ -131,12 +137,8 @@ export async function startClient(
       link,
     },
     metrics: telemetry,
-    clock,
-    log: logger,
   })
-  opened.defer(() => catalogue.stopUserEvents())
-  opened.defer(() => catalogue.heapSampler.stop())
-  if (config.enableDebug === true) await catalogue.heapSampler.start()
+  const composed = composeDomains(localDomains, services, { clock, log: logger })
 
   const { authorizer, bearers } = clientCallers({
     settings: config.acl,
@@ -154,7 +156,8 @@ export async function startClient(
   opened.defer(() => audit.stop())
 
   const dispatcher = new Dispatcher({
-    methods: catalogue.methods,
+    methods: composed.methods,
+    services,
     consensus: noConsensus,
     link: noLink,
     servers: noServers(id),
@@ -167,14 +170,14 @@ export async function startClient(
     log: logger.named('rpc'),
     audit: telemetry.callEnded,
   })
-  await catalogue.localAgent.start(definitions)
-  opened.defer(() => catalogue.localAgent.stop())
+  opened.defer(() => composed.stop())
+  await composed.start()
   pool.search(() => Promise.resolve([]))
 
   const passOn = new PassOn(upstream, (place) => servers.demote(place))
   const http = new HttpServer({
     ...httpSettingsOf(config),
-    routes: clientRoutes({ routes: catalogue.routes, passOn, self: { id, node: name } }),
+    routes: clientRoutes({ routes: composed.routes, passOn, self: { id, node: name } }),
     elsewhere: { route: passOn.route, websocketPaths: [eventStreamPath], publicPaths: statusPaths },
     dispatcher,
     clock,
@@ -183,7 +186,7 @@ export async function startClient(
     observerOf: telemetry.observerOf,
     audit,
   })
-  telemetry.start({ http, audit, monitors: catalogue.monitors, dispatcher, gossip })
+  telemetry.start({ http, audit, monitors: services.get(monitors), dispatcher, gossip })
   const ops = new OpsServer({
     healthy: () => serving && servers.list().length > 0,
     metrics: () => telemetry.text(),
@@ -215,7 +218,11 @@ export async function startClient(
         () => listeners.reload(),
         () => trust.reload(),
         async () =>
-          reloadable.apply(await readConfig(), { http, audit, localAgent: catalogue.localAgent }),
+          reloadable.apply(await readConfig(), {
+            http,
+            audit,
+            localAgent: services.get(localServices),
+          }),
       ]),
     stop: () => owned.disposeAsync(),
   }

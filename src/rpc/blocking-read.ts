@@ -10,6 +10,7 @@ import { type Places, placeTaker } from './places.ts'
 import { answerOf, mustRead, released, runOver, type QueryAnswer, type QueryCall } from './query.ts'
 import { lacksAll } from './refusal.ts'
 import type { Needed, SharedQuery, SharedReads, Used } from './shared-reads.ts'
+import type { Services } from './services.ts'
 import type { ReadableState } from './state.ts'
 
 /** What all blocking queries of a server share. */
@@ -17,6 +18,7 @@ export type BlockingReads = {
   readonly state: ReadableState
   readonly clock: Clock
   readonly authorizer: Authorizer
+  readonly services: Services
   readonly parking: Parking
   readonly shared: SharedReads
   readonly places: Places
@@ -103,8 +105,8 @@ export class BlockingRead implements Waiter {
 
   #find(permissions: Permissions, sinceIndex: number): void {
     const call = this.#call
-    const { state, shared, draining } = this.#reads
-    mustRead(call, permissions)
+    const { state, services, shared, draining } = this.#reads
+    mustRead(call, permissions, services)
     const { least = [] } = call.method
     if (!maySeeSome(permissions, least)) throw lacksAll(permissions, [least])
     const timeIsUp = draining || (this.end !== null && !this.end.changed)
@@ -170,10 +172,10 @@ export class BlockingRead implements Waiter {
 
   async #findAlone(permissions: Permissions, sinceIndex: number, timeIsUp: boolean): Promise<void> {
     const call = this.#call
-    const { state, authorizer } = this.#reads
+    const { state, authorizer, services } = this.#reads
     const { minIndex } = call.options
     const view = state.view(true)
-    const answer = await runOver(view, call, permissions)
+    const answer = await runOver(view, call, permissions, services)
     const touched = view.touched()
     const isNew = answer.index > minIndex && state.changedSince(minIndex, touched) !== false
     if (timeIsUp || isNew) {

@@ -9,6 +9,7 @@ import type { PeerLink, StreamLink } from './link.ts'
 import type { Method } from './method.ts'
 import type { SentWrites } from './sent-writes.ts'
 import type { ServerDirectory } from './servers.ts'
+import type { Services } from './services.ts'
 import type { ReadableState } from './state.ts'
 import type { WakeRoom } from './wake-queue.ts'
 
@@ -34,6 +35,8 @@ export const defaultDispatchLimits: DispatchLimits = {
 
 export type DispatcherOptions = {
   readonly methods: readonly Method[]
+  /** What the methods use besides the state. */
+  readonly services: Services
   readonly consensus: Consensus
   readonly link: PeerLink & StreamLink
   readonly servers: ServerDirectory

@@ -32,6 +32,7 @@ import { Placement } from './placement.ts'
 import { Places, placeTaker } from './places.ts'
 import { replay } from './replay.ts'
 import { buildRegistry, findMethod, type Registry } from './registry.ts'
+import type { Services } from './services.ts'
 import { StreamGuard } from './stream-guard.ts'
 import type { AppliedParts } from './sent-writes.ts'
 import { Writer, type WriteOptions } from './write.ts'
@@ -67,12 +68,12 @@ export class Dispatcher {
     this.#limits = { ...defaultDispatchLimits, ...options.limits }
     this.#registry = buildRegistry(options.methods)
     this.#calls = new Calls(options)
-    const { consensus, state, authorizer, clock, link, encode, sent = null } = options
+    const { consensus, state, authorizer, services, clock, link, encode, sent = null } = options
     const { noLeaderMs, parkedMax, streamsMax } = this.#limits
     this.#places = new Places({ max: streamsMax, limit: 'the maximum of open streams' })
     const { room = null } = options
     const waiting = { noLeaderMs, parkedMax, room }
-    this.#reader = new QueryReader({ consensus, state, authorizer, clock, ...waiting })
+    this.#reader = new QueryReader({ consensus, state, authorizer, services, clock, ...waiting })
     this.#writer = new Writer({ consensus, encode, clock })
     this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })
     this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
@@ -234,6 +235,11 @@ export class Dispatcher {
     })
   }
 
+  /** Of this process, for routes. */
+  get services(): Services {
+    return this.#options.services
+  }
+
   contact(): Contact {
     const { consensus } = this.#options
     return {
@@ -295,7 +301,7 @@ export class Dispatcher {
     const guard = await StreamGuard.open({
       authorizer,
       caller,
-      requirement: method.requires(args as never),
+      requirement: method.requires(args as never, this.#options.services.get),
       missing: method.missing,
       clock,
       onLost: (refusal) => stop.abort(refusal),
@@ -363,7 +369,7 @@ export class Dispatcher {
     signal: AbortSignal,
   ): Promise<unknown> {
     const permissions = await this.#options.authorizer.resolve(caller)
-    mustMay(permissions, method.requires(args as never), method.missing)
+    mustMay(permissions, method.requires(args as never, this.#options.services.get), method.missing)
     const context = new MethodContext(this.#options, this.#writer, permissions, caller, signal, 0)
     try {
       return await method.run(context, args as never)
@@ -380,7 +386,7 @@ export class Dispatcher {
   ): Promise<unknown> {
     const resolved = this.#options.authorizer.resolve(caller)
     const permissions = resolved instanceof Promise ? await resolved : resolved
-    mustMay(permissions, method.requires(args as never), method.missing)
+    mustMay(permissions, method.requires(args as never, this.#options.services.get), method.missing)
     const context = new MethodContext(
       this.#options,
       this.#writer,

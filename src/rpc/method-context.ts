@@ -14,6 +14,7 @@ import type {
   Requirement,
   StreamContext,
 } from './method.ts'
+import type { Services } from './services.ts'
 import type { ReadableState, RecordingView } from './state.ts'
 import type { StreamGuard } from './stream-guard.ts'
 import type { Proposer, WriteOptions } from './write.ts'
@@ -22,6 +23,7 @@ export type MethodContextOptions = {
   readonly clock: Clock
   readonly log: Logger
   readonly state: ReadableState
+  readonly services: Services
 }
 
 /** What a method is handed while it runs. Views it opened are closed behind it. */
@@ -31,6 +33,7 @@ export class MethodContext implements LeaderContext, LocalContext {
   readonly clock: Clock
   readonly log: Logger
   readonly #state: ReadableState
+  readonly #services: Services
   readonly #writer: Proposer
   readonly #permissions: Permissions
   readonly #deadlineMs: number
@@ -52,6 +55,7 @@ export class MethodContext implements LeaderContext, LocalContext {
     this.clock = options.clock
     this.log = options.log
     this.#state = options.state
+    this.#services = options.services
     this.#writer = writer
     this.#permissions = permissions
     this.#deadlineMs = deadlineMs
@@ -68,6 +72,10 @@ export class MethodContext implements LeaderContext, LocalContext {
 
   missing(requirement: Requirement): string {
     return this.#permissions.missing?.(requirement) ?? ''
+  }
+
+  get service(): Services['get'] {
+    return this.#services.get
   }
 
   read(): Reader {

@@ -9,6 +9,7 @@ import type { Command, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Proposed } from './consensus.ts'
+import type { Services } from './services.ts'
 
 export type Caller = {
   /** The secret of the token, as sent; null: anonymous. Never logged. */
@@ -102,7 +103,8 @@ type Common<Args extends TSchema> = {
   /** `variables.put` */
   readonly name: string
   readonly args: Args
-  readonly requires: (args: Static<Args>) => Requirement
+  /** `service`: of the process that runs it. */
+  readonly requires: (args: Static<Args>, service: Services['get']) => Requirement
   /** What a refusal names where `requires` reads the state: the requirement itself would tell what is there. */
   readonly missing?: string
 }
@@ -161,7 +163,7 @@ export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMeth
 type AnyCommon = {
   readonly name: string
   readonly args: TSchema
-  readonly requires: (args: never) => Requirement
+  readonly requires: (args: never, service: Services['get']) => Requirement
   readonly missing?: string
 }
 
@@ -229,6 +231,8 @@ export type QueryContext = {
   may(requirement: Requirement): boolean
   /** What a refusal names; absent: nothing. */
   readonly missing?: ((requirement: Requirement) => string) | undefined
+  /** Of the process that runs the method. */
+  readonly service: Services['get']
 }
 
 export type LocalContext = QueryContext & {

@@ -11,6 +11,7 @@ import type {
 } from './method.ts'
 import { mustMay } from './refusal.ts'
 import { isAsyncIterable, type SharedResult, type Used } from './shared-reads.ts'
+import type { Services } from './services.ts'
 import type { RecordingView } from './state.ts'
 
 export type QueryAnswer = QueryResult<unknown> & {
@@ -35,8 +36,12 @@ export type QueryCall = {
   ended(error: unknown): void
 }
 
-export function mustRead({ method, args }: QueryCall, permissions: Permissions): void {
-  mustMay(permissions, method.requires(args as never), method.missing)
+export function mustRead(
+  { method, args }: QueryCall,
+  permissions: Permissions,
+  services: Services,
+): void {
+  mustMay(permissions, method.requires(args as never, services.get), method.missing)
 }
 
 /** The view stays open behind the answer. */
@@ -44,6 +49,7 @@ export async function runOver(
   view: RecordingView,
   call: QueryCall,
   permissions: Permissions,
+  services: Services,
 ): Promise<QueryAnswer> {
   const context: QueryContext = {
     caller: call.caller,
@@ -51,6 +57,7 @@ export async function runOver(
     signal: call.signal,
     may: (requirement: Requirement) => permissions.may(requirement),
     missing: permissions.missing,
+    service: services.get,
   }
   try {
     const result = await call.method.query(view, call.args as never, context)

@@ -15,6 +15,7 @@ import { Parking } from './parking.ts'
 import { Places } from './places.ts'
 import { answerOf, mustRead, released, runOver, type QueryAnswer, type QueryCall } from './query.ts'
 import { SharedReads } from './shared-reads.ts'
+import type { Services } from './services.ts'
 import type { ReadableState } from './state.ts'
 import type { WakeRoom } from './wake-queue.ts'
 
@@ -22,6 +23,7 @@ export type QueryReaderOptions = {
   readonly consensus: Consensus
   readonly state: ReadableState
   readonly authorizer: Authorizer
+  readonly services: Services
   readonly clock: Clock
   readonly noLeaderMs: number
   /** Blocking queries that may wait at the same time; how callers share them: `Places`. */
@@ -38,11 +40,12 @@ export class QueryReader {
 
   constructor(options: QueryReaderOptions) {
     this.#options = options
-    const { state, clock, authorizer, parkedMax } = options
+    const { state, clock, authorizer, services, parkedMax } = options
     this.#blocking = {
       state,
       clock,
       authorizer,
+      services,
       parking: new Parking(options),
       shared: new SharedReads(options),
       places: new Places({ max: parkedMax, limit: 'limits.blocking_queries_max' }),
@@ -72,10 +75,13 @@ export class QueryReader {
       if (freshening !== null) await freshening
       const resolved = this.#options.authorizer.resolve(call.caller)
       const permissions = resolved instanceof Promise ? await resolved : resolved
-      mustRead(call, permissions)
+      mustRead(call, permissions, this.#options.services)
       const shared = call.shape === null ? null : await this.#runShared(call, permissions)
       const answer =
-        shared ?? released(await runOver(this.#options.state.view(false), call, permissions))
+        shared ??
+        released(
+          await runOver(this.#options.state.view(false), call, permissions, this.#options.services),
+        )
       call.ended(null)
       return answer
     } catch (error) {

@@ -8,6 +8,7 @@ import { assert } from '../lib/assert.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import type { Authorizer, Permissions } from './authorizer.ts'
 import type { AnyQuery, Caller, QueryContext, QueryResult, Requirement } from './method.ts'
+import type { Services } from './services.ts'
 import type { ReadableState, RecordingView, Touched } from './state.ts'
 
 /** Queries that differ and are shared at a time; one more is run for its caller alone. */
@@ -122,6 +123,7 @@ export type SharedReadsOptions = {
   readonly state: ReadableState
   readonly clock: Clock
   readonly authorizer: Pick<Authorizer, 'touch'>
+  readonly services: Services
 }
 
 /** `index`: the result must be of this state or a later one. exact: nothing older, however it stands. */
@@ -282,7 +284,7 @@ export class SharedReads {
   ): Promise<void> {
     const { state, clock } = this.#options
     const sinceIndex = state.appliedIndex
-    const context = new SharedContext(caller, permissions)
+    const context = new SharedContext(caller, permissions, this.#options.services)
     const view = state.view(true)
     try {
       const { value, index } = await method.query(view, args as never, context)
@@ -348,11 +350,13 @@ class SharedContext implements QueryContext {
   personal = false
   readonly #caller: Caller
   readonly #permissions: Permissions
+  readonly #services: Services
   #sealed = false
 
-  constructor(caller: Caller, permissions: Permissions) {
+  constructor(caller: Caller, permissions: Permissions, services: Services) {
     this.#caller = caller
     this.#permissions = permissions
+    this.#services = services
   }
 
   get caller(): Caller {
@@ -369,6 +373,10 @@ class SharedContext implements QueryContext {
 
   readonly missing = (requirement: Requirement): string =>
     this.#permissions.missing?.(requirement) ?? ''
+
+  get service(): Services['get'] {
+    return this.#services.get
+  }
 
   /** From now on it is too late to look. */
   seal(): void {

@@ -3,7 +3,7 @@
  * and which failed ones may go because another has taken their place. Only what this leader saw itself counts; a new
  * leader begins to look anew.
  */
-import type { ClusterHealth, ServerHealth } from '../domains/autopilot/methods.ts'
+import type { ClusterHealth, ServerHealth } from '../domains/autopilot/services.ts'
 import type { AutopilotConfig } from '../domains/autopilot/model.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Member } from '../raft/core/message.ts'

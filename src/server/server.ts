@@ -8,9 +8,15 @@ import { OpsServer } from '../api/ops.ts'
 import { Outgoing } from '../api/outgoing.ts'
 import { HttpServer } from '../api/server.ts'
 import { aclAuthorizer } from '../domains/acl/authorizer.ts'
+import { monitors } from '../domains/agent/services.ts'
 import { autopilotOf } from '../domains/autopilot/queries.ts'
-import { buildCatalogue, domains } from '../domains/catalogue.ts'
+import { localServices } from '../domains/catalog/services.ts'
+import { composeServer, domains } from '../domains/catalogue.ts'
+import { eventBuffer } from '../domains/events/services.ts'
+import { onView } from '../domains/host.ts'
+import { scheduledSnapshots } from '../domains/operator/services.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
+import { clusterKeyring, clusterKeyShare } from '../domains/variables/services.ts'
 import { ClusterKeys } from '../domains/variables/cluster-key.ts'
 import { commandVersion } from '../fsm/codec.ts'
 import type { Command } from '../fsm/domain.ts'
@@ -19,6 +25,7 @@ import { MusterError } from '../lib/errors.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { SentWrites } from '../rpc/sent-writes.ts'
+import { Services } from '../rpc/services.ts'
 import { Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
 import { clusterHasher, serverBearers } from './audit-hasher.ts'
@@ -26,7 +33,7 @@ import { AgentCatalog } from './agent-catalog.ts'
 import { Autopilot } from './autopilot.ts'
 import { agentMembers } from './catalog-members.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
-import { startConsensus, type ConsensusStack } from './consensus-stack.ts'
+import { startConsensus } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
 import { handOver } from './handover.ts'
 import { AuditLog } from '../member/audit.ts'
@@ -49,7 +56,7 @@ import { ProvenAddresses } from './proven-addresses.ts'
 import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
 import { raftControl } from './raft-control.ts'
-import { ServerPool } from './server-pool.ts'
+import { startPool } from './start-pool.ts'
 import { describeAgent } from './this-agent.ts'
 import { Telemetry } from './telemetry.ts'
 import type { ServerConfig } from './server-config.ts'
@@ -190,8 +197,11 @@ export async function startServer(
   const agentCatalog = new AgentCatalog({ consensus, link, view, propose, clock })
   opened.defer(() => agentCatalog.stop())
   const reloadable = new Reloadable(config)
-  const hasher = clusterHasher(() => catalogue.activeClusterKey())
-  const catalogue = buildCatalogue({
+  const services = new Services()
+  const hasher = clusterHasher(() =>
+    onView(view, (reader) => services.get(clusterKeyring).activeClusterKey(reader)),
+  )
+  const composed = composeServer(services, {
     acl: {
       ...config.acl,
       readResetIndex: () => readResetIndex(dataDir),
@@ -240,7 +250,8 @@ export async function startServer(
       config,
       clock,
     }),
-    services: {
+    definitions,
+    local: {
       node: nodeOfAgent(id, config, {
         version: dependencies.origin.version,
         address: pool?.gossip.local().address ?? config.advertiseAddr,
@@ -260,13 +271,6 @@ export async function startServer(
     clock,
     log: logger,
   })
-  opened.defer(() => catalogue.sessionDeadlines.stop())
-  opened.defer(() => catalogue.eventBuffer.close())
-  await catalogue.restorer.clean()
-  opened.defer(() => catalogue.stopUserEvents())
-  opened.defer(() => catalogue.heapSampler.stop())
-  if (config.enableDebug === true) await catalogue.heapSampler.start()
-
   const authorizer = aclAuthorizer({
     settings: config.acl,
     reader: machine.reader(),
@@ -289,7 +293,8 @@ export async function startServer(
   const sent = new SentWrites({ applied: machine, clock, prefix })
   opened.defer(() => sent.stop())
   const dispatcher = new Dispatcher({
-    methods: catalogue.methods,
+    methods: composed.methods,
+    services,
     consensus,
     link,
     servers: serverDirectory({ id, region: config.region, node, addressOf }),
@@ -308,36 +313,29 @@ export async function startServer(
     const { method, args } = request
     if (membership.answers(method)) return membership.answer(method, args)
     if (agentCatalog.answers(method)) return agentCatalog.answer(args)
-    if (method === clusterKeyCall) return catalogue.clusterKeyShare.handle(args)
+    if (method === clusterKeyCall) return services.get(clusterKeyShare).handle(args)
     return dispatcher.handleForwarded(request, signal)
   }
 
+  opened.defer(() => composed.stop())
+  await composed.start()
+  opened.defer(machine.onReplaced(() => services.get(localServices).compare()))
   const leadership = new Leadership({
     node,
     onReplaced: (listener) => machine.onReplaced(listener),
     logger,
-    duties: [
-      { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
-      { name: 'acl', start: () => catalogue.startAclDuties({ propose }) },
-      { name: 'members', start: () => catalogue.startMemberDuty({ propose }) },
-      { name: 'sessions', start: () => catalogue.startSessionDuties({ propose }) },
-      { name: 'keys', start: () => catalogue.startKvDuties({ propose }) },
-    ],
+    duties: composed.duties.map((duty) => ({
+      name: duty.name,
+      start: () => duty.start({ clock, log: logger, view, service: services.get, propose }),
+    })),
   })
   opened.defer(() => leadership.stop())
-  catalogue.clusterKeyShare.start()
-  opened.defer(() => catalogue.clusterKeyShare.stop())
-  await catalogue.localAgent.start(definitions)
-  opened.defer(() => catalogue.localAgent.stop())
-  opened.defer(machine.onReplaced(() => catalogue.localAgent.compare()))
   const stopCatchingUp = new AbortController()
   const catchingUp = dispatcher.catchUp(stopCatchingUp.signal)
   opened.defer(async () => {
     stopCatchingUp.abort()
     await catchingUp
   })
-  catalogue.scheduledSnapshots?.start()
-  opened.defer(async () => catalogue.scheduledSnapshots?.stop())
   opened.defer(() => membership.stop())
   if (!dependencies.origin.dev) membership.start()
   pool?.search(() => membership.gossipOfMembers())
@@ -345,7 +343,7 @@ export async function startServer(
   const http = new HttpServer({
     ...httpSettings,
     outgoing,
-    routes: catalogue.routes,
+    routes: composed.routes,
     dispatcher,
     clock,
     random,
@@ -353,9 +351,8 @@ export async function startServer(
     observerOf: telemetry.observerOf,
     audit,
   })
-  const { eventBuffer: events, monitors, scheduledSnapshots: snapshots } = catalogue
   const gossip = pool?.gossip ?? null
-  telemetry.start({ stack, dispatcher, sent, http, audit, events, monitors, snapshots, gossip })
+  telemetry.start({ stack, dispatcher, sent, http, audit, ...measuredParts(services), gossip })
   // Before the API and after it: whoever asks is told that this server starts or stops.
   const ops = new OpsServer({
     healthy: () => serving && stack.listening() && stack.storing() && disk.healthy,
@@ -395,53 +392,23 @@ export async function startServer(
         () => listeners.reload(),
         () => tls?.certificate.reload(),
         async () =>
-          reloadable.apply(await readConfig(), { http, audit, localAgent: catalogue.localAgent }),
+          reloadable.apply(await readConfig(), {
+            http,
+            audit,
+            localAgent: services.get(localServices),
+          }),
       ]),
     stop: () => owned.disposeAsync(),
   }
 }
 
-type PoolParts = {
-  readonly stack: ConsensusStack
-  readonly id: string
-  /** Gossip has a server at another address. */
-  readonly onMoved: () => void
-}
-
-/** Null: this server takes part in no gossip. */
-async function startPool(
-  config: ServerConfig,
-  { clock, random, logger, origin, onFatal }: MemberDependencies,
-  { stack, id, onMoved }: PoolParts,
-): Promise<ServerPool | null> {
-  const { name, region, datacenter, server } = config
-  const { gossip, bootstrapExpect } = server
-  if (gossip === null) return null
-  return ServerPool.start({
-    name,
-    tags: {
-      id,
-      region,
-      datacenter,
-      rpcHost: config.advertiseAddr,
-      rpcPort: stack.rpcPort,
-      bootstrapExpect,
-      clusterId: stack.node.status().configuration.clusterId,
-      version: origin.version,
-      http: null,
-    },
-    dataFolder: config.dataDir,
-    bindAddress: config.bindAddr,
-    advertiseAddress: config.advertiseAddr,
-    port: config.ports.gossip,
-    retryJoin: gossip.retryJoin,
-    encrypt: gossip.encrypt,
-    clock,
-    random,
-    logger: logger.named('gossip'),
-    onFatal,
-    onMoved,
-  })
+/** Of the domains, what the metrics tell of. */
+function measuredParts({ get }: Services) {
+  return {
+    events: get(eventBuffer),
+    monitors: get(monitors),
+    snapshots: get(scheduledSnapshots),
+  }
 }
 
 function starting(): MusterError {

@@ -39,12 +39,12 @@ for (const enabled of [false, true]) {
     const sender = new Sender(await server.listen())
     t.teardown(() => sender.close())
     const token = enabled ? await bootstrap(server) : null
-    const names = (learned ??= await learnNames(server.catalogue.routes, sender))
+    const names = (learned ??= await learnNames(server.composed.routes, sender))
     const untilMs = performance.now() + durationMs / 2
     let round = 0
     let requests = 0
     do {
-      for (const route of inOrder(server.catalogue.routes)) {
+      for (const route of inOrder(server.composed.routes)) {
         const known = {
           ...(names.get(nameOf(route)) ?? { parameters: [], members: [] }),
           texts: await furnish(sender, token),

@@ -6,6 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { eventBuffer } from '../../src/domains/events/services.ts'
 import { createLog } from '../../src/agent/logging.ts'
 import type { LogTap } from '../../src/lib/log.ts'
 import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
@@ -88,7 +89,7 @@ class Arena {
     const bystanders = await Bystanders.open(t, server, log.logger, token)
     const held = (): string => {
       const sockets = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap')
-      const { readers } = server.catalogue.eventBuffer.stats()
+      const { readers } = server.services.get(eventBuffer).stats()
       const sums = { underWay: server.underWay(), readers, followers, sockets: sockets.length }
       return JSON.stringify(sums)
     }
@@ -274,7 +275,7 @@ t.test('who never reads costs a bounded amount, loses lines, and is told how man
     Array.from({ length: 64 }, (_, n) => ({
       KV: { Verb: 'set', Key: `${'k'.repeat(400)}/${n}`, Value: btoa(`${round}`.repeat(100)) },
     }))
-  const { behind } = arena.server.catalogue.eventBuffer.stats()
+  const { behind } = arena.server.services.get(eventBuffer).stats()
   for (let round = 0; round < 120; round++) {
     const { status } = await arena.server.ask('PUT', '/v1/txn', operations(round))
     if (status !== 200) throw new Error(`a transaction was answered ${status}`)
@@ -296,7 +297,7 @@ t.test('who never reads costs a bounded amount, loses lines, and is told how man
     const lost = dropped.reduce((sum, count) => sum + count, 0)
     t.ok(kept + lost >= lines, `${kept} of ${lines} lines were kept, ${lost} dropped`)
   }
-  t.comment(`${arena.server.catalogue.eventBuffer.stats().behind - behind} fell behind`)
+  t.comment(`${arena.server.services.get(eventBuffer).stats().behind - behind} fell behind`)
   for (const client of all) client.socket.destroy()
   await arena.settle(t, 'never read')
 })

@@ -22,7 +22,7 @@ const blockBytes = 65_536
 
 t.test('every route bounds its body, and the document says how', async (t) => {
   const server = await serverOfOne(t)
-  const { routes } = server.catalogue
+  const { routes } = server.composed
   const writing = routes.filter(({ method }) => method !== 'GET' && method !== 'DELETE')
   for (const route of routes) {
     const max = bodyBytesMaxOf(route, standard)
@@ -56,7 +56,7 @@ t.test('a body in chunks that is too large is 413 in one line, and asks for noth
       return () => Promise.reject(new Error(`${++asked}`))
     },
   })
-  const { routes } = server.catalogue
+  const { routes } = server.composed
   const http = new HttpServer({
     routes,
     dispatcher,

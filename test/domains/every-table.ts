@@ -1,4 +1,5 @@
 /** Requests that leave rows in all tables, and requests that meet rows of all tables. */
+import { clusterKeyring } from '../../src/domains/variables/services.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
 import type { Answer, ServerOfOne, ServerOfOneOptions } from './server-of-one.ts'
@@ -148,7 +149,8 @@ export async function meetEveryTable(server: ServerOfOne): Promise<readonly Aske
     { KV: { Verb: 'delete', Key: 'short' } },
   ])
   // Without a key that this server can open, a write waits for one.
-  if ((await server.catalogue.activeClusterKey()) !== null) {
+  const ring = server.services.get(clusterKeyring)
+  if ((await ring.activeClusterKey(server.machine.reader())) !== null) {
     await put('/v1/var/app/db', { Items: { password: 'changed' } })
     await put('/v1/var/app/db?cas=1', { Items: { password: 'changed' } })
     await put('/v1/operator/keyring/rotate')

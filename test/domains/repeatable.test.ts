@@ -92,10 +92,16 @@ async function ended(run: () => Promise<unknown>): Promise<Ended> {
 
 void t.test('repeatable methods answer again as they did', async (t) => {
   const server = await serverOfOne(t, { acl: { enabled: true } })
-  const { machine, catalogue } = server
-  const options = { clock: systemClock, log: silentLogger, state: machine, authorizer: allowAll }
+  const { machine, composed } = server
+  const options = {
+    clock: systemClock,
+    log: silentLogger,
+    state: machine,
+    authorizer: allowAll,
+    services: server.services,
+  }
   const methods = new Map(
-    catalogue.methods
+    composed.methods
       .filter((method): method is AnyLeaderMethod => method.kind === 'leader')
       .map((method) => [method.name, method]),
   )

@@ -12,8 +12,12 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
 import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
-import { buildCatalogue, domains, type Catalogue } from '../../src/domains/catalogue.ts'
-import type { ClusterHealth } from '../../src/domains/autopilot/methods.ts'
+import { monitors } from '../../src/domains/agent/services.ts'
+import { noDefinitions } from '../../src/domains/catalog/agent/definitions.ts'
+import { composeServer, domains } from '../../src/domains/catalogue.ts'
+import type { Composed } from '../../src/domains/domain.ts'
+import { eventBuffer } from '../../src/domains/events/services.ts'
+import type { ClusterHealth } from '../../src/domains/autopilot/services.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
 import { applyAgentUpdate, heldOf } from '../../src/domains/catalog/agent/sync.ts'
 import { eventBufferLimits } from '../../src/domains/events/buffer.ts'
@@ -32,6 +36,7 @@ import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
 import { Dispatcher } from '../../src/rpc/dispatch.ts'
+import { Services } from '../../src/rpc/services.ts'
 import { Leadership } from '../../src/server/leadership.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { sweepRows } from './row-faults.ts'
@@ -48,7 +53,8 @@ export type Answer = {
 
 export type ServerOfOne = {
   readonly machine: Machine
-  readonly catalogue: Catalogue
+  readonly composed: Composed
+  readonly services: Services
   readonly clusterKeys: ClusterKeys
   readonly folder: string
   /** Whether consensus answers; without, there is no leader. */
@@ -62,6 +68,8 @@ export type ServerOfOne = {
     token?: string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer>
+  /** Starts a duty of the leader beside those that run. */
+  startDuty(name: string): { stop(): Promise<void> }
   /** Of a listener on loopback, for what needs a connection of its own. */
   address(): Promise<string>
   /** A GET over that, whose body is read as it comes. */
@@ -182,7 +190,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     changeMembership: async () => {},
   }
   const aclSettings = { enabled: false, defaultPolicy: 'deny' as const, ...options.acl }
-  const catalogue = buildCatalogue({
+  const services = new Services()
+  const composed = composeServer(services, {
     acl: {
       ...aclSettings,
       bootstrapToken: null,
@@ -212,7 +221,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       answers: async (endpoint, who) => options.answers?.(endpoint, who) ?? null,
       onChange: () => () => {},
     },
-    services: {
+    definitions: noDefinitions,
+    local: {
       node: {
         name: self.name,
         id: null,
@@ -275,7 +285,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     lastContactMs: () => 0,
   }
   const dispatcher = new Dispatcher({
-    methods: catalogue.methods,
+    methods: composed.methods,
+    services,
     consensus,
     link: {
       call: () => Promise.reject(new Error('there is nobody else')),
@@ -303,7 +314,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     ...(options.parkedMax !== undefined && { limits: { parkedMax: options.parkedMax } }),
   })
   const http = new HttpServer({
-    routes: catalogue.routes,
+    routes: composed.routes,
     dispatcher,
     clock: systemClock,
     random: seededRandom(1),
@@ -313,7 +324,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   let listening: Promise<number> | null = null
   const server: ServerOfOne = {
     machine,
-    catalogue,
+    composed,
+    services,
     clusterKeys,
     folder,
     leaderIsKnown: true,
@@ -323,8 +335,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     parked: () => dispatcher.parkedCount,
     refused: () => ({
       ...dispatcher.refused,
-      eventStreams: catalogue.eventBuffer.refusedCount,
-      logStreams: catalogue.monitors.refusedCount,
+      eventStreams: services.get(eventBuffer).refusedCount,
+      logStreams: services.get(monitors).refusedCount,
     }),
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
@@ -350,6 +362,17 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         json: () => JSON.parse(response.body) as unknown,
       }
     },
+    startDuty(name) {
+      const duty = composed.duties.find((known) => known.name === name)
+      assert(duty !== undefined)
+      return duty.start({
+        clock,
+        log,
+        view: () => machine.view(),
+        service: services.get,
+        propose: (command) => server.propose(command),
+      })
+    },
     address: async () => {
       listening ??= http.listen({ host: '127.0.0.1', port: 0 })
       return `127.0.0.1:${await listening}`
@@ -365,7 +388,6 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   if (version > machine.commandVersion) {
     await server.propose({ type: 'state.raiseVersion', args: { version } })
   }
-  const propose = (command: Command) => server.propose(command)
   const leadership =
     options.begin === false
       ? null
@@ -375,21 +397,17 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
             onChange: () => () => {},
           },
           onReplaced: (listener) => machine.onReplaced(listener),
-          duties: [
-            { name: 'keyring', start: () => catalogue.startDuties({ propose }) },
-            { name: 'sessions', start: () => catalogue.startSessionDuties({ propose }) },
-            { name: 'keys', start: () => catalogue.startKvDuties({ propose }) },
-          ],
+          duties: ['keyring', 'sessions', 'keys'].map((name) => ({
+            name,
+            start: () => server.startDuty(name),
+          })),
           logger: log,
         })
-  await catalogue.localAgent.start()
+  await composed.start()
   t.teardown(async () => {
     await leadership?.stop()
-    catalogue.stopUserEvents()
-    catalogue.sessionDeadlines.stop()
-    catalogue.eventBuffer.close()
-    await catalogue.localAgent.stop()
     await http.stop(0)
+    await composed.stop()
     const { faults } = await sweepRows(machine)
     await machine.close()
     await rm(folder, { recursive: true, force: true })

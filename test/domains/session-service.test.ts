@@ -15,7 +15,7 @@ function urlOf({ path }: Route): string {
 
 void t.test('every route of the session service reads its query alike', async (t) => {
   const server = await serverOfOne(t, { begin: false })
-  const routes = server.catalogue.routes.filter(({ path }) => paths.test(path))
+  const routes = server.composed.routes.filter(({ path }) => paths.test(path))
   t.ok(routes.length > 30)
   for (const route of routes) {
     const { method } = route

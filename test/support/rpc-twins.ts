@@ -21,6 +21,7 @@ import type {
   StreamLink,
 } from '../../src/rpc/link.ts'
 import type { ServerDirectory } from '../../src/rpc/servers.ts'
+import { Services } from '../../src/rpc/services.ts'
 import type { ReadableState, RecordingView, Touched } from '../../src/rpc/state.ts'
 
 export type TwinRow = { readonly key: string; readonly value: unknown; readonly index: number }
@@ -306,6 +307,7 @@ export function twinServer(
   const link = new TwinLink()
   const dispatcher = new Dispatcher({
     methods: [],
+    services: new Services(),
     consensus,
     link,
     servers: twinServers,

@@ -9,7 +9,7 @@ import type { ExplainMethods } from './explain-methods.ts'
 
 type Known = {
   readonly name: string
-  readonly requires: (args: never) => Requirement
+  readonly requires: (args: never, service: ApiRequest['service']) => Requirement
   readonly missing?: string
 }
 type Requirement = Parameters<ExplainMethods['explanation']['requires']>[0]['requirement']
@@ -48,9 +48,11 @@ export function explainRoutes(
     await request.call(methods.mayExplain, {})
     const wanted = wantedBy(request)
     const { routes, methods: known } = all()
-    const { route, asked, isExample } = await probed(routes, wanted)
+    const { route, asked, isExample } = await probed(routes, wanted, request.service)
     const method = known.find(({ name }) => name === asked?.method)
-    const requirement: Requirement = method?.requires(asked?.args as never) ?? { resource: 'none' }
+    const requirement: Requirement = method?.requires(asked?.args as never, request.service) ?? {
+      resource: 'none',
+    }
     const { token } = wanted
     const { value } = await request.query(methods.explanation, { token, requirement })
     return {
@@ -103,16 +105,17 @@ function wantedBy(request: ApiRequest): Wanted {
 async function probed(
   routes: readonly Route[],
   { method, url, body }: Wanted,
+  service: ApiRequest['service'],
 ): Promise<Probed & { readonly isExample: boolean }> {
   try {
-    const found = await probe(routes, { method, url, body: body ?? Buffer.alloc(0) })
+    const found = await probe(routes, { method, url, body: body ?? Buffer.alloc(0) }, service)
     return { ...found, isExample: false }
   } catch (error) {
     if (body !== null || codeOf(error) !== 'invalid_argument') throw error
     for (const example of exampleBodies) {
       const bytes = Buffer.from(JSON.stringify(example))
       try {
-        return { ...(await probe(routes, { method, url, body: bytes })), isExample: true }
+        return { ...(await probe(routes, { method, url, body: bytes }, service)), isExample: true }
       } catch (other) {
         if (codeOf(other) !== 'invalid_argument') throw other
       }

@@ -1,18 +1,21 @@
 /** What may be asked of one agent: this process, or through the cluster another. */
 import { Type } from 'typebox'
-import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels } from '../../lib/log.ts'
-import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
+import {
+  defineLocalMethod,
+  defineStreamMethod,
+  type LocalContext,
+  type Requirement,
+} from '../../rpc/method.ts'
 import { placeTaker } from '../../rpc/places.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { profilesAreOpen } from './debug-rule.ts'
 import { hostData, type HostData } from './host.ts'
-import type { HeapSampler } from './heap-sampler.ts'
-import type { Monitors } from './monitor.ts'
-import { Profiles, type ProfileResult } from './profiles.ts'
-import type { AgentMember, AgentStats, KnownServers, ThisAgent } from './this-agent.ts'
-import { WorkerPool, type Worker, type WorkersConfig } from './workers.ts'
+import type { ProfileResult } from './profiles.ts'
+import { monitors, profiles, schedulerWorkers, thisAgent } from './services.ts'
+import type { AgentMember, AgentStats, KnownServers } from './this-agent.ts'
+import type { Worker, WorkerPool, WorkersConfig } from './workers.ts'
 
 export const profileSecondsMax = 300
 const closedProfiles =
@@ -33,173 +36,165 @@ export type AgentSelf = {
   readonly stats: AgentStats
 }
 
-export type AgentMethods = ReturnType<typeof agentMethods>
+const nameOf = ({ service }: LocalContext): string => service(thisAgent).member().name
 
-export function agentMethods(
-  agent: ThisAgent,
-  clock: Clock,
-  { heap, monitors }: { readonly heap: HeapSampler; readonly monitors: Monitors },
-) {
-  const workers =
-    agent.schedulers === null
-      ? null
-      : new WorkerPool({ clock, leads: () => agent.leads(), ...agent.schedulers })
-  const profiles = new Profiles(clock, heap)
-  const serverName = (): string => agent.member().name
+/** Open to all, as load balancers ask it. */
+const health = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.health',
+  args: Nothing,
+  requires: anyone,
+  run: async (context) => context.service(thisAgent).health(),
+})
 
-  /** Open to all, as load balancers ask it. */
-  const health = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.health',
-    args: Nothing,
-    requires: anyone,
-    run: async () => agent.health(),
-  })
+const regions = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.regions',
+  args: Nothing,
+  requires: anyone,
+  run: async (context) => context.service(thisAgent).regions(),
+})
 
-  const regions = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.regions',
-    args: Nothing,
-    requires: anyone,
-    run: async () => agent.regions(),
-  })
+const self = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.self',
+  args: Nothing,
+  requires: mayRead,
+  run: async (context): Promise<AgentSelf> => {
+    const agent = context.service(thisAgent)
+    return { config: agent.config(), member: agent.member(), stats: agent.stats() }
+  },
+})
 
-  const self = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.self',
-    args: Nothing,
-    requires: mayRead,
-    run: async (): Promise<AgentSelf> => ({
-      config: agent.config(),
-      member: agent.member(),
-      stats: agent.stats(),
-    }),
-  })
+const host = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.host',
+  args: Nothing,
+  requires: mayRead,
+  run: async (context): Promise<{ readonly agentId: string; readonly data: HostData }> => ({
+    agentId: nameOf(context),
+    data: await hostData(process.env),
+  }),
+})
 
-  const host = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.host',
-    args: Nothing,
-    requires: mayRead,
-    run: async (): Promise<{ readonly agentId: string; readonly data: HostData }> => ({
-      agentId: serverName(),
-      data: await hostData(process.env),
-    }),
-  })
+/** Chunks of whole lines as text. */
+const monitor = defineStreamMethod({
+  kind: 'stream',
+  name: 'agent.monitor',
+  args: Type.Object({ level: Type.Enum([...logLevels]), json: Type.Boolean() }),
+  requires: mayRead,
+  open: (context, args) =>
+    context.service(monitors).open(args, context.signal, placeTaker(context.caller, context)),
+})
 
-  /** Chunks of whole lines as text. */
-  const monitor = defineStreamMethod({
-    kind: 'stream',
-    name: 'agent.monitor',
-    args: Type.Object({ level: Type.Enum([...logLevels]), json: Type.Boolean() }),
-    requires: mayRead,
-    open: (context, args) =>
-      monitors.open(args, context.signal, placeTaker(context.caller, context)),
-  })
+/** The target's own setting decides whether it may be profiled. */
+const profile = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.profile',
+  args: Type.Object({
+    name: Type.String({ maxLength: 128 }),
+    seconds: Type.Union([Type.Integer({ minimum: 1, maximum: profileSecondsMax }), Type.Null()]),
+    asText: Type.Boolean(),
+  }),
+  requires: mayWrite,
+  run: async (context, args): Promise<ProfileResult> => {
+    if (!profilesAreOpen(context.service(thisAgent))) throw denied(closedProfiles)
+    return context.service(profiles).take(args, context.signal)
+  },
+})
 
-  /** The target's own setting decides whether it may be profiled. */
-  const profile = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.profile',
-    args: Type.Object({
-      name: Type.String({ maxLength: 128 }),
-      seconds: Type.Union([Type.Integer({ minimum: 1, maximum: profileSecondsMax }), Type.Null()]),
-      asText: Type.Boolean(),
-    }),
-    requires: mayWrite,
-    run: async (context, args): Promise<ProfileResult> => {
-      if (!profilesAreOpen(agent)) throw denied(closedProfiles)
-      return profiles.take(args, context.signal)
-    },
-  })
+const schedulers = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.schedulers',
+  args: Nothing,
+  requires: mayRead,
+  run: async (
+    context,
+  ): Promise<{ readonly server: string; readonly workers: readonly Worker[] }> => ({
+    server: nameOf(context),
+    workers: workersOf(context).workers(),
+  }),
+})
 
-  const schedulers = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.schedulers',
-    args: Nothing,
-    requires: mayRead,
-    run: async (): Promise<{ readonly server: string; readonly workers: readonly Worker[] }> => ({
-      server: serverName(),
-      workers: present(workers).workers(),
-    }),
-  })
+const schedulersConfig = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.schedulersConfig',
+  args: Nothing,
+  requires: mayRead,
+  run: async (context) => settings(context, workersOf(context).config),
+})
 
-  const schedulersConfig = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.schedulersConfig',
-    args: Nothing,
-    requires: mayRead,
-    run: async () => settings(present(workers).config),
-  })
+const configureSchedulers = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.configureSchedulers',
+  args: Type.Object({
+    count: Type.Integer(),
+    enabled: Type.Array(Type.String(), { maxItems: schedulersMax }),
+  }),
+  requires: mayWrite,
+  run: async (context, args) => {
+    const config = workersOf(context).configure(args)
+    const { count, enabled } = config
+    context.log.info('schedulers configured', { count, enabled: enabled.join(',') })
+    return settings(context, config)
+  },
+})
 
-  const configureSchedulers = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.configureSchedulers',
-    args: Type.Object({
-      count: Type.Integer(),
-      enabled: Type.Array(Type.String(), { maxItems: schedulersMax }),
-    }),
-    requires: mayWrite,
-    run: async (context, args) => {
-      const config = present(workers).configure(args)
-      const { count, enabled } = config
-      context.log.info('schedulers configured', { count, enabled: enabled.join(',') })
-      return settings(config)
-    },
-  })
+const servers = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.servers',
+  args: Nothing,
+  requires: mayRead,
+  run: async (context) => known(context.service(thisAgent).servers).list(),
+})
 
-  const servers = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.servers',
-    args: Nothing,
-    requires: mayRead,
-    run: async () => known(agent.servers).list(),
-  })
+const setServers = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.setServers',
+  args: Type.Object({
+    addresses: Type.Array(Type.String({ maxLength: addressLengthMax }), { maxItems: serversMax }),
+  }),
+  requires: mayWrite,
+  run: async (context, { addresses }): Promise<void> => {
+    const servers = known(context.service(thisAgent).servers)
+    if (addresses.length === 0) {
+      throw new MusterError('invalid_argument', 'name the servers: ?address=host:port')
+    }
+    await servers.replace(addresses)
+    context.log.info('the servers were named by command', { servers: addresses.join(',') })
+  },
+})
 
-  const setServers = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.setServers',
-    args: Type.Object({
-      addresses: Type.Array(Type.String({ maxLength: addressLengthMax }), { maxItems: serversMax }),
-    }),
-    requires: mayWrite,
-    run: async (context, { addresses }): Promise<void> => {
-      const servers = known(agent.servers)
-      if (addresses.length === 0) {
-        throw new MusterError('invalid_argument', 'name the servers: ?address=host:port')
-      }
-      await servers.replace(addresses)
-      context.log.info('the servers were named by command', { servers: addresses.join(',') })
-    },
-  })
+const reload = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.reload',
+  args: Nothing,
+  requires: mayWrite,
+  run: (context) => context.service(thisAgent).reload(),
+})
 
-  const reload = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.reload',
-    args: Nothing,
-    requires: mayWrite,
-    run: () => agent.reload(),
-  })
+const settings = (context: LocalContext, config: WorkersConfig) => ({
+  server: nameOf(context),
+  ...config,
+})
 
-  const settings = (config: WorkersConfig) => ({ server: serverName(), ...config })
-
-  return {
-    health,
-    regions,
-    self,
-    host,
-    monitor,
-    profile,
-    servers,
-    setServers,
-    reload,
-    schedulers,
-    schedulersConfig,
-    configureSchedulers,
-  }
+export const agentMethods = {
+  health,
+  regions,
+  self,
+  host,
+  monitor,
+  profile,
+  servers,
+  setServers,
+  reload,
+  schedulers,
+  schedulersConfig,
+  configureSchedulers,
 }
 
-function present(workers: WorkerPool | null): WorkerPool {
+function workersOf({ service }: LocalContext): WorkerPool {
+  const workers = service(schedulerWorkers)
   if (workers !== null) return workers
   throw new MusterError('invalid_argument', 'this agent is a client: only servers have schedulers')
 }

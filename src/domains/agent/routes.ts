@@ -1,10 +1,10 @@
 /** `/v1/agent/*` as far as it concerns one process, and `/v1/regions`. */
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { frameStream } from './log-frames.ts'
-import { profileSecondsMax, type AgentMethods } from './methods.ts'
+import { profileSecondsMax, agentMethods } from './methods.ts'
 import { profileSecondsDefault } from './profiles.ts'
 import type { AgentHealth, AgentMember } from './this-agent.ts'
 import type { WorkersConfig } from './workers.ts'
@@ -13,140 +13,132 @@ import type { WorkersConfig } from './workers.ts'
 const callMs = 30_000
 const shownLengthMax = 100
 
-export function agentRoutes(
-  methods: AgentMethods,
-  clock: Clock,
-  /** Id of this agent's node; null: it has none. */
-  selfId: string | null,
-): readonly Route[] {
-  const targetOf = targetBeside(selfId)
-  return [
-    {
-      method: 'GET',
-      path: '/v1/agent/health',
-      anyRegion: true,
-      public: true,
-      handle: async (request) => {
-        const health = await request.call(methods.health, {})
-        const sides = healthOf(request.search.all('type'), health)
-        const ok = Object.values(sides).every((side) => side.ok)
-        return { status: ok ? 200 : 500, json: sides }
-      },
+export const agentRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/agent/health',
+    anyRegion: true,
+    public: true,
+    handle: async (request) => {
+      const health = await request.call(agentMethods.health, {})
+      const sides = healthOf(request.search.all('type'), health)
+      const ok = Object.values(sides).every((side) => side.ok)
+      return { status: ok ? 200 : 500, json: sides }
     },
-    {
-      method: 'GET',
-      path: '/v1/agent/self',
-      anyRegion: true,
-      handle: async (request) => {
-        const { config, member, stats } = await request.call(methods.self, {})
-        return { json: { config, member: memberJson(member), stats } }
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/self',
+    anyRegion: true,
+    handle: async (request) => {
+      const { config, member, stats } = await request.call(agentMethods.self, {})
+      return { json: { config, member: memberJson(member), stats } }
     },
-    {
-      method: 'GET',
-      path: '/v1/agent/host',
-      handle: async (request) => {
-        const { agentId, data } = await request.call(methods.host, {}, { at: targetOf(request) })
-        return { json: { AgentID: agentId, HostData: data } }
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/host',
+    handle: async (request) => {
+      const { agentId, data } = await request.call(agentMethods.host, {}, { at: targetOf(request) })
+      return { json: { AgentID: agentId, HostData: data } }
     },
-    {
-      method: 'GET',
-      path: '/v1/agent/monitor',
-      websocket: true,
-      handle: async (request) => {
-        const { search } = request
-        // Tools of the session service say it in one word, and read lines.
-        const level = levelOf(search.text('log_level') || search.text('loglevel') || 'info')
-        const json = search.boolean('log_json') || search.flag('logjson')
-        const plain = search.boolean('plain') || search.has('loglevel')
-        const at = targetOf(request)
-        const lines = await request.open(methods.monitor, { level, json }, { at })
-        return plain
-          ? { stream: lines, type: 'text/plain; charset=utf-8' }
-          : { stream: frameStream(lines, clock), type: 'application/json' }
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/monitor',
+    websocket: true,
+    handle: async (request) => {
+      const { search } = request
+      // Tools of the session service say it in one word, and read lines.
+      const level = levelOf(search.text('log_level') || search.text('loglevel') || 'info')
+      const json = search.boolean('log_json') || search.flag('logjson')
+      const plain = search.boolean('plain') || search.has('loglevel')
+      const at = targetOf(request)
+      const lines = await request.open(agentMethods.monitor, { level, json }, { at })
+      return plain
+        ? { stream: lines, type: 'text/plain; charset=utf-8' }
+        : { stream: frameStream(lines, request.clock), type: 'application/json' }
     },
-    {
-      method: 'GET',
-      path: '/v1/agent/pprof/:name',
-      handle: (request) => profileReply(methods, request, targetOf(request)),
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/pprof/:name',
+    handle: (request) => profileReply(request, targetOf(request)),
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/servers',
+    handle: async (request) => ({ json: await request.call(agentMethods.servers, {}) }),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/servers',
+    body: 'none',
+    handle: async (request) => {
+      const addresses = request.search.all('address').filter((text) => text !== '')
+      await request.call(agentMethods.setServers, { addresses })
+      return {}
     },
-    {
-      method: 'GET',
-      path: '/v1/agent/servers',
-      handle: async (request) => ({ json: await request.call(methods.servers, {}) }),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/reload',
+    anyRegion: true,
+    body: 'none',
+    handle: async (request) => {
+      await request.call(agentMethods.reload, {})
+      return {}
     },
-    {
-      method: 'PUT',
-      path: '/v1/agent/servers',
-      body: 'none',
-      handle: async (request) => {
-        const addresses = request.search.all('address').filter((text) => text !== '')
-        await request.call(methods.setServers, { addresses })
-        return {}
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/schedulers',
+    anyRegion: true,
+    handle: async (request) => {
+      const { server, workers } = await request.call(agentMethods.schedulers, {})
+      const schedulers = workers.map(({ id, started, status, workloadStatus, enabled }) => ({
+        id,
+        started,
+        status,
+        workload_status: workloadStatus,
+        enabled_schedulers: enabled,
+      }))
+      return { json: { server_id: server, schedulers } }
     },
-    {
-      method: 'PUT',
-      path: '/v1/agent/reload',
-      anyRegion: true,
-      body: 'none',
-      handle: async (request) => {
-        await request.call(methods.reload, {})
-        return {}
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/schedulers/config',
+    anyRegion: true,
+    handle: async (request) => settingsReply(await request.call(agentMethods.schedulersConfig, {})),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/schedulers/config',
+    bodyBytesMax: smallBodyBytesMax,
+    anyRegion: true,
+    handle: async (request) => {
+      const fields = request.fields()
+      const count = fields.integer('num_schedulers')
+      const enabled = fields.texts('enabled_schedulers')
+      if (count === undefined || enabled === undefined) {
+        const missing = count === undefined ? 'num_schedulers' : 'enabled_schedulers'
+        throw new MusterError(
+          'invalid_argument',
+          `${missing} is missing: both values are set together`,
+        )
+      }
+      const args = { count, enabled: [...enabled] }
+      return settingsReply(await request.call(agentMethods.configureSchedulers, args))
     },
-    {
-      method: 'GET',
-      path: '/v1/agent/schedulers',
-      anyRegion: true,
-      handle: async (request) => {
-        const { server, workers } = await request.call(methods.schedulers, {})
-        const schedulers = workers.map(({ id, started, status, workloadStatus, enabled }) => ({
-          id,
-          started,
-          status,
-          workload_status: workloadStatus,
-          enabled_schedulers: enabled,
-        }))
-        return { json: { server_id: server, schedulers } }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/agent/schedulers/config',
-      anyRegion: true,
-      handle: async (request) => settingsReply(await request.call(methods.schedulersConfig, {})),
-    },
-    {
-      method: 'PUT',
-      path: '/v1/agent/schedulers/config',
-      bodyBytesMax: smallBodyBytesMax,
-      anyRegion: true,
-      handle: async (request) => {
-        const fields = request.fields()
-        const count = fields.integer('num_schedulers')
-        const enabled = fields.texts('enabled_schedulers')
-        if (count === undefined || enabled === undefined) {
-          const missing = count === undefined ? 'num_schedulers' : 'enabled_schedulers'
-          throw new MusterError(
-            'invalid_argument',
-            `${missing} is missing: both values are set together`,
-          )
-        }
-        const args = { count, enabled: [...enabled] }
-        return settingsReply(await request.call(methods.configureSchedulers, args))
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/regions',
-      anyRegion: true,
-      handle: async (request) => ({ json: await request.call(methods.regions, {}) }),
-    },
-  ]
-}
+  },
+  {
+    method: 'GET',
+    path: '/v1/regions',
+    anyRegion: true,
+    handle: async (request) => ({ json: await request.call(agentMethods.regions, {}) }),
+  },
+]
 
 type Side = { readonly ok: boolean; readonly message: string; readonly detail?: string }
 
@@ -197,33 +189,23 @@ function levelOf(text: string): LogLevel {
   )
 }
 
-type TargetOf = (request: ApiRequest) => string | null
-
 /** The server that `server_id` names; null: this agent, which `node_id` may name too. */
-function targetBeside(selfId: string | null): TargetOf {
-  return ({ search }) => {
-    const server = search.text('server_id') || null
-    const node = search.text('node_id') || null
-    if (node === null) return server
-    if (server !== null) {
-      throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
-    }
-    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
-      throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
-    }
-    if (node.toLowerCase() === selfId) return null
-    throw new MusterError(
-      'not_found',
-      `unknown node ${node}: only its own agent answers for a node`,
-    )
+function targetOf(request: ApiRequest): string | null {
+  const { search } = request
+  const server = search.text('server_id') || null
+  const node = search.text('node_id') || null
+  if (node === null) return server
+  if (server !== null) {
+    throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
   }
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
+    throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
+  }
+  if (node.toLowerCase() === request.service(site).nodeId) return null
+  throw new MusterError('not_found', `unknown node ${node}: only its own agent answers for a node`)
 }
 
-async function profileReply(
-  methods: AgentMethods,
-  request: ApiRequest,
-  at: string | null,
-): Promise<ApiReply> {
+async function profileReply(request: ApiRequest, at: string | null): Promise<ApiReply> {
   const name = request.parameter('name')
   // What cannot be read, and what is no time, is the default, as tools of peers expect.
   const asked = wholeOr(request.search.text('seconds'), 0)
@@ -233,7 +215,7 @@ async function profileReply(
     throw new MusterError('invalid_argument', `seconds must be at most ${profileSecondsMax}`)
   }
   const { type, bytes } = await request.call(
-    methods.profile,
+    agentMethods.profile,
     {
       name: name.slice(0, shownLengthMax),
       seconds,

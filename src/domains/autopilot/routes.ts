@@ -3,8 +3,9 @@ import type { Fields } from '../../api/fields.ts'
 import { type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { AutopilotMethods, ServerHealth } from './methods.ts'
+import { autopilotMethods } from './methods.ts'
 import { defaultAutopilot, type AutopilotConfig, type AutopilotRow } from './model.ts'
+import type { ServerHealth } from './services.ts'
 
 /** What the peer's paid edition has: it may be sent as false and is always false. */
 const absentFeatures = [
@@ -13,50 +14,48 @@ const absentFeatures = [
   'EnableCustomUpgrades',
 ] as const
 
-export function autopilotRoutes(methods: AutopilotMethods): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/v1/operator/autopilot/configuration',
-      handle: async (request) => {
-        const { value } = await request.query(methods.read, {})
-        return { json: shownConfig(value) }
-      },
+export const autopilotRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/operator/autopilot/configuration',
+    handle: async (request) => {
+      const { value } = await request.query(autopilotMethods.read, {})
+      return { json: shownConfig(value) }
     },
-    {
-      method: 'PUT',
-      path: '/v1/operator/autopilot/configuration',
-      bodyBytesMax: smallBodyBytesMax,
-      handle: async (request) => {
-        const config = configOf(request.fields())
-        const cas = request.search.unsigned('cas')
-        const { changed, row } = await request.call(methods.set, {
-          config,
-          cas: cas === null ? null : Number(cas),
-        })
-        // As the peer: a cas that does not hold is an answer, not an error.
-        return { json: changed, index: Math.max(1, row.modifyIndex) }
-      },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/operator/autopilot/configuration',
+    bodyBytesMax: smallBodyBytesMax,
+    handle: async (request) => {
+      const config = configOf(request.fields())
+      const cas = request.search.unsigned('cas')
+      const { changed, row } = await request.call(autopilotMethods.set, {
+        config,
+        cas: cas === null ? null : Number(cas),
+      })
+      // As the peer: a cas that does not hold is an answer, not an error.
+      return { json: changed, index: Math.max(1, row.modifyIndex) }
     },
-    {
-      method: 'GET',
-      path: '/v1/operator/autopilot/health',
-      handle: async (request) => {
-        const { healthy, failureTolerance, servers } = await request.call(methods.check, {})
-        return {
-          status: healthy ? 200 : 429,
-          json: {
-            Healthy: healthy,
-            FailureTolerance: failureTolerance,
-            Leader: servers.find(({ isLeader }) => isLeader)?.id ?? '',
-            Voters: servers.filter(({ isVoter }) => isVoter).map(({ id }) => id),
-            Servers: servers.map(shownServer),
-          },
-        }
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/operator/autopilot/health',
+    handle: async (request) => {
+      const { healthy, failureTolerance, servers } = await request.call(autopilotMethods.check, {})
+      return {
+        status: healthy ? 200 : 429,
+        json: {
+          Healthy: healthy,
+          FailureTolerance: failureTolerance,
+          Leader: servers.find(({ isLeader }) => isLeader)?.id ?? '',
+          Voters: servers.filter(({ isVoter }) => isVoter).map(({ id }) => id),
+          Servers: servers.map(shownServer),
+        },
+      }
     },
-  ]
-}
+  },
+]
 
 /** What is not sent has its default: the request is the whole configuration. */
 function configOf(fields: Fields): AutopilotConfig {

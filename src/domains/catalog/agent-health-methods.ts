@@ -2,10 +2,12 @@
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
+import type { Services } from '../../rpc/services.ts'
 import type { AgentService } from './agent/definition.ts'
 import type { AgentCheck, LocalAgent } from './agent/local-agent.ts'
 import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
 import { readsService } from './listing.ts'
+import { localServices } from './services.ts'
 import { shownCheck } from './shown.ts'
 
 /** From the best to the worst. */
@@ -18,65 +20,62 @@ export type ServiceHealth = {
   readonly Checks: readonly ReturnType<typeof shownCheck>[]
 }
 
-export type AgentHealthMethods = ReturnType<typeof agentHealthMethods>
+/** Of an id that nobody has: as if it were the service's name, so that only who may see such a one learns of it. */
+const readsId = ({ id }: { readonly id: string }, service: Services['get']) =>
+  readsService(service(localServices).service(id)?.name ?? id)
 
-export function agentHealthMethods(agent: LocalAgent) {
-  /** Of an id that nobody has: as if it were the service's name, so that only who may see such a one learns of it. */
-  const readsId = ({ id }: { readonly id: string }) => readsService(agent.service(id)?.name ?? id)
+const service = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.service.read',
+  args: Type.Object({ id: Type.String() }),
+  requires: readsId,
+  missing: "'service:read' on the name of the service",
+  run: (context, { id }) => {
+    const agent = context.service(localServices)
+    const found = agent.service(id)
+    if (found !== null) return Promise.resolve(shownOfAgent(agent, found))
+    const text = `unknown service ID: ${JSON.stringify(id.slice(0, 256))}`
+    return Promise.reject(new MusterError('not_found', text))
+  },
+})
 
-  const service = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.service.read',
-    args: Type.Object({ id: Type.String() }),
-    requires: readsId,
-    missing: "'service:read' on the name of the service",
-    run: (_context, { id }) => {
-      const found = agent.service(id)
-      if (found !== null) return Promise.resolve(shownOfAgent(agent, found))
-      const text = `unknown service ID: ${JSON.stringify(id.slice(0, 256))}`
-      return Promise.reject(new MusterError('not_found', text))
-    },
-  })
+const healthById = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.service.health',
+  args: Type.Object({ id: Type.String() }),
+  requires: readsId,
+  missing: "'service:read' on the name of the service",
+  run: (context, { id }): Promise<ServiceHealth | null> => {
+    const agent = context.service(localServices)
+    const found = agent.service(id)
+    return Promise.resolve(found === null ? null : healthOf(agent, found))
+  },
+})
 
-  const healthById = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.service.health',
-    args: Type.Object({ id: Type.String() }),
-    requires: readsId,
-    missing: "'service:read' on the name of the service",
-    run: (_context, { id }): Promise<ServiceHealth | null> => {
-      const found = agent.service(id)
-      return Promise.resolve(found === null ? null : healthOf(found))
-    },
-  })
+const healthByName = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.services.health',
+  args: Type.Object({ name: Type.String() }),
+  requires: ({ name }) => readsService(name),
+  run: (context, { name }): Promise<readonly ServiceHealth[]> => {
+    const agent = context.service(localServices)
+    const services = agent.services().filter((one) => one.name === name)
+    return Promise.resolve(services.map((one) => healthOf(agent, one)))
+  },
+})
 
-  const healthByName = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.services.health',
-    args: Type.Object({ name: Type.String() }),
-    requires: ({ name }) => readsService(name),
-    run: (_context, { name }): Promise<readonly ServiceHealth[]> =>
-      Promise.resolve(
-        agent
-          .services()
-          .filter((one) => one.name === name)
-          .map(healthOf),
-      ),
-  })
-
-  function healthOf(of: AgentService): ServiceHealth {
-    const concerned = agent
-      .checks()
-      .filter(({ definition }) => ['', of.id].includes(definition.serviceId))
-    return {
-      AggregatedStatus: worst(concerned.map(wordOf)),
-      Service: shownOfAgent(agent, of),
-      Checks: concerned.map((check) => shownCheck(rowOfCheck(agent, check))),
-    }
+function healthOf(agent: LocalAgent, of: AgentService): ServiceHealth {
+  const concerned = agent
+    .checks()
+    .filter(({ definition }) => ['', of.id].includes(definition.serviceId))
+  return {
+    AggregatedStatus: worst(concerned.map(wordOf)),
+    Service: shownOfAgent(agent, of),
+    Checks: concerned.map((check) => shownCheck(rowOfCheck(agent, check))),
   }
-
-  return { service, healthById, healthByName }
 }
+
+export const agentHealthMethods = { service, healthById, healthByName }
 
 function wordOf({ definition, state }: AgentCheck): HealthWord {
   return definition.probe.type === 'maintenance' ? 'maintenance' : state.status

@@ -3,11 +3,11 @@ import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   worst,
-  type AgentHealthMethods,
+  agentHealthMethods,
   type HealthWord,
   type ServiceHealth,
 } from './agent-health-methods.ts'
-import type { AgentCatalogMethods } from './agent-methods.ts'
+import { agentCatalogMethods } from './agent-methods.ts'
 import { named, scopedRoutes } from './scope-routes.ts'
 
 /** What load balancers go by. */
@@ -20,46 +20,42 @@ const statuses: Readonly<Record<HealthWord, number>> = {
 const trueWords: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
 const falseWords: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
-export function agentHealthRoutes(
-  methods: AgentHealthMethods,
-  { maintain }: Pick<AgentCatalogMethods, 'maintain'>,
-  datacenter: string,
-): readonly Route[] {
-  const route = scopedRoutes(datacenter)
-  const setMaintenance = async (request: ApiRequest, serviceId: string): Promise<ApiReply> => {
-    const reason = request.search.text('reason') ?? ''
-    await request.call(maintain, { serviceId, isOn: enableOf(request), reason })
-    return { status: 200 }
-  }
-
-  return [
-    route('GET', '/v1/agent/service/:id', async (request) => ({
-      json: await request.call(methods.service, { id: named(request, 'id', 'service ID') }),
-    })),
-    route('GET', '/v1/agent/health/service/id/:id', async (request) => {
-      const id = named(request, 'id', 'service ID')
-      const health = await request.call(methods.healthById, { id })
-      if (health === null) return notFound(request, `ServiceId ${id} not found`, nobody)
-      return healthReply(request, health.AggregatedStatus, health)
-    }),
-    route('GET', '/v1/agent/health/service/name/:name', async (request) => {
-      const name = named(request, 'name', 'service name')
-      const all = await request.call(methods.healthByName, { name })
-      if (all.length === 0) return notFound(request, `ServiceName ${name} Not Found`, [])
-      return healthReply(request, worst(all.map((one) => one.AggregatedStatus)), all)
-    }),
-    {
-      ...route('PUT', '/v1/agent/maintenance', (request) => setMaintenance(request, '')),
-      body: 'none',
-    },
-    {
-      ...route('PUT', '/v1/agent/service/maintenance/:id', (request) =>
-        setMaintenance(request, named(request, 'id', 'service ID')),
-      ),
-      body: 'none',
-    },
-  ]
+const route = scopedRoutes()
+const setMaintenance = async (request: ApiRequest, serviceId: string): Promise<ApiReply> => {
+  const reason = request.search.text('reason') ?? ''
+  await request.call(agentCatalogMethods.maintain, { serviceId, isOn: enableOf(request), reason })
+  return { status: 200 }
 }
+
+export const agentHealthRoutes: readonly Route[] = [
+  route('GET', '/v1/agent/service/:id', async (request) => ({
+    json: await request.call(agentHealthMethods.service, {
+      id: named(request, 'id', 'service ID'),
+    }),
+  })),
+  route('GET', '/v1/agent/health/service/id/:id', async (request) => {
+    const id = named(request, 'id', 'service ID')
+    const health = await request.call(agentHealthMethods.healthById, { id })
+    if (health === null) return notFound(request, `ServiceId ${id} not found`, nobody)
+    return healthReply(request, health.AggregatedStatus, health)
+  }),
+  route('GET', '/v1/agent/health/service/name/:name', async (request) => {
+    const name = named(request, 'name', 'service name')
+    const all = await request.call(agentHealthMethods.healthByName, { name })
+    if (all.length === 0) return notFound(request, `ServiceName ${name} Not Found`, [])
+    return healthReply(request, worst(all.map((one) => one.AggregatedStatus)), all)
+  }),
+  {
+    ...route('PUT', '/v1/agent/maintenance', (request) => setMaintenance(request, '')),
+    body: 'none',
+  },
+  {
+    ...route('PUT', '/v1/agent/service/maintenance/:id', (request) =>
+      setMaintenance(request, named(request, 'id', 'service ID')),
+    ),
+    body: 'none',
+  },
+]
 
 /** How clients find a service that is not there in the shape of one that is. */
 const nobody = { AggregatedStatus: 'critical', Service: null, Checks: null } as const

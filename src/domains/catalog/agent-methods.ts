@@ -6,10 +6,11 @@ import { mustMay } from '../../rpc/refusal.ts'
 import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
 import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
 import type { LocalAgent } from './agent/local-agent.ts'
-import { Listing, type CompileFilter } from './listing.ts'
+import { Listing } from './listing.ts'
 import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from './model.ts'
 import { writesCheck, writesService } from './register-methods.ts'
-import { shownCheck } from './shown.ts'
+import { localServices } from './services.ts'
+import { filters, shownCheck } from './shown.ts'
 
 /** Checks that come with one service. */
 export const checksPerServiceMax = 64
@@ -23,150 +24,151 @@ const Id = Type.Object({ id: Name })
 /** Of what is known by an id: the same whether or not it is there, and of whatever name. */
 const missing = "'service:write' on the name of the service, or 'node:write' on this node"
 
-export type AgentFilters = { readonly services: CompileFilter; readonly checks: CompileFilter }
+const registerService = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.service.register',
+  args: Type.Object({
+    service: AgentService,
+    checks: Type.Immutable(Type.Array(InitialCheck, { maxItems: checksPerServiceMax })),
+    replacesChecks: Type.Boolean(),
+  }),
+  requires: ({ service }) => writesService(service.name),
+  run: async (context, { service, checks, replacesChecks }): Promise<void> => {
+    const agent = context.service(localServices)
+    const before = agent.service(service.id)
+    if (before !== null) mustMay(context, writesService(before.name), missing)
+    for (const { definition } of checks) mayTake(context, definition.id)
+    const checked = checks.map(({ definition, status }) => ({
+      definition: checkDefinition(definition),
+      status,
+    }))
+    await agent.registerService(checkService(service), checked, replacesChecks)
+  },
+})
 
-export type AgentCatalogMethods = ReturnType<typeof agentCatalogMethods>
+const deregisterService = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.service.deregister',
+  args: Id,
+  requires: ({ id }, service) => mayWrite(service(localServices), id),
+  missing,
+  run: (context, { id }): Promise<void> => context.service(localServices).deregisterService(id),
+})
 
-export function agentCatalogMethods(agent: LocalAgent, filters: AgentFilters) {
-  const registerService = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.service.register',
-    args: Type.Object({
-      service: AgentService,
-      checks: Type.Immutable(Type.Array(InitialCheck, { maxItems: checksPerServiceMax })),
-      replacesChecks: Type.Boolean(),
-    }),
-    requires: ({ service }) => writesService(service.name),
-    run: async (context, { service, checks, replacesChecks }): Promise<void> => {
-      const before = agent.service(service.id)
-      if (before !== null) mustMay(context, writesService(before.name), missing)
-      for (const { definition } of checks) mayTake(context, definition.id)
-      const checked = checks.map(({ definition, status }) => ({
-        definition: checkDefinition(definition),
-        status,
-      }))
-      await agent.registerService(checkService(service), checked, replacesChecks)
-    },
-  })
+const registerCheck = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.check.register',
+  args: InitialCheck,
+  requires: ({ definition }, service) => mayWrite(service(localServices), definition.serviceId),
+  missing,
+  run: async (context, { definition, status }): Promise<void> => {
+    mayTake(context, definition.id)
+    await context
+      .service(localServices)
+      .registerCheck({ definition: checkDefinition(definition), status })
+  },
+})
 
-  const deregisterService = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.service.deregister',
-    args: Id,
-    requires: ({ id }) => mayWrite(id),
-    missing,
-    run: (_context, { id }): Promise<void> => agent.deregisterService(id),
-  })
+const deregisterCheck = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.check.deregister',
+  args: Id,
+  requires: ({ id }, service) => mayWriteCheck(service(localServices), id),
+  missing,
+  run: (context, { id }): Promise<void> => context.service(localServices).deregisterCheck(id),
+})
 
-  const registerCheck = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.check.register',
-    args: InitialCheck,
-    requires: ({ definition }) => mayWrite(definition.serviceId),
-    missing,
-    run: async (context, { definition, status }): Promise<void> => {
-      mayTake(context, definition.id)
-      await agent.registerCheck({ definition: checkDefinition(definition), status })
-    },
-  })
+const report = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.check.report',
+  args: Type.Object({ id: Name, status: CheckStatus, output: Type.String() }),
+  requires: ({ id }, service) => mayWriteCheck(service(localServices), id),
+  missing,
+  run: (context, { id, status, output }): Promise<void> =>
+    context.service(localServices).report(id, status, output),
+})
 
-  const deregisterCheck = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.check.deregister',
-    args: Id,
-    requires: ({ id }) => mayWriteCheck(id),
-    missing,
-    run: (_context, { id }): Promise<void> => agent.deregisterCheck(id),
-  })
+const maintain = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.maintain',
+  args: Type.Object({
+    /** '': the node. */
+    serviceId: Type.String(),
+    isOn: Type.Boolean(),
+    reason: Type.String(),
+  }),
+  requires: ({ serviceId }, service) => mayWrite(service(localServices), serviceId),
+  missing,
+  run: (context, { serviceId, isOn, reason }): Promise<void> =>
+    context.service(localServices).setMaintenance(serviceId, isOn, reason),
+})
 
-  const report = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.check.report',
-    args: Type.Object({ id: Name, status: CheckStatus, output: Type.String() }),
-    requires: ({ id }) => mayWriteCheck(id),
-    missing,
-    run: (_context, { id, status, output }): Promise<void> => agent.report(id, status, output),
-  })
-
-  const maintain = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.maintain',
-    args: Type.Object({
-      /** '': the node. */
-      serviceId: Type.String(),
-      isOn: Type.Boolean(),
-      reason: Type.String(),
-    }),
-    requires: ({ serviceId }) => mayWrite(serviceId),
-    missing,
-    run: (_context, { serviceId, isOn, reason }): Promise<void> =>
-      agent.setMaintenance(serviceId, isOn, reason),
-  })
-
-  const services = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.services',
-    args: Type.Object({ filter: Type.String() }),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { filter }) => {
-      const listing = new Listing(context, filters.services(filter))
-      const shown: [string, object][] = []
-      for (const service of agent.services()) {
-        if (!listing.maySeeService({ node: agent.node.name, name: service.name })) continue
-        const entry = shownOfAgent(agent, service)
-        if (await listing.keeps(entry)) shown.push([service.id, entry])
-      }
-      return { value: Object.fromEntries(shown), filtered: listing.filtered }
-    },
-  })
-
-  const checks = defineLocalMethod({
-    kind: 'local',
-    name: 'agent.checks',
-    args: Type.Object({ filter: Type.String() }),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { filter }) => {
-      const listing = new Listing(context, filters.checks(filter))
-      const shown: [string, object][] = []
-      for (const check of agent.checks()) {
-        const row = rowOfCheck(agent, check)
-        if (!listing.maySeeCheck(row)) continue
-        const entry = shownCheck(row)
-        if (await listing.keeps(entry)) shown.push([row.id, entry])
-      }
-      return { value: Object.fromEntries(shown), filtered: listing.filtered }
-    },
-  })
-
-  /** By the service's id; '': as the node. Of an id that nobody has: as if it were the service's name. */
-  function mayWrite(serviceId: string): Requirement {
-    const name = serviceId === '' ? '' : (agent.service(serviceId)?.name ?? serviceId)
-    return writesCheck(agent.node.name, name)
-  }
-
-  /** Of an id that nobody has, the service that a check is named after by itself (`service:web:2`), else the node. */
-  function mayWriteCheck(id: string): Requirement {
-    const named = /^service:(.+?)(?::\d+)?$/.exec(id)?.[1] ?? ''
-    return mayWrite(agent.check(id)?.definition.serviceId ?? named)
-  }
-
-  /** A check's name may be taken from whoever has it only with the right to write that. */
-  function mayTake(context: LocalContext, id: string): void {
-    const before = agent.check(id)
-    if (before !== null) mustMay(context, mayWrite(before.definition.serviceId), missing)
-    if (keyOfName(id) === keyOfName(membershipCheckId)) {
-      throw new MusterError('invalid_argument', `CheckID ${id} is the leader's: choose another`)
+const services = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.services',
+  args: Type.Object({ filter: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { filter }) => {
+    const agent = context.service(localServices)
+    const listing = new Listing(context, filters.services.compile(filter))
+    const shown: [string, object][] = []
+    for (const service of agent.services()) {
+      if (!listing.maySeeService({ node: agent.node.name, name: service.name })) continue
+      const entry = shownOfAgent(agent, service)
+      if (await listing.keeps(entry)) shown.push([service.id, entry])
     }
-  }
+    return { value: Object.fromEntries(shown), filtered: listing.filtered }
+  },
+})
 
-  return {
-    registerService,
-    deregisterService,
-    registerCheck,
-    deregisterCheck,
-    report,
-    maintain,
-    services,
-    checks,
+const checks = defineLocalMethod({
+  kind: 'local',
+  name: 'agent.checks',
+  args: Type.Object({ filter: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { filter }) => {
+    const agent = context.service(localServices)
+    const listing = new Listing(context, filters.checks.compile(filter))
+    const shown: [string, object][] = []
+    for (const check of agent.checks()) {
+      const row = rowOfCheck(agent, check)
+      if (!listing.maySeeCheck(row)) continue
+      const entry = shownCheck(row)
+      if (await listing.keeps(entry)) shown.push([row.id, entry])
+    }
+    return { value: Object.fromEntries(shown), filtered: listing.filtered }
+  },
+})
+
+/** By the service's id; '': as the node. Of an id that nobody has: as if it were the service's name. */
+function mayWrite(agent: LocalAgent, serviceId: string): Requirement {
+  const name = serviceId === '' ? '' : (agent.service(serviceId)?.name ?? serviceId)
+  return writesCheck(agent.node.name, name)
+}
+
+/** Of an id that nobody has, the service that a check is named after by itself (`service:web:2`), else the node. */
+function mayWriteCheck(agent: LocalAgent, id: string): Requirement {
+  const named = /^service:(.+?)(?::\d+)?$/.exec(id)?.[1] ?? ''
+  return mayWrite(agent, agent.check(id)?.definition.serviceId ?? named)
+}
+
+/** A check's name may be taken from whoever has it only with the right to write that. */
+function mayTake(context: LocalContext, id: string): void {
+  const agent = context.service(localServices)
+  const before = agent.check(id)
+  if (before !== null) mustMay(context, mayWrite(agent, before.definition.serviceId), missing)
+  if (keyOfName(id) === keyOfName(membershipCheckId)) {
+    throw new MusterError('invalid_argument', `CheckID ${id} is the leader's: choose another`)
   }
+}
+
+export const agentCatalogMethods = {
+  registerService,
+  deregisterService,
+  registerCheck,
+  deregisterCheck,
+  report,
+  maintain,
+  services,
+  checks,
 }

@@ -2,7 +2,7 @@
 import { Fields } from '../../api/fields.ts'
 import type { ApiReply, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { AgentCatalogMethods } from './agent-methods.ts'
+import { agentCatalogMethods } from './agent-methods.ts'
 import { checkWithin, initialCheckOf } from './check-routes.ts'
 import type { CheckStatus } from './model.ts'
 import { checkNamespace, serviceOf, statusOf } from './registration-routes.ts'
@@ -10,74 +10,80 @@ import { filterOf, listed, named, scopedRoutes } from './scope-routes.ts'
 
 const done: ApiReply = { status: 200 }
 
-export function agentCatalogRoutes(
-  methods: AgentCatalogMethods,
-  datacenter: string,
-): readonly Route[] {
-  const route = scopedRoutes(datacenter)
-  const report = (word: string, status: CheckStatus): Route => ({
-    ...route('PUT', `/v1/agent/check/${word}/:id`, async (request) => {
-      const id = named(request, 'id', 'check ID')
-      await request.call(methods.report, { id, status, output: request.search.text('note') ?? '' })
+const route = scopedRoutes()
+const report = (word: string, status: CheckStatus): Route => ({
+  ...route('PUT', `/v1/agent/check/${word}/:id`, async (request) => {
+    const id = named(request, 'id', 'check ID')
+    await request.call(agentCatalogMethods.report, {
+      id,
+      status,
+      output: request.search.text('note') ?? '',
+    })
+    return done
+  }),
+  body: 'none',
+})
+
+export const agentCatalogRoutes: readonly Route[] = [
+  route('GET', '/v1/agent/services', async (request) =>
+    listed(await request.call(agentCatalogMethods.services, { filter: filterOf(request) })),
+  ),
+  route('GET', '/v1/agent/checks', async (request) =>
+    listed(await request.call(agentCatalogMethods.checks, { filter: filterOf(request) })),
+  ),
+  route('PUT', '/v1/agent/service/register', async (request) => {
+    const fields = new Fields(request.json, { anyCase: true })
+    const service = serviceOf(fields, 'Name')
+    const one = fields.raw('Check')
+    const many = [...(one === undefined ? [] : [one]), ...(fields.list('Checks') ?? [])]
+    const checks = many.map((value, position) =>
+      checkWithin(value, service, many.length === 1 ? null : position + 1),
+    )
+    const replacesChecks = request.search.flag('replace-existing-checks')
+    await request.call(agentCatalogMethods.registerService, { service, checks, replacesChecks })
+    return done
+  }),
+  {
+    ...route('PUT', '/v1/agent/service/deregister/:id', async (request) => {
+      await request.call(agentCatalogMethods.deregisterService, {
+        id: named(request, 'id', 'service ID'),
+      })
       return done
     }),
     body: 'none',
-  })
-
-  return [
-    route('GET', '/v1/agent/services', async (request) =>
-      listed(await request.call(methods.services, { filter: filterOf(request) })),
-    ),
-    route('GET', '/v1/agent/checks', async (request) =>
-      listed(await request.call(methods.checks, { filter: filterOf(request) })),
-    ),
-    route('PUT', '/v1/agent/service/register', async (request) => {
-      const fields = new Fields(request.json, { anyCase: true })
-      const service = serviceOf(fields, 'Name')
-      const one = fields.raw('Check')
-      const many = [...(one === undefined ? [] : [one]), ...(fields.list('Checks') ?? [])]
-      const checks = many.map((value, position) =>
-        checkWithin(value, service, many.length === 1 ? null : position + 1),
-      )
-      const replacesChecks = request.search.flag('replace-existing-checks')
-      await request.call(methods.registerService, { service, checks, replacesChecks })
+  },
+  route('PUT', '/v1/agent/check/register', async (request) => {
+    const fields = new Fields(request.json, { anyCase: true })
+    checkNamespace(fields)
+    const name = fields.text('Name') ?? ''
+    if (name === '') throw new MusterError('invalid_argument', 'Missing Name of the check')
+    const id = fields.text('ID') || fields.text('CheckID') || name
+    const serviceId = fields.text('ServiceID') ?? ''
+    await request.call(
+      agentCatalogMethods.registerCheck,
+      initialCheckOf(fields, { id, name, serviceId }),
+    )
+    return done
+  }),
+  {
+    ...route('PUT', '/v1/agent/check/deregister/:id', async (request) => {
+      await request.call(agentCatalogMethods.deregisterCheck, {
+        id: named(request, 'id', 'check ID'),
+      })
       return done
     }),
-    {
-      ...route('PUT', '/v1/agent/service/deregister/:id', async (request) => {
-        await request.call(methods.deregisterService, { id: named(request, 'id', 'service ID') })
-        return done
-      }),
-      body: 'none',
-    },
-    route('PUT', '/v1/agent/check/register', async (request) => {
-      const fields = new Fields(request.json, { anyCase: true })
-      checkNamespace(fields)
-      const name = fields.text('Name') ?? ''
-      if (name === '') throw new MusterError('invalid_argument', 'Missing Name of the check')
-      const id = fields.text('ID') || fields.text('CheckID') || name
-      const serviceId = fields.text('ServiceID') ?? ''
-      await request.call(methods.registerCheck, initialCheckOf(fields, { id, name, serviceId }))
-      return done
-    }),
-    {
-      ...route('PUT', '/v1/agent/check/deregister/:id', async (request) => {
-        await request.call(methods.deregisterCheck, { id: named(request, 'id', 'check ID') })
-        return done
-      }),
-      body: 'none',
-    },
-    report('pass', 'passing'),
-    report('warn', 'warning'),
-    report('fail', 'critical'),
-    route('PUT', '/v1/agent/check/update/:id', async (request) => {
-      const id = named(request, 'id', 'check ID')
-      const fields = new Fields(request.json, { anyCase: true })
-      const status = fields.text('Status') ?? ''
-      if (status === '') throw new MusterError('invalid_argument', 'Missing Status')
-      const output = fields.text('Output') ?? ''
-      await request.call(methods.report, { id, status: statusOf(status), output })
-      return done
-    }),
-  ]
-}
+    body: 'none',
+  },
+  report('pass', 'passing'),
+  report('warn', 'warning'),
+  report('fail', 'critical'),
+  route('PUT', '/v1/agent/check/update/:id', async (request) => {
+    const id = named(request, 'id', 'check ID')
+    const fields = new Fields(request.json, { anyCase: true })
+    const status = fields.text('Status') ?? ''
+    if (status === '') throw new MusterError('invalid_argument', 'Missing Status')
+    const output = fields.text('Output') ?? ''
+    await request.call(agentCatalogMethods.report, { id, status: statusOf(status), output })
+    return done
+  }),
+]

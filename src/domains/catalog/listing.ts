@@ -1,6 +1,7 @@
 /** Lists as they are served: what the caller may not see is left out and said so, then filters, in turns with other work. */
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../../lib/errors.ts'
+import type { Filter } from '../../rpc/filter/filter.ts'
 import type { LeastRight, QueryContext, Requirement } from '../../rpc/method.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { keyOfName, type CheckRow, type NodeRow, type ServiceRow } from './model.ts'
@@ -13,12 +14,6 @@ const textBytesPerRecord = 512
 
 export type ShownRecord = Readonly<Record<string, unknown>>
 
-/** `rpc/filter/filter.ts` has its form. */
-export type RecordFilter = { matches(record: ShownRecord): boolean; readonly weight: number }
-
-/** Of an expression; null when it is empty. Throws `invalid_argument`. */
-export type CompileFilter = (source: string) => RecordFilter | null
-
 export type Listed<Value> = {
   readonly value: Value
   /** Something was left out that the caller may not see. */
@@ -28,13 +23,13 @@ export type Listed<Value> = {
 /** One answer being put together: decides about each record, and gives way to others now and then. */
 export class Listing {
   readonly #context: QueryContext
-  readonly #filter: RecordFilter | null
+  readonly #filter: Filter | null
   readonly #recordsPerTurn: number
   #count = 0
   #seen = 0
   filtered = false
 
-  constructor(context: QueryContext, filter: RecordFilter | null) {
+  constructor(context: QueryContext, filter: Filter | null) {
     this.#context = context
     this.#filter = filter
     const steps = (filter?.weight ?? 1) * textBytesPerRecord

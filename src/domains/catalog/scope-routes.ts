@@ -1,6 +1,7 @@
 /** What all routes of the catalog take in the query: datacenter, namespace, meta of nodes; and how they answer lists. */
 import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Listed } from './listing.ts'
 
@@ -13,7 +14,7 @@ const writesCatalog = [
 ] as const
 
 /** How routes of the catalog are made: each looks at its scope first. */
-export function scopedRoutes(datacenter: string, more: Pick<Route, 'waitMsMax'> = {}) {
+export function scopedRoutes(more: Pick<Route, 'waitMsMax'> = {}) {
   return (
     method: Route['method'],
     path: string,
@@ -25,7 +26,7 @@ export function scopedRoutes(datacenter: string, more: Pick<Route, 'waitMsMax'> 
     ...(method === 'PUT' && { atLeast: writesCatalog }),
     ...more,
     handle(request) {
-      checkScope(request, datacenter)
+      checkScope(request, request.service(site).datacenter)
       return handle(request)
     },
   })

@@ -1,4 +1,5 @@
 /** Records as the API shows them, and what a filter may ask of each. */
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { CheckRow, NodeRow, ServiceRow } from './model.ts'
 
 export function shownNode(row: NodeRow) {
@@ -93,7 +94,7 @@ const addresses = { map: { record: { Address: 'string', Port: 'integer' } } } as
 const tags = { list: 'string' } as const
 const indexes = { CreateIndex: 'unsigned', ModifyIndex: 'unsigned' } as const
 
-export const nodeFields = {
+const nodeFields = {
   ID: 'string',
   Node: 'string',
   Address: 'string',
@@ -103,7 +104,7 @@ export const nodeFields = {
   ...indexes,
 } as const
 
-export const serviceFields = {
+const serviceFields = {
   ID: 'string',
   Service: 'string',
   Tags: tags,
@@ -116,7 +117,7 @@ export const serviceFields = {
   ...indexes,
 } as const
 
-export const serviceOfNodeFields = {
+const serviceOfNodeFields = {
   ID: 'string',
   Node: 'string',
   Address: 'string',
@@ -136,7 +137,7 @@ export const serviceOfNodeFields = {
   ...indexes,
 } as const
 
-export const checkFields = {
+const checkFields = {
   Node: 'string',
   CheckID: 'string',
   Name: 'string',
@@ -150,8 +151,17 @@ export const checkFields = {
   ...indexes,
 } as const
 
-export const healthFields = {
+const healthFields = {
   Node: { record: nodeFields },
   Service: { record: serviceFields },
   Checks: { list: { record: checkFields } },
 } as const
+
+/** Of lists, by what their entries are. */
+export const filters = {
+  nodes: new FilterCompiler(nodeFields),
+  services: new FilterCompiler(serviceFields),
+  servicesOfNodes: new FilterCompiler(serviceOfNodeFields),
+  checks: new FilterCompiler(checkFields),
+  health: new FilterCompiler(healthFields),
+}

@@ -1,32 +1,30 @@
 /** `/v1/event/stream`, over HTTP a frame a line, over WebSocket a frame a message. */
 import type { ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { EventMethods } from './methods.ts'
+import { eventMethods } from './methods.ts'
 import { defaultNamespace, wantedKeyLengthMax, wantedMax, type Wanted } from './selection.ts'
 
 export const eventStreamPath = '/v1/event/stream'
 
-export function eventRoutes(methods: EventMethods): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: eventStreamPath,
-      websocket: true,
-      handle: async (request) => {
-        const { search } = request
-        const frames = await request.open(methods.stream, {
-          topics: wantedOf(request),
-          namespace: request.namespace ?? defaultNamespace,
-          index: indexOf(request),
-          snapshot: search.flag('snapshot'),
-          progress: search.flag('progress'),
-        })
-        const stream = request.asksForWebSocket ? each(frames) : lines(frames)
-        return { stream, type: 'application/json' }
-      },
+export const eventRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: eventStreamPath,
+    websocket: true,
+    handle: async (request) => {
+      const { search } = request
+      const frames = await request.open(eventMethods.stream, {
+        topics: wantedOf(request),
+        namespace: request.namespace ?? defaultNamespace,
+        index: indexOf(request),
+        snapshot: search.flag('snapshot'),
+        progress: search.flag('progress'),
+      })
+      const stream = request.asksForWebSocket ? each(frames) : lines(frames)
+      return { stream, type: 'application/json' }
     },
-  ]
-}
+  },
+]
 
 /** `Topic`, `Topic:key` or `Topic:prefix*`, as often as wanted; all topics when there is none. */
 function wantedOf({ search }: ApiRequest): Wanted[] {

@@ -2,17 +2,13 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { present } from '../../lib/assert.ts'
-import {
-  defineLeaderMethod,
-  defineQuery,
-  type QueryContext,
-  type Requirement,
-} from '../../rpc/method.ts'
+import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkFence, checkOperations, requirementOf, unknownNamespace } from './methods.ts'
 import { Fence, lockMoved } from './model.ts'
 import { evaluateEach } from './operation-commands.ts'
 import { storeIndex } from './queries.ts'
+import { catalogRules } from './services.ts'
 import {
   loadSteps,
   outcomeOf,
@@ -27,83 +23,70 @@ import {
   type StepsOutcome,
 } from './transaction-model.ts'
 
-/** What the catalog says of its own operations. */
-export type CatalogRules = {
-  readonly requirementsOf: (
-    reader: Reader,
-    operation: CatalogOperation,
-    earlier: readonly CatalogOperation[],
-  ) => readonly Requirement[]
-}
-
 /** The same whatever is there already. */
 const transactionMissing =
   "'node:write' on the node, or 'service:write' on the names of its services"
 
-export type TransactionMethods = ReturnType<typeof transactionMethods>
-
-export function transactionMethods({ requirementsOf }: CatalogRules) {
-  /** Throws `permission_denied` unless every operation is allowed. */
-  const mayAll = (context: QueryContext, reader: Reader, steps: readonly Step[]): void => {
-    const earlier: CatalogOperation[] = []
-    for (const step of steps) {
-      if (isKeyStep(step)) {
-        mustMay(context, requirementOf(step.operation))
-        continue
-      }
-      const requirements = requirementsOf(reader, step, earlier)
-      for (const requirement of requirements) mustMay(context, requirement, transactionMissing)
-      earlier.push(step)
+/** Throws `permission_denied` unless every operation is allowed. */
+const mayAll = (context: QueryContext, reader: Reader, steps: readonly Step[]): void => {
+  const earlier: CatalogOperation[] = []
+  for (const step of steps) {
+    if (isKeyStep(step)) {
+      mustMay(context, requirementOf(step.operation))
+      continue
     }
+    const requirements = context.service(catalogRules).requirementsOf(reader, step, earlier)
+    for (const requirement of requirements) mustMay(context, requirement, transactionMissing)
+    earlier.push(step)
   }
-
-  const read = defineQuery({
-    kind: 'query',
-    name: 'kv.readTransaction',
-    args: Type.Object({ steps: Steps }),
-    requires: () => ({ resource: 'none' }),
-    query: async (
-      reader,
-      { steps },
-      context,
-    ): Promise<{ readonly value: StepsOutcome; readonly index: number }> => {
-      checkKeys(steps)
-      mayAll(context, reader, steps)
-      const loaded = await loadSteps(reader, steps)
-      const at = { index: reader.appliedIndex, nowMs: 0 }
-      const each = evaluateEach(at, loaded.operations, loaded.keys)
-      return { value: outcomeOf(at.index, loaded, each), index: storeIndex(reader) }
-    },
-  })
-
-  const transact = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'kv.transact',
-    args: Type.Object({ steps: Steps, fence: Type.Union([Type.Null(), Fence]) }),
-    // What each operation needs is known only beside the state.
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { steps, fence }): Promise<StepsOutcome> => {
-      checkKeys(steps)
-      mayAll(context, context.read(), steps)
-      if (fence !== null) checkFence(context, fence)
-      const args: Transact = { steps, fence, nowMs: Math.floor(context.clock.wallMs()) }
-      const proposed = await context.propose({ type: 'kv.transact', args })
-      const outcome = proposed.outcome as TransactOutcome
-      switch (outcome.type) {
-        case 'done':
-        case 'refused':
-          return outcome
-        case 'fenced':
-          throw lockMoved(present(fence, 'the lock of a transaction refused for its lock'))
-        case 'unknownNamespace':
-          throw unknownNamespace(outcome.namespace)
-      }
-    },
-  })
-
-  return { read, transact }
 }
+
+const read = defineQuery({
+  kind: 'query',
+  name: 'kv.readTransaction',
+  args: Type.Object({ steps: Steps }),
+  requires: () => ({ resource: 'none' }),
+  query: async (
+    reader,
+    { steps },
+    context,
+  ): Promise<{ readonly value: StepsOutcome; readonly index: number }> => {
+    checkKeys(steps)
+    mayAll(context, reader, steps)
+    const loaded = await loadSteps(reader, steps)
+    const at = { index: reader.appliedIndex, nowMs: 0 }
+    const each = evaluateEach(at, loaded.operations, loaded.keys)
+    return { value: outcomeOf(at.index, loaded, each), index: storeIndex(reader) }
+  },
+})
+
+const transact = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'kv.transact',
+  args: Type.Object({ steps: Steps, fence: Type.Union([Type.Null(), Fence]) }),
+  // What each operation needs is known only beside the state.
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { steps, fence }): Promise<StepsOutcome> => {
+    checkKeys(steps)
+    mayAll(context, context.read(), steps)
+    if (fence !== null) checkFence(context, fence)
+    const args: Transact = { steps, fence, nowMs: Math.floor(context.clock.wallMs()) }
+    const proposed = await context.propose({ type: 'kv.transact', args })
+    const outcome = proposed.outcome as TransactOutcome
+    switch (outcome.type) {
+      case 'done':
+      case 'refused':
+        return outcome
+      case 'fenced':
+        throw lockMoved(present(fence, 'the lock of a transaction refused for its lock'))
+      case 'unknownNamespace':
+        throw unknownNamespace(outcome.namespace)
+    }
+  },
+})
+
+export const transactionMethods = { read, transact }
 
 function checkKeys(steps: readonly Step[]): void {
   checkOperations(steps.filter(isKeyStep).map(({ operation }) => operation))

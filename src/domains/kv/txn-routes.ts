@@ -3,6 +3,7 @@ import { Fields } from '../../api/fields.ts'
 import { lockOf } from '../../api/fence.ts'
 import { decodeJsonExact } from '../../api/json.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { serviceKey } from '../../rpc/services.ts'
 import { assert, present } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { kvReadTxn, kvWrite } from './methods.ts'
@@ -16,7 +17,7 @@ import {
   txnOperationsMax,
 } from './model.ts'
 import { type Operation, readVerbs, type OperationsOutcome } from './operation-model.ts'
-import type { TransactionMethods } from './transaction-methods.ts'
+import { transactionMethods } from './transaction-methods.ts'
 import {
   isKeyStep,
   type CatalogOperation,
@@ -40,6 +41,8 @@ export type CatalogWords = {
   readonly isRead: (operation: CatalogOperation) => boolean
 }
 
+export const catalogWordsKey = serviceKey<CatalogWords>('kv.catalogWords')
+
 type Failure = { readonly OpIndex: number; readonly What: string }
 
 type Unusable = { readonly type: 'unusable'; readonly what: string }
@@ -59,65 +62,62 @@ const anyStep = [
   { resource: 'service', access: 'write' },
 ] as const
 
-export function txnRoute(methods: TransactionMethods, words: CatalogWords): Route {
-  const replyOf = (
-    steps: readonly Step[],
-    outcome: StepsOutcome,
-    metadata: Readonly<Record<string, unknown>>,
-  ): ApiReply => {
-    if (outcome.type === 'refused') {
-      return failed(outcome.refused.map((one) => shownFailure(words, steps, one)))
-    }
-    const results = outcome.shown.map((one) =>
-      one.kind === 'key' ? { KV: shownEntry(one.entry) } : words.show(one),
+export const txnRoute: Route = {
+  method: 'PUT',
+  path: '/v1/txn',
+  body: 'bytes',
+  bodyBytesMax: txnBodyBytesMax,
+  atLeast: anyStep,
+  switches: 'presence',
+  async handle(request) {
+    const words = request.service(catalogWordsKey)
+    const namespace = request.namespace ?? defaultNamespace
+    const parsed = parseOperations(decodeJsonExact(request.bytes), namespace, words)
+    const unusable = parsed.flatMap((one, at): Failure[] =>
+      one.type === 'unusable' ? [{ OpIndex: at, What: one.what }] : [],
     )
-    return { json: { Results: results, Errors: null, ...metadata } }
-  }
+    if (unusable.length > 0) return failed(unusable)
+    const steps = parsed.filter((one) => one.type !== 'unusable')
+    const lock = lockOf(request)
+    const isRead = (step: Step) =>
+      isKeyStep(step) ? readVerbs.has(step.operation.type) : words.isRead(step)
+    if (lock === null && steps.every(isRead)) {
+      const { value, index } = await read(request, steps)
+      return replyOf(words, steps, value, {
+        Index: index,
+        LastContact: request.contact?.lastContactMs ?? 0,
+        KnownLeader: request.contact?.knownLeader ?? true,
+      })
+    }
+    const fence = lock === null ? null : { namespace, ...lock }
+    const outcome = steps.every(isKeyStep)
+      ? ofKeys(await request.call(kvWrite, { operations: operationsOf(steps), fence }))
+      : await request.call(transactionMethods.transact, { steps, fence })
+    return replyOf(words, steps, outcome, {})
+  },
+}
 
-  const readOnly = async (request: ApiRequest, steps: readonly Step[]): Promise<ApiReply> => {
-    const { value, index } = await read(request, methods, steps)
-    return replyOf(steps, value, {
-      Index: index,
-      LastContact: request.contact?.lastContactMs ?? 0,
-      KnownLeader: request.contact?.knownLeader ?? true,
-    })
+function replyOf(
+  words: CatalogWords,
+  steps: readonly Step[],
+  outcome: StepsOutcome,
+  metadata: Readonly<Record<string, unknown>>,
+): ApiReply {
+  if (outcome.type === 'refused') {
+    return failed(outcome.refused.map((one) => shownFailure(words, steps, one)))
   }
-
-  return {
-    method: 'PUT',
-    path: '/v1/txn',
-    body: 'bytes',
-    bodyBytesMax: txnBodyBytesMax,
-    atLeast: anyStep,
-    switches: 'presence',
-    async handle(request) {
-      const namespace = request.namespace ?? defaultNamespace
-      const parsed = parseOperations(decodeJsonExact(request.bytes), namespace, words)
-      const unusable = parsed.flatMap((one, at): Failure[] =>
-        one.type === 'unusable' ? [{ OpIndex: at, What: one.what }] : [],
-      )
-      if (unusable.length > 0) return failed(unusable)
-      const steps = parsed.filter((one) => one.type !== 'unusable')
-      const lock = lockOf(request)
-      const isRead = (step: Step) =>
-        isKeyStep(step) ? readVerbs.has(step.operation.type) : words.isRead(step)
-      if (lock === null && steps.every(isRead)) return readOnly(request, steps)
-      const fence = lock === null ? null : { namespace, ...lock }
-      const outcome = steps.every(isKeyStep)
-        ? ofKeys(await request.call(kvWrite, { operations: operationsOf(steps), fence }))
-        : await request.call(methods.transact, { steps, fence })
-      return replyOf(steps, outcome, {})
-    },
-  }
+  const results = outcome.shown.map((one) =>
+    one.kind === 'key' ? { KV: shownEntry(one.entry) } : words.show(one),
+  )
+  return { json: { Results: results, Errors: null, ...metadata } }
 }
 
 /** Operations on keys alone go the way that servers of every version know. */
 async function read(
   request: ApiRequest,
-  methods: TransactionMethods,
   steps: readonly Step[],
 ): Promise<{ readonly value: StepsOutcome; readonly index: number }> {
-  if (!steps.every(isKeyStep)) return request.query(methods.read, { steps: [...steps] })
+  if (!steps.every(isKeyStep)) return request.query(transactionMethods.read, { steps: [...steps] })
   const { value, index } = await request.query(kvReadTxn, { operations: operationsOf(steps) })
   return { value: ofKeys(value), index }
 }

@@ -5,8 +5,9 @@ import {
   type RouteMethod,
   smallBodyBytesMax,
 } from '../../api/route.ts'
+import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { MembersMethods } from './methods.ts'
+import { membersMethods } from './methods.ts'
 import type { KeyReport } from './pool.ts'
 
 const path = '/v1/operator/keyring'
@@ -17,37 +18,36 @@ const changeByMethod = [
   ['DELETE', 'remove'],
 ] as const satisfies readonly (readonly [RouteMethod, string])[]
 
-export function keyringRoutesOfConsul(
-  methods: MembersMethods,
-  datacenter: string,
-): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path,
-      switches: 'presence',
-      anyRegion: true,
-      handle: async (request) => {
-        assertNoRelay(request)
-        return { json: [shownRing(await request.call(methods.keys, {}), datacenter)] }
-      },
+export const keyringRoutesOfConsul: readonly Route[] = [
+  {
+    method: 'GET',
+    path,
+    switches: 'presence',
+    anyRegion: true,
+    handle: async (request) => {
+      assertNoRelay(request)
+      return {
+        json: [
+          shownRing(await request.call(membersMethods.keys, {}), request.service(site).datacenter),
+        ],
+      }
     },
-    ...changeByMethod.map(([method, type]): Route => ({
-      method,
-      path,
-      switches: 'presence',
-      bodyBytesMax: smallBodyBytesMax,
-      anyRegion: true,
-      handle: async (request) => {
-        assertNoRelay(request)
-        const key = request.fields().text('Key') ?? ''
-        if (key === '') throw new MusterError('invalid_argument', 'Key is missing: a key in base64')
-        await request.call(methods.changeKey, { type, key })
-        return {}
-      },
-    })),
-  ]
-}
+  },
+  ...changeByMethod.map(([method, type]): Route => ({
+    method,
+    path,
+    switches: 'presence',
+    bodyBytesMax: smallBodyBytesMax,
+    anyRegion: true,
+    handle: async (request) => {
+      assertNoRelay(request)
+      const key = request.fields().text('Key') ?? ''
+      if (key === '') throw new MusterError('invalid_argument', 'Key is missing: a key in base64')
+      await request.call(membersMethods.changeKey, { type, key })
+      return {}
+    },
+  })),
+]
 
 /** Consul's tools send `relay-factor` with every request, 0 by default: more is no part of this operation here. */
 function assertNoRelay({ search }: ApiRequest): void {

@@ -1,10 +1,10 @@
 /** Network coordinates of nodes as gossip has them, and of servers by datacenter. Each agent answers from what it measured. */
 import { Type } from 'typebox'
 import { delay } from '../../lib/async.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
 import { present } from './methods.ts'
 import type { PoolCoordinate, PoolMember, PoolOfServer } from './pool.ts'
+import { gossipPool } from './services.ts'
 
 /** Coordinates move with every probe, so whoever waits for a change is answered after this at the latest. */
 export const coordinateWaitMsMax = 5_000
@@ -18,56 +18,52 @@ export type NodeCoordinate = {
   readonly coordinate: PoolCoordinate
 }
 
-export type CoordinateMethods = ReturnType<typeof coordinateMethods>
+const list = defineLocalMethod({
+  kind: 'local',
+  name: 'members.coordinates',
+  args: Type.Object({
+    node: Type.Union([Type.String({ minLength: 1, maxLength: nodeLengthMax }), Type.Null()]),
+  }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { node }): Promise<readonly NodeCoordinate[]> =>
+    coordinates(context.service(gossipPool))
+      .filter((row) => node === null || row.node === node)
+      .filter((row) => context.may(mayRead(row)))
+      .toSorted((left, right) => (left.node < right.node ? -1 : 1)),
+})
 
-export function coordinateMethods({ region, pool }: PoolOfServer, clock: Clock) {
-  const list = defineLocalMethod({
-    kind: 'local',
-    name: 'members.coordinates',
-    args: Type.Object({
-      node: Type.Union([Type.String({ minLength: 1, maxLength: nodeLengthMax }), Type.Null()]),
-    }),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { node }): Promise<readonly NodeCoordinate[]> =>
-      coordinates()
-        .filter((row) => node === null || row.node === node)
-        .filter((row) => context.may(mayRead(row)))
-        .toSorted((left, right) => (left.node < right.node ? -1 : 1)),
+/** One item, once the time is up. */
+const wait = defineStreamMethod({
+  kind: 'stream',
+  name: 'members.awaitCoordinates',
+  args: Type.Object({ waitMs: Type.Number({ minimum: 0, maximum: coordinateWaitMsMax }) }),
+  requires: () => ({ resource: 'none' }),
+  open: async function* ({ signal, clock }, { waitMs }) {
+    await delay(clock, waitMs, signal)
+    yield null
+  },
+})
+
+/** Of this region's agents; others in the pool are no nodes of its catalog. */
+function coordinates({ region, pool }: PoolOfServer): readonly NodeCoordinate[] {
+  const gossip = present(pool)
+  const places = gossip.coordinates()
+  return gossip.members().flatMap((member): readonly NodeCoordinate[] => {
+    const coordinate = places.get(member.name)
+    const node = nodeOf(member, region)
+    if (coordinate === undefined || node === null) return []
+    const { tags } = member
+    const isServer = tags.get('role') === serverRole
+    return [{ node, datacenter: tags.get('dc') ?? '', isServer, coordinate }]
   })
-
-  /** One item, once the time is up. */
-  const wait = defineStreamMethod({
-    kind: 'stream',
-    name: 'members.awaitCoordinates',
-    args: Type.Object({ waitMs: Type.Number({ minimum: 0, maximum: coordinateWaitMsMax }) }),
-    requires: () => ({ resource: 'none' }),
-    open: async function* ({ signal }, { waitMs }) {
-      await delay(clock, waitMs, signal)
-      yield null
-    },
-  })
-
-  /** Of this region's agents; others in the pool are no nodes of its catalog. */
-  function coordinates(): readonly NodeCoordinate[] {
-    const gossip = present(pool)
-    const places = gossip.coordinates()
-    return gossip.members().flatMap((member): readonly NodeCoordinate[] => {
-      const coordinate = places.get(member.name)
-      const node = nodeOf(member)
-      if (coordinate === undefined || node === null) return []
-      const { tags } = member
-      const isServer = tags.get('role') === serverRole
-      return [{ node, datacenter: tags.get('dc') ?? '', isServer, coordinate }]
-    })
-  }
-
-  function nodeOf({ name }: PoolMember): string | null {
-    const suffix = `.${region}`
-    return name.endsWith(suffix) ? name.slice(0, -suffix.length) : null
-  }
-
-  return { list, wait }
 }
+
+function nodeOf({ name }: PoolMember, region: string): string | null {
+  const suffix = `.${region}`
+  return name.endsWith(suffix) ? name.slice(0, -suffix.length) : null
+}
+
+export const coordinateMethods = { list, wait }
 
 function mayRead({ node }: NodeCoordinate): Requirement {
   return { resource: 'node', node, access: 'read' }

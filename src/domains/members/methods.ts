@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
 import type { KeyReport, Pool, PoolMember, PoolOfServer } from './pool.ts'
+import { gossipPool } from './services.ts'
 
 /** Of one request to join. */
 export const joinAddressesMax = 32
@@ -20,98 +21,96 @@ export type MembersAnswer = Pick<PoolOfServer, 'server' | 'region' | 'datacenter
   readonly members: readonly PoolMember[]
 }
 
-export type MembersMethods = ReturnType<typeof membersMethods>
+const list = defineLocalMethod({
+  kind: 'local',
+  name: 'members.list',
+  args: Type.Object({}),
+  requires: () => ({ resource: 'node', access: 'read' }),
+  run: async (context): Promise<MembersAnswer> => {
+    const { server, region, datacenter, pool } = context.service(gossipPool)
+    const members = present(pool).members()
+    return { server, region, datacenter, members: members.toSorted(byName) }
+  },
+})
 
-export function membersMethods({ server, region, datacenter, pool, giveUp }: PoolOfServer) {
-  const list = defineLocalMethod({
-    kind: 'local',
-    name: 'members.list',
-    args: Type.Object({}),
-    requires: () => ({ resource: 'node', access: 'read' }),
-    run: async (): Promise<MembersAnswer> => {
-      const members = present(pool).members()
-      return { server, region, datacenter, members: members.toSorted(byName) }
-    },
-  })
-
-  const join = defineLocalMethod({
-    kind: 'local',
-    name: 'members.join',
-    args: Type.Object({
-      addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
-        minItems: 1,
-        maxItems: joinAddressesMax,
-      }),
+const join = defineLocalMethod({
+  kind: 'local',
+  name: 'members.join',
+  args: Type.Object({
+    addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
+      minItems: 1,
+      maxItems: joinAddressesMax,
     }),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { addresses }) => {
-      const { joined, errors } = await present(pool).join(addresses)
-      for (const { address, error } of errors) {
-        context.log.warn('a join by command failed', { address, reason: textOf(error) })
-      }
-      return { joined, errors: errors.map(joinFailure) }
-    },
-  })
+  }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { addresses }) => {
+    const { joined, errors } = await present(context.service(gossipPool).pool).join(addresses)
+    for (const { address, error } of errors) {
+      context.log.warn('a join by command failed', { address, reason: textOf(error) })
+    }
+    return { joined, errors: errors.map(joinFailure) }
+  },
+})
 
-  const forceLeave = defineLocalMethod({
-    kind: 'local',
-    name: 'members.forceLeave',
-    args: Type.Object({
-      node: Type.String({ minLength: 1, maxLength: nameLengthMax }),
-      prune: Type.Boolean(),
-    }),
-    requires: () => ({ resource: 'agent', access: 'write' }),
-    run: async (context, { node, prune }): Promise<null> => {
-      const gossip = present(pool)
-      const isMember = gossip.members().some(({ name }) => name === node)
-      const name = isMember ? node : `${node}.${region}`
-      try {
-        gossip.forceLeave(name, prune)
-        context.log.info('a member was given up by command', { member: name, prune })
-      } catch (error) {
-        // Who is not there has left, and a living member stays: neither is an error to whoever asks.
-        if (codeOf(error) !== 'not_found' && codeOf(error) !== 'invalid_argument') throw error
-      }
-      // What gossip says removes no voter: it is the operator's word that counts.
-      const suffix = `.${region}`
-      if (name.endsWith(suffix)) await giveUp?.(name.slice(0, -suffix.length))
-      return null
-    },
-  })
+const forceLeave = defineLocalMethod({
+  kind: 'local',
+  name: 'members.forceLeave',
+  args: Type.Object({
+    node: Type.String({ minLength: 1, maxLength: nameLengthMax }),
+    prune: Type.Boolean(),
+  }),
+  requires: () => ({ resource: 'agent', access: 'write' }),
+  run: async (context, { node, prune }): Promise<null> => {
+    const { region, pool, giveUp } = context.service(gossipPool)
+    const gossip = present(pool)
+    const isMember = gossip.members().some(({ name }) => name === node)
+    const name = isMember ? node : `${node}.${region}`
+    try {
+      gossip.forceLeave(name, prune)
+      context.log.info('a member was given up by command', { member: name, prune })
+    } catch (error) {
+      // Who is not there has left, and a living member stays: neither is an error to whoever asks.
+      if (codeOf(error) !== 'not_found' && codeOf(error) !== 'invalid_argument') throw error
+    }
+    // What gossip says removes no voter: it is the operator's word that counts.
+    const suffix = `.${region}`
+    if (name.endsWith(suffix)) await giveUp?.(name.slice(0, -suffix.length))
+    return null
+  },
+})
 
-  /** Shows the keys themselves. */
-  const keys = defineLocalMethod({
-    kind: 'local',
-    name: 'members.keys',
-    args: Type.Object({}),
-    requires: () => ({ resource: 'keyring', access: 'read' }),
-    run: () => present(pool).keyring.everywhere({ type: 'list' }),
-  })
+/** Shows the keys themselves. */
+const keys = defineLocalMethod({
+  kind: 'local',
+  name: 'members.keys',
+  args: Type.Object({}),
+  requires: () => ({ resource: 'keyring', access: 'read' }),
+  run: (context) => present(context.service(gossipPool).pool).keyring.everywhere({ type: 'list' }),
+})
 
-  const changeKey = defineLocalMethod({
-    kind: 'local',
-    name: 'members.changeKey',
-    args: KeyChange,
-    requires: () => ({ resource: 'keyring', access: 'write' }),
-    run: async (context, { type, key }): Promise<KeyReport> => {
-      const { keyring } = present(pool)
-      if (type === 'remove') await refusePrimary(keyring, key)
-      const report = await keyring.everywhere({ type, key })
-      const problems = [...report.errors].map(([member, text]) => `${member}: ${text}`)
-      if (problems.length === 0) {
-        context.log.info('the gossip keys were changed', { change: type, members: report.answered })
-        return report
-      }
-      const shown = problems.slice(0, errorsShown).join('; ')
-      throw new MusterError(
-        'unavailable',
-        `${problems.length} of ${report.members} members did not ${type} the key: ${shown}`,
-      )
-    },
-  })
+const changeKey = defineLocalMethod({
+  kind: 'local',
+  name: 'members.changeKey',
+  args: KeyChange,
+  requires: () => ({ resource: 'keyring', access: 'write' }),
+  run: async (context, { type, key }): Promise<KeyReport> => {
+    const { keyring } = present(context.service(gossipPool).pool)
+    if (type === 'remove') await refusePrimary(keyring, key)
+    const report = await keyring.everywhere({ type, key })
+    const problems = [...report.errors].map(([member, text]) => `${member}: ${text}`)
+    if (problems.length === 0) {
+      context.log.info('the gossip keys were changed', { change: type, members: report.answered })
+      return report
+    }
+    const shown = problems.slice(0, errorsShown).join('; ')
+    throw new MusterError(
+      'unavailable',
+      `${problems.length} of ${report.members} members did not ${type} the key: ${shown}`,
+    )
+  },
+})
 
-  return { list, join, forceLeave, keys, changeKey }
-}
+export const membersMethods = { list, join, forceLeave, keys, changeKey }
 
 /**
  * One text for a refused connection, a silent one, a foreign service and an unknown name: anyone may ask for a join, and must

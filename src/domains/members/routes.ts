@@ -6,107 +6,105 @@
  */
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { MembersMethods } from './methods.ts'
+import { membersMethods } from './methods.ts'
 import { keyringRoutesOfConsul } from './consul-keyring-routes.ts'
 import type { KeyReport, PoolMember, PoolSuspicion } from './pool.ts'
+import { shownForConsul, shownVersions } from './shown.ts'
 
 const keyringPaths = ['/v1/operator/gossip/keyring', '/v1/agent/keyring'] as const
 const changes = ['install', 'use', 'remove'] as const
 
-export function membersRoutes(methods: MembersMethods, datacenter: string): readonly Route[] {
-  const join = (request: ApiRequest, texts: readonly string[]) => {
-    const addresses = texts.filter((address) => address !== '')
-    if (addresses.length === 0) {
-      throw new MusterError('invalid_argument', 'name whom to join: ?address=host:port')
-    }
-    return request.call(methods.join, { addresses })
+const join = (request: ApiRequest, texts: readonly string[]) => {
+  const addresses = texts.filter((address) => address !== '')
+  if (addresses.length === 0) {
+    throw new MusterError('invalid_argument', 'name whom to join: ?address=host:port')
   }
-  const forceLeave = async (request: ApiRequest, node: string): Promise<ApiReply> => {
-    if (node === '') {
-      throw new MusterError('invalid_argument', 'name the member to give up: ?node=name')
-    }
-    await request.call(methods.forceLeave, { node, prune: request.search.flag('prune') })
-    return {}
-  }
-  return [
-    {
-      method: 'GET',
-      path: '/v1/agent/members',
-      handle: async (request) => {
-        const { server, region, datacenter, members } = await request.call(methods.list, {})
-        if (request.search.has('segment')) {
-          return { json: members.map((member) => memberForSessionTools(member)) }
-        }
-        return {
-          json: {
-            ServerName: server,
-            ServerRegion: region,
-            ServerDC: datacenter,
-            Members: members.map(shownMember),
-          },
-        }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/agent/members',
-      dialect: 'consul',
-      handle: async (request) => {
-        const { region, members } = await request.call(methods.list, {})
-        const ofNode = (name: string) =>
-          name.endsWith(`.${region}`) ? name.slice(0, -region.length - 1) : name
-        return { json: members.map((member) => memberForSessionTools(member, ofNode(member.name))) }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/agent/join',
-      anyRegion: true,
-      body: 'none',
-      handle: async (request) => {
-        const { joined, errors } = await join(request, request.search.all('address'))
-        const text = errors.join('; ')
-        // Who joined somewhere has no error; what failed besides is a warning, which only newer tools read.
-        if (joined === 0) return { json: { num_joined: 0, error: text } }
-        const warning = text === '' ? {} : { warning: text }
-        return { json: { num_joined: joined, error: '', ...warning } }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/agent/join/:address',
-      anyRegion: true,
-      body: 'none',
-      handle: async (request) => {
-        const { joined, errors } = await join(request, [request.parameter('address')])
-        // Its tools read no body: what went wrong has to be an error.
-        if (joined === 0 && errors.length > 0)
-          throw new MusterError('unavailable', errors.join('; '))
-        return {}
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/agent/force-leave',
-      anyRegion: true,
-      body: 'none',
-      handle: (request) => forceLeave(request, request.search.text('node') ?? ''),
-    },
-    {
-      method: 'PUT',
-      path: '/v1/agent/force-leave/:node',
-      anyRegion: true,
-      body: 'none',
-      handle: (request) => forceLeave(request, request.parameter('node')),
-    },
-    ...keyringPaths.flatMap((path) => keyringRoutes(methods, path)),
-    ...keyringRoutesOfConsul(methods, datacenter),
-  ]
+  return request.call(membersMethods.join, { addresses })
 }
+const forceLeave = async (request: ApiRequest, node: string): Promise<ApiReply> => {
+  if (node === '') {
+    throw new MusterError('invalid_argument', 'name the member to give up: ?node=name')
+  }
+  await request.call(membersMethods.forceLeave, { node, prune: request.search.flag('prune') })
+  return {}
+}
+export const membersRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/agent/members',
+    handle: async (request) => {
+      const { server, region, datacenter, members } = await request.call(membersMethods.list, {})
+      if (request.search.has('segment')) {
+        return { json: members.map((member) => shownForConsul(member)) }
+      }
+      return {
+        json: {
+          ServerName: server,
+          ServerRegion: region,
+          ServerDC: datacenter,
+          Members: members.map(shownMember),
+        },
+      }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/agent/members',
+    dialect: 'consul',
+    handle: async (request) => {
+      const { region, members } = await request.call(membersMethods.list, {})
+      const ofNode = (name: string) =>
+        name.endsWith(`.${region}`) ? name.slice(0, -region.length - 1) : name
+      return { json: members.map((member) => shownForConsul(member, ofNode(member.name))) }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/join',
+    anyRegion: true,
+    body: 'none',
+    handle: async (request) => {
+      const { joined, errors } = await join(request, request.search.all('address'))
+      const text = errors.join('; ')
+      // Who joined somewhere has no error; what failed besides is a warning, which only newer tools read.
+      if (joined === 0) return { json: { num_joined: 0, error: text } }
+      const warning = text === '' ? {} : { warning: text }
+      return { json: { num_joined: joined, error: '', ...warning } }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/join/:address',
+    anyRegion: true,
+    body: 'none',
+    handle: async (request) => {
+      const { joined, errors } = await join(request, [request.parameter('address')])
+      // Its tools read no body: what went wrong has to be an error.
+      if (joined === 0 && errors.length > 0) throw new MusterError('unavailable', errors.join('; '))
+      return {}
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/force-leave',
+    anyRegion: true,
+    body: 'none',
+    handle: (request) => forceLeave(request, request.search.text('node') ?? ''),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/agent/force-leave/:node',
+    anyRegion: true,
+    body: 'none',
+    handle: (request) => forceLeave(request, request.parameter('node')),
+  },
+  ...keyringPaths.flatMap((path) => keyringRoutes(path)),
+  ...keyringRoutesOfConsul,
+]
 
-function keyringRoutes(methods: MembersMethods, path: (typeof keyringPaths)[number]): Route[] {
+function keyringRoutes(path: (typeof keyringPaths)[number]): Route[] {
   const list = async (request: ApiRequest): Promise<ApiReply> => ({
-    json: shownKeys(await request.call(methods.keys, {})),
+    json: shownKeys(await request.call(membersMethods.keys, {})),
   })
   return [
     { method: 'GET', path, anyRegion: true, handle: list },
@@ -119,7 +117,7 @@ function keyringRoutes(methods: MembersMethods, path: (typeof keyringPaths)[numb
       handle: async (request) => {
         const key = request.fields().text('Key') ?? ''
         if (key === '') throw new MusterError('invalid_argument', 'Key is missing: a key in base64')
-        return { json: shownKeys(await request.call(methods.changeKey, { type, key })) }
+        return { json: shownKeys(await request.call(membersMethods.changeKey, { type, key })) }
       },
     })),
   ]
@@ -172,42 +170,4 @@ function shownSuspicion(suspicion: PoolSuspicion) {
 
 function shownTime(ms: number): string {
   return new Date(ms).toISOString()
-}
-
-/** Numbers of the gossip library that these tools print by. */
-const statusNumbers = {
-  alive: 1,
-  leaving: 2,
-  left: 3,
-  failed: 4,
-} as const satisfies Record<PoolMember['status'], number>
-
-/** They know servers and client agents by these roles, and print nothing but the name of a member with another. */
-const roles: Readonly<Record<string, string>> = { muster: 'consul', 'muster-client': 'node' }
-
-/** A member as Consul's tools know it. Absent, `name` is that of the pool. */
-export function memberForSessionTools(
-  member: Pick<PoolMember, 'name' | 'address' | 'port' | 'tags' | 'status' | 'versions'>,
-  name = member.name,
-) {
-  const tags = Object.fromEntries(member.tags)
-  return {
-    Name: name,
-    Addr: member.address,
-    Port: member.port,
-    Tags: { ...tags, role: roles[tags['role'] ?? ''] ?? tags['role'] ?? '' },
-    Status: statusNumbers[member.status],
-    ...shownVersions(member),
-  }
-}
-
-function shownVersions({ versions }: Pick<PoolMember, 'versions'>) {
-  return {
-    ProtocolMin: versions.protocolMin,
-    ProtocolMax: versions.protocolMax,
-    ProtocolCur: versions.protocolCurrent,
-    DelegateMin: versions.delegateMin,
-    DelegateMax: versions.delegateMax,
-    DelegateCur: versions.delegateCurrent,
-  }
 }

@@ -1,16 +1,10 @@
 /** Changes of namespaces. Whether one may be deleted is decided in its entry, against the state at that very index. */
 import { Type } from 'typebox'
-import type { AnyCommandDefinition, Reader } from '../../fsm/domain.ts'
+import type { AnyCommandDefinition } from '../../fsm/domain.ts'
 import { defineCommand, put, remove } from '../define.ts'
 import { defaultNamespace, Description, Meta, NamespaceName, type NamespaceRow } from './model.ts'
 import { namespaces } from './table.ts'
-
-/** Something of a later domain that lives in namespaces; the catalogue gives the list. */
-export type NamespaceTenant = {
-  /** For people: `variables`. */
-  readonly what: string
-  readonly livesIn: (reader: Reader, namespace: string) => Promise<boolean>
-}
+import type { NamespaceTenant } from './tenant-model.ts'
 
 export type PutNamespaceOutcome = { readonly row: NamespaceRow }
 

@@ -11,7 +11,6 @@ import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { readArchive, type ArchiveHeader } from './archive.ts'
 import { savePrefix } from './consul-saver.ts'
-import type { RestoreStep } from './snapshot.ts'
 
 /** Restores at a time on one server: each may fill the disk. */
 export const restoresMax = 1
@@ -33,6 +32,8 @@ export type RestorerOptions = {
   readonly commandVersion: () => number
   readonly clock: Clock
 }
+
+export type RestoreStep = { readonly index: number }
 
 /** The restore's steps at the leader, asked for in the name of whoever sent the archive. */
 export type RestoreSteps = {

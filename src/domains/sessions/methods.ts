@@ -26,7 +26,8 @@ import {
   type SessionRow,
 } from './model.ts'
 import { allSessions, listedMax, sessionOf, sessionsIndex, sessionsOfNode } from './queries.ts'
-import type { Renewals, Renewed } from './renewals.ts'
+import type { Renewed } from './renewals.ts'
+import { sessionRenewals } from './services.ts'
 import { leastForSessions } from './topics.ts'
 
 const Place = { namespace: Type.String(), id: Type.String() }
@@ -38,120 +39,116 @@ export type ListedSessions = {
   readonly filtered: boolean
 }
 
-export type SessionMethods = ReturnType<typeof sessionMethods>
+const create = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'sessions.create',
+  args: Type.Object({
+    namespace: Type.String(),
+    name: Type.String(),
+    node: Type.String(),
+    lockDelay: Type.Union([Type.Null(), Type.String(), Type.Number()]),
+    behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
+    ttl: Type.String(),
+    nodeChecks: Type.Union([Type.Null(), Texts]),
+    serviceChecks: Type.Union([
+      Type.Null(),
+      Type.Array(Type.Object({ id: Type.String(), namespace: NamespaceName })),
+    ]),
+    checks: Type.Union([Type.Null(), Texts]),
+  }),
+  requires: ({ namespace, node }) => requirement({ namespace, node }, 'write'),
+  run: async (context, given): Promise<SessionRow> => {
+    checkNamespaceName(given.namespace)
+    const args: CreateSession = {
+      namespace: given.namespace,
+      id: orderedUuid(context.clock.wallMs()),
+      name: checkSessionName(given.name),
+      node: checkName('Node', given.node),
+      lockDelayNs: checkLockDelay(given.lockDelay ?? undefined),
+      behavior: given.behavior,
+      ttl: checkTtl(given.ttl),
+      ...chooseChecks(given),
+      token: context.accessor,
+    }
+    const proposed = await context.propose({ type: 'sessions.create', args })
+    return createdOf(proposed.outcome as CreateOutcome, args)
+  },
+})
 
-export function sessionMethods(renewals: Renewals) {
-  const create = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'sessions.create',
-    args: Type.Object({
-      namespace: Type.String(),
-      name: Type.String(),
-      node: Type.String(),
-      lockDelay: Type.Union([Type.Null(), Type.String(), Type.Number()]),
-      behavior: Type.Union([Type.Literal('release'), Type.Literal('delete')]),
-      ttl: Type.String(),
-      nodeChecks: Type.Union([Type.Null(), Texts]),
-      serviceChecks: Type.Union([
-        Type.Null(),
-        Type.Array(Type.Object({ id: Type.String(), namespace: NamespaceName })),
-      ]),
-      checks: Type.Union([Type.Null(), Texts]),
-    }),
-    requires: ({ namespace, node }) => requirement({ namespace, node }, 'write'),
-    run: async (context, given): Promise<SessionRow> => {
-      checkNamespaceName(given.namespace)
-      const args: CreateSession = {
-        namespace: given.namespace,
-        id: orderedUuid(context.clock.wallMs()),
-        name: checkSessionName(given.name),
-        node: checkName('Node', given.node),
-        lockDelayNs: checkLockDelay(given.lockDelay ?? undefined),
-        behavior: given.behavior,
-        ttl: checkTtl(given.ttl),
-        ...chooseChecks(given),
-        token: context.accessor,
-      }
-      const proposed = await context.propose({ type: 'sessions.create', args })
-      return createdOf(proposed.outcome as CreateOutcome, args)
-    },
-  })
+const read = defineQuery({
+  kind: 'query',
+  name: 'sessions.read',
+  least: leastForSessions,
+  args: Type.Object(Place),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { namespace, id }, context) => {
+    checkNamespaceName(namespace)
+    const known = parseSessionId(id)
+    const row = known === undefined ? null : sessionOf(reader, { namespace, id: known })
+    const index = sessionsIndex(reader)
+    return { value: row !== null && mayRead(context, row) ? row : null, index }
+  },
+})
 
-  const read = defineQuery({
-    kind: 'query',
-    name: 'sessions.read',
-    least: leastForSessions,
-    args: Type.Object(Place),
-    requires: () => ({ resource: 'none' }),
-    query: (reader, { namespace, id }, context) => {
-      checkNamespaceName(namespace)
-      const known = parseSessionId(id)
-      const row = known === undefined ? null : sessionOf(reader, { namespace, id: known })
-      const index = sessionsIndex(reader)
-      return { value: row !== null && mayRead(context, row) ? row : null, index }
-    },
-  })
+const list = defineQuery({
+  kind: 'query',
+  name: 'sessions.list',
+  least: leastForSessions,
+  long: true,
+  args: Type.Object({ namespace: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, { namespace }, context) => {
+    if (namespace !== allNamespaces) checkNamespaceName(namespace)
+    const value = await visible(allSessions(reader, namespace), context)
+    return { value, index: sessionsIndex(reader) }
+  },
+})
 
-  const list = defineQuery({
-    kind: 'query',
-    name: 'sessions.list',
-    least: leastForSessions,
-    long: true,
-    args: Type.Object({ namespace: Type.String() }),
-    requires: () => ({ resource: 'none' }),
-    query: async (reader, { namespace }, context) => {
-      if (namespace !== allNamespaces) checkNamespaceName(namespace)
-      const value = await visible(allSessions(reader, namespace), context)
-      return { value, index: sessionsIndex(reader) }
-    },
-  })
+const ofNode = defineQuery({
+  kind: 'query',
+  name: 'sessions.ofNode',
+  least: leastForSessions,
+  long: true,
+  args: Type.Object({ namespace: Type.String(), node: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, { namespace, node }, context) => {
+    if (namespace !== allNamespaces) checkNamespaceName(namespace)
+    checkName('the node', node)
+    const value = await visible(sessionsOfNode(reader, node, namespace), context)
+    return { value, index: sessionsIndex(reader) }
+  },
+})
 
-  const ofNode = defineQuery({
-    kind: 'query',
-    name: 'sessions.ofNode',
-    least: leastForSessions,
-    long: true,
-    args: Type.Object({ namespace: Type.String(), node: Type.String() }),
-    requires: () => ({ resource: 'none' }),
-    query: async (reader, { namespace, node }, context) => {
-      if (namespace !== allNamespaces) checkNamespaceName(namespace)
-      checkName('the node', node)
-      const value = await visible(sessionsOfNode(reader, node, namespace), context)
-      return { value, index: sessionsIndex(reader) }
-    },
-  })
+const renew = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'sessions.renew',
+  args: Type.Object(Place),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, args): Promise<Renewed> => {
+    const place = placeOf(args)
+    assertMayWrite(context, place)
+    return context.service(sessionRenewals).renew(place)
+  },
+})
 
-  const renew = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'sessions.renew',
-    args: Type.Object(Place),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, args): Promise<Renewed> => {
-      const place = placeOf(args)
-      assertMayWrite(context, place)
-      return renewals.renew(place)
-    },
-  })
+const destroy = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'sessions.destroy',
+  args: Type.Object(Place),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, args): Promise<{ readonly found: boolean }> => {
+    const place = placeOf(args)
+    assertMayWrite(context, place)
+    const end: EndSessions = { places: [place], nowMs: Math.floor(context.clock.wallMs()) }
+    const { outcome } = await context.propose({ type: 'sessions.end', args: end })
+    return { found: (outcome as EndOutcome).ended.length > 0 }
+  },
+})
 
-  const destroy = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'sessions.destroy',
-    args: Type.Object(Place),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, args): Promise<{ readonly found: boolean }> => {
-      const place = placeOf(args)
-      assertMayWrite(context, place)
-      const end: EndSessions = { places: [place], nowMs: Math.floor(context.clock.wallMs()) }
-      const { outcome } = await context.propose({ type: 'sessions.end', args: end })
-      return { found: (outcome as EndOutcome).ended.length > 0 }
-    },
-  })
-
-  return { create, read, list, ofNode, renew, destroy }
-}
+export const sessionMethods = { create, read, list, ofNode, renew, destroy }
 
 function placeOf({ namespace, id }: SessionPlace): SessionPlace {
   checkNamespaceName(namespace)

@@ -2,9 +2,10 @@
 import { Fields } from '../../api/fields.ts'
 import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { site } from '../../api/site.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { ListedSessions, SessionMethods } from './methods.ts'
+import { sessionMethods, type ListedSessions } from './methods.ts'
 import {
   allNamespaces,
   boundChecksMax,
@@ -30,78 +31,72 @@ const filteredHeaders = { [filteredHeader]: 'true' }
 const read = { method: 'GET', switches: 'presence', waitMsMax } as const
 const write = { method: 'PUT', switches: 'presence' } as const
 
-export function sessionRoutes(
-  methods: SessionMethods,
-  /** Of the agent that is asked: where a session is that names no node. */
-  self: { readonly node: string },
-): readonly Route[] {
-  const info = async (request: ApiRequest): Promise<ApiReply> => {
-    const { value } = await request.query(methods.read, placeOf(request))
-    return { json: value === null ? [] : [shownSession(value)] }
-  }
-
-  const list = async (request: ApiRequest): Promise<ApiReply> => {
-    const { value } = await request.query(methods.list, { namespace: namespaceOf(request) })
-    return listed(value)
-  }
-
-  const ofNode = async (request: ApiRequest): Promise<ApiReply> => {
-    const node = named(request, 'node', 'node name')
-    const { value } = await request.query(methods.ofNode, {
-      namespace: namespaceOf(request),
-      node,
-    })
-    return listed(value)
-  }
-
-  const create = async (request: ApiRequest): Promise<ApiReply> => {
-    const fields = new Fields(request.json ?? {}, { anyCase: true })
-    const node = fields.text('Node')
-    if (node === '') throw new MusterError('invalid_argument', 'Missing node name')
-    const row = await request.call(methods.create, {
-      namespace: oneNamespace(request),
-      name: fields.text('Name') ?? '',
-      node: node ?? self.node,
-      lockDelay: lockDelayOf(fields),
-      behavior: checkBehavior(fields.text('Behavior') ?? ''),
-      ttl: fields.text('TTL') ?? '',
-      serviceChecks: serviceChecksOf(fields),
-      ...listsOf(fields),
-    })
-    return { json: { ID: row.id } }
-  }
-
-  const renew = async (request: ApiRequest): Promise<ApiReply> => {
-    const place = placeOf(request)
-    const { row, stretch } = await request.call(methods.renew, place)
-    if (row === null) {
-      throw new MusterError('not_found', `Session id ${JSON.stringify(place.id)} not found`)
-    }
-    return {
-      json: [{ ...shownSession(row), ...(stretch > 1 ? { TTL: stretched(row, stretch) } : {}) }],
-    }
-  }
-
-  const destroy = async (request: ApiRequest): Promise<ApiReply> => {
-    await request.call(methods.destroy, placeOf(request))
-    return { json: true }
-  }
-
-  return [
-    {
-      ...write,
-      path: '/v1/session/create',
-      bodyBytesMax: sessionBodyBytesMax,
-      atLeast: [{ resource: 'session', access: 'write' }],
-      handle: create,
-    },
-    { ...write, path: '/v1/session/destroy/:uuid', body: 'none', handle: destroy },
-    { ...write, path: '/v1/session/renew/:uuid', body: 'none', handle: renew },
-    { ...read, path: '/v1/session/info/:uuid', handle: info },
-    { ...read, path: '/v1/session/node/:node', handle: ofNode },
-    { ...read, path: '/v1/session/list', handle: list },
-  ]
+const info = async (request: ApiRequest): Promise<ApiReply> => {
+  const { value } = await request.query(sessionMethods.read, placeOf(request))
+  return { json: value === null ? [] : [shownSession(value)] }
 }
+
+const list = async (request: ApiRequest): Promise<ApiReply> => {
+  const { value } = await request.query(sessionMethods.list, { namespace: namespaceOf(request) })
+  return listed(value)
+}
+
+const ofNode = async (request: ApiRequest): Promise<ApiReply> => {
+  const node = named(request, 'node', 'node name')
+  const { value } = await request.query(sessionMethods.ofNode, {
+    namespace: namespaceOf(request),
+    node,
+  })
+  return listed(value)
+}
+
+const create = async (request: ApiRequest): Promise<ApiReply> => {
+  const fields = new Fields(request.json ?? {}, { anyCase: true })
+  const node = fields.text('Node')
+  if (node === '') throw new MusterError('invalid_argument', 'Missing node name')
+  const row = await request.call(sessionMethods.create, {
+    namespace: oneNamespace(request),
+    name: fields.text('Name') ?? '',
+    node: node ?? request.service(site).name,
+    lockDelay: lockDelayOf(fields),
+    behavior: checkBehavior(fields.text('Behavior') ?? ''),
+    ttl: fields.text('TTL') ?? '',
+    serviceChecks: serviceChecksOf(fields),
+    ...listsOf(fields),
+  })
+  return { json: { ID: row.id } }
+}
+
+const renew = async (request: ApiRequest): Promise<ApiReply> => {
+  const place = placeOf(request)
+  const { row, stretch } = await request.call(sessionMethods.renew, place)
+  if (row === null) {
+    throw new MusterError('not_found', `Session id ${JSON.stringify(place.id)} not found`)
+  }
+  return {
+    json: [{ ...shownSession(row), ...(stretch > 1 ? { TTL: stretched(row, stretch) } : {}) }],
+  }
+}
+
+const destroy = async (request: ApiRequest): Promise<ApiReply> => {
+  await request.call(sessionMethods.destroy, placeOf(request))
+  return { json: true }
+}
+
+export const sessionRoutes: readonly Route[] = [
+  {
+    ...write,
+    path: '/v1/session/create',
+    bodyBytesMax: sessionBodyBytesMax,
+    atLeast: [{ resource: 'session', access: 'write' }],
+    handle: create,
+  },
+  { ...write, path: '/v1/session/destroy/:uuid', body: 'none', handle: destroy },
+  { ...write, path: '/v1/session/renew/:uuid', body: 'none', handle: renew },
+  { ...read, path: '/v1/session/info/:uuid', handle: info },
+  { ...read, path: '/v1/session/node/:node', handle: ofNode },
+  { ...read, path: '/v1/session/list', handle: list },
+]
 
 function placeOf(request: ApiRequest): SessionPlace {
   return { namespace: oneNamespace(request), id: named(request, 'uuid', 'session') }

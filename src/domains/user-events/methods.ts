@@ -2,10 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
 import { firstOf, nothing } from '../../lib/async.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { compilePattern } from '../../lib/regex/pattern.ts'
-import { defineLocalMethod, defineStreamMethod, type Requirement } from '../../rpc/method.ts'
+import { defineLocalMethod, defineStreamMethod, type LocalContext } from '../../rpc/method.ts'
 import {
   EventName,
   eventIdOf,
@@ -16,7 +15,7 @@ import {
   type UserEventMessage,
 } from './model.ts'
 import type { UserEventPool } from './pool.ts'
-import type { RecentEvents } from './recent-events.ts'
+import { recentEvents, userEventPool } from './services.ts'
 
 export const waitMsMax = 600_000
 
@@ -29,74 +28,71 @@ const NextEvents = Type.Object({
 
 export type EventList = { readonly events: readonly UserEvent[]; readonly index: number }
 
-export type UserEventMethods = ReturnType<typeof userEventMethods>
+type May = Pick<LocalContext, 'may' | 'service'>
 
-type May = { may(requirement: Requirement): boolean }
+const fire = defineLocalMethod({
+  kind: 'local',
+  name: 'userEvents.fire',
+  args: FireEvent,
+  requires: ({ name }) => ({ resource: 'event', event: name, access: 'write' }),
+  run: async (context, args): Promise<UserEventMessage> => {
+    const { nodeFilter, serviceFilter, tagFilter } = args
+    if (tagFilter !== '' && serviceFilter === '') {
+      throw new MusterError('invalid_argument', 'a tag filter needs a service filter beside it')
+    }
+    for (const filter of [nodeFilter, serviceFilter, tagFilter]) compilePattern(filter)
+    const event = { ...args, id: eventIdOf(randomBytes(16)), version: eventVersion }
+    present(context.service(userEventPool)).fire(event)
+    return event
+  },
+})
 
-export function userEventMethods(pool: UserEventPool | null, recent: RecentEvents, clock: Clock) {
-  const fire = defineLocalMethod({
-    kind: 'local',
-    name: 'userEvents.fire',
-    args: FireEvent,
-    requires: ({ name }) => ({ resource: 'event', event: name, access: 'write' }),
-    run: async (_context, args): Promise<UserEventMessage> => {
-      const { nodeFilter, serviceFilter, tagFilter } = args
-      if (tagFilter !== '' && serviceFilter === '') {
-        throw new MusterError('invalid_argument', 'a tag filter needs a service filter beside it')
-      }
-      for (const filter of [nodeFilter, serviceFilter, tagFilter]) compilePattern(filter)
-      const event = { ...args, id: eventIdOf(randomBytes(16)), version: eventVersion }
-      present(pool).fire(event)
-      return event
-    },
-  })
+const list = defineLocalMethod({
+  kind: 'local',
+  name: 'userEvents.list',
+  args: ListEvents,
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { name }): Promise<EventList> => shown(context, name),
+})
 
-  const list = defineLocalMethod({
-    kind: 'local',
-    name: 'userEvents.list',
-    args: ListEvents,
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { name }): Promise<EventList> => shown(context, name),
-  })
+/** One item: the list once its index is another than the one given, or the time is up. */
+const next = defineStreamMethod({
+  kind: 'stream',
+  name: 'userEvents.next',
+  args: NextEvents,
+  requires: () => ({ resource: 'none' }),
+  open: async function* (context, { name, index, waitMs }) {
+    const isOther = (): boolean => shown(context, name).index !== index
+    if (!isOther()) {
+      await firstOf({
+        clock: context.clock,
+        ms: waitMs,
+        signal: context.signal,
+        listen: (found) =>
+          context.service(recentEvents).onChange(() => {
+            if (isOther()) found()
+          }),
+        timeout: nothing,
+        aborted: nothing,
+      })
+    }
+    if (!context.signal.aborted) yield shown(context, name)
+  },
+})
 
-  /** One item: the list once its index is another than the one given, or the time is up. */
-  const next = defineStreamMethod({
-    kind: 'stream',
-    name: 'userEvents.next',
-    args: NextEvents,
-    requires: () => ({ resource: 'none' }),
-    open: async function* (context, { name, index, waitMs }) {
-      const isOther = (): boolean => shown(context, name).index !== index
-      if (!isOther()) {
-        await firstOf({
-          clock,
-          ms: waitMs,
-          signal: context.signal,
-          listen: (found) =>
-            recent.onChange(() => {
-              if (isOther()) found()
-            }),
-          timeout: nothing,
-          aborted: nothing,
-        })
-      }
-      if (!context.signal.aborted) yield shown(context, name)
-    },
-  })
-
-  /** Of the events that the caller may read. */
-  function shown(context: May, name: string | null): EventList {
-    present(pool)
-    const events = recent
-      .list()
-      .filter((event) => name === null || event.name === name)
-      .filter((event) => context.may({ resource: 'event', event: event.name, access: 'read' }))
-    const last = events.at(-1)
-    return { events, index: (last === undefined ? null : indexOfEvent(last.id)) ?? 1 }
-  }
-
-  return { fire, list, next }
+/** Of the events that the caller may read. */
+function shown(context: May, name: string | null): EventList {
+  present(context.service(userEventPool))
+  const events = context
+    .service(recentEvents)
+    .list()
+    .filter((event) => name === null || event.name === name)
+    .filter((event) => context.may({ resource: 'event', event: event.name, access: 'read' }))
+  const last = events.at(-1)
+  return { events, index: (last === undefined ? null : indexOfEvent(last.id)) ?? 1 }
 }
+
+export const userEventMethods = { fire, list, next }
 
 function present(pool: UserEventPool | null): UserEventPool {
   if (pool !== null) return pool

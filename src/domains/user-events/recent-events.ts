@@ -3,17 +3,28 @@ import type { Logger } from '../../lib/log.ts'
 import { textOf } from '../../lib/errors.ts'
 import { compilePattern, type Pattern } from '../../lib/regex/pattern.ts'
 import { eventsKeptMax, indexOfEvent, nameLengthMax, type UserEvent } from './model.ts'
-import type { EventAgent } from './pool.ts'
+import type { EventAgent, UserEventPool } from './pool.ts'
 
 export class RecentEvents {
   readonly #agent: EventAgent
   readonly #log: Logger
   readonly #events: UserEvent[] = []
   readonly #waiting = new Set<() => void>()
+  #forget: (() => void) | null = null
 
   constructor(agent: EventAgent, log: Logger) {
     this.#agent = agent
     this.#log = log
+  }
+
+  /** Null: there is no gossip to hear. */
+  listen(pool: UserEventPool | null): void {
+    this.#forget = pool?.onEvent((event) => this.heard(event)) ?? null
+  }
+
+  stop(): void {
+    this.#forget?.()
+    this.#forget = null
   }
 
   /** The oldest first. */

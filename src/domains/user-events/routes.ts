@@ -1,57 +1,55 @@
 /** `/v1/event/fire/:name` and `/v1/event/list`, as Consul's tools ask them. */
 import { readOptions, waitMsDefault } from '../../api/blocking.ts'
 import type { Route } from '../../api/route.ts'
-import { waitMsMax, type UserEventMethods } from './methods.ts'
+import { waitMsMax, userEventMethods } from './methods.ts'
 import { payloadBytesMax, type UserEvent, type UserEventMessage } from './model.ts'
 
 /** All that wait are woken by the same event, whenever they came: there is nothing to spread. */
 const noJitter = { next: () => 0 }
 
-export function userEventRoutes(methods: UserEventMethods): readonly Route[] {
-  return [
-    {
-      method: 'PUT',
-      path: '/v1/event/fire/:name',
-      switches: 'presence',
-      anyRegion: true,
-      body: 'bytes',
-      bodyBytesMax: payloadBytesMax,
-      handle: async (request) => {
-        const { search } = request
-        const event = await request.call(methods.fire, {
-          name: request.parameter('name'),
-          payload: request.bytes,
-          nodeFilter: search.text('node') ?? '',
-          serviceFilter: search.text('service') ?? '',
-          tagFilter: search.text('tag') ?? '',
-        })
-        return { json: shownEvent(event, 0) }
-      },
+export const userEventRoutes: readonly Route[] = [
+  {
+    method: 'PUT',
+    path: '/v1/event/fire/:name',
+    switches: 'presence',
+    anyRegion: true,
+    body: 'bytes',
+    bodyBytesMax: payloadBytesMax,
+    handle: async (request) => {
+      const { search } = request
+      const event = await request.call(userEventMethods.fire, {
+        name: request.parameter('name'),
+        payload: request.bytes,
+        nodeFilter: search.text('node') ?? '',
+        serviceFilter: search.text('service') ?? '',
+        tagFilter: search.text('tag') ?? '',
+      })
+      return { json: shownEvent(event, 0) }
     },
-    {
-      method: 'GET',
-      path: '/v1/event/list',
-      switches: 'presence',
-      anyRegion: true,
-      waitMsMax,
-      handle: async (request) => {
-        const name = request.search.text('name') || null
-        const rules = { waitMsMax, byPresence: true, random: noJitter }
-        const { minIndex, waitMs } = readOptions(request.search, rules)
-        let list = null
-        if (minIndex > 0) {
-          request.beginWaiting()
-          const args = { name, index: minIndex, waitMs: waitMs || waitMsDefault }
-          const lists = await request.open(methods.next, args)
-          for await (const item of lists) list = item
-        }
-        // A wait that the server's stop ended has no item: it is answered with what there is.
-        const { events, index } = list ?? (await request.call(methods.list, { name }))
-        return { json: events.map((event: UserEvent) => shownEvent(event, event.time)), index }
-      },
+  },
+  {
+    method: 'GET',
+    path: '/v1/event/list',
+    switches: 'presence',
+    anyRegion: true,
+    waitMsMax,
+    handle: async (request) => {
+      const name = request.search.text('name') || null
+      const rules = { waitMsMax, byPresence: true, random: noJitter }
+      const { minIndex, waitMs } = readOptions(request.search, rules)
+      let list = null
+      if (minIndex > 0) {
+        request.beginWaiting()
+        const args = { name, index: minIndex, waitMs: waitMs || waitMsDefault }
+        const lists = await request.open(userEventMethods.next, args)
+        for await (const item of lists) list = item
+      }
+      // A wait that the server's stop ended has no item: it is answered with what there is.
+      const { events, index } = list ?? (await request.call(userEventMethods.list, { name }))
+      return { json: events.map((event: UserEvent) => shownEvent(event, event.time)), index }
     },
-  ]
-}
+  },
+]
 
 function shownEvent(event: UserEventMessage, time: number) {
   return {

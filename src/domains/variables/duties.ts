@@ -31,8 +31,6 @@ export type KeyringDutyContext = DutyContext & {
   readonly isHeldByMajority: (key: ClusterKey) => boolean
 }
 
-export type Duties = Running
-
 export function startDuties(context: KeyringDutyContext): Running {
   const duty = new KeyringDuty(context)
   return periodic({

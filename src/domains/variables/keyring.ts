@@ -49,10 +49,14 @@ export class ClusterKeyring {
     return row === null ? null : this.keys.get(row.clusterKeyId)
   }
 
-  /** Cluster keys that the state needs and this server lacks. */
+  /** Ids of the cluster keys that the state needs. */
+  async needed(reader: Reader): Promise<readonly string[]> {
+    return [...new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId))]
+  }
+
+  /** Those of them that this server lacks. */
   async missing(reader: Reader): Promise<readonly string[]> {
-    const needed = new Set((await keysOf(reader)).map(({ clusterKeyId }) => clusterKeyId))
-    return [...needed].filter((id) => this.keys.get(id) === null)
+    return (await this.needed(reader)).filter((id) => this.keys.get(id) === null)
   }
 
   seal(key: KeyRow, owner: Owner, items: Items): Buffer {

@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../../lib/errors.ts'
+import { FilterCompiler, type Filter } from '../../rpc/filter/filter.ts'
 import type { QueryContext } from '../../rpc/method.ts'
 import { listToken, type VariableRow } from './model.ts'
 
@@ -17,15 +18,8 @@ export const listFields = {
   ModifyTime: 'integer',
 } as const
 
-/** What this needs of a filter; `rpc/filter/filter.ts` has its form. */
-export type ListFilter = {
-  matches(entry: Readonly<Record<string, unknown>>): boolean
-  /** Work per byte of an entry's texts, at least 1. */
-  readonly weight: number
-}
-
-/** Of an expression over `listFields`; null when it is empty. Throws `invalid_argument`. */
-export type CompileListFilter = (source: string) => ListFilter | null
+/** Over `listFields`. */
+export const listFilters = new FilterCompiler(listFields)
 
 /** Steps of filtering between two turns of other work: a few milliseconds. */
 const stepsPerTurn = 500_000
@@ -36,7 +30,7 @@ export const perPageMax = 100_000
 
 type Scan = {
   readonly sources: readonly AsyncIterable<readonly VariableRow[]>[]
-  readonly filter: ListFilter | null
+  readonly filter: Filter | null
   readonly context: QueryContext
 }
 

@@ -21,7 +21,7 @@ import type {
 } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
 import type { KeyRow } from './keyring-model.ts'
-import { matching, onePage, type CompileListFilter } from './list.ts'
+import { listFilters, matching, onePage } from './list.ts'
 import {
   checkItems,
   checkPath,
@@ -31,6 +31,7 @@ import {
   type VariableRow,
 } from './model.ts'
 import { listVariables, variableOf } from './queries.ts'
+import { clusterKeyring } from './services.ts'
 import { variables } from './table.ts'
 import { leastForVariables } from './topics.ts'
 
@@ -68,141 +69,140 @@ const ListRange = {
   filter: Type.String(),
 }
 
-export type VariableMethods = ReturnType<typeof variableMethods>
+const read = defineQuery({
+  kind: 'query',
+  name: 'variables.read',
+  args: Type.Object(Place),
+  requires: (args) => requirement(args, 'read'),
+  query: (reader, { namespace, path }, context) => {
+    checkPlace({ namespace, path })
+    const { found, index } = variableOf(reader, namespace, path)
+    const value: Variable | null =
+      found === null
+        ? null
+        : { row: found.row, items: context.service(clusterKeyring).open(reader, found.sealed) }
+    return { value, index }
+  },
+})
 
-export function variableMethods(keyring: ClusterKeyring, compileFilter: CompileListFilter) {
-  const read = defineQuery({
-    kind: 'query',
-    name: 'variables.read',
-    args: Type.Object(Place),
-    requires: (args) => requirement(args, 'read'),
-    query: (reader, { namespace, path }) => {
-      checkPlace({ namespace, path })
-      const { found, index } = variableOf(reader, namespace, path)
-      const value: Variable | null =
-        found === null ? null : { row: found.row, items: keyring.open(reader, found.sealed) }
-      return { value, index }
-    },
-  })
+const page = defineQuery({
+  kind: 'query',
+  name: 'variables.page',
+  least: leastForVariables,
+  long: true,
+  args: Type.Object({
+    ...ListRange,
+    perPage: Type.Integer({ minimum: 1 }),
+    nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),
+  }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, args, context) => {
+    const filter = listFilters.compile(args.filter)
+    const sources = await listVariables(reader, listRange(args, args.nextToken))
+    const value = await onePage({ sources, filter, context }, args.perPage)
+    return { value, index: reader.tableIndex(variables) }
+  },
+})
 
-  const page = defineQuery({
-    kind: 'query',
-    name: 'variables.page',
-    least: leastForVariables,
-    long: true,
-    args: Type.Object({
-      ...ListRange,
-      perPage: Type.Integer({ minimum: 1 }),
-      nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),
-    }),
-    requires: () => ({ resource: 'none' }),
-    query: async (reader, args, context) => {
-      const filter = compileFilter(args.filter)
-      const sources = await listVariables(reader, listRange(args, args.nextToken))
-      const value = await onePage({ sources, filter, context }, args.perPage)
-      return { value, index: reader.tableIndex(variables) }
-    },
-  })
+const list = defineQuery({
+  kind: 'query',
+  name: 'variables.list',
+  least: leastForVariables,
+  long: true,
+  args: Type.Object({
+    ...ListRange,
+    nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),
+  }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, args, context) => {
+    const filter = listFilters.compile(args.filter)
+    const sources = await listVariables(reader, listRange(args, args.nextToken))
+    return {
+      value: matching({ sources, filter, context }),
+      index: reader.tableIndex(variables),
+    }
+  },
+})
 
-  const list = defineQuery({
-    kind: 'query',
-    name: 'variables.list',
-    least: leastForVariables,
-    long: true,
-    args: Type.Object({
-      ...ListRange,
-      nextToken: Type.Union([Type.Null(), Type.String({ maxLength: listTextMax })]),
-    }),
-    requires: () => ({ resource: 'none' }),
-    query: async (reader, args, context) => {
-      const filter = compileFilter(args.filter)
-      const sources = await listVariables(reader, listRange(args, args.nextToken))
-      return {
-        value: matching({ sources, filter, context }),
-        index: reader.tableIndex(variables),
+const put = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'variables.put',
+  args: Type.Object({
+    ...Place,
+    items: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+    cas: Cas,
+    ...Lock,
+  }),
+  requires: (args) => requirement(args, 'write'),
+  run: async (context, { namespace, path, items, cas, fence }): Promise<Written> => {
+    checkPlace({ namespace, path })
+    checkFence(context, fence)
+    const checked = checkItems(items)
+    for (let attempt = 1; ; attempt++) {
+      const keyring = context.service(clusterKeyring)
+      const key = await sealingKey(keyring, context)
+      const sealed = keyring.seal(key, { namespace, path }, checked)
+      const timeMs = Math.floor(context.clock.wallMs())
+      const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas, fence }
+      const proposed = await context.propose({ type: 'variables.put', args })
+      const outcome = proposed.outcome as PutOutcome
+      switch (outcome.type) {
+        case 'written':
+          return outcome
+        case 'conflict':
+          return refused(context, outcome, { namespace, path }, proposed.index)
+        case 'fenced':
+          throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
+        case 'unknownNamespace':
+          throw new MusterError(
+            'invalid_argument',
+            `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
+          )
+        case 'unknownKey':
+          if (attempt < sealAttemptsMax) break
+          throw new MusterError('overloaded', 'the keyring changes too fast: try again')
+        default:
+          return assertNever(outcome)
       }
-    },
-  })
+    }
+  },
+})
 
-  const put = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'variables.put',
-    args: Type.Object({
-      ...Place,
-      items: Type.Array(Type.Tuple([Type.String(), Type.String()])),
-      cas: Cas,
-      ...Lock,
-    }),
-    requires: (args) => requirement(args, 'write'),
-    run: async (context, { namespace, path, items, cas, fence }): Promise<Written> => {
-      checkPlace({ namespace, path })
-      checkFence(context, fence)
-      const checked = checkItems(items)
-      for (let attempt = 1; ; attempt++) {
-        const key = await sealingKey(keyring, context)
-        const sealed = keyring.seal(key, { namespace, path }, checked)
-        const timeMs = Math.floor(context.clock.wallMs())
-        const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas, fence }
-        const proposed = await context.propose({ type: 'variables.put', args })
-        const outcome = proposed.outcome as PutOutcome
-        switch (outcome.type) {
-          case 'written':
-            return outcome
-          case 'conflict':
-            return refused(context, outcome, { namespace, path }, proposed.index)
-          case 'fenced':
-            throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
-          case 'unknownNamespace':
-            throw new MusterError(
-              'invalid_argument',
-              `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
-            )
-          case 'unknownKey':
-            if (attempt < sealAttemptsMax) break
-            throw new MusterError('overloaded', 'the keyring changes too fast: try again')
-          default:
-            return assertNever(outcome)
-        }
-      }
-    },
-  })
+const remove = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'variables.delete',
+  args: Type.Object({ ...Place, cas: Cas, ...Lock }),
+  requires: (args) => requirement(args, 'destroy'),
+  run: async (context, { namespace, path, cas, fence }): Promise<Deleted> => {
+    checkPlace({ namespace, path })
+    checkFence(context, fence)
+    const args: DeleteVariable = { namespace, path, cas, fence }
+    const proposed = await context.propose({ type: 'variables.delete', args })
+    const outcome = proposed.outcome as DeleteOutcome
+    if (outcome.type === 'fenced') {
+      throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
+    }
+    return outcome.type === 'deleted'
+      ? { type: 'deleted', index: proposed.index }
+      : refused(context, outcome, { namespace, path }, proposed.index)
+  },
+})
 
-  const remove = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'variables.delete',
-    args: Type.Object({ ...Place, cas: Cas, ...Lock }),
-    requires: (args) => requirement(args, 'destroy'),
-    run: async (context, { namespace, path, cas, fence }): Promise<Deleted> => {
-      checkPlace({ namespace, path })
-      checkFence(context, fence)
-      const args: DeleteVariable = { namespace, path, cas, fence }
-      const proposed = await context.propose({ type: 'variables.delete', args })
-      const outcome = proposed.outcome as DeleteOutcome
-      if (outcome.type === 'fenced') {
-        throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
-      }
-      return outcome.type === 'deleted'
-        ? { type: 'deleted', index: proposed.index }
-        : refused(context, outcome, { namespace, path }, proposed.index)
-    },
-  })
-
-  function refused(
-    context: LeaderContext,
-    conflict: Conflict,
-    place: { readonly namespace: string; readonly path: string },
-    index: number,
-  ): Refused {
-    const { row, sealed } = conflict
-    const readable = sealed !== null && context.may(requirement(place, 'read'))
-    const items = readable ? keyring.open(context.read(), sealed) : null
-    return { type: 'conflict', row, items, index: row?.modifyIndex ?? index }
-  }
-
-  return { read, page, list, put, remove }
+function refused(
+  context: LeaderContext,
+  conflict: Conflict,
+  place: { readonly namespace: string; readonly path: string },
+  index: number,
+): Refused {
+  const { row, sealed } = conflict
+  const readable = sealed !== null && context.may(requirement(place, 'read'))
+  const items = readable ? context.service(clusterKeyring).open(context.read(), sealed) : null
+  return { type: 'conflict', row, items, index: row?.modifyIndex ?? index }
 }
+
+export const variableMethods = { read, page, list, put, remove }
 
 function requirement(
   { namespace, path }: { readonly namespace: string; readonly path: string },

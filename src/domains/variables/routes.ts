@@ -4,12 +4,7 @@ import { encodeJson, nanoseconds } from '../../api/json.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import {
-  variableBodyBytesMax,
-  type Refused,
-  type Variable,
-  type VariableMethods,
-} from './methods.ts'
+import { variableBodyBytesMax, type Refused, type Variable, variableMethods } from './methods.ts'
 import {
   allNamespaces,
   casIndex,
@@ -19,71 +14,79 @@ import {
   type VariableRow,
 } from './model.ts'
 
-export function variableRoutes(methods: VariableMethods): readonly Route[] {
-  const list = async (request: ApiRequest): Promise<ApiReply> => {
-    const { perPage, nextToken } = readPaging(request.search)
-    const range = {
-      namespace: request.namespace ?? defaultNamespace,
-      prefix: request.search.text('prefix') ?? '',
-      filter: request.search.text('filter') ?? '',
-      nextToken,
-    }
-    if (perPage === null) {
-      const { value } = await request.query(methods.list, range)
-      return { rows: shownPages(value) }
-    }
-    const { value } = await request.query(methods.page, { ...range, perPage })
-    return { jsonOf: () => value.rows.map(shown), nextToken: value.nextToken }
+const list = async (request: ApiRequest): Promise<ApiReply> => {
+  const { perPage, nextToken } = readPaging(request.search)
+  const range = {
+    namespace: request.namespace ?? defaultNamespace,
+    prefix: request.search.text('prefix') ?? '',
+    filter: request.search.text('filter') ?? '',
+    nextToken,
   }
-
-  const read = async (request: ApiRequest): Promise<ApiReply> => {
-    const namespace = oneNamespace(request.namespace)
-    const { value } = await request.query(methods.read, { namespace, path: pathOf(request) })
-    return value === null
-      ? { status: 404, text: 'variable not found' }
-      : { encoded: encodedOf(value) }
+  if (perPage === null) {
+    const { value } = await request.query(variableMethods.list, range)
+    return { rows: shownPages(value) }
   }
-
-  const put = async (request: ApiRequest): Promise<ApiReply> => {
-    const path = pathOf(request)
-    const cas = casOf(request)
-    const fields = request.fields()
-    // What servers set is theirs: its values here are not looked at, and the path of the URL wins.
-    const namespace = oneNamespace(request.namespace ?? (fields.text('Namespace') || null))
-    const items = fields.textPairs('Items')
-    if (items === undefined || items.length === 0) {
-      throw new MusterError('invalid_argument', 'Items must be an object with at least one entry')
-    }
-    const pairs = items.map(([key, value]): [string, string] => [key, value])
-    const fence = fenceOf(request, namespace)
-    const result = await request.call(methods.put, { namespace, path, items: pairs, cas, fence })
-    return result.type === 'written'
-      ? { json: withItems(result.row, stored(pairs)), index: result.row.modifyIndex }
-      : conflict(result, { namespace, path })
-  }
-
-  const remove = async (request: ApiRequest): Promise<ApiReply> => {
-    const place = { namespace: oneNamespace(request.namespace), path: pathOf(request) }
-    const fence = fenceOf(request, place.namespace)
-    const result = await request.call(methods.remove, { ...place, cas: casOf(request), fence })
-    return result.type === 'deleted'
-      ? { json: { Index: result.index }, index: result.index }
-      : conflict(result, place)
-  }
-
-  return [
-    { method: 'GET', path: '/v1/vars', handle: list },
-    { method: 'GET', path: '/v1/var/*', handle: read },
-    {
-      method: 'PUT',
-      path: '/v1/var/*',
-      bodyBytesMax: variableBodyBytesMax,
-      atLeast: [{ resource: 'variables', access: 'write' }],
-      handle: put,
-    },
-    { method: 'DELETE', path: '/v1/var/*', handle: remove },
-  ]
+  const { value } = await request.query(variableMethods.page, { ...range, perPage })
+  return { jsonOf: () => value.rows.map(shown), nextToken: value.nextToken }
 }
+
+const read = async (request: ApiRequest): Promise<ApiReply> => {
+  const namespace = oneNamespace(request.namespace)
+  const { value } = await request.query(variableMethods.read, { namespace, path: pathOf(request) })
+  return value === null
+    ? { status: 404, text: 'variable not found' }
+    : { encoded: encodedOf(value) }
+}
+
+const put = async (request: ApiRequest): Promise<ApiReply> => {
+  const path = pathOf(request)
+  const cas = casOf(request)
+  const fields = request.fields()
+  // What servers set is theirs: its values here are not looked at, and the path of the URL wins.
+  const namespace = oneNamespace(request.namespace ?? (fields.text('Namespace') || null))
+  const items = fields.textPairs('Items')
+  if (items === undefined || items.length === 0) {
+    throw new MusterError('invalid_argument', 'Items must be an object with at least one entry')
+  }
+  const pairs = items.map(([key, value]): [string, string] => [key, value])
+  const fence = fenceOf(request, namespace)
+  const result = await request.call(variableMethods.put, {
+    namespace,
+    path,
+    items: pairs,
+    cas,
+    fence,
+  })
+  return result.type === 'written'
+    ? { json: withItems(result.row, stored(pairs)), index: result.row.modifyIndex }
+    : conflict(result, { namespace, path })
+}
+
+const remove = async (request: ApiRequest): Promise<ApiReply> => {
+  const place = { namespace: oneNamespace(request.namespace), path: pathOf(request) }
+  const fence = fenceOf(request, place.namespace)
+  const result = await request.call(variableMethods.remove, {
+    ...place,
+    cas: casOf(request),
+    fence,
+  })
+  return result.type === 'deleted'
+    ? { json: { Index: result.index }, index: result.index }
+    : conflict(result, place)
+}
+
+export const variableRoutes: readonly Route[] = [
+  { method: 'GET', path: '/v1/vars', handle: list },
+  { method: 'GET', path: '/v1/var/*', handle: read },
+  {
+    method: 'PUT',
+    path: '/v1/var/*',
+    bodyBytesMax: variableBodyBytesMax,
+    atLeast: [{ resource: 'variables', access: 'write' }],
+    handle: put,
+  },
+  { method: 'DELETE', path: '/v1/var/*', handle: remove },
+]
 
 function pathOf(request: ApiRequest): string {
   checkPath(request.tail)

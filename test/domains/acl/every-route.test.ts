@@ -181,7 +181,7 @@ void t.test('every route asks who is there', async (t) => {
   }
   setUp = false
 
-  const names = new Set(server.catalogue.routes.map(nameOf))
+  const names = new Set(server.composed.routes.map(nameOf))
   for (const name of [
     ...Object.keys(open),
     ...filtered,
@@ -193,7 +193,7 @@ void t.test('every route asks who is there', async (t) => {
   }
 
   const documented: [name: string, requires: string][] = []
-  for (const route of server.catalogue.routes) {
+  for (const route of server.composed.routes) {
     const name = nameOf(route)
     const wrong = await ask(route, 'wrong')
     if (!unasked.has(name)) {

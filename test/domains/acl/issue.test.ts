@@ -91,7 +91,7 @@ void t.test('the end of a token is the first of its ends, and its row goes then'
   const createTimeMs = Math.floor(systemClock.wallMs()) - 2_000
   const over = await putToken(server, { createTimeMs, lease })
   const stays = await putToken(server, { createTimeMs, lease: issuedMembers.lease })
-  const duties = server.catalogue.startAclDuties({ propose: (command) => server.propose(command) })
+  const duties = server.startDuty('acl')
   const rowOf = ({ hash }: { readonly hash: string }) =>
     server.machine.reader().get(aclTokens, [hash])
   await eventually('its removal', async () => (rowOf(over) === undefined ? true : undefined))

@@ -168,7 +168,7 @@ void t.test('a token ends at its time to the millisecond, and its row soon after
   t.equal((await mine('GET', '/v1/agent/self')).status, 403)
   const row = () => server.machine.reader().get(aclTokens, [hashOf(token.SecretID)])
   t.ok(row(), 'still there, and worth nothing')
-  const duties = server.catalogue.startAclDuties({ propose: (command) => server.propose(command) })
+  const duties = server.startDuty('acl')
   await eventually('its removal', async () => (row() === undefined ? true : undefined))
   await duties.stop()
 })

@@ -4,7 +4,7 @@ import {
   Admission,
   asksBackMax,
   newAgentsPerSecondMax,
-} from '../../../src/domains/catalog/agent-admission.ts'
+} from '../../../src/domains/catalog/admission.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 import { serverOfOne } from '../server-of-one.ts'
 

@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import t from 'tap'
+import { localServices } from '../../../src/domains/catalog/services.ts'
 import type { Authorizer } from '../../../src/rpc/authorizer.ts'
 import { eventually } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
@@ -166,7 +167,7 @@ void t.test(
     await put(server, 'service/register', { Name: 'api', Check: { TTL: '1h' } })
     await put(server, 'check/register', { Name: 'script', Args: ['true'], Interval: '1h' })
     await put(server, 'check/pass/service:api?note=well')
-    await server.catalogue.localAgent.stop()
+    await server.services.get(localServices).stop()
     const path = join(server.folder, 'agent-services.json')
     t.equal((await stat(path)).mode & 0o777, 0o600)
     t.match(JSON.parse(await readFile(path, 'utf8')), {

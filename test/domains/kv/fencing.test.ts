@@ -1,6 +1,7 @@
 /** A LockIndex is the number that a holder proves itself with: of one key, none comes twice, whatever became of the key. */
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { restorer } from '../../../src/domains/operator/services.ts'
 import { txnOperationsMax } from '../../../src/domains/kv/model.ts'
 import { counterStepMax } from '../../../src/fsm/counter-floor.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
@@ -116,7 +117,7 @@ void t.test('an archive of another cluster brings no number that was given here'
   const archive = await other.save()
 
   const server = await serverOfOne(t, { begin: false })
-  await server.catalogue.restorer.clean()
+  await server.services.get(restorer).clean()
   const own = clientOf(server)
   await server.ask('PUT', '/v1/catalog/register', { Node: 'one', Address: '127.0.0.1' })
   let last = 0

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { restorer } from '../../../src/domains/operator/services.ts'
 import { unwrapArchive } from '../../../src/domains/operator/consul-archive.ts'
 import { readTarHeader, tarHeader, tarPadding } from '../../../src/domains/operator/tar.ts'
 import { serverOfOne } from '../server-of-one.ts'
@@ -133,7 +134,7 @@ t.test(
     await plain.ask('GET', '/v1/snapshot')
     const left = join(plain.folder, 'restore', 'save-left')
     writeFileSync(left, 'x')
-    await plain.catalogue.restorer.clean()
+    await plain.services.get(restorer).clean()
     t.same(readdirSync(join(plain.folder, 'restore')), [])
   },
 )

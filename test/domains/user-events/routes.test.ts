@@ -8,6 +8,7 @@ import {
   type UserEvent,
   type UserEventMessage,
 } from '../../../src/domains/user-events/model.ts'
+import { recentEvents } from '../../../src/domains/user-events/services.ts'
 import type { UserEventPool } from '../../../src/domains/user-events/pool.ts'
 import { seededRandom } from '../../../src/lib/random.ts'
 import type { Requirement } from '../../../src/rpc/method.ts'
@@ -171,7 +172,7 @@ t.test(
     const kept = await listed()
     t.equal(kept.length, eventsKeptMax)
     t.notOk(kept.some(({ Name }) => Name === 'first'))
-    server.catalogue.stopUserEvents()
+    server.services.get(recentEvents).stop()
     t.equal(listening(), 0)
   },
 )

@@ -76,8 +76,7 @@ void t.test('a key that is old is replaced by itself', async (t) => {
 
 void t.test('a new leader goes on with what the last one left', async (t) => {
   const server = await serverOfOne(t, { begin: false })
-  const quick = () =>
-    server.catalogue.startDuties({ propose: (command) => server.propose(command) })
+  const quick = () => server.startDuty('keyring')
   const one = quick()
   const first = await eventually('the first key', async () => (await activeOf(server)) || undefined)
   await one.stop()

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Services } from '../../../src/rpc/services.ts'
 import { FilterCompiler } from '../../../src/rpc/filter/filter.ts'
 import { listFields, matching, onePage } from '../../../src/domains/variables/list.ts'
 import type { VariableRow } from '../../../src/domains/variables/model.ts'
@@ -27,7 +28,7 @@ function endless() {
 
 function contextOf(signal: AbortSignal): QueryContext {
   const caller = { token: null, remote: 'test', requestId: '1' }
-  return { caller, accessor: null, signal, may: () => true }
+  return { caller, accessor: null, signal, may: () => true, service: new Services().get }
 }
 
 const context = contextOf(new AbortController().signal)

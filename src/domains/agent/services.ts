@@ -1,0 +1,18 @@
+/** What the methods about one process use. */
+import { serviceKey } from '../../rpc/services.ts'
+import type { HeapSampler } from './heap-sampler.ts'
+import type { Monitors } from './monitor.ts'
+import type { Profiles } from './profiles.ts'
+import type { ThisAgent } from './this-agent.ts'
+import type { WorkerPool } from './workers.ts'
+
+/** Provided by every process. */
+export const thisAgent = serviceKey<ThisAgent>('agent')
+
+/** Runs from the start where debugging is on; a profile of the heap starts it otherwise. */
+export const heapSampler = serviceKey<HeapSampler>('agent.heapSampler')
+/** Readers of this process's log. */
+export const monitors = serviceKey<Monitors>('agent.monitors')
+export const profiles = serviceKey<Profiles>('agent.profiles')
+/** Null: this agent is no server. */
+export const schedulerWorkers = serviceKey<WorkerPool | null>('agent.workers')

@@ -1,0 +1,132 @@
+/**
+ * A domain as one value: what its folder adds to the state machine, to what a process can be asked, and to what it does by
+ * itself. A folder's `domain.ts` writes it down, `registry.ts` lists them in order, and `composeDomains` makes of the list
+ * what a process runs. Nothing else knows which domains there are.
+ */
+import type { Route } from '../api/route.ts'
+import type { Domain as StateDomain } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Running } from '../lib/periodic.ts'
+import type { Method } from '../rpc/method.ts'
+import type { ServiceKey, Services } from '../rpc/services.ts'
+import type { DutyContext } from './duty.ts'
+import type { AnyTopic } from './events/topic.ts'
+import type { NamespaceTenant } from './namespaces/tenant-model.ts'
+
+/** What a service or a duty is made from, beside other services. */
+export type DomainContext = {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Fails an assertion for a service of a later domain: those are not made yet. */
+  readonly service: Services['get']
+}
+
+export type ServiceContext = DomainContext & {
+  /** All domains of the process, for a service that serves them (topics, routes). */
+  readonly domains: readonly Domain[]
+}
+
+/** What a process has one of, for as long as it lives. Made in the order of the registry. */
+export type Service = {
+  readonly provide: (services: Services, context: ServiceContext) => RunningService
+}
+
+export type RunningService = {
+  /** Called in the order of the registry, before the process is asked anything. */
+  readonly start: () => void | Promise<void>
+  /** Called in reverse, after the last request. */
+  readonly stop: () => void | Promise<void>
+}
+
+/** What only the leader does by itself. Found anew in the state at each election and restore. */
+export type Duty = {
+  readonly name: string
+  start(context: DutyContext & Pick<DomainContext, 'service'>): Running
+}
+
+export type Domain = Omit<Partial<StateDomain>, 'commands'> & {
+  readonly name: string
+  /** A function where they depend on what the other domains declare. */
+  readonly commands?: Commands | ((domains: readonly Domain[]) => Commands)
+  /** What of the domain lives in namespaces; they cannot go before it. */
+  readonly tenant?: NamespaceTenant
+  readonly services?: readonly Service[]
+  readonly methods?: readonly Method[]
+  readonly routes?: readonly Route[]
+  readonly topics?: readonly AnyTopic[]
+  readonly duties?: readonly Duty[]
+}
+
+type Commands = StateDomain['commands']
+
+export function defineDomain(domain: Domain): Domain {
+  return domain
+}
+
+/** `start` and `stop` absent: there is nothing to do. */
+export function defineService<Value>(
+  key: ServiceKey<Value>,
+  service: {
+    readonly create: (context: ServiceContext) => Value
+    readonly start?: (value: Value, context: ServiceContext) => void | Promise<void>
+    readonly stop?: (value: Value) => void | Promise<void>
+  },
+): Service {
+  return {
+    provide: (services, context) => {
+      const value = service.create(context)
+      services.provide(key, value)
+      return {
+        start: () => service.start?.(value, context),
+        stop: () => service.stop?.(value),
+      }
+    },
+  }
+}
+
+export type Composed = {
+  readonly methods: readonly Method[]
+  readonly routes: readonly Route[]
+  readonly duties: readonly Duty[]
+  /** Starts the services. */
+  start(): Promise<void>
+  /** Stops them in reverse; also what a failed `start` had not come to. */
+  stop(): Promise<void>
+}
+
+/** `services` holds what the process itself provides, and gets what the domains do. */
+export function composeDomains(
+  domains: readonly Domain[],
+  services: Services,
+  { clock, log }: Pick<DomainContext, 'clock' | 'log'>,
+): Composed {
+  const context: ServiceContext = { clock, log, service: services.get, domains }
+  const running = domains
+    .flatMap((domain) => domain.services ?? [])
+    .map((service) => service.provide(services, context))
+  return {
+    methods: domains.flatMap(({ methods = [] }) => methods),
+    routes: domains.flatMap(({ routes = [] }) => routes),
+    duties: domains.flatMap(({ duties = [] }) => duties),
+    start: async () => {
+      for (const service of running) await service.start()
+    },
+    stop: async () => {
+      for (const service of running.toReversed()) await service.stop()
+    },
+  }
+}
+
+/** What the state machine knows of them. */
+export function stateDomains(domains: readonly Domain[]): readonly StateDomain[] {
+  return domains
+    .filter(({ tables, commands }) => tables !== undefined || commands !== undefined)
+    .map(({ name, tables = [], commands = {}, reactions = [], seed = [] }) => ({
+      name,
+      tables,
+      commands: typeof commands === 'function' ? commands(domains) : commands,
+      reactions,
+      seed,
+    }))
+}

@@ -1,0 +1,16 @@
+/** What transactions use of the catalog, whose operations they may hold beside those on keys. */
+import type { Reader } from '../../fsm/domain.ts'
+import type { Requirement } from '../../rpc/method.ts'
+import { serviceKey } from '../../rpc/services.ts'
+import type { CatalogOperation } from './transaction-model.ts'
+
+/** What the catalog says of its own operations. */
+type CatalogRules = {
+  readonly requirementsOf: (
+    reader: Reader,
+    operation: CatalogOperation,
+    earlier: readonly CatalogOperation[],
+  ) => readonly Requirement[]
+}
+
+export const catalogRules = serviceKey<CatalogRules>('kv.catalogRules')

@@ -1,0 +1,56 @@
+/** Raft configuration, leadership, snapshots. */
+import { site } from '../../api/site.ts'
+import { defineDomain, defineService, type ServiceContext } from '../domain.ts'
+import { onView, openView } from '../host.ts'
+import { clusterKeys } from '../variables/services.ts'
+import { ConsulSaver } from './consul-saver.ts'
+import { operatorMethods } from './methods.ts'
+import { Restorer } from './restore.ts'
+import { operatorRoutes } from './routes.ts'
+import { ScheduledSnapshots } from './scheduled-snapshots.ts'
+import { archiving, consulSaver, restorer, scheduledSnapshots } from './services.ts'
+import { archiveOf, snapshotMethods } from './snapshot.ts'
+
+export const operatorDomain = defineDomain({
+  name: 'operator',
+  services: [
+    defineService(consulSaver, {
+      create: ({ service }) => new ConsulSaver(service(archiving).folder),
+    }),
+    defineService(restorer, {
+      create: ({ service, clock }) => {
+        const { folder, commandVersion } = service(archiving)
+        const keys = service(clusterKeys)
+        return new Restorer({
+          folder,
+          commandVersion,
+          holdsClusterKey: (id) => keys.get(id) !== null,
+          clock,
+        })
+      },
+      start: (restoring) => restoring.clean(),
+    }),
+    defineService(scheduledSnapshots, {
+      create: createSchedule,
+      start: (scheduled) => scheduled?.start(),
+      stop: (scheduled) => scheduled?.stop(),
+    }),
+  ],
+  methods: [...Object.values(operatorMethods), ...Object.values(snapshotMethods)],
+  routes: operatorRoutes,
+})
+
+function createSchedule({ service, clock, log }: ServiceContext): ScheduledSnapshots | null {
+  const { schedule, freshen } = service(archiving)
+  if (schedule === null) return null
+  return new ScheduledSnapshots({
+    schedule,
+    server: service(site).name,
+    archive: async (signal) => {
+      await freshen(signal)
+      return onView(service(openView), (reader) => archiveOf(service, reader))
+    },
+    clock,
+    log: log.named('operator'),
+  })
+}
