@@ -2,7 +2,8 @@
  * `npm run sim`: runs the simulator over seeds, or replays one.
  *
  *   npm run sim -- --seeds 1..2000 [--servers N] [--jobs N] [--failures N] [--verbose]
- *   npm run sim -- --corner lease              all seeds look into this corner: mixed, divergence, lease, court
+ *   npm run sim -- --corner lease              all seeds look into this corner: mixed, divergence, lease,
+ *                                              court, installs
  *   npm run sim -- --seed 123 --verbose        prints every event of that run
  *   npm run sim -- --mutants [NAME]            plants known bugs and tells which seed caught each
  */

@@ -188,6 +188,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a second snapshot is staged while the first is put in place',
+    corner: 'installs',
     file: 'src/raft/snapshots.ts',
     find: 'if (core.installing) {',
     replace: 'if (false) {',
