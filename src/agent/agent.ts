@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { onAbort } from '../lib/async.ts'
 import { machineClock, type Clock } from '../lib/clock.ts'
 import { DiskGate } from '../lib/disk-gate.ts'
 import type { Random } from '../lib/random.ts'
@@ -103,7 +104,7 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
       manager.reloading()
       await agent.reload(readConfig).finally(() => manager.ready())
     })
-    life.stopping.addEventListener('abort', () => manager.stopping())
+    onAbort(life.stopping, () => manager.stopping())
     life.onStop(
       async () => {
         await stop()
@@ -145,13 +146,12 @@ async function startOnDisk(
     )
   }
   const gate = new DiskGate({ clock: environment.clock, logger: log.logger.named('disk') })
-  const giveUp = (): void => gate.close()
-  life.stopping.addEventListener('abort', giveUp)
+  const stopListening = onAbort(life.stopping, () => gate.close())
   const start = () => startInOrder(args, config, log, life, environment)
   try {
     return await start().catch((error: unknown) => gate.outlast('start', error, start))
   } finally {
-    life.stopping.removeEventListener('abort', giveUp)
+    stopListening()
     gate.close()
   }
 }

@@ -2,6 +2,7 @@
 import { on } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
+import { onAbort } from '../lib/async.ts'
 import type { HttpPlace } from '../member/gossip-tags.ts'
 import { notSent, urlOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
@@ -36,9 +37,6 @@ function openAt(
         })
       },
     })
-    const abort = (): void => websocket.terminate()
-    signal.addEventListener('abort', abort, { once: true })
-    websocket.once('close', () => signal.removeEventListener('abort', abort))
     // Before it is open; afterwards `close` follows and says enough.
     websocket.on('error', (error: Error) => reject(notSent(error)))
     websocket.once('unexpected-response', (_request: unknown, answer: IncomingMessage) => {
@@ -50,7 +48,10 @@ function openAt(
       const options = { close: ['close'], signal, highWaterMark: messagesMax, lowWaterMark: 1 }
       resolve(messagesOf(websocket, on(websocket, 'message', options)))
     })
-    if (signal.aborted) abort()
+    websocket.once(
+      'close',
+      onAbort(signal, () => websocket.terminate()),
+    )
   })
 }
 

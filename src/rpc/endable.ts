@@ -2,6 +2,8 @@
  * A sequence that has an owner besides its reader: it can be ended from outside, and its end is noticed exactly once,
  * also when nobody ever read from it (a generator that was never started would tell nobody).
  */
+import { onAbort } from '../lib/async.ts'
+
 export type EndableOptions<Item> = {
   /** Makes the source. The source must end, or fail, soon after the signal. */
   readonly open: (signal: AbortSignal) => AsyncIterable<Item> | Promise<AsyncIterable<Item>>
@@ -18,14 +20,12 @@ export async function endable<Item>(
   options: EndableOptions<Item>,
 ): Promise<AsyncIterableIterator<Item>> {
   const { signal, stop } = options
-  const passOn = (): void => stop.abort()
-  if (signal.aborted) stop.abort()
-  signal.addEventListener('abort', passOn, { once: true })
+  const stopListening = onAbort(signal, () => stop.abort())
   let over = false
   const end = (): void => {
     if (over) return
     over = true
-    signal.removeEventListener('abort', passOn)
+    stopListening()
     options.onEnd()
   }
 

@@ -4,6 +4,7 @@
  * Invariant: every call settles exactly once, and says truly whether it can have reached the other side: `unavailable`
  * only if its request was never written to a connection.
  */
+import { onAbort } from '../lib/async.ts'
 import { ChurnMap } from '../lib/churn-map.ts'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
@@ -118,18 +119,16 @@ export class LinkClient {
     return new Promise((resolve, reject) => {
       const id = this.#nextId
       this.#nextId += 1
-      const onAbort = (): void => this.#cancel(id, cancelled(request))
       const call: Call = {
         wire: encodeRequest(id, request, args),
         bytes,
         deadlineMs: now + request.timeoutMs,
         atLeader: request.atLeader === true,
         sent: false,
-        settle: () => signal?.removeEventListener('abort', onAbort),
+        settle: onAbort(signal, () => this.#cancel(id, cancelled(request))),
         resolve,
         reject,
       }
-      signal?.addEventListener('abort', onAbort)
       this.#calls.set(id, call)
       this.#bytes += bytes
       this.#unsent.push(call)

@@ -4,6 +4,7 @@
  * Invariant: no more than the window's bytes (and one item) wait here, however slowly they are read: the other side
  * sends only what it has credit for, and credit is given back as items are taken.
  */
+import { nothing, onAbort } from '../lib/async.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { dial } from '../wire/dial.ts'
 import type { WireStream } from '../wire/stream.ts'
@@ -61,7 +62,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
   /** Bytes taken since credit was last given back. */
   #takenBytes = 0
   #ending: 'done' | { readonly error: unknown } | null = null
-  #unlisten: () => void = () => {}
+  #stopListening = nothing
 
   constructor(connection: WireStream, target: CallTarget, method: string) {
     this.#connection = connection
@@ -71,9 +72,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
 
   start(open: StreamFrame['open'], signal: AbortSignal, settle: Settle): void {
     this.#settle = settle
-    const onAbort = (): void => this.fail(cancelled(this.#method))
-    signal.addEventListener('abort', onAbort, { once: true })
-    this.#unlisten = () => signal.removeEventListener('abort', onAbort)
+    this.#stopListening = onAbort(signal, () => this.fail(cancelled(this.#method)))
     this.#connection.start({
       onFrame: (frame) => this.#onFrame(frame),
       onDrain: () => {},
@@ -83,8 +82,8 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
         this.#end({ error: new MusterError('unavailable', text) })
       },
     })
-    if (signal.aborted) onAbort()
-    else this.#connection.write(encodeStreamFrame({ open, credit: streamWindowBytes }))
+    if (signal.aborted) return
+    this.#connection.write(encodeStreamFrame({ open, credit: streamWindowBytes }))
   }
 
   [Symbol.asyncIterator](): this {
@@ -148,7 +147,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
   #end(ending: 'done' | { readonly error: unknown }): void {
     if (this.#ending !== null) return
     this.#ending = ending
-    this.#unlisten()
+    this.#stopListening()
     this.#connection.close('the stream is over')
     this.#settled(ending === 'done' ? 'accepted' : ending)
     this.#wake?.()

@@ -14,6 +14,7 @@ import {
   status as grpcStatus,
 } from '@grpc/grpc-js'
 import type { StatusObject } from '@grpc/grpc-js'
+import { onAbort } from '../lib/async.ts'
 import { textOf } from '../lib/errors.ts'
 import { clientOptions } from './channel-options.ts'
 import { acceptHello, encodeHello } from './handshake.ts'
@@ -145,13 +146,13 @@ function dialHeld(
       const text = `${target.address} did not answer within ${wire.connectTimeoutMs} ms`
       fail(new DialError('unreachable', text))
     })
-    const cancel = (): void => {
+    const stopListening = onAbort(signal, () => {
       fail(new DialError('cancelled', `the connection to ${target.address} is not wanted any more`))
-    }
+    })
     const settle = (): void => {
       settled = true
       timeout.cancel()
-      signal?.removeEventListener('abort', cancel)
+      stopListening()
     }
     const fail = (error: DialError): void => {
       if (settled) return
@@ -159,7 +160,6 @@ function dialHeld(
       destroy()
       reject(error)
     }
-    signal?.addEventListener('abort', cancel)
 
     // 'status' carries the same and comes always; an unheard 'error' would end the process.
     duplex.on('error', () => {})

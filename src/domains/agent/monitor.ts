@@ -2,7 +2,7 @@
  * The log of this process as a stream of text, for one reader: its own level, its own format, its own pace.
  * It ends soon after the signal, and takes its ear off the log however it ends.
  */
-import { delay } from '../../lib/async.ts'
+import { delay, onAbort } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { LogLevel, LogLine, LogTap } from '../../lib/log.ts'
 import { jsonLine, textLine } from '../../lib/log-line.ts'
@@ -57,8 +57,7 @@ export class Monitors {
       unfollow()
       buffer.end()
     }
-    if (signal.aborted) end()
-    signal.addEventListener('abort', end, { once: true })
+    const stopListening = onAbort(signal, end)
 
     let chunks: string[] = []
     const iterator: AsyncIterableIterator<string> = {
@@ -76,7 +75,7 @@ export class Monitors {
         return value === undefined ? { value: undefined, done: true } : { value, done: false }
       },
       return: async () => {
-        signal.removeEventListener('abort', end)
+        stopListening()
         end()
         chunks = []
         buffer.take()

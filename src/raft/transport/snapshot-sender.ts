@@ -6,7 +6,7 @@
  * often the sender had to go back or to skip what the receiver already held.
  */
 import { createHash } from 'node:crypto'
-import { delay } from '../../lib/async.ts'
+import { delay, onAbort } from '../../lib/async.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { dial, DialError } from '../../wire/dial.ts'
 import type { WireStream } from '../../wire/stream.ts'
@@ -172,8 +172,7 @@ class Replies {
   constructor(wire: Wire, stream: WireStream, signal: AbortSignal) {
     this.#wire = wire
     this.#stream = stream
-    const abort = (): void => stream.close('the snapshot is not wanted any more')
-    signal.addEventListener('abort', abort)
+    const stopListening = onAbort(signal, () => stream.close('the snapshot is not wanted any more'))
     stream.start({
       onFrame: (frame) => {
         try {
@@ -186,7 +185,7 @@ class Replies {
       onDrain: () => {},
       onClose: (reason) => {
         this.#closed = reason
-        signal.removeEventListener('abort', abort)
+        stopListening()
         this.#wake?.()
       },
     })

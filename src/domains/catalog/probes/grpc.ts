@@ -1,5 +1,6 @@
 /** One call of `grpc.health.v1.Health/Check`: serving is passing. */
 import { Client, credentials } from '@grpc/grpc-js'
+import { onAbort } from '../../../lib/async.ts'
 import type { ActiveProbe } from '../agent/definition.ts'
 import type { Look } from './look.ts'
 
@@ -31,9 +32,7 @@ export async function lookByGrpc(probe: GrpcProbe, signal: AbortSignal): Promise
       else reject(new Error(`gRPC check ${probe.target}: ${error.message}`))
     },
   )
-  const end = (): void => call.cancel()
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', end, { once: true })
+  const stopListening = onAbort(signal, () => call.cancel())
   try {
     const status = await promise
     const word = words[status] ?? String(status)
@@ -42,7 +41,7 @@ export async function lookByGrpc(probe: GrpcProbe, signal: AbortSignal): Promise
       output: `gRPC check ${probe.target}: ${word}`,
     }
   } finally {
-    signal.removeEventListener('abort', end)
+    stopListening()
     client.close()
   }
 }

@@ -1,5 +1,6 @@
 /** One run of a command: exit code 0 is passing, 1 a warning, all else critical. Its whole process group ends with it. */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { onAbort } from '../../../lib/async.ts'
 import type { ActiveProbe } from '../agent/definition.ts'
 import { outputBytesMax } from '../model.ts'
 import type { Look } from './look.ts'
@@ -14,10 +15,10 @@ export function lookByScript(
   const child = spawn(command, rest, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = new LastBytes(outputBytesMax)
   let late = false
-  const end = (): void => {
+  const stopListening = onAbort(signal, () => {
     late = true
     killGroup(child)
-  }
+  })
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => output.add(chunk))
   }
@@ -25,7 +26,7 @@ export function lookByScript(
   // What it left running holds the pipes open: the group goes first, then they close.
   child.on('exit', () => killGroup(child))
   child.on('close', (code) => {
-    signal.removeEventListener('abort', end)
+    stopListening()
     const text = output.text()
     if (late) resolve({ status: 'critical', output: `Timed out and was killed\n${text}` })
     else {
@@ -33,8 +34,6 @@ export function lookByScript(
       resolve({ status, output: text })
     }
   })
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', end, { once: true })
   return promise
 }
 

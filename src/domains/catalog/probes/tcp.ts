@@ -1,5 +1,6 @@
 /** One TCP connection: made is passing. */
 import { connect } from 'node:net'
+import { onAbort } from '../../../lib/async.ts'
 import type { ActiveProbe } from '../agent/definition.ts'
 import type { Look } from './look.ts'
 
@@ -17,8 +18,6 @@ export function lookByTcp(
     socket.destroy()
   })
   socket.on('error', reject)
-  socket.on('close', () => signal.removeEventListener('abort', end))
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', end, { once: true })
+  socket.on('close', onAbort(signal, end))
   return promise
 }
