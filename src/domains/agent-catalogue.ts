@@ -1,7 +1,5 @@
 /** What every agent serves of itself, server or client: its services and checks, its gossip, this process, its metrics. */
-import type { Site } from '../api/site.ts'
-import { site } from '../api/site.ts'
-import { FilterCompiler, type Filter, type RecordShape } from '../rpc/filter/filter.ts'
+import { site, type Site } from '../api/site.ts'
 import type { Services } from '../rpc/services.ts'
 import { agentDomain } from './agent/domain.ts'
 import { thisAgent } from './agent/services.ts'
@@ -52,9 +50,4 @@ export function provideLocal(services: Services, parts: LocalParts): void {
   services.provide(userEventPool, userEvents)
   services.provide(localNode, { ...local, definitions })
   services.provide(metricsSource, metrics)
-}
-
-export function filterOf(fields: RecordShape): (source: string) => Filter | null {
-  const compiler = new FilterCompiler(fields)
-  return (source) => compiler.compile(source)
 }

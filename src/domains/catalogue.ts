@@ -5,20 +5,11 @@
 import type { Domain as StateDomain } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Services } from '../rpc/services.ts'
+import type { Provided, Services } from '../rpc/services.ts'
 import { aclDomain } from './acl/domain.ts'
-import { aclConsulMethods } from './acl/consul-methods.ts'
-import { aclConsulRoutes } from './acl/consul-routes.ts'
-import { startAclDuties } from './acl/duties.ts'
-import type { AclSettings } from './acl/authorizer.ts'
-import { explainMethods } from './acl/explain-methods.ts'
-import { explainRoutes } from './acl/explain-routes.ts'
-import { aclMethods } from './acl/methods.ts'
-import { policyMethods } from './acl/policy-methods.ts'
-import { policyRoutes } from './acl/policy-routes.ts'
-import { tokenRoutes } from './acl/routes.ts'
-import { policyFields, tokenFields } from './acl/shown.ts'
-import { filterOf, localDomains, provideLocal, type LocalParts } from './agent-catalogue.ts'
+import { composed } from './acl/explain-routes.ts'
+import { aclSettings } from './acl/services.ts'
+import { localDomains, provideLocal, type LocalParts } from './agent-catalogue.ts'
 import { autopilotDomain } from './autopilot/domain.ts'
 import type { ClusterHealth } from './autopilot/services.ts'
 import { clusterHealth } from './autopilot/services.ts'
@@ -63,14 +54,7 @@ export const serverDomains: readonly Domain[] = [
 export const domains: readonly StateDomain[] = stateDomains(serverDomains)
 
 export type ServerParts = LocalParts & {
-  readonly acl: AclSettings & {
-    /** Of the configuration, for the first token; null: none. */
-    readonly bootstrapToken: string | null
-    /** What an operator wrote to allow one more beginning; null: nothing. */
-    readonly readResetIndex: () => Promise<number | null>
-    /** Of a secret, as the audit log shows it; null while this server lacks the key. */
-    readonly auditHashOf: (secret: string) => Promise<string | null>
-  }
+  readonly acl: Provided<typeof aclSettings>
   readonly clusterKeys: ClusterKeys
   readonly raft: RaftControl
   readonly link: ClusterKeyLink
@@ -117,47 +101,8 @@ export function composeServer(services: Services, parts: ServerParts): Composed 
   services.provide(appliedCommands, parts.applied)
   services.provide(changeSource, parts.applied)
   services.provide(bufferLimits, parts.events)
-  const composed: Composed = composeDomains(
-    serverDomains.map((domain) => (domain === aclDomain ? aclOf(parts, () => composed) : domain)),
-    services,
-    { clock, log },
-  )
-  return composed
-}
-
-function aclOf({ acl, log }: ServerParts, composed: () => Composed): Domain {
-  const tokens = aclMethods({
-    settings: acl,
-    readResetIndex: acl.readResetIndex,
-    auditHashOf: acl.auditHashOf,
-    compileFilter: filterOf(tokenFields),
-  })
-  const ids = aclConsulMethods(acl)
-  const explaining = explainMethods(acl, log.named('acl'))
-  const policies = policyMethods({
-    settings: acl,
-    compilePolicyFilter: filterOf(policyFields),
-    compileRoleFilter: filterOf(policyFields),
-  })
-  return {
-    ...aclDomain,
-    methods: [tokens, policies, ids, explaining].flatMap((some) => Object.values(some)),
-    routes: [
-      ...tokenRoutes(tokens),
-      ...policyRoutes(policies),
-      ...aclConsulRoutes({ tokens, policies, ids }),
-      ...explainRoutes(explaining, composed),
-    ],
-    duties: [
-      {
-        name: 'acl',
-        start: (context) =>
-          startAclDuties({
-            ...context,
-            bootstrapToken: acl.enabled ? acl.bootstrapToken : null,
-            log: context.log.named('acl'),
-          }),
-      },
-    ],
-  }
+  services.provide(aclSettings, parts.acl)
+  const made = composeDomains(serverDomains, services, { clock, log })
+  services.provide(composed, made)
+  return made
 }

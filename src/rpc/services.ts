@@ -25,6 +25,9 @@ export class ServiceKey<Value> {
   }
 }
 
+/** What is found by a key. */
+export type Provided<Key> = Key extends ServiceKey<infer Value> ? Value : never
+
 /** One process's services, provided once before the first request. */
 export class Services {
   provide<Value>(key: ServiceKey<Value>, value: Value): void {

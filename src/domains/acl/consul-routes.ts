@@ -2,7 +2,7 @@
 import type { Fields } from '../../api/fields.ts'
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { AclConsulMethods } from './consul-methods.ts'
+import { aclConsulMethods } from './consul-methods.ts'
 import {
   anonymousAccessor,
   managementInConsul,
@@ -13,8 +13,8 @@ import {
   type Named,
 } from './consul-shown.ts'
 import type { CreatedToken } from './issue.ts'
-import type { AclMethods } from './methods.ts'
-import type { PolicyMethods } from './policy-methods.ts'
+import { aclMethods } from './methods.ts'
+import { policyMethods } from './policy-methods.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 import { bodyOf, expirationOf, pageOf } from './routes.ts'
 import { shownPolicy, shownRole, shownToken } from './shown.ts'
@@ -22,312 +22,301 @@ import { shownPolicy, shownRole, shownToken } from './shown.ts'
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const dialect = 'consul'
 
-export type AclOfConsul = {
-  readonly tokens: AclMethods
-  readonly policies: PolicyMethods
-  readonly ids: AclConsulMethods
+/** Null: no such one. */
+const nameOf = async (request: ApiRequest, what: Named, id: string): Promise<string | null> => {
+  // What is no id of any is asked for all the same, so that only those with the right learn that there is none.
+  const asked = uuidPattern.test(id) ? id : ''
+  return (await request.query(aclConsulMethods.nameOf, { what, id: asked })).value
 }
 
-export function aclConsulRoutes({ tokens, policies, ids }: AclOfConsul): readonly Route[] {
-  /** Null: no such one. */
-  const nameOf = async (request: ApiRequest, what: Named, id: string): Promise<string | null> => {
-    // What is no id of any is asked for all the same, so that only those with the right learn that there is none.
-    const asked = uuidPattern.test(id) ? id : ''
-    return (await request.query(ids.nameOf, { what, id: asked })).value
-  }
-
-  const linksOf = async (request: ApiRequest, fields: Fields, what: Named): Promise<string[]> => {
-    const names: string[] = []
-    for (const item of fields.list(what === 'policy' ? 'Policies' : 'Roles') ?? []) {
-      const link = fields.within(item, what === 'policy' ? 'Policies.' : 'Roles.')
-      const id = link.text('ID') ?? ''
-      const name = link.text('Name') || (id === '' ? null : await nameOf(request, what, id))
-      if (name === null)
-        throw new MusterError(
-          'invalid_argument',
-          `there is no ${what} with the ID ${JSON.stringify(id.slice(0, 64))}`,
-        )
-      names.push(name)
-    }
-    return names
-  }
-
-  /** What a token of Consul says of itself, in the words of this program. */
-  const tokenOf = async (request: ApiRequest, fields: Fields) => {
-    refuseIdentities(fields)
-    const named = await linksOf(request, fields, 'policy')
-    const isManager = named.includes(managementPolicy)
-    return {
-      name: null,
-      description: fields.text('Description') ?? '',
-      type: isManager ? ('management' as const) : ('client' as const),
-      policies: named.filter((name) => name !== managementPolicy),
-      roles: await linksOf(request, fields, 'role'),
-    }
-  }
-
-  const shownAccessor = async (request: ApiRequest) => {
-    const accessor = request.parameter('accessor')
-    refuseAnonymous(accessor)
-    const { value } = await request.query(tokens.read, { accessor })
-    return value
-  }
-
-  const putPolicy = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
-    const fields = bodyOf(request)
-    const id = isNew ? null : request.parameter('id')
-    const known = id === null ? null : await nameOf(request, 'policy', id)
-    if (id !== null && known === null) return notFound
-    const name = fields.text('Name') ?? ''
-    refuseOtherName('policy', name, known)
-    if ((fields.list('Datacenters') ?? []).length > 0) {
+const linksOf = async (request: ApiRequest, fields: Fields, what: Named): Promise<string[]> => {
+  const names: string[] = []
+  for (const item of fields.list(what === 'policy' ? 'Policies' : 'Roles') ?? []) {
+    const link = fields.within(item, what === 'policy' ? 'Policies.' : 'Roles.')
+    const id = link.text('ID') ?? ''
+    const name = link.text('Name') || (id === '' ? null : await nameOf(request, what, id))
+    if (name === null)
       throw new MusterError(
         'invalid_argument',
-        'a policy holds in every datacenter: leave Datacenters out',
+        `there is no ${what} with the ID ${JSON.stringify(id.slice(0, 64))}`,
       )
-    }
-    if (name === managementPolicy) {
-      throw new MusterError(
-        'invalid_argument',
-        `${managementPolicy} is built in and cannot be changed`,
-      )
-    }
-    const row = await request.call(policies.putPolicy, {
-      name,
-      description: fields.text('Description') ?? '',
-      rules: fields.text('Rules') ?? '',
-      isNew,
-    })
-    return { json: policyInConsul(shownPolicy(row)), index: row.modifyIndex }
+    names.push(name)
   }
-
-  const putRole = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
-    const fields = bodyOf(request)
-    refuseIdentities(fields)
-    const id = isNew ? null : request.parameter('id')
-    const known = id === null ? null : await nameOf(request, 'role', id)
-    if (id !== null && known === null) return notFound
-    const name = fields.text('Name') ?? ''
-    refuseOtherName('role', name, known)
-    const row = await request.call(policies.putRole, {
-      name,
-      description: fields.text('Description') ?? '',
-      policies: await linksOf(request, fields, 'policy'),
-      isNew,
-    })
-    return { json: roleInConsul(shownRole(row)), index: row.modifyIndex }
-  }
-
-  const readPolicy = async (request: ApiRequest, name: string | null): Promise<ApiReply> => {
-    if (name === null) return notFound
-    const { value } = await request.query(policies.readPolicy, { name })
-    if (name === managementPolicy) return { json: managementInConsul }
-    return value === null ? notFound : { json: policyInConsul(value) }
-  }
-
-  const readRole = async (request: ApiRequest, name: string | null): Promise<ApiReply> => {
-    if (name === null) return notFound
-    const { value } = await request.query(policies.readRole, { name })
-    return value === null ? notFound : { json: roleInConsul(value) }
-  }
-
-  const byId = (what: Named) => (request: ApiRequest) =>
-    nameOf(request, what, request.parameter('id'))
-  const remove =
-    (what: Named) =>
-    async (request: ApiRequest): Promise<ApiReply> => {
-      const name = await byId(what)(request)
-      if (name === null) return { json: true }
-      const method = what === 'policy' ? policies.deletePolicy : policies.deleteRole
-      const { index } = await request.call(method, { name })
-      return { json: true, index }
-    }
-
-  const bodyBytesMax = smallBodyBytesMax
-  return [
-    {
-      method: 'PUT',
-      path: '/v1/acl/bootstrap',
-      dialect,
-      bodyBytesMax,
-      handle: async (request) => {
-        const secret = request.json === undefined ? '' : bodyOf(request).text('BootstrapSecret')
-        return created(await request.call(tokens.bootstrap, { secret: secret || null }), true)
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/tokens',
-      dialect,
-      handle: async (request) => {
-        const [policy, role] = [request.search.text('policy'), request.search.text('role')]
-        const names = {
-          policy: policy ? await nameOf(request, 'policy', policy) : '',
-          role: role ? await nameOf(request, 'role', role) : '',
-        }
-        if (names.policy === null || names.role === null) return { json: [] }
-        const isManaged = names.policy === managementPolicy
-        const { value } = await request.query(tokens.list, {
-          ...pageOf(request),
-          policy: isManaged ? '' : names.policy,
-          role: names.role,
-        })
-        const rows = value.rows.filter(({ Type }) => !isManaged || Type === 'management')
-        return { json: rows.map((row) => tokenInConsul(row)), nextToken: value.nextToken }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/token',
-      dialect,
-      bodyBytesMax,
-      handle: async (request) => {
-        const fields = bodyOf(request)
-        for (const name of ['AccessorID', 'SecretID']) {
-          if (fields.text(name)) {
-            throw new MusterError(
-              'invalid_argument',
-              `${name} is drawn by the cluster: leave it out`,
-            )
-          }
-        }
-        const token = { ...(await tokenOf(request, fields)), ...expirationOf(fields) }
-        return created(await request.call(tokens.create, token))
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/token/self',
-      dialect,
-      handle: async (request) => {
-        const { value } = await request.query(tokens.self, { expanded: false })
-        if (!('CreateTime' in value)) return notFound
-        return { json: tokenInConsul(value, request.token ?? '') }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/token/:accessor',
-      dialect,
-      handle: async (request) => {
-        const value = await shownAccessor(request)
-        return value === null ? notFound : { json: tokenInConsul(value) }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/token/:accessor',
-      dialect,
-      bodyBytesMax,
-      handle: async (request) => {
-        const accessor = request.parameter('accessor')
-        refuseAnonymous(accessor)
-        const token = await tokenOf(request, bodyOf(request))
-        const row = await request.call(tokens.update, { accessor, ...token })
-        return { json: tokenInConsul(shownToken(row)), index: row.modifyIndex }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/token/:accessor/clone',
-      dialect,
-      bodyBytesMax,
-      handle: async (request) => {
-        const value = await shownAccessor(request)
-        if (value === null) return notFound
-        const description = request.json === undefined ? '' : bodyOf(request).text('Description')
-        const token = {
-          name: value.Name,
-          description: description || value.Description,
-          type: value.Type,
-          policies: [...value.Policies],
-          roles: value.Roles.map(({ Name }) => Name),
-          ttlMs: null,
-          expirationTimeMs:
-            value.ExpirationTime === undefined ? null : Date.parse(value.ExpirationTime),
-        }
-        return created(await request.call(tokens.create, token))
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/policies',
-      dialect,
-      handle: async (request) => {
-        const { value } = await request.query(policies.listPolicies, pageOf(request))
-        const { Rules: _, ...management } = managementInConsul
-        const first =
-          value.nextToken === null && !request.search.has('next_token') ? [management] : []
-        return { json: [...first, ...value.rows.map(policyInConsul)], nextToken: value.nextToken }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/policy',
-      dialect,
-      bodyBytesMax: policyBodyBytesMax,
-      atLeast: [{ resource: 'acl', access: 'write' }],
-      handle: (request) => putPolicy(request, true),
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/policy/name/:name',
-      dialect,
-      handle: (request) => readPolicy(request, request.parameter('name')),
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/policy/:id',
-      dialect,
-      handle: async (request) => readPolicy(request, await byId('policy')(request)),
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/policy/:id',
-      dialect,
-      bodyBytesMax: policyBodyBytesMax,
-      atLeast: [{ resource: 'acl', access: 'write' }],
-      handle: (request) => putPolicy(request, false),
-    },
-    { method: 'DELETE', path: '/v1/acl/policy/:id', dialect, handle: remove('policy') },
-    {
-      method: 'GET',
-      path: '/v1/acl/roles',
-      dialect,
-      handle: async (request) => {
-        const { value } = await request.query(policies.listRoles, pageOf(request))
-        return { json: value.rows.map(roleInConsul), nextToken: value.nextToken }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/role',
-      dialect,
-      bodyBytesMax,
-      handle: (request) => putRole(request, true),
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/role/name/:name',
-      dialect,
-      handle: (request) => readRole(request, request.parameter('name')),
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/role/:id',
-      dialect,
-      handle: async (request) => readRole(request, await byId('role')(request)),
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/role/:id',
-      dialect,
-      bodyBytesMax,
-      handle: (request) => putRole(request, false),
-    },
-    { method: 'DELETE', path: '/v1/acl/role/:id', dialect, handle: remove('role') },
-  ]
+  return names
 }
+
+/** What a token of Consul says of itself, in the words of this program. */
+const tokenOf = async (request: ApiRequest, fields: Fields) => {
+  refuseIdentities(fields)
+  const named = await linksOf(request, fields, 'policy')
+  const isManager = named.includes(managementPolicy)
+  return {
+    name: null,
+    description: fields.text('Description') ?? '',
+    type: isManager ? ('management' as const) : ('client' as const),
+    policies: named.filter((name) => name !== managementPolicy),
+    roles: await linksOf(request, fields, 'role'),
+  }
+}
+
+const shownAccessor = async (request: ApiRequest) => {
+  const accessor = request.parameter('accessor')
+  refuseAnonymous(accessor)
+  const { value } = await request.query(aclMethods.read, { accessor })
+  return value
+}
+
+const putPolicy = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
+  const fields = bodyOf(request)
+  const id = isNew ? null : request.parameter('id')
+  const known = id === null ? null : await nameOf(request, 'policy', id)
+  if (id !== null && known === null) return notFound
+  const name = fields.text('Name') ?? ''
+  refuseOtherName('policy', name, known)
+  if ((fields.list('Datacenters') ?? []).length > 0) {
+    throw new MusterError(
+      'invalid_argument',
+      'a policy holds in every datacenter: leave Datacenters out',
+    )
+  }
+  if (name === managementPolicy) {
+    throw new MusterError(
+      'invalid_argument',
+      `${managementPolicy} is built in and cannot be changed`,
+    )
+  }
+  const row = await request.call(policyMethods.putPolicy, {
+    name,
+    description: fields.text('Description') ?? '',
+    rules: fields.text('Rules') ?? '',
+    isNew,
+  })
+  return { json: policyInConsul(shownPolicy(row)), index: row.modifyIndex }
+}
+
+const putRole = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
+  const fields = bodyOf(request)
+  refuseIdentities(fields)
+  const id = isNew ? null : request.parameter('id')
+  const known = id === null ? null : await nameOf(request, 'role', id)
+  if (id !== null && known === null) return notFound
+  const name = fields.text('Name') ?? ''
+  refuseOtherName('role', name, known)
+  const row = await request.call(policyMethods.putRole, {
+    name,
+    description: fields.text('Description') ?? '',
+    policies: await linksOf(request, fields, 'policy'),
+    isNew,
+  })
+  return { json: roleInConsul(shownRole(row)), index: row.modifyIndex }
+}
+
+const readPolicy = async (request: ApiRequest, name: string | null): Promise<ApiReply> => {
+  if (name === null) return notFound
+  const { value } = await request.query(policyMethods.readPolicy, { name })
+  if (name === managementPolicy) return { json: managementInConsul }
+  return value === null ? notFound : { json: policyInConsul(value) }
+}
+
+const readRole = async (request: ApiRequest, name: string | null): Promise<ApiReply> => {
+  if (name === null) return notFound
+  const { value } = await request.query(policyMethods.readRole, { name })
+  return value === null ? notFound : { json: roleInConsul(value) }
+}
+
+const byId = (what: Named) => (request: ApiRequest) =>
+  nameOf(request, what, request.parameter('id'))
+const remove =
+  (what: Named) =>
+  async (request: ApiRequest): Promise<ApiReply> => {
+    const name = await byId(what)(request)
+    if (name === null) return { json: true }
+    const method = what === 'policy' ? policyMethods.deletePolicy : policyMethods.deleteRole
+    const { index } = await request.call(method, { name })
+    return { json: true, index }
+  }
+
+const bodyBytesMax = smallBodyBytesMax
+export const aclConsulRoutes: readonly Route[] = [
+  {
+    method: 'PUT',
+    path: '/v1/acl/bootstrap',
+    dialect,
+    bodyBytesMax,
+    handle: async (request) => {
+      const secret = request.json === undefined ? '' : bodyOf(request).text('BootstrapSecret')
+      return created(await request.call(aclMethods.bootstrap, { secret: secret || null }), true)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/tokens',
+    dialect,
+    handle: async (request) => {
+      const [policy, role] = [request.search.text('policy'), request.search.text('role')]
+      const names = {
+        policy: policy ? await nameOf(request, 'policy', policy) : '',
+        role: role ? await nameOf(request, 'role', role) : '',
+      }
+      if (names.policy === null || names.role === null) return { json: [] }
+      const isManaged = names.policy === managementPolicy
+      const { value } = await request.query(aclMethods.list, {
+        ...pageOf(request),
+        policy: isManaged ? '' : names.policy,
+        role: names.role,
+      })
+      const rows = value.rows.filter(({ Type }) => !isManaged || Type === 'management')
+      return { json: rows.map((row) => tokenInConsul(row)), nextToken: value.nextToken }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/token',
+    dialect,
+    bodyBytesMax,
+    handle: async (request) => {
+      const fields = bodyOf(request)
+      for (const name of ['AccessorID', 'SecretID']) {
+        if (fields.text(name)) {
+          throw new MusterError('invalid_argument', `${name} is drawn by the cluster: leave it out`)
+        }
+      }
+      const token = { ...(await tokenOf(request, fields)), ...expirationOf(fields) }
+      return created(await request.call(aclMethods.create, token))
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/token/self',
+    dialect,
+    handle: async (request) => {
+      const { value } = await request.query(aclMethods.self, { expanded: false })
+      if (!('CreateTime' in value)) return notFound
+      return { json: tokenInConsul(value, request.token ?? '') }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/token/:accessor',
+    dialect,
+    handle: async (request) => {
+      const value = await shownAccessor(request)
+      return value === null ? notFound : { json: tokenInConsul(value) }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/token/:accessor',
+    dialect,
+    bodyBytesMax,
+    handle: async (request) => {
+      const accessor = request.parameter('accessor')
+      refuseAnonymous(accessor)
+      const token = await tokenOf(request, bodyOf(request))
+      const row = await request.call(aclMethods.update, { accessor, ...token })
+      return { json: tokenInConsul(shownToken(row)), index: row.modifyIndex }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/token/:accessor/clone',
+    dialect,
+    bodyBytesMax,
+    handle: async (request) => {
+      const value = await shownAccessor(request)
+      if (value === null) return notFound
+      const description = request.json === undefined ? '' : bodyOf(request).text('Description')
+      const token = {
+        name: value.Name,
+        description: description || value.Description,
+        type: value.Type,
+        policies: [...value.Policies],
+        roles: value.Roles.map(({ Name }) => Name),
+        ttlMs: null,
+        expirationTimeMs:
+          value.ExpirationTime === undefined ? null : Date.parse(value.ExpirationTime),
+      }
+      return created(await request.call(aclMethods.create, token))
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/policies',
+    dialect,
+    handle: async (request) => {
+      const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
+      const { Rules: _, ...management } = managementInConsul
+      const first =
+        value.nextToken === null && !request.search.has('next_token') ? [management] : []
+      return { json: [...first, ...value.rows.map(policyInConsul)], nextToken: value.nextToken }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/policy',
+    dialect,
+    bodyBytesMax: policyBodyBytesMax,
+    atLeast: [{ resource: 'acl', access: 'write' }],
+    handle: (request) => putPolicy(request, true),
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/policy/name/:name',
+    dialect,
+    handle: (request) => readPolicy(request, request.parameter('name')),
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/policy/:id',
+    dialect,
+    handle: async (request) => readPolicy(request, await byId('policy')(request)),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/policy/:id',
+    dialect,
+    bodyBytesMax: policyBodyBytesMax,
+    atLeast: [{ resource: 'acl', access: 'write' }],
+    handle: (request) => putPolicy(request, false),
+  },
+  { method: 'DELETE', path: '/v1/acl/policy/:id', dialect, handle: remove('policy') },
+  {
+    method: 'GET',
+    path: '/v1/acl/roles',
+    dialect,
+    handle: async (request) => {
+      const { value } = await request.query(policyMethods.listRoles, pageOf(request))
+      return { json: value.rows.map(roleInConsul), nextToken: value.nextToken }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/role',
+    dialect,
+    bodyBytesMax,
+    handle: (request) => putRole(request, true),
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/role/name/:name',
+    dialect,
+    handle: (request) => readRole(request, request.parameter('name')),
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/role/:id',
+    dialect,
+    handle: async (request) => readRole(request, await byId('role')(request)),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/role/:id',
+    dialect,
+    bodyBytesMax,
+    handle: (request) => putRole(request, false),
+  },
+  { method: 'DELETE', path: '/v1/acl/role/:id', dialect, handle: remove('role') },
+]
 
 const notFound: ApiReply = { status: 404, text: 'ACL not found' }
 

@@ -1,6 +1,17 @@
 /** Tokens, policies, roles, and the one table of who may do what. */
-import { defineDomain } from '../domain.ts'
+import { defineDomain, defineService } from '../domain.ts'
+import { RuleSets } from './rule-sets.ts'
 import { aclCommands } from './commands.ts'
+import { aclConsulMethods } from './consul-methods.ts'
+import { aclConsulRoutes } from './consul-routes.ts'
+import { startAclDuties } from './duties.ts'
+import { explainMethods } from './explain-methods.ts'
+import { explainRoutes } from './explain-routes.ts'
+import { aclMethods } from './methods.ts'
+import { policyMethods } from './policy-methods.ts'
+import { policyRoutes } from './policy-routes.ts'
+import { tokenRoutes } from './routes.ts'
+import { aclSettings, freshRuleSets } from './services.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
 import { policyTopic, roleTopic, tokenTopic } from './topics.ts'
 
@@ -8,5 +19,30 @@ export const aclDomain = defineDomain({
   name: 'acl',
   tables: [aclTokens, aclPolicies, aclRoles, aclBootstraps],
   commands: aclCommands,
+  services: [
+    defineService(freshRuleSets, {
+      create: ({ log }) => {
+        const own = log.named('acl')
+        return () => new RuleSets(own)
+      },
+    }),
+  ],
+  methods: [aclMethods, policyMethods, aclConsulMethods, explainMethods].flatMap((some) =>
+    Object.values(some),
+  ),
+  routes: [...tokenRoutes, ...policyRoutes, ...aclConsulRoutes, ...explainRoutes],
   topics: [tokenTopic, policyTopic, roleTopic],
+  duties: [
+    {
+      name: 'acl',
+      start: ({ service, ...context }) => {
+        const { enabled, bootstrapToken } = service(aclSettings)
+        return startAclDuties({
+          ...context,
+          bootstrapToken: enabled ? bootstrapToken : null,
+          log: context.log.named('acl'),
+        })
+      },
+    },
+  ],
 })

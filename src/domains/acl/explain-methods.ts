@@ -4,59 +4,54 @@ import { defineLocalMethod, defineQuery, type Requirement } from '../../rpc/meth
 import { MusterError } from '../../lib/errors.ts'
 import { capabilityName, explain, type Explanation } from './authorize.ts'
 import { hashOf, type AclSettings } from './authorizer.ts'
-import { assertAclEnabled } from './methods.ts'
 import type { TokenRow } from './model.ts'
-import type { Logger } from '../../lib/log.ts'
 import { aclIndex, tokenByAccessor, tokenByHash } from './queries.ts'
-import { RuleSets } from './rule-sets.ts'
+import { aclSettings, assertAclEnabled, freshRuleSets } from './services.ts'
 import { shownToken } from './shown.ts'
 
 /** Rules that one explanation shows. */
 const triedMax = 100
 
-export type ExplainMethods = ReturnType<typeof explainMethods>
+/** Asked first, so that whoever may not ask learns nothing, not even what a request requires. */
+const mayExplain = defineLocalMethod({
+  kind: 'local',
+  name: 'acl.mayExplain',
+  args: Type.Object({}),
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  run: async (context) => {
+    assertAclEnabled(context)
+    return null
+  },
+})
 
-export function explainMethods(settings: AclSettings, log: Logger) {
-  /** Asked first, so that whoever may not ask learns nothing, not even what a request requires. */
-  const mayExplain = defineLocalMethod({
-    kind: 'local',
-    name: 'acl.mayExplain',
-    args: Type.Object({}),
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    run: async () => {
-      assertAclEnabled(settings)
-      return null
-    },
-  })
+const explanation = defineQuery({
+  kind: 'query',
+  name: 'acl.explain',
+  args: Type.Object({
+    /** Accessor or secret; empty: a caller without a token. */
+    token: Type.String(),
+    requirement: Type.Unsafe<Requirement>({}),
+  }),
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: async (reader, { token, requirement }, context) => {
+    assertAclEnabled(context)
+    let row: TokenRow | null = null
+    if (token !== '') {
+      row = tokenByHash(reader, hashOf(token)) ?? (await tokenByAccessor(reader, token))
+      if (row === null) throw new MusterError('not_found', 'ACL token not found')
+    }
+    const rules = context.service(freshRuleSets)().of(reader, row)
+    const index = aclIndex(reader, 'tokens')
+    if (rules === 'closed') {
+      throw new MusterError('incompatible', 'a policy of this token is of a newer program')
+    }
+    const settings = context.service(aclSettings)
+    const found = explain(rules, requirement, settings.defaultPolicy)
+    return { value: shown(found, row, settings), index }
+  },
+})
 
-  const explanation = defineQuery({
-    kind: 'query',
-    name: 'acl.explain',
-    args: Type.Object({
-      /** Accessor or secret; empty: a caller without a token. */
-      token: Type.String(),
-      requirement: Type.Unsafe<Requirement>({}),
-    }),
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: async (reader, { token, requirement }) => {
-      assertAclEnabled(settings)
-      let row: TokenRow | null = null
-      if (token !== '') {
-        row = tokenByHash(reader, hashOf(token)) ?? (await tokenByAccessor(reader, token))
-        if (row === null) throw new MusterError('not_found', 'ACL token not found')
-      }
-      const rules = new RuleSets(log).of(reader, row)
-      const index = aclIndex(reader, 'tokens')
-      if (rules === 'closed') {
-        throw new MusterError('incompatible', 'a policy of this token is of a newer program')
-      }
-      const found = explain(rules, requirement, settings.defaultPolicy)
-      return { value: shown(found, row, settings), index }
-    },
-  })
-
-  return { mayExplain, explanation }
-}
+export const explainMethods = { mayExplain, explanation }
 
 function shown(
   { allowed, question, tried, decidedBy }: Explanation,

@@ -5,14 +5,21 @@
 import { probe, type Probed } from '../../api/probe.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
-import type { ExplainMethods } from './explain-methods.ts'
+import { serviceKey } from '../../rpc/services.ts'
+import { explainMethods } from './explain-methods.ts'
+
+/** Provided by the process: all that it can be asked, these routes among it. */
+export const composed = serviceKey<{
+  readonly routes: readonly Route[]
+  readonly methods: readonly Known[]
+}>('composed')
 
 type Known = {
   readonly name: string
   readonly requires: (args: never, service: ApiRequest['service']) => Requirement
   readonly missing?: string
 }
-type Requirement = Parameters<ExplainMethods['explanation']['requires']>[0]['requirement']
+type Requirement = Parameters<(typeof explainMethods)['explanation']['requires']>[0]['requirement']
 
 /** Sent in place of a body that was not given: with these, every route comes to what it requires. */
 const exampleBodies: readonly unknown[] = [
@@ -40,42 +47,37 @@ type Wanted = {
 }
 
 /** `all` is asked when a request comes, for these routes are among them. */
-export function explainRoutes(
-  methods: ExplainMethods,
-  all: () => { readonly routes: readonly Route[]; readonly methods: readonly Known[] },
-): readonly Route[] {
-  const handle = async (request: ApiRequest): Promise<ApiReply> => {
-    await request.call(methods.mayExplain, {})
-    const wanted = wantedBy(request)
-    const { routes, methods: known } = all()
-    const { route, asked, isExample } = await probed(routes, wanted, request.service)
-    const method = known.find(({ name }) => name === asked?.method)
-    const requirement: Requirement = method?.requires(asked?.args as never, request.service) ?? {
-      resource: 'none',
-    }
-    const { token } = wanted
-    const { value } = await request.query(methods.explanation, { token, requirement })
-    return {
-      json: {
-        Route: `${route.method} ${route.path}`,
-        Asks: asked?.method ?? null,
-        Requirement: requirement,
-        // Where the requirement follows from the body, or from what the agent has that the request is made to.
-        DependsOn: isExample ? ofExample : (method?.missing ?? null),
-        ...value,
-      },
-    }
+const handle = async (request: ApiRequest): Promise<ApiReply> => {
+  await request.call(explainMethods.mayExplain, {})
+  const wanted = wantedBy(request)
+  const { routes, methods: known } = request.service(composed)
+  const { route, asked, isExample } = await probed(routes, wanted, request.service)
+  const method = known.find(({ name }) => name === asked?.method)
+  const requirement: Requirement = method?.requires(asked?.args as never, request.service) ?? {
+    resource: 'none',
   }
-  return [
-    { method: 'GET', path: '/v1/acl/explain', handle },
-    {
-      method: 'PUT',
-      path: '/v1/acl/explain',
-      atLeast: [{ resource: 'acl', access: 'read' }],
-      handle,
+  const { token } = wanted
+  const { value } = await request.query(explainMethods.explanation, { token, requirement })
+  return {
+    json: {
+      Route: `${route.method} ${route.path}`,
+      Asks: asked?.method ?? null,
+      Requirement: requirement,
+      // Where the requirement follows from the body, or from what the agent has that the request is made to.
+      DependsOn: isExample ? ofExample : (method?.missing ?? null),
+      ...value,
     },
-  ]
+  }
 }
+export const explainRoutes: readonly Route[] = [
+  { method: 'GET', path: '/v1/acl/explain', handle },
+  {
+    method: 'PUT',
+    path: '/v1/acl/explain',
+    atLeast: [{ resource: 'acl', access: 'read' }],
+    handle,
+  },
+]
 
 function wantedBy(request: ApiRequest): Wanted {
   const { search } = request

@@ -2,16 +2,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import type { Filter } from '../../rpc/filter/filter.ts'
 
 /** Entries of one answer. */
 export const listedMax = 100_000
 const rowsPerTurn = 500
-
-/** What `rpc/filter/filter.ts` has the form of. */
-export type RecordFilter = { matches(record: Readonly<Record<string, unknown>>): boolean }
-
-/** Null when it is empty. Throws `invalid_argument`. */
-export type CompileFilter = (source: string) => RecordFilter | null
 
 /** Arguments that all lists take. */
 export const Page = {
@@ -32,7 +27,7 @@ type Scan<Row, Shown> = {
   readonly isWanted: (row: Row) => boolean
   readonly keyOf: (row: Row) => string
   readonly show: (row: Row) => Shown
-  readonly filter: RecordFilter | null
+  readonly filter: Filter | null
   readonly page: { readonly perPage: number | null; readonly nextToken: string | null }
   readonly signal: Pick<AbortSignal, 'aborted'>
 }

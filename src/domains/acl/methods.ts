@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
-import { hashOf, type AclSettings } from './authorizer.ts'
+import { hashOf } from './authorizer.ts'
 import type { DeleteTokensOutcome, PutTokenOutcome, UpdateToken } from './commands.ts'
 import {
   issueFirstToken,
@@ -12,7 +12,7 @@ import {
   type CreatedToken,
   type OperatorTokenSpec,
 } from './issue.ts'
-import { onePage, Page, type CompileFilter } from './listing.ts'
+import { onePage, Page } from './listing.ts'
 import {
   Accessor,
   checkDescription,
@@ -27,7 +27,8 @@ import {
 } from './model.ts'
 import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
 import { shownRights } from './rights.ts'
-import { shownToken, type ShownToken } from './shown.ts'
+import { aclSettings, assertAclEnabled } from './services.ts'
+import { shownToken, tokenFilters, type ShownToken } from './shown.ts'
 
 const Names = Type.Immutable(Type.Array(Type.String()))
 
@@ -47,153 +48,129 @@ const CreateToken = Type.Object({
   expirationTimeMs: Type.Union([Type.Null(), Type.Number()]),
 })
 
-export type AclMethodsOptions = {
-  readonly settings: AclSettings
-  /** What an operator wrote to allow one more beginning; null: nothing. */
-  readonly readResetIndex: () => Promise<number | null>
-  /** Of a secret, as the audit log shows it; null while this server lacks the key. */
-  readonly auditHashOf: (secret: string) => Promise<string | null>
-  readonly compileFilter: CompileFilter
-}
+const bootstrap = defineLeaderMethod({
+  kind: 'leader',
+  name: 'acl.bootstrap',
+  args: Type.Object({ secret: Type.Union([Type.Null(), Type.String()]) }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { secret }): Promise<CreatedToken> => {
+    assertAclEnabled(context)
+    return issueFirstToken(context, secret, await context.service(aclSettings).readResetIndex())
+  },
+})
 
-export type AclMethods = ReturnType<typeof aclMethods>
+const list = defineQuery({
+  kind: 'query',
+  name: 'acl.tokens',
+  args: Type.Object({ ...Page, policy: Type.String(), role: Type.String() }),
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: async (reader, { policy, role, prefix, ...page }, context) => {
+    assertAclEnabled(context)
+    const value = await onePage({
+      pages: allTokens(reader),
+      isWanted: (row) =>
+        row.accessor.startsWith(prefix) &&
+        (policy === '' || row.policies.includes(policy)) &&
+        (role === '' || row.roles.includes(role)),
+      keyOf: (row) => row.accessor,
+      show: shownToken,
+      filter: tokenFilters.compile(page.filter),
+      page,
+      signal: context.signal,
+    })
+    return { value, index: aclIndex(reader, 'tokens') }
+  },
+})
 
-export function aclMethods(options: AclMethodsOptions) {
-  const { settings, readResetIndex, auditHashOf, compileFilter } = options
-  /** Rows that somebody wrote while nobody had to ask would be in force once it is switched on. */
-  const assertEnabled = (): void => assertAclEnabled(settings)
+const read = defineQuery({
+  kind: 'query',
+  name: 'acl.token',
+  args: Type.Object({ accessor: Accessor }),
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: async (reader, { accessor }, context) => {
+    assertAclEnabled(context)
+    const row = await tokenByAccessor(reader, accessor.toLowerCase())
+    const value: ShownToken | null = row === null ? null : shownToken(row)
+    return { value, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
+  },
+})
 
-  const bootstrap = defineLeaderMethod({
-    kind: 'leader',
-    name: 'acl.bootstrap',
-    args: Type.Object({ secret: Type.Union([Type.Null(), Type.String()]) }),
-    requires: () => ({ resource: 'none' }),
-    run: async (context, { secret }): Promise<CreatedToken> => {
-      assertEnabled()
-      return issueFirstToken(context, secret, await readResetIndex())
-    },
-  })
+/** Whoever has a token may see what it is good for. */
+const self = defineQuery({
+  kind: 'query',
+  name: 'acl.tokenSelf',
+  args: Type.Object({ expanded: Type.Boolean() }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, { expanded }, context) => {
+    assertAclEnabled(context)
+    const { token } = context.caller
+    const row = token === null ? null : tokenByHash(reader, hashOf(token))
+    // Those without a token have none to show, but what they may do is theirs to know.
+    if (row === null && (token !== null || !expanded)) {
+      throw denied('the request has no token')
+    }
+    const shown = row === null ? { AccessorID: '', Type: 'client' as const } : shownToken(row)
+    const index = row?.modifyIndex ?? aclIndex(reader, 'policies')
+    if (!expanded) return { value: shown, index }
+    const settings = context.service(aclSettings)
+    const rights = shownRights(reader, row, settings)
+    const AuditHash = token === null ? null : await settings.auditHashOf(token)
+    return { value: { ...shown, ...rights, AuditHash }, index }
+  },
+})
 
-  const list = defineQuery({
-    kind: 'query',
-    name: 'acl.tokens',
-    args: Type.Object({ ...Page, policy: Type.String(), role: Type.String() }),
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: async (reader, { policy, role, prefix, ...page }, context) => {
-      assertEnabled()
-      const value = await onePage({
-        pages: allTokens(reader),
-        isWanted: (row) =>
-          row.accessor.startsWith(prefix) &&
-          (policy === '' || row.policies.includes(policy)) &&
-          (role === '' || row.roles.includes(role)),
-        keyOf: (row) => row.accessor,
-        show: shownToken,
-        filter: compileFilter(page.filter),
-        page,
-        signal: context.signal,
-      })
-      return { value, index: aclIndex(reader, 'tokens') }
-    },
-  })
+const create = defineLeaderMethod({
+  kind: 'leader',
+  name: 'acl.createToken',
+  args: CreateToken,
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, args): Promise<CreatedToken> => {
+    assertAclEnabled(context)
+    return issueToken(context, specOf(args, Math.floor(context.clock.wallMs())))
+  },
+})
 
-  const read = defineQuery({
-    kind: 'query',
-    name: 'acl.token',
-    args: Type.Object({ accessor: Accessor }),
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: async (reader, { accessor }) => {
-      assertEnabled()
-      const row = await tokenByAccessor(reader, accessor.toLowerCase())
-      const value: ShownToken | null = row === null ? null : shownToken(row)
-      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
-    },
-  })
+const update = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.updateToken',
+  args: Type.Object({ accessor: Accessor, ...Fields }),
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, args): Promise<TokenRow> => {
+    assertAclEnabled(context)
+    const checked: UpdateToken = { accessor: args.accessor.toLowerCase(), ...checkFields(args) }
+    if (checked.type !== 'management' && checked.policies?.length === 0) {
+      const before = await tokenByAccessor(context.read(), checked.accessor)
+      const roles = checked.roles ?? before?.roles ?? []
+      if (before !== null) assertOfUse(checked.type ?? before.type, [], roles)
+    }
+    const { outcome } = await context.propose({ type: 'acl.updateToken', args: checked })
+    return writtenToken(outcome as PutTokenOutcome)
+  },
+})
 
-  /** Whoever has a token may see what it is good for. */
-  const self = defineQuery({
-    kind: 'query',
-    name: 'acl.tokenSelf',
-    args: Type.Object({ expanded: Type.Boolean() }),
-    requires: () => ({ resource: 'none' }),
-    query: async (reader, { expanded }, { caller }) => {
-      assertEnabled()
-      const { token } = caller
-      const row = token === null ? null : tokenByHash(reader, hashOf(token))
-      // Those without a token have none to show, but what they may do is theirs to know.
-      if (row === null && (token !== null || !expanded)) {
-        throw denied('the request has no token')
-      }
-      const shown = row === null ? { AccessorID: '', Type: 'client' as const } : shownToken(row)
-      const index = row?.modifyIndex ?? aclIndex(reader, 'policies')
-      if (!expanded) return { value: shown, index }
-      const rights = shownRights(reader, row, settings)
-      const AuditHash = token === null ? null : await auditHashOf(token)
-      return { value: { ...shown, ...rights, AuditHash }, index }
-    },
-  })
+const remove = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.deleteToken',
+  args: Type.Object({ accessor: Accessor }),
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, { accessor }): Promise<{ readonly index: number }> => {
+    assertAclEnabled(context)
+    const { index, outcome } = await context.propose({
+      type: 'acl.deleteTokens',
+      args: {
+        accessors: [accessor.toLowerCase()],
+        nowMs: Math.floor(context.clock.wallMs()),
+        expiredOnly: false,
+      },
+    })
+    if ((outcome as DeleteTokensOutcome).deleted > 0) return { index }
+    throw new MusterError('not_found', 'ACL token not found')
+  },
+})
 
-  const create = defineLeaderMethod({
-    kind: 'leader',
-    name: 'acl.createToken',
-    args: CreateToken,
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, args): Promise<CreatedToken> => {
-      assertEnabled()
-      return issueToken(context, specOf(args, Math.floor(context.clock.wallMs())))
-    },
-  })
-
-  const update = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'acl.updateToken',
-    args: Type.Object({ accessor: Accessor, ...Fields }),
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, args): Promise<TokenRow> => {
-      assertEnabled()
-      const checked: UpdateToken = { accessor: args.accessor.toLowerCase(), ...checkFields(args) }
-      if (checked.type !== 'management' && checked.policies?.length === 0) {
-        const before = await tokenByAccessor(context.read(), checked.accessor)
-        const roles = checked.roles ?? before?.roles ?? []
-        if (before !== null) assertOfUse(checked.type ?? before.type, [], roles)
-      }
-      const { outcome } = await context.propose({ type: 'acl.updateToken', args: checked })
-      return writtenToken(outcome as PutTokenOutcome)
-    },
-  })
-
-  const remove = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'acl.deleteToken',
-    args: Type.Object({ accessor: Accessor }),
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { accessor }): Promise<{ readonly index: number }> => {
-      assertEnabled()
-      const { index, outcome } = await context.propose({
-        type: 'acl.deleteTokens',
-        args: {
-          accessors: [accessor.toLowerCase()],
-          nowMs: Math.floor(context.clock.wallMs()),
-          expiredOnly: false,
-        },
-      })
-      if ((outcome as DeleteTokensOutcome).deleted > 0) return { index }
-      throw new MusterError('not_found', 'ACL token not found')
-    },
-  })
-
-  return { bootstrap, list, read, self, create, update, remove }
-}
-
-export function assertAclEnabled({ enabled }: AclSettings): void {
-  if (enabled) return
-  throw new MusterError(
-    'invalid_argument',
-    'ACL support disabled: set acl { enabled = true } on every server',
-  )
-}
+export const aclMethods = { bootstrap, list, read, self, create, update, remove }
 
 type TokenFields = {
   readonly name: string | null

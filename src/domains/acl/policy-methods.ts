@@ -3,11 +3,9 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
-import type { AclSettings } from './authorizer.ts'
 import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
 import { unknown } from './issue.ts'
-import { onePage, Page, type CompileFilter } from './listing.ts'
-import { assertAclEnabled } from './methods.ts'
+import { onePage, Page } from './listing.ts'
 import {
   AclName,
   checkAclName,
@@ -19,182 +17,171 @@ import {
 } from './model.ts'
 import { laterRuleOf, laterRulesVersion, parsePolicy } from './policy-model.ts'
 import { aclIndex, allPolicies, allRoles, policyOf, roleOf } from './queries.ts'
-import { shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
+import { assertAclEnabled } from './services.ts'
+import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
 
 const Named = Type.Object({ name: AclName })
 /** What is there already is refused, but for two that come at the same time: the later one wins, as without this word. */
 const IsNew = { isNew: Type.Optional(Type.Boolean()) }
 
-export type PolicyMethodsOptions = {
-  readonly settings: AclSettings
-  readonly compilePolicyFilter: CompileFilter
-  readonly compileRoleFilter: CompileFilter
-}
+const listPolicies = defineQuery({
+  kind: 'query',
+  name: 'acl.policies',
+  args: Type.Object(Page),
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: async (reader, { prefix, ...page }, context) => {
+    assertAclEnabled(context)
+    const value = await onePage({
+      pages: allPolicies(reader, prefix),
+      isWanted: () => true,
+      keyOf: (row) => row.name,
+      show: shownPolicyStub,
+      filter: policyFilters.compile(page.filter),
+      page,
+      signal: context.signal,
+    })
+    return { value, index: aclIndex(reader, 'policies') }
+  },
+})
 
-export type PolicyMethods = ReturnType<typeof policyMethods>
+const readPolicy = defineQuery({
+  kind: 'query',
+  name: 'acl.policy',
+  args: Named,
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: (reader, { name }, context) => {
+    assertAclEnabled(context)
+    const row = policyOf(reader, name)
+    const value = row === null ? null : shownPolicy(row)
+    return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }
+  },
+})
 
-export function policyMethods(options: PolicyMethodsOptions) {
-  const assertEnabled = (): void => assertAclEnabled(options.settings)
+const putPolicy = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.putPolicy',
+  args: Type.Object({
+    name: Type.String(),
+    description: Type.String(),
+    rules: Type.String(),
+    ...IsNew,
+  }),
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, { name, description, rules, isNew }): Promise<PolicyRow> => {
+    assertAclEnabled(context)
+    checkAclName('policy', name)
+    if (isNew === true && policyOf(context.read(), name) !== null) throw taken('Policy', name)
+    // What cannot be compiled is never stored.
+    parsePolicy(rules)
+    if (context.read().commandVersion < laterRulesVersion) assertKnownEverywhere(rules)
+    const { outcome } = await context.propose({
+      type: 'acl.putPolicy',
+      args: { name, description: checkDescription(description), rules: rules.toWellFormed() },
+    })
+    return (outcome as PutPolicyOutcome).row
+  },
+})
 
-  const listPolicies = defineQuery({
-    kind: 'query',
-    name: 'acl.policies',
-    args: Type.Object(Page),
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: async (reader, { prefix, ...page }, { signal }) => {
-      assertEnabled()
-      const value = await onePage({
-        pages: allPolicies(reader, prefix),
-        isWanted: () => true,
-        keyOf: (row) => row.name,
-        show: shownPolicyStub,
-        filter: options.compilePolicyFilter(page.filter),
-        page,
-        signal,
-      })
-      return { value, index: aclIndex(reader, 'policies') }
-    },
-  })
+const deletePolicy = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.deletePolicy',
+  args: Named,
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, { name }) => {
+    assertAclEnabled(context)
+    return deleted(context, 'acl.deletePolicy', name, 'ACL policy not found')
+  },
+})
 
-  const readPolicy = defineQuery({
-    kind: 'query',
-    name: 'acl.policy',
-    args: Named,
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: (reader, { name }) => {
-      assertEnabled()
-      const row = policyOf(reader, name)
-      const value = row === null ? null : shownPolicy(row)
-      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'policies') }
-    },
-  })
+const listRoles = defineQuery({
+  kind: 'query',
+  name: 'acl.roles',
+  args: Type.Object(Page),
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: async (reader, { prefix, ...page }, context) => {
+    assertAclEnabled(context)
+    const value = await onePage({
+      pages: allRoles(reader, prefix),
+      isWanted: () => true,
+      keyOf: (row) => row.name,
+      show: shownRole,
+      filter: policyFilters.compile(page.filter),
+      page,
+      signal: context.signal,
+    })
+    return { value, index: aclIndex(reader, 'roles') }
+  },
+})
 
-  const putPolicy = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'acl.putPolicy',
-    args: Type.Object({
-      name: Type.String(),
-      description: Type.String(),
-      rules: Type.String(),
-      ...IsNew,
-    }),
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { name, description, rules, isNew }): Promise<PolicyRow> => {
-      assertEnabled()
-      checkAclName('policy', name)
-      if (isNew === true && policyOf(context.read(), name) !== null) throw taken('Policy', name)
-      // What cannot be compiled is never stored.
-      parsePolicy(rules)
-      if (context.read().commandVersion < laterRulesVersion) assertKnownEverywhere(rules)
-      const { outcome } = await context.propose({
-        type: 'acl.putPolicy',
-        args: { name, description: checkDescription(description), rules: rules.toWellFormed() },
-      })
-      return (outcome as PutPolicyOutcome).row
-    },
-  })
+const readRole = defineQuery({
+  kind: 'query',
+  name: 'acl.role',
+  args: Named,
+  requires: () => ({ resource: 'acl', access: 'read' }),
+  query: (reader, { name }, context) => {
+    assertAclEnabled(context)
+    const row = roleOf(reader, name)
+    const value = row === null ? null : shownRole(row)
+    return { value, index: row?.modifyIndex ?? aclIndex(reader, 'roles') }
+  },
+})
 
-  const deletePolicy = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'acl.deletePolicy',
-    args: Named,
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { name }) => {
-      assertEnabled()
-      return deleted(context, 'acl.deletePolicy', name, 'ACL policy not found')
-    },
-  })
+const putRole = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.putRole',
+  args: Type.Object({
+    name: Type.String(),
+    description: Type.String(),
+    policies: Type.Immutable(Type.Array(Type.String())),
+    ...IsNew,
+  }),
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, { name, description, policies, isNew }): Promise<RoleRow> => {
+    assertAclEnabled(context)
+    checkAclName('role', name)
+    if (isNew === true && roleOf(context.read(), name) !== null) throw taken('Role', name)
+    const names = checkNames('policy', policies, policiesPerTokenMax)
+    if (names.length === 0) throw new MusterError('invalid_argument', 'a role needs Policies')
+    const { outcome } = await context.propose({
+      type: 'acl.putRole',
+      args: { name, description: checkDescription(description), policies: names },
+    })
+    const written = outcome as PutRoleOutcome
+    switch (written.type) {
+      case 'written':
+        return written.row
+      case 'unknownName':
+        throw unknown(written)
+      default:
+        return assertNever(written)
+    }
+  },
+})
 
-  const listRoles = defineQuery({
-    kind: 'query',
-    name: 'acl.roles',
-    args: Type.Object(Page),
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: async (reader, { prefix, ...page }, { signal }) => {
-      assertEnabled()
-      const value = await onePage({
-        pages: allRoles(reader, prefix),
-        isWanted: () => true,
-        keyOf: (row) => row.name,
-        show: shownRole,
-        filter: options.compileRoleFilter(page.filter),
-        page,
-        signal,
-      })
-      return { value, index: aclIndex(reader, 'roles') }
-    },
-  })
+const deleteRole = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.deleteRole',
+  args: Named,
+  requires: () => ({ resource: 'acl', access: 'write' }),
+  run: async (context, { name }) => {
+    assertAclEnabled(context)
+    return deleted(context, 'acl.deleteRole', name, 'ACL role not found')
+  },
+})
 
-  const readRole = defineQuery({
-    kind: 'query',
-    name: 'acl.role',
-    args: Named,
-    requires: () => ({ resource: 'acl', access: 'read' }),
-    query: (reader, { name }) => {
-      assertEnabled()
-      const row = roleOf(reader, name)
-      const value = row === null ? null : shownRole(row)
-      return { value, index: row?.modifyIndex ?? aclIndex(reader, 'roles') }
-    },
-  })
-
-  const putRole = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'acl.putRole',
-    args: Type.Object({
-      name: Type.String(),
-      description: Type.String(),
-      policies: Type.Immutable(Type.Array(Type.String())),
-      ...IsNew,
-    }),
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { name, description, policies, isNew }): Promise<RoleRow> => {
-      assertEnabled()
-      checkAclName('role', name)
-      if (isNew === true && roleOf(context.read(), name) !== null) throw taken('Role', name)
-      const names = checkNames('policy', policies, policiesPerTokenMax)
-      if (names.length === 0) throw new MusterError('invalid_argument', 'a role needs Policies')
-      const { outcome } = await context.propose({
-        type: 'acl.putRole',
-        args: { name, description: checkDescription(description), policies: names },
-      })
-      const written = outcome as PutRoleOutcome
-      switch (written.type) {
-        case 'written':
-          return written.row
-        case 'unknownName':
-          throw unknown(written)
-        default:
-          return assertNever(written)
-      }
-    },
-  })
-
-  const deleteRole = defineLeaderMethod({
-    kind: 'leader',
-    repeatable: true,
-    name: 'acl.deleteRole',
-    args: Named,
-    requires: () => ({ resource: 'acl', access: 'write' }),
-    run: async (context, { name }) => {
-      assertEnabled()
-      return deleted(context, 'acl.deleteRole', name, 'ACL role not found')
-    },
-  })
-
-  return {
-    listPolicies,
-    readPolicy,
-    putPolicy,
-    deletePolicy,
-    listRoles,
-    readRole,
-    putRole,
-    deleteRole,
-  }
+export const policyMethods = {
+  listPolicies,
+  readPolicy,
+  putPolicy,
+  deletePolicy,
+  listRoles,
+  readRole,
+  putRole,
+  deleteRole,
 }
 
 async function deleted(

@@ -1,7 +1,7 @@
 /** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { PolicyMethods } from './policy-methods.ts'
+import { policyMethods } from './policy-methods.ts'
 import { policyBytesMax } from './policy-source-model.ts'
 import { bodyOf, namesOf, pageOf } from './routes.ts'
 import { shownPolicy, shownRole } from './shown.ts'
@@ -9,92 +9,90 @@ import { shownPolicy, shownRole } from './shown.ts'
 /** Every letter of a policy may be escaped. */
 export const policyBodyBytesMax = 6 * policyBytesMax + 16 * 1024
 
-export function policyRoutes(methods: PolicyMethods): readonly Route[] {
-  const putPolicy = async (request: ApiRequest): Promise<ApiReply> => {
-    const fields = bodyOf(request)
-    const rules = fields.text('Rules')
-    if (rules === undefined) throw new MusterError('invalid_argument', 'Rules is missing')
-    const row = await request.call(methods.putPolicy, {
-      name: nameOf(request, fields.text('Name') ?? ''),
-      description: fields.text('Description') ?? '',
-      rules,
-    })
-    return { json: shownPolicy(row), index: row.modifyIndex }
-  }
-
-  const putRole = async (request: ApiRequest): Promise<ApiReply> => {
-    const fields = bodyOf(request)
-    const row = await request.call(methods.putRole, {
-      name: nameOf(request, fields.text('Name') ?? ''),
-      description: fields.text('Description') ?? '',
-      policies: namesOf(fields, 'Policies') ?? [],
-    })
-    return { json: shownRole(row), index: row.modifyIndex }
-  }
-
-  return [
-    {
-      method: 'GET',
-      path: '/v1/acl/policies',
-      handle: async (request) => {
-        const { value } = await request.query(methods.listPolicies, pageOf(request))
-        return { json: value.rows, nextToken: value.nextToken }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/policy/:name',
-      handle: async (request) => {
-        const name = request.parameter('name')
-        const { value } = await request.query(methods.readPolicy, { name })
-        return value === null ? { status: 404, text: 'ACL policy not found' } : { json: value }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/policy/:name',
-      bodyBytesMax: policyBodyBytesMax,
-      atLeast: [{ resource: 'acl', access: 'write' }],
-      handle: putPolicy,
-    },
-    {
-      method: 'DELETE',
-      path: '/v1/acl/policy/:name',
-      handle: async (request) => {
-        const name = request.parameter('name')
-        const { index } = await request.call(methods.deletePolicy, { name })
-        return { json: true, index }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/roles',
-      handle: async (request) => {
-        const { value } = await request.query(methods.listRoles, pageOf(request))
-        return { json: value.rows, nextToken: value.nextToken }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/role/:name',
-      handle: async (request) => {
-        const name = request.parameter('name')
-        const { value } = await request.query(methods.readRole, { name })
-        return value === null ? { status: 404, text: 'ACL role not found' } : { json: value }
-      },
-    },
-    { method: 'PUT', path: '/v1/acl/role/:name', bodyBytesMax: smallBodyBytesMax, handle: putRole },
-    {
-      method: 'DELETE',
-      path: '/v1/acl/role/:name',
-      handle: async (request) => {
-        const name = request.parameter('name')
-        const { index } = await request.call(methods.deleteRole, { name })
-        return { json: true, index }
-      },
-    },
-  ]
+const putPolicy = async (request: ApiRequest): Promise<ApiReply> => {
+  const fields = bodyOf(request)
+  const rules = fields.text('Rules')
+  if (rules === undefined) throw new MusterError('invalid_argument', 'Rules is missing')
+  const row = await request.call(policyMethods.putPolicy, {
+    name: nameOf(request, fields.text('Name') ?? ''),
+    description: fields.text('Description') ?? '',
+    rules,
+  })
+  return { json: shownPolicy(row), index: row.modifyIndex }
 }
+
+const putRole = async (request: ApiRequest): Promise<ApiReply> => {
+  const fields = bodyOf(request)
+  const row = await request.call(policyMethods.putRole, {
+    name: nameOf(request, fields.text('Name') ?? ''),
+    description: fields.text('Description') ?? '',
+    policies: namesOf(fields, 'Policies') ?? [],
+  })
+  return { json: shownRole(row), index: row.modifyIndex }
+}
+
+export const policyRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/acl/policies',
+    handle: async (request) => {
+      const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
+      return { json: value.rows, nextToken: value.nextToken }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/policy/:name',
+    handle: async (request) => {
+      const name = request.parameter('name')
+      const { value } = await request.query(policyMethods.readPolicy, { name })
+      return value === null ? { status: 404, text: 'ACL policy not found' } : { json: value }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/policy/:name',
+    bodyBytesMax: policyBodyBytesMax,
+    atLeast: [{ resource: 'acl', access: 'write' }],
+    handle: putPolicy,
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/acl/policy/:name',
+    handle: async (request) => {
+      const name = request.parameter('name')
+      const { index } = await request.call(policyMethods.deletePolicy, { name })
+      return { json: true, index }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/roles',
+    handle: async (request) => {
+      const { value } = await request.query(policyMethods.listRoles, pageOf(request))
+      return { json: value.rows, nextToken: value.nextToken }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/role/:name',
+    handle: async (request) => {
+      const name = request.parameter('name')
+      const { value } = await request.query(policyMethods.readRole, { name })
+      return value === null ? { status: 404, text: 'ACL role not found' } : { json: value }
+    },
+  },
+  { method: 'PUT', path: '/v1/acl/role/:name', bodyBytesMax: smallBodyBytesMax, handle: putRole },
+  {
+    method: 'DELETE',
+    path: '/v1/acl/role/:name',
+    handle: async (request) => {
+      const name = request.parameter('name')
+      const { index } = await request.call(policyMethods.deleteRole, { name })
+      return { json: true, index }
+    },
+  },
+]
 
 /** The path's name wins by being the only one. */
 function nameOf(request: ApiRequest, written: string): string {

@@ -5,95 +5,93 @@ import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '.
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { CreatedToken } from './issue.ts'
-import type { AclMethods } from './methods.ts'
+import { aclMethods } from './methods.ts'
 import type { TokenType } from './model.ts'
 import { shownToken } from './shown.ts'
 
-export function tokenRoutes(methods: AclMethods): readonly Route[] {
-  const list = async (request: ApiRequest): Promise<ApiReply> => {
-    const { value } = await request.query(methods.list, {
-      ...pageOf(request),
-      policy: request.search.text('policy') ?? '',
-      role: request.search.text('role') ?? '',
-    })
-    return { json: value.rows, nextToken: value.nextToken }
-  }
-
-  const bootstrap = async (request: ApiRequest): Promise<ApiReply> => {
-    const fields = optionalFields(request)
-    const secret = fields?.text('BootstrapSecret') || null
-    return created(await request.call(methods.bootstrap, { secret }))
-  }
-
-  const create = async (request: ApiRequest): Promise<ApiReply> => {
-    const fields = bodyOf(request)
-    for (const name of ['AccessorID', 'SecretID']) {
-      if ((fields.text(name) ?? '') !== '') {
-        throw new MusterError(
-          'invalid_argument',
-          `${name} is drawn by the cluster: leave it out${name === 'AccessorID' ? ', or name the token in the path to change it' : ''}`,
-        )
-      }
-    }
-    return created(
-      await request.call(methods.create, { ...tokenFieldsOf(fields), ...expirationOf(fields) }),
-    )
-  }
-
-  const update = async (request: ApiRequest): Promise<ApiReply> => {
-    const accessor = request.parameter('accessor')
-    const fields = bodyOf(request)
-    const named = fields.text('AccessorID') ?? ''
-    if (named !== '' && named.toLowerCase() !== accessor.toLowerCase()) {
-      throw new MusterError('invalid_argument', 'AccessorID differs from the accessor in the path')
-    }
-    const row = await request.call(methods.update, { accessor, ...tokenFieldsOf(fields) })
-    return { json: shownToken(row), index: row.modifyIndex }
-  }
-
-  return [
-    {
-      method: 'PUT',
-      path: '/v1/acl/bootstrap',
-      bodyBytesMax: smallBodyBytesMax,
-      handle: bootstrap,
-    },
-    { method: 'GET', path: '/v1/acl/tokens', handle: list },
-    { method: 'PUT', path: '/v1/acl/token', bodyBytesMax: smallBodyBytesMax, handle: create },
-    {
-      method: 'GET',
-      path: '/v1/acl/token/self',
-      handle: async (request) => {
-        const expanded = request.search.flag('expanded')
-        return { json: (await request.query(methods.self, { expanded })).value }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/acl/token/:accessor',
-      handle: async (request) => {
-        const accessor = request.parameter('accessor')
-        const { value } = await request.query(methods.read, { accessor })
-        return value === null ? { status: 404, text: 'ACL token not found' } : { json: value }
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/acl/token/:accessor',
-      bodyBytesMax: smallBodyBytesMax,
-      handle: update,
-    },
-    {
-      method: 'DELETE',
-      path: '/v1/acl/token/:accessor',
-      handle: async (request) => {
-        const accessor = request.parameter('accessor')
-        const { index } = await request.call(methods.remove, { accessor })
-        return { json: true, index }
-      },
-    },
-  ]
+const list = async (request: ApiRequest): Promise<ApiReply> => {
+  const { value } = await request.query(aclMethods.list, {
+    ...pageOf(request),
+    policy: request.search.text('policy') ?? '',
+    role: request.search.text('role') ?? '',
+  })
+  return { json: value.rows, nextToken: value.nextToken }
 }
+
+const bootstrap = async (request: ApiRequest): Promise<ApiReply> => {
+  const fields = optionalFields(request)
+  const secret = fields?.text('BootstrapSecret') || null
+  return created(await request.call(aclMethods.bootstrap, { secret }))
+}
+
+const create = async (request: ApiRequest): Promise<ApiReply> => {
+  const fields = bodyOf(request)
+  for (const name of ['AccessorID', 'SecretID']) {
+    if ((fields.text(name) ?? '') !== '') {
+      throw new MusterError(
+        'invalid_argument',
+        `${name} is drawn by the cluster: leave it out${name === 'AccessorID' ? ', or name the token in the path to change it' : ''}`,
+      )
+    }
+  }
+  return created(
+    await request.call(aclMethods.create, { ...tokenFieldsOf(fields), ...expirationOf(fields) }),
+  )
+}
+
+const update = async (request: ApiRequest): Promise<ApiReply> => {
+  const accessor = request.parameter('accessor')
+  const fields = bodyOf(request)
+  const named = fields.text('AccessorID') ?? ''
+  if (named !== '' && named.toLowerCase() !== accessor.toLowerCase()) {
+    throw new MusterError('invalid_argument', 'AccessorID differs from the accessor in the path')
+  }
+  const row = await request.call(aclMethods.update, { accessor, ...tokenFieldsOf(fields) })
+  return { json: shownToken(row), index: row.modifyIndex }
+}
+
+export const tokenRoutes: readonly Route[] = [
+  {
+    method: 'PUT',
+    path: '/v1/acl/bootstrap',
+    bodyBytesMax: smallBodyBytesMax,
+    handle: bootstrap,
+  },
+  { method: 'GET', path: '/v1/acl/tokens', handle: list },
+  { method: 'PUT', path: '/v1/acl/token', bodyBytesMax: smallBodyBytesMax, handle: create },
+  {
+    method: 'GET',
+    path: '/v1/acl/token/self',
+    handle: async (request) => {
+      const expanded = request.search.flag('expanded')
+      return { json: (await request.query(aclMethods.self, { expanded })).value }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/token/:accessor',
+    handle: async (request) => {
+      const accessor = request.parameter('accessor')
+      const { value } = await request.query(aclMethods.read, { accessor })
+      return value === null ? { status: 404, text: 'ACL token not found' } : { json: value }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/token/:accessor',
+    bodyBytesMax: smallBodyBytesMax,
+    handle: update,
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/acl/token/:accessor',
+    handle: async (request) => {
+      const accessor = request.parameter('accessor')
+      const { index } = await request.call(aclMethods.remove, { accessor })
+      return { json: true, index }
+    },
+  },
+]
 
 /** `prefix`, `filter`, `per_page` and `next_token`. */
 export function pageOf(request: ApiRequest) {

@@ -1,9 +1,10 @@
 /** Records as the API shows them, in the words that users of both peers know. Also what filters may name. */
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { PolicyRow, RoleRow, TokenRow } from './model.ts'
 
 export type ShownToken = ReturnType<typeof shownToken>
 
-export const tokenFields = {
+const tokenFields = {
   AccessorID: 'string',
   Name: 'string',
   Description: 'string',
@@ -16,7 +17,7 @@ export const tokenFields = {
 } as const
 
 /** Of roles too. */
-export const policyFields = {
+const policyFields = {
   Name: 'string',
   Description: 'string',
   CreateIndex: 'unsigned',
@@ -75,3 +76,8 @@ export function shownRole(row: RoleRow) {
 function timeText(ms: number): string {
   return new Date(ms).toISOString()
 }
+
+/** Of lists of tokens. */
+export const tokenFilters = new FilterCompiler(tokenFields)
+/** Of lists of policies and of roles. */
+export const policyFilters = new FilterCompiler(policyFields)
