@@ -228,7 +228,7 @@ function sendAppend(
   if (last !== undefined) {
     let bytes = 0
     for (const entry of entries) bytes += bytesOf(entry)
-    progress.sent(last.index, bytes)
+    progress.sent(last.index, bytes, leader.round)
   }
   progress.toldCommit = state.log.commitIndex
   state.out.send.push({
@@ -329,7 +329,7 @@ export function onHeartbeatResponse(
   const progress = leader.progress.get(response.from)
   if (progress === undefined) return
   contacted(state, leader, progress, response)
-  progress.probing = false
+  progress.outlived(response.round)
   // An append may have been lost: an empty one behind it makes the follower say what it lacks.
   if (progress.state === 'replicate' && progress.match < progress.next - 1 && !progress.fetching) {
     probeEmpty(state, leader, response.from, progress)

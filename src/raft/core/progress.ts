@@ -29,6 +29,8 @@ export class Progress {
   next: LogIndex
   /** In `probe`: a request is out and unanswered. */
   probing = false
+  /** The leader's round when that request left. */
+  probedRound = 0
   /** Entries are being read from disk for this follower. */
   fetching = false
   /** No snapshot is offered before this time, in the core's: the last ones failed, so many in a row. */
@@ -83,15 +85,22 @@ export class Progress {
     return true
   }
 
-  sent(lastIndex: LogIndex, bytes: number): void {
+  /** `round`: the leader's present one. */
+  sent(lastIndex: LogIndex, bytes: number, round: number): void {
     assert(lastIndex >= this.next, 'what is sent is new')
     if (this.state === 'probe') {
       this.probing = true
+      this.probedRound = round
       return
     }
     this.next = lastIndex + 1
     this.#inflight.push({ lastIndex, bytes })
     this.#inflightBytes += bytes
+  }
+
+  /** A heartbeat of a later round than the probe was answered first: the probe or its answer may be lost. */
+  outlived(round: number): void {
+    if (round > this.probedRound) this.probing = false
   }
 
   mayAppend(limits: { inflightMessagesMax: number; inflightBytesMax: number }): boolean {
