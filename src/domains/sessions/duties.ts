@@ -1,16 +1,16 @@
 /** What the leader does for sessions: takes renewals, and ends what was not renewed. */
+import type { Running } from '../../lib/periodic.ts'
 import { Expiry, type ExpiryOptions } from './expiry.ts'
 
 /** Leader only: started on election, stopped when leadership is lost. */
-export function startSessionDuties(options: ExpiryOptions): { stop(): Promise<void> } {
+export function startSessionDuties(options: ExpiryOptions): Running {
   const { renewals, propose } = options
-  const expiry = new Expiry(options)
   renewals.open(propose)
-  expiry.start()
+  const expiry = new Expiry(options)
   return {
-    async stop() {
+    stop() {
       renewals.close()
-      await expiry.stop()
+      return expiry.stop()
     },
   }
 }

@@ -6,69 +6,63 @@
  * later comes later in the log too and finds nothing, and a new leader begins with an entry of its own, behind which
  * it has applied all that its predecessors acknowledged.
  */
-import type { Reader } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
-import type { Clock, Timer } from '../../lib/clock.ts'
+import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { textOf } from '../../lib/errors.ts'
-import type { Logger } from '../../lib/log.ts'
+import type { Running } from '../../lib/periodic.ts'
+import type { DutyContext } from '../duty.ts'
 import { endedMax, type EndOutcome, type EndSessions } from './commands.ts'
 import type { SessionDeadlines } from './deadlines.ts'
 import { allNamespaces, type SessionPlace, type SessionRow } from './model.ts'
 import { allSessions, sessionOf } from './queries.ts'
-import type { Propose, Renewals } from './renewals.ts'
+import type { Renewals } from './renewals.ts'
 
 /** After the time to live: what an acknowledgement may take to its client, and other servers to see it too. */
 export const graceMs = 250
 /** Renewals that waited for a leader come before the first expiry under it. */
 const firstEndMs = 400
-/** Sessions are looked at together by slices of this length. */
+/** How late a session may be looked at. */
 const sliceMs = 100
 /** What could not be ended is tried again after this. */
 const retryMs = 500
 /** Entries of expiry under way at a time. */
 const entriesMax = 16
 
-export type ExpiryOptions = {
-  readonly clock: Clock
-  readonly log: Logger
-  readonly view: () => Reader & { close(): void }
-  readonly propose: Propose
+export type ExpiryOptions = DutyContext & {
   readonly deadlines: SessionDeadlines
   readonly renewals: Renewals
 }
 
-export class Expiry {
+export class Expiry implements Running {
   readonly #options: ExpiryOptions
-  readonly #abort = new AbortController()
-  /** Sessions by the number of the slice in which they are looked at next. */
-  readonly #slices = new Map<number, Map<string, SessionPlace>>()
+  readonly #stopping = new AbortController()
+  /** When each session is looked at next: it may be renewed until then, and is not moved for that. */
+  readonly #wheel: DeadlineWheel<SessionPlace>
   readonly #firstEndMs: number
   readonly #unsubscribe: () => void
   /** Entries that end sessions and are not applied yet. */
   readonly #ending = new Set<Promise<void>>()
-  #starting: Promise<void> = Promise.resolve()
-  /** All slices below this are over. */
-  #next: number
-  #timer: Timer | null = null
-  #started = false
+  readonly #starting: Promise<void>
 
   constructor(options: ExpiryOptions) {
+    const { clock, deadlines } = options
     this.#options = options
-    const nowMs = options.clock.monotonicMs()
-    this.#firstEndMs = nowMs + firstEndMs
-    this.#next = sliceOf(nowMs)
-    this.#unsubscribe = options.deadlines.onBegin((row) => this.#arm(row))
-  }
-
-  start(): void {
+    this.#firstEndMs = clock.monotonicMs() + firstEndMs
+    this.#wheel = new DeadlineWheel<SessionPlace>({
+      clock,
+      sliceMs,
+      keyOf: ({ id }) => id,
+      batchMax: endedMax,
+      onDue: (places) => this.#look(places),
+    })
+    this.#unsubscribe = deadlines.onBegin((row) => this.#arm(row))
     this.#starting = this.#start()
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort()
+    this.#stopping.abort()
     this.#unsubscribe()
-    this.#timer?.cancel()
-    this.#timer = null
+    this.#wheel.stop()
     await this.#starting
     await Promise.all(this.#ending)
   }
@@ -76,14 +70,14 @@ export class Expiry {
   async #start(): Promise<void> {
     const { propose, view, log } = this.#options
     for (;;) {
-      if (this.#abort.signal.aborted) return
+      if (this.#stopping.signal.aborted) return
       try {
         // An entry of this leader's own term: once it is applied, so is all that was acknowledged before.
         await propose({ type: 'sessions.renew', args: { places: [], stretch: 1 } })
         break
       } catch (error) {
         log.debug('the first entry for sessions is tried again', { error: textOf(error) })
-        await delay(this.#options.clock, retryMs, this.#abort.signal)
+        await delay(this.#options.clock, retryMs, this.#stopping.signal)
       }
     }
     const reader = view()
@@ -94,58 +88,29 @@ export class Expiry {
     } finally {
       reader.close()
     }
-    this.#started = true
-    this.#tickLater()
+    this.#wheel.start()
   }
 
   #arm(row: SessionRow): void {
     const untilMs = this.#options.deadlines.untilMs(row)
-    if (untilMs !== null) this.#look(row, this.#dueMs(untilMs))
+    if (untilMs === null) return
+    const { namespace, id } = row
+    this.#wheel.arm({ namespace, id }, this.#dueMs(untilMs))
   }
 
   #dueMs(untilMs: number): number {
     return Math.max(untilMs + graceMs, this.#firstEndMs)
   }
 
-  /** In the first slice after `dueMs` that is not over. */
-  #look({ namespace, id }: SessionPlace, dueMs: number): void {
-    const slice = Math.max(sliceOf(dueMs) + 1, this.#next)
-    const places = this.#slices.get(slice) ?? new Map<string, SessionPlace>()
-    places.set(id, { namespace, id })
-    this.#slices.set(slice, places)
-    this.#tickLater()
-  }
-
-  #tickLater(): void {
-    if (this.#timer !== null || !this.#started || this.#slices.size === 0) return
-    if (this.#abort.signal.aborted) return
-    const { clock } = this.#options
-    const nowMs = clock.monotonicMs()
-    const waitMs = (sliceOf(nowMs) + 1) * sliceMs - nowMs
-    this.#timer = clock.setTimer(waitMs, () => {
-      this.#timer = null
-      this.#tick(clock.monotonicMs())
-      this.#tickLater()
-    })
-  }
-
-  #tick(nowMs: number): void {
-    const due: SessionPlace[] = []
-    const last = sliceOf(nowMs)
-    for (; this.#next <= last; this.#next += 1) {
-      const places = this.#slices.get(this.#next)
-      if (places === undefined) continue
-      this.#slices.delete(this.#next)
-      for (const place of places.values()) due.push(place)
+  #look(due: readonly SessionPlace[]): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (this.#ending.size >= entriesMax) {
+      for (const place of due) this.#wheel.arm(place, nowMs)
+      return
     }
-    if (due.length === 0) return
+    // Both in this very turn: no renewal can come between the look and the proposal.
     const over = this.#over(due, nowMs)
-    for (let start = 0; start < over.length; start += endedMax) {
-      const places = over.slice(start, start + endedMax)
-      // In this very turn: no renewal can come between the look above and the proposal.
-      if (this.#ending.size < entriesMax) this.#end(places)
-      else for (const place of places) this.#look(place, nowMs)
-    }
+    if (over.length > 0) this.#end(over)
   }
 
   /** Those of `due` that are to be ended now; the others are looked at later, or are gone. */
@@ -159,8 +124,8 @@ export class Expiry {
         const untilMs = row === null ? null : deadlines.untilMs(row)
         if (untilMs === null) continue
         const dueMs = this.#dueMs(untilMs)
-        if (dueMs > nowMs) this.#look(place, dueMs)
-        else if (renewals.isPending(place.id)) this.#look(place, nowMs)
+        if (dueMs > nowMs) this.#wheel.arm(place, dueMs)
+        else if (renewals.isPending(place.id)) this.#wheel.arm(place, nowMs)
         else over.push(place)
       }
     } finally {
@@ -180,14 +145,10 @@ export class Expiry {
         },
         (error: unknown) => {
           log.warn('sessions could not be ended yet', { error: textOf(error) })
-          for (const place of places) this.#look(place, clock.monotonicMs() + retryMs)
+          for (const place of places) this.#wheel.arm(place, clock.monotonicMs() + retryMs)
         },
       )
       .finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
   }
-}
-
-function sliceOf(atMs: number): number {
-  return Math.floor(atMs / sliceMs)
 }
