@@ -107,6 +107,12 @@ const rows = [
     packages: noPackage,
   },
   {
+    name: 'domains-cascade-duty',
+    from: '^src/domains/cascade-duty[.]ts$',
+    ours: ['^src/lib/', '^src/fsm/fact[.]ts$', '^src/domains/duty[.]ts$'],
+    packages: noPackage,
+  },
+  {
     name: 'domains-domain',
     from: '^src/domains/(domain|host)[.]ts$',
     ours: [

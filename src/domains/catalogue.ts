@@ -13,6 +13,7 @@ import { localDomains, provideLocal, type LocalParts } from './agent-catalogue.t
 import { autopilotDomain } from './autopilot/domain.ts'
 import type { ClusterHealth } from './autopilot/services.ts'
 import { clusterHealth } from './autopilot/services.ts'
+import { startCascadeDuty } from './cascade-duty.ts'
 import { catalogDomain } from './catalog/domain.ts'
 import type { AgentMembers } from './catalog/duties.ts'
 import { knownMembers } from './catalog/services.ts'
@@ -47,6 +48,16 @@ export const serverDomains: readonly Domain[] = [
   autopilotDomain,
   operatorDomain,
   eventsDomain,
+  {
+    name: 'cascades',
+    duties: [
+      {
+        name: 'cascades',
+        start: ({ log, ...context }) =>
+          startCascadeDuty({ ...context, log: log.named('cascades') }),
+      },
+    ],
+  },
   ...localDomains,
 ]
 

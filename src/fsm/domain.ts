@@ -115,7 +115,7 @@ export type AnyReaction = {
   /** Facts that may follow. */
   readonly emits: readonly Fact<never>[]
   /**
-   * At least one row; a single one where facts may follow. The reader sees the state before the entry. What is written is what readers
+   * At least one row. The reader sees the state before the entry. What is written is what readers
    * make of the rows while there is a mark: with the index of `moment`, which may lie before that of the entry.
    */
   readonly react: (

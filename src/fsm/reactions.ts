@@ -2,12 +2,12 @@
  * What follows from facts, inside the entry that they came about with: the rows that hang on a fact change, further facts come
  * about, until nothing follows any more. All reading sees the state before the entry.
  *
- * The reactions to a fact run in the order of the domains; what follows from a row comes before the next row. An entry looks at
- * `cascadeRowsMax` rows. The facts that it has not finished then are stored as marks: readers honour a mark at once, as if
- * all was written, and `state.continueCascades` writes the rest, as much in each entry.
+ * The reactions to a fact run in the order of the domains; what follows from a few rows comes before the next ones. An entry
+ * looks at `cascadeRowsMax` rows. The facts that it has not finished then are stored as marks: readers honour a mark at once,
+ * as if all was written, and `state.continueCascades` writes the rest, as much in each entry (decision 12).
  *
- * Invariants: an entry leaves behind at most as many marks as it was given facts, and one for each fact that led to the row it
- * stopped at. All that one entry writes for reactions is of one moment.
+ * Invariants: an entry leaves at most so many marks as it was given facts, and a few for each fact that led to the row it
+ * stopped at. All that one entry writes for reactions is of one moment. Each entry looks at one row at least, or ends a scan.
  */
 import { Type } from 'typebox'
 import { assert } from '../lib/assert.ts'
@@ -31,13 +31,17 @@ import { encodeKey } from './keys.ts'
  * Rows that the reactions of one entry look at. Part of what an entry means: another number needs a command version of its
  * own.
  */
-export const cascadeRowsMax = 2_048
+export const cascadeRowsMax = 1_024
 
 /** A scan costs as much as so many rows. */
-const scanRows = 8
+const scanRows = 4
 
-/** Rows that a reaction is given together. */
+/** Rows that a reaction is given together, and where facts may follow. */
 const rowsTogetherMax = 256
+const emittersTogetherMax = 32
+
+/** Scans begun at a time: most find little, and wait for the disk for longer than they work. */
+const scansMax = 32
 
 export type Followed = {
   readonly changes: readonly Change[]
@@ -163,6 +167,8 @@ type Open = {
   /** The last row that was looked at; null: none. */
   from: Key | null
   scan: Scan | null
+  /** The scan counts. */
+  isPaid: boolean
 }
 
 /** The reactions of one entry. */
@@ -186,16 +192,7 @@ class Cascade {
     for (const { fact, payload } of happenings) {
       const reactions = this.#options.byFact.get(fact.name)
       if (reactions === undefined || !this.#isNew(fact, payload)) continue
-      const open = {
-        fact,
-        payload,
-        isMarked: false,
-        reactions,
-        position: 0,
-        from: null,
-        scan: null,
-      }
-      added.push({ ...open, moments: [moment] })
+      added.push({ fact, payload, moments: [moment], isMarked: false, reactions, ...atStart })
     }
     this.#open.push(...added.toReversed())
   }
@@ -207,16 +204,8 @@ class Cascade {
     const known = reactions.findIndex(({ name }) => name === reaction)
     const position = Math.max(0, known)
     const from = known === -1 ? null : mark.from
-    this.#open.push({
-      fact,
-      payload,
-      moments,
-      isMarked: true,
-      reactions,
-      position,
-      from,
-      scan: null,
-    })
+    const open = { fact, payload, moments, isMarked: true, reactions }
+    this.#open.push({ ...open, ...atStart, position, from })
   }
 
   /** True: all that was added is done. */
@@ -273,19 +262,18 @@ class Cascade {
   async #react(open: Open, reaction: AnyReaction): Promise<boolean> {
     if (this.#rowsLeft <= 0) return false
     const { reader } = this.#options
-    if (open.scan === null) {
+    if (!open.isPaid) {
       // What a mark of the same thing stands for comes first.
       if (!open.isMarked && hasMark(reader, open)) return false
       this.#rowsLeft -= scanRows
-      open.scan = new Scan(reader, reaction, open)
+      open.isPaid = true
+      this.#beginScans()
     }
-    const together = reaction.emits.length > 0 ? 1 : rowsTogetherMax
-    const rows = await open.scan.next(Math.max(1, Math.min(together, this.#rowsLeft)))
+    open.scan ??= new Scan(reader, reaction, open)
+    const rows = await open.scan.next(this.#rowsTogether(reaction))
     if (rows.length === 0) {
       await open.scan.close()
-      open.scan = null
-      open.from = null
-      open.position += 1
+      Object.assign(open, { ...atStart, position: open.position + 1 })
       return true
     }
     this.#rowsLeft -= rows.length
@@ -304,6 +292,25 @@ class Cascade {
     return isWhole
   }
 
+  /** Those that come next, all at once. */
+  #beginScans(): void {
+    for (const open of this.#open.slice(-scansMax)) {
+      const reaction = open.reactions[open.position]
+      if (open.scan === null && reaction !== undefined) {
+        open.scan = new Scan(this.#options.reader, reaction, open)
+      }
+    }
+  }
+
+  /** At least one; of rows that facts follow from, as many as there is room for to scan for what hangs on those. */
+  #rowsTogether({ emits }: AnyReaction): number {
+    const rows =
+      emits.length === 0
+        ? Math.min(rowsTogetherMax, this.#rowsLeft)
+        : Math.min(emittersTogetherMax, Math.floor(this.#rowsLeft / (1 + scanRows)))
+    return Math.max(1, rows)
+  }
+
   /** The rows that the fact concerns, up to the first one of another moment than this entry's. */
   #concerned({ moments }: Open, { since }: AnyReaction, rows: readonly unknown[]) {
     const concerned: unknown[] = []
@@ -320,6 +327,8 @@ class Cascade {
     return { concerned, last, isWhole: true }
   }
 }
+
+const atStart = { position: 0, from: null, scan: null, isPaid: false } as const
 
 function hasMark(reader: Reader, { fact, payload }: Open): boolean {
   return reader.get(fact.marks, fact.key(payload as never)) !== undefined
@@ -344,6 +353,8 @@ class Scan {
   #from: string | null
   #page: readonly unknown[] = []
   #next = 0
+  /** The next page, begun before it is asked for. */
+  #begun: Promise<IteratorResult<readonly unknown[]>> | null
 
   constructor(reader: Reader, reaction: AnyReaction, { payload, from }: Open) {
     const { table, index } = reaction
@@ -352,6 +363,9 @@ class Scan {
     this.#pages = pages[Symbol.asyncIterator]()
     this.#placeOf = (row) => placeOf(reaction, row)
     this.#from = from === null ? null : encodeKey(from)
+    this.#begun = this.#pages.next()
+    // Whoever asks for it hears of its failure; the entry may end before.
+    this.#begun.catch(() => {})
   }
 
   /** At least one, unless there are no more. */
@@ -363,7 +377,8 @@ class Scan {
   }
 
   async #turnPage(): Promise<boolean> {
-    const { done, value } = await this.#pages.next()
+    const { done, value } = await (this.#begun ?? this.#pages.next())
+    this.#begun = null
     if (done === true) return false
     const [first] = value
     const isKnown = first !== undefined && this.#from === encodeKey(this.#placeOf(first))

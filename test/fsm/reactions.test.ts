@@ -221,8 +221,8 @@ void t.test('all that follows is written in the entry of the fact', async (t) =>
   const rows = told.find((entry) => entry.index === index)?.rows ?? []
   t.same(
     rows.map((row) => (row.row() as { readonly id: string }).id),
-    ['a', 'b', 'd', 'd1', 'd2', 'b1', 'b2', 'c', 'c1', 'c2', 'a1', 'a2'],
-    'reactions in the order of the domains, and what follows from a row before the next row',
+    ['a', 'b', 'c', 'd', 'd1', 'd2', 'b1', 'b2', 'c1', 'c2', 'a1', 'a2'],
+    'reactions in the order of the domains, and what follows from rows before the next reaction',
   )
 })
 

@@ -215,10 +215,10 @@ class EventReader {
 
 async function* firstRows(reader: Reader, part: Part): AsyncGenerator<readonly unknown[]> {
   let left = part.rowsMax
+  const shown = part.topic.shown?.(reader) ?? null
   for await (const page of reader.pages<never>(part.topic.table, part.range)) {
-    const { shown } = part.topic
     const rows = page.length > left ? page.slice(0, left) : page
-    yield shown === undefined ? rows : rows.map((row) => shown(reader, row))
+    yield shown === null ? rows : rows.map(shown).filter((row) => row !== null)
     left -= page.length
     if (left <= 0) return
   }

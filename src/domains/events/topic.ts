@@ -40,14 +40,14 @@ export type Topic<Row> = {
    */
   readonly inKeyOrder: boolean
   readonly describe: (row: Row) => Description
-  /** A stored row as other reads show it; absent: as it is stored. */
-  readonly shown?: (reader: Reader, row: Row) => Row
+  /** Stored rows of one state as other reads show them, null for one that they do not; absent: as they are stored. */
+  readonly shown?: (reader: Reader) => (row: Row) => Row | null
 }
 
 /** A topic whose rows only its own domain knows. */
 export type AnyTopic = Omit<Topic<never>, 'describe' | 'shown'> & {
   readonly describe: (row: never) => Description
-  readonly shown?: (reader: Reader, row: never) => unknown
+  readonly shown?: (reader: Reader) => (row: never) => unknown
 }
 
 /** Shared by all its readers. */

@@ -6,13 +6,13 @@ import { catalogWords } from '../catalog/operation-routes.ts'
 import { defineDomain, defineService } from '../domain.ts'
 import { kvCommands } from './commands.ts'
 import { startKvDuties } from './duties.ts'
+import { hasKeys } from './held-queries.ts'
 import { kvReactions } from './lock-commands.ts'
 import { kvMethods } from './methods.ts'
 import { kvRoutes } from './routes.ts'
 import { catalogRules } from './services.ts'
 import {
   deletionMarks,
-  hasKeys,
   keys,
   kvValues,
   lockDelays,

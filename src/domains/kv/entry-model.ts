@@ -9,8 +9,12 @@ import { keys, kvValues } from './table.ts'
 /** A key with its value; null: the value is apart and was not read, because it is known to be another. */
 export type Entry = { readonly row: KvRow; readonly value: Uint8Array | null }
 
+/** What is written of a key with the first change of it, before that; see `held-queries.ts`. */
+export type Unwritten = readonly Change[]
+
 type Standing = {
   readonly before: Entry | null
+  readonly unwritten: Unwritten
   now: Entry | null
   /** Of the rows that the operations made of the key. */
   highestLockIndex: number
@@ -26,11 +30,12 @@ export class Entries {
   }
 
   /** What the state holds, read before the first operation; a value read by any reading of the key counts. */
-  add(place: KeyPlace, entry: Entry | null): void {
+  add(place: KeyPlace, entry: Entry | null, unwritten: Unwritten = []): void {
     const name = nameOf(place)
     const known = this.#standing.get(name)
     if (known !== undefined && (known.before?.value ?? null) !== null) return
-    this.#standing.set(name, { place, before: entry, now: entry, highestLockIndex: 0 })
+    const standing = { before: entry, unwritten, now: entry, highestLockIndex: 0 }
+    this.#standing.set(name, { place, ...standing })
   }
 
   get(place: KeyPlace): Entry | null {
@@ -40,7 +45,13 @@ export class Entries {
   set(place: KeyPlace, entry: Entry | null): void {
     const name = nameOf(place)
     const known = this.#standing.get(name)
-    const standing = known ?? { place, before: null, now: null, highestLockIndex: 0 }
+    const standing = known ?? {
+      place,
+      before: null,
+      unwritten: [],
+      now: null,
+      highestLockIndex: 0,
+    }
     if (known === undefined) this.#standing.set(name, standing)
     standing.now = entry
     if (entry !== null && this.#commandVersion >= counterFloorVersion) {
@@ -61,7 +72,7 @@ export class Entries {
   }
 
   changes(index: number, nowMs: number): Change[] {
-    const changes: Change[] = []
+    const changes = this.#unwritten()
     const deletions = new Deletions(this.#commandVersion, { index, timeMs: nowMs })
     for (const { place, before, now, highestLockIndex } of this.#standing.values()) {
       if (now !== null) {
@@ -74,6 +85,13 @@ export class Entries {
     }
     for (const change of deletions.changes()) changes.push(change)
     return changes
+  }
+
+  /** Of the keys that change. */
+  #unwritten(): Change[] {
+    return [...this.#standing.values()]
+      .filter(({ before, now, highestLockIndex }) => now !== before || highestLockIndex > 0)
+      .flatMap(({ unwritten }) => [...unwritten])
   }
 }
 

@@ -6,7 +6,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { QueryContext } from '../../rpc/method.ts'
 import { deletionIndex } from './deletion-queries.ts'
-import { standing } from './fence-queries.ts'
+import { findIn } from './held-queries.ts'
 import type { KeyPlace, KvRow } from './model.ts'
 import type { ShownEntry } from './operation-model.ts'
 import { indexOf, keysBelow, storeIndex, withValue } from './queries.ts'
@@ -38,8 +38,7 @@ export async function listEntries(
   const scanned = await scan(reader, place, context)
   const { empty, filtered, index } = scanned
   async function* pages() {
-    for await (const page of scanned.pages())
-      yield page.map((row) => withValue(reader, standing(reader, row)))
+    for await (const page of scanned.pages()) yield page.map((row) => withValue(reader, row))
   }
   return { value: { empty, filtered, [Symbol.asyncIterator]: pages }, index }
 }
@@ -82,11 +81,14 @@ async function scan(reader: Reader, place: KeyPlace, context: QueryContext): Pro
   let index = await deletionIndex(reader, place)
   let rows = 0
   let seen = 0
+  const find = findIn(reader)
   for await (const page of keysBelow(reader, place)) {
     if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
-    for (const row of page) {
+    for (const stored of page) {
+      const { row, release } = find(stored)
+      index = Math.max(index, indexOf(reader, row ?? { modifyIndex: release?.moment.index ?? 0 }))
+      if (row === null) continue
       rows += 1
-      index = Math.max(index, indexOf(reader, row))
       if (!may(row)) continue
       seen += 1
       if (seen <= keptRowsMax) kept.push(row)
@@ -94,7 +96,9 @@ async function scan(reader: Reader, place: KeyPlace, context: QueryContext): Pro
     }
   }
   async function* again() {
-    for await (const page of keysBelow(reader, place)) yield page.filter(may)
+    for await (const page of keysBelow(reader, place)) {
+      yield page.flatMap((stored) => find(stored).row ?? []).filter(may)
+    }
   }
   async function* first() {
     const rows = kept

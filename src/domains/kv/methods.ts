@@ -12,6 +12,7 @@ import {
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
 import type { WriteKeys, WriteOutcome } from './commands.ts'
+import { lockDelayUntilMs } from './held-queries.ts'
 import { listEntries, listNames } from './list.ts'
 import {
   checkKey,
@@ -29,7 +30,7 @@ import {
   type RefusedOperation,
   type Verb,
 } from './operation-model.ts'
-import { evaluateReads, keyOf, lockDelayUntilMs, storeIndex } from './queries.ts'
+import { evaluateReads, keyOf, storeIndex } from './queries.ts'
 import { leastForKeys } from './topics.ts'
 
 const Place = { namespace: NamespaceName, key: Key }

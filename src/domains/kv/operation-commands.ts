@@ -6,11 +6,11 @@ import { counterFloorVersion } from '../../fsm/counter-floor.ts'
 import type { Change, Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { remove } from '../define.ts'
-import { sessions } from '../sessions/table.ts'
+import { sessionOf } from '../sessions/queries.ts'
 import { lockIndexOfDeleted } from './deletion-queries.ts'
-import { Entries, inlineOf, type Entry } from './entry-model.ts'
+import { Entries, inlineOf, type Entry, type Unwritten } from './entry-model.ts'
+import { findIn, heldBackUntilMs, numbered, releaseOf, type Release } from './held-queries.ts'
 import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
-import { standing } from './fence-queries.ts'
 import type {
   Operation,
   OperationsOutcome,
@@ -32,6 +32,15 @@ type LoadedOperation = {
   /** Of a tree: more than one operation may touch. */
   readonly tooMuch: boolean
 }
+
+/** What stands of a key: its row, and the LockIndex also of one that is gone. */
+type LoadedKey = {
+  readonly row: KvRow | null
+  readonly release: Release | null
+  readonly lockIndex: number
+}
+
+const absent: LoadedKey = { row: null, release: null, lockIndex: 0 }
 
 export type LoadedOperations = {
   readonly entries: Entries
@@ -64,8 +73,7 @@ export function loadOperations(
       trees.push(loadTree(reader, operation, entries))
       return null
     }
-    const row = loadEntry(reader, operation, operations, entries)
-    return loadOne(reader, operation, row)
+    return loadOne(reader, operation, loadEntry(reader, operation, operations, entries))
   })
   if (trees.length === 0) return { entries, byOperation: byOperation.map((one) => one ?? nothing) }
   return Promise.all(trees).then((loaded) => {
@@ -79,13 +87,19 @@ function loadEntry(
   { namespace, key }: KeyPlace,
   operations: readonly Operation[],
   entries: Entries,
-): KvRow | null {
+): LoadedKey {
   const stored = reader.get(keys, [namespace, key])
   if (stored === undefined) {
     entries.add({ namespace, key }, null)
-    return null
+    return absent
   }
-  const row = standing(reader, stored)
+  const { row, release } = findIn(reader)(stored)
+  const unwritten = unwrittenOf(reader, release, stored)
+  const loaded = { row, release, lockIndex: numbered(reader, stored).lockIndex }
+  if (row === null) {
+    entries.add({ namespace, key }, null, unwritten)
+    return loaded
+  }
   // A long value is read only where it is shown, or may turn out to be the one that is written.
   const matters = operations.some(
     (operation) =>
@@ -93,26 +107,34 @@ function loadEntry(
       (operation.type === 'get' ||
         ('value' in operation && operation.value.byteLength === row.size)),
   )
-  entries.add(row, { row, value: row.value ?? (matters ? valueApart(reader, row) : null) })
-  return row
+  const entry = { row, value: row.value ?? (matters ? valueApart(reader, row) : null) }
+  entries.add(row, entry, unwritten)
+  return loaded
 }
 
-function loadOne(reader: Reader, operation: Operation, row: KvRow | null): LoadedOperation {
+function unwrittenOf(reader: Reader, release: Release | null, stored: KvRow): Unwritten {
+  return release === null ? [] : releaseOf(reader, release, [stored])
+}
+
+function loadOne(reader: Reader, operation: Operation, loaded: LoadedKey): LoadedOperation {
   if (!('value' in operation)) return nothing
+  const { row, release, lockIndex } = loaded
   const { namespace, key } = operation
-  const place = [namespace, key]
   const lockIndexBefore =
     row === null
-      ? lockIndexOfDeleted(reader, operation)
+      ? Math.max(lockIndex, lockIndexOfDeleted(reader, operation))
       : keepsAllLockIndexes(reader)
-        ? row.lockIndex
+        ? lockIndex
         : 0
   if (operation.type !== 'lock') return { ...nothing, lockIndexBefore }
   return {
     ...nothing,
     lockIndexBefore,
-    sessionLives: reader.get(sessions, [namespace, operation.session]) !== undefined,
-    delayUntilMs: reader.get(lockDelays, place)?.untilMs ?? 0,
+    sessionLives: sessionOf(reader, { namespace, id: operation.session }) !== null,
+    delayUntilMs:
+      release === null
+        ? (reader.get(lockDelays, [namespace, key])?.untilMs ?? 0)
+        : heldBackUntilMs(release),
     floor: reapedFloor(reader, namespace),
     counterFloor: reader.counterFloor,
   }
@@ -129,15 +151,18 @@ async function loadTree(
   entries: Entries,
 ): Promise<LoadedOperation> {
   const shown = type === 'get-tree'
+  const find = findIn(reader)
   let count = 0
   let bytes = 0
   for await (const page of reader.pages(keys, { prefix: [namespace], startsWith: key })) {
     for (const stored of page) {
-      const row = standing(reader, stored)
+      const { row, release } = find(stored)
+      if (row === null) continue
       count += 1
       if (shown) bytes += row.size
       if (count > treeKeysMax || bytes > txnReadBytesMax) return { ...nothing, tooMuch: true }
-      entries.add(row, { row, value: row.value ?? (shown ? valueApart(reader, row) : null) })
+      const entry = { row, value: row.value ?? (shown ? valueApart(reader, row) : null) }
+      entries.add(row, entry, unwrittenOf(reader, release, stored))
     }
   }
   return nothing

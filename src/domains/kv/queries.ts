@@ -3,7 +3,7 @@ import type { Range, Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
 import { reapedRowsMax, type ReapKeys } from './commands.ts'
 import { deletionMarksMax, type DeletionMarkRow, type KeyPlace, type KvRow } from './model.ts'
-import { standing } from './fence-queries.ts'
+import { findIn } from './held-queries.ts'
 import { evaluate, loadOperations, valueApart } from './operation-commands.ts'
 import type { Operation, OperationsOutcome, ShownEntry } from './operation-model.ts'
 import { deletionMarks, keys, lockDelays, lockMarks, tombstones } from './table.ts'
@@ -13,13 +13,14 @@ export function keyOf(
   reader: Reader,
   { namespace, key }: KeyPlace,
 ): { readonly value: ShownEntry | null; readonly index: number } {
-  const row = reader.get(keys, [namespace, key])
-  if (row === undefined) return { value: null, index: storeIndex(reader) }
-  return { value: withValue(reader, standing(reader, row)), index: indexOf(reader, row) }
+  const stored = reader.get(keys, [namespace, key])
+  const row = stored === undefined ? null : findIn(reader)(stored).row
+  if (row === null) return { value: null, index: storeIndex(reader) }
+  return { value: withValue(reader, row), index: indexOf(reader, row) }
 }
 
 /** A row restored from another cluster's archive may be ahead of this log: its next change would then seem older. */
-export function indexOf(reader: Reader, { modifyIndex }: KvRow): number {
+export function indexOf(reader: Reader, { modifyIndex }: Pick<KvRow, 'modifyIndex'>): number {
   return Math.min(modifyIndex, reader.appliedIndex)
 }
 
@@ -39,11 +40,6 @@ export function keysBelow(reader: Reader, place: KeyPlace): AsyncIterable<readon
 /** Of the last change of any key. */
 export function storeIndex(reader: Reader): number {
   return reader.tableIndex(keys)
-}
-
-/** Until when the key can not be locked, by the leader's wall clock; 0 when nothing holds it back. */
-export function lockDelayUntilMs(reader: Reader, { namespace, key }: KeyPlace): number {
-  return reader.get(lockDelays, [namespace, key])?.untilMs ?? 0
 }
 
 /** Operations that change nothing. */

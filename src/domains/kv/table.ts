@@ -1,6 +1,5 @@
 /** Rows of keys, of values too long to stand in them, of what deletions leave behind, and of lock delays. */
-import type { Reader, Table } from '../../fsm/domain.ts'
-import { firstOf } from '../define.ts'
+import type { Table } from '../../fsm/domain.ts'
 import {
   DeletionMarkRow,
   KvRow,
@@ -57,8 +56,4 @@ export const lockDelays: Table<LockDelayRow> = {
   row: LockDelayRow,
   key: (row) => [row.namespace, row.key],
   indexes: { byTime: (row) => [row.untilMs] },
-}
-
-export async function hasKeys(reader: Reader, namespace: string): Promise<boolean> {
-  return (await firstOf(reader.pages(keys, { prefix: [namespace] }))) !== null
 }

@@ -1,6 +1,7 @@
 /** What readers of events are told of keys: their values too, as far as those are short enough to stand with the key. */
+import type { Reader } from '../../fsm/domain.ts'
 import type { LeastRight, Requirement } from '../../rpc/method.ts'
-import { standing } from './fence-queries.ts'
+import { findIn } from './held-queries.ts'
 import type { KvRow } from './model.ts'
 import { shownEntry } from './shown-entry.ts'
 import { keys } from './table.ts'
@@ -15,7 +16,10 @@ export const kvTopic = {
   types: { written: 'KVUpserted', removed: 'KVDeleted' },
   requires: null,
   inKeyOrder: true,
-  shown: standing,
+  shown: (reader: Reader) => {
+    const find = findIn(reader)
+    return (row: KvRow) => find(row).row
+  },
   describe: (row: KvRow) => {
     const { namespace, key, size } = row
     const reads: Requirement = { resource: 'key', namespace, key, access: 'read' }

@@ -10,7 +10,7 @@ import { operate, type CatalogResult } from '../catalog/operation-commands.ts'
 import { defineCommand, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { isLost } from '../sessions/ending-commands.ts'
-import { sessions } from '../sessions/table.ts'
+import { sessionOf } from '../sessions/queries.ts'
 import { holdsFence } from './fence-queries.ts'
 import { Fence } from './model.ts'
 import {
@@ -112,8 +112,8 @@ function tornOperations(
   const ends = (namespace: string, id: string): boolean => {
     const before = known.get(id)
     if (before !== undefined) return before
-    const row = reader.get(sessions, [namespace, id])
-    const ended = row !== undefined && isLost(row, losses)
+    const row = sessionOf(reader, { namespace, id })
+    const ended = row !== null && isLost(row, losses)
     known.set(id, ended)
     return ended
   }

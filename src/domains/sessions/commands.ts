@@ -9,6 +9,7 @@ import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
 import { defineCommand, insert, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
+import { endingsIn } from './ended-queries.ts'
 import { endOf } from './ending-commands.ts'
 import {
   isMembershipCheck,
@@ -20,6 +21,7 @@ import {
   stretchMax,
   type SessionRow,
 } from './model.ts'
+import { sessionOf } from './queries.ts'
 import { sessions } from './table.ts'
 
 /** Sessions of one `sessions.end`. */
@@ -55,6 +57,8 @@ export type CreateOutcome =
   | { readonly type: 'created'; readonly row: SessionRow }
   /** The token that asked is revoked by now, and with it all that was made with it. */
   | { readonly type: 'tokenIsGone' }
+  /** It would be taken for one that ended: a mark of a restored archive, of an index that is still to come, is there. */
+  | { readonly type: 'othersEnd' }
   | { readonly type: 'unknownNamespace' }
   | { readonly type: 'unknownNode' }
   | { readonly type: 'unknownCheck'; readonly id: string }
@@ -79,11 +83,21 @@ export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
     args: Create,
     // A promise only where there is a token: without, an entry costs no turn.
     load: (reader, args) => {
+      const checks = namedChecks(args).map((id) => ({
+        id,
+        check: namedCheck(reader, args.node, id),
+      }))
+      const boundChecks = checks.flatMap(({ check }) =>
+        check === null ? [] : [keyOfName(check.id)],
+      )
+      const bonds = { ...args, boundChecks, createIndex: reader.appliedIndex + 1 }
       const loaded = {
         tokenIsGone: false,
+        othersEnd: endingsIn(reader)(bonds) !== null,
         hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
         node: nodeOf(reader, args.node),
-        checks: namedChecks(args).map((id) => ({ id, check: namedCheck(reader, args.node, id) })),
+        checks,
+        boundChecks: [...new Set(boundChecks)],
       }
       if (args.token === null) return loaded
       return tokenByAccessor(reader, args.token).then((row) => ({
@@ -92,23 +106,17 @@ export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
       }))
     },
     apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
-      const { tokenIsGone, hasNamespace, node, checks } = loaded
+      const { tokenIsGone, othersEnd, hasNamespace, node, checks, boundChecks } = loaded
       const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
       if (tokenIsGone) return refuse({ type: 'tokenIsGone' })
       if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
       if (node === null) return refuse({ type: 'unknownNode' })
-      const bound = new Set<string>()
       for (const { id, check } of checks) {
         if (check === null) return refuse({ type: 'unknownCheck', id })
         if (check.status === 'critical') return refuse({ type: 'criticalCheck', id })
-        bound.add(keyOfName(check.id))
       }
-      const row: SessionRow = {
-        ...args,
-        node: node.name,
-        boundChecks: [...bound],
-        createIndex: index,
-      }
+      if (othersEnd) return refuse({ type: 'othersEnd' })
+      const row: SessionRow = { ...args, node: node.name, boundChecks, createIndex: index }
       return { changes: [insert(sessions, row)], outcome: { type: 'created', row } }
     },
   }),
@@ -130,8 +138,7 @@ export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
    */
   'sessions.renew': defineCommand({
     args: Renew,
-    load: (reader, { places }) =>
-      places.map(({ namespace, id }) => reader.get(sessions, [namespace, id]) ?? null),
+    load: (reader, { places }) => places.map((place) => sessionOf(reader, place)),
     apply: (_context, _args, renewed): Applied<RenewOutcome> => ({
       changes: [],
       outcome: { renewed },
@@ -143,8 +150,8 @@ export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
 function standing(reader: Reader, places: readonly SessionPlace[]): readonly SessionRow[] {
   const rows = new Map<string, SessionRow>()
   for (const { namespace, id } of places) {
-    const row = reader.get(sessions, [namespace, id])
-    if (row !== undefined) rows.set(id, row)
+    const row = sessionOf(reader, { namespace, id })
+    if (row !== null) rows.set(id, row)
   }
   return [...rows.values()]
 }

@@ -1,10 +1,11 @@
 /** How sessions end: by a command of their own, or with what they were bound to. What hangs on them goes in the same entry. */
-import type { AnyReaction, Fact, Happening, Reacted } from '../../fsm/domain.ts'
+import type { AnyReaction, Fact, Happening, Moment, Reacted, Reader } from '../../fsm/domain.ts'
 import { defineReaction, happened } from '../../fsm/fact.ts'
 import { tokenGone } from '../acl/fact-model.ts'
 import { checkLost, nodeLost, type Loss } from '../catalog/fact-model.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { remove } from '../define.ts'
+import { endingsIn } from './ended-queries.ts'
 import { sessionEnded } from './fact-model.ts'
 import type { SessionRow } from './model.ts'
 import { sessions } from './table.ts'
@@ -28,6 +29,12 @@ export function isLost({ node, boundChecks }: SessionRow, losses: readonly Loss[
   return checkIds === 'all' || boundChecks.some((id) => checkIds.includes(id))
 }
 
+/** Those that had not ended before. */
+function standingAt(reader: Reader, { index }: Moment, rows: readonly SessionRow[]) {
+  const endedAt = endingsIn(reader)
+  return rows.filter((row) => (endedAt(row)?.index ?? index) >= index)
+}
+
 const createIndexOf = ({ createIndex }: SessionRow): number => createIndex
 const emits: readonly Fact<never>[] = [sessionEnded]
 
@@ -40,7 +47,7 @@ export const sessionReactions: readonly AnyReaction[] = [
     prefix: ({ accessor }) => [accessor],
     since: createIndexOf,
     emits,
-    react: (_reader, _moment, _token, rows) => endOf(rows),
+    react: (reader, moment, _token, rows) => endOf(standingAt(reader, moment, rows)),
   }),
   defineReaction({
     name: 'sessions.ofNode',
@@ -50,7 +57,7 @@ export const sessionReactions: readonly AnyReaction[] = [
     prefix: ({ node }) => [node],
     since: createIndexOf,
     emits,
-    react: (_reader, _moment, _node, rows) => endOf(rows),
+    react: (reader, moment, _node, rows) => endOf(standingAt(reader, moment, rows)),
   }),
   defineReaction({
     name: 'sessions.ofCheck',
@@ -60,7 +67,9 @@ export const sessionReactions: readonly AnyReaction[] = [
     prefix: ({ node }) => [node],
     since: createIndexOf,
     emits,
-    react: (_reader, _moment, { check }, rows) =>
-      endOf(rows.filter(({ boundChecks }) => boundChecks.includes(check))),
+    react: (reader, moment, { check }, rows) => {
+      const bound = rows.filter(({ boundChecks }) => boundChecks.includes(check))
+      return endOf(standingAt(reader, moment, bound))
+    },
   }),
 ]

@@ -206,6 +206,11 @@ function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): 
       throw invalid(
         `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
       )
+    case 'othersEnd':
+      throw new MusterError(
+        'unavailable',
+        `sessions on node ${JSON.stringify(node)} that ended before the restore are still being removed: try again`,
+      )
     case 'unknownNode':
       throw invalid(`Node ${JSON.stringify(node)} is not registered`)
     case 'unknownCheck':

@@ -3,14 +3,18 @@ import type { Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { catalogNodes } from '../catalog/table.ts'
+import { endingsIn } from './ended-queries.ts'
 import { allNamespaces, type SessionPlace, type SessionRow } from './model.ts'
 import { sessions } from './table.ts'
 
 /** Of a list in memory: a session takes a few hundred bytes. */
 export const listedMax = 200_000
+/** Rows of sessions that have ended that `hasSessions` looks at. */
+const endedRowsMax = 4_096
 
 export function sessionOf(reader: Reader, { namespace, id }: SessionPlace): SessionRow | null {
-  return reader.get(sessions, [namespace, id]) ?? null
+  const row = reader.get(sessions, [namespace, id])
+  return row === undefined || endingsIn(reader)(row) !== null ? null : row
 }
 
 export function sessionsIndex(reader: Reader): number {
@@ -22,7 +26,11 @@ export async function* allSessions(
   reader: Reader,
   namespace: string,
 ): AsyncGenerator<readonly SessionRow[]> {
-  yield* reader.pages(sessions, namespace === allNamespaces ? {} : { prefix: [namespace] })
+  const endedAt = endingsIn(reader)
+  const range = namespace === allNamespaces ? {} : { prefix: [namespace] }
+  for await (const page of reader.pages(sessions, range)) {
+    yield page.filter((row) => endedAt(row) === null)
+  }
 }
 
 /** Of a node by its name, in any letter case, or by its id. */
@@ -33,11 +41,22 @@ export async function* sessionsOfNode(
 ): AsyncGenerator<readonly SessionRow[]> {
   const byId = firstOf(reader.pagesBy(catalogNodes, 'byId', { prefix: [nameOrId.toLowerCase()] }))
   const name = (await byId)?.name ?? nameOrId
+  const endedAt = endingsIn(reader)
+  const isShown = (row: SessionRow) =>
+    (namespace === allNamespaces || row.namespace === namespace) && endedAt(row) === null
   for await (const page of reader.pagesBy(sessions, 'byNode', { prefix: [keyOfName(name)] })) {
-    yield namespace === allNamespaces ? page : page.filter((row) => row.namespace === namespace)
+    yield page.filter(isShown)
   }
 }
 
+/** Whether one of it stands. Of very many that have ended and are still there, the first are looked at: more mean yes. */
 export async function hasSessions(reader: Reader, namespace: string): Promise<boolean> {
-  return (await firstOf(reader.pages(sessions, { prefix: [namespace] }))) !== null
+  const endedAt = endingsIn(reader)
+  let ended = 0
+  for await (const page of reader.pages(sessions, { prefix: [namespace] })) {
+    if (page.some((row) => endedAt(row) === null)) return true
+    ended += page.length
+    if (ended >= endedRowsMax) return true
+  }
+  return false
 }

@@ -1,0 +1,29 @@
+/** What the leader does while there are marks (`fsm/reactions.ts`): it has the rest of what they stand for written. */
+import { hasMarks, marksVersion } from '../fsm/fact.ts'
+import { periodic, type Running } from '../lib/periodic.ts'
+import type { DutyContext } from './duty.ts'
+
+/** Readers honour marks: nobody waits for this. */
+const lookEveryMs = 200
+/** Between two entries: writes of clients go first. */
+const entryPauseMs = 30
+const retryMs = 1_000
+
+/** Leader only: started on election, stopped when leadership is lost. */
+export function startCascadeDuty(context: DutyContext): Running {
+  const { view, propose } = context
+  return periodic({
+    ...context,
+    failure: 'what follows from an earlier entry could not be written yet',
+    everyMs: lookEveryMs,
+    retryMs,
+    round: async () => {
+      const reader = view()
+      const isOpen = reader.commandVersion >= marksVersion && hasMarks(reader)
+      reader.close()
+      if (!isOpen) return lookEveryMs
+      await propose({ type: 'state.continueCascades', args: {} })
+      return entryPauseMs
+    },
+  })
+}
