@@ -6,7 +6,7 @@
  * refused, so a new folder is refused until it has a row.
  */
 
-/** The catalogue's order is the law: a domain knows earlier ones, never later ones. */
+/** The registry's order is the law: a domain knows earlier ones, never later ones. */
 const domainOrder = [
   'namespaces',
   'acl',
@@ -124,8 +124,8 @@ const rows = [
     packages: noPackage,
   },
   {
-    name: 'domains-catalogue',
-    from: '^src/domains/(agent-)?catalogue[.]ts$',
+    name: 'domains-registry',
+    from: '^src/domains/(local-)?registry[.]ts$',
     ours: ['^src/lib/', '^src/fsm/', '^src/rpc/', '^src/api/', '^src/domains/'],
     packages: noPackage,
   },

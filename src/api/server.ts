@@ -1,6 +1,6 @@
 /**
  * The HTTP server: one Fastify app behind any number of listeners. Fastify routes; this file owns the sockets, admits
- * requests within bounds, runs the route and stops in order. The routes come from the domains' catalogue.
+ * requests within bounds, runs the route and stops in order. The routes come from the domains.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'

@@ -5,7 +5,7 @@
  */
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
-import { localDomains, provideLocal } from '../domains/agent-catalogue.ts'
+import { localDomains, provideLocal } from '../domains/local-registry.ts'
 import { monitors } from '../domains/agent/services.ts'
 import { localServices } from '../domains/catalog/services.ts'
 import { composeDomains } from '../domains/domain.ts'

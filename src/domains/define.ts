@@ -1,6 +1,6 @@
 /**
  * The features of the product, a folder each, with the same file names inside: `model` (records, limits, parsing),
- * `table`, `commands`, `queries`, `methods`, `routes`, `duties`. `catalogue.ts` names them in order.
+ * `table`, `commands`, `queries`, `methods`, `routes`, `duties`. `registry.ts` names them in order.
  *
  * This file is how a domain writes down a command and its changes with their types kept. The four deterministic roles
  * (model, table, commands, queries) import `lib`, `fsm`, this file, and the same roles of earlier domains.

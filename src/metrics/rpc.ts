@@ -15,7 +15,7 @@ export type CallEnd = {
 
 type MethodSeries = { readonly requests: Map<string, Tally>; readonly durations: Distribution }
 
-/** Returns what is called at the end of each call; methods are those of the catalogue, so their number is bounded. */
+/** Returns what is called at the end of each call; methods are those of the registry of domains, so their number is bounded. */
 export function rpcMetrics(metrics: Metrics): (end: CallEnd) => void {
   const requests = metrics.tallies({
     name: 'muster_rpc_requests_total',

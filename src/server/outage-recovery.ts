@@ -6,7 +6,7 @@
  */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { domains } from '../domains/catalogue.ts'
+import { domains } from '../domains/registry.ts'
 import { clusterKeyFileName } from '../domains/variables/cluster-key.ts'
 import { openMachine } from '../fsm/machine.ts'
 import { systemClock } from '../lib/clock.ts'

@@ -1,5 +1,5 @@
 /** Whether the schemas of tables take the rows that commands wrote. */
-import { domains } from '../../src/domains/catalogue.ts'
+import { domains } from '../../src/domains/registry.ts'
 import { unpack } from '../../src/fsm/codec.ts'
 import type { Machine } from '../../src/fsm/machine.ts'
 import { tablesOf } from '../../src/fsm/reactions.ts'

@@ -1,6 +1,6 @@
 /**
  * Events: what changed, told as it changes, from this server's copy of the log. Other domains give topics (their
- * `topics.ts`), `catalogue.ts` hands them over, and nothing here knows any of them. Other folders import nothing from here.
+ * `topics.ts`), `registry.ts` hands them over, and nothing here knows any of them. Other folders import nothing from here.
  *
  * The invariant the folder guards: a reader is told every event that it asked for and may see, once and in the order of
  * the log, or it is told that this ends.

@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
 import { drawToken, type TokenSpec } from '../../../src/domains/acl/issue.ts'
-import { domains } from '../../../src/domains/catalogue.ts'
+import { domains } from '../../../src/domains/registry.ts'
 import type { Reader } from '../../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
