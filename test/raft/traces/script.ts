@@ -1,6 +1,5 @@
 /**
- * Runs a script of `test/raft/traces/*.txt`. Lines at the margin are commands, indented ones are what they caused, `#` is
- * prose. The result is the script with every command's conversation as it is now.
+ * The commands of the scripts in this folder.
  *
  *   servers a b c                voters whose log holds their configuration, in term 1
  *   servers a b c d:learner      … and a learner; `x:new` is a server with an empty log
@@ -18,33 +17,24 @@
  *   status [a …]                 what each server is, and its log
  */
 import type { ServerId } from '../../../src/raft/core/message.ts'
+import { runScript } from '../../support/golden-traces.ts'
 import { memberOf, Table } from './table.ts'
 
 /** Throws for a line that is no command, with its number. */
 export function run(script: string): string {
-  const lines: string[] = []
   const draws = new Map<ServerId, number>()
   let table: Table | null = null
-  for (const [at, line] of script.split('\n').entries()) {
-    if (/^\s+\S/.test(line)) continue
-    lines.push(line)
-    if (line === '' || line.startsWith('#')) continue
-    try {
-      const words = line.split(/\s+/)
-      if (words[0] === 'draws') {
-        for (const [id, share] of drawsOf(words)) {
-          draws.set(id, share)
-          table?.draws(id, share)
-        }
-      } else if (words[0] === 'servers') table = tableOf(words.slice(1), draws)
-      else if (table === null) throw new Error('a script begins with its servers')
-      else perform(table, words)
-    } catch (error) {
-      throw new Error(`line ${at + 1}, ${line}`, { cause: error })
-    }
-    lines.push(...(table?.takeTold() ?? []).map((told) => `  ${told}`))
-  }
-  return lines.join('\n')
+  return runScript(script, (words) => {
+    if (words[0] === 'draws') {
+      for (const [id, share] of drawsOf(words)) {
+        draws.set(id, share)
+        table?.draws(id, share)
+      }
+    } else if (words[0] === 'servers') table = tableOf(words.slice(1), draws)
+    else if (table === null) throw new Error('a script begins with its servers')
+    else perform(table, words)
+    return table?.takeTold() ?? []
+  })
 }
 
 function drawsOf(words: readonly string[]): readonly (readonly [ServerId, number])[] {
