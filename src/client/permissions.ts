@@ -5,6 +5,7 @@
  * The same answer says who they are in the audit log: the key that hashes secrets there stays with the servers.
  */
 import { hashOf, permissionsOf, type AclSettings } from '../domains/acl/authorizer.ts'
+import { admitted, admittedBy, type Admits } from '../domains/acl/bound-cidrs.ts'
 import { compiled } from '../domains/acl/rule-sets.ts'
 import { Fields } from '../api/fields.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -20,7 +21,7 @@ import { unknownToken } from '../rpc/refusal.ts'
 import { askJson, readAnswer } from './json-asks.ts'
 import type { Upstream } from './upstream.ts'
 
-const freshMs = 5_000
+const freshMs = 1_000
 /** As the peer keeps what it knows while it cannot ask. */
 const staleMs = 30_000
 const callersKeptMax = 4_096
@@ -37,7 +38,12 @@ export type PermissionsOptions = {
   readonly log: Logger
 }
 
-type Told = { readonly permissions: Permissions; readonly shown: ShownToken }
+type Told = {
+  readonly permissions: Permissions
+  /** Where the token may be used from; null: everywhere. */
+  readonly admits: Admits | null
+  readonly shown: ShownToken
+}
 type Kept = Told & { readonly atMs: number }
 
 export type Callers = { readonly authorizer: Authorizer; readonly bearers: TokenBearers }
@@ -54,10 +60,17 @@ const nobody: TokenBearers = {
   shown: (tokens) => Promise.resolve(new Map([...tokens].map((token) => [token, nothingShown]))),
 }
 
+/** Of callers without a token while no server answers. */
+const nothing: Told = {
+  permissions: permissionsOf(null, 'closed', 'deny'),
+  admits: null,
+  shown: nothingShown,
+}
+
 class KnownCallers implements Authorizer, TokenBearers {
   readonly #options: PermissionsOptions
   readonly #kept = new LruMap<string, Kept>(callersKeptMax)
-  readonly #asking = new Map<string, Promise<Permissions>>()
+  readonly #asking = new Map<string, Promise<Told>>()
   /** Until then no server is asked for the audit log alone: the last one did not answer. */
   #silentUntilMs = -Infinity
 
@@ -65,10 +78,16 @@ class KnownCallers implements Authorizer, TokenBearers {
     this.#options = options
   }
 
-  resolve({ token }: Caller): Permissions | Promise<Permissions> {
+  resolve({ token, remote }: Caller): Permissions | Promise<Permissions> {
+    const told = this.#tell(token)
+    if (!(told instanceof Promise)) return admitted(told, remote)
+    return told.then((answer) => admitted(answer, remote))
+  }
+
+  #tell(token: string | null): Told | Promise<Told> {
     const key = token === null ? '' : hashOf(token)
     const kept = this.#kept.get(key)
-    if (kept !== undefined && this.#ageOf(kept) < freshMs) return kept.permissions
+    if (kept !== undefined && this.#ageOf(kept) < freshMs) return kept
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
     const asked = this.#ask(key, token).finally(() => this.#asking.delete(key))
@@ -102,7 +121,7 @@ class KnownCallers implements Authorizer, TokenBearers {
   /** Never rejects. */
   async #introduce(token: string): Promise<void> {
     try {
-      await this.resolve({ token, remote: '', requestId: '' })
+      await this.#tell(token)
     } catch (error) {
       // A token that no server knows is an answer.
       if (codeOf(error) !== 'unauthenticated') this.#fellSilent()
@@ -113,19 +132,19 @@ class KnownCallers implements Authorizer, TokenBearers {
     this.#silentUntilMs = this.#options.clock.monotonicMs() + shownMs
   }
 
-  async #ask(key: string, token: string | null): Promise<Permissions> {
+  async #ask(key: string, token: string | null): Promise<Told> {
     const { upstream, clock } = this.#options
     const atMs = clock.monotonicMs()
     try {
       const told = await this.#fetch(upstream, token)
       this.#kept.set(key, { ...told, atMs })
-      return told.permissions
+      return told
     } catch (error) {
       if (codeOf(error) === 'unauthenticated') this.#kept.delete(key)
       const kept = this.#kept.get(key)
-      if (kept !== undefined && this.#ageOf(kept) < staleMs) return kept.permissions
+      if (kept !== undefined && this.#ageOf(kept) < staleMs) return kept
       // Some things are everybody's, such as the word that no server answers.
-      if (token === null) return permissionsOf(null, 'closed', 'deny')
+      if (token === null) return nothing
       throw error
     }
   }
@@ -140,11 +159,12 @@ class KnownCallers implements Authorizer, TokenBearers {
     )
     if (status === 403) throw unknownToken()
     if (status >= 300) throw new MusterError('unavailable', `a server said ${status}: ${text}`)
-    const { accessor, hash, isManager, policies } = readAnswer(() => rightsOf(json))
+    const { accessor, hash, isManager, policies, boundCidrs } = readAnswer(() => rightsOf(json))
     const rules = isManager ? 'management' : compiled(policies, log)
     const bearer = token === null ? null : { accessor }
     return {
       permissions: permissionsOf(bearer, rules, settings.defaultPolicy),
+      admits: boundCidrs === null ? null : admittedBy(boundCidrs),
       shown: { accessor, hash },
     }
   }
@@ -160,6 +180,7 @@ function rightsOf(json: unknown) {
     accessor: fields.text('AccessorID') ?? '',
     hash: fields.text('AuditHash') ?? null,
     isManager: fields.text('Type') === 'management',
+    boundCidrs: fields.texts('BoundCIDRs') ?? null,
     policies: (fields.list('ExpandedPolicies') ?? []).map((value) => {
       const policy = new Fields(value)
       return { name: policy.text('Name') ?? '', rules: policy.text('Rules') ?? '' }

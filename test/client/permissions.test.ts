@@ -26,8 +26,8 @@ async function stage(t: Test, answers: Record<string, Answer>) {
   const clock: Clock = { ...systemClock, monotonicMs: () => seen.nowMs }
   const settings = { enabled: true, defaultPolicy: 'deny' } as const
   const callers = clientCallers({ settings, upstream, clock, log: silentLogger })
-  const resolve = async (token: string | null): Promise<Permissions> =>
-    callers.authorizer.resolve({ token, remote: '', requestId: '' })
+  const resolve = async (token: string | null, remote = ''): Promise<Permissions> =>
+    callers.authorizer.resolve({ token, remote, requestId: '' })
   return { seen, resolve, bearers: callers.bearers }
 }
 
@@ -73,12 +73,27 @@ t.test('rules decide, a manager may everything, and who is unknown nothing', asy
   t.equal(seen.asked, before, 'they are kept')
 })
 
+t.test('a token that is bound to networks is refused from everywhere else', async (t) => {
+  const { body } = tokenWith('service "web" { policy = "write" }')
+  const { resolve, bearers } = await stage(t, {
+    web: { status: 200, body: { ...body, BoundCIDRs: ['10.0.0.0/8'] } },
+  })
+  for (const turn of ['asked', 'kept']) {
+    await t.rejects(resolve('web', '192.0.2.1'), { code: 'permission_denied' }, turn)
+    t.ok((await resolve('web', '10.0.0.1')).may(writes('web')), turn)
+  }
+  t.equal(bearers.accessorOf('web'), 'accessor', 'the audit log knows whose it is')
+})
+
 t.test('what is kept is asked again, and stands for a while when nobody answers', async (t) => {
   const answers: Record<string, Answer> = { web: tokenWith('service "web" { policy = "write" }') }
   const { resolve, seen } = await stage(t, answers)
   await Promise.all([resolve('web'), resolve('web')])
   t.equal(seen.asked, 1, 'asked once for both')
-  seen.nowMs = 6_000
+  seen.nowMs = 999
+  await resolve('web')
+  t.equal(seen.asked, 1, 'kept for a moment')
+  seen.nowMs = 1_000
   answers['web'] = tokenWith('service "web" { policy = "read" }')
   t.notOk((await resolve('web')).may(writes('web')), 'a policy that changed')
   seen.isUp = false

@@ -12,11 +12,11 @@ import type { Clock } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import { denied, unknownToken } from '../../rpc/refusal.ts'
+import { unknownToken } from '../../rpc/refusal.ts'
 import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorizer.ts'
 import type { Caller, Requirement } from '../../rpc/method.ts'
 import { isAllowed, missingText, type DefaultPolicy } from './authorize.ts'
-import { admittedBy, type Admits } from './bound-cidrs.ts'
+import { admitted, admittedBy, type Admits } from './bound-cidrs.ts'
 import { endOf, type TokenRow } from './model.ts'
 import { aclIndex, tokenByHash } from './queries.ts'
 import { policiesOf, RuleSets, type Rules, type RulesSource } from './rule-sets.ts'
@@ -183,12 +183,6 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
 
 function subjectOf({ hash, modifyIndex, type, policies, roles }: TokenRow): Subject {
   return { hash, modifyIndex, type, policies, roles }
-}
-
-/** Promises nothing where it can answer at once. */
-function admitted({ admits, permissions }: Known, remote: string) {
-  if (admits === null || admits(remote)) return permissions
-  return Promise.reject(denied(`the token may not be used from the address ${remote}`))
 }
 
 /** As the state stores it. A secret is 256 bits of chance, so there is nothing that salt or slowness would protect. */

@@ -1,6 +1,8 @@
 /** The networks that a token may be used from, compiled once for many requests. */
 import { BlockList, isIP } from 'node:net'
 import { addressOf } from '../../lib/client-address.ts'
+import type { Permissions } from '../../rpc/authorizer.ts'
+import { denied } from '../../rpc/refusal.ts'
 
 /** Whether a caller's address is in one of the networks. */
 export type Admits = (remote: string) => boolean
@@ -22,6 +24,16 @@ export function admittedBy(cidrs: readonly string[]): Admits {
     const family = familyOf(address)
     return family !== null && lists[family].check(address, family)
   }
+}
+
+/** The permissions, where the caller may have them. Promises nothing where it can answer at once. */
+export function admitted(
+  found: { readonly permissions: Permissions; readonly admits: Admits | null },
+  remote: string,
+): Permissions | Promise<Permissions> {
+  const { permissions, admits } = found
+  if (admits === null || admits(remote)) return permissions
+  return Promise.reject(denied(`the token may not be used from the address ${remote}`))
 }
 
 function familyOf(address: string): 'ipv4' | 'ipv6' | null {

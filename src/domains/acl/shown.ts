@@ -35,6 +35,7 @@ export function shownToken(row: TokenRow) {
     Roles: row.roles.map((name) => ({ ID: name, Name: name })),
     // Tokens are good on every server there is.
     Global: true,
+    ...(row.boundCidrs !== undefined && { BoundCIDRs: row.boundCidrs }),
     CreateTime: timeText(row.createTimeMs),
     ...(row.expirationTimeMs !== null && { ExpirationTime: timeText(row.expirationTimeMs) }),
     CreateIndex: row.createIndex,
