@@ -3,7 +3,8 @@
  * and then the other, round by round. `--quick` is short, `--json` for machines, `--only muster` or `--only etcd`,
  * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out, `--rounds 10` measures each
  * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd. `--cold` measures only how
- * both are right after a start; `--program FILE` runs an installed release.
+ * both are right after a start; `--program FILE` runs an installed release. `--tokens` measures only what finding a caller
+ * costs while other tokens are made.
  */
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -15,6 +16,7 @@ import { MusterSystem } from './bench/muster.ts'
 import { middle, runLoad, type Round } from './bench/plan.ts'
 import { loadTable, otherTable, targets, type Measured } from './bench/report.ts'
 import { keys, type System } from './bench/system.ts'
+import { measureTokens, tokensTable } from './bench/tokens.ts'
 import { usedBy } from '../test/support/server-numbers.ts'
 
 type Figure = {
@@ -41,6 +43,7 @@ const { values } = parseArgs({
     'no-failover': { type: 'boolean', default: false },
     against: { type: 'string' },
     cold: { type: 'boolean', default: false },
+    tokens: { type: 'boolean', default: false },
     program: { type: 'string' },
     rounds: { type: 'string' },
   },
@@ -59,6 +62,11 @@ const figures: readonly Figure[] = [
   figure('GET key leader', 'leader', 64, keyGet),
   figure('session create leader', 'leader', 64, session),
 ].filter(({ name }) => name.startsWith(values.figures))
+
+if (values.tokens) {
+  console.log(tokensTable(await measureTokens()))
+  process.exit()
+}
 
 const { quick } = values
 const rounds = Number(values.rounds ?? (quick ? 1 : 3))

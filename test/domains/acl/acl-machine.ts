@@ -1,5 +1,4 @@
 /** A state machine with tokens, policies and roles, and an authorizer on it: one that keeps what it found, or a new one. */
-import type { Test } from 'tap'
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
 import { drawToken, type TokenSpec } from '../../../src/domains/acl/issue.ts'
 import { domains } from '../../../src/domains/registry.ts'
@@ -11,6 +10,8 @@ import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Permissions } from '../../../src/rpc/authorizer.ts'
 import { temporaryFolder } from '../../fsm/toy.ts'
 import { specWith } from './token-rows.ts'
+
+type Cleanup = { teardown(end: () => unknown): void }
 
 export type Archive = {
   readonly blocks: readonly Uint8Array[]
@@ -27,7 +28,7 @@ export class AclMachine {
     this.machine = machine
   }
 
-  static async open(t: Test): Promise<AclMachine> {
+  static async open(t: Cleanup): Promise<AclMachine> {
     const machine = await openMachine({
       folder: await temporaryFolder(t),
       domains,
