@@ -51,6 +51,8 @@ export type DispatcherOptions = {
   readonly limits?: Partial<DispatchLimits>
   /** For the answers of blocking queries; absent: there always is. */
   readonly room?: WakeRoom
+  /** Called when very many blocking queries begin to wait, and when they are over. Default: nobody cares. */
+  readonly crowded?: (crowded: boolean) => void
   /** Called once per call that arrived here, at its end. Must not throw. */
   readonly audit?: (line: AuditLine) => void
 }

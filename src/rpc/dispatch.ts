@@ -71,8 +71,8 @@ export class Dispatcher {
     const { consensus, state, authorizer, services, clock, link, encode, sent = null } = options
     const { noLeaderMs, parkedMax, streamsMax } = this.#limits
     this.#places = new Places({ max: streamsMax, limit: 'the maximum of open streams' })
-    const { room = null } = options
-    const waiting = { noLeaderMs, parkedMax, room }
+    const { room = null, crowded = () => {} } = options
+    const waiting = { noLeaderMs, parkedMax, room, crowded }
     this.#reader = new QueryReader({ consensus, state, authorizer, services, clock, ...waiting })
     this.#writer = new Writer({ consensus, encode, clock })
     this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })

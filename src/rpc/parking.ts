@@ -4,6 +4,7 @@
  */
 import type { Clock, Timer } from '../lib/clock.ts'
 import { threadMs } from '../lib/thread-time.ts'
+import { Crowd } from './crowd.ts'
 import type { ReadableState, Touched } from './state.ts'
 import { WakeQueue, type Wakeable, type WakeRoom } from './wake-queue.ts'
 
@@ -38,6 +39,8 @@ export type ParkingOptions = {
   readonly state: ReadableState
   readonly clock: Clock
   readonly room: WakeRoom | null
+  /** Told when very many begin to wait, and when they are over. */
+  readonly crowded: (crowded: boolean) => void
 }
 
 export type WaitGroup = {
@@ -53,12 +56,14 @@ export type WaitGroup = {
 export class Parking {
   readonly #options: ParkingOptions
   readonly #queue: WakeQueue
+  readonly #crowd: Crowd
   readonly #groups = new Map<Touched, WaitGroup>()
   #count = 0
 
   constructor(options: ParkingOptions) {
     this.#options = options
     this.#queue = new WakeQueue(threadMs, options.room)
+    this.#crowd = new Crowd(options.clock, options.crowded)
   }
 
   /** Queries that wait for a change, or for their turn after one. */
@@ -74,6 +79,7 @@ export class Parking {
     waiter.group = group
     waiter.end = null
     this.#count += 1
+    this.#crowd.saw(this.#count)
     this.#arm(group, waiter.untilMs)
     if (known !== undefined && this.#isLate(wait)) {
       group.members.delete(waiter)
@@ -93,6 +99,7 @@ export class Parking {
   /** Ends all waits as if their time was up. */
   drain(): void {
     for (const group of this.#groups.values()) this.#wakeAll(group, false)
+    this.#crowd.stop()
   }
 
   /** The group may have begun to wait behind a change that this one has not seen. */

@@ -30,6 +30,8 @@ export type QueryReaderOptions = {
   readonly parkedMax: number
   /** Null: there is always room to wake. */
   readonly room: WakeRoom | null
+  /** As `ParkingOptions.crowded`. */
+  readonly crowded: (crowded: boolean) => void
 }
 
 export class QueryReader {

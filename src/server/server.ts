@@ -22,6 +22,7 @@ import { commandVersion } from '../fsm/codec.ts'
 import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
+import { boundHeapGrowth } from '../lib/heap-growth.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { SentWrites } from '../rpc/sent-writes.ts'
@@ -306,6 +307,7 @@ export async function startServer(
     log: logger.named('rpc'),
     limits: { parkedMax: config.limits.blockingQueriesMax },
     room: outgoing,
+    crowded: boundHeapGrowth,
     audit: telemetry.callEnded,
   })
   onStream = dispatcher.handleStream

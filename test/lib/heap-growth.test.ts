@@ -1,0 +1,37 @@
+/** How much old garbage V8 lets lie. */
+import { getHeapSpaceStatistics } from 'node:v8'
+import t from 'tap'
+import { boundHeapGrowth } from '../../src/lib/heap-growth.ts'
+
+const records = 200_000
+
+/** The most that the old space held while all of `records` were replaced again and again, each long after it was made. */
+function mostOldMiB(rounds: number): number {
+  const held = Array.from({ length: records }, (_, n) => ({ n, more: [n, n, n] }))
+  let most = 0
+  for (let round = 0; round < rounds; round += 1) {
+    for (let n = 0; n < records; n += 1) {
+      held[n] = { n, more: [round, round, round] }
+      if (n % 10_000 === 0) most = Math.max(most, oldMiB())
+    }
+  }
+  return held.length === records ? most : NaN
+}
+
+function oldMiB(): number {
+  const old = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')
+  return (old?.space_used_size ?? NaN) / 2 ** 20
+}
+
+void t.test('bounded, less old garbage lies about', async (t) => {
+  mostOldMiB(5)
+  const free = mostOldMiB(20)
+  boundHeapGrowth(true)
+  mostOldMiB(20)
+  const bounded = mostOldMiB(20)
+  boundHeapGrowth(false)
+  t.ok(bounded < free * 0.8, `${bounded} MiB instead of ${free}`)
+  mostOldMiB(20)
+  const freeAgain = mostOldMiB(20)
+  t.ok(freeAgain > bounded / 0.8, `${freeAgain} MiB afterwards`)
+})
