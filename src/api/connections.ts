@@ -140,7 +140,8 @@ export class Connections {
     }
     this.#countByClient.set(client, count)
     this.#connections.set(socket, connectionOf(client))
-    socket.once('close', () => {
+    // Not `once`, whose wrapper each of many thousand connections would keep: it comes once.
+    socket.on('close', () => {
       const left = (this.#countByClient.get(client) ?? 1) - 1
       if (left === 0) this.#countByClient.delete(client)
       else this.#countByClient.set(client, left)
