@@ -3,7 +3,7 @@
  *
  *   npm run sim -- --seeds 1..2000 [--servers N] [--jobs N] [--failures N] [--verbose]
  *   npm run sim -- --corner lease              all seeds look into this corner: mixed, divergence, lease,
- *                                              court, installs
+ *                                              court, installs, members
  *   npm run sim -- --seed 123 --verbose        prints every event of that run
  *   npm run sim -- --mutants [NAME]            plants known bugs and tells which seed caught each
  */

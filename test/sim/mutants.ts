@@ -96,7 +96,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a configuration stays in force when its entry is cut off',
-    corner: 'mixed',
+    corner: 'members',
     file: `${core}/follower.ts`,
     find: 'membership.truncated(first.index)',
     replace: '',

@@ -54,10 +54,10 @@ export type Plan = {
 }
 
 /**
- * Most seeds mix everything; some look into one corner, where it takes many ingredients to go wrong. `installs` is looked into
- * only when it is named: a share of its own would change what every other seed stands for.
+ * Most seeds mix everything; some look into one corner, where it takes many ingredients to go wrong. `installs` and `members`
+ * are looked into only when they are named: shares of their own would change what every other seed stands for.
  */
-const corners = { mixed: 8, divergence: 1, lease: 1, installs: 0, court: 1 }
+const corners = { mixed: 8, divergence: 1, lease: 1, installs: 0, members: 0, court: 1 }
 export type Corner = keyof typeof corners
 
 export function isCorner(name: string): name is Corner {
@@ -107,6 +107,13 @@ export function planOf(seed: number, servers: number | null, corner: Corner | nu
         log: { ...plan.log, segmentBytes: 4096, retainBytes: 0, retainEntries: 0 },
         faultGapMs: 200,
         faults: { ...noFaults, disk: 1, pause: 0.5, partition: 0.3 },
+      }
+    case 'members':
+      // A leader that is cut off changes its members all the same, and others cut that entry off.
+      return {
+        ...plan,
+        faultGapMs: 150,
+        faults: { ...noFaults, membership: 2, partition: 1, crash: 0.1 },
       }
     case 'court':
       // A leader that does not know yet that it was replaced, and readers who ask those that still follow it.
