@@ -5,13 +5,16 @@ import type { DutyContext } from './duty.ts'
 
 /** Readers honour marks: nobody waits for this. */
 const lookEveryMs = 200
-/** Between two entries: writes of clients go first. */
-const entryPauseMs = 30
+/** Rows of one entry: some ten milliseconds of each server. */
+const rowsMax = 256
+/** Between two entries: at least so long, and so many times as long as the entry took. Writes of clients go first. */
+const entryPauseMs = 20
+const entryPauseFactor = 2
 const retryMs = 1_000
 
 /** Leader only: started on election, stopped when leadership is lost. */
 export function startCascadeDuty(context: DutyContext): Running {
-  const { view, propose } = context
+  const { view, propose, clock } = context
   return periodic({
     ...context,
     failure: 'what follows from an earlier entry could not be written yet',
@@ -22,8 +25,9 @@ export function startCascadeDuty(context: DutyContext): Running {
       const isOpen = reader.commandVersion >= marksVersion && hasMarks(reader)
       reader.close()
       if (!isOpen) return lookEveryMs
-      await propose({ type: 'state.continueCascades', args: {} })
-      return entryPauseMs
+      const beginMs = clock.monotonicMs()
+      await propose({ type: 'state.continueCascades', args: { rowsMax } })
+      return Math.max(entryPauseMs, entryPauseFactor * (clock.monotonicMs() - beginMs))
     },
   })
 }

@@ -10,6 +10,7 @@
  * stopped at. All that one entry writes for reactions is of one moment. Each entry looks at one row at least, or ends a scan.
  */
 import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import { assert } from '../lib/assert.ts'
 import type {
   AnyCommandDefinition,
@@ -42,6 +43,9 @@ const emittersTogetherMax = 32
 
 /** Scans begun at a time: most find little, and wait for the disk for longer than they work. */
 const scansMax = 32
+
+/** `rowsMax`: of this entry, where that is less than of others. */
+const Continue = Type.Object({ rowsMax: Type.Integer({ minimum: 1, maximum: 1_000_000 }) })
 
 export type Followed = {
   readonly changes: readonly Change[]
@@ -102,9 +106,9 @@ export class Reactions {
     return { changes: cascade.changes, marked: tables }
   }
 
-  /** As much of what marks stand for as an entry may, later domains' marks first: they stop others from going on. */
-  async #continue(reader: Reader): Promise<Continued> {
-    const cascade = this.#begin(reader, null)
+  /** As much of what marks stand for as the proposer wants, later domains' marks first: they stop others from going on. */
+  async #continue(reader: Reader, rowsMax: number): Promise<Continued> {
+    const cascade = this.#begin(reader, null, rowsMax)
     for (const fact of this.#facts.toReversed()) {
       for await (const page of reader.pages(fact.marks)) {
         for (const mark of page) {
@@ -124,18 +128,23 @@ export class Reactions {
     return {
       /** Proposed by the leader as long as its outcome says so. */
       'state.continueCascades': {
-        args: Type.Object({}),
+        args: Continue,
         since: marksVersion,
         quiet: true,
-        load: (reader) => this.#continue(reader),
+        load: (reader, { rowsMax }: Static<typeof Continue>) => this.#continue(reader, rowsMax),
         apply: (_context, _args, { changes, open }: Continued) => ({ changes, outcome: { open } }),
       },
     }
   }
 
-  #begin(reader: Reader, moment: Moment | null): Cascade {
-    const rowsMax = reader.commandVersion >= marksVersion ? this.#rowsMax : Infinity
-    return new Cascade({ reader, moment, rowsMax, byFact: this.#byFact })
+  #begin(reader: Reader, moment: Moment | null, rowsMax = Infinity): Cascade {
+    const bound = reader.commandVersion >= marksVersion ? this.#rowsMax : Infinity
+    return new Cascade({
+      reader,
+      moment,
+      rowsMax: Math.min(bound, rowsMax),
+      byFact: this.#byFact,
+    })
   }
 
   #tablesBehind({ name }: Fact<never>, tables: Set<string>): void {

@@ -72,7 +72,7 @@ async function apply(machine: Machine, command: Command | null): Promise<unknown
   return outcome
 }
 
-const goOn: Command = { type: 'state.continueCascades', args: {} }
+const goOn: Command = { type: 'state.continueCascades', args: { rowsMax: 100 } }
 
 type Shown = { readonly value: unknown; readonly index: number }
 type Query = { readonly name: string; readonly read: (reader: Reader) => Promise<Shown> | Shown }
