@@ -125,7 +125,7 @@ const rows = [
   },
   {
     name: 'domains-registry',
-    from: '^src/domains/(local-)?registry[.]ts$',
+    from: '^src/domains/((local-)?registry|server-parts)[.]ts$',
     ours: ['^src/lib/', '^src/fsm/', '^src/rpc/', '^src/api/', '^src/domains/'],
     packages: noPackage,
   },

@@ -3,39 +3,18 @@
  * state of an earlier one, never of a later.
  */
 import type { Domain as StateDomain } from '../fsm/domain.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Logger } from '../lib/log.ts'
-import type { Provided, Services } from '../rpc/services.ts'
 import { aclDomain } from './acl/domain.ts'
-import { composed } from './acl/explain-routes.ts'
-import { aclSettings } from './acl/services.ts'
-import { localDomains, provideLocal, type LocalParts } from './local-registry.ts'
+import { localDomains } from './local-registry.ts'
 import { autopilotDomain } from './autopilot/domain.ts'
-import type { ClusterHealth } from './autopilot/services.ts'
-import { clusterHealth } from './autopilot/services.ts'
 import { startCascadeDuty } from './cascade-duty.ts'
 import { catalogDomain } from './catalog/domain.ts'
-import type { AgentMembers } from './catalog/duties.ts'
-import { knownMembers } from './catalog/services.ts'
-import { composeDomains, stateDomains, type Composed, type Domain } from './domain.ts'
-import type { ChangeSource, EventBufferLimits } from './events/buffer.ts'
+import { stateDomains, type Domain } from './domain.ts'
 import { eventsDomain } from './events/domain.ts'
-import { bufferLimits, changeSource } from './events/services.ts'
-import { openView, type OpenView } from './host.ts'
 import { kvDomain } from './kv/domain.ts'
 import { namespacesDomain } from './namespaces/domain.ts'
 import { operatorDomain } from './operator/domain.ts'
-import type { RaftControl } from './operator/raft.ts'
-import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
-import { archiving, raftControl } from './operator/services.ts'
-import type { RowSource } from './operator/services.ts'
-import type { AppliedSource } from './sessions/deadlines.ts'
 import { sessionsDomain } from './sessions/domain.ts'
-import { appliedCommands } from './sessions/services.ts'
-import type { ClusterKeyLink } from './variables/cluster-key-share.ts'
-import type { ClusterKeys } from './variables/cluster-key.ts'
 import { variablesDomain } from './variables/domain.ts'
-import { clusterKeyLink, clusterKeys } from './variables/services.ts'
 
 /** Of a server, in order. */
 export const serverDomains: readonly Domain[] = [
@@ -63,57 +42,3 @@ export const serverDomains: readonly Domain[] = [
 
 /** What the state machine needs: no instance of anything. */
 export const domains: readonly StateDomain[] = stateDomains(serverDomains)
-
-export type ServerParts = LocalParts & {
-  readonly acl: Provided<typeof aclSettings>
-  readonly clusterKeys: ClusterKeys
-  readonly raft: RaftControl
-  readonly link: ClusterKeyLink
-  /** `machine.view` and `machine.exportRows` */
-  readonly view: OpenView
-  readonly exportRows: () => RowSource
-  /** `machine.commandVersion` */
-  readonly commandVersion: () => number
-  /** For archives on their way in. */
-  readonly restoreFolder: string
-  /** Null: none but those that clients ask for. */
-  readonly snapshotSchedule: SnapshotSchedule | null
-  /** Resolves once this server's state holds all that was acknowledged before. */
-  readonly freshen: (signal: AbortSignal) => Promise<void>
-  /** Of the servers, at the leader. */
-  readonly health: () => ClusterHealth
-  /** Whose nodes the leader keeps in the catalog. */
-  readonly agents: AgentMembers
-  /** What is applied here, for those who keep time by it. */
-  readonly applied: AppliedSource & ChangeSource
-  readonly events: EventBufferLimits
-  readonly clock: Clock
-  readonly log: Logger
-}
-
-/** What the domains of a server need of it, and the domains. `services` gets what they provide. */
-export function composeServer(services: Services, parts: ServerParts): Composed {
-  const { clock, log } = parts
-  provideLocal(services, parts)
-  services.provide(openView, parts.view)
-  services.provide(clusterKeys, parts.clusterKeys)
-  services.provide(clusterKeyLink, parts.link)
-  services.provide(raftControl, parts.raft)
-  services.provide(archiving, {
-    exportRows: parts.exportRows,
-    commandVersion: parts.commandVersion,
-    wallMs: () => clock.wallMs(),
-    folder: parts.restoreFolder,
-    schedule: parts.snapshotSchedule,
-    freshen: parts.freshen,
-  })
-  services.provide(clusterHealth, parts.health)
-  services.provide(knownMembers, parts.agents)
-  services.provide(appliedCommands, parts.applied)
-  services.provide(changeSource, parts.applied)
-  services.provide(bufferLimits, parts.events)
-  services.provide(aclSettings, parts.acl)
-  const made = composeDomains(serverDomains, services, { clock, log })
-  services.provide(composed, made)
-  return made
-}

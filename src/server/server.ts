@@ -11,7 +11,8 @@ import { aclAuthorizer } from '../domains/acl/authorizer.ts'
 import { monitors } from '../domains/agent/services.ts'
 import { autopilotOf } from '../domains/autopilot/queries.ts'
 import { localServices } from '../domains/catalog/services.ts'
-import { composeServer, domains } from '../domains/registry.ts'
+import { domains, serverDomains } from '../domains/registry.ts'
+import { composeServer } from '../domains/server-parts.ts'
 import { eventBuffer } from '../domains/events/services.ts'
 import { onView } from '../domains/host.ts'
 import { scheduledSnapshots } from '../domains/operator/services.ts'
@@ -202,7 +203,7 @@ export async function startServer(
   const hasher = clusterHasher(() =>
     onView(view, (reader) => services.get(clusterKeyring).activeClusterKey(reader)),
   )
-  const composed = composeServer(services, {
+  const composed = composeServer(serverDomains, services, {
     acl: {
       ...config.acl,
       readResetIndex: () => readResetIndex(dataDir),

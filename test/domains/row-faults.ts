@@ -17,8 +17,8 @@ export type SweptRows = {
   readonly seen: ReadonlySet<string>
 }
 
-/** All rows that an archive of this machine would hold. */
-export async function sweepRows(machine: Machine): Promise<SweptRows> {
+/** All rows that an archive of this machine would hold. `all`: the tables that there are, if not a server's. */
+export async function sweepRows(machine: Machine, all = tables): Promise<SweptRows> {
   const faults: string[] = []
   const seen = new Set<string>()
   const source = machine.exportRows()
@@ -27,7 +27,7 @@ export async function sweepRows(machine: Machine): Promise<SweptRows> {
       const rows = decodeBlock(block)
       if (typeof rows === 'string') throw new Error(rows)
       for (const { key, value } of rows) {
-        const bound = tables.ofRowKey(key)
+        const bound = all.ofRowKey(key)
         if (bound === undefined) throw new Error(`no table has the row ${JSON.stringify(key)}`)
         seen.add(bound.name)
         const fault = bound.faultOf(unpack(value))

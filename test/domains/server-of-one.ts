@@ -14,8 +14,9 @@ import { HttpServer } from '../../src/api/server.ts'
 import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
 import { monitors } from '../../src/domains/agent/services.ts'
 import { noDefinitions } from '../../src/domains/catalog/agent/definitions.ts'
-import { composeServer, domains } from '../../src/domains/registry.ts'
-import type { Composed } from '../../src/domains/domain.ts'
+import { serverDomains } from '../../src/domains/registry.ts'
+import { composeServer } from '../../src/domains/server-parts.ts'
+import { stateDomains, type Composed, type Domain } from '../../src/domains/domain.ts'
 import { eventBuffer } from '../../src/domains/events/services.ts'
 import type { ClusterHealth } from '../../src/domains/autopilot/services.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
@@ -28,6 +29,8 @@ import type { UserEventPool } from '../../src/domains/user-events/pool.ts'
 import type { ThisAgent } from '../../src/domains/agent/this-agent.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import type { Command } from '../../src/fsm/domain.ts'
+import { tablesOf } from '../../src/fsm/reactions.ts'
+import { Tables } from '../../src/fsm/table.ts'
 import { openMachine, type Machine } from '../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { silentLogger, silentTap, type Logger } from '../../src/lib/log.ts'
@@ -101,6 +104,8 @@ export type ServerOfOneOptions = {
   readonly pool?: Pool
   readonly userEvents?: UserEventPool
   readonly health?: () => ClusterHealth
+  /** Default: all of a server. */
+  readonly domains?: readonly Domain[]
   /** Of duties and domains. */
   readonly clock?: Clock
   /** Of requests. */
@@ -169,9 +174,10 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   const clock = options.clock ?? systemClock
   const log = options.log ?? silentLogger
   const folder = await mkdtemp(join(tmpdir(), 'muster-domains-'))
+  const list = options.domains ?? serverDomains
   const machine = await openMachine({
     folder: join(folder, 'state'),
-    domains,
+    domains: stateDomains(list),
     decodeConfiguration,
     clock,
     logger: log,
@@ -191,7 +197,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   }
   const aclSettings = { enabled: false, defaultPolicy: 'deny' as const, ...options.acl }
   const services = new Services()
-  const composed = composeServer(services, {
+  const composed = composeServer(list, services, {
     acl: {
       ...aclSettings,
       bootstrapToken: null,
@@ -397,10 +403,12 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
             onChange: () => () => {},
           },
           onReplaced: (listener) => machine.onReplaced(listener),
-          duties: ['keyring', 'sessions', 'keys'].map((name) => ({
-            name,
-            start: () => server.startDuty(name),
-          })),
+          duties: ['keyring', 'sessions', 'keys']
+            .filter((name) => composed.duties.some((duty) => duty.name === name))
+            .map((name) => ({
+              name,
+              start: () => server.startDuty(name),
+            })),
           logger: log,
         })
   await composed.start()
@@ -408,7 +416,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     await leadership?.stop()
     await http.stop(0)
     await composed.stop()
-    const { faults } = await sweepRows(machine)
+    const { faults } = await sweepRows(machine, new Tables(tablesOf(stateDomains(list))))
     await machine.close()
     await rm(folder, { recursive: true, force: true })
     // Whatever a test wrote here can be restored.

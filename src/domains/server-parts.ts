@@ -1,0 +1,82 @@
+/** What a server provides to its domains. */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log.ts'
+import type { Provided, Services } from '../rpc/services.ts'
+import { composed } from './acl/explain-routes.ts'
+import { aclSettings } from './acl/services.ts'
+import { provideLocal, type LocalParts } from './local-registry.ts'
+import type { ClusterHealth } from './autopilot/services.ts'
+import { clusterHealth } from './autopilot/services.ts'
+import type { AgentMembers } from './catalog/duties.ts'
+import { knownMembers } from './catalog/services.ts'
+import { composeDomains, type Composed, type Domain } from './domain.ts'
+import type { ChangeSource, EventBufferLimits } from './events/buffer.ts'
+import { bufferLimits, changeSource } from './events/services.ts'
+import { openView, type OpenView } from './host.ts'
+import type { RaftControl } from './operator/raft.ts'
+import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
+import { archiving, raftControl } from './operator/services.ts'
+import type { RowSource } from './operator/services.ts'
+import type { AppliedSource } from './sessions/deadlines.ts'
+import { appliedCommands } from './sessions/services.ts'
+import type { ClusterKeyLink } from './variables/cluster-key-share.ts'
+import type { ClusterKeys } from './variables/cluster-key.ts'
+import { clusterKeyLink, clusterKeys } from './variables/services.ts'
+
+export type ServerParts = LocalParts & {
+  readonly acl: Provided<typeof aclSettings>
+  readonly clusterKeys: ClusterKeys
+  readonly raft: RaftControl
+  readonly link: ClusterKeyLink
+  /** `machine.view` and `machine.exportRows` */
+  readonly view: OpenView
+  readonly exportRows: () => RowSource
+  /** `machine.commandVersion` */
+  readonly commandVersion: () => number
+  /** For archives on their way in. */
+  readonly restoreFolder: string
+  /** Null: none but those that clients ask for. */
+  readonly snapshotSchedule: SnapshotSchedule | null
+  /** Resolves once this server's state holds all that was acknowledged before. */
+  readonly freshen: (signal: AbortSignal) => Promise<void>
+  /** Of the servers, at the leader. */
+  readonly health: () => ClusterHealth
+  /** Whose nodes the leader keeps in the catalog. */
+  readonly agents: AgentMembers
+  /** What is applied here, for those who keep time by it. */
+  readonly applied: AppliedSource & ChangeSource
+  readonly events: EventBufferLimits
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** `domains`: those of the registry, or fewer. `services` gets what they and the server provide. */
+export function composeServer(
+  domains: readonly Domain[],
+  services: Services,
+  parts: ServerParts,
+): Composed {
+  const { clock, log } = parts
+  provideLocal(services, parts)
+  services.provide(openView, parts.view)
+  services.provide(clusterKeys, parts.clusterKeys)
+  services.provide(clusterKeyLink, parts.link)
+  services.provide(raftControl, parts.raft)
+  services.provide(archiving, {
+    exportRows: parts.exportRows,
+    commandVersion: parts.commandVersion,
+    wallMs: () => clock.wallMs(),
+    folder: parts.restoreFolder,
+    schedule: parts.snapshotSchedule,
+    freshen: parts.freshen,
+  })
+  services.provide(clusterHealth, parts.health)
+  services.provide(knownMembers, parts.agents)
+  services.provide(appliedCommands, parts.applied)
+  services.provide(changeSource, parts.applied)
+  services.provide(bufferLimits, parts.events)
+  services.provide(aclSettings, parts.acl)
+  const made = composeDomains(domains, services, { clock, log })
+  services.provide(composed, made)
+  return made
+}
