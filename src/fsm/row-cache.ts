@@ -2,6 +2,9 @@
  * Rows read or changed lately, decoded, so that a point read of them asks no database. A row is good from the applied
  * index it was seen at until a batch changes it: a state older than that reads past the cache.
  *
+ * Of keys without a row the last ones asked for are remembered too: some are asked for by every command, such as the one that
+ * says that there are marks.
+ *
  * Two halves, young and old. What is found in the old half moves to the young one; when that is full it becomes the old
  * one and the old one goes. Rows from here are shared: nobody changes a row.
  */
@@ -12,6 +15,9 @@ const halfBytesMax = 8 * 1024 * 1024
 
 /** What an entry costs besides its bytes. */
 const entryBytes = 200
+
+/** Keys known to have no row. */
+const absentMax = 256
 
 /** Bigger rows are read each time. */
 const rowBytesMax = 64 * 1024
@@ -29,6 +35,8 @@ export class RowCache {
   #young = new Map<string, Kept>()
   #old = new Map<string, Kept>()
   #youngBytes = 0
+  /** By key: since which applied index no state has a row there. The one asked for last is the last. */
+  readonly #absent = new Map<string, number>()
 
   constructor(bytesMax = 2 * halfBytesMax) {
     this.#halfBytesMax = bytesMax / 2
@@ -50,6 +58,23 @@ export class RowCache {
     return kept.row
   }
 
+  /** Whether a state at `appliedIndex` is known to have no row at the full key `key`. */
+  isAbsent(key: string, appliedIndex: number): boolean {
+    const since = this.#absent.get(key)
+    if (since === undefined || since > appliedIndex) return false
+    this.#absent.delete(key)
+    this.#absent.set(key, since)
+    return true
+  }
+
+  /** The newest state, which stands at `appliedIndex`, was just found to have no row there. */
+  addAbsent(key: string, appliedIndex: number): void {
+    this.#absent.set(key, appliedIndex)
+    if (this.#absent.size <= absentMax) return
+    const [oldest] = this.#absent.keys()
+    if (oldest !== undefined) this.#absent.delete(oldest)
+  }
+
   /** A row just read from the newest state, which stands at `appliedIndex`. */
   add(key: string, bytes: Uint8Array, row: unknown, appliedIndex: number): void {
     if (bytes.byteLength <= rowBytesMax) {
@@ -59,8 +84,9 @@ export class RowCache {
 
   /** A batch changed these rows; the state with it stands at `appliedIndex`. Rows that are not here stay so. */
   changed(rows: ReadonlyMap<string, Uint8Array | null>, appliedIndex: number): void {
-    if (this.#young.size + this.#old.size === 0) return
+    if (this.#young.size + this.#old.size + this.#absent.size === 0) return
     for (const [key, bytes] of rows) {
+      this.#absent.delete(key)
       const kept = this.#young.get(key) ?? this.#old.get(key)
       if (kept === undefined) continue
       if (bytes === null || bytes.byteLength > rowBytesMax) {

@@ -88,9 +88,13 @@ export class State {
     const { appliedIndex } = this.position
     const kept = this.cache.get(full, appliedIndex)
     if (kept !== undefined) return kept
+    if (this.cache.isAbsent(full, appliedIndex)) return undefined
     const changed = this.#overlaid(full)
     const bytes = changed === undefined ? this.store.get(full, this.#snapshot) : changed
-    if (bytes === undefined || bytes === null) return undefined
+    if (bytes === undefined || bytes === null) {
+      if (!this.#superseded) this.cache.addAbsent(full, appliedIndex)
+      return undefined
+    }
     const row = unpack(bytes)
     // Of an older state nobody knows here whether the row has changed since.
     if (!this.#superseded) this.cache.add(full, bytes, row, appliedIndex)
