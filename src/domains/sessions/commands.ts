@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
+import { hasMarks } from '../../fsm/fact.ts'
 import { tokenByAccessor } from '../acl/queries.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
@@ -90,10 +91,12 @@ export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
       const boundChecks = checks.flatMap(({ check }) =>
         check === null ? [] : [keyOfName(check.id)],
       )
-      const bonds = { ...args, boundChecks, createIndex: reader.appliedIndex + 1 }
+      const { node, token } = args
+      const createIndex = reader.appliedIndex + 1
       const loaded = {
         tokenIsGone: false,
-        othersEnd: endingsIn(reader)(bonds) !== null,
+        othersEnd:
+          hasMarks(reader) && endingsIn(reader)({ node, boundChecks, token, createIndex }) !== null,
         hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
         node: nodeOf(reader, args.node),
         checks,
