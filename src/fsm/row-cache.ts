@@ -8,6 +8,7 @@
  * Two halves, young and old. What is found in the old half moves to the young one; when that is full it becomes the old
  * one and the old one goes. Rows from here are shared: nobody changes a row.
  */
+import { LruMap } from '../lib/lru-map.ts'
 import { unpack } from './codec.ts'
 
 /** Bytes of encoded rows in one half. Decoded they take a few times as much. */
@@ -35,8 +36,8 @@ export class RowCache {
   #young = new Map<string, Kept>()
   #old = new Map<string, Kept>()
   #youngBytes = 0
-  /** By key: since which applied index no state has a row there. The one asked for last is the last. */
-  readonly #absent = new Map<string, number>()
+  /** By key: since which applied index no state has a row there. */
+  readonly #absent = new LruMap<string, number>(absentMax)
 
   constructor(bytesMax = 2 * halfBytesMax) {
     this.#halfBytesMax = bytesMax / 2
@@ -61,18 +62,12 @@ export class RowCache {
   /** Whether a state at `appliedIndex` is known to have no row at the full key `key`. */
   isAbsent(key: string, appliedIndex: number): boolean {
     const since = this.#absent.get(key)
-    if (since === undefined || since > appliedIndex) return false
-    this.#absent.delete(key)
-    this.#absent.set(key, since)
-    return true
+    return since !== undefined && since <= appliedIndex
   }
 
   /** The newest state, which stands at `appliedIndex`, was just found to have no row there. */
   addAbsent(key: string, appliedIndex: number): void {
     this.#absent.set(key, appliedIndex)
-    if (this.#absent.size <= absentMax) return
-    const [oldest] = this.#absent.keys()
-    if (oldest !== undefined) this.#absent.delete(oldest)
   }
 
   /** A row just read from the newest state, which stands at `appliedIndex`. */

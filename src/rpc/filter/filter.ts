@@ -5,6 +5,7 @@
  * Pure: knows neither HTTP nor a domain. What is wrong with an expression is said before the first record is looked at,
  * always as `invalid_argument`.
  */
+import { LruMap } from '../../lib/lru-map.ts'
 import { compileExpression, type Predicate } from './compile.ts'
 import { parseFilter } from './parse.ts'
 import type { RecordShape } from './shape.ts'
@@ -24,30 +25,20 @@ export type Filter = {
 /** Compiles the expressions of one kind of record and remembers the ones used last. */
 export class FilterCompiler {
   readonly #shape: RecordShape
-  readonly #entriesMax: number
-  /** In order of use, the oldest first: a Map keeps the order of insertion. */
-  readonly #recent = new Map<string, Filter>()
+  readonly #recent: LruMap<string, Filter>
 
   constructor(shape: RecordShape, options: { readonly entriesMax?: number } = {}) {
     this.#shape = shape
-    this.#entriesMax = options.entriesMax ?? 256
+    this.#recent = new LruMap(options.entriesMax ?? 256)
   }
 
   /** null for an empty expression. Throws `invalid_argument`; the text says what is wrong and where. */
   compile(source: string): Filter | null {
     if (source === '') return null
     const known = this.#recent.get(source)
-    if (known !== undefined) {
-      this.#recent.delete(source)
-      this.#recent.set(source, known)
-      return known
-    }
+    if (known !== undefined) return known
     const filter = compileFilter(source, this.#shape)
     this.#recent.set(source, filter)
-    if (this.#recent.size > this.#entriesMax) {
-      const oldest = this.#recent.keys().next()
-      if (!oldest.done) this.#recent.delete(oldest.value)
-    }
     return filter
   }
 }
