@@ -10,6 +10,7 @@ import {
   type HeldPart,
 } from '../domains/catalog/agent/sync.ts'
 import type { NodeSpec } from '../domains/catalog/model.ts'
+import { onView } from '../domains/host.ts'
 import type { Command, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
@@ -47,12 +48,7 @@ export class AgentCatalog implements CatalogLink {
   async held(node: string): Promise<HeldPart> {
     const { consensus, view, clock } = this.#options
     await consensus.readBarrier('leader', clock.monotonicMs() + noLeaderMs, this.#abort.signal)
-    const reader = view()
-    try {
-      return await heldOf(reader, node)
-    } finally {
-      reader.close()
-    }
+    return onView(view, (reader) => heldOf(reader, node))
   }
 
   announce(node: NodeSpec): Promise<void> {

@@ -9,6 +9,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import { gossipEndpointOf } from './agent-node-model.ts'
 import { membersPerEntryMax, type MemberUpdate } from './commands.ts'
 import {
@@ -137,7 +138,7 @@ class MemberDuty {
     const servers = members.servers()
     const agents = members.agents()
     const doubts = new Map<string, Doubt>()
-    const certain = await this.#read(async (reader) => {
+    const certain = await onView(this.#context.view, async (reader) => {
       const updates = servers.flatMap((server) => serverUpdate(reader, server) ?? [])
       const serverIds = new Set(servers.map(({ id }) => id))
       const pool = agents.filter(({ id }) => !serverIds.has(id))
@@ -153,7 +154,7 @@ class MemberDuty {
     if (asked.length === 0) return roundMs - gapMs
     if (signal.aborted) return 0
     const verdicts = await this.#witness.ask(asked.map(({ subject }) => subject))
-    const found = await this.#read(async (reader) =>
+    const found = await onView(this.#context.view, async (reader) =>
       asked.flatMap((doubt) => {
         const verdict = verdicts.get(doubt.subject.key)
         const outcome = verdict === 'silent' ? doubt.ifSilent : doubt.ifAnswering
@@ -210,15 +211,6 @@ class MemberDuty {
     for (const key of this.#absentSince.keys()) if (!missing.has(key)) this.#absentSince.delete(key)
     this.#absentDoubts = doubts.length > 0
     return doubts
-  }
-
-  async #read<T>(run: (reader: Reader) => Promise<T>): Promise<T> {
-    const view = this.#context.view()
-    try {
-      return await run(view)
-    } finally {
-      view.close()
-    }
   }
 }
 

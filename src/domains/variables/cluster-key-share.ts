@@ -9,6 +9,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { onView } from '../host.ts'
 import { clusterKeyOf, missingClusterKey, type ClusterKey } from './cluster-key.ts'
 import type { ClusterKeyring } from './keyring.ts'
 
@@ -124,12 +125,10 @@ export class ClusterKeyShare {
 
   async #look(): Promise<{ readonly active: boolean; readonly missing: readonly string[] }> {
     const { keyring } = this.#options
-    const view = this.#options.view()
-    try {
-      return { active: (await keyring.active(view)) !== null, missing: await keyring.missing(view) }
-    } finally {
-      view.close()
-    }
+    return onView(this.#options.view, async (view) => ({
+      active: (await keyring.active(view)) !== null,
+      missing: await keyring.missing(view),
+    }))
   }
 
   /** Before there is a keyring: takes the leader's key, and tells it so in the next round. */

@@ -8,6 +8,7 @@ import { delay } from '../../lib/async.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import type { ClusterKey } from './cluster-key.ts'
 import { resealEntriesMax, type ResealVariables } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
@@ -52,7 +53,7 @@ class KeyringDuty {
   }
 
   async round(signal: AbortSignal): Promise<void> {
-    const rows = await this.#read((reader) => keysOf(reader))
+    const rows = await onView(this.#context.view, (reader) => keysOf(reader))
     const active = activeKey(rows)
     if (active === null) return this.#begin()
     const { keyring, clock } = this.#context
@@ -89,7 +90,9 @@ class KeyringDuty {
   async #replace(old: KeyRow, active: KeyRow, signal: AbortSignal): Promise<void> {
     let replaced = 0
     while (!signal.aborted) {
-      const batch = await this.#read((reader) => this.#nextBatch(reader, old, active))
+      const batch = await onView(this.#context.view, (reader) =>
+        this.#nextBatch(reader, old, active),
+      )
       if (batch.length === 0) break
       const args: ResealVariables = { entries: batch }
       const { outcome } = await this.#context.propose({ type: 'variables.reseal', args })
@@ -151,15 +154,6 @@ class KeyringDuty {
     })
     if ((outcome as RemoveKeyOutcome).type === 'removed') {
       this.#context.log.info('an unused key was removed', { id: row.id })
-    }
-  }
-
-  async #read<T>(run: (reader: Reader) => Promise<T>): Promise<T> {
-    const view = this.#context.view()
-    try {
-      return await run(view)
-    } finally {
-      view.close()
     }
   }
 }
