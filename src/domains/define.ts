@@ -46,6 +46,21 @@ export function remove<Row>(table: Table<Row>, key: Key): Change {
   return { type: 'delete', table, key }
 }
 
+/** Whether one of the rows stands. Only so many are looked at; more mean yes. */
+export async function anyStands<Row>(
+  pages: AsyncIterable<readonly Row[]>,
+  stands: (row: Row) => boolean,
+  rowsMax: number,
+): Promise<boolean> {
+  let looked = 0
+  for await (const page of pages) {
+    if (page.some(stands)) return true
+    looked += page.length
+    if (looked >= rowsMax) return true
+  }
+  return false
+}
+
 /** The first row of a range, null when it is empty. */
 export async function firstOf<Row>(pages: AsyncIterable<readonly Row[]>): Promise<Row | null> {
   for await (const page of pages) {

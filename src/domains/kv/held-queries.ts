@@ -4,7 +4,7 @@
  * a session that has ended, whose keys are not all written yet.
  */
 import type { Change, Moment, Reader } from '../../fsm/domain.ts'
-import { put } from '../define.ts'
+import { anyStands, put } from '../define.ts'
 import { endedIn } from '../sessions/ended-queries.ts'
 import { lockDelayMsOf, type SessionSpec } from '../sessions/model.ts'
 import { Deletions } from './deletion-model.ts'
@@ -51,7 +51,7 @@ function released(row: KvRow, { behavior, moment }: Release): KvRow | null {
 }
 
 /** Until when keys are held back that the session held. */
-export function heldBackUntilMs({ lockDelayNs, moment }: Release): number {
+function heldBackUntilMs({ lockDelayNs, moment }: Release): number {
   return moment.nowMs + lockDelayMsOf({ lockDelayNs })
 }
 
@@ -59,6 +59,15 @@ export function heldBackUntilMs({ lockDelayNs, moment }: Release): number {
 export function lockDelayUntilMs(reader: Reader, { namespace, key }: KeyPlace): number {
   const stored = reader.get(keys, [namespace, key])
   const release = stored === undefined ? null : findIn(reader)(stored).release
+  return delayUntilMs(reader, { namespace, key }, release)
+}
+
+/** The same where the key's release was found already. */
+export function delayUntilMs(
+  reader: Reader,
+  { namespace, key }: KeyPlace,
+  release: Release | null,
+): number {
   if (release !== null) return heldBackUntilMs(release)
   return reader.get(lockDelays, [namespace, key])?.untilMs ?? 0
 }
@@ -85,13 +94,8 @@ export function releaseOf(
 }
 
 /** Whether a key of it is there. Of very many that are gone and not written yet, the first are looked at: more mean yes. */
-export async function hasKeys(reader: Reader, namespace: string): Promise<boolean> {
+export function hasKeys(reader: Reader, namespace: string): Promise<boolean> {
   const find = findIn(reader)
-  let gone = 0
-  for await (const page of reader.pages(keys, { prefix: [namespace] })) {
-    if (page.some((stored) => find(stored).row !== null)) return true
-    gone += page.length
-    if (gone >= goneRowsMax) return true
-  }
-  return false
+  const rows = reader.pages(keys, { prefix: [namespace] })
+  return anyStands(rows, (stored) => find(stored).row !== null, goneRowsMax)
 }

@@ -9,7 +9,7 @@ import { remove } from '../define.ts'
 import { sessionOf } from '../sessions/queries.ts'
 import { lockIndexOfDeleted } from './deletion-queries.ts'
 import { Entries, inlineOf, type Entry, type Unwritten } from './entry-model.ts'
-import { findIn, heldBackUntilMs, numbered, releaseOf, type Release } from './held-queries.ts'
+import { delayUntilMs, findIn, numbered, releaseOf, type Release } from './held-queries.ts'
 import { treeKeysMax, txnReadBytesMax, type KeyPlace, type KvRow } from './model.ts'
 import type {
   Operation,
@@ -119,7 +119,7 @@ function unwrittenOf(reader: Reader, release: Release | null, stored: KvRow): Un
 function loadOne(reader: Reader, operation: Operation, loaded: LoadedKey): LoadedOperation {
   if (!('value' in operation)) return nothing
   const { row, release, lockIndex } = loaded
-  const { namespace, key } = operation
+  const { namespace } = operation
   const lockIndexBefore =
     row === null
       ? Math.max(lockIndex, lockIndexOfDeleted(reader, operation))
@@ -131,10 +131,7 @@ function loadOne(reader: Reader, operation: Operation, loaded: LoadedKey): Loade
     ...nothing,
     lockIndexBefore,
     sessionLives: sessionOf(reader, { namespace, id: operation.session }) !== null,
-    delayUntilMs:
-      release === null
-        ? (reader.get(lockDelays, [namespace, key])?.untilMs ?? 0)
-        : heldBackUntilMs(release),
+    delayUntilMs: delayUntilMs(reader, operation, release),
     floor: reapedFloor(reader, namespace),
     counterFloor: reader.counterFloor,
   }

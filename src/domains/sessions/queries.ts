@@ -1,6 +1,6 @@
 /** Reads of sessions. The index of all of them is that of the last creation or end of any session. */
 import type { Reader } from '../../fsm/domain.ts'
-import { firstOf } from '../define.ts'
+import { anyStands, firstOf } from '../define.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { catalogNodes } from '../catalog/table.ts'
 import { endingsIn } from './ended-queries.ts'
@@ -50,13 +50,8 @@ export async function* sessionsOfNode(
 }
 
 /** Whether one of it stands. Of very many that have ended and are still there, the first are looked at: more mean yes. */
-export async function hasSessions(reader: Reader, namespace: string): Promise<boolean> {
+export function hasSessions(reader: Reader, namespace: string): Promise<boolean> {
   const endedAt = endingsIn(reader)
-  let ended = 0
-  for await (const page of reader.pages(sessions, { prefix: [namespace] })) {
-    if (page.some((row) => endedAt(row) === null)) return true
-    ended += page.length
-    if (ended >= endedRowsMax) return true
-  }
-  return false
+  const rows = reader.pages(sessions, { prefix: [namespace] })
+  return anyStands(rows, (row) => endedAt(row) === null, endedRowsMax)
 }
