@@ -2,14 +2,13 @@
  * Saving an archive, which reads the state where it is asked, and the three steps of a restore, which are commands of
  * the state machine and run at the leader.
  */
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   defineLeaderMethod,
   defineLocalMethod,
   defineQuery,
-  type LeaderContext,
   type Requirement,
 } from '../../rpc/method.ts'
 import type { Services } from '../../rpc/services.ts'
@@ -45,37 +44,10 @@ const mayRestore = defineLocalMethod({
   run: async () => null,
 })
 
-const begin = defineLeaderMethod({
-  kind: 'leader',
-  name: 'operator.restoreBegin',
-  args: RestoreBegin,
-  requires: everything,
-  run: (context, args) => step(context, 'state.restoreBegin', args),
-})
-
-const chunk = defineLeaderMethod({
-  kind: 'leader',
-  name: 'operator.restoreChunk',
-  args: RestoreChunk,
-  requires: everything,
-  run: (context, args) => step(context, 'state.restoreChunk', args),
-})
-
-const commit = defineLeaderMethod({
-  kind: 'leader',
-  name: 'operator.restoreCommit',
-  args: RestoreCommit,
-  requires: everything,
-  run: (context, args) => step(context, 'state.restoreCommit', args),
-})
-
-const abort = defineLeaderMethod({
-  kind: 'leader',
-  name: 'operator.restoreAbort',
-  args: RestoreBegin,
-  requires: everything,
-  run: (context, args) => step(context, 'state.restoreAbort', args),
-})
+const begin = restoreStep('restoreBegin', RestoreBegin)
+const chunk = restoreStep('restoreChunk', RestoreChunk)
+const commit = restoreStep('restoreCommit', RestoreCommit)
+const abort = restoreStep('restoreAbort', RestoreBegin)
 
 export const snapshotMethods = { save, mayRestore, begin, chunk, commit, abort }
 
@@ -105,10 +77,19 @@ async function* archive(
   }
 }
 
-async function step(context: LeaderContext, type: string, args: object): Promise<RestoreStep> {
-  const { index, outcome } = await context.propose({ type, args })
-  const result = outcome as RestoreOutcome
-  if (!result.ok)
-    throw new MusterError('invalid_argument', `the restore was refused: ${result.reason}`)
-  return { index }
+/** The method `operator.<name>`, which proposes the command `state.<name>` of the state machine. */
+function restoreStep<Args extends TSchema>(name: string, args: Args) {
+  return defineLeaderMethod({
+    kind: 'leader',
+    name: `operator.${name}`,
+    args,
+    requires: everything,
+    run: async (context, given): Promise<RestoreStep> => {
+      const { index, outcome } = await context.propose({ type: `state.${name}`, args: given })
+      const result = outcome as RestoreOutcome
+      if (!result.ok)
+        throw new MusterError('invalid_argument', `the restore was refused: ${result.reason}`)
+      return { index }
+    },
+  })
 }
