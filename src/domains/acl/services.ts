@@ -1,6 +1,5 @@
 /** What the methods of access control use besides the state. */
-import { serviceKey } from '../../rpc/services.ts'
-import type { Services } from '../../rpc/services.ts'
+import { serviceKey, type Services } from '../../rpc/services.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { AclSettings } from './authorizer.ts'
 import type { RuleSets } from './rule-sets.ts'
