@@ -8,10 +8,9 @@
  */
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import type { Running } from '../lib/periodic.ts'
 
-export type RunningDuty = { stop(): Promise<void> }
-
-export type Duty = { readonly name: string; start(): RunningDuty }
+export type Duty = { readonly name: string; start(): Running }
 
 /** What this asks of `RaftNode`. */
 export type LeadingNode = {
@@ -34,7 +33,7 @@ export class Leadership {
   readonly #unsubscribe: readonly (() => void)[]
   /** Terms change faster than duties stop: each change waits for the one before. */
   #turn: Promise<void> = Promise.resolve()
-  #running: RunningDuty[] = []
+  #running: Running[] = []
   #term = 0
   /** The state that the running duties were started on is gone. */
   #isReplaced = false
