@@ -24,7 +24,7 @@ const domainOrder = [
   'operator',
   'members',
   'user-events',
-  'agent',
+  'process',
 ]
 
 /** `keyring-model.ts` is a model too: a domain may hold a second thing with the same roles. */
@@ -170,15 +170,15 @@ const rows = [
     packages: anyPackage,
   },
   {
-    name: 'agent',
-    from: '^src/agent/',
+    name: 'process',
+    from: '^src/process/',
     ours: ['^src/(lib|tls|server|client|member)/'],
     packages: ['typebox'],
   },
   {
     name: 'main',
     from: '^src/main[.]ts$',
-    ours: ['^src/(lib|agent|cli|server|client)/'],
+    ours: ['^src/(lib|process|cli|server|client)/'],
     packages: noPackage,
   },
 ]

@@ -2,10 +2,10 @@
  * The program's entry: hands clock, chance, output and the process itself to the command line.
  * Nothing imports it. Modules of the server are loaded only by the verb that runs one.
  */
-import './agent/thread-pool.ts'
+import './process/thread-pool.ts'
 import { isSea } from 'node:sea'
 import manifest from '../package.json' with { type: 'json' }
-import type { AgentArguments } from './agent/agent.ts'
+import type { AgentArguments } from './process/agent.ts'
 import { runCommand } from './cli/cli.ts'
 import type { Terminal } from './cli/verb.ts'
 import { makeVerbs } from './cli/verbs.ts'
@@ -52,7 +52,7 @@ const { version } = manifest
 const verbs = makeVerbs({
   version,
   runAgent: runAgentHere,
-  openRecovery: async (args) => (await import('./agent/recover.ts')).openRecovery(args),
+  openRecovery: async (args) => (await import('./process/recover.ts')).openRecovery(args),
 })
 
 // No await outside of functions: a bundle is CommonJS.
@@ -61,8 +61,8 @@ void runCommand(process.argv.slice(2), verbs, terminal).then((code) => {
 })
 
 async function runAgentHere(args: AgentArguments): Promise<void> {
-  const { runAgent } = await import('./agent/agent.ts')
-  const { systemdSocket } = await import('./agent/service-manager.ts')
+  const { runAgent } = await import('./process/agent.ts')
+  const { systemdSocket } = await import('./process/service-manager.ts')
   await runAgent(args, {
     clock: systemClock,
     random: systemRandom,

@@ -6,7 +6,7 @@
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { localDomains, provideLocal } from '../domains/local-registry.ts'
-import { monitors } from '../domains/agent/services.ts'
+import { monitors } from '../domains/process/services.ts'
 import { localServices } from '../domains/catalog/services.ts'
 import { composeDomains } from '../domains/domain.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'

@@ -3,7 +3,7 @@
  * One is asked for as long as it answers, so that its connections stay open; which one is chance, so that many agents
  * spread over all servers.
  */
-import type { KnownServers } from '../domains/agent/this-agent.ts'
+import type { KnownServers } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { randomInteger, type Random } from '../lib/random.ts'

@@ -1,5 +1,5 @@
 /** This client agent as the agent's endpoints show it. */
-import type { KnownServers, ThisAgent } from '../domains/agent/this-agent.ts'
+import type { KnownServers, ProcessInfo } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import type { LogTap } from '../lib/log.ts'
 import type { Reloadable } from '../member/reload.ts'
@@ -26,7 +26,7 @@ export type ThisClientOptions = {
   readonly reload: () => Promise<void>
 }
 
-export function describeClient(options: ThisClientOptions): ThisAgent {
+export function describeClient(options: ThisClientOptions): ProcessInfo {
   const { id, config, reloadable, origin, gossip, servers, warning, logTap } = options
   return {
     config: () => shownConfig({ config, ...reloadable.settings, origin, rpcAddress: '' }),

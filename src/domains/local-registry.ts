@@ -1,9 +1,9 @@
 /** What every agent serves of itself, server or client: its services and checks, its gossip, this process, its metrics. */
 import { site, type Site } from '../api/site.ts'
 import type { Services } from '../rpc/services.ts'
-import { agentDomain } from './agent/domain.ts'
-import { thisAgent } from './agent/services.ts'
-import type { ThisAgent } from './agent/this-agent.ts'
+import { processDomain } from './process/domain.ts'
+import { processInfo } from './process/services.ts'
+import type { ProcessInfo } from './process/process-info.ts'
 import type { Definitions } from './catalog/agent/definitions.ts'
 import type { LocalAgentOptions } from './catalog/agent/local-agent.ts'
 import { localServicesDomain } from './catalog/local-domain.ts'
@@ -23,12 +23,12 @@ export const localDomains: readonly Domain[] = [
   localServicesDomain,
   membersDomain,
   userEventsDomain,
-  agentDomain,
+  processDomain,
   metricsDomain,
 ]
 
 export type LocalParts = {
-  readonly agent: ThisAgent
+  readonly agent: ProcessInfo
   readonly members: PoolOfServer
   /** Null: this agent takes part in no gossip. */
   readonly userEvents: UserEventPool | null
@@ -44,7 +44,7 @@ export function provideLocal(services: Services, parts: LocalParts): void {
   const { server: name, region, datacenter } = members
   const own: Site = { name, region, datacenter, nodeId: local.node.id }
   services.provide(site, own)
-  services.provide(thisAgent, agent)
+  services.provide(processInfo, agent)
   services.provide(gossipPool, members)
   services.provide(userEventPool, userEvents)
   services.provide(localNode, { ...local, definitions })

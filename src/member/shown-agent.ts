@@ -1,8 +1,8 @@
 /** A process as its agent endpoints show it, server or client: configuration without secrets, membership, figures as text. */
 import { arch, availableParallelism, cpus, type as kernelType } from 'node:os'
 import type { aliasPrefixes } from '../api/headers.ts'
-import { redacted } from '../domains/agent/redaction.ts'
-import type { AgentMember } from '../domains/agent/this-agent.ts'
+import { redacted } from '../domains/process/redaction.ts'
+import type { AgentMember } from '../domains/process/process-info.ts'
 import type { GossipNode, MemberView } from '../gossip/door.ts'
 import type { LogLevel } from '../lib/log.ts'
 import type { LimitSettings } from './client-limits.ts'

@@ -1,5 +1,5 @@
 /** This server as the agent's endpoints show it. */
-import type { AgentMember, AgentStats, ThisAgent } from '../domains/agent/this-agent.ts'
+import type { AgentMember, AgentStats, ProcessInfo } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogTap } from '../lib/log.ts'
@@ -36,7 +36,7 @@ export type ThisAgentOptions = {
 const protocol = { min: 1, max: 5, current: 2 }
 const delegate = { min: 2, max: 5, current: 4 }
 
-export function describeAgent(options: ThisAgentOptions): ThisAgent {
+export function describeAgent(options: ThisAgentOptions): ProcessInfo {
   const { config, node, logTap } = options
   return {
     config: () =>

@@ -1,6 +1,6 @@
 /** The line of each request at level debug: what it tells, what it hides, and that it costs nothing below. */
 import t from 'tap'
-import { createLog } from '../../src/agent/logging.ts'
+import { createLog } from '../../src/process/logging.ts'
 import { noAudit } from '../../src/api/audit.ts'
 import type { LogLevel, LogLine } from '../../src/lib/log.ts'
 import { apiTwin } from '../support/api-twin.ts'

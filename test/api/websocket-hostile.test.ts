@@ -7,7 +7,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventBuffer } from '../../src/domains/events/services.ts'
-import { createLog } from '../../src/agent/logging.ts'
+import { createLog } from '../../src/process/logging.ts'
 import type { LogTap } from '../../src/lib/log.ts'
 import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
 import { eventuallyTrue } from '../support/eventually.ts'

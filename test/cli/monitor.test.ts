@@ -1,7 +1,7 @@
 /** `muster monitor`: frames become the log again. */
 import t from 'tap'
 import { textOfFrames } from '../../src/cli/api/frames.ts'
-import { framesOf } from '../../src/domains/agent/log-frames.ts'
+import { framesOf } from '../../src/domains/process/log-frames.ts'
 import { standIn } from './api-stand-in.ts'
 import { run } from './terminal.ts'
 

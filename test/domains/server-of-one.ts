@@ -12,7 +12,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
 import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
-import { monitors } from '../../src/domains/agent/services.ts'
+import { monitors } from '../../src/domains/process/services.ts'
 import { noDefinitions } from '../../src/domains/catalog/agent/definitions.ts'
 import { serverDomains } from '../../src/domains/registry.ts'
 import { composeServer } from '../../src/domains/server-parts.ts'
@@ -26,7 +26,7 @@ import { ClusterKeys } from '../../src/domains/variables/cluster-key.ts'
 import { keysOf, sealedItems } from '../../src/domains/variables/table.ts'
 import type { SealedRow } from '../../src/domains/variables/model.ts'
 import type { UserEventPool } from '../../src/domains/user-events/pool.ts'
-import type { ThisAgent } from '../../src/domains/agent/this-agent.ts'
+import type { ProcessInfo } from '../../src/domains/process/process-info.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import type { Command } from '../../src/fsm/domain.ts'
 import { tablesOf } from '../../src/fsm/reactions.ts'
@@ -120,7 +120,7 @@ export type ServerOfOneOptions = {
   }
   /** Default: none. */
   readonly scripts?: 'none' | 'files' | 'all'
-  readonly agent?: Partial<ThisAgent>
+  readonly agent?: Partial<ProcessInfo>
   /** Default: silent. */
   readonly log?: Logger
   /** Blocking queries that may wait. */
@@ -141,7 +141,7 @@ export function hastyClock(factor: number): Clock {
   }
 }
 
-function twinAgent(knowsLeader: () => boolean): ThisAgent {
+function twinAgent(knowsLeader: () => boolean): ProcessInfo {
   return {
     config: () => ({ NodeName: self.name }),
     member: () => ({

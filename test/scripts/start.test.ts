@@ -9,7 +9,7 @@ import { HOST, parseStartOptions, planAgents } from '../../scripts/start/options
 import { isFree, takenPorts } from '../../scripts/start/ports.ts'
 import { ServerProcesses } from '../../scripts/start/processes.ts'
 import { clusterReport, table } from '../../scripts/start/report.ts'
-import { loadConfig } from '../../src/agent/config.ts'
+import { loadConfig } from '../../src/process/config.ts'
 
 const defaults = {
   servers: null,

@@ -1,6 +1,6 @@
 /** Places for event streams and blocking queries: no caller keeps operators out, and who may see nothing takes none. */
 import t, { type Test } from 'tap'
-import { readersMax } from '../../../src/domains/agent/monitor.ts'
+import { readersMax } from '../../../src/domains/process/monitor.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne } from '../server-of-one.ts'
 

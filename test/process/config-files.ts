@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
-import { loadConfig } from '../../src/agent/config.ts'
+import { loadConfig } from '../../src/process/config.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 
 /** Five lines with the last empty: what is added to it stands in line 5. */

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { makeOwnCertificates } from '../../src/agent/auto-tls.ts'
+import { makeOwnCertificates } from '../../src/process/auto-tls.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 

@@ -1,27 +1,27 @@
 /** This process: health, configuration, log, profiles. */
 import { defineDomain, defineService } from '../domain.ts'
-import { agentConsulRoutes } from './consul-routes.ts'
+import { processConsulRoutes } from './consul-routes.ts'
 import { HeapSampler } from './heap-sampler.ts'
-import { agentMethods } from './methods.ts'
+import { processMethods } from './methods.ts'
 import { Monitors } from './monitor.ts'
 import { Profiles } from './profiles.ts'
-import { agentRoutes } from './routes.ts'
-import { heapSampler, monitors, profiles, schedulerWorkers, thisAgent } from './services.ts'
+import { processRoutes } from './routes.ts'
+import { heapSampler, monitors, profiles, schedulerWorkers, processInfo } from './services.ts'
 import { WorkerPool } from './workers.ts'
 
-export const agentDomain = defineDomain({
+export const processDomain = defineDomain({
   name: 'agent',
   services: [
     defineService(heapSampler, {
       create: ({ clock }) => new HeapSampler(clock),
       start: async (sampler, { service }) => {
-        if (service(thisAgent).enableDebug === true) await sampler.start()
+        if (service(processInfo).enableDebug === true) await sampler.start()
       },
       stop: (sampler) => sampler.stop(),
     }),
     defineService(monitors, {
       create: ({ service, clock }) => {
-        const agent = service(thisAgent)
+        const agent = service(processInfo)
         return new Monitors(agent.log, clock, agent.member().name)
       },
     }),
@@ -30,13 +30,13 @@ export const agentDomain = defineDomain({
     }),
     defineService(schedulerWorkers, {
       create: ({ service, clock }) => {
-        const agent = service(thisAgent)
+        const agent = service(processInfo)
         const { schedulers } = agent
         if (schedulers === null) return null
         return new WorkerPool({ clock, leads: () => agent.leads(), ...schedulers })
       },
     }),
   ],
-  methods: Object.values(agentMethods),
-  routes: [...agentRoutes, ...agentConsulRoutes],
+  methods: Object.values(processMethods),
+  routes: [...processRoutes, ...processConsulRoutes],
 })

@@ -1,7 +1,7 @@
 /** Listener blocks: what they mean, beside `ports` and over several files, and what is refused. */
 import { resolve } from 'node:path'
 import t from 'tap'
-import type { AgentConfig } from '../../src/agent/config.ts'
+import type { AgentConfig } from '../../src/process/config.ts'
 import { load, refusal, smallest } from './config-files.ts'
 
 const lines = (config: AgentConfig) =>

@@ -1,6 +1,6 @@
 /** Where log lines go: to the output in few writes, and to whoever follows them. */
 import t from 'tap'
-import { createLog } from '../../src/agent/logging.ts'
+import { createLog } from '../../src/process/logging.ts'
 import type { LogLevel } from '../../src/lib/log.ts'
 
 const at = '2026-01-31T12:00:00.000Z'

@@ -3,11 +3,11 @@ import { serviceKey } from '../../rpc/services.ts'
 import type { HeapSampler } from './heap-sampler.ts'
 import type { Monitors } from './monitor.ts'
 import type { Profiles } from './profiles.ts'
-import type { ThisAgent } from './this-agent.ts'
+import type { ProcessInfo } from './process-info.ts'
 import type { WorkerPool } from './workers.ts'
 
 /** Provided by every process. */
-export const thisAgent = serviceKey<ThisAgent>('agent')
+export const processInfo = serviceKey<ProcessInfo>('agent')
 
 /** Runs from the start where debugging is on; a profile of the heap starts it otherwise. */
 export const heapSampler = serviceKey<HeapSampler>('agent.heapSampler')

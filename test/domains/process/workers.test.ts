@@ -1,7 +1,7 @@
 /** The scheduler workers of a server: how many, which kinds, and what a change does. */
 import t from 'tap'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { WorkerPool } from '../../../src/domains/agent/workers.ts'
+import { WorkerPool } from '../../../src/domains/process/workers.ts'
 
 function poolOf(options: { count?: number; enabled?: readonly string[]; leads?: boolean } = {}) {
   return new WorkerPool({

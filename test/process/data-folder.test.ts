@@ -5,7 +5,7 @@ import { readFile, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { claimDataFolder } from '../../src/agent/data-folder.ts'
+import { claimDataFolder } from '../../src/process/data-folder.ts'
 
 t.test('a folder is made, claimed once, and free after its release', async (t) => {
   const path = join(t.testdir(), 'a', 'b')
@@ -27,7 +27,7 @@ t.test('a folder is made, claimed once, and free after its release', async (t) =
 
 t.test('a killed process leaves the folder free', async (t) => {
   const path = t.testdir()
-  const module = fileURLToPath(new URL('../../src/agent/data-folder.ts', import.meta.url))
+  const module = fileURLToPath(new URL('../../src/process/data-folder.ts', import.meta.url))
   const script = `
     const { claimDataFolder } = await import(${JSON.stringify(module)})
     await claimDataFolder(${JSON.stringify(path)})

@@ -4,23 +4,23 @@ import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { frameStream } from './log-frames.ts'
-import { profileSecondsMax, agentMethods } from './methods.ts'
+import { profileSecondsMax, processMethods } from './methods.ts'
 import { profileSecondsDefault } from './profiles.ts'
-import type { AgentHealth, AgentMember } from './this-agent.ts'
+import type { AgentHealth, AgentMember } from './process-info.ts'
 import type { WorkersConfig } from './workers.ts'
 
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000
 const shownLengthMax = 100
 
-export const agentRoutes: readonly Route[] = [
+export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/health',
     anyRegion: true,
     public: true,
     handle: async (request) => {
-      const health = await request.call(agentMethods.health, {})
+      const health = await request.call(processMethods.health, {})
       const sides = healthOf(request.search.all('type'), health)
       const ok = Object.values(sides).every((side) => side.ok)
       return { status: ok ? 200 : 500, json: sides }
@@ -31,7 +31,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/v1/agent/self',
     anyRegion: true,
     handle: async (request) => {
-      const { config, member, stats } = await request.call(agentMethods.self, {})
+      const { config, member, stats } = await request.call(processMethods.self, {})
       return { json: { config, member: memberJson(member), stats } }
     },
   },
@@ -39,7 +39,11 @@ export const agentRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/agent/host',
     handle: async (request) => {
-      const { agentId, data } = await request.call(agentMethods.host, {}, { at: targetOf(request) })
+      const { agentId, data } = await request.call(
+        processMethods.host,
+        {},
+        { at: targetOf(request) },
+      )
       return { json: { AgentID: agentId, HostData: data } }
     },
   },
@@ -54,7 +58,7 @@ export const agentRoutes: readonly Route[] = [
       const json = search.boolean('log_json') || search.flag('logjson')
       const plain = search.boolean('plain') || search.has('loglevel')
       const at = targetOf(request)
-      const lines = await request.open(agentMethods.monitor, { level, json }, { at })
+      const lines = await request.open(processMethods.monitor, { level, json }, { at })
       return plain
         ? { stream: lines, type: 'text/plain; charset=utf-8' }
         : { stream: frameStream(lines, request.clock), type: 'application/json' }
@@ -68,7 +72,7 @@ export const agentRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/servers',
-    handle: async (request) => ({ json: await request.call(agentMethods.servers, {}) }),
+    handle: async (request) => ({ json: await request.call(processMethods.servers, {}) }),
   },
   {
     method: 'PUT',
@@ -76,7 +80,7 @@ export const agentRoutes: readonly Route[] = [
     body: 'none',
     handle: async (request) => {
       const addresses = request.search.all('address').filter((text) => text !== '')
-      await request.call(agentMethods.setServers, { addresses })
+      await request.call(processMethods.setServers, { addresses })
       return {}
     },
   },
@@ -86,7 +90,7 @@ export const agentRoutes: readonly Route[] = [
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
-      await request.call(agentMethods.reload, {})
+      await request.call(processMethods.reload, {})
       return {}
     },
   },
@@ -95,7 +99,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/v1/agent/schedulers',
     anyRegion: true,
     handle: async (request) => {
-      const { server, workers } = await request.call(agentMethods.schedulers, {})
+      const { server, workers } = await request.call(processMethods.schedulers, {})
       const schedulers = workers.map(({ id, started, status, workloadStatus, enabled }) => ({
         id,
         started,
@@ -110,7 +114,8 @@ export const agentRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/agent/schedulers/config',
     anyRegion: true,
-    handle: async (request) => settingsReply(await request.call(agentMethods.schedulersConfig, {})),
+    handle: async (request) =>
+      settingsReply(await request.call(processMethods.schedulersConfig, {})),
   },
   {
     method: 'PUT',
@@ -129,14 +134,14 @@ export const agentRoutes: readonly Route[] = [
         )
       }
       const args = { count, enabled: [...enabled] }
-      return settingsReply(await request.call(agentMethods.configureSchedulers, args))
+      return settingsReply(await request.call(processMethods.configureSchedulers, args))
     },
   },
   {
     method: 'GET',
     path: '/v1/regions',
     anyRegion: true,
-    handle: async (request) => ({ json: await request.call(agentMethods.regions, {}) }),
+    handle: async (request) => ({ json: await request.call(processMethods.regions, {}) }),
   },
 ]
 
@@ -215,7 +220,7 @@ async function profileReply(request: ApiRequest, at: string | null): Promise<Api
     throw new MusterError('invalid_argument', `seconds must be at most ${profileSecondsMax}`)
   }
   const { type, bytes } = await request.call(
-    agentMethods.profile,
+    processMethods.profile,
     {
       name: name.slice(0, shownLengthMax),
       seconds,

@@ -1,7 +1,7 @@
 /** The table of configuration keys that operators read. */
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { fileSchema } from '../../src/agent/config-schema.ts'
+import { fileSchema } from '../../src/process/config-schema.ts'
 
 t.test('every key of limits has a row', async (t) => {
   const page = await readFile(new URL('../../docs/operators.md', import.meta.url), 'utf8')

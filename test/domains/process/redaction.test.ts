@@ -1,6 +1,6 @@
 /** Which values of an environment are shown. */
 import t from 'tap'
-import { redactEnvironment, redacted } from '../../../src/domains/agent/redaction.ts'
+import { redactEnvironment, redacted } from '../../../src/domains/process/redaction.ts'
 
 const cases: readonly (readonly [name: string, value: string, shown: string])[] = [
   ['HOME', '/var/lib/app', '/var/lib/app'],

@@ -13,8 +13,8 @@ import { denied } from '../../rpc/refusal.ts'
 import { profilesAreOpen } from './debug-rule.ts'
 import { hostData, type HostData } from './host.ts'
 import type { ProfileResult } from './profiles.ts'
-import { monitors, profiles, schedulerWorkers, thisAgent } from './services.ts'
-import type { AgentMember, AgentStats, KnownServers } from './this-agent.ts'
+import { monitors, profiles, schedulerWorkers, processInfo } from './services.ts'
+import type { AgentMember, AgentStats, KnownServers } from './process-info.ts'
 import type { Worker, WorkerPool, WorkersConfig } from './workers.ts'
 
 export const profileSecondsMax = 300
@@ -36,7 +36,7 @@ export type AgentSelf = {
   readonly stats: AgentStats
 }
 
-const nameOf = ({ service }: LocalContext): string => service(thisAgent).member().name
+const nameOf = ({ service }: LocalContext): string => service(processInfo).member().name
 
 /** Open to all, as load balancers ask it. */
 const health = defineLocalMethod({
@@ -44,7 +44,7 @@ const health = defineLocalMethod({
   name: 'agent.health',
   args: Nothing,
   requires: anyone,
-  run: async (context) => context.service(thisAgent).health(),
+  run: async (context) => context.service(processInfo).health(),
 })
 
 const regions = defineLocalMethod({
@@ -52,7 +52,7 @@ const regions = defineLocalMethod({
   name: 'agent.regions',
   args: Nothing,
   requires: anyone,
-  run: async (context) => context.service(thisAgent).regions(),
+  run: async (context) => context.service(processInfo).regions(),
 })
 
 const self = defineLocalMethod({
@@ -61,7 +61,7 @@ const self = defineLocalMethod({
   args: Nothing,
   requires: mayRead,
   run: async (context): Promise<AgentSelf> => {
-    const agent = context.service(thisAgent)
+    const agent = context.service(processInfo)
     return { config: agent.config(), member: agent.member(), stats: agent.stats() }
   },
 })
@@ -98,7 +98,7 @@ const profile = defineLocalMethod({
   }),
   requires: mayWrite,
   run: async (context, args): Promise<ProfileResult> => {
-    if (!profilesAreOpen(context.service(thisAgent))) throw denied(closedProfiles)
+    if (!profilesAreOpen(context.service(processInfo))) throw denied(closedProfiles)
     return context.service(profiles).take(args, context.signal)
   },
 })
@@ -145,7 +145,7 @@ const servers = defineLocalMethod({
   name: 'agent.servers',
   args: Nothing,
   requires: mayRead,
-  run: async (context) => known(context.service(thisAgent).servers).list(),
+  run: async (context) => known(context.service(processInfo).servers).list(),
 })
 
 const setServers = defineLocalMethod({
@@ -156,7 +156,7 @@ const setServers = defineLocalMethod({
   }),
   requires: mayWrite,
   run: async (context, { addresses }): Promise<void> => {
-    const servers = known(context.service(thisAgent).servers)
+    const servers = known(context.service(processInfo).servers)
     if (addresses.length === 0) {
       throw new MusterError('invalid_argument', 'name the servers: ?address=host:port')
     }
@@ -170,7 +170,7 @@ const reload = defineLocalMethod({
   name: 'agent.reload',
   args: Nothing,
   requires: mayWrite,
-  run: (context) => context.service(thisAgent).reload(),
+  run: (context) => context.service(processInfo).reload(),
 })
 
 const settings = (context: LocalContext, config: WorkersConfig) => ({
@@ -178,7 +178,7 @@ const settings = (context: LocalContext, config: WorkersConfig) => ({
   ...config,
 })
 
-export const agentMethods = {
+export const processMethods = {
   health,
   regions,
   self,

@@ -1,17 +1,17 @@
 /** `/v1/agent/self` in Consul's shape: every member is an object, as clients in Go expect. */
 import type { Route } from '../../api/route.ts'
-import { agentMethods } from './methods.ts'
+import { processMethods } from './methods.ts'
 import { shownForConsul } from '../members/shown.ts'
-import type { AgentMember } from './this-agent.ts'
+import type { AgentMember } from './process-info.ts'
 
-export const agentConsulRoutes: readonly Route[] = [
+export const processConsulRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/self',
     dialect: 'consul',
     anyRegion: true,
     handle: async (request) => {
-      const { config, member, stats } = await request.call(agentMethods.self, {})
+      const { config, member, stats } = await request.call(processMethods.self, {})
       const text = (name: string): string => {
         const value = config[name]
         return typeof value === 'string' ? value : ''

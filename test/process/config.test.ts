@@ -2,9 +2,9 @@
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { editDistance } from '../../src/agent/config-check.ts'
-import { isHost, parsePeer, parseSize } from '../../src/agent/config-schema.ts'
-import { joinHostPort, loadConfig } from '../../src/agent/config.ts'
+import { editDistance } from '../../src/process/config-check.ts'
+import { isHost, parsePeer, parseSize } from '../../src/process/config-schema.ts'
+import { joinHostPort, loadConfig } from '../../src/process/config.ts'
 import { load, smallest } from './config-files.ts'
 
 t.test('the smallest file gets sound defaults and is frozen', async (t) => {

@@ -1,6 +1,6 @@
 /** Every refusal of a configuration, with the line a person reads. */
 import t from 'tap'
-import { CONFIG_FILE_BYTES_MAX } from '../../src/agent/config-tree.ts'
+import { CONFIG_FILE_BYTES_MAX } from '../../src/process/config-tree.ts'
 import { refusal, smallest } from './config-files.ts'
 
 const inServer = (text: string) =>

@@ -1,7 +1,7 @@
 /** How a process ends: gracefully, by force, or by a defect; with which code and which line. */
 import { EventEmitter } from 'node:events'
 import t from 'tap'
-import { STOP_MS_MAX, watchLife } from '../../src/agent/signals.ts'
+import { STOP_MS_MAX, watchLife } from '../../src/process/signals.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { eventuallyTrue } from '../support/eventually.ts'

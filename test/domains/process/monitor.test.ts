@@ -1,9 +1,9 @@
 /** The log as a stream: levels, formats, what a slow reader loses and is told, and frames with offsets. */
 import t, { type Test } from 'tap'
-import { createLog } from '../../../src/agent/logging.ts'
-import { frameStream, framesOf, heartbeat } from '../../../src/domains/agent/log-frames.ts'
-import { bufferedLengthMax, LogBuffer } from '../../../src/domains/agent/log-buffer.ts'
-import { Monitors, readersMax } from '../../../src/domains/agent/monitor.ts'
+import { createLog } from '../../../src/process/logging.ts'
+import { frameStream, framesOf, heartbeat } from '../../../src/domains/process/log-frames.ts'
+import { bufferedLengthMax, LogBuffer } from '../../../src/domains/process/log-buffer.ts'
+import { Monitors, readersMax } from '../../../src/domains/process/monitor.ts'
 import type { LogLine } from '../../../src/lib/log.ts'
 import { textLine } from '../../../src/lib/log-line.ts'
 import { hastyClock } from '../server-of-one.ts'

@@ -32,7 +32,7 @@ export interface KnownServers {
   replace(addresses: readonly string[]): Promise<void>
 }
 
-export interface ThisAgent {
+export interface ProcessInfo {
   /** The configuration as operators may see it: no secret is in it, by name a peer's tools know. */
   config(): Readonly<Record<string, unknown>>
   member(): AgentMember

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { LogTap } from '../../../src/lib/log.ts'
 import type { Requirement } from '../../../src/rpc/method.ts'
-import { createLog } from '../../../src/agent/logging.ts'
+import { createLog } from '../../../src/process/logging.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'

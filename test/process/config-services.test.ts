@@ -1,6 +1,6 @@
 /** Services, checks and script settings in configuration files, with Consul's names. */
 import t from 'tap'
-import { DEFINITIONS_MAX, SERVICE_CHECKS_MAX } from '../../src/agent/config-services.ts'
+import { DEFINITIONS_MAX, SERVICE_CHECKS_MAX } from '../../src/process/config-services.ts'
 import { load, refusal, smallest } from './config-files.ts'
 
 const web = { fields: { name: 'web', port: 80 }, checks: [{ name: 'up', ttl: '30s' }] }
