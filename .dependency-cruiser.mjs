@@ -11,6 +11,7 @@ const domainOrder = [
   'namespaces',
   'acl',
   'catalog',
+  'local-services',
   'sessions',
   'kv',
   'variables',
@@ -190,6 +191,8 @@ function domainRows(domain, position) {
   const others = earlier.length === 0 ? [] : [`^src/domains/(${earlier.join('|')})/`]
   const issuers = earlier.filter((name) => name === 'acl' || name === 'allocations')
   const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
+  // One machine's part of the catalog: it shows, reads and parses what the catalog does.
+  const whole = domain === 'local-services' ? '^src/domains/catalog/(?!domain[.]ts$)' : null
   return [
     {
       name: `${domain}-state`,
@@ -213,6 +216,7 @@ function domainRows(domain, position) {
         '^src/lib/',
         '^src/rpc/services[.]ts$',
         ...others.map((path) => `${path}[a-z-]*shown[.]ts$`),
+        ...(whole === null ? [] : [whole]),
       ],
       packages: ['typebox'],
     },
@@ -238,6 +242,7 @@ function domainRows(domain, position) {
         '^src/fsm/domain[.]ts$',
         ...others.map((path) => `${path}[a-z-]*(model|queries|services)[.]ts$`),
         ...methodsOf,
+        ...(whole === null ? [] : [whole]),
       ],
       packages: anyPackage,
       self: false,

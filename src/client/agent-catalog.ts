@@ -1,6 +1,6 @@
 /** The way of a client agent's services into the catalog: the servers' API, with the agent's own token. */
 import { Fields } from '../api/fields.ts'
-import type { AgentUpdate, CatalogLink, HeldPart } from '../domains/catalog/agent/sync.ts'
+import type { AgentUpdate, CatalogLink, HeldPart } from '../domains/local-services/sync.ts'
 import {
   checkCheck,
   checkNode,

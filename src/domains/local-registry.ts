@@ -4,10 +4,10 @@ import type { Services } from '../rpc/services.ts'
 import { processDomain } from './process/domain.ts'
 import { processInfo } from './process/services.ts'
 import type { ProcessInfo } from './process/process-info.ts'
-import type { Definitions } from './catalog/agent/definitions.ts'
-import type { LocalAgentOptions } from './catalog/agent/local-agent.ts'
-import { localServicesDomain } from './catalog/local-domain.ts'
-import { localNode } from './catalog/services.ts'
+import type { Definitions } from './local-services/definitions.ts'
+import type { LocalServicesOptions } from './local-services/local-services.ts'
+import { localServicesDomain } from './local-services/domain.ts'
+import { localNode } from './local-services/services.ts'
 import type { Domain } from './domain.ts'
 import { membersDomain } from './members/domain.ts'
 import type { PoolOfServer } from './members/pool.ts'
@@ -33,7 +33,7 @@ export type LocalParts = {
   /** Null: this agent takes part in no gossip. */
   readonly userEvents: UserEventPool | null
   /** This agent's own part of the catalog. */
-  readonly local: Omit<LocalAgentOptions, 'clock' | 'log'>
+  readonly local: Omit<LocalServicesOptions, 'clock' | 'log'>
   readonly definitions: Definitions
   readonly metrics: MetricsSource
 }

@@ -3,9 +3,9 @@
  * registrations over HTTP. The names of fields differ only in case and underscores (`service_id`, `ServiceID`).
  */
 import { Fields } from '../api/fields.ts'
-import { checkDefinition } from '../domains/catalog/agent/definition.ts'
-import type { Definitions, InitialCheck } from '../domains/catalog/agent/local-agent.ts'
-import { checkWithin, initialCheckOf } from '../domains/catalog/check-routes.ts'
+import { checkDefinition } from '../domains/local-services/definition.ts'
+import type { Definitions, InitialCheck } from '../domains/local-services/local-services.ts'
+import { checkWithin, initialCheckOf } from '../domains/local-services/check-routes.ts'
 import { checkService } from '../domains/catalog/model.ts'
 import { serviceOf } from '../domains/catalog/registration-routes.ts'
 import { MusterError, textOf } from '../lib/errors.ts'

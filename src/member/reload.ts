@@ -1,6 +1,6 @@
 /** Reading again what was read at start, all of it or as much of it as is good. */
 import type { HttpServer } from '../api/server.ts'
-import type { LocalAgent } from '../domains/catalog/agent/local-agent.ts'
+import type { LocalServices } from '../domains/local-services/local-services.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
 import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
 import { definedServices, type DefinitionSettings } from './defined-services.ts'
@@ -29,7 +29,7 @@ export class Reloadable {
   /** Throws `invalid_argument` for an audit log that cannot be had, or wrong services and checks, which then stay as they were. */
   async apply(
     next: ReloadableSettings,
-    to: { readonly http: HttpServer; readonly audit: AuditLog; readonly localAgent: LocalAgent },
+    to: { readonly http: HttpServer; readonly audit: AuditLog; readonly localAgent: LocalServices },
   ): Promise<void> {
     const { limits, audit, definitions } = next
     const connectionsPerClientMax = limits.httpConnectionsPerClientMax

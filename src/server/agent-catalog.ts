@@ -8,7 +8,7 @@ import {
   heldOf,
   type CatalogLink,
   type HeldPart,
-} from '../domains/catalog/agent/sync.ts'
+} from '../domains/local-services/sync.ts'
 import type { NodeSpec } from '../domains/catalog/model.ts'
 import { onView } from '../domains/host.ts'
 import type { Command, Reader } from '../fsm/domain.ts'

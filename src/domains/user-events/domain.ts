@@ -1,7 +1,7 @@
 /** Events that agents tell one another by gossip. */
 import { inDatacenter } from '../../api/datacenter.ts'
 import { site } from '../../api/site.ts'
-import { localServices } from '../catalog/services.ts'
+import { localServices } from '../local-services/services.ts'
 import { defineDomain, defineService } from '../domain.ts'
 import { userEventMethods } from './methods.ts'
 import { RecentEvents } from './recent-events.ts'

@@ -1,9 +1,9 @@
 /** TTLs, intervals and thresholds, with time of the test's own. */
 import t from 'tap'
-import type { CheckDefinition, Probe } from '../../../src/domains/catalog/agent/definition.ts'
-import { RunningCheck, type CheckState } from '../../../src/domains/catalog/agent/running-check.ts'
+import type { CheckDefinition, Probe } from '../../../src/domains/local-services/definition.ts'
+import { RunningCheck, type CheckState } from '../../../src/domains/local-services/running-check.ts'
 import type { CheckStatus } from '../../../src/domains/catalog/model.ts'
-import type { Look } from '../../../src/domains/catalog/probes/look.ts'
+import type { ProbeResult } from '../../../src/domains/local-services/probes/probe-result.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
 const ttl: Probe = { type: 'ttl', ttlMs: 10_000 }
@@ -12,7 +12,7 @@ const tcp: Probe = { type: 'tcp', host: 'h', port: 1, intervalMs: 5_000, timeout
 function run(probe: Probe, spec: Partial<CheckDefinition> = {}, status: CheckStatus = 'critical') {
   const clock = manualClock()
   const states: CheckState[] = []
-  const looks: ((found: Look) => void)[] = []
+  const looks: ((found: ProbeResult) => void)[] = []
   const signals: AbortSignal[] = []
   let overdue = 0
   const check = new RunningCheck({

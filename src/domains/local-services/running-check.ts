@@ -1,7 +1,7 @@
 /** One check as it runs on this agent: the timer of a TTL, or looks at an interval, and the thresholds over them. */
-import type { Clock, Timer } from '../../../lib/clock.ts'
-import type { CheckStatus } from '../model.ts'
-import type { Look } from '../probes/look.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
+import type { CheckStatus } from '../catalog/model.ts'
+import type { ProbeResult } from './probes/probe-result.ts'
 import type { ActiveProbe, CheckDefinition } from './definition.ts'
 
 export type CheckState = { readonly status: CheckStatus; readonly output: string }
@@ -13,8 +13,8 @@ export type RunningCheckOptions = {
   readonly firstLookMs: number
   readonly clock: Clock
   /** When a look may begin: an agent bounds how many run at one time. */
-  readonly admit: (run: () => Promise<Look>) => Promise<Look>
-  readonly look: (probe: ActiveProbe, signal: AbortSignal) => Promise<Look>
+  readonly admit: (run: () => Promise<ProbeResult>) => Promise<ProbeResult>
+  readonly look: (probe: ActiveProbe, signal: AbortSignal) => Promise<ProbeResult>
   /** Status or output differ from what they were. */
   readonly onState: (state: CheckState, before: CheckState) => void
   /** It was critical for as long as its definition allows. */
@@ -91,7 +91,7 @@ export class RunningCheck {
     this.#lookAfter(probe, Math.max(0, probe.intervalMs - tookMs))
   }
 
-  async #lookInTime(probe: ActiveProbe): Promise<Look> {
+  async #lookInTime(probe: ActiveProbe): Promise<ProbeResult> {
     const { clock, look } = this.#options
     const timeout = new AbortController()
     const timer = clock.setTimer(Math.ceil(probe.timeoutMs), () => timeout.abort())
@@ -103,7 +103,7 @@ export class RunningCheck {
   }
 
   /** A warning is a success: what is looked at works. */
-  #judge(found: Look): void {
+  #judge(found: ProbeResult): void {
     const { successBeforePassing, failuresBeforeWarning, failuresBeforeCritical } = this.definition
     const { status } = this.#state
     let next: CheckStatus = status

@@ -5,8 +5,8 @@
  * This file: what a check is and what it may ask for. Times in milliseconds.
  */
 import { Type, type Static } from 'typebox'
-import { MusterError } from '../../../lib/errors.ts'
-import { checkName, notesBytesMax, ServiceSpec } from '../model.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { checkName, notesBytesMax, ServiceSpec } from '../catalog/model.ts'
 
 export const intervalMsMin = 1_000
 export const timeMsMax = 30 * 24 * 3_600_000

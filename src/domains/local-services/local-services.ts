@@ -3,9 +3,9 @@
  * folder, durable before the answer; of those that configuration files define only the statuses are kept. Statuses are
  * written a little later.
  */
-import type { Clock, Timer } from '../../../lib/clock.ts'
-import { MusterError, textOf } from '../../../lib/errors.ts'
-import type { Logger } from '../../../lib/log.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
 import {
   cutOutput,
   keyOfName,
@@ -14,8 +14,8 @@ import {
   type CheckSpec,
   type CheckStatus,
   type NodeSpec,
-} from '../model.ts'
-import { look } from '../probes/probe.ts'
+} from '../catalog/model.ts'
+import { look } from './probes/probe.ts'
 import type { AgentService, CheckDefinition } from './definition.ts'
 import {
   definedByKey,
@@ -44,7 +44,7 @@ const saveDelayMs = 1_000
 /** An answer waits so long at most for the catalog to have what it says. */
 const settleMs = 1_000
 
-export type LocalAgentOptions = {
+export type LocalServicesOptions = {
   readonly node: NodeSpec
   readonly dataFolder: string
   readonly scripts: ScriptChecks
@@ -55,9 +55,9 @@ export type LocalAgentOptions = {
 
 export type AgentCheck = { readonly definition: CheckDefinition; readonly state: CheckState }
 
-export class LocalAgent {
+export class LocalServices {
   readonly node: NodeSpec
-  readonly #options: LocalAgentOptions
+  readonly #options: LocalServicesOptions
   readonly #store: ServiceStore
   readonly #sync: CatalogSync
   readonly #gate = new Gate(looksMax)
@@ -68,7 +68,7 @@ export class LocalAgent {
   #saving: Timer | null = null
   #started = false
 
-  constructor(options: LocalAgentOptions) {
+  constructor(options: LocalServicesOptions) {
     const { node, link, clock, log } = options
     this.node = node
     this.#options = options

@@ -10,9 +10,9 @@ import {
   timeoutMsMax,
   ttlMsMin,
   type Probe,
-} from './agent/definition.ts'
-import type { InitialCheck } from './agent/local-agent.ts'
-import { checkNamespace, statusOf } from './registration-routes.ts'
+} from './definition.ts'
+import type { InitialCheck } from './local-services.ts'
+import { checkNamespace, statusOf } from '../catalog/registration-routes.ts'
 
 /** When none is given. */
 const timeoutMs = { network: 10_000, script: 30_000 }

@@ -1,15 +1,15 @@
 /** One HTTP request: 2xx is passing, 429 a warning, all else critical. */
 import { request as httpRequest, type IncomingMessage } from '../../../lib/http.ts'
 import { request as httpsRequest } from 'node:https'
-import type { ActiveProbe } from '../agent/definition.ts'
-import { outputBytesMax, type CheckStatus } from '../model.ts'
-import type { Look } from './look.ts'
+import type { ActiveProbe } from '../definition.ts'
+import { outputBytesMax, type CheckStatus } from '../../catalog/model.ts'
+import type { ProbeResult } from './probe-result.ts'
 
 type HttpProbe = Extract<ActiveProbe, { type: 'http' }>
 
 const redirectsMax = 5
 
-export async function lookByHttp(probe: HttpProbe, signal: AbortSignal): Promise<Look> {
+export async function lookByHttp(probe: HttpProbe, signal: AbortSignal): Promise<ProbeResult> {
   let url = probe.url
   for (let redirects = 0; ; redirects += 1) {
     const { status, message, location, body } = await ask(probe, url, signal)

@@ -4,13 +4,13 @@
  */
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/schema'
-import type { Command, Reader } from '../../../fsm/domain.ts'
-import { delay, firstOf, nothing, Pause } from '../../../lib/async.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
-import type { Logger } from '../../../lib/log.ts'
-import type { Proposed } from '../../../rpc/consensus.ts'
-import { Deregistration, Registration, type RegisterOutcome } from '../commands.ts'
+import type { Command, Reader } from '../../fsm/domain.ts'
+import { delay, firstOf, nothing, Pause } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Proposed } from '../../rpc/consensus.ts'
+import { Deregistration, Registration, type RegisterOutcome } from '../catalog/commands.ts'
 import {
   keyOfName,
   membershipCheckId,
@@ -22,9 +22,9 @@ import {
   type NodeSpec,
   type ServiceRow,
   type ServiceSpec,
-} from '../model.ts'
-import { checksOfNode, nodeOf, servicesOfNode } from '../queries.ts'
-import { assertRegistered } from '../register-methods.ts'
+} from '../catalog/model.ts'
+import { checksOfNode, nodeOf, servicesOfNode } from '../catalog/queries.ts'
+import { assertRegistered } from '../catalog/register-methods.ts'
 
 /** Between two comparisons when nothing changed. */
 const roundMs = 60_000

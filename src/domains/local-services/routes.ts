@@ -2,11 +2,11 @@
 import { Fields } from '../../api/fields.ts'
 import type { ApiReply, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { agentCatalogMethods } from './agent-methods.ts'
+import { localServiceMethods } from './methods.ts'
 import { checkWithin, initialCheckOf } from './check-routes.ts'
-import type { CheckStatus } from './model.ts'
-import { checkNamespace, serviceOf, statusOf } from './registration-routes.ts'
-import { filterOf, listed, named, scopedRoutes } from './scope-routes.ts'
+import type { CheckStatus } from '../catalog/model.ts'
+import { checkNamespace, serviceOf, statusOf } from '../catalog/registration-routes.ts'
+import { filterOf, listed, named, scopedRoutes } from '../catalog/scope-routes.ts'
 
 const done: ApiReply = { status: 200 }
 
@@ -14,7 +14,7 @@ const route = scopedRoutes()
 const report = (word: string, status: CheckStatus): Route => ({
   ...route('PUT', `/v1/agent/check/${word}/:id`, async (request) => {
     const id = named(request, 'id', 'check ID')
-    await request.call(agentCatalogMethods.report, {
+    await request.call(localServiceMethods.report, {
       id,
       status,
       output: request.search.text('note') ?? '',
@@ -24,12 +24,12 @@ const report = (word: string, status: CheckStatus): Route => ({
   body: 'none',
 })
 
-export const agentCatalogRoutes: readonly Route[] = [
+export const localServiceRoutes: readonly Route[] = [
   route('GET', '/v1/agent/services', async (request) =>
-    listed(await request.call(agentCatalogMethods.services, { filter: filterOf(request) })),
+    listed(await request.call(localServiceMethods.services, { filter: filterOf(request) })),
   ),
   route('GET', '/v1/agent/checks', async (request) =>
-    listed(await request.call(agentCatalogMethods.checks, { filter: filterOf(request) })),
+    listed(await request.call(localServiceMethods.checks, { filter: filterOf(request) })),
   ),
   route('PUT', '/v1/agent/service/register', async (request) => {
     const fields = new Fields(request.json, { anyCase: true })
@@ -40,12 +40,12 @@ export const agentCatalogRoutes: readonly Route[] = [
       checkWithin(value, service, many.length === 1 ? null : position + 1),
     )
     const replacesChecks = request.search.flag('replace-existing-checks')
-    await request.call(agentCatalogMethods.registerService, { service, checks, replacesChecks })
+    await request.call(localServiceMethods.registerService, { service, checks, replacesChecks })
     return done
   }),
   {
     ...route('PUT', '/v1/agent/service/deregister/:id', async (request) => {
-      await request.call(agentCatalogMethods.deregisterService, {
+      await request.call(localServiceMethods.deregisterService, {
         id: named(request, 'id', 'service ID'),
       })
       return done
@@ -60,14 +60,14 @@ export const agentCatalogRoutes: readonly Route[] = [
     const id = fields.text('ID') || fields.text('CheckID') || name
     const serviceId = fields.text('ServiceID') ?? ''
     await request.call(
-      agentCatalogMethods.registerCheck,
+      localServiceMethods.registerCheck,
       initialCheckOf(fields, { id, name, serviceId }),
     )
     return done
   }),
   {
     ...route('PUT', '/v1/agent/check/deregister/:id', async (request) => {
-      await request.call(agentCatalogMethods.deregisterCheck, {
+      await request.call(localServiceMethods.deregisterCheck, {
         id: named(request, 'id', 'check ID'),
       })
       return done
@@ -83,7 +83,7 @@ export const agentCatalogRoutes: readonly Route[] = [
     const status = fields.text('Status') ?? ''
     if (status === '') throw new MusterError('invalid_argument', 'Missing Status')
     const output = fields.text('Output') ?? ''
-    await request.call(agentCatalogMethods.report, { id, status: statusOf(status), output })
+    await request.call(localServiceMethods.report, { id, status: statusOf(status), output })
     return done
   }),
 ]

@@ -1,16 +1,16 @@
 /** Services and checks of this agent as the API shows them: as those of the catalog, without indexes of the log. */
-import type { AgentService } from './agent/definition.ts'
-import type { AgentCheck, LocalAgent } from './agent/local-agent.ts'
-import type { CheckRow } from './model.ts'
-import { shownService } from './shown.ts'
+import type { AgentService } from './definition.ts'
+import type { AgentCheck, LocalServices } from './local-services.ts'
+import type { CheckRow } from '../catalog/model.ts'
+import { shownService } from '../catalog/shown.ts'
 
-export function shownOfAgent(agent: LocalAgent, service: AgentService) {
+export function shownOfAgent(agent: LocalServices, service: AgentService) {
   const shown = shownService({ ...service, createIndex: 0, modifyIndex: 0 })
   const { CreateIndex: _created, ModifyIndex: _modified, ...rest } = shown
   return { ...rest, Datacenter: agent.node.datacenter }
 }
 
-export function rowOfCheck(agent: LocalAgent, { definition, state }: AgentCheck): CheckRow {
+export function rowOfCheck(agent: LocalServices, { definition, state }: AgentCheck): CheckRow {
   const service = agent.service(definition.serviceId)
   return {
     id: definition.id,

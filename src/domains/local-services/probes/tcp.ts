@@ -1,14 +1,14 @@
 /** One TCP connection: made is passing. */
 import { connect } from 'node:net'
 import { onAbort } from '../../../lib/async.ts'
-import type { ActiveProbe } from '../agent/definition.ts'
-import type { Look } from './look.ts'
+import type { ActiveProbe } from '../definition.ts'
+import type { ProbeResult } from './probe-result.ts'
 
 export function lookByTcp(
   { host, port }: Extract<ActiveProbe, { type: 'tcp' }>,
   signal: AbortSignal,
-): Promise<Look> {
-  const { promise, resolve, reject } = Promise.withResolvers<Look>()
+): Promise<ProbeResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProbeResult>()
   const socket = connect({ host, port })
   const end = (): void => {
     socket.destroy(new Error(`TCP connect ${host}:${port}: no answer in time`))

@@ -4,9 +4,9 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { Server as GrpcServer, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
-import type { ActiveProbe } from '../../../src/domains/catalog/agent/definition.ts'
+import type { ActiveProbe } from '../../../src/domains/local-services/definition.ts'
 import { outputBytesMax } from '../../../src/domains/catalog/model.ts'
-import { look } from '../../../src/domains/catalog/probes/probe.ts'
+import { look } from '../../../src/domains/local-services/probes/probe.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const times = { intervalMs: 1_000, timeoutMs: 10_000 }

@@ -1,8 +1,8 @@
 /** One call of `grpc.health.v1.Health/Check`: serving is passing. */
 import { Client, credentials } from '@grpc/grpc-js'
 import { onAbort } from '../../../lib/async.ts'
-import type { ActiveProbe } from '../agent/definition.ts'
-import type { Look } from './look.ts'
+import type { ActiveProbe } from '../definition.ts'
+import type { ProbeResult } from './probe-result.ts'
 
 type GrpcProbe = Extract<ActiveProbe, { type: 'grpc' }>
 
@@ -11,7 +11,7 @@ const answerBytesMax = 64 * 1024
 const serving = 1
 const words = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN']
 
-export async function lookByGrpc(probe: GrpcProbe, signal: AbortSignal): Promise<Look> {
+export async function lookByGrpc(probe: GrpcProbe, signal: AbortSignal): Promise<ProbeResult> {
   const security = probe.tls
     ? credentials.createSsl(null, null, null, { rejectUnauthorized: !probe.tlsSkipVerify })
     : credentials.createInsecure()

@@ -1,16 +1,16 @@
 /** The choice among the kinds of looks. */
 import { assertNever } from '../../../lib/assert.ts'
 import { textOf } from '../../../lib/errors.ts'
-import type { ActiveProbe } from '../agent/definition.ts'
-import { cutOutput } from '../model.ts'
+import type { ActiveProbe } from '../definition.ts'
+import { cutOutput } from '../../catalog/model.ts'
 import { lookByGrpc } from './grpc.ts'
 import { lookByHttp } from './http.ts'
 import { lookByScript } from './script.ts'
-import type { Look } from './look.ts'
+import type { ProbeResult } from './probe-result.ts'
 import { lookByTcp } from './tcp.ts'
 
 /** Never rejects: what goes wrong is critical. Soon after `signal` it has ended, with whatever it found. */
-export async function look(probe: ActiveProbe, signal: AbortSignal): Promise<Look> {
+export async function look(probe: ActiveProbe, signal: AbortSignal): Promise<ProbeResult> {
   try {
     const { status, output } = await lookBy(probe, signal)
     return { status, output: cutOutput(output) }
@@ -19,7 +19,7 @@ export async function look(probe: ActiveProbe, signal: AbortSignal): Promise<Loo
   }
 }
 
-function lookBy(probe: ActiveProbe, signal: AbortSignal): Promise<Look> {
+function lookBy(probe: ActiveProbe, signal: AbortSignal): Promise<ProbeResult> {
   const { type } = probe
   switch (type) {
     case 'http':

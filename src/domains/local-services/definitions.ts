@@ -2,8 +2,8 @@
  * Services and checks that this agent's configuration files define: by their keys, each once, each check of a service that
  * the files define too, so that a start never depends on what was registered before.
  */
-import { MusterError } from '../../../lib/errors.ts'
-import { keyOfName, membershipCheckId, type CheckStatus } from '../model.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { keyOfName, membershipCheckId, type CheckStatus } from '../catalog/model.ts'
 import type { AgentService, CheckDefinition } from './definition.ts'
 
 /** `status`: what it is until it is known; null: what it was, or critical. */

@@ -3,14 +3,14 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext, type Requirement } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
-import { checkDefinition, AgentService, CheckDefinition } from './agent/definition.ts'
-import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
-import type { LocalAgent } from './agent/local-agent.ts'
-import { Listing } from './listing.ts'
-import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from './model.ts'
-import { writesCheck, writesService } from './register-methods.ts'
+import { checkDefinition, AgentService, CheckDefinition } from './definition.ts'
+import { rowOfCheck, shownOfAgent } from './shown.ts'
+import type { LocalServices } from './local-services.ts'
+import { Listing } from '../catalog/listing.ts'
+import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from '../catalog/model.ts'
+import { writesCheck, writesService } from '../catalog/register-methods.ts'
 import { localServices } from './services.ts'
-import { filters, shownCheck } from './shown.ts'
+import { filters, shownCheck } from '../catalog/shown.ts'
 
 /** Checks that come with one service. */
 export const checksPerServiceMax = 64
@@ -141,13 +141,13 @@ const checks = defineLocalMethod({
 })
 
 /** By the service's id; '': as the node. Of an id that nobody has: as if it were the service's name. */
-function mayWrite(agent: LocalAgent, serviceId: string): Requirement {
+function mayWrite(agent: LocalServices, serviceId: string): Requirement {
   const name = serviceId === '' ? '' : (agent.service(serviceId)?.name ?? serviceId)
   return writesCheck(agent.node.name, name)
 }
 
 /** Of an id that nobody has, the service that a check is named after by itself (`service:web:2`), else the node. */
-function mayWriteCheck(agent: LocalAgent, id: string): Requirement {
+function mayWriteCheck(agent: LocalServices, id: string): Requirement {
   const named = /^service:(.+?)(?::\d+)?$/.exec(id)?.[1] ?? ''
   return mayWrite(agent, agent.check(id)?.definition.serviceId ?? named)
 }
@@ -162,7 +162,7 @@ function mayTake(context: LocalContext, id: string): void {
   }
 }
 
-export const agentCatalogMethods = {
+export const localServiceMethods = {
   registerService,
   deregisterService,
   registerCheck,

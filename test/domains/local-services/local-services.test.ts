@@ -3,13 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { CheckDefinition, Probe } from '../../../src/domains/catalog/agent/definition.ts'
-import { LocalAgent } from '../../../src/domains/catalog/agent/local-agent.ts'
+import type { CheckDefinition, Probe } from '../../../src/domains/local-services/definition.ts'
+import { LocalServices } from '../../../src/domains/local-services/local-services.ts'
 import {
   heldOf,
   applyAgentUpdate,
   type CatalogLink,
-} from '../../../src/domains/catalog/agent/sync.ts'
+} from '../../../src/domains/local-services/sync.ts'
 import { membershipCheckId } from '../../../src/domains/catalog/model.ts'
 import { catalogChecks, catalogNodes, catalogServices } from '../../../src/domains/catalog/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -23,7 +23,7 @@ import {
   nowMs,
   service,
   type CatalogMachine,
-} from './catalog-machine.ts'
+} from '../catalog/catalog-machine.ts'
 
 const ttl: Probe = { type: 'ttl', ttlMs: 3_600_000 }
 
@@ -78,8 +78,8 @@ function agentWith(
   folder: string,
   link: CatalogLink,
   scripts: 'none' | 'files' | 'all' = 'all',
-): LocalAgent {
-  return new LocalAgent({
+): LocalServices {
+  return new LocalServices({
     node: node('one'),
     dataFolder: folder,
     scripts,
@@ -236,7 +236,7 @@ void t.test(
       if (isTaken) throw new MusterError('invalid_argument', 'the name is taken')
       await catalog.register({ node: spec })
     }
-    const agent = new LocalAgent({
+    const agent = new LocalServices({
       node: node('web', { id: own ?? '' }),
       dataFolder: await dataFolder(t),
       scripts: 'none',

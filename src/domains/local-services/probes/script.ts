@@ -1,15 +1,15 @@
 /** One run of a command: exit code 0 is passing, 1 a warning, all else critical. Its whole process group ends with it. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { onAbort } from '../../../lib/async.ts'
-import type { ActiveProbe } from '../agent/definition.ts'
-import { outputBytesMax } from '../model.ts'
-import type { Look } from './look.ts'
+import type { ActiveProbe } from '../definition.ts'
+import { outputBytesMax } from '../../catalog/model.ts'
+import type { ProbeResult } from './probe-result.ts'
 
 export function lookByScript(
   { args }: Extract<ActiveProbe, { type: 'script' }>,
   signal: AbortSignal,
-): Promise<Look> {
-  const { promise, resolve, reject } = Promise.withResolvers<Look>()
+): Promise<ProbeResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProbeResult>()
   const [command = '', ...rest] = args
   // A group of its own, so that what the command starts ends with it.
   const child = spawn(command, rest, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] })

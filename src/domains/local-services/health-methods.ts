@@ -3,12 +3,12 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
 import type { Services } from '../../rpc/services.ts'
-import type { AgentService } from './agent/definition.ts'
-import type { AgentCheck, LocalAgent } from './agent/local-agent.ts'
-import { rowOfCheck, shownOfAgent } from './agent-shown.ts'
-import { readsService } from './listing.ts'
+import type { AgentService } from './definition.ts'
+import type { AgentCheck, LocalServices } from './local-services.ts'
+import { rowOfCheck, shownOfAgent } from './shown.ts'
+import { readsService } from '../catalog/listing.ts'
 import { localServices } from './services.ts'
-import { shownCheck } from './shown.ts'
+import { shownCheck } from '../catalog/shown.ts'
 
 /** From the best to the worst. */
 export const healthWords = ['passing', 'warning', 'critical', 'maintenance'] as const
@@ -64,7 +64,7 @@ const healthByName = defineLocalMethod({
   },
 })
 
-function healthOf(agent: LocalAgent, of: AgentService): ServiceHealth {
+function healthOf(agent: LocalServices, of: AgentService): ServiceHealth {
   const concerned = agent
     .checks()
     .filter(({ definition }) => ['', of.id].includes(definition.serviceId))
@@ -75,7 +75,7 @@ function healthOf(agent: LocalAgent, of: AgentService): ServiceHealth {
   }
 }
 
-export const agentHealthMethods = { service, healthById, healthByName }
+export const localHealthMethods = { service, healthById, healthByName }
 
 function wordOf({ definition, state }: AgentCheck): HealthWord {
   return definition.probe.type === 'maintenance' ? 'maintenance' : state.status

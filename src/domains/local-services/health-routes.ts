@@ -1,14 +1,9 @@
 /** `/v1/agent/service/:id`, `/v1/agent/health/service/…` and maintenance, as clients of the peer ask for them. */
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
-import {
-  worst,
-  agentHealthMethods,
-  type HealthWord,
-  type ServiceHealth,
-} from './agent-health-methods.ts'
-import { agentCatalogMethods } from './agent-methods.ts'
-import { named, scopedRoutes } from './scope-routes.ts'
+import { worst, localHealthMethods, type HealthWord, type ServiceHealth } from './health-methods.ts'
+import { localServiceMethods } from './methods.ts'
+import { named, scopedRoutes } from '../catalog/scope-routes.ts'
 
 /** What load balancers go by. */
 const statuses: Readonly<Record<HealthWord, number>> = {
@@ -23,25 +18,25 @@ const falseWords: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 const route = scopedRoutes()
 const setMaintenance = async (request: ApiRequest, serviceId: string): Promise<ApiReply> => {
   const reason = request.search.text('reason') ?? ''
-  await request.call(agentCatalogMethods.maintain, { serviceId, isOn: enableOf(request), reason })
+  await request.call(localServiceMethods.maintain, { serviceId, isOn: enableOf(request), reason })
   return { status: 200 }
 }
 
-export const agentHealthRoutes: readonly Route[] = [
+export const localHealthRoutes: readonly Route[] = [
   route('GET', '/v1/agent/service/:id', async (request) => ({
-    json: await request.call(agentHealthMethods.service, {
+    json: await request.call(localHealthMethods.service, {
       id: named(request, 'id', 'service ID'),
     }),
   })),
   route('GET', '/v1/agent/health/service/id/:id', async (request) => {
     const id = named(request, 'id', 'service ID')
-    const health = await request.call(agentHealthMethods.healthById, { id })
+    const health = await request.call(localHealthMethods.healthById, { id })
     if (health === null) return notFound(request, `ServiceId ${id} not found`, nobody)
     return healthReply(request, health.AggregatedStatus, health)
   }),
   route('GET', '/v1/agent/health/service/name/:name', async (request) => {
     const name = named(request, 'name', 'service name')
-    const all = await request.call(agentHealthMethods.healthByName, { name })
+    const all = await request.call(localHealthMethods.healthByName, { name })
     if (all.length === 0) return notFound(request, `ServiceName ${name} Not Found`, [])
     return healthReply(request, worst(all.map((one) => one.AggregatedStatus)), all)
   }),

@@ -4,6 +4,6 @@
  *
  * This file: what a look gives.
  */
-import type { CheckStatus } from '../model.ts'
+import type { CheckStatus } from '../../catalog/model.ts'
 
-export type Look = { readonly status: CheckStatus; readonly output: string }
+export type ProbeResult = { readonly status: CheckStatus; readonly output: string }

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
   agentChecksMax,
-  LocalAgent,
+  LocalServices,
   type Definitions,
-} from '../../../src/domains/catalog/agent/local-agent.ts'
+} from '../../../src/domains/local-services/local-services.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { definedServices } from '../../../src/member/defined-services.ts'
-import { catalogMachine, node, nowMs, service } from './catalog-machine.ts'
-import { applyAgentUpdate, heldOf } from '../../../src/domains/catalog/agent/sync.ts'
+import { catalogMachine, node, nowMs, service } from '../catalog/catalog-machine.ts'
+import { applyAgentUpdate, heldOf } from '../../../src/domains/local-services/sync.ts'
 
 type Scripts = 'none' | 'files' | 'all'
 
@@ -21,7 +21,7 @@ async function machineOf(t: Test) {
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const catalog = await catalogMachine(t)
   const start = async (definitions: Definitions, scripts: Scripts = 'none') => {
-    const agent = new LocalAgent({
+    const agent = new LocalServices({
       node: node('one'),
       dataFolder: folder,
       scripts,
@@ -51,7 +51,7 @@ async function machineOf(t: Test) {
   return { folder, start }
 }
 
-function shown(agent: LocalAgent) {
+function shown(agent: LocalServices) {
   return {
     services: agent.services().map(({ id }) => id),
     checks: agent.checks().map(({ definition: { id }, state: { status } }) => `${id} ${status}`),
