@@ -153,8 +153,8 @@ const rows = [
     packages: anyPackage,
   },
   {
-    name: 'client',
-    from: '^src/client/',
+    name: 'client-agent',
+    from: '^src/client-agent/',
     ours: ['^src/(lib|rpc|api|metrics|domains|gossip|member)/'],
     packages: ['ws'],
   },
@@ -173,13 +173,13 @@ const rows = [
   {
     name: 'process',
     from: '^src/process/',
-    ours: ['^src/(lib|tls|server|client|member)/'],
+    ours: ['^src/(lib|tls|server|client-agent|member)/'],
     packages: ['typebox'],
   },
   {
     name: 'main',
     from: '^src/main[.]ts$',
-    ours: ['^src/(lib|process|cli|server|client)/'],
+    ours: ['^src/(lib|process|cli|server|client-agent)/'],
     packages: noPackage,
   },
 ]

@@ -74,7 +74,8 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
     notify: systemdSocket(process.env),
     // Only what this process is to be.
     startServer: async (...given) => (await import('./server/server.ts')).startServer(...given),
-    startClient: async (...given) => (await import('./client/client.ts')).startClient(...given),
+    startClient: async (...given) =>
+      (await import('./client-agent/client.ts')).startClient(...given),
   })
 }
 

@@ -27,17 +27,17 @@ import { reloadAll } from '../member/reload-all.ts'
 import { userEventPool } from '../member/user-event-pool.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import { Services } from '../rpc/services.ts'
-import { ClientCatalog } from './agent-catalog.ts'
+import { ClientCatalogLink } from './catalog-link.ts'
 import type { ClientConfig } from './client-config.ts'
-import { askJsonOf } from './json-asks.ts'
-import { PassOn } from './pass-on.ts'
+import { requestJsonOf } from './json-request.ts'
+import { ApiProxy } from './proxy.ts'
 import { clientCallers } from './permissions.ts'
 import { clientRoutes } from './routes.ts'
 import { ServerTrust } from './server-trust.ts'
 import { Servers } from './servers.ts'
 import { noConsensus, noLink, noServers, noState } from './stateless.ts'
 import { ClientTelemetry } from './telemetry.ts'
-import { describeClient } from './this-client.ts'
+import { clientProcessInfo } from './process-info.ts'
 import { UntrustedLog } from './untrusted-log.ts'
 import { Upstream } from './upstream.ts'
 
@@ -107,12 +107,12 @@ export async function startClient(
   })
   opened.defer(() => servers.stop())
 
-  const link = new ClientCatalog(upstream, config.acl.agentToken)
+  const link = new ClientCatalogLink(upstream, config.acl.agentToken)
   opened.defer(() => link.stop())
   const reloadable = new Reloadable(config)
   const services = new Services()
   provideLocal(services, {
-    agent: describeClient({
+    agent: clientProcessInfo({
       id,
       config,
       reloadable,
@@ -174,7 +174,7 @@ export async function startClient(
   await composed.start()
   pool.search(() => Promise.resolve([]))
 
-  const passOn = new PassOn(upstream, (place) => servers.demote(place))
+  const passOn = new ApiProxy(upstream, (place) => servers.demote(place))
   const http = new HttpServer({
     ...httpSettingsOf(config),
     routes: clientRoutes({ routes: composed.routes, passOn, self: { id, node: name } }),
@@ -230,6 +230,6 @@ export async function startClient(
 
 async function probe(upstream: Upstream, place: HttpPlace): Promise<void> {
   const ask = { method: 'GET', url: '/v1/status/peers', token: null, timeoutMs: probeMs } as const
-  const { status, text } = await askJsonOf(upstream, place, ask)
+  const { status, text } = await requestJsonOf(upstream, place, ask)
   if (status !== 200) throw new MusterError('unavailable', `it said ${status}: ${text}`)
 }

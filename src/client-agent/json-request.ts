@@ -8,7 +8,7 @@ import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 const answerBytesMax = 64 * 1024 * 1024
 const textLengthMax = 300
 
-export type JsonAsk = {
+export type JsonRequest = {
   readonly method: 'GET' | 'PUT'
   readonly url: string
   readonly token: string | null
@@ -16,7 +16,7 @@ export type JsonAsk = {
   readonly timeoutMs: number
 }
 
-export type JsonAnswer = {
+export type JsonReply = {
   readonly status: number
   /** Some rows were left out, for the token may not see them. */
   readonly isFiltered: boolean
@@ -27,25 +27,25 @@ export type JsonAnswer = {
 }
 
 /** Rejects as `Upstream.ask`, and with `unavailable` for what is no JSON. */
-export async function askJson(
+export async function requestJson(
   upstream: Upstream,
-  ask: JsonAsk,
+  ask: JsonRequest,
   signal: AbortSignal,
-): Promise<JsonAnswer> {
+): Promise<JsonReply> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(ask.timeoutMs)])
   return read(await upstream.ask(askOf(ask, bounded)))
 }
 
-/** As `askJson`, of this one server. */
-export async function askJsonOf(
+/** As `requestJson`, of this one server. */
+export async function requestJsonOf(
   upstream: Upstream,
   place: HttpPlace,
-  ask: JsonAsk,
-): Promise<JsonAnswer> {
+  ask: JsonRequest,
+): Promise<JsonReply> {
   return read(await upstream.askOne(place, askOf(ask, AbortSignal.timeout(ask.timeoutMs))))
 }
 
-function askOf({ method, url, token, json }: JsonAsk, signal: AbortSignal): Ask {
+function askOf({ method, url, token, json }: JsonRequest, signal: AbortSignal): Ask {
   const body = json === undefined ? null : Buffer.from(JSON.stringify(json))
   const headers = {
     [dialectHeader]: dialectDefault,
@@ -55,7 +55,7 @@ function askOf({ method, url, token, json }: JsonAsk, signal: AbortSignal): Ask 
   return { method, url, headers, body, signal }
 }
 
-async function read(answer: Answer): Promise<JsonAnswer> {
+async function read(answer: Answer): Promise<JsonReply> {
   const { status, headers } = answer
   const text = (await bytesOf(answer, answerBytesMax)).toString('utf8')
   const isFiltered = headers['x-service-results-filtered-by-acls'] === 'true'

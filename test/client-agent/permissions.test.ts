@@ -3,7 +3,7 @@
  * judged by the same rules.
  */
 import t, { type Test } from 'tap'
-import { clientCallers } from '../../src/client/permissions.ts'
+import { clientCallers } from '../../src/client-agent/permissions.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Permissions } from '../../src/rpc/authorizer.ts'

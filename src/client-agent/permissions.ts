@@ -18,7 +18,7 @@ import type { TokenBearers } from '../member/audit.ts'
 import { allowAll, type Authorizer, type Permissions } from '../rpc/authorizer.ts'
 import type { Caller } from '../rpc/method.ts'
 import { unknownToken } from '../rpc/refusal.ts'
-import { askJson, readAnswer } from './json-asks.ts'
+import { requestJson, readAnswer } from './json-request.ts'
 import type { Upstream } from './upstream.ts'
 
 const freshMs = 1_000
@@ -152,7 +152,7 @@ class KnownCallers implements Authorizer, TokenBearers {
   async #fetch(upstream: Upstream, token: string | null): Promise<Told> {
     const { settings, log } = this.#options
     const url = '/v1/acl/token/self?expanded=true'
-    const { status, json, text } = await askJson(
+    const { status, json, text } = await requestJson(
       upstream,
       { method: 'GET', url, token, timeoutMs: askMs },
       unending,

@@ -13,13 +13,13 @@ import {
 import { checkOf, nodeOf, serviceOf } from '../domains/catalog/registration-routes.ts'
 import { shownCheck, shownService } from '../domains/catalog/shown.ts'
 import { MusterError } from '../lib/errors.ts'
-import { askJson, readAnswer, type JsonAnswer } from './json-asks.ts'
+import { requestJson, readAnswer, type JsonReply } from './json-request.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What takes longer is tried again later. */
 const callMs = 10_000
 
-export class ClientCatalog implements CatalogLink {
+export class ClientCatalogLink implements CatalogLink {
   readonly #upstream: Upstream
   readonly #token: string | null
   readonly #abort = new AbortController()
@@ -72,8 +72,8 @@ export class ClientCatalog implements CatalogLink {
     })
   }
 
-  async #ask(method: 'GET' | 'PUT', url: string, json?: unknown): Promise<JsonAnswer> {
-    const answer = await askJson(
+  async #ask(method: 'GET' | 'PUT', url: string, json?: unknown): Promise<JsonReply> {
+    const answer = await requestJson(
       this.#upstream,
       { method, url, token: this.#token, json, timeoutMs: callMs },
       this.#abort.signal,

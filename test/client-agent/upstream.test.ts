@@ -1,7 +1,7 @@
 /** Asking servers in turn: what is asked again elsewhere, and what never is. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { bytesOf, type Ask } from '../../src/client/upstream.ts'
+import { bytesOf, type Ask } from '../../src/client-agent/upstream.ts'
 import type { HttpPlace } from '../../src/member/gossip-tags.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'

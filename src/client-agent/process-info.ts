@@ -13,7 +13,7 @@ import {
 } from '../member/shown-agent.ts'
 import type { ClientConfig } from './client-config.ts'
 
-export type ThisClientOptions = {
+export type ProcessInfoOptions = {
   readonly id: string
   readonly config: ClientConfig
   readonly reloadable: Reloadable
@@ -26,7 +26,7 @@ export type ThisClientOptions = {
   readonly reload: () => Promise<void>
 }
 
-export function describeClient(options: ThisClientOptions): ProcessInfo {
+export function clientProcessInfo(options: ProcessInfoOptions): ProcessInfo {
   const { id, config, reloadable, origin, gossip, servers, warning, logTap } = options
   return {
     config: () => shownConfig({ config, ...reloadable.settings, origin, rpcAddress: '' }),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
-import { PassOn } from '../../src/client/pass-on.ts'
+import { ApiProxy } from '../../src/client-agent/proxy.ts'
 import { apiTwin } from '../support/api-twin.ts'
 import { everything } from '../support/everything.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
@@ -18,7 +18,7 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
     () => [place],
     () => {},
   )
-  const { route } = new PassOn(upstream, () => {})
+  const { route } = new ApiProxy(upstream, () => {})
   const { http } = apiTwin({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
   t.teardown(() => http.stop())
   const rows = [
@@ -49,7 +49,7 @@ t.test('a client that asks before it sends is told to by the server', async (t) 
   place.server.on('connection', (socket) => {
     socket.on('data', (data) => seen.push(String(data)))
   })
-  const { route } = new PassOn(
+  const { route } = new ApiProxy(
     upstreamTo(t, () => [place]),
     () => {},
   )

@@ -1,6 +1,6 @@
 /** A client agent's way to its node in the catalog. */
 import t, { type Test } from 'tap'
-import { ClientCatalog } from '../../src/client/agent-catalog.ts'
+import { ClientCatalogLink } from '../../src/client-agent/catalog-link.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 const [own, other] = [
@@ -20,7 +20,7 @@ async function catalogWith(t: Test, answers: Record<string, [status: number, bod
     })
   })
   const upstream = upstreamTo(t, () => [place])
-  const catalog = new ClientCatalog(upstream, 'the token')
+  const catalog = new ClientCatalogLink(upstream, 'the token')
   t.teardown(() => catalog.stop())
   return { catalog, asked, answers }
 }

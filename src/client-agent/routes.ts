@@ -1,7 +1,7 @@
 /** What a client agent serves itself; everything else is passed on. */
 import type { ApiRequest, Route } from '../api/route.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { PassOn } from './pass-on.ts'
+import type { ApiProxy } from './proxy.ts'
 
 /** Of the scheduler's users: servers join and give up members. The session service's own paths are for every agent. */
 const ofServers: readonly string[] = ['/v1/agent/join', '/v1/agent/force-leave']
@@ -9,7 +9,7 @@ const ofServers: readonly string[] = ['/v1/agent/join', '/v1/agent/force-leave']
 export type ClientRoutesOptions = {
   /** Of this agent. */
   readonly routes: readonly Route[]
-  readonly passOn: PassOn
+  readonly passOn: ApiProxy
   readonly self: { readonly id: string; readonly node: string }
 }
 

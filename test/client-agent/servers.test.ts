@@ -1,6 +1,6 @@
 /** Which servers a client agent asks, and in which order. */
 import t from 'tap'
-import { Servers } from '../../src/client/servers.ts'
+import { Servers } from '../../src/client-agent/servers.ts'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { clientTagsOf, tagsOf, type HttpPlace } from '../../src/member/gossip-tags.ts'

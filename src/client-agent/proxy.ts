@@ -44,7 +44,7 @@ const ownAnswerHeaders: readonly string[] = [
   requestIdHeader.toLowerCase(),
 ]
 
-export class PassOn {
+export class ApiProxy {
   readonly #upstream: Upstream
   readonly #onLeaderless: (place: HttpPlace) => void
 
