@@ -137,8 +137,18 @@ const rows = [
     packages: noPackage,
   },
   {
-    name: 'member',
-    from: '^src/member/',
+    name: 'gossip-pool',
+    from: '^src/gossip-pool/',
+    ours: [
+      '^src/(lib|gossip)/',
+      '^src/runtime/identity[.]ts$',
+      '^src/domains/(members|user-events)/',
+    ],
+    packages: noPackage,
+  },
+  {
+    name: 'runtime',
+    from: '^src/runtime/',
     ours: ['^src/(lib|api|domains|gossip|metrics)/'],
     packages: noPackage,
   },
@@ -146,7 +156,7 @@ const rows = [
     name: 'server',
     from: '^src/server/',
     ours: [
-      '^src/(lib|wire|fsm|rpc|api|metrics|domains|scheduler|gossip|member)/',
+      '^src/(lib|wire|fsm|rpc|api|metrics|domains|scheduler|gossip|gossip-pool|runtime)/',
       '^src/raft/(?!core/)',
       '^src/raft/core/message[.]ts$',
     ],
@@ -155,7 +165,7 @@ const rows = [
   {
     name: 'client-agent',
     from: '^src/client-agent/',
-    ours: ['^src/(lib|rpc|api|metrics|domains|gossip|member)/'],
+    ours: ['^src/(lib|rpc|api|metrics|domains|gossip|gossip-pool|runtime)/'],
     packages: ['ws'],
   },
   { name: 'tls', from: '^src/tls/', ours: ['^src/lib/'], packages: ['selfsigned'] },
@@ -173,7 +183,7 @@ const rows = [
   {
     name: 'process',
     from: '^src/process/',
-    ours: ['^src/(lib|tls|server|client-agent|member)/'],
+    ours: ['^src/(lib|tls|server|client-agent|runtime|gossip-pool)/'],
     packages: ['typebox'],
   },
   {

@@ -13,18 +13,19 @@ import { eventStreamPath } from '../domains/events/routes.ts'
 import { statusPaths } from '../domains/operator/routes.ts'
 import { assert } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
-import { definedServices } from '../member/defined-services.ts'
-import { nodeOfAgent } from '../member/agent-node.ts'
-import { AuditLog } from '../member/audit.ts'
-import { GossipPool } from '../member/gossip-pool.ts'
-import { clientTagsOf, memberName, type HttpPlace } from '../member/gossip-tags.ts'
-import { httpSettingsOf } from '../member/http-settings.ts'
-import { memberId } from '../member/identity.ts'
-import { Listeners } from '../member/listeners.ts'
-import type { MemberDependencies, RunningMember } from '../member/process.ts'
-import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
-import { reloadAll } from '../member/reload-all.ts'
-import { userEventPool } from '../member/user-event-pool.ts'
+import { definedServices } from '../runtime/defined-services.ts'
+import { nodeOfAgent } from '../runtime/agent-node.ts'
+import { AuditLog } from '../runtime/audit.ts'
+import { GossipPool } from '../gossip-pool/pool.ts'
+import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
+import type { HttpAddress } from '../lib/host-port.ts'
+import { httpSettingsOf } from '../runtime/http-settings.ts'
+import { loadNodeId } from '../runtime/identity.ts'
+import { Listeners } from '../runtime/listeners.ts'
+import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
+import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
+import { reloadAll } from '../runtime/reload-all.ts'
+import { userEventPool } from '../gossip-pool/user-event-pool.ts'
 import { Dispatcher } from '../rpc/dispatch.ts'
 import { Services } from '../rpc/services.ts'
 import { ClientCatalogLink } from './catalog-link.ts'
@@ -42,7 +43,7 @@ import { UntrustedLog } from './untrusted-log.ts'
 import { Upstream } from './upstream.ts'
 
 /** A reload reads limits of clients and the audit log's settings, whose file is opened anew. */
-export type RunningClient = RunningMember<'http' | 'gossip' | 'ops', ReloadableSettings>
+export type RunningClient = RunningProcess<'http' | 'gossip' | 'ops', ReloadableSettings>
 
 /** Requests under way when the agent stops have this long to end. */
 const drainMs = 5_000
@@ -51,7 +52,7 @@ const probeMs = 5_000
 
 export async function startClient(
   config: ClientConfig,
-  dependencies: MemberDependencies,
+  dependencies: RuntimeDependencies,
 ): Promise<RunningClient> {
   const { logger, clock, random, origin } = dependencies
   const { dataDir, region, datacenter, name } = config
@@ -65,7 +66,7 @@ export async function startClient(
   opened.defer(() => telemetry.stop())
   let serving = false
 
-  const id = await memberId(dataDir, 'client')
+  const id = await loadNodeId(dataDir, 'client')
   const pool = await GossipPool.start({
     name: memberName(name, region),
     tags: clientTagsOf({ id, region, datacenter, version: origin.version }),
@@ -228,7 +229,7 @@ export async function startClient(
   }
 }
 
-async function probe(upstream: Upstream, place: HttpPlace): Promise<void> {
+async function probe(upstream: Upstream, place: HttpAddress): Promise<void> {
   const ask = { method: 'GET', url: '/v1/status/peers', token: null, timeoutMs: probeMs } as const
   const { status, text } = await requestJsonOf(upstream, place, ask)
   if (status !== 200) throw new MusterError('unavailable', `it said ${status}: ${text}`)

@@ -1,7 +1,7 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
 import { dialectDefault, dialectHeader } from '../api/dialect.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { HttpPlace } from '../member/gossip-tags.ts'
+import type { HttpAddress } from '../lib/host-port.ts'
 import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
 /** Of an answer: everything that one node may have in the catalog fits. */
@@ -39,7 +39,7 @@ export async function requestJson(
 /** As `requestJson`, of this one server. */
 export async function requestJsonOf(
   upstream: Upstream,
-  place: HttpPlace,
+  place: HttpAddress,
   ask: JsonRequest,
 ): Promise<JsonReply> {
   return read(await upstream.askOne(place, askOf(ask, AbortSignal.timeout(ask.timeoutMs))))

@@ -2,7 +2,7 @@
 import type { KnownServers, ProcessInfo } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import type { LogTap } from '../lib/log.ts'
-import type { Reloadable } from '../member/reload.ts'
+import type { Reloadable } from '../runtime/reload.ts'
 import {
   gossipStats,
   memberOfGossip,
@@ -10,7 +10,7 @@ import {
   runtimeStats,
   shownConfig,
   type AgentOrigin,
-} from '../member/shown-agent.ts'
+} from '../runtime/shown-agent.ts'
 import type { ClientConfig } from './client-config.ts'
 
 export type ProcessInfoOptions = {

@@ -5,7 +5,7 @@
 import { dialectHeader } from '../api/dialect.ts'
 import { requestIdHeader } from '../api/request-id.ts'
 import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
-import type { HttpPlace } from '../member/gossip-tags.ts'
+import type { HttpAddress } from '../lib/host-port.ts'
 import { bytesOf, expectation, type Answer, type Ask, type Upstream } from './upstream.ts'
 import { openWebSocket } from './upstream-websocket.ts'
 
@@ -46,10 +46,10 @@ const ownAnswerHeaders: readonly string[] = [
 
 export class ApiProxy {
   readonly #upstream: Upstream
-  readonly #onLeaderless: (place: HttpPlace) => void
+  readonly #onLeaderless: (place: HttpAddress) => void
 
   /** `onLeaderless`: a server said that it sees no leader, so others may know more. */
-  constructor(upstream: Upstream, onLeaderless: (place: HttpPlace) => void) {
+  constructor(upstream: Upstream, onLeaderless: (place: HttpAddress) => void) {
     this.#upstream = upstream
     this.#onLeaderless = onLeaderless
   }

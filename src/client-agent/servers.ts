@@ -7,8 +7,8 @@ import type { KnownServers } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/door.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { randomInteger, type Random } from '../lib/random.ts'
-import { serverOf, type HttpPlace } from '../member/gossip-tags.ts'
-import { hostPort } from '../member/host-port.ts'
+import { serverOf } from '../gossip-pool/tags.ts'
+import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 
 export type ServersOptions = {
   readonly gossip: Pick<GossipNode, 'members' | 'onEvent'>
@@ -17,9 +17,9 @@ export type ServersOptions = {
   /** Whatever gossip says: their APIs are asked over TLS. */
   readonly tlsOnly: boolean
   /** Rejects if no server answers there. */
-  readonly probe: (place: HttpPlace) => Promise<void>
+  readonly probe: (place: HttpAddress) => Promise<void>
   /** Those that are servers no more, or are not alive: what was asked of them will not be answered. */
-  readonly onGone: (place: HttpPlace) => void
+  readonly onGone: (place: HttpAddress) => void
 }
 
 const addressPattern = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/
@@ -27,7 +27,7 @@ const addressPattern = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(
 export class Servers implements KnownServers {
   readonly #options: ServersOptions
   readonly #unsubscribe: () => void
-  #places: readonly HttpPlace[] = []
+  #places: readonly HttpAddress[] = []
   /** By command. */
   #isNamed = false
 
@@ -42,7 +42,7 @@ export class Servers implements KnownServers {
   }
 
   /** In the order in which they are to be tried. */
-  get places(): readonly HttpPlace[] {
+  get places(): readonly HttpAddress[] {
     return this.#places
   }
 
@@ -51,7 +51,7 @@ export class Servers implements KnownServers {
   }
 
   /** It did not answer as it should: from now on the others are asked first. */
-  demote(place: HttpPlace): void {
+  demote(place: HttpAddress): void {
     if (!this.#places.includes(place)) return
     this.#places = [...this.#places.filter((other) => other !== place), place]
   }
@@ -89,9 +89,9 @@ export class Servers implements KnownServers {
   }
 
   /** Those that stay keep their order; newcomers are put in anywhere. */
-  #take(found: readonly HttpPlace[]): void {
+  #take(found: readonly HttpAddress[]): void {
     const before = this.#places
-    const isFound = (place: HttpPlace) => found.some((other) => same(place, other))
+    const isFound = (place: HttpAddress) => found.some((other) => same(place, other))
     const places = before.filter(isFound)
     for (const place of found) {
       if (places.some((other) => same(other, place))) continue
@@ -103,7 +103,7 @@ export class Servers implements KnownServers {
     for (const place of before) if (!isFound(place)) this.#options.onGone(place)
   }
 
-  #sameAs(found: readonly HttpPlace[]): boolean {
+  #sameAs(found: readonly HttpAddress[]): boolean {
     const all = this.#places
     return (
       found.length === all.length && found.every((place) => all.some((one) => same(one, place)))
@@ -111,11 +111,11 @@ export class Servers implements KnownServers {
   }
 }
 
-function same(left: HttpPlace, right: HttpPlace): boolean {
+function same(left: HttpAddress, right: HttpAddress): boolean {
   return left.secure === right.secure && left.host === right.host && left.port === right.port
 }
 
-function placeOf(address: string, secure: boolean): HttpPlace {
+function placeOf(address: string, secure: boolean): HttpAddress {
   const match = addressPattern.exec(address)
   const port = Number(match?.[3] ?? 0)
   const host = match?.[1] ?? match?.[2]

@@ -4,7 +4,7 @@
  * takes long, as a blocking query, answers a question in between.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
-import type { HttpPlace } from '../member/gossip-tags.ts'
+import type { HttpAddress } from '../lib/host-port.ts'
 
 /** A server that is asked something and says nothing for so long is asked whether it is there. */
 const silentMs = 500
@@ -12,11 +12,11 @@ const silentMs = 500
 export type SilentServersOptions = {
   readonly clock: Clock
   /** Resolves once the server answered anything; rejects when it did not within its time. */
-  readonly probe: (place: HttpPlace) => Promise<unknown>
-  readonly onSilent: (place: HttpPlace, error: unknown) => void
+  readonly probe: (place: HttpAddress) => Promise<unknown>
+  readonly onSilent: (place: HttpAddress, error: unknown) => void
 }
 
-type Watched = { readonly place: HttpPlace; open: number; heardMs: number; timer: Timer | null }
+type Watched = { readonly place: HttpAddress; open: number; heardMs: number; timer: Timer | null }
 
 export class SilentServers {
   readonly #options: SilentServersOptions
@@ -35,7 +35,7 @@ export class SilentServers {
   }
 
   /** A request was sent. What this returns is called once, when it was answered or is over. */
-  asked(key: string, place: HttpPlace): () => void {
+  asked(key: string, place: HttpAddress): () => void {
     let watched = this.#watched.get(key)
     if (watched === undefined) {
       watched = { place, open: 0, heardMs: this.#options.clock.monotonicMs(), timer: null }

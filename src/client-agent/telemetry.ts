@@ -1,5 +1,5 @@
 /** Joins the metrics of a client agent with the parts that they tell of. */
-import { ProcessTelemetry } from '../member/telemetry.ts'
+import { ProcessTelemetry } from '../runtime/telemetry.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
 import {
   answerMetrics,

@@ -2,8 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { HttpPlace } from '../member/gossip-tags.ts'
-import { hostPort } from '../member/host-port.ts'
+import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import { UntrustedServer } from './server-trust.ts'
 
 /** Between two lines about one server and reason. */
@@ -22,7 +21,7 @@ export class UntrustedLog {
   }
 
   /** Any other error is no news. */
-  add({ host, port }: HttpPlace, error: unknown): void {
+  add({ host, port }: HttpAddress, error: unknown): void {
     if (!(error instanceof Error) || !(error.cause instanceof UntrustedServer)) return
     const server = hostPort(host, port)
     const reason = textOf(error.cause)

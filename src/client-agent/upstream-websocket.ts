@@ -3,7 +3,7 @@ import { on } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { onAbort } from '../lib/async.ts'
-import type { HttpPlace } from '../member/gossip-tags.ts'
+import type { HttpAddress } from '../lib/host-port.ts'
 import { notSent, urlOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
 /** Messages that are kept for a slow client before the server has to wait. */
@@ -20,7 +20,7 @@ export function openWebSocket(
 
 function openAt(
   upstream: Upstream,
-  place: HttpPlace,
+  place: HttpAddress,
   { url, headers, signal }: Pick<Ask, 'url' | 'headers' | 'signal'>,
 ): Promise<Answer | AsyncIterable<string | Uint8Array>> {
   return new Promise((resolve, reject) => {

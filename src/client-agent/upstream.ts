@@ -8,8 +8,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { HttpPlace } from '../member/gossip-tags.ts'
-import { hostPort } from '../member/host-port.ts'
+import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import { SilentServers } from './silent-servers.ts'
 import { untrustedBy, UntrustedServer, type ServerTrust } from './server-trust.ts'
 
@@ -33,7 +32,7 @@ export type Ask = {
 }
 
 export type Answer = {
-  readonly place: HttpPlace
+  readonly place: HttpAddress
   readonly status: number
   readonly headers: IncomingMessage['headers']
   /** Read to its end, or destroyed. */
@@ -42,9 +41,9 @@ export type Answer = {
 
 export type UpstreamOptions = {
   /** In the order in which they are to be tried. */
-  readonly places: () => readonly HttpPlace[]
+  readonly places: () => readonly HttpAddress[]
   /** It could not be reached, is no server of the region, or broke off. */
-  readonly onFailed: (place: HttpPlace, error: unknown) => void
+  readonly onFailed: (place: HttpAddress, error: unknown) => void
   readonly trust: Pick<ServerTrust, 'tlsOnly' | 'connection'>
   readonly clock: Clock
 }
@@ -80,7 +79,7 @@ export class Upstream {
   }
 
   /** Breaks what is open to a server that is gone. */
-  drop(place: HttpPlace): void {
+  drop(place: HttpAddress): void {
     const key = urlOf(place)
     this.#agents.get(key)?.destroy()
     this.#agents.delete(key)
@@ -99,7 +98,7 @@ export class Upstream {
   async anyOf<T>(
     isRepeatable: boolean,
     signal: AbortSignal,
-    run: (place: HttpPlace) => Promise<T>,
+    run: (place: HttpAddress) => Promise<T>,
   ): Promise<T> {
     const reasons: string[] = []
     for (const place of this.#options.places()) {
@@ -124,14 +123,14 @@ export class Upstream {
   }
 
   /** Rejects when it does not; what it says does not matter. */
-  async #sayAnything(place: HttpPlace): Promise<void> {
+  async #sayAnything(place: HttpAddress): Promise<void> {
     const question = { method: 'GET', url: '/v1/status/leader?stale', headers: {}, body: null }
     const answer = await this.askOne(place, { ...question, signal: AbortSignal.timeout(aliveMs) })
     answer.body.resume()
   }
 
   /** As `ask`, of this one server. */
-  askOne(place: HttpPlace, { method, url, headers, body, signal }: Ask): Promise<Answer> {
+  askOne(place: HttpAddress, { method, url, headers, body, signal }: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       let isSent = false
       let heard: (() => void) | null = null
@@ -197,14 +196,14 @@ export class Upstream {
   }
 
   /** How to connect to it. Throws for one that would be asked in plain HTTP where only TLS is spoken. */
-  tlsOf(place: HttpPlace): ServerTrust['connection'] | undefined {
+  tlsOf(place: HttpAddress): ServerTrust['connection'] | undefined {
     const { tlsOnly, connection } = this.#options.trust
     if (place.secure) return connection
     if (!tlsOnly) return undefined
     throw notSent(new UntrustedServer('plain HTTP is not spoken to servers, as tls.ca_file is set'))
   }
 
-  #agentOf(place: HttpPlace): Agent {
+  #agentOf(place: HttpAddress): Agent {
     const key = urlOf(place)
     const known = this.#agents.get(key)
     if (known !== undefined) return known
@@ -224,7 +223,7 @@ function ended({ reason }: AbortSignal): MusterError {
     : new MusterError('cancelled', 'the client went away')
 }
 
-export function urlOf({ secure, host, port }: HttpPlace): string {
+export function urlOf({ secure, host, port }: HttpAddress): string {
   return `${secure ? 'https' : 'http'}://${hostPort(host, port)}`
 }
 

@@ -17,7 +17,7 @@ const limits = [
 /** Refused so far. A process tells of the limits that it has. */
 export type RefusedSource = { readonly [Member in (typeof limits)[number][0]]?: number }
 
-/** `member/audit.ts` fits. */
+/** `runtime/audit.ts` fits. */
 export type AuditCounts = {
   readonly written: number
   readonly dropped: number

@@ -14,7 +14,7 @@ import { machineClock, type Clock } from '../lib/clock.ts'
 import { DiskGate } from '../lib/disk-gate.ts'
 import type { Random } from '../lib/random.ts'
 import type { startClient } from '../client-agent/client.ts'
-import type { MemberDependencies, RunningMember } from '../member/process.ts'
+import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import type { startServer } from '../server/server.ts'
 import { loadConfig, type AgentConfig, type ConfigBase } from './config.ts'
 import { makeOwnCertificates } from './auto-tls.ts'
@@ -47,7 +47,7 @@ export type AgentEnvironment = {
   readonly startClient: typeof startClient
 }
 
-type RunningAgent = RunningMember<string, AgentConfig>
+type RunningAgent = RunningProcess<string, AgentConfig>
 
 /**
  * Resolves once the agent runs; the process then ends by a signal. Throws `invalid_argument` for the configuration,
@@ -170,7 +170,7 @@ async function startInOrder(
       const { region } = config
       await makeOwnCertificates({ ...auto, region, clock: environment.clock, logger })
     }
-    const dependencies: MemberDependencies = {
+    const dependencies: RuntimeDependencies = {
       logger,
       logTap: tap,
       origin: { version: environment.version, dev: args.dev, files: args.configPaths },

@@ -1,6 +1,6 @@
 /** The `limits` and `audit` blocks of a configuration: what one client may ask, and what is written down of it. */
 import { join, resolve } from 'node:path'
-import { budgetBytesMin } from '../member/http-settings.ts'
+import { budgetBytesMin } from '../runtime/http-settings.ts'
 import type { Complain } from './config-listeners.ts'
 import { parseSize, type ConfigFile } from './config-schema.ts'
 

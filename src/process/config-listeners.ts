@@ -3,7 +3,7 @@
  * where there is no block for a purpose. The RPC and gossip ports are not named by blocks.
  */
 import { resolve } from 'node:path'
-import { wildcards } from '../member/host-port.ts'
+import { wildcards } from '../lib/host-port.ts'
 import {
   parseAddress,
   type ConfigFile,

@@ -8,7 +8,7 @@ import { Check } from 'typebox/schema'
 import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
-import { wildcards } from '../member/host-port.ts'
+import { wildcards } from '../lib/host-port.ts'
 import { checkTree, problemLine, type Problem } from './config-check.ts'
 import {
   fileSchema,

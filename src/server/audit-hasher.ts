@@ -2,7 +2,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { ClusterKey } from '../domains/variables/cluster-key.ts'
 import { derivedKey } from '../domains/variables/derived-key.ts'
-import type { TokenBearers } from '../member/audit.ts'
+import type { TokenBearers } from '../runtime/audit.ts'
 
 /** Hashes of tokens that are kept, so that one costs a look into a table. */
 const hashesKeptMax = 4_096

@@ -8,7 +8,7 @@ import type { AutopilotConfig } from '../domains/autopilot/model.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Member } from '../raft/core/message.ts'
 import type { RaftStatus } from '../raft/door.ts'
-import type { GossipServer } from '../member/gossip-tags.ts'
+import type { GossipServer } from '../gossip-pool/tags.ts'
 
 export type AutopilotOptions = {
   readonly selfId: string

@@ -6,7 +6,7 @@ import type { AgentMembers, PoolAgent, ServerMember } from '../domains/catalog/d
 import type { GossipNode, MemberView } from '../gossip/door.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RaftNode } from '../raft/node.ts'
-import { clientOf, serverOf, type GossipClient } from '../member/gossip-tags.ts'
+import { clientOf, serverOf, type GossipClient } from '../gossip-pool/tags.ts'
 
 /**
  * A server that the leader has not heard of for so long is silent; longer with slow elections. Alone that takes longer than

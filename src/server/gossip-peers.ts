@@ -1,6 +1,6 @@
 /** What the members of a gossip pool mean for consensus: who is up, and where they are said to be. */
 import type { GossipEvent, GossipNode, MemberView } from '../gossip/door.ts'
-import { serverOf, type GossipServer } from '../member/gossip-tags.ts'
+import { serverOf, type GossipServer } from '../gossip-pool/tags.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
 import type { ProvenAddresses } from './proven-addresses.ts'
 

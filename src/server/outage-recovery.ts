@@ -16,7 +16,7 @@ import type { Configuration, Member } from '../raft/core/message.ts'
 import { decodeConfiguration } from '../raft/node.ts'
 import { logAndState, readStoppedLog, successorOf, writeSuccessor } from '../raft/outage.ts'
 import type { RecoveredLog } from '../raft/storage/log-store.ts'
-import { readMemberId } from '../member/identity.ts'
+import { readNodeId } from '../runtime/identity.ts'
 import { membersNamed, parsePeersFile, successorId } from './outage-peers.ts'
 
 /** The servers of the new configuration: this one alone, or those of a file. */
@@ -47,7 +47,7 @@ export async function planRecovery(
   dataFolder: string,
   survivors: Survivors,
 ): Promise<RecoveryPlan> {
-  const serverId = await readMemberId(dataFolder, 'server')
+  const serverId = await readNodeId(dataFolder, 'server')
   const isServers = serverId !== null && (await exists(join(dataFolder, 'raft')))
   if (!isServers) {
     throw new MusterError('not_found', `${dataFolder} is not the data folder of a server`)

@@ -1,7 +1,7 @@
 /** Consensus as operators see and change it: the Raft node, and what gossip and connections tell of its members. */
 import type { RaftControl, ServerStatus } from '../domains/operator/raft.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { GossipServer } from '../member/gossip-tags.ts'
+import type { GossipServer } from '../gossip-pool/tags.ts'
 import type { RaftNode } from '../raft/node.ts'
 
 export type RaftControlOptions = {

@@ -1,12 +1,12 @@
 /** What a server wants to know of its configuration; the agent checks it before, so nothing is checked here. */
 import type { RaftLimits, RaftTiming } from '../raft/door.ts'
-import type { MemberConfig } from '../member/member-config.ts'
-import type { ReloadableSettings } from '../member/reload.ts'
+import type { RuntimeConfig } from '../runtime/runtime-config.ts'
+import type { ReloadableSettings } from '../runtime/reload.ts'
 import type { RpcTlsSettings } from './rpc-tls.ts'
-import type { AgentSettings } from '../member/shown-agent.ts'
+import type { AgentSettings } from '../runtime/shown-agent.ts'
 
 /** What a server wants to know; the agent's configuration fits. Times in milliseconds, sizes in bytes. */
-export type ServerConfig = MemberConfig &
+export type ServerConfig = RuntimeConfig &
   ReloadableSettings & {
     readonly tls: AgentSettings['tls'] & { readonly rpc: RpcTlsSettings | null }
     readonly server: AgentSettings['server'] & {

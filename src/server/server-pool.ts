@@ -1,12 +1,7 @@
 /** A server in its gossip pool: what it tells of itself, and what the other members mean for consensus. */
-import { GossipPool, type GossipPoolOptions } from '../member/gossip-pool.ts'
-import {
-  memberName,
-  strangerTo,
-  tagsOf,
-  type HttpPlace,
-  type ServerTags,
-} from '../member/gossip-tags.ts'
+import { GossipPool, type GossipPoolOptions } from '../gossip-pool/pool.ts'
+import { memberName, strangerTo, tagsOf, type ServerTags } from '../gossip-pool/tags.ts'
+import type { HttpAddress } from '../lib/host-port.ts'
 import type { RaftStatus } from '../raft/door.ts'
 import type { RaftNode } from '../raft/node.ts'
 import { GossipPeers } from './gossip-peers.ts'
@@ -62,7 +57,7 @@ export class ServerPool {
   }
 
   /** Tells client agents where the API is. */
-  serves(http: HttpPlace | null): void {
+  serves(http: HttpAddress | null): void {
     this.#tell({ http })
   }
 

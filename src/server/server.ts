@@ -38,18 +38,18 @@ import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
 import { handOver } from './handover.ts'
-import { AuditLog } from '../member/audit.ts'
-import { hostPort } from '../member/host-port.ts'
-import { httpSettingsOf } from '../member/http-settings.ts'
-import { memberId } from '../member/identity.ts'
-import type { MemberDependencies, RunningMember } from '../member/process.ts'
-import { Reloadable, type ReloadableSettings } from '../member/reload.ts'
-import { reloadAll } from '../member/reload-all.ts'
+import { AuditLog } from '../runtime/audit.ts'
+import { hostPort } from '../lib/host-port.ts'
+import { httpSettingsOf } from '../runtime/http-settings.ts'
+import { loadNodeId } from '../runtime/identity.ts'
+import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
+import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
+import { reloadAll } from '../runtime/reload-all.ts'
 import { Leadership } from './leadership.ts'
-import { definedServices } from '../member/defined-services.ts'
-import { nodeOfAgent } from '../member/agent-node.ts'
-import { Listeners, reachableApi } from '../member/listeners.ts'
-import { userEventPool } from '../member/user-event-pool.ts'
+import { definedServices } from '../runtime/defined-services.ts'
+import { nodeOfAgent } from '../runtime/agent-node.ts'
+import { Listeners, reachableApi } from '../runtime/listeners.ts'
+import { userEventPool } from '../gossip-pool/user-event-pool.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
 import { gossipPeers } from './gossip-peers.ts'
@@ -69,7 +69,7 @@ export type { ServerConfig } from './server-config.ts'
  * A reload reads limits of clients and the audit log's settings, whose file is opened anew. A stop hands over leadership
  * and finishes open requests first.
  */
-export type RunningServer = RunningMember<'http' | 'rpc' | 'gossip' | 'ops', ReloadableSettings>
+export type RunningServer = RunningProcess<'http' | 'rpc' | 'gossip' | 'ops', ReloadableSettings>
 
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
@@ -81,7 +81,7 @@ const dutyWriteMs = 10_000
 
 export async function startServer(
   config: ServerConfig,
-  dependencies: MemberDependencies,
+  dependencies: RuntimeDependencies,
 ): Promise<RunningServer> {
   const { logger, clock, random } = dependencies
   const { bindAddr, ports, dataDir } = config
@@ -99,7 +99,7 @@ export async function startServer(
   /** Whether requests should come here: once all is up, until a stop or a failure. */
   let serving = false
 
-  const id = await memberId(dataDir, 'server')
+  const id = await loadNodeId(dataDir, 'server')
   const clusterKeys = await ClusterKeys.load(dataDir, config.server.keyringKeyFile)
   const peers = config.server.peers.map(({ name, host, port }) => ({
     name,

@@ -1,5 +1,5 @@
 /** Starts a server's part of the gossip pool, as its configuration says. */
-import type { MemberDependencies } from '../member/process.ts'
+import type { RuntimeDependencies } from '../runtime/process.ts'
 import type { ConsensusStack } from './consensus-stack.ts'
 import type { ServerConfig } from './server-config.ts'
 import { ServerPool } from './server-pool.ts'
@@ -14,7 +14,7 @@ type PoolParts = {
 /** Null: this server takes part in no gossip. */
 export async function startPool(
   config: ServerConfig,
-  { clock, random, logger, origin, onFatal }: MemberDependencies,
+  { clock, random, logger, origin, onFatal }: RuntimeDependencies,
   { stack, id, onMoved }: PoolParts,
 ): Promise<ServerPool | null> {
   const { name, region, datacenter, server } = config

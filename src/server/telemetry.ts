@@ -1,6 +1,6 @@
 /** Joins the metrics of a server with the parts that they tell of. */
 import type { Machine } from '../fsm/machine.ts'
-import { ProcessTelemetry } from '../member/telemetry.ts'
+import { ProcessTelemetry } from '../runtime/telemetry.ts'
 import { eventMetrics, type EventsSource } from '../metrics/events.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
 import {

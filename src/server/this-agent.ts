@@ -3,7 +3,7 @@ import type { AgentMember, AgentStats, ProcessInfo } from '../domains/process/pr
 import type { GossipNode } from '../gossip/door.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogTap } from '../lib/log.ts'
-import type { Reloadable } from '../member/reload.ts'
+import type { Reloadable } from '../runtime/reload.ts'
 import {
   gossipStats,
   memberOfGossip,
@@ -12,7 +12,7 @@ import {
   shownConfig,
   type AgentOrigin,
   type AgentSettings,
-} from '../member/shown-agent.ts'
+} from '../runtime/shown-agent.ts'
 import { rpcWarningOf } from './rpc-tls.ts'
 import type { RaftNode } from '../raft/node.ts'
 

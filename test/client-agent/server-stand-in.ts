@@ -5,7 +5,7 @@ import { checkServerIdentity } from 'node:tls'
 import type { Test } from 'tap'
 import { Upstream, type UpstreamOptions } from '../../src/client-agent/upstream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import type { HttpPlace } from '../../src/member/gossip-tags.ts'
+import type { HttpAddress } from '../../src/lib/host-port.ts'
 import type { Pem } from '../../src/tls/certificates.ts'
 
 /** With a certificate: over TLS. */
@@ -13,7 +13,7 @@ export async function serverStandIn(
   t: Test,
   answer: RequestListener,
   pem: Pem | null = null,
-): Promise<HttpPlace & { readonly server: Server }> {
+): Promise<HttpAddress & { readonly server: Server }> {
   const server = pem === null ? createServer(answer) : createSecureServer(pem, answer)
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve())
@@ -31,7 +31,7 @@ const trustsAll: UpstreamOptions['trust'] = { tlsOnly: false, connection: { chec
 
 export function upstreamTo(
   t: Test,
-  places: () => readonly HttpPlace[],
+  places: () => readonly HttpAddress[],
   onFailed: UpstreamOptions['onFailed'] = () => {},
   trust = trustsAll,
 ): Upstream {

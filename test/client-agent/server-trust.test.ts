@@ -9,7 +9,7 @@ import { openWebSocket } from '../../src/client-agent/upstream-websocket.ts'
 import { bytesOf, type Ask } from '../../src/client-agent/upstream.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
-import type { HttpPlace } from '../../src/member/gossip-tags.ts'
+import type { HttpAddress } from '../../src/lib/host-port.ts'
 import { Authority, type Holder } from '../support/certificates.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
@@ -79,7 +79,7 @@ for (const [what, holder, signer, refusal] of rows) {
     const first = await server(t, holder, signer)
     const second = await server(t, {})
     const failed: unknown[] = []
-    const secure = (place: HttpPlace) => ({ ...place, secure: true })
+    const secure = (place: HttpAddress) => ({ ...place, secure: true })
     const places = [secure(first.place), second.place]
     const upstream = upstreamTo(
       t,
@@ -150,7 +150,7 @@ t.test('without tls.ca_file it says what that means', async (t) => {
 t.test('authorities are read again, and a damaged file changes nothing', async (t) => {
   const { trust, caFile } = await trustOf(t)
   const [old, next] = [await server(t, {}), await server(t, {}, stranger)]
-  const status = async (place: HttpPlace) => {
+  const status = async (place: HttpAddress) => {
     const upstream = upstreamTo(
       t,
       () => [place],

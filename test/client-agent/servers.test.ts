@@ -3,7 +3,8 @@ import t from 'tap'
 import { Servers } from '../../src/client-agent/servers.ts'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
 import { seededRandom } from '../../src/lib/random.ts'
-import { clientTagsOf, tagsOf, type HttpPlace } from '../../src/member/gossip-tags.ts'
+import { clientTagsOf, tagsOf } from '../../src/gossip-pool/tags.ts'
+import type { HttpAddress } from '../../src/lib/host-port.ts'
 import { memberView } from '../support/member-view.ts'
 
 const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`
@@ -26,7 +27,7 @@ function server(digit: number, status: Status = 'alive', http = true): MemberVie
 
 function pool(t: { teardown(run: () => void): void }, members: MemberView[], tlsOnly = false) {
   const listeners: (() => void)[] = []
-  const gone: HttpPlace[] = []
+  const gone: HttpAddress[] = []
   const silent = new Set<string>()
   const servers = new Servers({
     gossip: {

@@ -2,13 +2,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { bytesOf, type Ask } from '../../src/client-agent/upstream.ts'
-import type { HttpPlace } from '../../src/member/gossip-tags.ts'
+import type { HttpAddress } from '../../src/lib/host-port.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-async function server(t: Test, handle: Handler): Promise<HttpPlace & { asked: string[] }> {
+async function server(t: Test, handle: Handler): Promise<HttpAddress & { asked: string[] }> {
   const asked: string[] = []
   const place = await serverStandIn(t, (request, response) => {
     asked.push(`${request.method} ${request.url}`)
@@ -17,10 +17,10 @@ async function server(t: Test, handle: Handler): Promise<HttpPlace & { asked: st
   return { ...place, asked }
 }
 
-const nobody: HttpPlace = { secure: false, host: '127.0.0.1', port: 1 }
+const nobody: HttpAddress = { secure: false, host: '127.0.0.1', port: 1 }
 
-function upstreamOf(t: Test, places: readonly HttpPlace[]) {
-  const failed: HttpPlace[] = []
+function upstreamOf(t: Test, places: readonly HttpAddress[]) {
+  const failed: HttpAddress[] = []
   const upstream = upstreamTo(
     t,
     () => places,

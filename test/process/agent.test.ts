@@ -10,7 +10,7 @@ import { claimDataFolder } from '../../src/process/data-folder.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { systemRandom } from '../../src/lib/random.ts'
-import type { MemberDependencies } from '../../src/member/process.ts'
+import type { RuntimeDependencies } from '../../src/runtime/process.ts'
 import type { ServerConfig } from '../../src/server/server.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
@@ -29,7 +29,7 @@ function stage(
   const told: string[] = []
   let output = ''
   let config: ServerConfig | null = null
-  let dependencies: MemberDependencies | null = null
+  let dependencies: RuntimeDependencies | null = null
   const environment = {
     clock: systemClock,
     random: systemRandom,
@@ -39,7 +39,7 @@ function stage(
     exit: (code: number) => void exited.emit('exit', code),
     version: '1.2.3',
     notify: async (words: readonly string[]) => void told.push(words.join(' ')),
-    async startServer(given: ServerConfig, more: MemberDependencies) {
+    async startServer(given: ServerConfig, more: RuntimeDependencies) {
       config = given
       dependencies = more
       if (options.startFails !== undefined) throw options.startFails
@@ -84,7 +84,7 @@ function stage(
       if (config === null) throw new Error('no server was started')
       return config
     },
-    dependencies: (): MemberDependencies => {
+    dependencies: (): RuntimeDependencies => {
       if (dependencies === null) throw new Error('no server was started')
       return dependencies
     },

@@ -3,7 +3,7 @@ import t from 'tap'
 import { defaultAutopilot, type AutopilotConfig } from '../../src/domains/autopilot/model.ts'
 import type { RaftStatus } from '../../src/raft/door.ts'
 import { Autopilot } from '../../src/server/autopilot.ts'
-import type { GossipServer } from '../../src/member/gossip-tags.ts'
+import type { GossipServer } from '../../src/gossip-pool/tags.ts'
 
 function world(config: Partial<AutopilotConfig> = {}) {
   const state = { nowMs: 1_000, names: ['s1', 's2', 's3'], role: 'leader', lastIndex: 100 }

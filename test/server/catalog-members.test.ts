@@ -3,7 +3,7 @@ import t from 'tap'
 import type { GossipEvent, MemberView } from '../../src/gossip/door.ts'
 import type { RaftStatus } from '../../src/raft/door.ts'
 import { agentMembers } from '../../src/server/catalog-members.ts'
-import { clientTagsOf, tagsOf } from '../../src/member/gossip-tags.ts'
+import { clientTagsOf, tagsOf } from '../../src/gossip-pool/tags.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { memberView } from '../support/member-view.ts'
 

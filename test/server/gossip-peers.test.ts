@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
 import { GossipPeers } from '../../src/server/gossip-peers.ts'
-import { serverOf, strangerTo, tagsOf } from '../../src/member/gossip-tags.ts'
+import { serverOf, strangerTo, tagsOf } from '../../src/gossip-pool/tags.ts'
 import { memberView } from '../support/member-view.ts'
 
 const id = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`

@@ -1,4 +1,4 @@
-/** What user events need of gossip and of this agent, declared here; `member/user-event-pool.ts` has gossip's form. */
+/** What user events need of gossip and of this agent, declared here; `gossip-pool/user-event-pool.ts` has gossip's form. */
 import type { UserEvent, UserEventMessage } from './model.ts'
 
 export interface UserEventPool {

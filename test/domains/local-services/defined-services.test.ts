@@ -10,7 +10,7 @@ import {
 } from '../../../src/domains/local-services/local-services.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
-import { definedServices } from '../../../src/member/defined-services.ts'
+import { definedServices } from '../../../src/runtime/defined-services.ts'
 import { catalogMachine, node, nowMs, service } from '../catalog/catalog-machine.ts'
 import { applyAgentUpdate, heldOf } from '../../../src/domains/local-services/sync.ts'
 

@@ -3,8 +3,8 @@
  * anything; what does not read as one of this region is none, and nothing follows from it.
  */
 import type { MemberView } from '../gossip/door.ts'
-import { hostPort } from './host-port.ts'
-import { idPattern } from './identity.ts'
+import { hostPort, type HttpAddress } from '../lib/host-port.ts'
+import { idPattern } from '../runtime/identity.ts'
 
 const role = 'muster'
 const clientRole = 'muster-client'
@@ -18,9 +18,6 @@ const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/
 /** The host is told only where it is another than that of the RPC listener: all tags together have 512 bytes. */
 const httpPattern = /^(https?):(?:\/\/([A-Za-z0-9._:-]{1,253}):)?(\d{1,5})$/
 
-/** Where an API is. */
-export type HttpPlace = { readonly secure: boolean; readonly host: string; readonly port: number }
-
 export type ServerTags = {
   readonly id: string
   readonly region: string
@@ -31,7 +28,7 @@ export type ServerTags = {
   /** Empty before it belongs to one. */
   readonly clusterId: string
   /** Null before its API listens. */
-  readonly http: HttpPlace | null
+  readonly http: HttpAddress | null
   /** Of the program. */
   readonly version: string
 }
@@ -45,7 +42,7 @@ export type GossipServer = {
   readonly expect: number
   readonly version: string
   /** Null: it does not say where its API is. */
-  readonly http: HttpPlace | null
+  readonly http: HttpAddress | null
   readonly member: MemberView
 }
 
@@ -93,7 +90,7 @@ export function serverOf(member: MemberView, region: string): GossipServer | nul
   return { ...known, address: hostPort(host, port), expect, http }
 }
 
-function httpOf(text: string, rpcHost: string): HttpPlace | null {
+function httpOf(text: string, rpcHost: string): HttpAddress | null {
   const match = httpPattern.exec(text)
   const port = wholeNumber(match?.[3] ?? '', 65_535)
   if (match === null || port === null || port === 0) return null

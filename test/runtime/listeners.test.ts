@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Listeners, reachableApi } from '../../src/member/listeners.ts'
+import { Listeners, reachableApi } from '../../src/runtime/listeners.ts'
 import { Authority, writeTlsFiles } from '../support/certificates.ts'
 
 t.test('a refusal names the listener, and the key where the file is configured', async (t) => {

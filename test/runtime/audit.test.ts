@@ -12,7 +12,7 @@ import {
   type AuditLogOptions,
   type AuditSettings,
   type TokenBearers,
-} from '../../src/member/audit.ts'
+} from '../../src/runtime/audit.ts'
 import { clusterHasher, serverBearers } from '../../src/server/audit-hasher.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 

@@ -6,7 +6,7 @@ import type { AgentMember } from '../domains/process/process-info.ts'
 import type { GossipNode, MemberView } from '../gossip/door.ts'
 import type { LogLevel } from '../lib/log.ts'
 import type { LimitSettings } from './client-limits.ts'
-import { hostPort } from './host-port.ts'
+import { hostPort } from '../lib/host-port.ts'
 
 /** Where this process comes from. */
 export type AgentOrigin = {

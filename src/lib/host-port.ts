@@ -5,3 +5,6 @@ export const wildcards: readonly string[] = ['0.0.0.0', '::']
 export function hostPort(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
+
+/** Where an HTTP API is. */
+export type HttpAddress = { readonly secure: boolean; readonly host: string; readonly port: number }

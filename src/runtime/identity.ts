@@ -11,14 +11,14 @@ import { join } from 'node:path'
 import { writeDurably } from '../lib/durable-file.ts'
 import { MusterError } from '../lib/errors.ts'
 
-export type MemberKind = 'server' | 'client'
+export type NodeKind = 'server' | 'client'
 
 const formatVersion = 1
 export const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Reads the id, or makes one that is durable before it is used. Throws `corrupt` or `incompatible`, naming the file. */
-export async function memberId(dataFolder: string, kind: MemberKind): Promise<string> {
-  const known = await readMemberId(dataFolder, kind)
+export async function loadNodeId(dataFolder: string, kind: NodeKind): Promise<string> {
+  const known = await readNodeId(dataFolder, kind)
   if (known !== null) return known
   const id = randomUUID()
   const text = `${JSON.stringify({ version: formatVersion, id })}\n`
@@ -27,7 +27,7 @@ export async function memberId(dataFolder: string, kind: MemberKind): Promise<st
 }
 
 /** Null: no member of this kind ever had this folder. */
-export async function readMemberId(dataFolder: string, kind: MemberKind): Promise<string | null> {
+export async function readNodeId(dataFolder: string, kind: NodeKind): Promise<string | null> {
   const path = join(dataFolder, fileOf(kind))
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
@@ -36,11 +36,11 @@ export async function readMemberId(dataFolder: string, kind: MemberKind): Promis
   return text === null ? null : parse(text, path, kind)
 }
 
-function fileOf(kind: MemberKind): string {
+function fileOf(kind: NodeKind): string {
   return `${kind}.json`
 }
 
-function parse(text: string, path: string, kind: MemberKind): string {
+function parse(text: string, path: string, kind: NodeKind): string {
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -1,18 +1,13 @@
 /** What members tell of themselves by tags, read back by the others, and what nobody can have meant. */
 import t from 'tap'
-import {
-  clientOf,
-  clientTagsOf,
-  serverOf,
-  tagsOf,
-  type HttpPlace,
-} from '../../src/member/gossip-tags.ts'
+import { clientOf, clientTagsOf, serverOf, tagsOf } from '../../src/gossip-pool/tags.ts'
+import type { HttpAddress } from '../../src/lib/host-port.ts'
 import { memberView } from '../support/member-view.ts'
 
 const id = '00000001-0000-4000-8000-000000000000'
 const common = { id, region: 'eu', datacenter: 'dc1', version: '1.2.3' }
 
-function serverWith(http: HttpPlace | null) {
+function serverWith(http: HttpAddress | null) {
   return tagsOf({
     ...common,
     rpcHost: '10.0.0.1',

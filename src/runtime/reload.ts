@@ -4,11 +4,11 @@ import type { LocalServices } from '../domains/local-services/local-services.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
 import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
 import { definedServices, type DefinitionSettings } from './defined-services.ts'
-import { browserSettingsOf, type NamedMember } from './browser-settings.ts'
+import { browserSettingsOf, type NamedProcess } from './browser-settings.ts'
 import { reloadAll } from './reload-all.ts'
 
 /** What a configuration may change while an agent runs. */
-export type ReloadableSettings = NamedMember & {
+export type ReloadableSettings = NamedProcess & {
   readonly limits: LimitSettings
   readonly audit: AuditSettings
   readonly definitions: DefinitionSettings

@@ -4,7 +4,7 @@ import type { Logger, LogTap } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import type { AgentOrigin } from './shown-agent.ts'
 
-export type MemberDependencies = {
+export type RuntimeDependencies = {
   readonly logger: Logger
   readonly logTap: LogTap
   readonly origin: AgentOrigin
@@ -16,7 +16,7 @@ export type MemberDependencies = {
   readonly reload: () => Promise<void>
 }
 
-export type RunningMember<Listener extends string, Settings> = {
+export type RunningProcess<Listener extends string, Settings> = {
   /** host:port of each listener, with the ports the system chose; commas between several. */
   readonly addresses: Readonly<Record<Listener, string>>
   /** `/health` says from now on that requests should go elsewhere; nothing else changes. */

@@ -2,9 +2,9 @@
 import { aliasPrefixes } from '../api/headers.ts'
 import { browserSettingsOf } from './browser-settings.ts'
 import { clientLimitsOf } from './client-limits.ts'
-import type { MemberConfig } from './member-config.ts'
+import type { RuntimeConfig } from './runtime-config.ts'
 
-export function httpSettingsOf(config: MemberConfig) {
+export function httpSettingsOf(config: RuntimeConfig) {
   const { region, limits, headerAliases } = config
   return {
     region,

@@ -6,14 +6,14 @@ export type HttpSettings = {
   readonly http: Pick<BrowserSettings, 'allowedHosts' | 'corsOrigins'>
 }
 
-export type NamedMember = HttpSettings & {
+export type NamedProcess = HttpSettings & {
   readonly name: string
   readonly bindAddr: string
   readonly advertiseAddr: string
 }
 
 /** The agent's own names: its configured ones, and its machine's with and without the domain. */
-export function browserSettingsOf(config: NamedMember): BrowserSettings {
+export function browserSettingsOf(config: NamedProcess): BrowserSettings {
   const { name, bindAddr, advertiseAddr, http } = config
   const machine = hostname()
   const [short = machine] = machine.split('.')

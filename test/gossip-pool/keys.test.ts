@@ -3,7 +3,7 @@ import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { silentLogger } from '../../src/lib/log.ts'
-import { GossipKeys } from '../../src/member/gossip-keys.ts'
+import { GossipKeys } from '../../src/gossip-pool/keys.ts'
 
 t.test('the configured key counts until the keys were changed', async (t) => {
   const folder = t.testdir()

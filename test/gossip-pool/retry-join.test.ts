@@ -4,7 +4,7 @@ import type { MemberView } from '../../src/gossip/door.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'
-import { pauseMsMax, RetryJoin } from '../../src/member/retry-join.ts'
+import { pauseMsMax, RetryJoin } from '../../src/gossip-pool/retry-join.ts'
 
 /** A search whose timers fire when the test says so. */
 function search(options: { readonly joined: (attempt: number) => number }) {

@@ -5,7 +5,7 @@ import type { LimitSettings } from './client-limits.ts'
 import type { ListenerSettings } from './listeners.ts'
 import type { AgentSettings } from './shown-agent.ts'
 
-export type MemberConfig = AgentSettings &
+export type RuntimeConfig = AgentSettings &
   HttpSettings & {
     /** Which checks may run commands: none, those that the configuration files define, or also those registered over HTTP. */
     readonly scriptChecks: 'none' | 'files' | 'all'

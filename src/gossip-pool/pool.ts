@@ -8,7 +8,7 @@ import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
 import { within } from '../lib/async.ts'
-import { GossipKeys } from './gossip-keys.ts'
+import { GossipKeys } from './keys.ts'
 import { RetryJoin } from './retry-join.ts'
 
 /** Of an address in `retry_join` that names no port. */

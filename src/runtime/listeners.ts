@@ -4,8 +4,7 @@ import type { OpsServer } from '../api/ops.ts'
 import type { HttpServer } from '../api/server.ts'
 import { Certificate, listenerUse, tlsKeys } from '../lib/certificate.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import type { HttpPlace } from './gossip-tags.ts'
-import { hostPort, wildcards } from './host-port.ts'
+import { hostPort, wildcards, type HttpAddress } from '../lib/host-port.ts'
 import { reloadAll } from './reload-all.ts'
 
 export type ListenerSettings = {
@@ -97,7 +96,10 @@ export class Listeners {
 }
 
 /** Where others reach the API of a member that is known to them by `advertised`; null: it has none. */
-export function reachableApi(open: readonly OpenListener[], advertised: string): HttpPlace | null {
+export function reachableApi(
+  open: readonly OpenListener[],
+  advertised: string,
+): HttpAddress | null {
   const onAll = ({ host }: OpenListener) => wildcards.includes(host)
   // Members name their dialect; those of an earlier program do not.
   const apis = open.filter(({ dialect }) => dialect === dialectDefault)
