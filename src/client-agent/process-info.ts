@@ -1,6 +1,6 @@
 /** This client agent as the agent's endpoints show it. */
 import type { KnownServers, ProcessInfo } from '../domains/process/process-info.ts'
-import type { GossipNode } from '../gossip/door.ts'
+import type { GossipNode } from '../gossip/gossip.ts'
 import type { LogTap } from '../lib/log.ts'
 import type { Reloadable } from '../runtime/reload.ts'
 import {

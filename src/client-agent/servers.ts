@@ -4,7 +4,7 @@
  * spread over all servers.
  */
 import type { KnownServers } from '../domains/process/process-info.ts'
-import type { GossipNode } from '../gossip/door.ts'
+import type { GossipNode } from '../gossip/gossip.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { randomInteger, type Random } from '../lib/random.ts'
 import { serverOf } from '../gossip-pool/tags.ts'

@@ -1,7 +1,7 @@
 /** A member's part in a gossip pool: joining, the search for the pool, and the way out of it. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { lanProfile, type GossipNode, type GossipOptions } from '../gossip/door.ts'
+import { lanProfile, type GossipNode, type GossipOptions } from '../gossip/gossip.ts'
 import { createGossip } from '../gossip/node.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'

@@ -5,7 +5,7 @@
  * To know a member is not to be in its pool: who was given up and comes back hears gossip that is sent after the dead,
  * and knows some of the others long before they know it. So one join is made in any case.
  */
-import type { GossipNode } from '../gossip/door.ts'
+import type { GossipNode } from '../gossip/gossip.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'

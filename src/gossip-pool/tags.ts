@@ -2,7 +2,7 @@
  * A server or a client agent as a member of a gossip pool: the tags it carries, and the reading of those of others. A pool may hold
  * anything; what does not read as one of this region is none, and nothing follows from it.
  */
-import type { MemberView } from '../gossip/door.ts'
+import type { MemberView } from '../gossip/gossip.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import { idPattern } from '../runtime/identity.ts'
 

@@ -1,6 +1,6 @@
 /** User events of Consul's form, over those that gossip carries. */
 import type { UserEventPool } from '../domains/user-events/pool.ts'
-import { decodeConsulEvent, encodeConsulEvent, type GossipNode } from '../gossip/door.ts'
+import { decodeConsulEvent, encodeConsulEvent, type GossipNode } from '../gossip/gossip.ts'
 
 export function userEventPool(
   gossip: Pick<GossipNode, 'sendUserEvent' | 'onUserEvent'>,

@@ -6,7 +6,7 @@ import { MusterError, textOf } from '../lib/errors.ts'
 import { addressesPerNameMax, parsePlace, type Place } from './addresses.ts'
 import type { Endpoint } from './core/message.ts'
 import { sameEndpoint } from './core/members.ts'
-import type { JoinResult } from './door.ts'
+import type { JoinResult } from './gossip.ts'
 import { formatEndpoint, parseAddress } from './wire/address.ts'
 
 /** Addresses of one call, and exchanges under way for it. */

@@ -5,7 +5,7 @@
 import { assertNever } from '../lib/assert.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Question } from './core/queries.ts'
-import type { KeyOperation, KeyReport } from './door.ts'
+import type { KeyOperation, KeyReport } from './gossip.ts'
 import {
   decodeKeyRequest,
   decodeKeyResponse,

@@ -1,7 +1,7 @@
 /** What gossip writes into the log, event by event. */
 import type { Logger } from '../lib/log.ts'
 import type { GossipEvent as CoreEvent } from './core/ready.ts'
-import type { GossipEvent, MemberView } from './door.ts'
+import type { GossipEvent, MemberView } from './gossip.ts'
 import { formatEndpoint } from './wire/address.ts'
 
 /** What the core tells that the door does not show. */

@@ -12,7 +12,7 @@ import type { GossipCore } from './core/core.ts'
 import type { Endpoint, PushPull } from './core/message.ts'
 import type { Exchange, GossipEvent, Ready, StreamPing } from './core/ready.ts'
 import type { StreamOutcome } from './core/suspicion.ts'
-import type { Guard } from './guard.ts'
+import type { Admission } from './admission.ts'
 import {
   wasRefused,
   type GossipTransport,
@@ -28,7 +28,7 @@ export type LoopParts = {
   readonly core: GossipCore
   readonly transport: GossipTransport
   readonly packetWire: PacketWire
-  readonly guard: Guard
+  readonly admission: Admission
   readonly clock: Clock
   readonly logger: Logger
   readonly onEvent: (event: GossipEvent) => void
@@ -80,17 +80,18 @@ export class GossipLoop {
   }
 
   #packet(packet: Uint8Array, from: Endpoint): void {
-    const { packetWire, guard } = this.#parts
-    const messages = packetWire.decode(packet, (reason) => guard.unread(from, reason))
+    const { packetWire, admission } = this.#parts
+    const messages = packetWire.decode(packet, (reason) => admission.unread(from, reason))
     if (messages.length === 0 || this.#stopped) return
     this.#guarded((core, now) => {
-      for (const message of messages) if (guard.admits(message)) core.message(message, from, now)
+      for (const message of messages)
+        if (admission.admits(message)) core.message(message, from, now)
     })
   }
 
   /** A push/pull is answered by the state as it was before the other's is merged. */
   #stream(request: StreamRequest, from: Endpoint): StreamAnswer | null {
-    const { core, logger, guard } = this.#parts
+    const { core, logger, admission } = this.#parts
     switch (request.type) {
       case 'ping': {
         const { sequence, node } = request
@@ -101,7 +102,7 @@ export class GossipLoop {
         this.input((core, now) => core.message(request, from, now))
         return null
       case 'push-pull': {
-        const state = guard.taken(request)
+        const state = admission.taken(request)
         if (typeof state === 'string') return { type: 'error', text: state }
         const { reply, error } = this.input((core, now) => core.exchangeReceived(state, from, now))
         if (error !== null) {
@@ -156,7 +157,7 @@ export class GossipLoop {
   }
 
   async #exchange({ id, to, message, timeoutMs }: Exchange): Promise<void> {
-    const { transport, guard, onUnanswered, onExchanged } = this.#parts
+    const { transport, admission, onUnanswered, onExchanged } = this.#parts
     const unanswered = (error: unknown): string => {
       const text = textOf(error)
       if (codeOf(error) !== 'conflict') onUnanswered(id, text)
@@ -164,7 +165,7 @@ export class GossipLoop {
     }
     const outcome: PushPull | string = await transport
       .pushPull(to, message, timeoutMs)
-      .then((state) => guard.taken(state), unanswered)
+      .then((state) => admission.taken(state), unanswered)
     this.#guarded((core, now) => core.exchanged(id, outcome, now))
     onExchanged(id, typeof outcome === 'string' ? outcome : null)
   }

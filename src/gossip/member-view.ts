@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Endpoint } from './core/message.ts'
 import type { MemberView as CoreView } from './core/ready.ts'
 import { describeEvidence, type Suspicion } from './core/suspicion.ts'
-import type { MemberView, SuspicionRecord } from './door.ts'
+import type { MemberView, SuspicionRecord } from './gossip.ts'
 import { formatAddress, formatEndpoint } from './wire/address.ts'
 
 export class Views {

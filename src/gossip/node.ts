@@ -20,12 +20,12 @@ import type {
   MemberView,
   SuspicionRecord,
   UserEvent,
-} from './door.ts'
+} from './gossip.ts'
 import { joinAll, unanswered, type JoinFailure } from './joining.ts'
 import { InternalQueries } from './internal-queries.ts'
 import { keyringOf, OwnKeys } from './keys.ts'
 import { logCoreEvent, logEvent } from './log-lines.ts'
-import { Guard } from './guard.ts'
+import { Admission } from './admission.ts'
 import { GossipLoop } from './loop.ts'
 import { Views } from './member-view.ts'
 import { matchesPattern } from './pattern.ts'
@@ -136,7 +136,7 @@ class Gossip implements GossipNode {
         core,
         transport,
         packetWire,
-        guard: new Guard({ refuses, clock, logger }),
+        admission: new Admission({ refuses, clock, logger }),
         clock,
         logger,
         onEvent: (event) => this.#told(event),

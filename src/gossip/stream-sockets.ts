@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Endpoint, StreamMessage } from './core/message.ts'
-import { Seldom } from './seldom.ts'
+import { RateLimitedLog } from './rate-limited-log.ts'
 import {
   asRequest,
   streamsMax,
@@ -47,7 +47,7 @@ export class StreamSockets {
   readonly #wire: StreamWire
   readonly #clock: Clock
   readonly #logger: Logger
-  readonly #seldom: Seldom
+  readonly #rateLimited: RateLimitedLog
   readonly #inbound = new Set<Stream>()
   readonly #outbound = new Set<Stream>()
   #closed = false
@@ -56,7 +56,7 @@ export class StreamSockets {
     this.#wire = wire
     this.#clock = clock
     this.#logger = logger
-    this.#seldom = new Seldom(clock)
+    this.#rateLimited = new RateLimitedLog(clock)
   }
 
   /** Takes over a connection that someone opened to us. */
@@ -227,7 +227,7 @@ export class StreamSockets {
       }
       if (read.type !== 'refused') return silence
       const { reason } = read
-      if (this.#seldom.due(`${reason} ${formatAddress(from.address)}`)) {
+      if (this.#rateLimited.due(`${reason} ${formatAddress(from.address)}`)) {
         this.#logger.warn('a gossip stream was refused', { from: formatEndpoint(from), reason })
       }
       // Another cluster is not told anything.

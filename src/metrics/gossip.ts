@@ -3,7 +3,7 @@ import type { Metrics, Reading } from './metrics.ts'
 
 type Counts = Readonly<Record<string, number>>
 
-/** `gossip/door.ts` fits. */
+/** `gossip/gossip.ts` fits. */
 export type GossipNumbers = {
   readonly membersByStatus: Counts
   readonly healthScore: number

@@ -3,7 +3,7 @@
  * when it is silent on Raft and gossip, where there is one, does not call it alive.
  */
 import type { AgentMembers, PoolAgent, ServerMember } from '../domains/catalog/duties.ts'
-import type { GossipNode, MemberView } from '../gossip/door.ts'
+import type { GossipNode, MemberView } from '../gossip/gossip.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RaftNode } from '../raft/node.ts'
 import { clientOf, serverOf, type GossipClient } from '../gossip-pool/tags.ts'

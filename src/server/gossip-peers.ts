@@ -1,5 +1,5 @@
 /** What the members of a gossip pool mean for consensus: who is up, and where they are said to be. */
-import type { GossipEvent, GossipNode, MemberView } from '../gossip/door.ts'
+import type { GossipEvent, GossipNode, MemberView } from '../gossip/gossip.ts'
 import { serverOf, type GossipServer } from '../gossip-pool/tags.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
 import type { ProvenAddresses } from './proven-addresses.ts'

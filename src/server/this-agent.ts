@@ -1,6 +1,6 @@
 /** This server as the agent's endpoints show it. */
 import type { AgentMember, AgentStats, ProcessInfo } from '../domains/process/process-info.ts'
-import type { GossipNode } from '../gossip/door.ts'
+import type { GossipNode } from '../gossip/gossip.ts'
 import { formatDurationMs } from '../lib/duration.ts'
 import type { LogTap } from '../lib/log.ts'
 import type { Reloadable } from '../runtime/reload.ts'

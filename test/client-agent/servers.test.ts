@@ -1,7 +1,7 @@
 /** Which servers a client agent asks, and in which order. */
 import t from 'tap'
 import { Servers } from '../../src/client-agent/servers.ts'
-import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
+import type { GossipEvent, MemberView, Status } from '../../src/gossip/gossip.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { clientTagsOf, tagsOf } from '../../src/gossip-pool/tags.ts'
 import type { HttpAddress } from '../../src/lib/host-port.ts'

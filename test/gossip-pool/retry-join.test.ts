@@ -1,6 +1,6 @@
 /** Finding the pool: patience, and what is said of it. */
 import t from 'tap'
-import type { MemberView } from '../../src/gossip/door.ts'
+import type { MemberView } from '../../src/gossip/gossip.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'

@@ -10,7 +10,7 @@ import {
   type GossipEvent,
   type GossipNode,
   type GossipOptions,
-} from '../../src/gossip/door.ts'
+} from '../../src/gossip/gossip.ts'
 import { createGossip } from '../../src/gossip/node.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { startSerf, type SerfAgent } from './wire/serf-agent.ts'

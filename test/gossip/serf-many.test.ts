@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type { GossipNode } from '../../src/gossip/door.ts'
+import type { GossipNode } from '../../src/gossip/gossip.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { patience, serfMembers, startAgent, startNode } from './pool.ts'
 import { serfMissing, type SerfAgent } from './wire/serf-agent.ts'

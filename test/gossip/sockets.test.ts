@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { codeOf, textOf } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Endpoint, PushPull } from '../../src/gossip/core/message.ts'
-import { MemoryNetwork } from '../../src/gossip/memory-transport.ts'
+import { MemoryNetwork } from './memory-transport.ts'
 import { bindSockets, type SocketTransport } from '../../src/gossip/sockets.ts'
 import {
   streamsMax,

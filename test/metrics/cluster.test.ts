@@ -1,7 +1,7 @@
 /** What the traffic between servers tells: gossip, calls, streams; and the pauses of the collector. */
 import t from 'tap'
 import { createGossip } from '../../src/gossip/node.ts'
-import { lanProfile } from '../../src/gossip/door.ts'
+import { lanProfile } from '../../src/gossip/gossip.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { systemRandom } from '../../src/lib/random.ts'

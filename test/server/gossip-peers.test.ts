@@ -1,6 +1,6 @@
 /** What members of a pool mean for consensus. */
 import t from 'tap'
-import type { GossipEvent, MemberView, Status } from '../../src/gossip/door.ts'
+import type { GossipEvent, MemberView, Status } from '../../src/gossip/gossip.ts'
 import { GossipPeers } from '../../src/server/gossip-peers.ts'
 import { serverOf, strangerTo, tagsOf } from '../../src/gossip-pool/tags.ts'
 import { memberView } from '../support/member-view.ts'

@@ -1,5 +1,5 @@
 /** A member of a gossip pool as gossip shows it: alive, and nothing to say of it. */
-import type { MemberView } from '../../src/gossip/door.ts'
+import type { MemberView } from '../../src/gossip/gossip.ts'
 import { ownVersions } from '../../src/gossip/core/versions.ts'
 
 export function memberView(name: string, more: Partial<MemberView> = {}): MemberView {

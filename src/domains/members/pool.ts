@@ -1,6 +1,6 @@
 /**
  * The gossip pool as operators see and steer it: who is there, joining, giving up who failed, the keys of the gossip.
- * This file is what that needs of a pool; `gossip/door.ts` has its form.
+ * This file is what that needs of a pool; `gossip/gossip.ts` has its form.
  */
 export type PoolSuspicion = {
   readonly incarnation: number

@@ -7,8 +7,8 @@
  */
 import { MusterError } from '../../lib/errors.ts'
 import type { Random } from '../../lib/random.ts'
-import { caretakerDeadline, caretakerTick } from './caretaker.ts'
-import { announceSelf } from './claims.ts'
+import { reaperDeadline, reaperTick } from './reaper.ts'
+import { announceSelf } from './alive-suspect-dead.ts'
 import { sendEvent } from './events.ts'
 import { listenerOf, localState, meet, mergeState, startExchange } from './exchange.ts'
 import type { Coordinate } from './coordinate.ts'
@@ -36,7 +36,7 @@ import {
   memberGone,
   memberJoined,
   memberUpdated,
-} from './standing.ts'
+} from './member-status.ts'
 import { emptyOutbox, type Codec, type Counters, type MessageCounts, type Upper } from './state.ts'
 import type { StreamOutcome } from './suspicion.ts'
 import { createSwim, swimDeadline, swimHeldUp, swimMessage, swimTick } from './swim.ts'
@@ -155,7 +155,7 @@ export class GossipCore {
     if (leave?.phase === 'done') return Infinity
     return Math.min(
       swimDeadline(this.#pool.swim),
-      caretakerDeadline(this.#pool),
+      reaperDeadline(this.#pool),
       queryDeadline(this.#pool),
       leave?.deadline ?? Infinity,
     )
@@ -168,7 +168,7 @@ export class GossipCore {
     if (this.leaving === 'done') return
     swimTick(swim)
     leaveTick(this.#pool)
-    caretakerTick(this.#pool)
+    reaperTick(this.#pool)
     queryTick(this.#pool)
   }
 

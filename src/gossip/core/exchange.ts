@@ -3,7 +3,7 @@
  *
  * What a peer calls suspect or dead is only a suspicion here: the member is given the time to object.
  */
-import { claimAlive, claimDead, claimSuspect } from './claims.ts'
+import { claimAlive, claimDead, claimSuspect } from './alive-suspect-dead.ts'
 import { isGone, sameBytes, sameEndpoint } from './members.ts'
 import type { Endpoint, PushPull, PushPullNode } from './message.ts'
 import { pushPullIntervalMs } from './profile.ts'

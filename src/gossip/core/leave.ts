@@ -5,9 +5,9 @@
  * failure detector's word that this member is gone, then a while in which it still answers while that word travels.
  */
 import { assert } from '../../lib/assert.ts'
-import { claimDead } from './claims.ts'
+import { claimDead } from './alive-suspect-dead.ts'
 import { broadcast, hasCompany, tell, type Pool } from './serf.ts'
-import { leaveIntended } from './standing.ts'
+import { leaveIntended } from './member-status.ts'
 
 /** Begins the graceful leave; `left-pool` says when it is over. Once begun it cannot be taken back. */
 export function startLeave(pool: Pool): void {

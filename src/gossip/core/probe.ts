@@ -5,12 +5,12 @@
  * Invariant: at most one probe is under way; `indirectAt <= deadline`.
  */
 import { assert } from '../../lib/assert.ts'
-import { claimSuspect } from './claims.ts'
+import { claimSuspect } from './alive-suspect-dead.ts'
 import { isSound } from './coordinate.ts'
 import { isGone, sameEndpoint, type Member, type Reach } from './members.ts'
 import type { Endpoint, PacketMessage, Source } from './message.ts'
-import { makeUpFor, patienceOf } from './patience.ts'
-import { send, sendTo } from './spread.ts'
+import { makeUpFor, stallAllowanceOf } from './stall-allowance.ts'
+import { send, sendTo } from './dissemination.ts'
 import { nextId, nextSequence, type Probe, type Swim } from './state.ts'
 import type { StreamOutcome } from './suspicion.ts'
 
@@ -90,7 +90,7 @@ export function streamPingAnswered(swim: Swim, id: number, outcome: StreamOutcom
 export function probeHeldUp(swim: Swim, ms: number): void {
   const { probe } = swim
   if (probe === null) return
-  const waitMs = makeUpFor(probe.patience, ms)
+  const waitMs = makeUpFor(probe.allowance, ms)
   if (probe.indirectAt !== null) probe.indirectAt += waitMs
   probe.deadline += waitMs
   probe.plainDeadline += waitMs
@@ -116,7 +116,7 @@ function startProbe(swim: Swim): void {
     indirectAt: now + profile.probeTimeoutMs,
     deadline: now + swim.awareness.scale(profile.probeIntervalMs),
     plainDeadline: now + profile.probeIntervalMs,
-    patience: patienceOf(profile.probeIntervalMs),
+    allowance: stallAllowanceOf(profile.probeIntervalMs),
     helpers: [],
     nacksWanted: 0,
     nackedBy: [],

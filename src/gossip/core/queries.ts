@@ -6,7 +6,7 @@ import { randomInteger } from '../../lib/random.ts'
 import type { SerfMessage, SerfQuery } from './message.ts'
 import { sameEndpoint } from './members.ts'
 import { broadcast, tell, type Pool } from './serf.ts'
-import { send, sendTo } from './spread.ts'
+import { send, sendTo } from './dissemination.ts'
 
 /** Own queries that still wait for answers, answers taken for one, and the bytes of a question or an answer. */
 export const ownQueriesMax = 64

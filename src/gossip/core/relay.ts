@@ -8,7 +8,7 @@
  */
 import type { Endpoint, PacketMessage } from './message.ts'
 import { sourceOf } from './probe.ts'
-import { send } from './spread.ts'
+import { send } from './dissemination.ts'
 import { nextSequence, type Swim } from './state.ts'
 
 export const relaysMax = 512

@@ -4,7 +4,7 @@
 import { eventHeard } from './events.ts'
 import type { SerfPushPull } from './message.ts'
 import type { Pool } from './serf.ts'
-import { announceJoin, leaveIntended, statusTimeTold } from './standing.ts'
+import { announceJoin, leaveIntended, statusTimeTold } from './member-status.ts'
 
 export function serfState(pool: Pool): SerfPushPull {
   const { serf } = pool

@@ -4,7 +4,7 @@
 import { eventHeard, passOnEvent } from './events.ts'
 import { passOnQuery, queryHeard, relayHeard, responseHeard } from './queries.ts'
 import { broadcast, type Pool } from './serf.ts'
-import { joinIntended, leaveIntended } from './standing.ts'
+import { joinIntended, leaveIntended } from './member-status.ts'
 
 /** What is news is passed on with the bytes it came in. */
 export function serfMessage(pool: Pool, bytes: Uint8Array): void {

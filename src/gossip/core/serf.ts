@@ -11,7 +11,7 @@ import type { Member } from './members.ts'
 import type { SerfMessage } from './message.ts'
 import { QueryRing } from './query-ring.ts'
 import type { GossipEvent, MemberView, Status } from './ready.ts'
-import { newsBytesMax } from './spread.ts'
+import { newsBytesMax } from './dissemination.ts'
 import type { Swim } from './state.ts'
 
 export type SerfOptions = {

@@ -8,7 +8,7 @@ import type { Broadcasts } from './broadcasts.ts'
 import type { Coordinate, OwnCoordinate } from './coordinate.ts'
 import type { Member, Members } from './members.ts'
 import type { Endpoint, PacketMessage, SerfMessage, Versions } from './message.ts'
-import type { Patience } from './patience.ts'
+import type { StallAllowance } from './stall-allowance.ts'
 import type { Profile } from './profile.ts'
 import type { Exchange, GossipEvent, Packet, StreamPing } from './ready.ts'
 import type { StreamPath, Suspicion } from './suspicion.ts'
@@ -127,7 +127,7 @@ export type Probe = {
   deadline: number
   /** What `deadline` were in full health. */
   plainDeadline: number
-  readonly patience: Patience
+  readonly allowance: StallAllowance
   helpers: readonly Member[]
   nacksWanted: number
   readonly nackedBy: Endpoint[]

@@ -6,7 +6,7 @@
  * Invariant: `confirmedBy.length <= confirmationsWanted`, all names distinct, none of them `by`.
  */
 import type { Endpoint } from './message.ts'
-import type { Patience } from './patience.ts'
+import type { StallAllowance } from './stall-allowance.ts'
 
 /** How a stream ping went, which is tried when packets get no answer. */
 export type StreamPath =
@@ -54,8 +54,8 @@ export type Suspicion = {
   readonly maxMs: number
   readonly confirmationsWanted: number
   readonly confirmedBy: string[]
-  readonly patience: Patience
-  /** Moves only when this member itself was held up, by what `patience` allows. */
+  readonly allowance: StallAllowance
+  /** Moves only when this member itself was held up, by what `allowance` allows. */
   startedAt: number
   ended: SuspicionEnd | null
 }

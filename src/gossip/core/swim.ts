@@ -5,7 +5,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { Awareness } from './awareness.ts'
 import { OwnCoordinate } from './coordinate.ts'
 import { Broadcasts } from './broadcasts.ts'
-import { claimAlive, claimDead, claimSuspect } from './claims.ts'
+import { claimAlive, claimDead, claimSuspect } from './alive-suspect-dead.ts'
 import { exchangeTick } from './exchange.ts'
 import { Members, membersMax, newMember } from './members.ts'
 import type { Endpoint, PacketMessage, Versions } from './message.ts'
@@ -17,10 +17,10 @@ import {
   probeNacked,
   probeTick,
 } from './probe.ts'
-import { makeUpFor } from './patience.ts'
+import { makeUpFor } from './stall-allowance.ts'
 import type { Profile } from './profile.ts'
 import { relayAnswered, relayDeadline, relayTick, startRelay } from './relay.ts'
-import { gossip, hasNews } from './spread.ts'
+import { gossip, hasNews } from './dissemination.ts'
 import {
   emptyOutbox,
   zeroCounters,
@@ -140,7 +140,7 @@ export function swimMessage(swim: Swim, message: PacketMessage, from: Endpoint):
 export function swimHeldUp(swim: Swim, ms: number): void {
   probeHeldUp(swim, ms)
   for (const suspicion of swim.suspicions.values()) {
-    suspicion.startedAt += makeUpFor(suspicion.patience, ms)
+    suspicion.startedAt += makeUpFor(suspicion.allowance, ms)
   }
   for (const relay of swim.relays.values()) {
     relay.deadline += ms

@@ -11,7 +11,7 @@ import {
 import { LamportClock, lamportJumpMax, lamportMax } from '../../../src/gossip/core/lamport.ts'
 import { Members, newMember } from '../../../src/gossip/core/members.ts'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
-import { patienceOf } from '../../../src/gossip/core/patience.ts'
+import { stallAllowanceOf } from '../../../src/gossip/core/stall-allowance.ts'
 import {
   lanProfile,
   localProfile,
@@ -103,7 +103,7 @@ function suspicion(confirmationsWanted: number): Suspicion {
     maxMs: 24_000,
     confirmationsWanted,
     confirmedBy: [],
-    patience: patienceOf(4_000),
+    allowance: stallAllowanceOf(4_000),
     startedAt: 100,
     ended: null,
   }

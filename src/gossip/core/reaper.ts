@@ -5,7 +5,7 @@ import { startExchange } from './exchange.ts'
 import { randomInteger } from '../../lib/random.ts'
 import { tell, viewOf, type Pool, type Standing } from './serf.ts'
 
-export function caretakerTick(pool: Pool): void {
+export function reaperTick(pool: Pool): void {
   const { serf, swim } = pool
   if (swim.now >= serf.reapAt) {
     serf.reapAt = swim.now + serf.options.reapIntervalMs
@@ -17,7 +17,7 @@ export function caretakerTick(pool: Pool): void {
   }
 }
 
-export function caretakerDeadline(pool: Pool): number {
+export function reaperDeadline(pool: Pool): number {
   return Math.min(pool.serf.reapAt, pool.serf.reconnectAt)
 }
 

@@ -11,7 +11,7 @@
  * An intent counts if its Lamport time is above the member's, and is passed on only if it counted. The member's time
  * moves even when its status does not, else two members would echo each other's messages for ever.
  */
-import { nameLengthMax } from './claims.ts'
+import { nameLengthMax } from './alive-suspect-dead.ts'
 import type { Member } from './members.ts'
 import { isGone } from './members.ts'
 import type { Status } from './ready.ts'

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { makeUpFor, patienceOf } from '../../../src/gossip/core/patience.ts'
+import { makeUpFor, stallAllowanceOf } from '../../../src/gossip/core/stall-allowance.ts'
 import { addressOf, Lab, suspect } from './lab.ts'
 
 void t.test('short stops together add one wait, long ones what they took', (t) => {
-  const patience = patienceOf(1_000)
+  const patience = stallAllowanceOf(1_000)
   // stop, granted
   const table = [
     [300, 300],

@@ -1,8 +1,8 @@
 /** Members that are kept out, and packets that nobody here can read. */
 import t from 'tap'
-import { localProfile } from '../../src/gossip/door.ts'
-import type { Refuses } from '../../src/gossip/guard.ts'
-import { Seldom } from '../../src/gossip/seldom.ts'
+import { localProfile } from '../../src/gossip/gossip.ts'
+import type { Refuses } from '../../src/gossip/admission.ts'
+import { RateLimitedLog } from '../../src/gossip/rate-limited-log.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { patience, sees, startNode } from './pool.ts'
@@ -45,7 +45,7 @@ void t.test('whoever is in both pools brings none of the other', async (t) => {
 
 void t.test('a line is due once a minute, and only so many are', (t) => {
   const clock = manualClock()
-  const seldom = new Seldom(clock)
+  const seldom = new RateLimitedLog(clock)
   t.equal(seldom.due('a'), true)
   t.equal(seldom.due('a'), false)
   t.equal(Array.from({ length: 200 }, (_, at) => seldom.due(`b ${at}`)).filter(Boolean).length, 63)

@@ -20,9 +20,9 @@ import {
   sameEndpoint,
   type Member,
 } from './members.ts'
-import { patienceOf } from './patience.ts'
+import { stallAllowanceOf } from './stall-allowance.ts'
 import { suspicionTimes } from './profile.ts'
-import { broadcastClaim, send } from './spread.ts'
+import { broadcastClaim, send } from './dissemination.ts'
 import type { Swim } from './state.ts'
 import type { Evidence, SuspicionEnd } from './suspicion.ts'
 import { confirm } from './suspicion.ts'
@@ -95,7 +95,7 @@ export function claimSuspect(swim: Swim, claim: Accusation, evidence: Evidence, 
     incarnation: claim.incarnation,
     ...times,
     confirmedBy: [],
-    patience: patienceOf(times.minMs),
+    allowance: stallAllowanceOf(times.minMs),
     startedAt: swim.now,
     ended: null,
   }

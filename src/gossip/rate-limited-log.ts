@@ -5,7 +5,7 @@ const quietMs = 60_000
 /** Things told lately; beyond them nothing is said until the oldest may be told again. */
 const toldMax = 64
 
-export class Seldom {
+export class RateLimitedLog {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   /** When each thing was told, the oldest first. */
   readonly #told = new Map<string, number>()

@@ -5,7 +5,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Endpoint, PacketMessage, PushPull } from './core/message.ts'
-import { Seldom } from './seldom.ts'
+import { RateLimitedLog } from './rate-limited-log.ts'
 import { formatEndpoint } from './wire/address.ts'
 import type { RefusalReason } from './wire/counters.ts'
 import { decodeTags } from './wire/tags.ts'
@@ -23,10 +23,10 @@ type Claimed = { readonly name: string; readonly endpoint: Endpoint; readonly me
 const strange: ReadonlySet<RefusalReason> = new Set(['wrong-key', 'wrong-label', 'plain'])
 const noUserState = new Uint8Array()
 
-export class Guard {
+export class Admission {
   readonly #refuses: Refuses
   readonly #logger: Logger
-  readonly #seldom: Seldom
+  readonly #rateLimited: RateLimitedLog
 
   constructor(options: {
     readonly refuses: Refuses
@@ -35,7 +35,7 @@ export class Guard {
   }) {
     this.#refuses = options.refuses
     this.#logger = options.logger
-    this.#seldom = new Seldom(options.clock)
+    this.#rateLimited = new RateLimitedLog(options.clock)
   }
 
   /** Whether the core may hear it. */
@@ -64,7 +64,7 @@ export class Guard {
   /** A packet that was refused. */
   unread(from: Endpoint, reason: RefusalReason): void {
     const text = formatEndpoint(from)
-    if (!strange.has(reason) || !this.#seldom.due(`${reason} ${text}`)) return
+    if (!strange.has(reason) || !this.#rateLimited.due(`${reason} ${text}`)) return
     this.#logger.warn('a gossip packet was refused', { from: text, reason })
   }
 
@@ -72,7 +72,7 @@ export class Guard {
     const tags = decodeTags(meta)
     const reason =
       tags === null ? null : this.#refuses({ name, endpoint: formatEndpoint(endpoint), tags })
-    if (reason !== null && this.#seldom.due(reason)) {
+    if (reason !== null && this.#rateLimited.due(reason)) {
       this.#logger.warn('a member is kept out of this pool', { reason })
     }
     return reason

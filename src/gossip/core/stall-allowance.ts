@@ -8,21 +8,21 @@
  */
 import { assert } from '../../lib/assert.ts'
 
-export type Patience = {
+export type StallAllowance = {
   readonly longMs: number
   leftMs: number
 }
 
 /** Short stops together at most double the wait. */
-export function patienceOf(waitMs: number): Patience {
+export function stallAllowanceOf(waitMs: number): StallAllowance {
   return { longMs: waitMs, leftMs: waitMs }
 }
 
 /** The milliseconds to wait longer for. */
-export function makeUpFor(patience: Patience, stopMs: number): number {
-  if (stopMs >= patience.longMs) return stopMs
-  const granted = Math.min(stopMs, patience.leftMs)
-  patience.leftMs -= granted
-  assert(patience.leftMs >= 0, 'patience is spent once')
+export function makeUpFor(allowance: StallAllowance, stopMs: number): number {
+  if (stopMs >= allowance.longMs) return stopMs
+  const granted = Math.min(stopMs, allowance.leftMs)
+  allowance.leftMs -= granted
+  assert(allowance.leftMs >= 0, 'allowance is spent once')
   return granted
 }

@@ -2,9 +2,9 @@
  * The twin of the sockets: transports of one network in memory. Bytes go through the same wire format, in small chunks;
  * time comes from the clock, so that a simulated one makes a run repeatable.
  */
-import type { Clock, Timer } from '../lib/clock.ts'
-import { MusterError } from '../lib/errors.ts'
-import type { Endpoint, PushPull, StreamMessage } from './core/message.ts'
+import type { Clock, Timer } from '../../src/lib/clock.ts'
+import { MusterError } from '../../src/lib/errors.ts'
+import type { Endpoint, PushPull, StreamMessage } from '../../src/gossip/core/message.ts'
 import {
   ackFrom,
   asRequest,
@@ -15,9 +15,9 @@ import {
   type Ping,
   type StreamRequest,
   type TransportHandlers,
-} from './transport.ts'
-import { formatEndpoint } from './wire/address.ts'
-import type { StreamDecoder, StreamRead, StreamWire } from './wire/stream.ts'
+} from '../../src/gossip/transport.ts'
+import { formatEndpoint } from '../../src/gossip/wire/address.ts'
+import type { StreamDecoder, StreamRead, StreamWire } from '../../src/gossip/wire/stream.ts'
 
 /** Odd, so that chunks end within lengths and fields. */
 const chunkBytes = 97

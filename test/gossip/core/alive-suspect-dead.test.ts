@@ -1,6 +1,6 @@
 /** Which claim wins, and what a member says to claims about itself. */
 import t from 'tap'
-import { incarnationJumpMax } from '../../../src/gossip/core/claims.ts'
+import { incarnationJumpMax } from '../../../src/gossip/core/alive-suspect-dead.ts'
 import { hearsayMax, membersMax } from '../../../src/gossip/core/members.ts'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import { ownVersions } from '../../../src/gossip/core/versions.ts'
