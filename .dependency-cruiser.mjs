@@ -33,9 +33,9 @@ const stateRoles = '[a-z-]*(model|table|commands|queries)[.]ts$'
 const anyPackage = ['.']
 const noPackage = []
 
-/** What other folders see of Raft: its door, its contracts, the words of the protocol. */
+/** What other folders see of Raft: its entry point, its contracts, the words of the protocol. */
 const raftContracts = [
-  '^src/raft/(door|state-machine)[.]ts$',
+  '^src/raft/(raft|state-machine)[.]ts$',
   '^src/raft/core/message[.]ts$',
   '^src/raft/transport/transport[.]ts$',
 ]

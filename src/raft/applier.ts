@@ -3,7 +3,7 @@
  */
 import type { RaftCore } from './core/core.ts'
 import type { Entry } from './core/message.ts'
-import type { RaftNodeOptions } from './door.ts'
+import type { RaftNodeOptions } from './raft.ts'
 
 /** One call of the state machine gets at most this much: an event-loop turn, not a second. */
 const applyBytesMax = 1 << 20

@@ -10,7 +10,7 @@ import { Pause } from '../lib/async.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { configurationAfter } from './core/membership.ts'
 import type { Configuration, SnapshotMeta } from './core/message.ts'
-import type { RaftNodeOptions } from './door.ts'
+import type { RaftNodeOptions } from './raft.ts'
 import type { SnapshotSink, TransportHandlers } from './transport/transport.ts'
 
 type Offer = Parameters<TransportHandlers['onSnapshotOffer']>[0]

@@ -19,7 +19,7 @@ import type {
   RaftNodeOptions,
   RaftStatus,
   ReadMode,
-} from './door.ts'
+} from './raft.ts'
 import { Snapshots } from './snapshots.ts'
 import type { Peer } from './transport/transport.ts'
 import { isStateLost, LostState } from './lost-state.ts'

@@ -9,7 +9,7 @@ import type { Random } from '../lib/random.ts'
 import type { RaftCore } from './core/core.ts'
 import type { LogIndex } from './core/message.ts'
 import type { ReadResult } from './core/ready.ts'
-import type { ReadMode } from './door.ts'
+import type { ReadMode } from './raft.ts'
 import { DeadlineWaiters } from './waiters.ts'
 
 /** A read that was refused (no leader, a leader that just changed) is asked again after this. */

@@ -10,7 +10,7 @@ import type { RaftCore } from './core/core.ts'
 import type { LogIndex, ServerId, SnapshotMeta, Term } from './core/message.ts'
 import { leapsAhead } from './core/refusal.ts'
 import type { Applier } from './applier.ts'
-import type { RaftNodeOptions } from './door.ts'
+import type { RaftNodeOptions } from './raft.ts'
 import type { SnapshotSink, SnapshotSource } from './transport/transport.ts'
 import type { LogWriter } from './writer.ts'
 

@@ -5,7 +5,7 @@ import { MusterError } from '../lib/errors.ts'
 import type { CoreStart } from './core/start.ts'
 import type { LogIndex, Term } from './core/message.ts'
 import { supersedes } from './core/succession.ts'
-import type { RaftNodeOptions } from './door.ts'
+import type { RaftNodeOptions } from './raft.ts'
 import type { StateMachine } from './state-machine.ts'
 import type { RecoveredLog } from './storage/log-store.ts'
 

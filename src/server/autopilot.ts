@@ -7,7 +7,7 @@ import type { ClusterHealth, ServerHealth } from '../domains/autopilot/services.
 import type { AutopilotConfig } from '../domains/autopilot/model.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Member } from '../raft/core/message.ts'
-import type { RaftStatus } from '../raft/door.ts'
+import type { RaftStatus } from '../raft/raft.ts'
 import type { GossipServer } from '../gossip-pool/tags.ts'
 
 export type AutopilotOptions = {

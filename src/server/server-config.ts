@@ -1,5 +1,5 @@
 /** What a server wants to know of its configuration; the agent checks it before, so nothing is checked here. */
-import type { RaftLimits, RaftTiming } from '../raft/door.ts'
+import type { RaftLimits, RaftTiming } from '../raft/raft.ts'
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
 import type { RpcTlsSettings } from './rpc-tls.ts'

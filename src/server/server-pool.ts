@@ -2,7 +2,7 @@
 import { GossipPool, type GossipPoolOptions } from '../gossip-pool/pool.ts'
 import { memberName, strangerTo, tagsOf, type ServerTags } from '../gossip-pool/tags.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
-import type { RaftStatus } from '../raft/door.ts'
+import type { RaftStatus } from '../raft/raft.ts'
 import type { RaftNode } from '../raft/node.ts'
 import { GossipPeers } from './gossip-peers.ts'
 

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { Validator } from '../fsm/validator.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { RaftNode } from '../raft/node.ts'
-import type { RaftNodeOptions } from '../raft/door.ts'
+import type { RaftNodeOptions } from '../raft/raft.ts'
 import type { PeerLink } from '../rpc/link.ts'
 import type { AddressOf } from './consensus.ts'
 

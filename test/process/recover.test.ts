@@ -7,7 +7,7 @@ import { claimDataFolder } from '../../src/process/data-folder.ts'
 import { openRecovery, type OpenRecovery } from '../../src/process/recover.ts'
 import { encodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { Configuration, Entry } from '../../src/raft/core/message.ts'
-import { readStoppedLog } from '../../src/raft/outage.ts'
+import { readStoppedLog } from '../../src/raft/quorum-recovery.ts'
 import { openDurableLog } from '../../src/raft/storage/durable-log.ts'
 import { systemDisk } from '../../src/raft/storage/system-disk.ts'
 

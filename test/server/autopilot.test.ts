@@ -1,7 +1,7 @@
 /** Health, stability, and the cleanup of dead servers, on a clock of the test's own. */
 import t from 'tap'
 import { defaultAutopilot, type AutopilotConfig } from '../../src/domains/autopilot/model.ts'
-import type { RaftStatus } from '../../src/raft/door.ts'
+import type { RaftStatus } from '../../src/raft/raft.ts'
 import { Autopilot } from '../../src/server/autopilot.ts'
 import type { GossipServer } from '../../src/gossip-pool/tags.ts'
 

@@ -1,7 +1,7 @@
 /** Who is a member, and who has failed, in the eyes of a leader with gossip and of one without. */
 import t from 'tap'
 import type { GossipEvent, MemberView } from '../../src/gossip/gossip.ts'
-import type { RaftStatus } from '../../src/raft/door.ts'
+import type { RaftStatus } from '../../src/raft/raft.ts'
 import { agentMembers } from '../../src/server/catalog-members.ts'
 import { clientTagsOf, tagsOf } from '../../src/gossip-pool/tags.ts'
 import { manualClock } from '../support/manual-clock.ts'

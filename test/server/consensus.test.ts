@@ -1,7 +1,7 @@
 /** What requests are told of leadership, from the status of the Raft node. */
 import t from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
-import type { RaftStatus } from '../../src/raft/door.ts'
+import type { RaftStatus } from '../../src/raft/raft.ts'
 import { RaftConsensus } from '../../src/server/consensus.ts'
 
 const member = (id: string) => ({ id, name: id, address: `${id}:1`, role: 'voter' }) as const

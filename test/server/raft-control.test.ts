@@ -1,7 +1,7 @@
 /** What a server tells of the others: from gossip where there is one, else from its own connections. */
 import t from 'tap'
 import { raftControl } from '../../src/server/raft-control.ts'
-import type { RaftStatus } from '../../src/raft/door.ts'
+import type { RaftStatus } from '../../src/raft/raft.ts'
 import { memberView } from '../support/member-view.ts'
 
 const silentMs = 1_000

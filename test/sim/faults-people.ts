@@ -1,6 +1,6 @@
 /** What people do to a cluster: hand over leadership, add servers, promote and remove them, throw machines away. */
 import type { ServerId } from '../../src/raft/core/message.ts'
-import type { MembershipChange } from '../../src/raft/door.ts'
+import type { MembershipChange } from '../../src/raft/raft.ts'
 import { between, happens, pick, weighted } from './chance.ts'
 import type { SimServer } from './server.ts'
 import type { Trouble } from './trouble.ts'

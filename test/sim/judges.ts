@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Configuration, Message, ServerId } from '../../src/raft/core/message.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
-import type { RaftStatus } from '../../src/raft/door.ts'
+import type { RaftStatus } from '../../src/raft/raft.ts'
 import { Commits, type Views } from './checkers/commits.ts'
 import { AcknowledgedWrites } from './checkers/durability.ts'
 import { ElectionSafety } from './checkers/elections.ts'

@@ -1,6 +1,6 @@
 /** What kind of run a seed stands for: sizes, speeds, and how much goes wrong. */
 import type { Random } from '../../src/lib/random.ts'
-import type { RaftLimits, RaftTiming } from '../../src/raft/door.ts'
+import type { RaftLimits, RaftTiming } from '../../src/raft/raft.ts'
 import type { DurableLogOptions } from '../../src/raft/storage/durable-log.ts'
 import { between, happens, integer, pick, spread, streamOf, weighted } from './chance.ts'
 import type { Durability } from './machine.ts'

@@ -14,10 +14,15 @@ import { MusterError } from '../lib/errors.ts'
 import { silentLogger } from '../lib/log.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
 import { decodeConfiguration } from '../raft/node.ts'
-import { logAndState, readStoppedLog, successorOf, writeSuccessor } from '../raft/outage.ts'
+import {
+  logAndState,
+  readStoppedLog,
+  successorOf,
+  writeSuccessor,
+} from '../raft/quorum-recovery.ts'
 import type { RecoveredLog } from '../raft/storage/log-store.ts'
 import { readNodeId } from '../runtime/identity.ts'
-import { membersNamed, parsePeersFile, successorId } from './outage-peers.ts'
+import { membersNamed, parsePeersFile, successorId } from './quorum-recovery-peers.ts'
 
 /** The servers of the new configuration: this one alone, or those of a file. */
 export type Survivors =

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { MusterError } from '../lib/errors.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
-import { membersMax } from '../raft/outage.ts'
+import { membersMax } from '../raft/quorum-recovery.ts'
 
 export const peersFileBytesMax = 64 * 1024
 

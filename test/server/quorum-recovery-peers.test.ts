@@ -1,6 +1,10 @@
 import t from 'tap'
 import type { Configuration } from '../../src/raft/core/message.ts'
-import { membersNamed, parsePeersFile, successorId } from '../../src/server/outage-peers.ts'
+import {
+  membersNamed,
+  parsePeersFile,
+  successorId,
+} from '../../src/server/quorum-recovery-peers.ts'
 
 const a = 'aaaaaaaa-0000-4000-8000-000000000001'
 const b = 'bbbbbbbb-0000-4000-8000-000000000002'
