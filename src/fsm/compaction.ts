@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { EmptiedRange } from './emptied-ranges.ts'
-import { assertRoom } from './room.ts'
+import { assertDiskSpace } from './disk-space.ts'
 import type { Store } from './store.ts'
 
 /** From when rows were deleted, or from the end of the last compaction, to the next. */
@@ -61,7 +61,7 @@ export class Compaction {
     try {
       for (const { first, last } of await worthwhile(store, store.emptied.take())) {
         if (this.#stopped) return
-        await assertRoom(store.folder, 2 * compactionBytesMax)
+        await assertDiskSpace(store.folder, 2 * compactionBytesMax)
         await store.compact(first, last)
       }
     } catch (error) {

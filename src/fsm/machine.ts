@@ -30,7 +30,7 @@ import type { ChangesListener, Command, Domain, Reader } from './domain.ts'
 import { EntryApplier, type Definition } from './entry-applier.ts'
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
-import { Landing } from './landing.ts'
+import { WriteBehind } from './write-behind.ts'
 import { openStore, type OnDamage } from './open.ts'
 import { readCommandVersion, readInstalled, readPosition } from './position.ts'
 import { Reactions, tablesOf } from './reactions.ts'
@@ -113,7 +113,7 @@ export class Machine implements StateMachine {
   readonly #replacedListeners = new Set<() => void>()
   readonly #applier: EntryApplier
   readonly #sweeper: Sweeper
-  readonly #landing: Landing
+  readonly #landing: WriteBehind
   #name: string
   #installedIndex: LogIndex
   #busy = false
@@ -129,7 +129,7 @@ export class Machine implements StateMachine {
     this.#folder = parts.folder
     this.#tables = parts.tables
     this.#name = parts.name
-    this.#landing = new Landing({
+    this.#landing = new WriteBehind({
       store: parts.store,
       state: parts.state,
       limits: options.storeLimits ?? storeLimits,

@@ -14,7 +14,7 @@ import { fullTextOf, MusterError, systemCodeOf } from '../lib/errors.ts'
 import { EmptiedRanges } from './emptied-ranges.ts'
 import { emptyRange, endOfPrefix } from './keys.ts'
 import { syncRow } from './meta.ts'
-import { assertRoom } from './room.ts'
+import { assertDiskSpace } from './disk-space.ts'
 import { parseLevels, type StoreStats } from './store-stats.ts'
 import { cutTornLog, newestLog } from './wal.ts'
 import type { LogCut } from './wal.ts'
@@ -324,7 +324,7 @@ export class Store {
       return
     }
     // LevelDB says nothing when it could not begin a new write-ahead file, and would go on with the old one until it acts by itself.
-    await assertRoom(this.folder, 0)
+    await assertDiskSpace(this.folder, 0)
   }
 
   #fail(error: unknown): MusterError {

@@ -5,7 +5,7 @@
  * once for each length that parked prefixes have, so its cost does not grow with the number of readers parked elsewhere.
  */
 import { MusterError } from '../lib/errors.ts'
-import { RecentChanges } from './recent.ts'
+import { RecentChanges } from './recent-changes.ts'
 import type { Touched } from './touched.ts'
 
 export type WatchLimits = {

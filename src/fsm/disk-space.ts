@@ -1,14 +1,14 @@
 /** Whether a disk has room and takes writes, tried before something is begun that must not stop half way. */
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freeBytesOf } from '../lib/disk-room.ts'
+import { freeBytesOf } from '../lib/disk-space.ts'
 
 const probeName = 'room-probe'
 /** One block. */
 const probeBytes = 4_096
 
 /** Throws an error with code `ENOSPC` when fewer than `bytes` are free under `folder`, and the disk's own when a file cannot be made there. */
-export async function assertRoom(folder: string, bytes: number): Promise<void> {
+export async function assertDiskSpace(folder: string, bytes: number): Promise<void> {
   const free = await freeBytesOf(folder)
   if (free < bytes) {
     const text = `${free} bytes are free in ${folder}, ${bytes} are needed`

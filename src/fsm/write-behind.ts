@@ -18,7 +18,7 @@ import type { LogIndex, SnapshotMeta } from '../raft/state-machine.ts'
 import type { Batch } from './batch.ts'
 import { Compaction } from './compaction.ts'
 import { metaOf, readPosition } from './position.ts'
-import { assertRoom } from './room.ts'
+import { assertDiskSpace } from './disk-space.ts'
 import { RowCache } from './row-cache.ts'
 import { State, type Position } from './state.ts'
 import { Store } from './store.ts'
@@ -34,7 +34,7 @@ const gatherBatchesMax = 32
 /** Room that LevelDB needs for its own files when it is opened, beside what it is given. */
 const reopenBytes = 1024 * 1024
 
-export type LandingOptions = {
+export type WriteBehindOptions = {
   /** The state's folder, by its path, and the store in it. */
   readonly store: Store
   readonly state: State
@@ -47,8 +47,8 @@ export type LandingOptions = {
   readonly leftovers: () => void
 }
 
-export class Landing {
-  readonly #options: LandingOptions
+export class WriteBehind {
+  readonly #options: WriteBehindOptions
   #store: Store
   #state: State
   /** Batches that readers see and the store does not have yet, oldest first. */
@@ -69,7 +69,7 @@ export class Landing {
   #failure: unknown = null
   readonly #compaction: Compaction
 
-  constructor(options: LandingOptions) {
+  constructor(options: WriteBehindOptions) {
     this.#options = options
     this.#store = options.store
     this.#state = options.state
@@ -233,7 +233,7 @@ export class Landing {
     const { folder } = this.#store
     // Not any more if a snapshot took its place.
     if (!this.#store.failed) return
-    await assertRoom(folder, this.#roomBytes())
+    await assertDiskSpace(folder, this.#roomBytes())
     await this.#store.close()
     const store = await Store.open(folder, this.#options.limits)
     try {
