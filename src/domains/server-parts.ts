@@ -6,8 +6,8 @@ import { composed } from './acl/explain-routes.ts'
 import { aclSettings } from './acl/services.ts'
 import { provideLocal, type LocalParts } from './local-registry.ts'
 import { clusterHealth, type ClusterHealth } from './autopilot/services.ts'
-import type { AgentMembers } from './catalog/duties.ts'
-import { knownMembers } from './catalog/services.ts'
+import type { KnownNodes } from './catalog/duties.ts'
+import { knownNodes } from './catalog/services.ts'
 import { composeDomains, type Composed, type Domain } from './domain.ts'
 import type { ChangeSource, EventBufferLimits } from './events/buffer.ts'
 import { bufferLimits, changeSource } from './events/services.ts'
@@ -40,7 +40,7 @@ export type ServerParts = LocalParts & {
   /** Of the servers, at the leader. */
   readonly health: () => ClusterHealth
   /** Whose nodes the leader keeps in the catalog. */
-  readonly agents: AgentMembers
+  readonly agents: KnownNodes
   /** What is applied here, for those who keep time by it. */
   readonly applied: AppliedSource & ChangeSource
   readonly events: EventBufferLimits
@@ -69,7 +69,7 @@ export function composeServer(
     freshen: parts.freshen,
   })
   services.provide(clusterHealth, parts.health)
-  services.provide(knownMembers, parts.agents)
+  services.provide(knownNodes, parts.agents)
   services.provide(appliedCommands, parts.applied)
   services.provide(changeSource, parts.applied)
   services.provide(bufferLimits, parts.events)

@@ -12,8 +12,8 @@ import type { RaftNode } from '../raft/node.ts'
 import type { PeerLink } from '../rpc/link.ts'
 import type { Autopilot } from './autopilot.ts'
 import { Departing } from './departing.ts'
-import { findCluster } from './founding.ts'
-import { Grants, parseGrantRequest } from './grants.ts'
+import { findCluster } from './bootstrap.ts'
+import { BootstrapGrants, parseGrantRequest } from './bootstrap-grants.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
 import { parseIdentity, parseJoiner, type Identity, type Joiner, type Self } from './self.ts'
 
@@ -59,7 +59,7 @@ const versionRounds = 10
 
 export class ServerMembership {
   readonly #options: MembershipOptions
-  readonly #grants: Grants
+  readonly #grants: BootstrapGrants
   readonly #departing: Departing
   #leaderlessRounds = 0
   #leaderRounds = 0
@@ -70,7 +70,7 @@ export class ServerMembership {
 
   constructor(options: MembershipOptions) {
     this.#options = options
-    this.#grants = new Grants({
+    this.#grants = new BootstrapGrants({
       region: options.region,
       expect: options.bootstrapExpect,
       holdsData: () => this.#holdsData(),

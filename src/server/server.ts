@@ -31,9 +31,9 @@ import { Services } from '../rpc/services.ts'
 import { Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
 import { clusterHasher, serverBearers } from './audit-hasher.ts'
-import { AgentCatalog } from './agent-catalog.ts'
+import { ServerCatalogLink } from './catalog-link.ts'
 import { Autopilot } from './autopilot.ts'
-import { agentMembers } from './catalog-members.ts'
+import { serverKnownNodes } from './known-nodes.ts'
 import { RaftConsensus, type AddressOf } from './consensus.ts'
 import { startConsensus } from './consensus-stack.ts'
 import { DiskProbe } from './disk-probe.ts'
@@ -59,7 +59,7 @@ import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
 import { serverLink } from './server-link.ts'
 import { raftControl } from './raft-control.ts'
 import { startPool } from './start-pool.ts'
-import { describeAgent } from './this-agent.ts'
+import { serverProcessInfo } from './process-info.ts'
 import { Telemetry } from './telemetry.ts'
 import type { ServerConfig } from './server-config.ts'
 
@@ -196,7 +196,7 @@ export async function startServer(
   })
 
   const view = () => machine.view()
-  const agentCatalog = new AgentCatalog({ consensus, link, view, propose, clock })
+  const agentCatalog = new ServerCatalogLink({ consensus, link, view, propose, clock })
   opened.defer(() => agentCatalog.stop())
   const reloadable = new Reloadable(config)
   const services = new Services()
@@ -225,7 +225,7 @@ export async function startServer(
     snapshotSchedule: config.server.snapshots,
     freshen: (signal) =>
       consensus.readBarrier('linearizable', clock.monotonicMs() + dutyWriteMs, signal),
-    agent: describeAgent({
+    agent: serverProcessInfo({
       id,
       config,
       reloadable,
@@ -246,7 +246,7 @@ export async function startServer(
       giveUp: (name) => membership.giveUp(name),
     },
     userEvents: pool === null ? null : userEventPool(pool.gossip),
-    agents: agentMembers({
+    agents: serverKnownNodes({
       gossip: pool?.gossip ?? null,
       node,
       config,

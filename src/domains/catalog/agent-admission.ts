@@ -19,7 +19,7 @@ import { checkOf, nodeOf } from './queries.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { assertRegistered, writesNode } from './register-methods.ts'
 import type { RegisterOutcome } from './commands.ts'
-import { agentAdmission, knownMembers } from './services.ts'
+import { agentAdmission, knownNodes } from './services.ts'
 
 const registerAgent = defineLeaderMethod({
   kind: 'leader',
@@ -36,7 +36,7 @@ const registerAgent = defineLeaderMethod({
       const text = 'an agent registers its node with ID and NodeMeta.muster-gossip, an ip:port'
       throw new MusterError('invalid_argument', text)
     }
-    const servers = context.service(knownMembers).servers()
+    const servers = context.service(knownNodes).servers()
     if (servers.some((server) => server.id === id || sameName(server, node))) {
       throw new MusterError('conflict', `a server of the cluster is called ${node.name}`)
     }

@@ -8,7 +8,7 @@ import { healthMethods } from './health-methods.ts'
 import { catalogMethods } from './methods.ts'
 import { catalogDeregister, catalogRegister } from './register-methods.ts'
 import { catalogRoutes } from './routes.ts'
-import { agentAdmission, knownMembers } from './services.ts'
+import { agentAdmission, knownNodes } from './services.ts'
 import { catalogChecks, catalogNodes, catalogServices } from './table.ts'
 import { checkTopic, nodeTopic, serviceTopic } from './topics.ts'
 
@@ -19,7 +19,7 @@ export const catalogDomain = defineDomain({
   services: [
     defineService(agentAdmission, {
       create: ({ service, clock }) =>
-        new Admission({ answers: service(knownMembers).answers, clock }),
+        new Admission({ answers: service(knownNodes).answers, clock }),
     }),
   ],
   methods: [
@@ -37,7 +37,7 @@ export const catalogDomain = defineDomain({
       start: ({ service, ...context }) =>
         startMemberDuty({
           ...context,
-          members: service(knownMembers),
+          members: service(knownNodes),
           log: context.log.named('catalog'),
         }),
     },

@@ -63,8 +63,8 @@ export type PoolAgent = {
   readonly status: 'alive' | 'suspected' | 'failed' | 'left'
 }
 
-/** Who is a member, as the leader sees it; `server/catalog-members.ts` has its form. */
-export interface AgentMembers {
+/** Who is a member, as the leader sees it; `server/known-nodes.ts` has its form. */
+export interface KnownNodes {
   servers(): readonly ServerMember[]
   agents(): readonly PoolAgent[]
   readonly answers: Answers
@@ -72,7 +72,7 @@ export interface AgentMembers {
   onChange(listener: () => void): () => void
 }
 
-export type MemberDutyContext = DutyContext & { readonly members: AgentMembers }
+export type MemberDutyContext = DutyContext & { readonly members: KnownNodes }
 
 /** What becomes of a node. */
 type Outcome =

@@ -44,7 +44,7 @@ const agentUpdate = Compile(AgentUpdate)
 
 export type AgentUpdate = Static<typeof AgentUpdate>
 
-/** The way to the catalog; `server/agent-catalog.ts` has its form. */
+/** The way to the catalog; `server/catalog-link.ts` has its form. */
 export interface CatalogLink {
   /** What the catalog has of a node, on a state that holds all that `send` has done. */
   held(node: string): Promise<HeldPart>

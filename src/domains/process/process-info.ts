@@ -1,4 +1,4 @@
-/** What the agent's endpoints need of the process they run in, declared here; `server/this-agent.ts` has its form. */
+/** What the agent's endpoints need of the process they run in, declared here; `server/process-info.ts` has its form. */
 import type { LogTap } from '../../lib/log.ts'
 
 /** As gossip has it. */

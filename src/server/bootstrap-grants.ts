@@ -23,7 +23,7 @@ export type GrantRequest = {
   readonly expect: number
 }
 
-export type GrantsOptions = {
+export type BootstrapGrantsOptions = {
   readonly region: string
   /** 0: this server begins no cluster, and agrees with those that do. */
   readonly expect: number
@@ -31,12 +31,12 @@ export type GrantsOptions = {
   readonly clock: Pick<Clock, 'monotonicMs'>
 }
 
-export class Grants {
-  readonly #options: GrantsOptions
+export class BootstrapGrants {
+  readonly #options: BootstrapGrantsOptions
   #given: { readonly candidate: string; readonly name: string; readonly untilMs: number } | null =
     null
 
-  constructor(options: GrantsOptions) {
+  constructor(options: BootstrapGrantsOptions) {
     this.#options = options
   }
 

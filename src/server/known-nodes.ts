@@ -2,7 +2,7 @@
  * Who is a member, for the catalog's nodes: the servers as Raft has them, everyone else as gossip says. A server has failed
  * when it is silent on Raft and gossip, where there is one, does not call it alive.
  */
-import type { AgentMembers, PoolAgent, ServerMember } from '../domains/catalog/duties.ts'
+import type { KnownNodes, PoolAgent, ServerMember } from '../domains/catalog/duties.ts'
 import type { GossipNode, MemberView } from '../gossip/gossip.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RaftNode } from '../raft/node.ts'
@@ -42,7 +42,7 @@ type MemberOptions = {
   readonly clock: Clock
 }
 
-export function agentMembers(options: MemberOptions): AgentMembers {
+export function serverKnownNodes(options: MemberOptions): KnownNodes {
   const { gossip, config, clock } = options
   const silence = new RaftSilence(options)
   /** What gossip says, until it says something else: a pool may be large. */

@@ -14,18 +14,18 @@ import {
   parseGrantAnswer,
   type GrantAnswer,
   type GrantRequest,
-  type Grants,
-} from './grants.ts'
+  type BootstrapGrants,
+} from './bootstrap-grants.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
 import { parseIdentity, type Identity, type Self } from './self.ts'
 
-export type FoundingOptions = {
+export type BootstrapOptions = {
   readonly self: Self
   readonly region: string
   readonly bootstrapExpect: number
   readonly source: PeerSource
   readonly node: RaftNode
-  readonly grants: Grants
+  readonly grants: BootstrapGrants
   readonly holdsData: () => boolean
   readonly callIdentity: (address: string) => Promise<unknown>
   readonly callGrant: (server: Self, request: GrantRequest) => Promise<unknown>
@@ -43,7 +43,7 @@ export type Found =
 const nothing: Found = { type: 'nothing' }
 
 /** One attempt. Repeated until there is a configuration. */
-export async function findCluster(options: FoundingOptions): Promise<Found> {
+export async function findCluster(options: BootstrapOptions): Promise<Found> {
   const { self, source, node, say, bootstrapExpect } = options
   const others = source.servers().filter(({ name }) => name !== self.name)
   const answers = await Promise.all(others.map((server) => askIdentity(options, server)))
@@ -86,7 +86,7 @@ function withoutSucceeded(settled: readonly Identity[]): readonly Identity[] {
   return settled.filter(({ clusterId }) => !succeeded.has(clusterId))
 }
 
-function isFirst(options: FoundingOptions, others: readonly KnownServer[]): boolean {
+function isFirst(options: BootstrapOptions, others: readonly KnownServer[]): boolean {
   const { self, bootstrapExpect, say } = options
   const founders = others.filter(({ expect }) => expect !== 0)
   const odd = founders.find(({ expect }) => expect !== null && expect !== bootstrapExpect)
@@ -103,7 +103,7 @@ function isFirst(options: FoundingOptions, others: readonly KnownServer[]): bool
 }
 
 /** With the agreement of all; the log is still empty, as nothing but this writes to it before there are members. */
-async function begin(options: FoundingOptions, chosen: readonly Self[]): Promise<Found> {
+async function begin(options: BootstrapOptions, chosen: readonly Self[]): Promise<Found> {
   const { self, region, bootstrapExpect, clock, node, grants, holdsData, say } = options
   const request = { candidate: self.id, name: self.name, region, expect: bootstrapExpect }
   const startMs = clock.monotonicMs()
@@ -136,7 +136,7 @@ async function begin(options: FoundingOptions, chosen: readonly Self[]): Promise
 }
 
 async function askIdentity(
-  { callIdentity, region, say }: FoundingOptions,
+  { callIdentity, region, say }: BootstrapOptions,
   { name, address }: KnownServer,
 ): Promise<Identity | null> {
   let answer: Identity | null

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { GossipEvent, MemberView } from '../../src/gossip/gossip.ts'
 import type { RaftStatus } from '../../src/raft/raft.ts'
-import { agentMembers } from '../../src/server/catalog-members.ts'
+import { serverKnownNodes } from '../../src/server/known-nodes.ts'
 import { clientTagsOf, tagsOf } from '../../src/gossip-pool/tags.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { memberView } from '../support/member-view.ts'
@@ -22,7 +22,7 @@ void t.test(
         followers: new Map([['s2', { lastContact: heardMs }]]),
       }) as unknown as RaftStatus
     const raft = { electionMs: 1_000 }
-    const members = agentMembers({
+    const members = serverKnownNodes({
       gossip: null,
       node: { status },
       config: { region: 'global', datacenter: 'dc1', server: { raft } },
@@ -74,7 +74,7 @@ function withGossip(gossipMembers: () => readonly MemberView[]) {
   const clock = manualClock()
   const follower = { lastContact: clock.monotonicMs() }
   const listeners = new Set<(event: GossipEvent) => void>()
-  const members = agentMembers({
+  const members = serverKnownNodes({
     gossip: {
       members: gossipMembers,
       onEvent: (listener) => {

@@ -1,11 +1,16 @@
 import t from 'tap'
-import { grantMs, Grants, parseGrantAnswer, parseGrantRequest } from '../../src/server/grants.ts'
+import {
+  grantMs,
+  BootstrapGrants,
+  parseGrantAnswer,
+  parseGrantRequest,
+} from '../../src/server/bootstrap-grants.ts'
 
 const ask = { candidate: 'a', name: 's1', region: 'r', expect: 3 }
 
 function grants(options: { readonly expect?: number } = {}) {
   const world = { nowMs: 0, holdsData: false }
-  const given = new Grants({
+  const given = new BootstrapGrants({
     region: 'r',
     expect: options.expect ?? 3,
     holdsData: () => world.holdsData,

@@ -22,7 +22,7 @@ import type { PeerLink } from '../rpc/link.ts'
 const callMs = 10_000
 const noLeaderMs = 2_000
 
-export type AgentCatalogOptions = {
+export type ServerCatalogLinkOptions = {
   readonly consensus: Consensus
   readonly link: PeerLink
   readonly view: () => Reader & { close(): void }
@@ -30,12 +30,12 @@ export type AgentCatalogOptions = {
   readonly clock: Clock
 }
 
-export class AgentCatalog implements CatalogLink {
-  readonly #options: AgentCatalogOptions
+export class ServerCatalogLink implements CatalogLink {
+  readonly #options: ServerCatalogLinkOptions
   readonly #forwarder: Forwarder
   readonly #abort = new AbortController()
 
-  constructor(options: AgentCatalogOptions) {
+  constructor(options: ServerCatalogLinkOptions) {
     this.#options = options
     const { consensus, link, clock } = options
     this.#forwarder = new Forwarder({ consensus, link, sent: null, clock, noLeaderMs })

@@ -16,7 +16,7 @@ import {
 import { rpcWarningOf } from './rpc-tls.ts'
 import type { RaftNode } from '../raft/node.ts'
 
-export type ThisAgentOptions = {
+export type ProcessInfoOptions = {
   readonly id: string
   readonly config: AgentSettings
   readonly reloadable: Reloadable
@@ -36,7 +36,7 @@ export type ThisAgentOptions = {
 const protocol = { min: 1, max: 5, current: 2 }
 const delegate = { min: 2, max: 5, current: 4 }
 
-export function describeAgent(options: ThisAgentOptions): ProcessInfo {
+export function serverProcessInfo(options: ProcessInfoOptions): ProcessInfo {
   const { config, node, logTap } = options
   return {
     config: () =>
@@ -66,7 +66,7 @@ export function describeAgent(options: ThisAgentOptions): ProcessInfo {
   }
 }
 
-function memberOf(options: ThisAgentOptions): AgentMember {
+function memberOf(options: ProcessInfoOptions): AgentMember {
   const { id, config, origin, rpcAddress, gossip } = options
   if (gossip !== null) return memberOfGossip(gossip.local())
   return {
@@ -94,7 +94,7 @@ const stateNames = {
   leader: 'Leader',
 } as const
 
-function statsOf(options: ThisAgentOptions): AgentStats {
+function statsOf(options: ProcessInfoOptions): AgentStats {
   const { config, node } = options
   const status = node.status()
   const { members } = status.configuration
