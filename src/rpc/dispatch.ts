@@ -17,7 +17,7 @@ import {
   type DispatchLimits,
 } from './dispatch-options.ts'
 import { Forwarder } from './forward.ts'
-import { endable } from './endable.ts'
+import { endable } from './stream-lifetime.ts'
 import type { CallRequest } from './link.ts'
 import { MethodContext, StreamMethodContext } from './method-context.ts'
 import type {

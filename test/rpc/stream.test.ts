@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import t, { type Test } from 'tap'
 import { MusterError } from '../../src/lib/errors.ts'
-import { endable } from '../../src/rpc/endable.ts'
+import { endable } from '../../src/rpc/stream-lifetime.ts'
 import { streamPath, streamWindowBytes } from '../../src/rpc/link-stream-codec.ts'
 import { StreamService } from '../../src/rpc/link-stream-server.ts'
 import type { StreamHandler } from '../../src/rpc/link.ts'

@@ -1,5 +1,5 @@
 /** `/v1/kv/*`: shapes of HTTP to operations and back. */
-import { lockOf } from '../../api/fence.ts'
+import { lockOf } from '../../api/lock-condition.ts'
 import { encodeJson } from '../../api/json.ts'
 import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'

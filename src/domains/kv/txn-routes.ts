@@ -1,6 +1,6 @@
 /** `PUT /v1/txn`: a list of operations on keys and the catalog as JSON, all or nothing. */
 import { Fields } from '../../api/fields.ts'
-import { lockOf } from '../../api/fence.ts'
+import { lockOf } from '../../api/lock-condition.ts'
 import { decodeJsonExact } from '../../api/json.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { serviceKey } from '../../rpc/services.ts'

@@ -1,5 +1,5 @@
 /** `/v1/vars` and `/v1/var/*`: shapes of HTTP to methods and back. */
-import { lockOf } from '../../api/fence.ts'
+import { lockOf } from '../../api/lock-condition.ts'
 import { encodeJson, nanoseconds } from '../../api/json.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
