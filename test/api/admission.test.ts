@@ -9,14 +9,14 @@ import type { Route } from '../../src/api/route.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger, type LogFields } from '../../src/lib/log.ts'
 import { defineLocalMethod } from '../../src/rpc/method.ts'
-import { apiTwin, getRow, listRows, putRow } from '../support/api-twin.ts'
+import { apiFake, getRow, listRows, putRow } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { HttpClient } from '../support/http-client.ts'
 
 const off = { ratePerSecond: 0, burst: 0, concurrency: 0 }
 
-function auditTwin(): RequestAudit & { seen: AuditedRequest[]; refusing: boolean } {
+function auditFake(): RequestAudit & { seen: AuditedRequest[]; refusing: boolean } {
   const seen: AuditedRequest[] = []
   return {
     seen,
@@ -72,20 +72,20 @@ function gate() {
 }
 
 async function listening(t: Test, http: Partial<HttpServerOptions>, routes: readonly Route[] = []) {
-  const twin = apiTwin({ routes, http })
-  const port = await twin.http.listen({ host: '127.0.0.1', port: 0 })
+  const fake = apiFake({ routes, http })
+  const port = await fake.http.listen({ host: '127.0.0.1', port: 0 })
   const client = new HttpClient(port)
   t.teardown(async () => {
     client.close()
-    await twin.http.stop(0)
+    await fake.http.stop(0)
   })
-  return { twin, port, client }
+  return { fake, port, client }
 }
 
 t.test('beyond its rate a client gets 429 with one line and Retry-After', async (t) => {
   const clock = manualClock()
-  const twin = apiTwin({ http: { clock, clientLimits: { ...off, ratePerSecond: 2, burst: 2 } } })
-  const ask = (path = '/v1/row/a') => twin.http.app.inject({ method: 'GET', url: path })
+  const fake = apiFake({ http: { clock, clientLimits: { ...off, ratePerSecond: 2, burst: 2 } } })
+  const ask = (path = '/v1/row/a') => fake.http.app.inject({ method: 'GET', url: path })
   t.equal((await ask()).statusCode, 404)
   t.equal((await ask()).statusCode, 404)
   const refused = await ask()
@@ -97,36 +97,36 @@ t.test('beyond its rate a client gets 429 with one line and Retry-After', async 
   )
   const json = await ask('/v1/sys/x')
   t.match(JSON.parse(json.body), { errors: [/^too many requests/] })
-  t.match(twin.http.refused, { rate: 2, concurrency: 0, connections: 0 })
+  t.match(fake.http.refused, { rate: 2, concurrency: 0, connections: 0 })
   clock.advance(500)
   t.equal((await ask()).statusCode, 404)
-  twin.http.configureClientLimits({ ...off, connectionsPerClientMax: 10 })
+  fake.http.configureClientLimits({ ...off, connectionsPerClientMax: 10 })
   for (let at = 0; at < 5; at += 1) t.equal((await ask()).statusCode, 404)
 })
 
 t.test('what is under way is limited, but for what waits for a change or streams', async (t) => {
   const { routes, open } = gate()
   const limits = { ...off, concurrency: 2 }
-  const { twin, client } = await listening(t, { clientLimits: limits }, routes)
-  await twin.dispatcher.call('rows.put', { key: 'a', value: 1 }, nobody)
+  const { fake, client } = await listening(t, { clientLimits: limits }, routes)
+  await fake.dispatcher.call('rows.put', { key: 'a', value: 1 }, nobody)
   const patience = { timeoutMs: 60_000 }
   const waiting = Array.from({ length: 5 }, () =>
     client.request('GET', '/v1/row/a?index=1000000&wait=60s', patience),
   )
-  await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 5)
+  await eventuallyTrue('parked', () => fake.dispatcher.parkedCount === 5)
   const streams = Array.from({ length: 3 }, () => client.request('GET', '/v1/stream', patience))
-  await eventuallyTrue('streaming', () => twin.http.underWayCount === 8)
+  await eventuallyTrue('streaming', () => fake.http.underWayCount === 8)
   const slow = [1, 2].map(() => client.request('GET', '/v1/gate', patience))
-  await eventuallyTrue('under way', () => twin.http.underWayCount === 10)
+  await eventuallyTrue('under way', () => fake.http.underWayCount === 10)
   const refused = await client.request('GET', '/v1/row/a')
   t.equal(refused.status, 429)
   t.match(refused.body.toString(), /limits\.http_concurrency_per_client is 2$/)
   open()
   for (const reply of await Promise.all([...slow, ...streams])) t.equal(reply.status, 200)
   t.equal((await client.request('GET', '/v1/row/a')).status, 200, 'the places are free again')
-  twin.dispatcher.drain()
+  fake.dispatcher.drain()
   for (const reply of await Promise.all(waiting)) t.equal(reply.status, 200)
-  t.equal(twin.http.refused.concurrency, 1)
+  t.equal(fake.http.refused.concurrency, 1)
 })
 
 const nobody = { token: null, remote: '127.0.0.1', requestId: 'test' }
@@ -139,9 +139,9 @@ t.test('every answer has a request id, and a sane one of the client is kept', as
     error: (_: string, fields: LogFields = {}) => void logged.push(fields),
     debug: (_: string, fields: LogFields = {}) => void logged.push(fields),
   }
-  const twin = apiTwin({ routes, http: { log } })
+  const fake = apiFake({ routes, http: { log } })
   const ask = async (url: string, headers: Record<string, string> = {}) => {
-    const reply = await twin.http.app.inject({ method: 'GET', url, headers })
+    const reply = await fake.http.app.inject({ method: 'GET', url, headers })
     return { status: reply.statusCode, id: String(reply.headers['x-request-id']), body: reply.body }
   }
   const ids = new Set<string>()
@@ -168,7 +168,7 @@ t.test('every answer has a request id, and a sane one of the client is kept', as
 })
 
 t.test('one connection too many is told so and runs nothing', async (t) => {
-  const { port, twin } = await listening(t, { limits: { connectionsPerClientMax: 1 } })
+  const { port, fake } = await listening(t, { limits: { connectionsPerClientMax: 1 } })
   const first = connect(port, '127.0.0.1')
   await once(first, 'connect')
   await eventuallyTrue('refused', async () => {
@@ -182,10 +182,10 @@ t.test('one connection too many is told so and runs nothing', async (t) => {
     await once(socket, 'close')
     return /^HTTP\/1\.1 429 [^]*Retry-After: 1\r\n[^]*http_max_conns_per_client is 1$/.test(text)
   })
-  t.ok(twin.http.refused.connections >= 1)
-  const read = await twin.http.app.inject({ method: 'GET', url: '/v1/row/a' })
+  t.ok(fake.http.refused.connections >= 1)
+  const read = await fake.http.app.inject({ method: 'GET', url: '/v1/row/a' })
   t.equal(read.statusCode, 404, 'nothing was written')
-  twin.http.configureClientLimits({ ...off, connectionsPerClientMax: 2 })
+  fake.http.configureClientLimits({ ...off, connectionsPerClientMax: 2 })
   const second = connect(port, '127.0.0.1')
   second.write('GET /v1/row/a HTTP/1.1\r\nHost: localhost\r\n\r\n')
   const [chunk] = (await once(second, 'data')) as [Buffer]
@@ -225,7 +225,7 @@ t.test(
   'an audit log is told of each request once, with what it asked and how it ended',
   async (t) => {
     const { routes } = gate()
-    const audit = auditTwin()
+    const audit = auditFake()
     const { client } = await listening(t, { audit }, routes)
     await client.request('PUT', '/v1/row/a', {
       body: '{"Value":1}',
@@ -276,10 +276,10 @@ t.test(
 )
 
 t.test('while nothing can be recorded no request runs', async (t) => {
-  const audit = auditTwin()
+  const audit = auditFake()
   audit.refusing = true
-  const twin = apiTwin({ http: { audit } })
-  const ask = () => twin.http.app.inject({ method: 'PUT', url: '/v1/row/a', payload: { Value: 1 } })
+  const fake = apiFake({ http: { audit } })
+  const ask = () => fake.http.app.inject({ method: 'PUT', url: '/v1/row/a', payload: { Value: 1 } })
   const refused = await ask()
   t.equal(refused.statusCode, 503)
   t.equal(refused.headers['retry-after'], '1')
@@ -291,7 +291,7 @@ t.test('while nothing can be recorded no request runs', async (t) => {
 })
 
 t.test('a request that another server ran is told as forwarded', async (t) => {
-  const audit = auditTwin()
+  const audit = auditFake()
   const whoami = defineLocalMethod({
     kind: 'local',
     name: 'whoami',
@@ -306,7 +306,7 @@ t.test('a request that another server ran is told as forwarded', async (t) => {
       json: await request.call(whoami, {}, { at: request.search.text('at') }),
     }),
   }
-  const twin = apiTwin({
+  const fake = apiFake({
     routes: [route],
     http: { audit },
     dispatch: {
@@ -315,7 +315,7 @@ t.test('a request that another server ran is told as forwarded', async (t) => {
       link: { call: async () => 'there', stream: () => Promise.reject(new Error('no')) } as never,
     },
   })
-  const ask = async (url: string) => (await twin.http.app.inject({ method: 'GET', url })).body
+  const ask = async (url: string) => (await fake.http.app.inject({ method: 'GET', url })).body
   t.equal(await ask('/v1/whoami'), '"here"')
   t.equal(await ask('/v1/whoami?at=s2'), '"there"')
   await eventuallyTrue('both are told', () => audit.seen.length === 2)

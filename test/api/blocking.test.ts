@@ -2,7 +2,7 @@ import t from 'tap'
 import { readOptions } from '../../src/api/blocking.ts'
 import { Search } from '../../src/api/search.ts'
 import type { Random } from '../../src/lib/random.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 const half: Random = { next: () => 0.5 }
@@ -65,45 +65,45 @@ t.test('consistency words', async (t) => {
 })
 
 t.test('a blocking read over HTTP waits for its row', async (t) => {
-  const twin = apiTwin()
-  twin.state.put('a', 1)
-  const waiting = twin.http.app.inject('/v1/row/a?index=1&wait=60s')
-  await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
-  twin.state.put('b', 1)
-  twin.state.put('a', 2)
+  const fake = apiFake()
+  fake.state.put('a', 1)
+  const waiting = fake.http.app.inject('/v1/row/a?index=1&wait=60s')
+  await eventuallyTrue('parked', () => fake.dispatcher.parkedCount === 1)
+  fake.state.put('b', 1)
+  fake.state.put('a', 2)
   const reply = await waiting
   t.equal(reply.headers['x-service-index'], '3')
   t.match(reply.json(), { value: 2 })
-  const over = await twin.http.app.inject('/v1/row/a?index=3&wait=10ms')
+  const over = await fake.http.app.inject('/v1/row/a?index=3&wait=10ms')
   t.equal(over.statusCode, 200)
   t.equal(over.headers['x-service-index'], '3')
   t.match(over.json(), { value: 2 })
-  const bad = await twin.http.app.inject('/v1/row/a?index=x')
+  const bad = await fake.http.app.inject('/v1/row/a?index=x')
   t.equal(bad.statusCode, 400)
   t.equal(bad.body, 'Invalid index')
-  await twin.http.stop()
+  await fake.http.stop()
 })
 
 t.test('writes ignore index and wait', async (t) => {
-  const twin = apiTwin()
-  const reply = await twin.http.app.inject({
+  const fake = apiFake()
+  const reply = await fake.http.app.inject({
     method: 'PUT',
     url: '/v1/row/a?index=x&wait=y',
     payload: '{"Value":1}',
   })
   t.equal(reply.statusCode, 200)
-  await twin.http.stop()
+  await fake.http.stop()
 })
 
 t.test('without a leader reads are 500 with a text that says so, stale ones are not', async (t) => {
-  const twin = apiTwin({ dispatch: { limits: { noLeaderMs: 20 } } })
-  twin.state.put('a', 1)
-  twin.consensus.elect(null)
-  const refused = await twin.http.app.inject('/v1/row/a')
+  const fake = apiFake({ dispatch: { limits: { noLeaderMs: 20 } } })
+  fake.state.put('a', 1)
+  fake.consensus.elect(null)
+  const refused = await fake.http.app.inject('/v1/row/a')
   t.equal(refused.statusCode, 500)
   t.match(refused.body, /^no cluster leader/)
-  const stale = await twin.http.app.inject('/v1/row/a?stale')
+  const stale = await fake.http.app.inject('/v1/row/a?stale')
   t.equal(stale.statusCode, 200)
   t.equal(stale.headers['x-service-knownleader'], 'false')
-  await twin.http.stop()
+  await fake.http.stop()
 })

@@ -8,7 +8,7 @@ import type { HttpLimits } from '../../src/api/http-limits.ts'
 import type { Route } from '../../src/api/route.ts'
 import type { LeastRight } from '../../src/rpc/method.ts'
 import { denied } from '../../src/rpc/refusal.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
 
@@ -122,7 +122,7 @@ const routes: readonly Route[] = [
 ]
 
 async function serve(t: Test, limits: Partial<HttpLimits>, writers: readonly string[] = ['good']) {
-  const twin = apiTwin({
+  const fake = apiFake({
     routes,
     http: { limits: { lingerMs: 20, ...limits } },
     dispatch: {
@@ -135,9 +135,9 @@ async function serve(t: Test, limits: Partial<HttpLimits>, writers: readonly str
       },
     },
   })
-  const port = await twin.http.listen({ host: '127.0.0.1', port: 0 })
-  t.teardown(() => twin.http.stop(0))
-  return { ...twin, port }
+  const port = await fake.http.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => fake.http.stop(0))
+  return { ...fake, port }
 }
 
 /** A body that is announced, or in chunks, and stops after so many bytes. */

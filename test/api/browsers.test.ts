@@ -7,7 +7,7 @@ import { Browsers, noBrowserSettings, type BrowserSettings } from '../../src/api
 import { hostsRememberedMax, Hosts } from '../../src/api/hosts.ts'
 import type { Route } from '../../src/api/route.ts'
 import { MusterError } from '../../src/lib/errors.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { everything } from '../support/everything.ts'
 
 t.test('names have to be listed, addresses have not', (t) => {
@@ -175,7 +175,7 @@ const routes: readonly Route[] = [
 ]
 
 async function serve(t: Test, browsers?: BrowserSettings) {
-  const { http } = apiTwin({ routes, http: { ...(browsers !== undefined && { browsers }) } })
+  const { http } = apiFake({ routes, http: { ...(browsers !== undefined && { browsers }) } })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => http.stop(0))
   return { http, port }

@@ -3,7 +3,7 @@ import { request as ask } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Route } from '../../src/api/route.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 
 const answers = (path: string, answer: string, dialect?: 'consul'): Route => ({
   method: 'GET',
@@ -25,7 +25,7 @@ const routes = [
 const consul = { 'x-consul-token': 's' }
 
 t.test('a route with the dialect of the request goes before one without any', async (t) => {
-  const { http } = apiTwin({ routes })
+  const { http } = apiFake({ routes })
   t.teardown(() => http.stop())
   const rows = [
     [{}, '/v1/thing/a', ['common', 'nomad']],
@@ -53,13 +53,13 @@ t.test('a route with the dialect of the request goes before one without any', as
 })
 
 t.test('two routes of one path and dialect are a defect', async (t) => {
-  t.throws(() => apiTwin({ routes: [...routes, answers('/v1/alone', 'again', 'consul')] }), {
+  t.throws(() => apiFake({ routes: [...routes, answers('/v1/alone', 'again', 'consul')] }), {
     message: /two routes serve consul GET \/v1\/alone/,
   })
 })
 
 t.test('a listener speaks its dialect to requests that name none', async (t) => {
-  const { http } = apiTwin({ routes })
+  const { http } = apiFake({ routes })
   t.teardown(() => http.stop())
   const host = '127.0.0.1'
   const common = await http.listen({ host, port: 0 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import type { HttpLimits } from '../../src/api/http-limits.ts'
 import type { Route } from '../../src/api/route.ts'
-import { apiTwin, type ApiTwin } from '../support/api-twin.ts'
+import { apiFake, type ApiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
 
@@ -27,12 +27,12 @@ const tiny: Route = {
   handle: (request) => ({ bytes: request.bytes, type: 'text/plain' }),
 }
 
-type Listening = ApiTwin & { readonly port: number }
+type Listening = ApiFake & { readonly port: number }
 
 async function listening(limits: Partial<HttpLimits> = {}): Promise<Listening> {
-  const twin = apiTwin({ routes: [upload, tiny], http: { limits } })
-  twin.state.put('a', 1)
-  return { ...twin, port: await twin.http.listen({ host: '127.0.0.1', port: 0 }) }
+  const fake = apiFake({ routes: [upload, tiny], http: { limits } })
+  fake.state.put('a', 1)
+  return { ...fake, port: await fake.http.listen({ host: '127.0.0.1', port: 0 }) }
 }
 
 /** Writes the pieces as they are and resolves with all that comes until the server closes. */
@@ -163,29 +163,29 @@ t.test('pipelined requests are answered in order', async (t) => {
 })
 
 t.test('one connection has so many requests under way and no more', async (t) => {
-  const twin = await listening({ pipelinedMax: 2 })
-  const socket = connect(twin.port, '127.0.0.1')
+  const fake = await listening({ pipelinedMax: 2 })
+  const socket = connect(fake.port, '127.0.0.1')
   const answer = everything(socket)
   const waiting = 'GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2)
   // One packet: all are parsed in one go.
   socket.write(`${waiting}GET /v1/row/a HTTP/1.1\r\n${closing}\r\n`)
-  const [parked, underWay] = [() => twin.dispatcher.parkedCount, () => twin.http.underWayCount]
+  const [parked, underWay] = [() => fake.dispatcher.parkedCount, () => fake.http.underWayCount]
   await eventuallyTrue('one parked, one behind it', () => parked() === 1 && underWay() === 2)
-  twin.state.put('a', 2)
+  fake.state.put('a', 2)
   t.same(statuses(await answer), ['200', '200', '503'])
-  await twin.http.stop()
+  await fake.http.stop()
 })
 
 t.test('garbage behind a waiting request ends the connection without a false answer', async (t) => {
-  const twin = await listening()
-  const socket = connect(twin.port, '127.0.0.1')
+  const fake = await listening()
+  const socket = connect(fake.port, '127.0.0.1')
   const answer = everything(socket)
   socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
+  await eventuallyTrue('parked', () => fake.dispatcher.parkedCount === 1)
   socket.write('garbage\r\n\r\n')
   t.equal(await answer, '')
-  await eventuallyTrue('unparked', () => twin.dispatcher.parkedCount === 0)
-  await twin.http.stop()
+  await eventuallyTrue('unparked', () => fake.dispatcher.parkedCount === 0)
+  await fake.http.stop()
 })
 
 t.test('one address has so many connections and no more', async (t) => {
@@ -208,43 +208,43 @@ t.test('one address has so many connections and no more', async (t) => {
 })
 
 t.test('a client that hangs up frees its wait', async (t) => {
-  const twin = await listening()
-  const socket = connect(twin.port, '127.0.0.1')
+  const fake = await listening()
+  const socket = connect(fake.port, '127.0.0.1')
   socket.write('GET /v1/row/a?index=1&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
+  await eventuallyTrue('parked', () => fake.dispatcher.parkedCount === 1)
   socket.destroy()
-  await eventuallyTrue('unparked', () => twin.dispatcher.parkedCount === 0)
-  t.equal(twin.state.parkedCount, 0)
-  await twin.http.stop()
+  await eventuallyTrue('unparked', () => fake.dispatcher.parkedCount === 0)
+  t.equal(fake.state.parkedCount, 0)
+  await fake.http.stop()
 })
 
 t.test('too many requests at a time are told to come back', async (t) => {
-  const twin = await listening({ requestsMax: 1 })
-  const waiting = fetch(`http://127.0.0.1:${twin.port}/v1/row/a?index=1&wait=60s`)
-  await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
-  const refused = await fetch(`http://127.0.0.1:${twin.port}/v1/row/a`)
+  const fake = await listening({ requestsMax: 1 })
+  const waiting = fetch(`http://127.0.0.1:${fake.port}/v1/row/a?index=1&wait=60s`)
+  await eventuallyTrue('parked', () => fake.dispatcher.parkedCount === 1)
+  const refused = await fetch(`http://127.0.0.1:${fake.port}/v1/row/a`)
   t.equal(refused.status, 503)
   t.equal(refused.headers.get('retry-after'), '1')
-  twin.state.put('a', 2)
+  fake.state.put('a', 2)
   t.equal((await waiting).status, 200)
-  await twin.http.stop()
+  await fake.http.stop()
 })
 
 t.test('a stop answers those who wait, finishes what runs and ends the connections', async (t) => {
-  const twin = await listening()
-  const second = await twin.http.listen({ host: '127.0.0.1', port: 0 })
-  const waiting = fetch(`http://127.0.0.1:${twin.port}/v1/row/a?index=1&wait=60s`)
+  const fake = await listening()
+  const second = await fake.http.listen({ host: '127.0.0.1', port: 0 })
+  const waiting = fetch(`http://127.0.0.1:${fake.port}/v1/row/a?index=1&wait=60s`)
   const idle = connect(second, '127.0.0.1')
   await once(idle, 'connect')
-  await eventuallyTrue('parked', () => twin.dispatcher.parkedCount === 1)
+  await eventuallyTrue('parked', () => fake.dispatcher.parkedCount === 1)
   const ended = once(idle, 'close')
-  await twin.http.stop()
+  await fake.http.stop()
   const reply = await waiting
   t.equal(reply.status, 200)
   t.equal(reply.headers.get('connection'), 'close')
   await ended
   await t.rejects(fetch(`http://127.0.0.1:${second}/v1/row/a`))
-  await twin.http.stop()
+  await fake.http.stop()
 })
 
 t.test('a request that does not end is broken when the grace is over', async (t) => {
@@ -260,11 +260,11 @@ t.test('a request that does not end is broken when the grace is over', async (t)
         })
       }),
   }
-  const twin = apiTwin({ routes: [stuck] })
-  const port = await twin.http.listen({ host: '127.0.0.1', port: 0 })
+  const fake = apiFake({ routes: [stuck] })
+  const port = await fake.http.listen({ host: '127.0.0.1', port: 0 })
   const asking = fetch(`http://127.0.0.1:${port}/v1/stuck`).catch((error: unknown) => error)
-  await eventuallyTrue('under way', () => twin.http.underWayCount === 1)
-  await twin.http.stop(20)
+  await eventuallyTrue('under way', () => fake.http.underWayCount === 1)
+  await fake.http.stop(20)
   t.ok((await asking) instanceof Error)
   t.ok(aborted)
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Certificate } from '../../src/lib/certificate.ts'
 import { OpsServer, type OpsOptions } from '../../src/api/ops.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { ask } from '../support/ask.ts'
 import { certificatePair } from '../support/certificates.ts'
 
@@ -102,7 +102,7 @@ t.test('a new certificate counts for new connections, a broken one for none', as
   const first = await pair.renew()
   const certificate = await Certificate.load(pair)
   const ops = opsServer(t)
-  const { http } = apiTwin()
+  const { http } = apiFake()
   t.teardown(() => http.stop(0))
   const ports = [
     await ops.listen({ ...anywhere, certificate }),
@@ -128,7 +128,7 @@ t.test('who speaks plain HTTP to an HTTPS listener is cut off, and nobody else',
   const ca = await pair.renew()
   const certificate = await Certificate.load(pair)
   const ops = opsServer(t)
-  const { http } = apiTwin()
+  const { http } = apiFake()
   t.teardown(() => http.stop(0))
   for (const server of [ops, http]) {
     const port = await server.listen({ ...anywhere, certificate })

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { outOfScope, outOfScopeAreas } from '../../src/api/out-of-scope.ts'
 import type { Route } from '../../src/api/route.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 
 const served: Route = {
   method: 'GET',
   path: '/v1/query/served',
   handle: () => ({ text: 'served' }),
 }
-const { app } = apiTwin({ routes: [served] }).http
+const { app } = apiFake({ routes: [served] }).http
 
 t.test('every method on an area that is not served gets 501 and its sentence', async (t) => {
   for (const method of ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS'] as const) {

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import t from 'tap'
 import type { Route } from '../../src/api/route.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { everything } from '../support/everything.ts'
 
@@ -38,7 +38,7 @@ async function slowWriter() {
     path: '/v1/slow',
     handle: () => ({ text: `seen ${bodies.length}` }),
   }
-  const { http } = apiTwin({ routes: [write, upload, read] })
+  const { http } = apiFake({ routes: [write, upload, read] })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   return { http, port, bodies, open: gate.resolve, begun: () => begun }
 }

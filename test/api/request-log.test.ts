@@ -3,7 +3,7 @@ import t from 'tap'
 import { createLog } from '../../src/process/logging.ts'
 import { noAudit } from '../../src/api/audit.ts'
 import type { LogLevel, LogLine } from '../../src/lib/log.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 const secret = '0b9cc06f-2a3c-4b4e-8f0e-000000000001'
@@ -22,7 +22,7 @@ function served(level: LogLevel) {
     lookUps += 1
     return token === secret ? 'accessor-1' : null
   }
-  const { http } = apiTwin({
+  const { http } = apiFake({
     http: { log: log.logger.named('http'), audit: { ...noAudit, accessorOf } },
   })
   return { log, http, lookUps: () => lookUps }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Route } from '../../src/api/route.ts'
 import { errorCodes, MusterError, type ErrorCode } from '../../src/lib/errors.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 
 const echo: Route = {
   method: 'POST',
@@ -35,9 +35,9 @@ const here: Route = {
   handle: () => ({ text: 'here' }),
 }
 
-const twin = apiTwin({ routes: [echo, fails, failsAsSecrets, here] })
-const { app } = twin.http
-twin.state.put('a/b', { n: 1 })
+const fake = apiFake({ routes: [echo, fails, failsAsSecrets, here] })
+const { app } = fake.http
+fake.state.put('a/b', { n: 1 })
 
 t.test('a read carries index, leader and contact under every alias', async (t) => {
   const reply = await app.inject({ url: '/v1/row/a/b' })
@@ -70,7 +70,7 @@ t.test(
 )
 
 t.test('aliases are a matter of configuration', async (t) => {
-  const plain = apiTwin({ http: { aliases: ['X-Consul-'] } })
+  const plain = apiFake({ http: { aliases: ['X-Consul-'] } })
   const reply = await plain.http.app.inject({ url: '/v1/row/a' })
   t.same(
     Object.keys(reply.headers).filter((name) => name.endsWith('-index')),
@@ -95,10 +95,10 @@ t.test('a write carries its index and nothing of a read', async (t) => {
 })
 
 t.test('stale shows the contact as it is', async (t) => {
-  twin.consensus.contactMs = 17.9
+  fake.consensus.contactMs = 17.9
   t.equal((await app.inject('/v1/row/a?stale')).headers['x-service-lastcontact'], '17')
   t.equal((await app.inject('/v1/row/a')).headers['x-service-lastcontact'], '0')
-  twin.consensus.contactMs = 0
+  fake.consensus.contactMs = 0
 })
 
 t.test('PUT and POST are one, HEAD is GET without the body', async (t) => {
@@ -298,7 +298,7 @@ t.test('paths that cannot be text are 400', async (t) => {
 })
 
 t.test('`pretty` indents by four', async (t) => {
-  const index = twin.state.put('pretty', { n: 1 })
+  const index = fake.state.put('pretty', { n: 1 })
   for (const query of ['pretty', 'pretty=', 'pretty=1', 'pretty=true']) {
     const reply = await app.inject(`/v1/row/pretty?${query}`)
     t.equal(
@@ -320,7 +320,7 @@ t.test('the namespace is that of the query', async (t) => {
 })
 
 t.test('two routes for the same method and path are a defect', async (t) => {
-  t.throws(() => apiTwin({ routes: [echo, { ...echo, method: 'PUT' }] }), /two routes serve/)
+  t.throws(() => apiFake({ routes: [echo, { ...echo, method: 'PUT' }] }), /two routes serve/)
 })
 
-t.teardown(() => twin.http.stop())
+t.teardown(() => fake.http.stop())

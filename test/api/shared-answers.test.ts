@@ -6,7 +6,7 @@ import type { HttpLimits } from '../../src/api/http-limits.ts'
 import { Outgoing, SharedBytes, smallAnswerBytes } from '../../src/api/outgoing.ts'
 import { sharedBytesMax } from '../../src/api/shared-body.ts'
 import type { Route } from '../../src/api/route.ts'
-import { apiTwin, listRows } from '../support/api-twin.ts'
+import { apiFake, listRows } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { HttpClient } from '../support/http-client.ts'
 
@@ -27,26 +27,26 @@ async function server(t: Test, limits: Partial<HttpLimits> = {}, room?: Outgoing
       return { rows: pages() }
     },
   }
-  const twin = apiTwin({
+  const fake = apiFake({
     routes: [route],
     http: { limits, ...(room !== undefined && { outgoing: room }) },
     ...(room !== undefined && { dispatch: { room } }),
   })
-  const port = await twin.http.listen({ host: '127.0.0.1', port: 0 })
+  const port = await fake.http.listen({ host: '127.0.0.1', port: 0 })
   const client = new HttpClient(port)
   t.teardown(async () => {
     client.close()
-    await twin.http.stop(0)
+    await fake.http.stop(0)
   })
   const get = (path: string, headers: Record<string, string> = {}) =>
     client.request('GET', path, { headers, timeoutMs: 30_000 })
   const fill = (rows: number): number => {
-    for (let n = 0; n < rows; n += 1) twin.state.put(`k${n}`, pad)
-    return twin.state.appliedIndex
+    for (let n = 0; n < rows; n += 1) fake.state.put(`k${n}`, pad)
+    return fake.state.appliedIndex
   }
   const parked = (count: number) =>
-    eventuallyTrue(`${count} wait`, () => twin.dispatcher.parkedCount === count)
-  return { ...twin, port, get, fill, parked, counted }
+    eventuallyTrue(`${count} wait`, () => fake.dispatcher.parkedCount === count)
+  return { ...fake, port, get, fill, parked, counted }
 }
 
 t.test('one change is written once for all who wait, in each form they asked for', async (t) => {

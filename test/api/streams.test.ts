@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import t from 'tap'
 import type { Route } from '../../src/api/route.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 type Progress = { pages: number; ended: boolean }
@@ -53,9 +53,9 @@ async function server() {
       handle: (request) => ({ text: 'a'.repeat(Number(request.parameter('length'))) }),
     },
   ]
-  const twin = apiTwin({ routes })
-  const port = await twin.http.listen({ host: '127.0.0.1', port: 0 })
-  return { http: twin.http, progress, port, url: `http://127.0.0.1:${port}` }
+  const fake = apiFake({ routes })
+  const port = await fake.http.listen({ host: '127.0.0.1', port: 0 })
+  return { http: fake.http, progress, port, url: `http://127.0.0.1:${port}` }
 }
 
 t.test('a list of any length is one JSON array', async (t) => {
@@ -140,7 +140,7 @@ t.test('a stream that has nothing to say for a while says that it has begun', as
     yield 'at last'
   }
   const routes: Route[] = [{ method: 'GET', path: '/v1/late', handle: () => ({ stream: late() }) }]
-  const { http } = apiTwin({ routes })
+  const { http } = apiFake({ routes })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   const reply = await fetch(`http://127.0.0.1:${port}/v1/late`)
   t.equal(reply.status, 200)
@@ -172,18 +172,18 @@ t.test('a slow client slows the source, and when it leaves the source ends', asy
 
 t.test('a client that takes nothing is dropped', async (t) => {
   const progress: Progress = { pages: 0, ended: false }
-  const twin = apiTwin({
+  const fake = apiFake({
     routes: [{ method: 'GET', path: '/v1/forever', handle: () => ({ stream: forever(progress) }) }],
     http: { limits: { stallMs: 50 } },
   })
-  const port = await twin.http.listen({ host: '127.0.0.1', port: 0 })
+  const port = await fake.http.listen({ host: '127.0.0.1', port: 0 })
   const request = httpRequest({ port, host: '127.0.0.1', path: '/v1/forever' }).end()
   const [reply] = (await once(request, 'response')) as [IncomingMessage]
   reply.on('error', () => {})
   await eventuallyTrue('the source ends', () => progress.ended)
   t.ok(progress.ended)
   reply.destroy()
-  await twin.http.stop()
+  await fake.http.stop()
 })
 
 t.test('a hundred thousand rows pass without being held', async (t) => {

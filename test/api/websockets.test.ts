@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Route } from '../../src/api/route.ts'
 import { MusterError } from '../../src/lib/errors.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 let ended = 0
@@ -41,7 +41,7 @@ async function* count(to: number | null, bytes: boolean, signal: AbortSignal) {
 }
 
 async function serve(t: Test, limits = {}) {
-  const { http } = apiTwin({ routes, http: { limits } })
+  const { http } = apiFake({ routes, http: { limits } })
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => http.stop(0))
   return { http, port }

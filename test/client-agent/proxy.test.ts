@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
 import { ApiProxy } from '../../src/client-agent/proxy.ts'
-import { apiTwin } from '../support/api-twin.ts'
+import { apiFake } from '../support/api-fake.ts'
 import { everything } from '../support/everything.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
@@ -19,7 +19,7 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
     () => {},
   )
   const { route } = new ApiProxy(upstream, () => {})
-  const { http } = apiTwin({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
+  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
   t.teardown(() => http.stop())
   const rows = [
     [{}, 'nomad'],
@@ -53,7 +53,7 @@ t.test('a client that asks before it sends is told to by the server', async (t) 
     upstreamTo(t, () => [place]),
     () => {},
   )
-  const { http } = apiTwin({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
+  const { http } = apiFake({ http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } } })
   t.teardown(() => http.stop())
   const port = await http.listen({ host: '127.0.0.1', port: 0 })
 

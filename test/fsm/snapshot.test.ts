@@ -76,9 +76,9 @@ t.test('chunks are bounded, and the same from any number', async (t) => {
   t.ok(Buffer.concat(all.slice(2)).equals(Buffer.concat(late)), 'asked for in the middle first')
   t.ok(Buffer.concat(await chunksOf(source)).equals(Buffer.concat(all)))
   t.same(await chunksOf(source, all.length), [])
-  const twin = await machine.snapshot()
-  t.not(twin.id, source.id)
-  await twin.close()
+  const fake = await machine.snapshot()
+  t.not(fake.id, source.id)
+  await fake.close()
   await source.close()
 })
 

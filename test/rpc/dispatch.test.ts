@@ -5,7 +5,7 @@ import type { AuditLine } from '../../src/rpc/calls.ts'
 import type { Caller, Requirement } from '../../src/rpc/method.ts'
 import { defineLeaderMethod, defineLocalMethod, defineQuery } from '../../src/rpc/method.ts'
 import { buildRegistry } from '../../src/rpc/registry.ts'
-import { twinServer, twinTable } from '../support/rpc-twins.ts'
+import { fakeServer, fakeTable } from '../support/rpc-fakes.ts'
 
 const caller: Caller = { token: 'secret-token', remote: '10.0.0.1', requestId: 'r1' }
 const now = { consistency: 'default', minIndex: 0, waitMs: 0 } as const
@@ -36,7 +36,7 @@ const whoami = defineLocalMethod({
   requires: () => ({ resource: 'agent', access: 'read' }),
   run: async (context) => ({
     remote: context.caller.remote,
-    rows: context.read().get(twinTable, ['a'])?.value ?? null,
+    rows: context.read().get(fakeTable, ['a'])?.value ?? null,
   }),
 })
 
@@ -46,8 +46,8 @@ const get = defineQuery({
   args: Type.Object({ key: Type.String() }),
   requires: none,
   query: (reader, { key }) => ({
-    value: reader.get(twinTable, [key])?.value ?? null,
-    index: reader.tableIndex(twinTable as never),
+    value: reader.get(fakeTable, [key])?.value ?? null,
+    index: reader.tableIndex(fakeTable as never),
   }),
 })
 
@@ -58,7 +58,7 @@ t.test('a method has one owner', async (t) => {
 })
 
 t.test('arguments of the wrong shape are refused by field, never by value', async (t) => {
-  const { dispatcher } = twinServer({ methods })
+  const { dispatcher } = fakeServer({ methods })
   const args = { key: 'a', items: [{ size: 1 }, { size: 'hunter2' }] }
   await t.rejects(dispatcher.call('rows.put', args, caller), {
     code: 'invalid_argument',
@@ -72,7 +72,7 @@ t.test('arguments of the wrong shape are refused by field, never by value', asyn
 })
 
 t.test('names that are no method, and methods of another kind, are refused', async (t) => {
-  const { dispatcher } = twinServer({ methods })
+  const { dispatcher } = fakeServer({ methods })
   await t.rejects(dispatcher.call('rows.steal', {}, caller), { code: 'not_found' })
   await t.rejects(dispatcher.call('__proto__', {}, caller), { code: 'not_found' })
   await t.rejects(dispatcher.call('rows.get', { key: 'a' }, caller), { code: 'invalid_argument' })
@@ -80,7 +80,7 @@ t.test('names that are no method, and methods of another kind, are refused', asy
 })
 
 t.test('each kind runs with what it needs', async (t) => {
-  const { dispatcher, state } = twinServer({ methods })
+  const { dispatcher, state } = fakeServer({ methods })
   t.equal(await dispatcher.call('rows.put', { key: 'a', items: [] }, caller), 1)
   t.same(await dispatcher.call('agent.self', {}, caller), { remote: '10.0.0.1', rows: [] })
   const answer = await dispatcher.query('rows.get', { key: 'a' }, caller, now)
@@ -90,7 +90,7 @@ t.test('each kind runs with what it needs', async (t) => {
 
 t.test('what a caller may not do is refused before it is done', async (t) => {
   const asked: Requirement[] = []
-  const { dispatcher, state } = twinServer({
+  const { dispatcher, state } = fakeServer({
     methods,
     authorizer: {
       resolve: (who) => ({
@@ -114,7 +114,7 @@ t.test('what a caller may not do is refused before it is done', async (t) => {
 
 t.test('every call leaves one audit line without the token', async (t) => {
   const lines: AuditLine[] = []
-  const { dispatcher } = twinServer({ methods, audit: (line) => lines.push(line) })
+  const { dispatcher } = fakeServer({ methods, audit: (line) => lines.push(line) })
   await dispatcher.call('rows.put', { key: 'a', items: [] }, caller)
   await dispatcher.call('rows.put', {}, caller).catch(() => {})
   await dispatcher.query('rows.get', { key: 'a' }, caller, now)
@@ -126,7 +126,7 @@ t.test('every call leaves one audit line without the token', async (t) => {
 })
 
 t.test('a write that is not confirmed in time has an unknown outcome', async (t) => {
-  const { dispatcher, consensus } = twinServer({ methods, limits: { callMs: 20 } })
+  const { dispatcher, consensus } = fakeServer({ methods, limits: { callMs: 20 } })
   consensus.onPropose = () => new Promise(() => {})
   await t.rejects(dispatcher.call('rows.put', { key: 'a', items: [] }, caller), {
     code: 'outcome_unknown',
@@ -146,7 +146,7 @@ t.test(
         await context.propose({ type: 'put', args: { key: 'b', value: 2 } })
       },
     })
-    const { dispatcher, consensus, state } = twinServer({ methods: [twice] })
+    const { dispatcher, consensus, state } = fakeServer({ methods: [twice] })
     const first = consensus.onPropose
     consensus.onPropose = (data) => {
       consensus.onPropose = () => Promise.reject(new MusterError('not_leader', 'deposed'))

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { defineLeaderMethod, type Caller } from '../../src/rpc/method.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { twinServer, type TwinServer } from '../support/rpc-twins.ts'
+import { fakeServer, type FakeServer } from '../support/rpc-fakes.ts'
 
 const caller: Caller = { token: 'tok', remote: '10.0.0.1', requestId: 'r1' }
 
@@ -27,8 +27,8 @@ function pair(
   limits: { readonly noLeaderMs?: number; readonly callMs?: number } = {},
   clock: Clock = systemClock,
 ) {
-  const follower = twinServer({ methods: [put], limits, clock })
-  const leader = twinServer({ methods: [put] })
+  const follower = fakeServer({ methods: [put], limits, clock })
+  const leader = fakeServer({ methods: [put] })
   leader.consensus.self = b
   leader.consensus.elect(b)
   follower.consensus.elect(b)
@@ -36,7 +36,7 @@ function pair(
   return { follower, leader }
 }
 
-const putA = (server: TwinServer, signal?: AbortSignal) =>
+const putA = (server: FakeServer, signal?: AbortSignal) =>
   server.dispatcher.call('rows.put', { key: 'k' }, caller, signal === undefined ? {} : { signal })
 
 t.test('a follower passes the request on with its caller and the time that is left', async (t) => {

@@ -4,7 +4,7 @@ import { MusterError } from '../../src/lib/errors.ts'
 import type { ReadOptions } from '../../src/rpc/method.ts'
 import { defineQuery, type Caller } from '../../src/rpc/method.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { twinServer, twinTable, type TwinRow } from '../support/rpc-twins.ts'
+import { fakeServer, fakeTable, type FakeRow } from '../support/rpc-fakes.ts'
 
 const caller: Caller = { token: null, remote: '10.0.0.1', requestId: 'r1' }
 const none = () => ({ resource: 'none' }) as const
@@ -16,8 +16,8 @@ const get = defineQuery({
   args: Type.Object({ key: Type.String() }),
   requires: none,
   query(reader, { key }) {
-    const row = reader.get(twinTable, [key])
-    return { value: row?.value ?? null, index: row?.index ?? reader.tableIndex(twinTable as never) }
+    const row = reader.get(fakeTable, [key])
+    return { value: row?.value ?? null, index: row?.index ?? reader.tableIndex(fakeTable as never) }
   },
 })
 
@@ -28,10 +28,10 @@ const list = defineQuery({
   requires: none,
   async query(reader, { prefix }) {
     const rows: string[] = []
-    for await (const page of reader.pages(twinTable, { startsWith: prefix })) {
+    for await (const page of reader.pages(fakeTable, { startsWith: prefix })) {
       rows.push(...page.map((row) => row.key))
     }
-    return { value: rows, index: reader.tableIndex(twinTable as never) }
+    return { value: rows, index: reader.tableIndex(fakeTable as never) }
   },
 })
 
@@ -41,33 +41,33 @@ const stream = defineQuery({
   args: Type.Object({}),
   requires: none,
   query: (reader) => ({
-    value: reader.pages(twinTable),
-    index: reader.tableIndex(twinTable as never),
+    value: reader.pages(fakeTable),
+    index: reader.tableIndex(fakeTable as never),
   }),
 })
 
 function server(limits: { readonly noLeaderMs?: number; readonly parkedMax?: number } = {}) {
-  const twin = twinServer({ methods: [get, list, stream], limits })
+  const fake = fakeServer({ methods: [get, list, stream], limits })
   const read = (
     name: string,
     args: unknown,
     options: Partial<ReadOptions> = {},
     signal?: AbortSignal,
   ) =>
-    twin.dispatcher.query(
+    fake.dispatcher.query(
       name,
       args,
       caller,
       { consistency: 'default', minIndex: 0, waitMs: 60_000, ...options },
       signal === undefined ? {} : { signal },
     )
-  return { ...twin, read }
+  return { ...fake, read }
 }
 
-const parked = (twin: ReturnType<typeof server>, count: number) =>
+const parked = (fake: ReturnType<typeof server>, count: number) =>
   eventuallyTrue(
     `${count} parked`,
-    () => twin.dispatcher.parkedCount === count && twin.state.parkedCount === count,
+    () => fake.dispatcher.parkedCount === count && fake.state.parkedCount === count,
   )
 
 t.test('each consistency asks for its own freshness', async (t) => {
@@ -119,43 +119,43 @@ t.test('a read with an older index answers at once', async (t) => {
 })
 
 t.test('a parked read of one row sleeps through other rows and wakes for its own', async (t) => {
-  const twin = server()
-  twin.state.put('a', 1)
-  const waiting = twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
-  await parked(twin, 1)
-  const views = twin.state.viewsOpened
-  for (let n = 0; n < 50; n += 1) twin.state.put('b', n)
+  const fake = server()
+  fake.state.put('a', 1)
+  const waiting = fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  await parked(fake, 1)
+  const views = fake.state.viewsOpened
+  for (let n = 0; n < 50; n += 1) fake.state.put('b', n)
   await new Promise(setImmediate)
-  t.equal(twin.state.viewsOpened, views, 'nothing was read for the others')
-  twin.state.put('a', 2)
+  t.equal(fake.state.viewsOpened, views, 'nothing was read for the others')
+  fake.state.put('a', 2)
   const answer = await waiting
   t.same([answer.value, answer.index], [2, 52])
-  t.equal(twin.state.openViews, 0)
+  t.equal(fake.state.openViews, 0)
 })
 
 t.test(
   'a read of an absent row wakes when it appears, one of a present row when it goes',
   async (t) => {
-    const twin = server()
-    twin.state.put('b', 1)
-    const appears = twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
-    await parked(twin, 1)
-    twin.state.put('a', 1)
+    const fake = server()
+    fake.state.put('b', 1)
+    const appears = fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+    await parked(fake, 1)
+    fake.state.put('a', 1)
     t.same((await appears).value, 1)
-    const goes = twin.read('rows.get', { key: 'a' }, { minIndex: 2 })
-    await parked(twin, 1)
-    twin.state.delete('a')
+    const goes = fake.read('rows.get', { key: 'a' }, { minIndex: 2 })
+    await parked(fake, 1)
+    fake.state.delete('a')
     t.same(await goes.then((answer) => [answer.value, answer.index]), [null, 3])
   },
 )
 
 t.test('a list parks although its table moved on for other rows', async (t) => {
-  const twin = server()
-  twin.state.put('app/a', 1)
-  twin.state.put('web/a', 1)
-  const waiting = twin.read('rows.list', { prefix: 'app/' }, { minIndex: 1 })
-  await parked(twin, 1)
-  twin.state.put('app/b', 1)
+  const fake = server()
+  fake.state.put('app/a', 1)
+  fake.state.put('web/a', 1)
+  const waiting = fake.read('rows.list', { prefix: 'app/' }, { minIndex: 1 })
+  await parked(fake, 1)
+  fake.state.put('app/b', 1)
   t.same((await waiting).value, ['app/a', 'app/b'])
 })
 
@@ -168,16 +168,16 @@ t.test('a list whose past is forgotten answers rather than sleep through a chang
 })
 
 t.test('what changes between the reading and the parking is not missed', async (t) => {
-  const twin = server()
-  twin.state.put('a', 1)
+  const fake = server()
+  fake.state.put('a', 1)
   // The last thing before parking: the change comes just after the view was taken.
-  const view = twin.state.view.bind(twin.state)
-  twin.state.view = () => {
+  const view = fake.state.view.bind(fake.state)
+  fake.state.view = () => {
     const taken = view()
-    if (twin.state.appliedIndex === 1) twin.state.put('a', 2)
+    if (fake.state.appliedIndex === 1) fake.state.put('a', 2)
     return taken
   }
-  const answer = await twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  const answer = await fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
   t.equal(answer.value, 2)
 })
 
@@ -197,58 +197,58 @@ t.test('an index from the future waits too, and ends with the real one', async (
 })
 
 t.test('a caller who leaves frees its place', async (t) => {
-  const twin = server()
-  twin.state.put('a', 1)
+  const fake = server()
+  fake.state.put('a', 1)
   const abort = new AbortController()
-  const waiting = twin.read('rows.get', { key: 'a' }, { minIndex: 1 }, abort.signal)
-  await parked(twin, 1)
+  const waiting = fake.read('rows.get', { key: 'a' }, { minIndex: 1 }, abort.signal)
+  await parked(fake, 1)
   abort.abort()
   await t.rejects(waiting, { code: 'cancelled' })
-  t.same([twin.dispatcher.parkedCount, twin.state.parkedCount], [0, 0])
+  t.same([fake.dispatcher.parkedCount, fake.state.parkedCount], [0, 0])
 })
 
 t.test('beyond the bound no more may park', async (t) => {
-  const twin = server({ parkedMax: 1 })
-  twin.state.put('a', 1)
-  const waiting = twin.read('rows.get', { key: 'a' }, { minIndex: 1 })
-  await parked(twin, 1)
-  await t.rejects(twin.read('rows.get', { key: 'a' }, { minIndex: 1 }), { code: 'overloaded' })
-  twin.dispatcher.drain()
+  const fake = server({ parkedMax: 1 })
+  fake.state.put('a', 1)
+  const waiting = fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  await parked(fake, 1)
+  await t.rejects(fake.read('rows.get', { key: 'a' }, { minIndex: 1 }), { code: 'overloaded' })
+  fake.dispatcher.drain()
   t.equal((await waiting).value, 1, 'a drain answers those who wait')
   t.equal(
-    (await twin.read('rows.get', { key: 'a' }, { minIndex: 1 })).value,
+    (await fake.read('rows.get', { key: 'a' }, { minIndex: 1 })).value,
     1,
     'and lets none wait',
   )
 })
 
 t.test('a thousand parked reads wake together', async (t) => {
-  const twin = server()
-  twin.state.put('a', 1)
+  const fake = server()
+  fake.state.put('a', 1)
   const waiting = Array.from({ length: 1_000 }, () =>
-    twin.read('rows.get', { key: 'a' }, { minIndex: 1 }),
+    fake.read('rows.get', { key: 'a' }, { minIndex: 1 }),
   )
-  await parked(twin, 1_000)
-  twin.state.put('a', 2)
+  await parked(fake, 1_000)
+  fake.state.put('a', 2)
   t.ok((await Promise.all(waiting)).every((answer) => answer.value === 2))
-  t.equal(twin.state.openViews, 0)
+  t.equal(fake.state.openViews, 0)
 })
 
 t.test('permission is asked for again after the sleep', async (t) => {
   let allowed = true
-  const twin = twinServer({
+  const fake = fakeServer({
     methods: [get],
     authorizer: { resolve: () => ({ may: () => allowed }) },
   })
-  twin.state.put('a', 1)
-  const waiting = twin.dispatcher.query('rows.get', { key: 'a' }, caller, {
+  fake.state.put('a', 1)
+  const waiting = fake.dispatcher.query('rows.get', { key: 'a' }, caller, {
     consistency: 'default',
     minIndex: 1,
     waitMs: 60_000,
   })
-  await eventuallyTrue('one parked', () => twin.dispatcher.parkedCount === 1)
+  await eventuallyTrue('one parked', () => fake.dispatcher.parkedCount === 1)
   allowed = false
-  twin.state.put('a', 2)
+  fake.state.put('a', 2)
   await t.rejects(waiting, { code: 'permission_denied' })
 })
 
@@ -259,7 +259,7 @@ t.test('a value that streams keeps its view until it is closed', async (t) => {
   t.equal(state.openViews, 1)
   state.put('b', 1)
   const keys: string[] = []
-  for await (const page of answer.value as AsyncIterable<readonly TwinRow[]>) {
+  for await (const page of answer.value as AsyncIterable<readonly FakeRow[]>) {
     keys.push(...page.map((row) => row.key))
   }
   t.same(keys, ['a'], 'and shows the state it was read from')

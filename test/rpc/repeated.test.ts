@@ -8,7 +8,7 @@ import type { CallHandler } from '../../src/rpc/link.ts'
 import { defineLeaderMethod, type Caller, type LeaderContext } from '../../src/rpc/method.ts'
 import { SentWrites } from '../../src/rpc/sent-writes.ts'
 import { ToldWrites } from '../support/named-writes.ts'
-import { twinServer } from '../support/rpc-twins.ts'
+import { fakeServer } from '../support/rpc-fakes.ts'
 
 const caller: Caller = { token: 'tok', remote: '10.0.0.1', requestId: 'r1' }
 const b = { id: 'id-b', name: 'b', address: 'b:1', term: 3 }
@@ -48,7 +48,7 @@ function follower(
   const applied = new Applied()
   const sent = new SentWrites({ applied, clock: systemClock, prefix: 'p' })
   t.teardown(() => sent.stop())
-  const server = twinServer({ methods: [put], sent, limits: { noLeaderMs: 300 } })
+  const server = fakeServer({ methods: [put], sent, limits: { noLeaderMs: 300 } })
   server.consensus.elect(b)
   const answer = (server: 'b:1' | 'c:1', handler: CallHandler) =>
     server === 'b:1' ? link.handlers.set('b:1', handler) : link.handlers.set('c:1', handler)

@@ -9,7 +9,7 @@ import { deadlinesEveryMs } from '../../src/rpc/parking.ts'
 import { lingerMs } from '../../src/rpc/shared-reads.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { twinServer, twinTable } from '../support/rpc-twins.ts'
+import { fakeServer, fakeTable } from '../support/rpc-fakes.ts'
 
 const callerOf = (token: string | null): Caller => ({ token, remote: '10.0.0.1', requestId: 'r' })
 const none = () => ({ resource: 'none' }) as const
@@ -29,13 +29,13 @@ function listing(runs: string[]) {
       runs.push(prefix)
       if (runs.length > runsMax) throw new Error('it is run again and again')
       const rows: string[] = []
-      for await (const page of reader.pages(twinTable, { startsWith: prefix })) {
+      for await (const page of reader.pages(fakeTable, { startsWith: prefix })) {
         for (const { key } of page) {
           const needed = { resource: 'key', namespace: 'default', key, access: 'read' } as const
           if (context.may(needed)) rows.push(key)
         }
       }
-      return { value: rows, index: reader.tableIndex(twinTable as never) }
+      return { value: rows, index: reader.tableIndex(fakeTable as never) }
     },
   })
 }
@@ -47,7 +47,7 @@ const whoAsks = defineQuery({
   requires: none,
   query: (reader, _args, { caller }) => ({
     value: caller.token,
-    index: reader.get(twinTable, ['a'])?.index ?? 1,
+    index: reader.get(fakeTable, ['a'])?.index ?? 1,
   }),
 })
 
@@ -64,14 +64,14 @@ function authorizer(): Authorizer {
         may: (needed) => needed.resource !== 'key' || needed.key.includes(name),
       }
     },
-    touch: (reader, { token }) => void reader.get(twinTable, [`token ${token}`]),
+    touch: (reader, { token }) => void reader.get(fakeTable, [`token ${token}`]),
   }
 }
 
-function server(t: Test, options: Parameters<typeof twinServer>[0] = {}) {
+function server(t: Test, options: Parameters<typeof fakeServer>[0] = {}) {
   const runs: string[] = []
-  const twin = twinServer({ methods: [listing(runs), whoAsks], ...options })
-  t.teardown(() => twin.dispatcher.drain())
+  const fake = fakeServer({ methods: [listing(runs), whoAsks], ...options })
+  t.teardown(() => fake.dispatcher.drain())
   const read = (
     token: string | null,
     minIndex: number,
@@ -82,7 +82,7 @@ function server(t: Test, options: Parameters<typeof twinServer>[0] = {}) {
       signal = new AbortController().signal,
     } = {},
   ) =>
-    twin.dispatcher.query(
+    fake.dispatcher.query(
       'rows.list',
       { prefix },
       callerOf(token),
@@ -90,8 +90,8 @@ function server(t: Test, options: Parameters<typeof twinServer>[0] = {}) {
       { shape, signal },
     )
   const parked = (count: number) =>
-    eventuallyTrue(`${count} parked`, () => twin.dispatcher.parkedCount === count)
-  return { ...twin, read, runs, parked }
+    eventuallyTrue(`${count} parked`, () => fake.dispatcher.parkedCount === count)
+  return { ...fake, read, runs, parked }
 }
 
 t.test('a thousand equal blocking reads are run once for each change', async (t) => {

@@ -8,7 +8,7 @@ import { StreamService } from '../../src/rpc/link-stream-server.ts'
 import type { StreamHandler } from '../../src/rpc/link.ts'
 import { defineLocalMethod, defineStreamMethod } from '../../src/rpc/method.ts'
 import { dial } from '../../src/wire/dial.ts'
-import { twinServer } from '../support/rpc-twins.ts'
+import { fakeServer } from '../support/rpc-fakes.ts'
 import { Proxy } from '../wire/proxy.ts'
 import { until } from '../wire/until.ts'
 import { linkOf, requestOf, serverWith, wireOf } from './link-pair.ts'
@@ -196,7 +196,7 @@ const whoami = defineLocalMethod({
 const caller = { token: null, remote: '127.0.0.1', requestId: 'r' }
 
 t.test('a method runs at the server that is named', async (t) => {
-  const { dispatcher, link, consensus } = twinServer({ methods: [count, whoami] })
+  const { dispatcher, link, consensus } = fakeServer({ methods: [count, whoami] })
   link.handlers.set('b:1', async () => 'b')
   link.streamHandlers.set('b:1', async () => countTo(2))
   const ask = (at: string | null) => dispatcher.call('test.whoami', {}, caller, { at })
@@ -221,14 +221,14 @@ t.test('a method runs at the server that is named', async (t) => {
 })
 
 t.test('without a leader, `leader` waits and says so', async (t) => {
-  const { dispatcher, consensus } = twinServer({ methods: [whoami], limits: { noLeaderMs: 50 } })
+  const { dispatcher, consensus } = fakeServer({ methods: [whoami], limits: { noLeaderMs: 50 } })
   consensus.elect(null)
   const asked = dispatcher.call('test.whoami', {}, caller, { at: 'leader' })
   await t.rejects(asked, { code: 'no_leader', message: /no cluster leader after 50 ms/ })
 })
 
 t.test('streams are authorized, counted, and end when the server drains', async (t) => {
-  const denied = twinServer({
+  const denied = fakeServer({
     methods: [count],
     authorizer: { resolve: () => ({ may: () => false }) },
   })
@@ -237,7 +237,7 @@ t.test('streams are authorized, counted, and end when the server drains', async 
   const request = { ...requestOf('test.count', { to: 1 }) }
   await t.rejects(denied.dispatcher.handleStream(request, never), refused)
 
-  const { dispatcher } = twinServer({ methods: [count], limits: { streamsMax: 1 } })
+  const { dispatcher } = fakeServer({ methods: [count], limits: { streamsMax: 1 } })
   const first = await dispatcher.open('test.count', { to: -1 }, caller)
   const second = dispatcher.open('test.count', { to: 1 }, caller)
   await t.rejects(second, { code: 'overloaded' })

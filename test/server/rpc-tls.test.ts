@@ -293,7 +293,7 @@ t.test('files that the others would refuse are refused at start, by name', async
     writeTlsFiles(folder, name, authority.cert, await authority.issue(holder))
   const cut = await writeTlsFiles(folder, 'cut', own.cert.slice(0, 200), own)
   const namesake = await Authority.create()
-  const twins = await writeTlsFiles(folder, 'twins', authority.cert + namesake.cert, own)
+  const fakes = await writeTlsFiles(folder, 'fakes', authority.cert + namesake.cert, own)
   const damaged = await writeTlsFiles(folder, 'damaged', own.cert.replace(/[A-Z]{3}/, 'AAA'), own)
   const rows: readonly (readonly [string, TlsFiles, string])[] = [
     ['no CA', { ...files, caFile: '/absent' }, 'tls.ca_file /absent cannot be read: ENOENT'],
@@ -302,7 +302,7 @@ t.test('files that the others would refuse are refused at start, by name', async
     ['a key as CA', { ...files, caFile: files.keyFile }, 'holds no certificate in PEM'],
     ['a CA cut short', cut, `tls.ca_file ${cut.caFile}`],
     ['a damaged CA', damaged, damaged.caFile],
-    ['two CAs of one name', twins, 'holds two authorities that are both called CN=Muster Agent CA'],
+    ['two CAs of one name', fakes, 'holds two authorities that are both called CN=Muster Agent CA'],
     ['the wrong key', { ...files, keyFile: other.keyFile }, 'is not the key of tls.cert_file'],
     [
       'another authority',

@@ -10,7 +10,7 @@ function placeOf(at: number) {
   return { vector: [at, 0, 0, 0, 0, 0, 0, 0], error: 0.5, adjustment: 0.001, height: 0.0001 }
 }
 
-function twin() {
+function fake() {
   const calls: unknown[] = []
   let broken: ReadonlyMap<string, string> = new Map()
   const pool: Pool = {
@@ -76,7 +76,7 @@ function twin() {
 }
 
 t.test('members are listed by name, with the newest suspicion', async (t) => {
-  const server = await serverOfOne(t, { pool: twin().pool, begin: false })
+  const server = await serverOfOne(t, { pool: fake().pool, begin: false })
   const { status, json } = await server.ask('GET', '/v1/agent/members').then((answer) => ({
     status: answer.status,
     json: answer.json(),
@@ -105,7 +105,7 @@ const unanswered =
   'cannot join through dead:1: no member answered there; the log of this agent has the reason'
 
 t.test('tools of the session service get their own shapes, by what only they ask', async (t) => {
-  const { pool, calls } = twin()
+  const { pool, calls } = fake()
   const server = await serverOfOne(t, { pool, begin: false })
   const members = await server.ask('GET', '/v1/agent/members?segment=_all')
   t.match(members.json(), [
@@ -125,7 +125,7 @@ t.test('tools of the session service get their own shapes, by what only they ask
 })
 
 t.test('join counts who answered, and says why nobody did', async (t) => {
-  const { pool, calls } = twin()
+  const { pool, calls } = fake()
   const server = await serverOfOne(t, { pool, begin: false })
   const join = (query: string) => server.ask('PUT', `/v1/agent/join${query}`)
   t.same((await join('?address=a:1&address=dead:1')).json(), {
@@ -149,7 +149,7 @@ t.test('join counts who answered, and says why nobody did', async (t) => {
 })
 
 t.test('force-leave takes names with and without the region, known or not', async (t) => {
-  const { pool, calls } = twin()
+  const { pool, calls } = fake()
   const server = await serverOfOne(t, { pool, begin: false })
   const leave = (query: string) => server.ask('POST', `/v1/agent/force-leave${query}`)
   for (const query of ['?node=s2', '?node=s2.global&prune', '?node=x&prune=false']) {
@@ -166,7 +166,7 @@ t.test('force-leave takes names with and without the region, known or not', asyn
 })
 
 t.test('gossip keys are listed and changed everywhere, under both paths', async (t) => {
-  const { pool, calls, break: breakOne } = twin()
+  const { pool, calls, break: breakOne } = fake()
   const server = await serverOfOne(t, { pool, begin: false })
   for (const path of ['/v1/operator/gossip/keyring', '/v1/agent/keyring']) {
     t.match((await server.ask('GET', `${path}/list`)).json(), { Keys: { a2V5: 2 }, NumNodes: 2 })
@@ -188,7 +188,7 @@ t.test('gossip keys are listed and changed everywhere, under both paths', async 
 })
 
 t.test("Consul's keyring: the HTTP method says what becomes of the key", async (t) => {
-  const { pool, calls } = twin()
+  const { pool, calls } = fake()
   const server = await serverOfOne(t, { pool, begin: false })
   const path = '/v1/operator/keyring'
   const rings = [
@@ -227,7 +227,7 @@ t.test("Consul's keyring: the HTTP method says what becomes of the key", async (
 })
 
 t.test('coordinates of nodes, of one node, and of servers by datacenter', async (t) => {
-  const server = await serverOfOne(t, { pool: twin().pool, begin: false })
+  const server = await serverOfOne(t, { pool: fake().pool, begin: false })
   const coord = (at: number) => ({
     Vec: [at, 0, 0, 0, 0, 0, 0, 0],
     Error: 0.5,
@@ -259,7 +259,7 @@ t.test('coordinates are shown of nodes that the caller may read', async (t) => {
         (requirement.resource === 'node' && requirement.node === 's2'),
     }),
   }
-  const server = await serverOfOne(t, { pool: twin().pool, begin: false, authorizer })
+  const server = await serverOfOne(t, { pool: fake().pool, begin: false, authorizer })
   t.match((await server.ask('GET', '/v1/coordinate/nodes')).json(), [{ Node: 's2' }])
   t.equal((await server.ask('GET', '/v1/coordinate/node/s1')).status, 404)
 })

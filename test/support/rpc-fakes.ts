@@ -24,10 +24,10 @@ import type { ServerDirectory } from '../../src/rpc/servers.ts'
 import { Services } from '../../src/rpc/services.ts'
 import type { ReadableState, RecordingView, Touched } from '../../src/rpc/state.ts'
 
-export type TwinRow = { readonly key: string; readonly value: unknown; readonly index: number }
+export type FakeRow = { readonly key: string; readonly value: unknown; readonly index: number }
 
-/** The one table of the twin state: rows by a single text key. */
-export const twinTable: Table<TwinRow> = {
+/** The one table of the fake state: rows by a single text key. */
+export const fakeTable: Table<FakeRow> = {
   name: 'rows',
   row: Type.Unknown(),
   key: (row) => [row.key],
@@ -36,14 +36,14 @@ export const twinTable: Table<TwinRow> = {
 type TwinTouched = { readonly keys: Set<string>; readonly prefixes: Set<string> }
 
 /** One table in memory. Changes are kept for ever, so `changedSince` always knows, unless told to forget. */
-export class TwinState implements ReadableState {
+export class FakeState implements ReadableState {
   appliedIndex = 0
   floorIndex = 1
   /** Changes up to here are forgotten. */
   forgottenIndex = 0
   openViews = 0
   viewsOpened = 0
-  readonly #rows = new Map<string, TwinRow>()
+  readonly #rows = new Map<string, FakeRow>()
   readonly #changes: { readonly index: number; readonly key: string }[] = []
   readonly #parked = new Set<{ readonly touched: TwinTouched; readonly wake: () => void }>()
 
@@ -91,7 +91,7 @@ export class TwinState implements ReadableState {
         return inPages(found as Row[])
       },
       pagesBy() {
-        throw new Error('the twin has no secondary indexes')
+        throw new Error('the fake has no secondary indexes')
       },
       tableIndex: () => tableIndex,
       touched: () => touched,
@@ -146,7 +146,7 @@ async function* inPages<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[
 }
 
 /** A consensus whose every answer the test decides. Leads unless told otherwise. */
-export class TwinConsensus implements Consensus {
+export class FakeConsensus implements Consensus {
   self: LeaderInfo = { id: 'id-a', name: 'a', address: 'a:1', term: 1 }
   /** null: nobody leads. */
   known: LeaderInfo | null = this.self
@@ -245,7 +245,7 @@ export class TwinConsensus implements Consensus {
 }
 
 /** Calls between servers of one process. An address nobody answers at is `unavailable`. */
-export class TwinLink implements PeerLink, StreamLink {
+export class FakeLink implements PeerLink, StreamLink {
   readonly handlers = new Map<string, CallHandler>()
   readonly calls: CallRequest[] = []
 
@@ -285,26 +285,26 @@ const twinServers: ServerDirectory = {
   names: () => ['a', 'b', 'c'],
 }
 
-export type TwinServer = {
-  readonly state: TwinState
-  readonly consensus: TwinConsensus
-  readonly link: TwinLink
+export type FakeServer = {
+  readonly state: FakeState
+  readonly consensus: FakeConsensus
+  readonly link: FakeLink
   readonly dispatcher: Dispatcher
 }
 
-/** A server whose only command is `put` of `{ key, value }`, applied to its own twin state. */
-export function twinServer(
+/** A server whose only command is `put` of `{ key, value }`, applied to its own fake state. */
+export function fakeServer(
   options: Partial<DispatcherOptions> & { readonly clock?: Clock } = {},
-): TwinServer {
-  const state = new TwinState()
-  const consensus = new TwinConsensus(async (data) => {
+): FakeServer {
+  const state = new FakeState()
+  const consensus = new FakeConsensus(async (data) => {
     const { args } = JSON.parse(Buffer.from(data).toString()) as {
       args: { key: string; value: unknown }
     }
     const index = state.put(args.key, args.value)
     return { index, outcome: { index } }
   })
-  const link = new TwinLink()
+  const link = new FakeLink()
   const dispatcher = new Dispatcher({
     methods: [],
     services: new Services(),

@@ -1,4 +1,4 @@
-/** An HTTP server over a twin of one cluster member, with routes that exercise the engine and nothing else. */
+/** An HTTP server over a fake of one cluster member, with routes that exercise the engine and nothing else. */
 import Type from 'typebox'
 import { silentLogger } from '../../src/lib/log.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -7,7 +7,7 @@ import { HttpServer, type HttpServerOptions } from '../../src/api/server.ts'
 import type { Route } from '../../src/api/route.ts'
 import type { DispatcherOptions } from '../../src/rpc/dispatch-options.ts'
 import { defineLeaderMethod, defineQuery } from '../../src/rpc/method.ts'
-import { twinServer, twinTable, type TwinServer } from './rpc-twins.ts'
+import { fakeServer, fakeTable, type FakeServer } from './rpc-fakes.ts'
 
 const none = () => ({ resource: 'none' }) as const
 
@@ -17,8 +17,8 @@ export const getRow = defineQuery({
   args: Type.Object({ key: Type.String() }),
   requires: none,
   query(reader, { key }) {
-    const row = reader.get(twinTable, [key])
-    return { value: row ?? null, index: row?.index ?? reader.tableIndex(twinTable as never) }
+    const row = reader.get(fakeTable, [key])
+    return { value: row ?? null, index: row?.index ?? reader.tableIndex(fakeTable as never) }
   },
 })
 
@@ -29,8 +29,8 @@ export const listRows = defineQuery({
   requires: none,
   query(reader, { prefix }) {
     return {
-      value: reader.pages(twinTable, { startsWith: prefix }),
-      index: reader.tableIndex(twinTable as never),
+      value: reader.pages(fakeTable, { startsWith: prefix }),
+      index: reader.tableIndex(fakeTable as never),
     }
   },
 })
@@ -75,16 +75,16 @@ export const rowRoutes: readonly Route[] = [
   },
 ]
 
-export type ApiTwin = TwinServer & { readonly http: HttpServer }
+export type ApiFake = FakeServer & { readonly http: HttpServer }
 
-export function apiTwin(
+export function apiFake(
   options: {
     readonly routes?: readonly Route[]
     readonly http?: Partial<HttpServerOptions>
     readonly dispatch?: Partial<DispatcherOptions>
   } = {},
-): ApiTwin {
-  const server = twinServer({ methods: [getRow, listRows, putRow], ...options.dispatch })
+): ApiFake {
+  const server = fakeServer({ methods: [getRow, listRows, putRow], ...options.dispatch })
   const http = new HttpServer({
     routes: [...rowRoutes, ...(options.routes ?? [])],
     dispatcher: server.dispatcher,
