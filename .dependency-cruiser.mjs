@@ -286,7 +286,7 @@ function rules(row) {
   if (row.pure === true) {
     made.push({
       name: `${row.name}-is-pure`,
-      comment: 'A core has no I/O, no clock and no chance of its own.',
+      comment: 'A core has no I/O, no clock and no randomness of its own.',
       severity: 'error',
       from: { path: row.from },
       to: { dependencyTypes: ['core'] },
@@ -323,7 +323,7 @@ export default {
     },
     {
       name: 'nothing-imports-tests',
-      comment: 'The simulator and the fault runs live in test and have a door in scripts.',
+      comment: 'The simulator and the fault runs live in test and have an entry point in scripts.',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^(test|scripts)/' },

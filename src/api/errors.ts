@@ -11,7 +11,7 @@ const statusByCode = {
   method_not_allowed: 405,
   conflict: 409,
   too_large: 413,
-  // Peers answer 500 for all that has to do with a missing leader, and their clients try again on it.
+  // Consul and Nomad answer 500 for all that has to do with a missing leader, and their clients try again on it.
   not_leader: 500,
   no_leader: 500,
   outcome_unknown: 500,

@@ -1,5 +1,5 @@
 /**
- * Header names under the program's own prefix and under its peers', so that their clients work unchanged: tokens are
+ * Header names under the program's own prefix and under those of Consul, Nomad and Vault, so that their clients work unchanged: tokens are
  * read under all of them, reply headers are written under those that the configuration lists. Names are built once.
  */
 export const headerPrefixes = ['X-Service-', 'X-Consul-', 'X-Nomad-', 'X-Vault-'] as const

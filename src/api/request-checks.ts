@@ -24,7 +24,7 @@ export function assertWanted({ request, response, aborted }: Exchange): void {
   }
 }
 
-/** No server of another region is ever asked from here. The text is the one that tools of the peer look for. */
+/** No server of another region is ever asked from here. The text is the one that Nomad's tools look for. */
 export function refuseOtherRegion(exchange: Exchange, own: string): void {
   if (!exchange.hasSearch) return
   const region = exchange.search.text('region') ?? ''

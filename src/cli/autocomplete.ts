@@ -1,4 +1,4 @@
-/** `muster -autocomplete-install` and `-autocomplete-uninstall`, as the peers' tools have them: one line in the shell's own file. */
+/** `muster -autocomplete-install` and `-autocomplete-uninstall`, as in the tools of Consul, Nomad and Vault: one line in the shell's own file. */
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MusterError, textOf } from '../lib/errors.ts'

@@ -1,5 +1,5 @@
 /**
- * Options of a command line in the style of the peers: one dash or two, `-config x` or `-config=x`, repeatable, before,
+ * Options of a command line in the style of Consul and Nomad: one dash or two, `-config x` or `-config=x`, repeatable, before,
  * between and after the other words. After `--` nothing is an option; a lone `-` never is one.
  */
 import { parseDurationMs } from '../lib/duration.ts'

@@ -1,4 +1,4 @@
-/** What someone who mistyped a word most likely meant. */
+/** The word that a mistyped one most likely meant. */
 
 /** More changes than this are another word. */
 const changesMax = 2

@@ -5,7 +5,7 @@ const defaultShell = '/bin/sh'
 
 export type Program = { readonly file: string; readonly args: readonly string[] }
 
-/** `shell`: the words are a line for $SHELL, as the peers' tools have it. */
+/** `shell`: the words are a line for $SHELL, as in Consul's tools. */
 export function programOf(
   { words, shell }: { readonly words: readonly string[]; readonly shell: boolean },
   terminal: Terminal,

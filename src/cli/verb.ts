@@ -7,7 +7,7 @@ export { noOperands, oneOperand } from './flags.ts'
 export type Terminal = {
   out(text: string): void
   err(text: string): void
-  /** Nobody reads what is written any more, as in `muster monitor | head`. */
+  /** The reader of the output is gone, as in `muster monitor | head`. */
   outIsGone(): boolean
   readonly outIsTerminal: boolean
   readonly errIsTerminal: boolean

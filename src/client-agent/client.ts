@@ -1,7 +1,7 @@
 /**
  * The composition root of a client agent, and its parts: a member of the gossip pool without a vote and without state. It
  * runs services and checks of its machine, keeps its node in the catalog, and passes everything else on to the servers,
- * whom it knows by gossip. `client` talks to servers over the network alone; only `agent` and `main` import it.
+ * whom it knows by gossip. It talks to servers over the network alone; only `process` and `main` import it.
  */
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'

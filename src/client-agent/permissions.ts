@@ -22,7 +22,7 @@ import { requestJson, readAnswer } from './json-request.ts'
 import type { Upstream } from './upstream.ts'
 
 const freshMs = 1_000
-/** As the peer keeps what it knows while it cannot ask. */
+/** As a Consul agent keeps resolved tokens while it cannot reach a server. */
 const staleMs = 30_000
 const callersKeptMax = 4_096
 const askMs = 10_000

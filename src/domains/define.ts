@@ -26,7 +26,7 @@ type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
   readonly apply: (context: ApplyContext, args: Static<Args>, loaded: Loaded) => Applied<Outcome>
 }
 
-/** The argument types follow from the schema; the machine, which checks it, knows the command without them. */
+/** The argument types follow from the schema. The machine, which checks it, knows the command without them; its proposers with them. */
 export function defineCommand<Args extends TSchema, Loaded, Outcome>(
   command: TypedCommand<Args, Loaded, Outcome>,
 ): AnyCommandDefinition {

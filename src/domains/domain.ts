@@ -64,7 +64,7 @@ export function defineDomain(domain: Domain): Domain {
   return domain
 }
 
-/** `start` and `stop` absent: there is nothing to do. */
+/** What is absent: there is nothing to do. */
 export function defineService<Value>(
   key: ServiceKey<Value>,
   service: {

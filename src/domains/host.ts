@@ -1,4 +1,4 @@
-/** What a process provides to its domains, whichever they are. */
+/** What a process provides to its domains, whichever they are, and what it wants of them, whichever provides it. */
 import type { Reader } from '../fsm/domain.ts'
 import { serviceKey } from '../rpc/services.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Who wants to hear of commands that were applied, beside what they changed: told in the order of the log, once the
+ * Subscribers to applied commands, beside what they changed: told in the order of the log, once the
  * state with them is visible. On every server, and again for entries that are replayed at a start.
  */
 export type AppliedCommand = {

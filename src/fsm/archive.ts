@@ -9,7 +9,7 @@ import type { State } from './state.ts'
 
 const blockBytesTarget = 256 * 1024
 
-/** One pass over the rows of one state. Whoever opened it closes it. */
+/** One pass over the rows of one state. The opener closes it. */
 export class RowExport {
   /** The state's index. */
   readonly index: number

@@ -1,6 +1,6 @@
 /**
  * The changes of consecutive entries on their way to one atomic write: rows, index entries, the tables' last
- * indexes. Nobody but `load` of the entries in it sees it before it is whole.
+ * indexes. Only `load` of the entries in it sees it before it is whole.
  */
 import { assert } from '../lib/assert.ts'
 import type { Configuration } from '../raft/core/message.ts'
@@ -50,7 +50,7 @@ export class Batch {
   #commandVersion: number | null = null
   #counterFloor: number | null = null
 
-  /** `followed` is told of the rows that somebody wants to hear of. */
+  /** `followed` is told of the rows that have a subscriber. */
   constructor(tables: Tables, state: State, followed: ChangedRows | null = null) {
     this.#tables = tables
     this.#followed = followed
@@ -238,7 +238,7 @@ export class Batch {
     return true
   }
 
-  /** Rows of a generation that is being staged; nobody reads there. */
+  /** Rows of a generation that is being staged; it has no readers. */
   stageRow(front: string, { key, primary, entries, value }: StagedRow): void {
     for (const entry of entries) this.rows.set(front + entry, Buffer.from(primary))
     this.rows.set(front + key, value)

@@ -1,6 +1,6 @@
 /**
- * The one who wants every row that entries change, as it was written or as it was before it went: told in the order of
- * the log, once the state with them is visible. Whoever holds a row holds no more than its packed bytes: a copy of them,
+ * The subscriber to every row that entries change, as it was written or as it was before it went: told in the order of
+ * the log, once the state with them is visible. A holder of a row holds no more than its packed bytes: a copy of them,
  * for the originals lie in blocks with their neighbours, which may be large.
  */
 import { assert } from '../lib/assert.ts'

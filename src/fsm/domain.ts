@@ -2,7 +2,7 @@
  * The deterministic engine of the replicated state; knows no domain. May import `lib`, LevelDB and the codec package
  * (and the types of `raft/state-machine.ts`, whose contract it fulfils).
  *
- * This file is what a domain gives: tables and commands. A domain's commands are deterministic: no clock, no chance,
+ * This file is what a domain gives: tables and commands. A domain's commands are deterministic: no clock, no randomness,
  * no I/O, no locale. Ids, times, nonces and sealed bytes are in the command already, chosen by its proposer.
  */
 import type { TSchema } from 'typebox'
@@ -167,7 +167,7 @@ export type Domain = {
   readonly commands: Readonly<Record<string, AnyCommandDefinition>>
   /** To facts of this domain and of earlier ones; run in the order of the domains. */
   readonly reactions?: readonly AnyReaction[]
-  /** Rows that exist in a state nobody has written to yet (the default namespace): same on every server. */
+  /** Rows that exist in a state without any write yet (the default namespace): same on every server. */
   readonly seed?: readonly Change[]
 }
 

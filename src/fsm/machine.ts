@@ -324,7 +324,7 @@ export class Machine implements StateMachine {
     return arriving
   }
 
-  /** Views opened before fail with `unavailable` at their next read; whoever is parked wakes. */
+  /** Views opened before fail with `unavailable` at their next read; parked readers wake. */
   async install(meta: SnapshotMeta): Promise<void> {
     return this.#exclusively(() => this.#install(meta))
   }

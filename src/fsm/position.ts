@@ -31,7 +31,7 @@ export const firstPosition: Position = {
   tableIndexes: new Map(),
 }
 
-/** As of `snapshot`, or now on a store that nobody writes to. Throws `corrupt` when a row is missing or damaged. */
+/** As of `snapshot`, or now on a store without a writer. Throws `corrupt` when a row is missing or damaged. */
 export async function readPosition(
   store: Store,
   snapshot: StoreSnapshot | null,

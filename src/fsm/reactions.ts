@@ -373,7 +373,7 @@ class Scan {
     this.#placeOf = (row) => placeOf(reaction, row)
     this.#from = from === null ? null : encodeKey(from)
     this.#begun = this.#pages.next()
-    // Whoever asks for it hears of its failure; the entry may end before.
+    // The caller that asks for it gets its failure; the entry may end before.
     this.#begun.catch(() => {})
   }
 

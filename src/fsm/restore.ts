@@ -1,6 +1,6 @@
 /**
  * An operator's restore, as log entries: `begin`, chunks of rows in key order, `commit`. Rows arrive in a generation of
- * their own that nobody reads; the commit is one small batch that makes it the current one on every server at the same index.
+ * their own that is not read yet; the commit is one small batch that makes it the current one on every server at the same index.
  *
  * An archive holds the rows of the tables, not their index entries (those are built anew), and nothing of the cluster: neither
  * configuration nor applied index. A refusal is an outcome; the state then is as before.
@@ -188,7 +188,7 @@ function stagingOf(batch: Batch, id: string): Staging | string {
 }
 
 /**
- * Keys must rise and agree with their rows, so that a damaged archive cannot leave rows that nobody finds. Rows must be such
+ * Keys must rise and agree with their rows, so that a damaged archive cannot leave rows that cannot be found. Rows must be such
  * as their table's commands write: what those cannot read would stop every server, long after the restore.
  */
 function parseRows(

@@ -6,7 +6,7 @@
  * says that there are marks.
  *
  * Two halves, young and old. What is found in the old half moves to the young one; when that is full it becomes the old
- * one and the old one goes. Rows from here are shared: nobody changes a row.
+ * one and the old one goes. Rows from here are shared: no caller changes a row.
  */
 import { LruMap } from '../lib/lru-map.ts'
 import { unpack } from './codec.ts'

@@ -128,7 +128,7 @@ function encodeChunk(flat: readonly unknown[]): Buffer {
   return chunk
 }
 
-/** An arriving snapshot, in a store that nobody reads yet. The machine owns it. */
+/** An arriving snapshot, in a store without readers yet. The machine owns it. */
 export class StagedSnapshot implements SnapshotSink {
   readonly id: string
   readonly meta: SnapshotMeta

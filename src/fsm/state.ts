@@ -96,7 +96,7 @@ export class State {
       return undefined
     }
     const row = unpack(bytes)
-    // Of an older state nobody knows here whether the row has changed since.
+    // For an older state it is unknown here whether the row has changed since.
     if (!this.#superseded) this.cache.add(full, bytes, row, appliedIndex)
     return row
   }

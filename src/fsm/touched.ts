@@ -28,7 +28,7 @@ export class Touched {
   }
 }
 
-/** For those to whom it is opaque. */
+/** For callers to whom it is opaque. */
 export function asTouched(touched: object): Touched {
   assert(touched instanceof Touched, 'what a view touched comes from `view.touched()`')
   return touched

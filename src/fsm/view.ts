@@ -83,7 +83,7 @@ class TableReader implements Reader {
 /** Always the newest state: between two awaits it may move on. Its pages are of one state, that of the first page. */
 export class LiveReader extends TableReader {}
 
-/** See `machine.view`. Whoever opened it closes it, so that the state it stays with can go. */
+/** See `machine.view`. The opener closes it, so that the state it stays with can go. */
 export class View extends TableReader {
   readonly #touched: Touched | null
   readonly #onClose: () => void

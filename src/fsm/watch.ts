@@ -96,7 +96,7 @@ export class Watches {
     this.#wakeAll(new Set(this.#parked))
   }
 
-  /** As `allChanged`, for the last time: nobody is left waiting for a turn. */
+  /** As `allChanged`, for the last time: no reader is left waiting for a turn. */
   close(index: number): void {
     this.#recent.forget(index)
     if (this.#turn !== null) clearImmediate(this.#turn)
@@ -117,7 +117,7 @@ export class Watches {
     return readers
   }
 
-  /** Takes a set of its own: whoever wakes may park again at once. */
+  /** Takes a set of its own: a woken reader may park again at once. */
   #wakeAll(readers: ReadonlySet<Parked>): void {
     for (const parked of readers) {
       if (parked.due) continue

@@ -2,7 +2,7 @@
  * The newest state, and the way of batches into the store beneath it: visible at once, landed when LevelDB has written them.
  *
  * Batches are gathered for a moment and land together: a write of LevelDB costs two wake-ups and a turn of another thread, more
- * than all rows of a small batch. Nobody waits for it, and what a crash takes comes back from the log. At most one write is
+ * than all rows of a small batch. No request waits for it, and what a crash takes comes back from the log. At most one write is
  * under way while the next one is gathered.
  *
  * A store that failed to write takes nothing more. Where the disk only refused (it is full or read-only), the store is
@@ -62,7 +62,7 @@ export class WriteBehind {
   #writing: Promise<void> = Promise.resolve()
   /** The store has every batch up to here. */
   #landedIndex: LogIndex
-  /** The one way back from a write that the disk refused, for all who met it. */
+  /** The one way back from a write that the disk refused, for all callers that met it. */
   #recovering: Promise<void> | null = null
   /** Never rejects. */
   #replacing: Promise<unknown> = Promise.resolve()

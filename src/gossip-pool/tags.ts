@@ -1,6 +1,9 @@
 /**
- * A server or a client agent as a member of a gossip pool: the tags it carries, and the reading of those of others. A pool may hold
- * anything; what does not read as one of this region is none, and nothing follows from it.
+ * A process's part in the gossip pool: joining, keys, tags, user events. May import `gossip`, `lib`, the identity of `runtime` and
+ * the contracts of `domains`; `server` and `client-agent` import it.
+ *
+ * This file: the tags that a server or a client agent carries, and the reading of those of others. A pool may hold anything; what
+ * does not read as a member of this region is none, and nothing follows from it.
  */
 import type { MemberView } from '../gossip/gossip.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
@@ -10,7 +13,7 @@ const role = 'muster'
 const clientRole = 'muster-client'
 /** Of the meaning of the tags. */
 const tagsVersion = '1'
-/** Of the protocol of consensus, as peers' tools show it beside each member. */
+/** Of the consensus protocol, as Nomad's tools show it beside each member. */
 const raftVersion = '3'
 const expectMax = 9
 const namePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/

@@ -1,5 +1,5 @@
 /**
- * Who is kept out before the core hears of it: members that the owner refuses, such as servers of another cluster. What
+ * Members that are kept out before the core hears of them: members that the owner refuses, such as servers of another cluster. What
  * is claimed about them is dropped, so that two pools that meet by mistake learn nothing of each other and stay two.
  */
 import type { Clock } from '../lib/clock.ts'
@@ -46,7 +46,7 @@ export class Admission {
   }
 
   /**
-   * A peer's state without those that are refused; a text, why nothing of it is taken, when nobody living is left. The
+   * A peer's state without those that are refused; a text, why nothing of it is taken, when no living member is left. The
    * layer above names members without their tags, so its part is dropped as soon as one is refused.
    */
   taken(state: PushPull): PushPull | string {

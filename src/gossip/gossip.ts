@@ -1,5 +1,5 @@
 /**
- * The door of `gossip`: what the rest of the program sees of a running member of a pool. `node.ts` is behind it and
+ * The entry point of `gossip`: what the rest of the program sees of a running member of a pool. `node.ts` is behind it and
  * makes one; nothing else of the folder is imported from outside.
  *
  * Durations are milliseconds, times of day Unix milliseconds, endpoints text (`192.0.2.1:4648`, `[2001:db8:…]:4648`).
@@ -49,15 +49,15 @@ export type GossipOptions = {
   readonly onFatal: (error: unknown) => void
   /**
    * The keys of this member were changed, by command here or from elsewhere in the pool; the owner keeps them for the
-   * next start. What it throws is reported to whoever asked for the change.
+   * next start. The caller that asked for the change gets what it throws.
    */
   readonly onKeysChanged?: (keys: readonly string[]) => void
   /**
-   * A tag that is one member's for good, such as an id: whoever carries it with the name is that member, also at another
+   * A tag that is one member's for good, such as an id: a member with this tag and name is that member, also at another
    * address. Null: no tag is, and a name moves only once its holder has left, or is dead for 30 s.
    */
   readonly ownerTag?: string | null
-  /** Members that are to stay out of this pool; nobody unless said otherwise. Asked of every claim: it answers at once. */
+  /** Members that are to stay out of this pool; none by default. Called for every claim: it answers at once. */
   readonly refuses?: Refuses
   /** Addresses of a name; the system's resolver unless said otherwise. */
   readonly resolve?: (name: string) => Promise<readonly string[]>

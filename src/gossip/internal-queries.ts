@@ -96,7 +96,7 @@ export class InternalQueries {
     this.#end(id, null)
   }
 
-  /** Nobody will answer any more. */
+  /** No member will answer any more. */
   release(error: MusterError): void {
     for (const id of this.#calls.keys()) this.#end(id, error)
   }
@@ -131,7 +131,7 @@ export class InternalQueries {
     call?.end(error)
   }
 
-  /** Where this member sees a name, for those who settle a conflict; about its own it has no vote. */
+  /** Where this member sees a name, for members that settle a conflict; about its own it has no vote. */
   #bearerOf(name: string | null): Uint8Array | null {
     if (name === null || name === this.#parts.name) return null
     const member = this.#parts.running().core.member(name)

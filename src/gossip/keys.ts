@@ -30,7 +30,7 @@ export function keyringOf(keys: readonly string[]): Keyring | null {
   return primary === undefined ? null : new Keyring(primary, others)
 }
 
-/** The keyring of this member, and whoever keeps it for the next start. */
+/** The keyring of this member, and the store that keeps it for the next start. */
 export class OwnKeys {
   readonly #keyring: Keyring | null
   readonly #onChanged: (keys: readonly string[]) => void
@@ -121,7 +121,7 @@ export class KeyAnswers {
     this.#expected = expected
   }
 
-  /** True: nobody is waited for any longer. */
+  /** True: no member is waited for any longer. */
   add(from: string, payload: Uint8Array): boolean {
     this.#answered.add(from)
     const response = decodeKeyResponse(payload)

@@ -4,7 +4,7 @@ import type { GossipEvent as CoreEvent } from './core/ready.ts'
 import type { GossipEvent, MemberView } from './gossip.ts'
 import { formatEndpoint } from './wire/address.ts'
 
-/** What the core tells that the door does not show. */
+/** What the core tells that `gossip.ts` does not show. */
 export function logCoreEvent(logger: Logger, event: CoreEvent): void {
   if (event.type === 'refuted') {
     const { by, incarnation } = event

@@ -118,7 +118,7 @@ export class GossipLoop {
     }
   }
 
-  /** What nobody waits for: a defect has been reported by `input`, a refusal has nobody to go to. */
+  /** Work without a waiter: `input` has reported a defect, a refusal has no caller to go to. */
   #guarded(give: (core: GossipCore, now: number) => void): void {
     if (this.#stopped) return
     try {

@@ -1,4 +1,4 @@
-/** The core's view of members, in the words of the door: endpoints as text, times as times of day. */
+/** The core's view of members, in the words of `gossip.ts`: endpoints as text, times as times of day. */
 import type { Clock } from '../lib/clock.ts'
 import type { Endpoint } from './core/message.ts'
 import type { MemberView as CoreView } from './core/ready.ts'

@@ -1,5 +1,5 @@
 /**
- * Two members of one name: whoever finds its own name elsewhere asks the pool where it sees the bearer. The question
+ * Two members of one name: a member that finds its own name elsewhere asks the pool where it sees the bearer. The question
  * and the answers are serf's, so that its agents settle their conflicts by our answers and we ours by theirs.
  *
  * An agent of serf that loses stops. A member of ours says so and goes on: the pool does not take it in under the name
@@ -16,7 +16,7 @@ export type NameVerdict = {
   readonly outcome: 'kept' | 'lost' | 'undecided'
   readonly answers: number
   readonly forThis: number
-  /** Whom most of the others see; null: nobody. */
+  /** The member that most others see; null: none. */
   readonly holder: Endpoint | null
 }
 

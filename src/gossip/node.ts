@@ -1,6 +1,6 @@
 /**
- * A running member of a pool: the core, its loop and its transport behind the door, and the waiting of callers for what
- * the core tells later. Others import `createGossip` and `door.ts`, nothing behind them.
+ * A running member of a pool: the core, its loop and its transport behind `gossip.ts`, and the waiting of callers for what
+ * the core tells later. Others import `createGossip` and `gossip.ts`, nothing behind them.
  */
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import { randomInteger } from '../lib/random.ts'
@@ -41,7 +41,7 @@ import { PacketWire, type WireOptions } from './wire/packet.ts'
 import { StreamWire } from './wire/stream.ts'
 import { textBytes } from './wire/text.ts'
 
-/** Suspicions remembered for whoever asks what a flap was about. */
+/** Suspicions kept to explain flaps. */
 const suspicionsMax = 256
 
 type Running = {
@@ -287,7 +287,7 @@ class Gossip implements GossipNode {
       : new MusterError('unavailable', 'gossip is not started yet')
   }
 
-  /** Nobody waits any longer for what cannot come. */
+  /** No caller waits any longer for what cannot come. */
   #release(): void {
     this.#running = null
     for (const id of this.#joins.keys()) this.#endJoin(id, unanswered('gossip stops'))

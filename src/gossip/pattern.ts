@@ -1,5 +1,5 @@
 /**
- * The regular expressions in the filters of queries. Anyone who reaches the pool may send them, and each member runs
+ * The regular expressions in the filters of queries. Any member of the pool may send them, and each member runs
  * them on its event loop, so the work of one is bounded, not only linear.
  */
 import { MusterError } from '../lib/errors.ts'

@@ -38,7 +38,7 @@ type Call = {
 type Stream = {
   readonly socket: Socket
   readonly decoder: StreamDecoder
-  /** Ends the stream; the reason goes to whoever waits for it. */
+  /** Ends the stream; the reason goes to its waiters. */
   fail(error: MusterError): void
 }
 
@@ -59,7 +59,7 @@ export class StreamSockets {
     this.#rateLimited = new RateLimitedLog(clock)
   }
 
-  /** Takes over a connection that someone opened to us. */
+  /** Takes over a connection that another member opened. */
   accept(socket: Socket, handlers: TransportHandlers | null): void {
     const address = parseAddress(socket.remoteAddress ?? '')
     if (this.#closed || handlers === null || address === null) {
@@ -119,7 +119,7 @@ export class StreamSockets {
     })
   }
 
-  /** Sends a user message, which nobody answers; resolves once the system has taken it. */
+  /** Sends a user message, which has no answer; resolves once the system has taken it. */
   async tell(to: Endpoint, bytes: Uint8Array): Promise<void> {
     const request: StreamRequest = { type: 'user', bytes }
     await this.#open({ to, request, timeoutMs: streamTimeoutMs }, (stream, resolve) => {

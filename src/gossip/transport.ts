@@ -1,6 +1,6 @@
 /**
  * The contract between the gossip driver and whatever carries its bytes, and what both carriers share. `sockets.ts` is
- * its form on UDP and TCP, `memory-transport.ts` its twin for tests.
+ * its form on UDP and TCP, `test/gossip/memory-transport.ts` its fake.
  */
 import { MusterError } from '../lib/errors.ts'
 import type { Endpoint, PushPull, StreamMessage } from './core/message.ts'
@@ -20,7 +20,7 @@ export type TransportHandlers = {
   /** A packet as it came; the bytes are the receiver's to keep. */
   onPacket(packet: Uint8Array, from: Endpoint): void
   /**
-   * What someone asks on a stream, with the port it happened to use. The answer goes back before the stream ends; null
+   * A request on a stream, with the port it happened to use. The answer goes back before the stream ends; null
    * ends it without one. A push/pull is answered from the state before it is merged.
    */
   onStream(request: StreamRequest, from: Endpoint): StreamAnswer | null
@@ -41,13 +41,13 @@ export interface GossipTransport {
   pushPull(to: Endpoint, request: PushPull, timeoutMs?: number): Promise<PushPull>
   /** Resolves with the ack of the same sequence number. */
   ping(to: Endpoint, request: Ping, timeoutMs?: number): Promise<Ack>
-  /** Resolves once the message is handed over; nobody answers it. */
+  /** Resolves once the message is handed over; it has no answer. */
   sendUser(to: Endpoint, bytes: Uint8Array): Promise<void>
   /** Ends every stream; idempotent. */
   close(): Promise<void>
 }
 
-/** The machine is there and says that nobody listens: `unavailable` with the system's own word for it as its cause. */
+/** The machine is there and says that no process listens: `unavailable` with the system's own word for it as its cause. */
 export function wasRefused(error: unknown): boolean {
   if (!(error instanceof MusterError) || !(error.cause instanceof Error)) return false
   return 'code' in error.cause && error.cause.code === 'ECONNREFUSED'

@@ -40,7 +40,7 @@ type Read = ReadCertificate & {
   readonly context: SecureContext
 }
 
-/** Nobody's certificate chain is longer. */
+/** No usual certificate chain is longer. */
 const PEM_BYTES_MAX = 1024 * 1024
 
 /** Of the `tls` block of a configuration. */
@@ -197,7 +197,7 @@ function hasKeyIdentifier(certificate: X509Certificate): boolean {
   return certificate.raw.includes(keyIdentifierOid)
 }
 
-/** The library's own words are in the cause only: nobody knows what of a key they may quote. */
+/** The library's own words are in the cause only: they may quote parts of a key. */
 function secureContext(complaint: string, options: SecureContextOptions): SecureContext {
   try {
     return createSecureContext(options)

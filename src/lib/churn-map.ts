@@ -1,5 +1,5 @@
 /**
- * A map for entries that come and go thousands of times a second: requests under way, whoever waits for an answer.
+ * A map for entries that come and go thousands of times a second: requests in flight, callers that wait for an answer.
  *
  * When a `Map` of V8 rehashes, the table it had goes on pointing to the next one, for iterators, and to the entries that were in
  * it. Once such a table has grown old, the collector of young objects takes all the tables after it for living, and with them

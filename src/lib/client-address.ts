@@ -1,6 +1,6 @@
 /**
- * Who a client is to the limits: its address, known before anything of a request is read and not to be chosen freely.
- * A token would be another answer, but whole fleets share one, and whoever guesses at tokens has none.
+ * How the limits identify a client: its address, known before anything of a request is read and not to be chosen freely.
+ * A token would be another answer, but whole fleets share one, and a client that guesses tokens has none.
  */
 import { isIPv6 } from 'node:net'
 

@@ -1,5 +1,5 @@
 /**
- * Time is handed in: nothing outside this file and its twin in the simulator asks the system.
+ * Time is handed in: nothing outside this file and its fake in the simulator asks the system.
  */
 export type Timer = { cancel(): void }
 

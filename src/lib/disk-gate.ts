@@ -1,5 +1,5 @@
 /**
- * A disk that is full or read-only: how that is known, and who is told.
+ * A disk that is full or read-only: how it is detected, and which callers are told.
  *
  * Such a disk refuses a write before it takes it, and all that was durable stays so: the write is tried again until it
  * goes through. Any other failure is not met here: above all one of a sync, after which the kernel may show pages that it

@@ -3,7 +3,7 @@
  *
  * A code says what kind of failure it is; `api/errors.ts` is the only place that maps it to HTTP.
  * Messages are one line: what was wrong, and what would be right, never a secret.
- * Nobody compares message texts.
+ * No code compares message texts.
  */
 export const errorCodes = {
   invalid_argument: 'the request is malformed or a value is out of range',

@@ -1,5 +1,5 @@
 /**
- * An `AbortController` that is made when its signal is asked for. Most requests end without anybody having asked, and
+ * An `AbortController` that is made when its signal is asked for. Most requests end without such a request, and
  * thousands that wait need no more than to be told: a controller, its signal and a listener are 700 bytes for each.
  */
 

@@ -11,7 +11,7 @@ export type Logger = Readonly<
   Record<LogLevel, (message: string, fields?: LogFields) => void> & {
     /** The same sink under a longer name: `named('raft')` of `s1` writes as `s1.raft`. */
     named(name: string): Logger
-    /** Whether a line at this level reaches anyone, for fields that are costly to make. */
+    /** Whether a line at this level has a reader, for fields that are costly to make. */
     listens(level: LogLevel): boolean
   }
 >

@@ -1,4 +1,4 @@
-/** Chance is handed in, so that a seed replays a run exactly. */
+/** Randomness is passed in, so that a seed replays a run exactly. */
 export type Random = {
   /** A number in [0, 1). */
   next(): number

@@ -71,7 +71,7 @@ export class RotatedFile {
     }
   }
 
-  /** Whoever moved the file away gets it whole; the next line goes to a file of the old name. */
+  /** A tool that moved the file away gets it whole; the next line goes to a file of the old name. */
   async reopen(): Promise<void> {
     const file = await openFile(this.#settings.path)
     const length = await lengthOf(file).catch(async (error: unknown) => {
@@ -91,7 +91,7 @@ export class RotatedFile {
   async #rotate(): Promise<void> {
     const { path } = this.#settings
     await rename(path, await this.#freeName()).catch((error: unknown) => {
-      // Somebody moved it away, or an attempt before this one did and had no room for the next.
+      // A tool moved it away, or an attempt before this one did and had no room for the next.
       if (!isAbsence(error)) throw error
     })
     await this.reopen()

@@ -6,13 +6,13 @@ export type AclConfig = {
   readonly enabled: boolean
   /** Where no rule says anything. */
   readonly defaultPolicy: 'allow' | 'deny'
-  /** The secret of the first token; null: whoever asks first gets one. */
+  /** The secret of the first token; null: the first client that asks gets one. */
   readonly bootstrapToken: string | null
   /** The secret with which a client agent keeps its node in the catalog; null: none. */
   readonly agentToken: string | null
 }
 
-/** As long as two UUIDs' chance is worth; it is kept as a plain hash, so it must not be guessable. */
+/** As long as the randomness of two UUIDs; it is kept as a plain hash, so it must not be guessable. */
 const secretPattern = /^[\x21-\x7e]{32,256}$/
 
 /** Refusals never show the secret. */

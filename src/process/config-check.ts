@@ -10,7 +10,7 @@ const VALUE_LENGTH_SHOWN = 60
 
 export type Problem = { readonly key: string; readonly source: Source; readonly text: string }
 
-/** `file:line: key: text`. Whoever shows problems shows these lines. */
+/** `file:line: key: text`. Every report of problems shows these lines. */
 export function problemLine(problem: Problem): string {
   const { file, line } = problem.source
   const place = line === null ? file : `${file}:${line}`

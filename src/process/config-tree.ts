@@ -1,6 +1,6 @@
 /**
  * Configuration files as one tree that remembers where each value was written. JSON and HCL become the same shape,
- * later files are laid over earlier ones, and whoever checks the tree can name file and line.
+ * later files are laid over earlier ones, and the checker can name file and line.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * Files to one frozen, checked value. After this nobody looks at a configuration file again, and nobody checks again.
+ * Files to one frozen, checked value. After this no code reads a configuration file or checks a value again.
  */
 import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'

@@ -1,7 +1,7 @@
 /**
  * A data folder belongs to one process at a time: the one that holds the lock on its file `muster.lock`. The kernel takes
- * the lock back when that process dies, however it dies, so there is no stale lock to judge; and nobody can hold it who
- * may not write in the folder. `muster.pid` is there to name the owner to people.
+ * the lock back when that process dies, however it dies, so there is no stale lock to judge; and only users that
+ * may write in the folder can hold it. `muster.pid` is there to name the owner to people.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * Log lines of a process, to its output and to whoever follows them. Those for the output are gathered and written
+ * Log lines of a process, to its output and to its followers. Those for the output are gathered and written
  * together once per turn of the event loop; `flush` writes at once, before an exit.
  */
 import {
@@ -43,7 +43,7 @@ export function createLog(options: LogOptions): ProcessLog {
   const format = options.json ? jsonLine : textLine
   const own = logLevels.indexOf(options.level)
   const followers = new Set<Follower>()
-  /** Below it nobody listens, and a line costs one comparison. */
+  /** Below it there is no reader, and a line costs one comparison. */
   let lowest = own
   let gathered = ''
   let scheduled = false

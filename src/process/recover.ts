@@ -146,7 +146,7 @@ async function answers(address: string): Promise<boolean> {
       resolve(taken)
     }
     socket.setTimeout(answerWaitMs, () => settle(false))
-    // Where nobody listens a connection may meet itself: the system chose the port it goes to.
+    // Where no process listens a connection may meet itself: the system chose the port it goes to.
     socket.once('connect', () => {
       const { localAddress, localPort, remoteAddress, remotePort } = socket
       settle(localPort !== remotePort || localAddress !== remoteAddress)

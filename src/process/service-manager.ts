@@ -20,7 +20,7 @@ export type ServiceManager = {
 /** Sends one message. Rejects when it could not. */
 export type SendWords = (words: readonly string[]) => Promise<void>
 
-/** Messages leave one after the other, in order. Without `send` nobody is told. */
+/** Messages leave one after the other, in order. Without `send` it tells nothing. */
 export function serviceManager(
   send: SendWords | null,
   { logger, monotonicUs }: { readonly logger: Logger; readonly monotonicUs: () => number },

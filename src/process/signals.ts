@@ -2,8 +2,8 @@
  * How a process ends. SIGTERM and SIGINT ask for a graceful stop, bounded in time; a second one ends it at once. Where a
  * wait is configured, a stop begins with it: others are told to go elsewhere while everything is still served, and
  * the second signal skips what is left of it.
- * A defect (an exception nobody caught) or a failed disk ends it at once too: what is on disk is whole at every moment,
- * so a start from there is safer than going on in a state nobody knows. SIGHUP reads again what may change while running.
+ * A defect (an uncaught exception) or a failed disk ends it at once too: what is on disk is whole at every moment,
+ * so a start from there is safer than going on in an unknown state. SIGHUP reads again what may change while running.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
@@ -43,7 +43,7 @@ export type Life = {
   /** Fires on the first signal. */
   readonly stopping: AbortSignal
   /**
-   * What a graceful stop does; called at most once, also when the signal came before, and then without a wait: nobody was
+   * What a graceful stop does; called at most once, also when the signal came before, and then without a wait: no client was
    * served yet. Then the process exits.
    */
   onStop(stop: () => Promise<void>, wait?: GracefulWait): void

@@ -2,7 +2,7 @@
  * The driver: a thin loop around the core. Inputs come from the transport, the disk, the state machine, timers and
  * callers; after a turn's inputs one `Ready` is taken and performed in the order that its type demands.
  *
- * This is the door of the folder: others import `RaftNode` and the contracts beside it, nothing behind them.
+ * This and `raft.ts` are the entry point of the folder: others import `RaftNode` and the contracts beside it, nothing behind them.
  */
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
@@ -283,7 +283,7 @@ export class RaftNode implements RaftNodeDoor {
     else this.#schedule()
   }
 
-  /** The state moved on: whoever waited for that goes on. */
+  /** The state moved on: callers that waited for it resume. */
   #advanced(how: 'by entries' | 'by snapshot'): void {
     const { appliedIndex } = this.#options.machine
     if (how === 'by snapshot') this.#proposals.skipped(appliedIndex)
@@ -371,7 +371,7 @@ export class RaftNode implements RaftNodeDoor {
         this.#input((core, now) => core.tick(now, false), 'now')
         return
       }
-      // This process was held up: what waits in its sockets is heard before anyone is given up.
+      // This process was held up: what waits in its sockets is handled before any peer is declared silent.
       this.#options.logger.warn('held up', { forMs: Math.round(this.#now() - at) })
       this.#options.defer(() => this.#input((core, now) => core.tick(now, true), 'now'))
     })
@@ -427,7 +427,7 @@ export class RaftNode implements RaftNodeDoor {
     if (refuses) this.#proposals.abandon(0)
   }
 
-  /** Nothing leaves any more, and whoever waits is told. */
+  /** Sends nothing any more, and rejects all waiters. */
   #halt(): void {
     this.#stopped = true
     this.#options.gate.close()

@@ -1,5 +1,5 @@
 /**
- * The door of `raft`: what the rest of the program and the simulator see of a running Raft node (`node.ts`).
+ * The entry point of `raft`: what the rest of the program and the simulator see of a running Raft node (`node.ts`).
  */
 import type { Clock } from '../lib/clock.ts'
 import type { DiskGate } from '../lib/disk-gate.ts'

@@ -2,7 +2,7 @@
  * Snapshots as the driver handles them: sent to followers that fell behind the log, received and put in place,
  * and the compaction of the log that makes them necessary.
  *
- * The state machine is durable on its own, so a snapshot is a picture of it taken when somebody needs one;
+ * The state machine is durable on its own, so a snapshot is a picture of it taken when a follower or an operator needs one;
  * compaction only needs the state to be on disk up to where the log is cut.
  */
 import { MusterError, textOf } from '../lib/errors.ts'

@@ -1,5 +1,5 @@
 /**
- * What the Raft driver needs of a state machine. `fsm/machine.ts` is its form; the simulator has a small twin.
+ * What the Raft driver needs of a state machine. `fsm/machine.ts` is its form; the simulator has a small fake.
  */
 import type { Entry, LogIndex, SnapshotMeta } from './core/message.ts'
 import type { SnapshotSink, SnapshotSource } from './transport/transport.ts'

@@ -1,5 +1,5 @@
 /**
- * Those who wait on a Raft node: proposals for their outcome, reads for an index, readers for the state to reach it.
+ * Callers that wait on a Raft node: proposals for their outcome, reads for an index, readers for the state to reach it.
  * Every one of them ends: with a result, with an error that says what is known, or at its deadline.
  */
 import { MusterError } from '../lib/errors.ts'

@@ -21,7 +21,7 @@ export class LogWriter {
   #busy: Promise<void> | null = null
   #held = false
   #failed = false
-  /** The last of those who asked for the disk to themselves; each waits for the one before. */
+  /** The last caller that asked for exclusive use of the disk; each waits for the one before. */
   #turns: Promise<unknown> = Promise.resolve()
 
   constructor(store: LogStore, handlers: WriterHandlers) {

@@ -100,7 +100,7 @@ export type QueryResult<Value> = {
 }
 
 type Common<Args extends TSchema> = {
-  /** `variables.put` */
+  /** `variables.put`: how other servers, the audit log and metrics call it. */
   readonly name: string
   readonly args: Args
   /** `service`: of the process that runs it. */

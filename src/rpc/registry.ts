@@ -1,4 +1,4 @@
-/** The methods of a server by name, each with its compiled check of arguments. Built once from the domains' lists. */
+/** The methods of a process by name, for calls that come over the wire. Built once from the domains' lists. */
 import { assert } from '../lib/assert.ts'
 import { Validator } from '../fsm/validator.ts'
 import { MusterError } from '../lib/errors.ts'

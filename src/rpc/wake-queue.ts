@@ -42,7 +42,7 @@ export class WakeQueue {
   #turnMs: number | null = null
   #scheduled = false
 
-  /** `threadMs`: of `lib/thread-time.ts`. */
+  /** Processor time of this thread. */
   constructor(threadMs: () => number, room: WakeRoom | null) {
     this.#threadMs = threadMs
     this.#room = room

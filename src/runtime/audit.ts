@@ -130,7 +130,7 @@ export class AuditLog implements RequestAudit {
   }
 
   /**
-   * Goes on with a file of that name, be it a new one: whoever moved the old one away has it whole. Rejects with
+   * Goes on with a file of that name, be it a new one: a tool that moved the old one away has it whole. Rejects with
    * `invalid_argument` when it cannot be had; then all stays as it was.
    */
   async reload(settings: AuditSettings): Promise<void> {

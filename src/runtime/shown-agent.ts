@@ -101,7 +101,7 @@ export type ShownOptions = {
   readonly electionTimeoutMs?: () => number
 }
 
-/** Under the names that peers' tools know; what this program does not have is off or empty. */
+/** Under the names that Nomad's tools know; what this program does not have is off or empty. */
 export function shownConfig(options: ShownOptions) {
   const { config, limits, audit, origin, rpcAddress } = options
   const { bindAddr, advertiseAddr, ports, server, client } = config
@@ -168,10 +168,10 @@ export function shownConfig(options: ShownOptions) {
       RaftElectionTimeoutMs: Math.round(options.electionTimeoutMs?.() ?? server.raft.electionMs),
       RaftHeartbeatMs: server.raft.heartbeatMs,
     },
-    // The debugger of the peer breaks down over an integration that has no address, be it an empty one.
+    // `nomad operator debug` crashes where an integration has no address; an empty one is enough.
     Consul: { Addr: '', Auth: '', EnableSSL: false, Token: '' },
     Vault: { Enabled: false, Addr: '', Token: '' },
-    // There is none, and the peer's tools shall not name its pages under what they print.
+    // Muster has no web page; without this Nomad's tools would print links to one.
     UI: { Enabled: false, ShowCLIHints: false },
     TLSConfig: shownTls(config),
     Telemetry: {},

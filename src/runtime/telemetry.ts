@@ -15,7 +15,7 @@ export class ProcessTelemetry {
   /** Called at the end of each call of a method. */
   readonly callEnded: (end: CallEnd) => void
   readonly #clock: Clock
-  /** Once somebody asked: prom-client is a tenth of a second of a start. */
+  /** On the first request: prom-client is a tenth of a second of a start. */
   #exposition: Promise<Exposition> | null = null
   readonly #ends: (() => void)[] = []
 

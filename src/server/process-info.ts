@@ -110,7 +110,7 @@ function statsOf(options: ProcessInfoOptions): AgentStats {
   }
   return {
     muster: server,
-    // Tools of that peer look for the section under its name.
+    // Nomad's tools look for the section under this name.
     ...(config.headerAliases.includes('nomad') ? { nomad: server } : {}),
     raft: {
       state: stateNames[status.role],

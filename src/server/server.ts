@@ -1,5 +1,6 @@
 /**
- * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse.
+ * The composition root of a server: builds the parts in order, wires them, and takes them down in reverse. The domains are
+ * those of the registry; nothing here knows which.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'

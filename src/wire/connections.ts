@@ -1,7 +1,7 @@
 /**
- * The inbound connections of the RPC port, and what those may cost that nobody has to account for: they sit there without
- * a stream, or send frames that never end. Where there is too much of either, it goes at the expense of the oldest or the
- * worst, so that a server that comes later still gets through.
+ * The inbound connections of the RPC port, and the bound on those without an owner: they stay open without
+ * a stream, or send frames that never end. Above the bound the oldest or the worst of them is closed, so that a server that
+ * connects later still gets through.
  */
 import type { Socket } from 'node:net'
 import { within } from '../lib/async.ts'

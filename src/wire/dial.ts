@@ -27,7 +27,7 @@ export type DialTarget = {
   readonly address: string
   /** '/muster.raft.Raft/Stream' */
   readonly path: string
-  /** The server that must answer; '' for whoever does. */
+  /** The server that must answer; '' for any. */
   readonly to: string
 }
 
@@ -212,7 +212,7 @@ function dialHeld(
   })
 }
 
-/** Nobody says why they hang up on a stranger; their logs do. */
+/** A server does not say why it refuses a connection; its log does. */
 function hangUpHint(held: DialSockets, tls: TlsDialing | null): string {
   if (tls?.secured === true) {
     return 'it ended the connection after the TLS handshake, as if it refused this certificate: '

@@ -92,7 +92,7 @@ function readHello(frame: Buffer): Hello {
   try {
     hello = opening.decode(frame).hello
   } catch {
-    // Falls through to the refusal below: what exactly is wrong with foreign bytes helps nobody.
+    // Falls through to the refusal below: the exact fault of foreign bytes does not help.
   }
   if (hello === null) throw refusal('the first frame of a stream must be a handshake')
   for (const text of [hello.clusterId, hello.from, hello.to]) {

@@ -167,8 +167,8 @@ export class WireServer {
 
   /**
    * gRPC sets the receive window of clients only. A server's stays at HTTP/2's 64 KiB, all that a round trip can
-   * carry, so it is widened when the first stream of a connection appears. Nobody compresses here, and whoever says so
-   * gets nothing unpacked: what is a kilobyte on the way would be a megabyte.
+   * carry, so it is widened when the first stream of a connection appears. No client of ours compresses, and the server
+   * decompresses nothing: a kilobyte on the way could be a megabyte.
    */
   readonly #onHttp2Stream = (message: unknown): void => {
     const { stream, headers } = message as Http2StreamCreated

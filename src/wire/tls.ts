@@ -12,7 +12,7 @@ export type WireTls = {
   readonly certificate: Certificate
   /** The name that is asked for, as others may be behind the same address. */
   readonly serverName: string
-  /** Null: whoever holds this, with its chain verified, may take part. Else a sentence with the wanted and the given name. */
+  /** Null: the holder of this certificate, with its chain verified, may take part. Else a sentence with the wanted and the given name. */
   refusalOf(certificate: X509Certificate): string | null
   /** For the time of a change-over: plain connections are taken too, and made where TLS is not spoken. */
   readonly plainToo: boolean

@@ -1,4 +1,4 @@
-/** What went over the streams of each service, in both directions. Plain numbers; whoever shows them reads them. */
+/** What went over the streams of each service, in both directions. Plain numbers; the metrics read them. */
 
 export type Traffic = {
   /** By its path; one of the few this program serves and dials. */

@@ -1,5 +1,5 @@
 /**
- * The twin of the sockets: transports of one network in memory. Bytes go through the same wire format, in small chunks;
+ * The fake of the sockets: transports of one network in memory. Bytes go through the same wire format, in small chunks;
  * time comes from the clock, so that a simulated one makes a run repeatable.
  */
 import type { Clock, Timer } from '../../src/lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The transport contract, on sockets and on the twin in memory; then what only sockets have. */
+/** The transport contract, on sockets and on the fake in memory; then what only sockets have. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'

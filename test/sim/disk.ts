@@ -1,5 +1,5 @@
 /**
- * The twin of a disk: one folder in memory that keeps no more than the contract of `Disk` promises.
+ * The fake of a disk: one folder in memory that keeps no more than the contract of `Disk` promises.
  * A crash loses, tears and reorders what was not synced, names included; a killed process loses nothing
  * that the operating system has, although none of it need be durable. Everything follows from the seeds.
  */

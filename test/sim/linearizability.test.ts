@@ -1,4 +1,4 @@
-/** The judge of client histories: against a stupid twin, on planted bugs, and at the size it is used at. */
+/** The judge of client histories: against a second, stupid implementation, on planted bugs, and at the size it is used at. */
 import t from 'tap'
 import { randomInteger, seededRandom, type Random } from '../../src/lib/random.ts'
 import { checkLinearizability, type Verdict } from './checkers/linearizability.ts'
@@ -166,7 +166,7 @@ void t.test(`thousands of operations by eight clients are judged, seed ${seed}`,
   t.end()
 })
 
-// --- the stupid twin
+// --- the stupid implementation
 
 /** Tries every order and every subset of the unknown. For a handful of operations only. */
 function someOrderExplains(history: readonly Operation[]): boolean {

@@ -1,5 +1,5 @@
 /**
- * The twin of the state machine: keys with versions in memory, on a disk that keeps one of two promises.
+ * The fake of the state machine: keys with versions in memory, on a disk that keeps one of two promises.
  *
  *   'prefix': a crash loses what was applied after the last flush, down to some consistent prefix of it.
  *   'all':    a crash loses nothing that was applied, as when every batch is synced.

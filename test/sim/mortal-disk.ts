@@ -1,5 +1,5 @@
 /**
- * A disk as one life sees it: once the life is over nothing answers any more. (The disk's own twin rejects what was
+ * A disk as one life sees it: once the life is over nothing answers any more. (The disk's own fake rejects what was
  * under way, so that the old life's code would go on and have opinions.)
  */
 import type { Disk, DiskFile } from '../../src/raft/storage/disk.ts'

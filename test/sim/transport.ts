@@ -1,5 +1,5 @@
 /**
- * One life's transport: the twin of `src/raft/transport/grpc.ts` on the simulated network.
+ * One life's transport: the fake of `src/raft/transport/grpc.ts` on the simulated network.
  * Snapshots travel chunk by chunk, break off, and go on where the receiver stopped.
  */
 import { createHash } from 'node:crypto'

@@ -41,7 +41,7 @@ export type Ask = {
   readonly bytes?: Uint8Array
   /** Until the answer is whole; without it only silence is bounded. */
   readonly timeoutMs?: number
-  /** Nobody waits for the answer any more. */
+  /** No caller waits for the answer any more. */
   readonly signal?: AbortSignal
   /** Statuses that are answers here, beside 2xx. */
   readonly also?: readonly number[]
@@ -102,7 +102,7 @@ export class ApiClient {
     return (await this.ask('GET', path, { search })).json
   }
 
-  /** Throws `ApiRefusal` for statuses that are no answer, `unavailable` when nobody answers. */
+  /** Throws `ApiRefusal` for statuses that are no answer, `unavailable` when no server answers. */
   async ask(method: string, path: string, ask: Ask = {}): Promise<Answer> {
     const body = ask.bytes ?? (ask.json === undefined ? null : Buffer.from(printJson(ask.json)))
     const signal = ask.timeoutMs === undefined ? ask.signal : within(ask.timeoutMs, ask.signal)
@@ -191,10 +191,10 @@ export class ApiClient {
       }),
     }
     const request = secure ? httpsRequest(options) : httpRequest(options)
-    // Heard below until the answer comes; whatever fails to be sent after that is nobody's concern.
+    // Heard below until the answer comes; whatever fails to be sent after that does not matter.
     request.on('error', () => {})
     request.on('timeout', () => request.destroy(new Error('it takes too long to answer')))
-    // Nothing is taken from a body that comes as a stream before somebody is there for it.
+    // Nothing is taken from a body that comes as a stream before its reader is there.
     await connected(request, { secure, isLast })
     const answered = once(request, 'response')
     write(request)
@@ -337,7 +337,7 @@ const reasons: Readonly<Record<string, string>> = {
   HPE_INVALID_CONSTANT: 'it speaks no plain HTTP; should the address begin with https://?',
 }
 
-/** A listener with TLS hangs up on who speaks without. */
+/** A listener with TLS closes connections without it. */
 function plainHint(error: unknown, { protocol }: URL): string {
   return protocol === 'http:' && errorCodeOf(error) === 'ECONNRESET'
     ? '; should the address begin with https://?'

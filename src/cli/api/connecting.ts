@@ -19,7 +19,7 @@ export function isUnreached(error: unknown): boolean {
   return error instanceof Unreached
 }
 
-/** Resolves once bytes can be sent, with TLS after its handshake. `isLast`: nobody else is left, so no time is saved. */
+/** Resolves once bytes can be sent, with TLS after its handshake. `isLast`: no other address is left, so no time is saved. */
 export async function connected(
   request: ClientRequest,
   { secure, isLast }: { readonly secure: boolean; readonly isLast: boolean },

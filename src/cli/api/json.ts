@@ -36,7 +36,7 @@ function isWhole(source: string | undefined): source is string {
   return source !== undefined && /^-?\d+$/.test(source)
 }
 
-/** Indented by four blanks, as the peers' tools print it; ends with a line break. */
+/** Indented by four spaces, as Consul and Nomad print it; ends with a line break. */
 export function printJson(value: Json): string {
   return `${JSON.stringify(value, exactIntegers, 4)}\n`
 }

@@ -26,7 +26,7 @@ export class Servers {
     this.#clock = clock
   }
 
-  /** Throws `unavailable` when none of them answers at all: who waits for long wants to know that first. */
+  /** Throws `unavailable` when none of them answers at all: a caller about to wait long wants to know that first. */
   async assertReachable(): Promise<void> {
     for (let left = this.#clients.length; left > 0; left -= 1) {
       try {
@@ -80,7 +80,7 @@ export class Servers {
   }
 }
 
-/** Nobody answered, or only for now: another try may succeed. */
+/** No server answered, or only for now: another try may succeed. */
 export function mayPass(error: unknown): boolean {
   if (error instanceof ApiRefusal) return passing.includes(error.status)
   return error instanceof MusterError && error.code === 'unavailable'

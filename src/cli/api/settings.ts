@@ -1,6 +1,6 @@
 /**
- * Which agent a command talks to, and as whom: from options, else from the environment, under our names and under those
- * that users of the peer's tool have set already.
+ * Which agent a command talks to, and as whom: from options, else from the environment, under Muster's names and under those
+ * that users of Nomad's command line have set already.
  */
 import { readFile } from 'node:fs/promises'
 import { MusterError, textOf } from '../../lib/errors.ts'

@@ -14,7 +14,7 @@ type Index = string
 
 export type Entry = {
   readonly key: string
-  /** Empty when nobody holds it. */
+  /** Empty when no session holds it. */
   readonly session: string
   readonly lockIndex: Index
   readonly flags: bigint

@@ -10,17 +10,17 @@ export type Held = {
 /** Why it is not held any more. */
 export type Loss = {
   readonly reason: string
-  /** Nobody else is granted it before the lock delay is over. */
+  /** No other session is granted it before the lock delay is over. */
   readonly isHeldBack: boolean
 }
 
 export type Exclusion = {
-  /** Nobody else is granted it before the lock delay after its session's end is over. */
+  /** No other session is granted it before the lock delay after its session's end is over. */
   readonly isHeldBack: boolean
   /** Waits until the session holds it. Throws once the signal fires, and what waiting does not change. */
   acquire(session: string, signal: AbortSignal): Promise<Held>
   /** Resolves as soon as a server says that it is not held any more; rejects when the signal fires. */
   lost(session: string, held: Held, signal: AbortSignal): Promise<Loss>
-  /** Lets it go, and removes what nobody needs. Of what is not held: nothing. */
+  /** Releases it, and removes what is not needed. Does nothing if it is not held. */
   release(session: string, held: Held, signal: AbortSignal): Promise<void>
 }

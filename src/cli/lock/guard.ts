@@ -21,7 +21,7 @@ export class Guard {
     void this.#exited.then(() => {
       if (!this.#stopping) this.#gone.resolve()
     })
-    // Whoever writes to one that died learns of it by its end.
+    // A writer to a guard that died learns of it by its end.
     process.stdin?.on('error', () => {})
   }
 
@@ -31,7 +31,7 @@ export class Guard {
     const process = spawn(program, words, {
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true,
-      // It asks nobody anything, and needs no token.
+      // It asks no server, and needs no token.
       env: {},
     })
     const guard = new Guard(process)
@@ -52,7 +52,7 @@ export class Guard {
     return this.#fired.promise
   }
 
-  /** Resolves when it ended and nobody had told it to. */
+  /** Resolves when it ended without being told to. */
   get gone(): Promise<void> {
     return this.#gone.promise
   }

@@ -64,7 +64,7 @@ export async function runHolding(options: HolderOptions): Promise<Outcome> {
     const won = await acquire(options, stop.signal)
     if (won.type === 'notHeld') return won
     const { keeper, exclusion, held } = won
-    // In between a signal has nobody to go to yet: the lock is let go unused.
+    // In between a signal has no command to go to yet: the lock is released unused.
     if (stop.signal.aborted) {
       await letGo(keeper, exclusion, held)
       return { type: 'notHeld', reason: 'stopped' }
@@ -132,7 +132,7 @@ async function start(
     terminal,
   )
   guard.guard(group.id, lease.graceMs, keeper.until)
-  // Without it nobody would end the command in time.
+  // Without it no process would end the command in time.
   void guard.gone.then(() => group.signal('SIGKILL'))
   keeper.onRenewed(() => guard.until(keeper.until))
   return group
@@ -144,7 +144,7 @@ function lockEnvironment(keeper: LeaseKeeper, held: Held): Readonly<Record<strin
     MUSTER_LOCK_KEY: held.key,
     MUSTER_LOCK_INDEX: held.lockIndex,
     MUSTER_LOCK_SESSION: keeper.session,
-    // What scripts of the peer's users look at.
+    // Scripts written for `consul lock` read it.
     CONSUL_LOCK_HELD: 'true',
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A lock that is held while a command runs: `muster lock`. Imported by that verb alone. The invariant of this folder: what
- * was started under a lock is dead before anyone else can be granted it.
+ * was started under a lock is dead before another session can be granted it.
  *
  * This file: the times that make it so. Let s be when a renewal was sent that was acknowledged later, by the clock of this
  * machine. Servers end a session no earlier than its TTL after they acknowledged it, so not before s + TTL:
@@ -8,7 +8,7 @@
  *     s + term  <  s + kill  =  s + TTL - safety  <  s + TTL  <=  the session's end, and the next grant
  *
  * At `term` the command gets SIGTERM, at `kill` SIGKILL; each acknowledged renewal moves s. And TTL <= lock delay: a session
- * that somebody ends before its time was alive at s, so what it held is not granted before s + lock delay either.
+ * that a client ends before its time was alive at s, so what it held is not granted before s + lock delay either.
  */
 import { MusterError } from '../../lib/errors.ts'
 import { formatDurationMs } from '../../lib/duration.ts'

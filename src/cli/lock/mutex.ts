@@ -1,6 +1,6 @@
 /**
- * A lock of one holder: a key that a session locks, marked as the peers' clients mark theirs, so that they contend for the same.
- * The key stays when it is free: who waits for it sees a release and nothing else, and its LockIndexes go up one by one.
+ * A lock of one holder: a key that a session locks, marked as Consul's clients mark theirs, so that they contend for the same.
+ * The key stays when it is free: a waiting client sees a release and nothing else, and its LockIndexes go up one by one.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { MusterError } from '../../lib/errors.ts'
@@ -17,7 +17,7 @@ export type MutexOptions = {
   readonly entries: Entries
   readonly key: string
   readonly retries: ReadRetries
-  /** Whether the session still lives; null: nobody says. */
+  /** Whether the session still lives; null: no server says. */
   readonly isAlive: (signal: AbortSignal) => Promise<boolean | null>
 }
 

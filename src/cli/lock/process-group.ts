@@ -7,7 +7,7 @@ import type { Terminal } from '../verb.ts'
 import { signalGroup } from './watchdog.ts'
 
 const pollMs = 20
-/** What SIGKILL leaves is dead, and at most waits for somebody to take note of it. */
+/** What SIGKILL leaves is dead, and at most waits for its parent to reap it. */
 const goneMsMax = 1_000
 
 export type Command = {
@@ -54,7 +54,7 @@ export class ProcessGroup {
     signalGroup(this.id, signal)
   }
 
-  /** Waits for the first process, and ends what it left behind: SIGTERM, then SIGKILL. Resolves when nobody is left. */
+  /** Waits for the first process, and ends what it left behind: SIGTERM, then SIGKILL. Resolves when no process is left. */
   async endRest(graceMs: number): Promise<void> {
     await this.ended
     if (!signalGroup(this.id, 'SIGTERM')) return

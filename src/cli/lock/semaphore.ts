@@ -1,6 +1,6 @@
 /**
- * A lock of several holders, in the peers' format so that their clients contend for the same: each contender locks a key of its
- * own below the prefix, and one entry lists those that hold a place. Who changes the list has read it, drops from it whose key is
+ * A lock of several holders, in Consul's format so that its clients contend for the same: each contender locks a key of its
+ * own below the prefix, and one entry lists the holders. A contender that changes the list has read it, drops holders whose key is
  * gone, and writes it only if it is still as it was and its own key still locked.
  */
 import { setTimeout as delay } from 'node:timers/promises'

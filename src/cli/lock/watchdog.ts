@@ -50,7 +50,7 @@ export async function runWatchdog(terminal: Terminal): Promise<void> {
   release()
 }
 
-/** False when nobody of the group is left. */
+/** False when no process of the group is left. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)
@@ -104,7 +104,7 @@ export class Watchdog {
     await this.#ended
   }
 
-  /** Once SIGTERM was sent the end can only come nearer: whoever got it is on its way out. */
+  /** Once SIGTERM was sent the end can only come nearer: the command that got it is on its way out. */
   #until(termAtMs: number, killAtMs: number): void {
     const isFinal = this.#stage === 'termed'
     this.#killAtMs = isFinal ? Math.min(this.#killAtMs, killAtMs) : killAtMs

@@ -13,7 +13,7 @@ export const formatFlags: FlagTable = {
   },
 }
 
-/** Of commands about variables, whose peers call it so. */
+/** Of commands about variables: Nomad's `var` calls it so. */
 export const outFlags: FlagTable = {
   ...formatFlags,
   out: { summary: 'table, json, none, or go-template with -template', value: 'FORMAT' },

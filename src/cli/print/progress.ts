@@ -13,7 +13,7 @@ export class Progress {
   #bytes = 0
   #drawnMs = -Infinity
 
-  /** `totalBytes` is null when nobody knows it. */
+  /** `totalBytes` is null when it is unknown. */
   constructor(terminal: Terminal, what: string, totalBytes: number | null) {
     this.#terminal = terminal
     this.#what = what

@@ -9,7 +9,7 @@ type TemplateFunction = {
   readonly run: (args: readonly Json[]) => Json
 }
 
-/** More than anyone passes on one line. */
+/** More than a user passes on one line. */
 const argsMax = 64
 
 /** `and` and `or` are not here: they leave arguments unlooked at. */

@@ -1,5 +1,5 @@
 /**
- * The words of a template in the language of Go's `text/template`, as far as the peers' users write it after `-t`:
+ * The words of a template in the language of Go's `text/template`, as far as Nomad's users write it after `-t`:
  * text, and between `{{` and `}}` fields, variables, texts, numbers, parentheses, pipes. `{{-` and `-}}` trim blanks.
  */
 import { MusterError } from '../../lib/errors.ts'

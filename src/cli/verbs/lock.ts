@@ -1,4 +1,4 @@
-/** `muster lock`: a command that runs while a lock is held, and is dead before anybody else can hold it. */
+/** `muster lock`: a command that runs while a lock is held, and is dead before another client can hold it. */
 import { machineClock } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { ApiClient } from '../api/client.ts'
@@ -17,7 +17,7 @@ import { exits, type Terminal, type Verb } from '../verb.ts'
 
 /** Of a session's name; the rest of a long command line says no more. */
 const nameLengthMax = 256
-/** With `-child-exit-code`, as the peer has it. */
+/** With `-child-exit-code`, as in Consul. */
 const childFailed = 2
 
 const lockFlags: FlagTable = {

@@ -1,4 +1,4 @@
-/** `muster monitor`: the log of a server as it is written, until Ctrl-C or until nobody reads on. */
+/** `muster monitor`: the log of a server as it is written, until Ctrl-C or until its reader is gone. */
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels } from '../../lib/log.ts'
 import { ApiClient } from '../api/client.ts'

@@ -66,7 +66,7 @@ gets too.
           break
         }
         await handler.run(change).catch((error: unknown) => {
-          // Whoever asked for the end gets it, however the command took it.
+          // A user who asked for the end gets it, however the command took it.
           if (!stop.signal.aborted) throw error
         })
       }

@@ -18,7 +18,7 @@ export class Handler {
     const { file, args } = this.#program
     const child = spawn(file, args, {
       stdio: ['pipe', 'inherit', 'inherit'],
-      // The second is what scripts of the peer's users look at.
+      // Handlers written for `consul watch` read the second.
       env: { ...process.env, MUSTER_INDEX: index, CONSUL_INDEX: index },
     })
     this.#signal = (signal) => void child.kill(signal)

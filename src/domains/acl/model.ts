@@ -82,8 +82,8 @@ const Lease = record({
 
 /**
  * Members of tokens that are not an operator's. A row without one of them has the meaning that all rows had before these
- * members came. No command writes them yet: one that does names the command version from which on every server refuses
- * what such a row does not allow (decision 8).
+ * members came. Commands write `parent` alone so far: one that writes another names the command version from which on every
+ * server refuses what such a row does not allow (decision 8).
  */
 const issuedMembers = {
   /** Absent: service. A batch token is not renewed and makes no tokens. */

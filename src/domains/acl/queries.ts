@@ -20,7 +20,10 @@ export function allTokens(reader: Reader): AsyncIterable<readonly TokenRow[]> {
   return reader.pagesBy(aclTokens, 'accessor')
 }
 
-/** Those that are over, the longest ago first, at most `tokensPerEntryMax`. */
+/**
+ * Those that are over, the longest ago first, at most `tokensPerEntryMax`. With very many that are gone and still to be written
+ * the others are found later.
+ */
 export async function expiredTokens(reader: Reader, nowMs: number): Promise<readonly TokenRow[]> {
   const rows: TokenRow[] = []
   for await (const page of reader.pagesBy(aclTokens, 'expiration')) {

@@ -7,7 +7,7 @@ import { autopilotMethods } from './methods.ts'
 import { defaultAutopilot, type AutopilotConfig, type AutopilotRow } from './model.ts'
 import type { ServerHealth } from './services.ts'
 
-/** What the peer's paid edition has: it may be sent as false and is always false. */
+/** What Consul Enterprise and Nomad Enterprise have: it may be sent as false and is always false. */
 const absentFeatures = [
   'EnableRedundancyZones',
   'DisableUpgradeMigration',
@@ -34,7 +34,7 @@ export const autopilotRoutes: readonly Route[] = [
         config,
         cas: cas === null ? null : Number(cas),
       })
-      // As the peer: a cas that does not hold is an answer, not an error.
+      // As in Consul and Nomad: a cas that does not hold is an answer, not an error.
       return { json: changed, index: Math.max(1, row.modifyIndex) }
     },
   },
@@ -106,7 +106,7 @@ function shownServer(server: ServerHealth) {
     SerfStatus: server.gossipStatus,
     Version: server.version,
     Leader: server.isLeader,
-    // Below zero: never yet. The peer's tools read a duration here, nothing else.
+    // Below zero: never yet. Consul's and Nomad's tools read a duration here, nothing else.
     LastContact: formatDurationMs(lastContactMs === null ? -1 : Math.round(lastContactMs)),
     LastTerm: server.lastTerm,
     LastIndex: server.lastIndex,

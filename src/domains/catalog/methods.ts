@@ -60,7 +60,7 @@ const nodes = defineQuery({
   },
 })
 
-/** Names, each with the tags its instances have. */
+/** Names, each with the tags its instances have; in pages, names in order. */
 const services = defineQuery({
   kind: 'query',
   name: 'catalog.services',

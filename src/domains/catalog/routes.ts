@@ -8,7 +8,7 @@ import { catalogDeregister, catalogRegister } from './register-methods.ts'
 import { agentNodeOf, deregistrationOf, registrationOf } from './registration-routes.ts'
 import { filterOf, listed, named, nodeMeta, scopedRoutes } from './scope-routes.ts'
 
-/** Longest wait of a blocking query, as the peer caps it. */
+/** Longest wait of a blocking query, as Consul caps it. */
 const waitMsMax = 600_000
 
 const route = scopedRoutes({ waitMsMax })

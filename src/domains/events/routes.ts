@@ -48,7 +48,7 @@ function wantedOf({ search }: ApiRequest): Wanted[] {
   })
 }
 
-/** Absent is 0, as in a peer: from the first event that is kept. `now`: none of those. */
+/** Absent is 0, as in Nomad: from the first event that is kept. `now`: none of those. */
 function indexOf({ search }: ApiRequest): number | null {
   const text = search.text('index') ?? ''
   if (text === 'now') return null

@@ -9,7 +9,7 @@ import { hasLeftovers, marksBeyondMax } from './queries.ts'
 export const reapEveryMs = 60_000
 /** A lock delay that is over is kept this long: another leader's clock may be behind. */
 export const delayKeptMs = 60_000
-/** Between two batches: writes of clients go first. */
+/** Between two batches: at least so long, and so many times as long as the batch took. Writes of clients go first. */
 const batchPauseMs = 20
 
 /** Leader only: started on election, stopped when leadership is lost. */

@@ -20,7 +20,7 @@ import {
 import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
 import { shownEntry } from './shown-entry.ts'
 
-/** Longest wait of a blocking query, as the peer caps it. */
+/** Longest wait of a blocking query, as Consul caps it. */
 export const kvWaitMsMax = 600_000
 
 /** A value is somebody's bytes: no browser may make more of them. */

@@ -122,7 +122,7 @@ function timesOf(fields: Fields, timeoutDefault: number) {
   const intervalMs = timeOf(fields, 'Interval', 0, timeMsMax)
   if (intervalMs === undefined) throw invalid('Interval is missing: a check that runs needs one')
   return {
-    // As the peer does: nobody is looked at more often.
+    // As in Consul: no check runs more often.
     intervalMs: Math.max(intervalMs, intervalMsMin),
     timeoutMs: timeOf(fields, 'Timeout', 1, timeoutMsMax) ?? timeoutDefault,
   }

@@ -3,7 +3,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import { isNamespaceName, type NamespaceRow } from './model.ts'
 import { namespaces } from './table.ts'
 
-/** A list that would be longer than this is cut: namespaces are made by people, not by programs. */
+/** Entries of a list; a longer one is cut. */
 export const namespacesMax = 100_000
 
 export function namespaceOf(

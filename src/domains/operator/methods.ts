@@ -22,7 +22,7 @@ const Target = Type.Object({
   address: Type.Union([Type.Null(), Named]),
 })
 
-/** Who leads and who is there: open to all, as peers' tools ask it without a token. */
+/** Who leads and who is there: open to all, as tools of Consul and Nomad request it without a token. */
 const status = defineLocalMethod({
   kind: 'local',
   name: 'status.cluster',

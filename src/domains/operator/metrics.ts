@@ -1,4 +1,4 @@
-/** This server's metrics. Open to all, as those of peers: they name no one and hold no data. */
+/** This server's metrics. Open to all, as Nomad's are: they contain no names and no data. */
 import { Type } from 'typebox'
 import { defineLocalMethod } from '../../rpc/method.ts'
 import { metricsSource } from './services.ts'

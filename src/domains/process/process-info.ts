@@ -1,4 +1,4 @@
-/** What the agent's endpoints need of the process they run in, declared here; `server/process-info.ts` has its form. */
+/** What `/v1/agent/*` needs of the process they run in; `server/process-info.ts` and `client-agent/process-info.ts` fulfil it. */
 import type { LogTap } from '../../lib/log.ts'
 
 /** As gossip has it. */
@@ -33,7 +33,7 @@ export interface KnownServers {
 }
 
 export interface ProcessInfo {
-  /** The configuration as operators may see it: no secret is in it, by name a peer's tools know. */
+  /** The configuration as operators may see it: no secret is in it, under names that Nomad's tools know. */
   config(): Readonly<Record<string, unknown>>
   member(): AgentMember
   /** Sections such as `raft` and `runtime`; every value is text. */

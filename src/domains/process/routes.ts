@@ -212,7 +212,7 @@ function targetOf(request: ApiRequest): string | null {
 
 async function profileReply(request: ApiRequest, at: string | null): Promise<ApiReply> {
   const name = request.parameter('name')
-  // What cannot be read, and what is no time, is the default, as tools of peers expect.
+  // A value that is no time means the default, as Nomad's and Consul's tools expect.
   const asked = wholeOr(request.search.text('seconds'), 0)
   const seconds = asked < 1 ? null : asked
   const asText = wholeOr(request.search.text('debug'), 0) > 0

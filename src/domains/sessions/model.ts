@@ -32,7 +32,7 @@ export const sessionNameLengthMax = 512
 export const boundChecksMax = 64
 export const checkIdLengthMax = 256
 
-/** The check that follows from membership, and the name it has in a peer's clients. */
+/** The check that follows from membership, and the name it has in Consul's clients. */
 export const membershipCheck = 'gossipHealth'
 export const membershipCheckAlias = 'serfHealth'
 

@@ -23,7 +23,7 @@ import { shownSession } from './shown.ts'
 /** Of the longest names of as many checks of both kinds as a session may have, in any script. */
 const sessionBodyBytesMax = 2 * boundChecksMax * 4 * (checkIdLengthMax + 64) + 16_384
 
-/** Longest wait of a blocking query, as the peer caps it. */
+/** Longest wait of a blocking query, as Consul caps it. */
 const waitMsMax = 600_000
 
 const filteredHeaders = { [filteredHeader]: 'true' }

@@ -1,6 +1,6 @@
 /**
  * Variables: encrypted items under a namespace and a path, changed by check-and-set. Rules as in the specification's
- * part "Variables"; where it leaves room, as the peers behave.
+ * part "Variables"; where it leaves room, as Nomad behaves.
  */
 import { Type, type Static } from 'typebox'
 import { bytesSchema } from '../../fsm/codec.ts'

@@ -10,5 +10,5 @@ export const clusterKeys = serviceKey<ClusterKeys>('variables.clusterKeys')
 export const clusterKeyLink = serviceKey<ClusterKeyLink>('variables.clusterKeyLink')
 
 export const clusterKeyring = serviceKey<ClusterKeyring>('variables.keyring')
-/** Its `handle` answers `clusterKeyCall` of other servers. */
+/** Its `handle` answers other servers. */
 export const clusterKeyShare = serviceKey<ClusterKeyShare>('variables.clusterKeyShare')

@@ -3,11 +3,11 @@
  *
  *   alive:          wins with a greater incarnation only.
  *   suspect, dead:  win with an equal or greater one.
- *   about oneself:  the member alone raises its incarnation, to above that of whoever thinks it gone or otherwise.
+ *   about oneself:  the member alone raises its incarnation, to above that of the member that thinks it gone or otherwise.
  *
  * An alive claim that loses against a death is put to the member itself: it is asked at the claimed address with the
  * incarnation of that death. A living one, restarted perhaps and counting from the start, objects with a greater
- * incarnation and is back within a round trip; nobody answers for a stale claim, and the death stands.
+ * incarnation and is back within a round trip; no member answers a stale claim, and the death stands.
  */
 import { assert } from '../../lib/assert.ts'
 import { metaBytesMax, type Accusation, type Alive, type Endpoint } from './message.ts'
@@ -205,7 +205,7 @@ function admit(swim: Swim, claim: Alive, hearing: Hearing): void {
   swim.upper.memberJoined(member, false)
 }
 
-/** The dead give way to anyone, unless there is too much hearsay; hearsay gives way to a member that was met. */
+/** The dead give way to any newcomer, unless there is too much hearsay; hearsay gives way to a member that was met. */
 function makeRoom(
   swim: Swim,
   { isCrowded, isMet }: { readonly isCrowded: boolean; readonly isMet: boolean },
@@ -265,7 +265,7 @@ function aliveAboutSelf(swim: Swim, claim: Alive, moved: boolean): void {
 
 function refute(swim: Swim, claim: Accusation, via: Via): void {
   const { self, counters } = swim
-  // Whoever has doubts so fresh was slow to hear, or this member was slow to answer.
+  // The member with so fresh a suspicion was slow to hear, or this member was slow to answer.
   swim.awareness.apply(1)
   counters.refutations += 1
   announceSelf(swim, claim.incarnation)
@@ -293,7 +293,7 @@ function mayMove(swim: Swim, member: Member, claim: Alive): boolean {
   return deadReclaimMs !== null && swim.now - member.stateChangedAt > deadReclaimMs
 }
 
-/** Whoever carries the owner's mark is that member itself, at another address. */
+/** A member with the owner's mark is that member itself, at another address. */
 function isSameOwner({ ownerTag, codec }: Swim, { meta }: Member, claim: Alive): boolean {
   if (ownerTag === null) return false
   const owner = codec.decodeTags(meta)?.get(ownerTag) ?? ''

@@ -1,6 +1,6 @@
 /**
  * Gossip as a machine over values: inputs in, `Ready` out. It never waits and never looks at a clock: every input
- * carries the time in milliseconds of a clock that never goes back, and chance comes from the `Random` it was given.
+ * carries the time in milliseconds of a clock that never goes back, and randomness comes from the `Random` it was given.
  *
  * The owner gives inputs in any number, then takes one `Ready` and performs it, and calls `tick` when `nextDeadline`
  * has come. Ready is the only output; what is not in it did not happen.
@@ -63,7 +63,7 @@ export class GossipCore {
   readonly #pool: Pool
   /** Late by more than this, the process was not run; less is the event loop's ordinary lateness. */
   readonly #lateMs: number
-  /** The exchange whose answer is being merged brings old events that nobody wants. */
+  /** The exchange whose answer is being merged brings old events that are not wanted. */
   #skipEvents = false
 
   constructor(options: CoreOptions, now: number) {
@@ -222,7 +222,7 @@ export class GossipCore {
   // --- commands ---
 
   /**
-   * Joins the pool of whoever is at that address; `joined-through` with the returned id tells how it went.
+   * Joins the pool of the member at that address; `joined-through` with the returned id tells how it went.
    * `replayEvents`: user events of the past are told too. Throws `overloaded`.
    */
   join(to: Endpoint, replayEvents: boolean, now: number): number {

@@ -1,6 +1,6 @@
 /**
  * How news travels: with every packet that is sent anyway, and, while there is news, in packets of their own to a few
- * members by chance at the gossip interval.
+ * random members at the gossip interval.
  */
 import { isGone, type Member } from './members.ts'
 import type { Endpoint, PacketMessage } from './message.ts'

@@ -81,7 +81,7 @@ export function listenerOf(swim: Swim, state: PushPull, from: Endpoint): Endpoin
   return only === undefined || other !== undefined ? { address, port: 0 } : only.endpoint
 }
 
-/** The periodic exchange with somebody living, by chance. */
+/** The periodic exchange with a random living member. */
 export function exchangeTick(swim: Swim): void {
   const { now, profile, members, self } = swim
   for (const [id, pending] of swim.exchanges) {
@@ -95,7 +95,7 @@ export function exchangeTick(swim: Swim): void {
   }
 }
 
-/** Who sent the state: the one living member there; null: nobody, or one of several. */
+/** Who sent the state: the one living member there; null: none, or one of several. */
 function senderOf(living: readonly PushPullNode[], via: Endpoint): PushPullNode | null {
   const [only, other] = living.filter(({ endpoint }) => sameEndpoint(endpoint, via))
   return only === undefined || other !== undefined ? null : only

@@ -20,7 +20,7 @@ export function startLeave(pool: Pool): void {
 
 /**
  * Turns a failed member into one that left, everywhere, and with `prune` out of the lists. A living one objects and
- * stays. False: nobody of that name is known.
+ * stays. False: no member of that name is known.
  */
 export function forceLeave(pool: Pool, node: string, prune: boolean): boolean {
   const { serf, swim } = pool

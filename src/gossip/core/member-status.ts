@@ -168,7 +168,7 @@ function becomeLeft(pool: Pool, standing: Standing, forced: boolean): void {
   const before: Status = standing.status
   standing.status = 'left'
   standing.goneAt = before === 'failed' ? standing.goneAt : pool.swim.now
-  // Given up on purpose: whoever gets the name next need not wait.
+  // Given up on purpose: the next member of that name need not wait.
   standing.member.released = true
   tell(pool, { type: 'member-left', member: viewOf(standing), forced })
 }

@@ -2,7 +2,7 @@
  * Everybody this member knows of, itself included, and the ring in which they are probed.
  *
  * The ring holds the living, and the dead for as long as gossip goes to them; its size is the size of the pool in all
- * formulas. Whoever is dead for longer is retired from the ring and stays known, so that an old claim cannot bring
+ * formulas. A member dead for longer is retired from the ring and stays known, so that an old claim cannot bring
  * it back to life (`claims.ts`).
  *
  * Invariants: the incarnation of a name never falls; `ring` holds exactly the members that are not retired.
@@ -12,10 +12,10 @@ import type { Coordinate } from './coordinate.ts'
 import type { Endpoint, MemberState, Versions } from './message.ts'
 import type { Suspicion } from './suspicion.ts'
 
-/** Names known at once. When full, whoever is dead for longest is forgotten; without dead, newcomers are refused. */
+/** Names known at once. When full, the member dead for longest is forgotten; without dead, newcomers are refused. */
 export const membersMax = 10_000
 /**
- * Living members that never answered this one, and that it did not ask for by joining: anyone can make them up. When there are so
+ * Living members that never answered this one, and that it did not ask for by joining: any sender can make them up. When there are so
  * many, a newcomer that this member has met itself takes the place of one of them; others wait until some have answered or
  * are found dead.
  */
@@ -134,7 +134,7 @@ export class Members {
     return this.#byName.get(name)
   }
 
-  /** Whoever listens there, the living before the dead; looks at all of them. */
+  /** The members at that address, the living before the dead; looks at all of them. */
   at(endpoint: Endpoint): Member | undefined {
     let found: Member | undefined
     for (const member of this.#byName.values()) {
@@ -180,7 +180,7 @@ export class Members {
     if (!member.retired) this.#ring = this.#ring.filter((other) => other !== member)
   }
 
-  /** Of the living that never answered and that nobody doubts yet: who is here for longest. */
+  /** Of the living that never answered and are not suspected yet: the one known for longest. */
   oldestUntried(): Member | null {
     let oldest: Member | null = null
     for (const member of this.#byName.values()) {
@@ -190,7 +190,7 @@ export class Members {
     return oldest
   }
 
-  /** Whoever is dead for longest. */
+  /** The member dead for longest. */
   oldestGone(): Member | null {
     let oldest: Member | null = null
     for (const member of this.#byName.values()) {
@@ -202,7 +202,7 @@ export class Members {
 
   /**
    * Round-robin: everyone is probed once in a round, in an order that is drawn anew for each (SWIM 4.3). Between
-   * rounds those dead since before `retireBefore` leave the ring. Null: nobody is wanted.
+   * rounds those dead since before `retireBefore` leave the ring. Null: no member is wanted.
    */
   nextProbe(wanted: (member: Member) => boolean, retireBefore: number): Member | null {
     for (let checked = this.#ring.length; checked > 0; checked -= 1) {
@@ -214,7 +214,7 @@ export class Members {
     return null
   }
 
-  /** At most `count` different members, drawn by chance; nobody who is wanted is missed while there is room. */
+  /** At most `count` different members, drawn at random; no wanted member is missed while there is room. */
   pick(count: number, wanted: (member: Member) => boolean): Member[] {
     const picked: Member[] = []
     const undrawn = [...this.#ring]

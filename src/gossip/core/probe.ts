@@ -82,11 +82,11 @@ export function streamPingAnswered(swim: Swim, id: number, outcome: StreamOutcom
   const { probe } = swim
   if (probe === null || probe.streamId !== id) return
   probe.stream = outcome
-  // The word of the machine that nobody listens reached us: own health is no reason to wait longer for another.
+  // The machine's refusal reached this member: own health is no reason to wait longer for another.
   if (outcome.type === 'refused') probe.deadline = Math.min(probe.deadline, probe.plainDeadline)
 }
 
-/** Moves what waits by the time this process was not run: nobody is blamed for what we did not hear. */
+/** Moves what waits by the time this process was not run: no member is suspected for messages not read meanwhile. */
 export function probeHeldUp(swim: Swim, ms: number): void {
   const { probe } = swim
   if (probe === null) return
@@ -201,7 +201,7 @@ function endUnanswered(swim: Swim, probe: Probe): void {
 
 /**
  * How much of a failed probe may be this member's own fault. Helpers that do not even say that they tried are a sign of
- * own trouble; without any such each failure is one, unless the target's machine itself said that nobody listens.
+ * own trouble; without any such each failure is one, unless the target's machine itself said that no process listens.
  */
 function blameOnSelf({ nacksWanted, nackedBy, stream }: Probe): number {
   if (stream.type === 'refused') return 0

@@ -2,7 +2,7 @@
  * The protocol's times and numbers as data, and the formulas that scale them with the size of the pool.
  *
  * `gossip/core` is two pure machines in one: the failure detector (SWIM with the Lifeguard extensions) and the
- * membership layer above it (intents in Lamport time, user events, queries). It may import `lib` alone; whoever is
+ * membership layer above it (intents in Lamport time, user events, queries). It may import `lib` alone; code
  * outside the folder uses `core.ts`, `ready.ts`, `profile.ts` and `message.ts`.
  */
 export type Profile = {
@@ -97,7 +97,7 @@ export function pushPullIntervalMs(profile: Profile, members: number): number {
 /**
  * The shortest and longest time a suspect has to object, and how many others must agree to reach the shortest.
  * `members`: the size of the pool. `living`: those of them, this one and the suspect included, that could say a word;
- * whoever has just left cannot agree, and waiting for it would make the death of another long.
+ * a member that has just left cannot agree, and waiting for it would make the death of another long.
  */
 export function suspicionTimes(
   profile: Profile,

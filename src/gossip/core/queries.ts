@@ -47,7 +47,7 @@ export function queryHeard(pool: Pool, query: SerfQuery): boolean {
   return !noBroadcast
 }
 
-/** Sends an answer to whoever asked. Throws `too_large`. */
+/** Sends an answer to the asking member. Throws `too_large`. */
 export function respond(pool: Pool, query: SerfQuery, payload: Uint8Array): void {
   refuseLarge('answer', payload)
   answer(pool, query, { flags: 0, payload })
@@ -148,7 +148,7 @@ function answer(
   if (query.relayFactor > 0) answerByOthers(pool, query, bytes)
 }
 
-/** Whoever asks over a bad network wants each answer by other ways too; it takes the first that comes. */
+/** On a bad network the asking member wants each answer by other ways too; it takes the first that comes. */
 function answerByOthers(pool: Pool, query: SerfQuery, bytes: Uint8Array): void {
   const { swim } = pool
   const { endpoint: destination, sourceNode: node } = query
@@ -164,7 +164,7 @@ function answerByOthers(pool: Pool, query: SerfQuery, bytes: Uint8Array): void {
   for (const member of ways) sendTo(swim, member, [{ type: 'user', bytes: relay }])
 }
 
-/** Passes an answer on, to a member and to nobody else: a pool is no cannon. */
+/** Passes an answer on, to a member and to no other address, against amplification. */
 export function relayHeard(
   pool: Pool,
   { destination, bytes }: Extract<SerfMessage, { readonly type: 'relay' }>,

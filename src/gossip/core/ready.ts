@@ -85,9 +85,9 @@ export type GossipEvent =
       readonly claimed: Endpoint
       readonly own: boolean
     }
-  /** Somebody had doubts about this member, and it objected. */
+  /** Another member suspected this one, which refuted. */
   | { readonly type: 'refuted'; readonly by: string; readonly incarnation: number }
-  /** This process was not run for so long; deadlines were moved, nobody is blamed. */
+  /** This process was not run for so long; deadlines were moved, no member is suspected. */
   | { readonly type: 'held-up'; readonly ms: number }
   | {
       readonly type: 'joined-through'

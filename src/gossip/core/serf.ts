@@ -1,6 +1,6 @@
 /**
  * The mutable state of the membership layer: what each member is *meant* to be, beside what the failure detector saw
- * of it. The files `standing`, `leave`, `caretaker`, `events`, `queries` and `serf-exchange` are functions over it.
+ * of it. The files `member-status`, `leave`, `reaper`, `events`, `queries` and `serf-exchange` are functions over it.
  */
 import { assert } from '../../lib/assert.ts'
 import { Broadcasts } from './broadcasts.ts'
@@ -150,7 +150,7 @@ export function broadcast(
   else counters.newsTooLarge += 1
 }
 
-/** Whether anybody could hear. */
+/** Whether any member could hear. */
 export function hasCompany(pool: Pool): boolean {
   for (const { member } of pool.serf.standings.values()) {
     if (member === pool.swim.self) continue

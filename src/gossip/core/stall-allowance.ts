@@ -2,7 +2,7 @@
  * How much of the time in which this process was not run is added to what it waits for.
  *
  * A stop of at least `longMs` is made up for in full: a burst of packets follows it, and they are to be heard before
- * anybody is judged. Shorter ones come by the dozen on a busy machine; they share `leftMs`, or a wait would never end.
+ * any member is judged. Shorter ones come by the dozen on a busy machine; they share `leftMs`, or a wait would never end.
  *
  * Invariant: `leftMs` never falls below 0, and short stops together add what it was at first, no more.
  */

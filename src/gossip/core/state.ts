@@ -13,7 +13,7 @@ import type { Profile } from './profile.ts'
 import type { Exchange, GossipEvent, Packet, StreamPing } from './ready.ts'
 import type { StreamPath, Suspicion } from './suspicion.ts'
 
-/** Bytes are not the core's business: whoever knows them hands this in. */
+/** Bytes are not the core's business: the owner provides this. */
 export type Codec = {
   /** Bytes of one packet element with its type byte. */
   sizeOf(message: PacketMessage): number
@@ -42,7 +42,7 @@ export type Upper = {
   memberUpdated(member: Member): void
   memberGone(member: Member): void
   memberForgotten(member: Member): void
-  /** Somebody thinks this member gone: it must be heard in that layer too. */
+  /** Another member thinks this one gone: it must be heard in that layer too. */
   selfCalledGone(): void
   memberSuspected(member: Member, suspicion: Suspicion): void
   memberTrusted(member: Member, suspicion: Suspicion): void
@@ -135,7 +135,7 @@ export type Probe = {
   stream: StreamPath
 }
 
-/** A ping on behalf of somebody else. */
+/** A ping on behalf of another member. */
 export type Relay = {
   readonly asker: Endpoint
   readonly askerSequence: number
@@ -174,7 +174,7 @@ export type Swim = {
   readonly received: MessageCounts
   readonly upper: Upper
   now: number
-  /** 32 bits, starts by chance so that answers cannot be guessed from outside. */
+  /** 32 bits, starts at random so that answers cannot be guessed from outside. */
   sequence: number
   nextId: number
   probe: Probe | null

@@ -23,7 +23,7 @@ export type StreamOutcome = Extract<
   { readonly type: 'answered' | 'refused' | 'failed' }
 >
 
-/** Why somebody is suspected, as far as this member knows. */
+/** Why a member is suspected, as far as this member knows. */
 export type Evidence =
   /** Own probe: the direct ping and `helpers` indirect ones got no answer; `nacks` helpers said that they tried. */
   | {

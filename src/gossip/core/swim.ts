@@ -151,7 +151,7 @@ export function swimHeldUp(swim: Swim, ms: number): void {
   if (ms >= swim.profile.probeTimeoutMs) swim.awareness.apply(1)
 }
 
-/** Whoever had the time to object and did not is dead. */
+/** A suspect that had the time to refute and did not is dead. */
 function suspicionTick(swim: Swim): void {
   for (const [name, suspicion] of swim.suspicions) {
     if (swim.now < deadlineOf(suspicion)) continue

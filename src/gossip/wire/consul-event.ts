@@ -11,7 +11,7 @@ export type ConsulEvent = {
   readonly id: string
   readonly name: string
   readonly payload: Uint8Array
-  /** Regular expressions; empty: none. Who does not match does not keep the event. */
+  /** Regular expressions; empty: none. An agent that does not match does not keep the event. */
   readonly nodeFilter: string
   readonly serviceFilter: string
   readonly tagFilter: string

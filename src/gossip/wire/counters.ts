@@ -1,4 +1,4 @@
-/** What came in and what was refused, by reason. Plain numbers that only grow; whoever shows them reads them. */
+/** What came in and what was refused, by reason. Plain numbers that only grow; the metrics read them. */
 
 export const refusalReasons = ['wrong-key', 'wrong-label', 'plain', 'too-large', 'broken'] as const
 

@@ -50,7 +50,7 @@ export function decodeFilter(bytes: Uint8Array): QueryFilter | null {
   return fields.valid ? { type: 'tag', tag, pattern } : null
 }
 
-/** A filter that is not understood lets nobody through. `test` may throw for a pattern it refuses. */
+/** A filter that is not understood matches no member. `test` may throw for a pattern it refuses. */
 export function passesFilters(
   filters: readonly Uint8Array[],
   member: { readonly name: string; readonly tags: ReadonlyMap<string, string> },

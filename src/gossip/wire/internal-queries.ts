@@ -82,7 +82,7 @@ export type ConflictResponse = { readonly name: string; readonly endpoint: Endpo
 export function encodeConflictResponse(response: ConflictResponse): Uint8Array {
   const writer = new Writer().byte(kind.conflictResponse)
   if (response === null) return writer.nil().finish()
-  // The rest of a member is not looked at by whoever asks.
+  // The rest of a member is ignored by the asking member.
   writer.map(3)
   writer.text('Addr').raw(response.endpoint.address)
   writer.text('Name').text(response.name)

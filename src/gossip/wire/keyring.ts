@@ -87,7 +87,7 @@ export class Keyring {
     return this.#keys.map(({ bytes }) => new Uint8Array(bytes))
   }
 
-  /** Seals `plain`; whoever opens it must give the same `context`. */
+  /** Seals `plain`; `open` needs the same `context`. */
   seal(plain: Uint8Array, context: Uint8Array, version: SealVersion = 1): Uint8Array {
     const [key] = this.#keys
     if (key === undefined) throw new MusterError('internal', 'the gossip keyring is empty')

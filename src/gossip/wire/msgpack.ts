@@ -1,6 +1,6 @@
 /**
  * Reads the dialect of msgpack that memberlist and serf speak. Text and bytes are one family there, so every string is
- * handed out as bytes, and whoever knows the field makes text of it. Map keys are text.
+ * handed out as bytes, and the caller that knows the field decodes its text. Map keys are text.
  *
  * Reads what Go's decoders read: the old raw family, bin, str 8, integers of any width, floats, extensions.
  */

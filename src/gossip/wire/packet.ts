@@ -49,7 +49,7 @@ export class PacketWire {
 
   /**
    * What is left of a packet for messages, or for a compound of them: two bytes, and two for each message beside its
-   * own. Whoever puts messages together stays within this, or they are sent in several packets.
+   * own. A sender that joins messages stays within this, or they are sent in several packets.
    */
   get contentBytesMax(): number {
     return packetBytesMax - this.#outerBytes

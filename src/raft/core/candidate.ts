@@ -9,7 +9,7 @@
  * they heard it and campaign after a short random wait. This is a hint about liveness only, since reads take a quorum
  * round. With `leaseReads` a leader serves reads on its voters' promise, so the hint is not taken.
  *
- * After a start nobody was heard yet, and often there is no leader whose silence would have to be waited out: all servers
+ * After a start no server was heard yet, and often there is no leader whose silence would have to be waited out: all servers
  * were down. A server campaigns a short random wait after it reached another voter. Where there is a leader, its voters
  * refuse the pre-vote.
  */
@@ -49,7 +49,7 @@ export function electionTimeout(state: State): void {
     return
   }
   if (hearsLeader(state)) {
-    // The timeout fell meanwhile, or the leader counts on a longer one: a promise is kept by who gave it, too.
+    // The timeout fell meanwhile, or the leader counts on a longer one: a promise binds its giver, too.
     state.electionDeadline = state.promisedUntil
     return
   }

@@ -1,6 +1,6 @@
 /**
  * Raft as a machine over values: inputs in, `Ready` out. It never waits and never looks at a clock:
- * every input carries the time, and chance comes from the `Random` it was given.
+ * every input carries the time, and randomness comes from the `Random` it was given.
  *
  * The owner gives inputs in any number, then takes one `Ready` and performs it: `send` at once, `persist` in order.
  * Ready is the only output; what is not in it did not happen.
@@ -153,7 +153,7 @@ export class RaftCore {
 
   // --- inputs ---
 
-  /** Time passed. `late`: the owner was held up for long; messages that wait are heard before anyone is given up. */
+  /** Time passed. `late`: the owner was held up for long; waiting messages are handled before any peer is declared silent. */
   tick(now: number, late: boolean): void {
     const state = this.#at(now)
     const { role } = state
@@ -362,7 +362,7 @@ export class RaftCore {
       case 'preVoteRequest':
         return true
       case 'preVoteResponse':
-        // A grant speaks of a term that nobody is in yet.
+        // A grant names a term that no server is in yet.
         if (message.granted) return true
         becomeFollower(state, message.term, null)
         return false
@@ -381,7 +381,7 @@ export class RaftCore {
     }
   }
 
-  /** A message of an earlier term: whoever still leads or campaigns there is told the present one. */
+  /** A message of an earlier term: a server that still leads or campaigns there is told the present one. */
   #answerOld(message: Message): void {
     const { id: from, term, out, diskRefuses } = this.#state
     const to = message.from

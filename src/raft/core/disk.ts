@@ -1,4 +1,4 @@
-/** What this server's own disk means for its role: whoever cannot store neither leads nor helps to elect. */
+/** What this server's own disk means for its role: a server that cannot store neither leads nor helps to elect. */
 import { abdicate } from './handover.ts'
 import { becomeFollower, type State } from './state.ts'
 

@@ -1,5 +1,5 @@
 /**
- * How a leader gives up its place (3.10): because somebody asked for it, or for a reason of its own (`leader.ts` says when).
+ * How a leader gives up its place (3.10): because an operator asked for it, or for a reason of its own (`leader.ts` says when).
  */
 import { diskBusyMs, becomeFollower, type Leader, type State } from './state.ts'
 import type { LogIndex, ServerId } from './message.ts'
@@ -22,11 +22,11 @@ function diskBoundMs({ patience, diskPatience, options }: State): number {
 export function doubtsAt(state: State, leader: Leader): number {
   const diskAt = state.now - diskBusyMs(state) + diskBoundMs(state)
   const quorumAt = leader.quorumContact + state.patience.ms
-  // What is over was looked at: nobody could take over, or news came since.
+  // What is over was looked at: no voter could take over, or news came since.
   return Math.min(...[diskAt + 1, quorumAt + 1].filter((at) => at > state.now))
 }
 
-/** A voter that answers has more on its disk: where all disks are slow, as on one storage, a handover would help nobody. */
+/** A voter that answers has more on its disk: where all disks are slow, as on one storage, a handover would not help. */
 export function othersAreAhead(
   { now, patience, log, membership }: State,
   { progress }: Leader,

@@ -19,7 +19,7 @@ export function heartbeatTo(
   return { type: 'heartbeat', from, to, term, commitIndex, round, asksPromise: true }
 }
 
-/** A new round: whoever answers its number speaks of now. */
+/** A new round: an answer with its number was sent after it began. */
 export function beginRound(state: State, leader: Leader): void {
   leader.round += 1
   leader.roundsSentAt.set(leader.round, state.now)

@@ -158,7 +158,7 @@ export function replicate(state: State, leader: Leader): void {
 
 /**
  * The first entry that is still to be applied here or, at a leader, sent to a follower that answers. Others are read from the
- * disk for who was away.
+ * disk for a follower that was away.
  */
 export function wantedFrom({ appliedIndex, role, now, options }: State): LogIndex {
   let wanted = appliedIndex + 1

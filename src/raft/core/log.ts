@@ -9,7 +9,7 @@
 import { assert, present } from '../../lib/assert.ts'
 import type { Entry, LogIndex, Term } from './message.ts'
 
-/** Entries that nobody wants any more and that are kept: after an election a follower may be a little behind. */
+/** Entries that no follower is known to need and that are kept: after an election a follower may be a little behind. */
 const spareEntries = 256
 
 type Run = { readonly term: Term; readonly firstIndex: LogIndex }

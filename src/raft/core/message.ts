@@ -97,7 +97,7 @@ export type VoteResponse = Envelope & {
 }
 
 /**
- * A follower that takes a leader's message promises to help nobody else for a while, and its answer says for how long.
+ * A follower that takes a leader's message promises to elect no other server for a while, and its answer says for how long.
  * Both fields are absent in messages of earlier programs: those leaders count on the timeout of their own configuration.
  */
 export type Promised = {

@@ -42,9 +42,9 @@ export class Progress {
   lastContact: number
   /** Highest round it answered. */
   ackedRound = 0
-  /** Until then, by its own word, it helps nobody else, after allowing for clocks that run differently. */
+  /** Until then, by its own word, it elects no other server, after allowing for clocks that run differently. */
   leaseUntil = 0
-  /** How many such answers the leader had from all followers then: whoever answered a round first has fewer. */
+  /** How many such answers the leader had from all followers then: the first to answer a round has fewer. */
   ackedOrder = 0
   #inflight: Inflight[] = []
   #inflightBytes = 0

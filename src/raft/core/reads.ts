@@ -3,7 +3,7 @@
  * follows it, and the reader waits until that index is applied. One round serves all reads that came before it, and asks as
  * many followers as make a majority, those that answered last; when one of them is silent, after a while the others too.
  *
- * A read that may trust the lease (6.4.1) is answered at once while a majority has promised to help nobody else. Each promise
+ * A read that may trust the lease (6.4.1) is answered at once while a majority has promised to elect no other server. Each promise
  * carries its length, since timeouts differ between servers, and is counted from when its question was *sent*.
  */
 import { beginRound, sendHeartbeats } from './heartbeat.ts'
@@ -28,7 +28,7 @@ const askAgainHeartbeats = 3
 /** Reads of one follower that are in question at once; those beyond it wait for the next message. */
 const askedMax = 2
 
-/** A follower asks at most `askedMax` questions at a time, again and again; beyond this somebody else asks. */
+/** A follower asks at most `askedMax` questions at a time, again and again; beyond this another follower asks. */
 const waitingReadsMax = 65_536
 
 /** This server wants to read. The answer comes in `Ready.reads`. */
@@ -71,7 +71,7 @@ function leaderRead(state: State, leader: Leader, read: LeaderRead): void {
 
 /**
  * Whether the question of a follower is all the confirmation it needs. When it was sent, which is after the reads it is for
- * began, its sender had voted in no later term. Nor has this server, and where no majority is without both, nobody led then.
+ * began, its sender had voted in no later term. Nor has this server, and where no majority is without both, no server led then.
  */
 function confirmsByAsking({ id: self, membership }: State, peer: ServerId): boolean {
   const { voters } = membership
@@ -143,7 +143,7 @@ function divideVoters(
   return [others.slice(0, needed), others.slice(needed)]
 }
 
-/** Somebody who was asked is slow, or gone: the others are asked too. */
+/** A voter that was asked is slow, or gone: the leader asks the others too. */
 export function widenReadRound(state: State, leader: Leader): void {
   const { readRound } = leader
   if (readRound === null || state.now < readRound.widenAt) return

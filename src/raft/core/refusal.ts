@@ -1,6 +1,6 @@
 /**
  * Messages that no server of a sound cluster sends: found before anything of them takes effect. They are an error of their
- * sender, or somebody who only acts as one; the invariants of this server hold as they did.
+ * sender, or an impostor; the invariants of this server hold as they did.
  *
  * A log is never judged here: what conflicts with it is settled by the rules of Raft.
  */
@@ -9,7 +9,7 @@ import type { Message, Term } from './message.ts'
 import type { State } from './state.ts'
 
 /**
- * A term rises by one per election, so nobody is this far ahead. Without a bound one message could take the last term
+ * A term rises by one per election, so no server is this far ahead. Without a bound one message could take the last term
  * there is, and no server could be elected ever again.
  */
 const termLeapMax = 2 ** 24

@@ -1,4 +1,4 @@
-/** The state of a core as its server starts: what is on its disk, and the timers of a follower that has heard nobody. */
+/** The state of a core as its server starts: what is on its disk, and the timers of a follower that has heard no leader. */
 import { assert } from '../../lib/assert.ts'
 import { RaftLog, type LogStart } from './log.ts'
 import { Membership } from './membership.ts'
@@ -66,7 +66,7 @@ export function stateOf(id: ServerId, options: CoreOptions, start: CoreStart, no
   log.commitIndex = Math.min(known, log.lastIndex)
   membership.committed(log.commitIndex)
   resetElectionDeadline(state)
-  // It needs nobody's vote but its own, so there is no leader to wait for.
+  // It needs no vote but its own, so there is no leader to wait for.
   const { voters } = membership
   if (voters.length === 1 && voters[0] === id) state.electionDeadline = state.promisedUntil
   return state

@@ -66,7 +66,7 @@ export type Leader = {
   waitingReads: LeaderRead[]
   readRound: ReadRound | null
   transfer: Transfer | null
-  /** Somebody was told to campaign at once, and may do so at any time from now on: the lease proves nothing (6.4.1). */
+  /** A voter was told to campaign at once, and may do so at any time from now on: the lease proves nothing (6.4.1). */
   leaseForfeited: boolean
 }
 
@@ -131,7 +131,7 @@ export type State = {
   /** For how long a write of the own disk takes at most, as it was lately. */
   readonly diskPatience: Patience
   /**
-   * Until then this server helps to elect nobody but the leader it heard (4.2.3); it only rises, unless that leader's process
+   * Until then this server helps to elect no server but the leader it heard (4.2.3); it only rises, unless that leader's process
    * is gone. With lease reads it begins in the future: what this server promised before it was restarted, it cannot know.
    */
   promisedUntil: number
@@ -204,7 +204,7 @@ export function diskBusyMs({ pendingPersists, now }: State): number {
   return oldest === undefined ? 0 : now - oldest.since
 }
 
-/** The one place where a role is left: whoever waits on it is told. */
+/** The one place where a role is left: its waiters are told. */
 export function leaveRole(state: State): void {
   const { role } = state
   if (role.type === 'leader') {
@@ -239,7 +239,7 @@ export function answerRead(state: State, read: LeaderRead, index: LogIndex | nul
 }
 
 /**
- * Follows `leaderId` (null: nobody known yet) in `term`. The vote is kept when the term stands.
+ * Follows `leaderId` (null: no leader known yet) in `term`. The vote is kept when the term stands.
  */
 export function becomeFollower(state: State, term: Term, leaderId: ServerId | null): void {
   const sameLeader = state.role.type === 'follower' && state.leaderId === leaderId

@@ -7,7 +7,7 @@
  * come back may be a majority of its members; were the id the same, they would elect a leader and write over the successor.
  *
  * Invariants: configurations of a predecessor that are still in a log do not count; the successor's first leader begins its
- * term with the configuration, whose entry is `beginsAt`; nobody who comes later is sent entries up to there, for
+ * term with the configuration, whose entry is `beginsAt`; no later member is sent entries up to there, for
  * among them are those of the predecessor, and a newcomer would take itself for a member of it.
  */
 import type { Configuration, Entry, LogIndex, Member } from './message.ts'
@@ -38,7 +38,7 @@ export function statementOf(current: Configuration, index: LogIndex): Configurat
   return { ...current, succession: { ...succession, beginsAt: index } }
 }
 
-/** Up to here the log is the survivors' own; 0: all of it may be sent to anyone. */
+/** Up to here the log is the survivors' own; 0: all of it may be sent to any member. */
 export function survivorsOnlyTo(current: Configuration): LogIndex {
   return current.succession?.beginsAt ?? 0
 }

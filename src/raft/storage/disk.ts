@@ -1,6 +1,6 @@
 /**
  * The seam between the log and a file system: one folder, flat names. The system's form is `systemDisk`;
- * the simulator's twin loses, tears and delays what was not synced.
+ * the simulator's fake loses, tears and delays what was not synced.
  *
  * Contract: `write` may be reordered and torn by a crash until `sync` of the same file resolves.
  * A created, renamed or removed name may be lost or come back until `syncFolder` resolves.

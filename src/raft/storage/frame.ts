@@ -21,8 +21,8 @@
  * Why multiples of 32: a header never lies across two sectors, so a crash leaves it as it was (zeros) or whole.
  * A header that is neither is damage, never a torn write; `recovery.ts` rests on this.
  *
- * Why a salt: recovery searches for frames in bytes that clients chose. Someone who stores bytes that look like a
- * frame could make a torn tail look like damage; the salt is random for each segment and known to nobody outside.
+ * Why a salt: recovery searches for frames in bytes that clients chose. A client that stores bytes that look like a
+ * frame could make a torn tail look like damage; the salt is random for each segment and never leaves the server.
  */
 import { crc32 } from 'node:zlib'
 import { assert } from '../../lib/assert.ts'

@@ -4,8 +4,8 @@
  * Frames are numbered without gaps, and a frame is written only after the one before was synced. So when frame N is
  * not where it should be:
  * - a frame after N exists, behind it or in a later segment: N was acknowledged and is lost. Damage, the server stops.
- * - nothing after N exists, and some whole sector of N is still zero: the crash came while N was written. Nobody was
- *   told about N, it is cut off.
+ * - nothing after N exists, and some whole sector of N is still zero: the crash came while N was written. N was
+ *   never acknowledged, it is cut off.
  * - nothing after N exists, and every sector of N was written: no crash leaves that, the bytes changed afterwards.
  *   Damage, even at the very end of the log, where cutting would silently take back an acknowledged vote or entry.
  *
@@ -14,7 +14,7 @@
  * which at least the missing sector is still zero: the next start cuts again.
  *
  * The last whole frame may be in the page cache only: the process died, or its sync failed and the kernel took the
- * pages for clean. It is written and synced once more before anyone builds on it; all earlier frames were
+ * pages for clean. It is written and synced once more before the log builds on it; all earlier frames were
  * synced before their successor was written.
  */
 import path from 'node:path'

@@ -182,7 +182,7 @@ export class Segment {
     })
   }
 
-  /** Closes the file once nobody reads any more. */
+  /** Closes the file once no reader is left. */
   async close(): Promise<void> {
     assert(this.#closing === null, 'a segment is closed once')
     this.#closing = Promise.withResolvers()

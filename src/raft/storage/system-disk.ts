@@ -22,7 +22,7 @@ export async function systemDisk(folder: string): Promise<Disk> {
   return {
     path: absolute,
     list: () => fs.promises.readdir(absolute),
-    // A name that exists is refused, so that nothing is written into somebody's file.
+    // A name that exists is refused, so that no existing file is overwritten.
     create: async (name) => openFile(at(name), O_RDWR | O_CREAT | O_EXCL),
     open: async (name) => openFile(at(name), O_RDWR),
     rename: async (from, to) => fs.promises.rename(at(from), at(to)),

@@ -1,6 +1,6 @@
 /**
  * Messages of consensus to protobuf and back. Decoding checks everything that the core relies on, so that behind
- * it nobody checks again; whatever does not check is one MusterError, and nothing else is ever thrown.
+ * it no caller checks again; whatever does not check is one MusterError, and nothing else is ever thrown.
  *
  * Sender and receiver are not in the bytes: they are those of the stream's handshake.
  */

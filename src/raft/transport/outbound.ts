@@ -66,7 +66,7 @@ export class Outbound {
   /** Before the next dial; `declined`: the peer said no. */
   #backoff: { readonly timer: Timer; readonly declined: boolean } | null = null
   /** A connection broke, so being refused now means that the process is gone. Dials in between may fail otherwise:
-   *  while a process dies its listener may outlive its streams for a moment, and reset who comes. */
+   *  while a process dies its listener may outlive its streams for a moment, and reset new connections. */
   #lost = false
   /** Dials in a row that led to no connection worth the name. */
   #failures = 0

@@ -1,6 +1,6 @@
 /**
  * The contract between the Raft driver and whatever carries messages, declared by the driver that needs it.
- * `grpc.ts` is its form on sockets; the simulator and unit tests bring twins.
+ * `grpc.ts` is its form on sockets; the simulator and unit tests bring fakes.
  */
 import type { Message, ServerId, SnapshotMeta, Term } from '../core/message.ts'
 

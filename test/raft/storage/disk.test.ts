@@ -1,4 +1,4 @@
-/** The suite of the contract `Disk`: the real one and its twin behave alike as long as nothing fails. */
+/** The suite of the contract `Disk`: the real one and its fake behave alike as long as nothing fails. */
 import fs from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** `muster event stream`: what changes, as it changes, until Ctrl-C or until nobody reads on. */
+/** `muster event stream`: what changes, as it changes, until Ctrl-C or until its reader is gone. */
 import { MusterError } from '../../../lib/errors.ts'
 import { integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'

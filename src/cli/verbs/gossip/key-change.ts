@@ -1,4 +1,4 @@
-/** What the commands that change the keys of gossip share: the key, and the change on all members. */
+/** `muster operator gossip keyring install`, `use` and `remove`: a change of the keys of all members. */
 import { integerOf, objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags } from '../../api/settings.ts'

@@ -20,7 +20,7 @@ NODE is its name, with or without the region. A member that lives stays: stop it
     const [node = ''] = operands
     const prune = flags.has('prune')
     const client = await ApiClient.open(call)
-    // The API says yes to a name that nobody has and for a member that lives: here a person is told.
+    // The API says yes to a name that no member has and for a member that lives: here a person is told.
     const { region, members } = membersOf(await client.get('/v1/agent/members'))
     const found =
       members.find(({ name }) => name === node) ??

@@ -24,7 +24,7 @@ is enough: it knows the others. The port is 4648 unless given.
     const answer = objectOf(json)
     const joined = integerOf(answer, 'num_joined')
     if (joined === '0') {
-      // Nobody was there to be joined, and nothing went wrong.
+      // No member was there to be joined, and nothing went wrong.
       const reason = visible(textOf(answer, 'error')) || "that is the agent's own address"
       throw new MusterError('unavailable', `nobody was joined: ${reason}`)
     }

@@ -78,7 +78,7 @@ export function detailedTable(members: readonly Member[], leader: string, style:
   )
 }
 
-/** The newest doubt about each member that has one; empty when nobody was doubted. */
+/** The newest doubt about each member that has one; empty when no member was doubted. */
 export function suspicionTable(members: readonly Member[], style: Style): string {
   const rows = members.flatMap(({ name, suspicion }) =>
     suspicion === null ? [] : [suspicionCells(name, suspicion, style)],

@@ -1,5 +1,5 @@
 /**
- * Services as people write them in files, in the peer's form: `service { name = "web" }`, `services = [...]`, or the members alone;
+ * Services as users write them in files, in Consul's form: `service { name = "web" }`, `services = [...]`, or the members alone;
  * members in lower case with underscores, or as the API has them.
  */
 import { MusterError } from '../../../lib/errors.ts'

@@ -1,8 +1,8 @@
 /**
- * How an agent finds out how something fares: one look, by HTTP, TCP, gRPC or a script. Each look owns its sockets and
- * processes and has ended them when it resolves. Imported by the agent's part of this domain.
+ * How a check is carried out once: by HTTP, TCP, gRPC or a script. Each probe owns its sockets and processes and has
+ * ended them when it resolves. Imported by `local-services` alone.
  *
- * This file: what a look gives.
+ * This file: what a probe gives.
  */
 import type { CheckStatus } from '../../catalog/model.ts'
 
