@@ -328,6 +328,14 @@ export default {
       from: { path: '^src/' },
       to: { path: '^(test|scripts)/' },
     },
+    {
+      name: 'fast-check-with-a-seed',
+      comment:
+        'Import test/support/fast-check.ts: the gate repeats one seed, the long part prints its own.',
+      severity: 'error',
+      from: { path: '^test/', pathNot: '^test/support/fast-check[.]ts$' },
+      to: { path: 'node_modules/fast-check/', dependencyTypesNot: ['type-only'] },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

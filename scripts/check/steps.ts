@@ -3,133 +3,66 @@
  * Each takes the project's folder and tells whether it passed, with the text to show if it did not.
  */
 import { spawn } from 'node:child_process'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
+import { testFiles, type Suite, type TestKind } from './files.ts'
+import { bundledProgram } from './program.ts'
+import { runFiles, wholeTap, type FileRun } from './run-files.ts'
 import { countTap, type Counts } from './tap-count.ts'
+import { bundledPackages } from './bundled-packages.ts'
 import { failuresInTap } from './tap-failures.ts'
 
 export type StepResult = {
+  /** Of a kind of tests from the beginning of its round: others may run beside it. */
+  readonly seconds: number
   readonly counts: Counts
   readonly text: string
   /** Failed tests by name; a static step has none. */
   readonly failures?: readonly string[]
 }
-export type Step = {
+export type StaticStep = {
   readonly name: string
-  readonly kind: 'static' | 'test'
   readonly run: (root: string) => Promise<StepResult>
 }
 
 /** Starting a cluster and breaking it, and hundreds of simulated ones, take their time on a small, busy machine. */
 const TEST_SECONDS_MAX = 600
+/** Tests wait for half of their time, those of clusters for more: two processors have work for four processes. */
+const LANES_MIN = 4
+/** test/support/free-ports.ts has ranges for so many. */
+const LANES_MAX = 8
+const CLUSTERS_AT_ONCE = 2
 
-/** tap leaves one processor to others: on a machine that has two, the unit tests would take twice as long. */
-const JOBS_MIN = 2
-
-/**
- * Cluster tests that wait for what they want to see, or judge answers however late: two of them at a time see the same. The
- * others measure gaps, times or memory, or demand that no write fails and no leader changes.
- */
-const sharing = [
-  'acl',
-  'agent-api',
-  'blocking-queries',
-  'browsers',
-  'catalog',
-  'chaos',
-  'cli',
-  'client-agent',
-  'client-audit',
-  'compatibility',
-  'consul-client',
-  'consul-client-options',
-  'dead-leader',
-  'dead-servers',
-  'defined-services',
-  'dev-agents',
-  'event-stream',
-  'gossip-keys',
-  'gossip-membership',
-  'gossip-pools',
-  'lost-quorum',
-  'lost-quorum-return',
-  'lost-quorum-survivors',
-  'lost-state',
-  'made-anew',
-  'mixed-versions',
-  'moved-servers',
-  'partitions',
-  'peer-tools',
-  'production',
-  'readme',
-  'releases',
-  'restored-locks',
-  'rpc-tls',
-  'rpc-tls-change-over',
-  'same-names',
-  'scheduled-snapshots',
-  'secrets-at-rest',
-  'snapshot-restore',
-  'strangers',
-  'survives-kills',
-  'tls-bootstrap',
-]
-
-const isCluster = (path: string): boolean => path.startsWith('test/cluster/')
-
-const sharesTheMachine = (path: string): boolean =>
-  sharing.some((name) => path === `test/cluster/${name}.test.ts`)
-
-export const steps: readonly Step[] = [
-  tool('types', ['tsc', '--noEmit']),
-  tool('format', ['prettier', '--check', '--log-level', 'warn', '.']),
+export const staticSteps: readonly StaticStep[] = [
+  // The longest first. Both know by their caches which files are as they were when they passed.
+  tool('format', [
+    'prettier',
+    '--check',
+    '--log-level=warn',
+    '--cache',
+    '--cache-strategy=content',
+    '--cache-location=.cache/prettier',
+    '.',
+  ]),
+  tool('types', ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', '.cache/tsbuildinfo']),
   tool('lint', ['oxlint', '--type-aware', '--deny-warnings']),
-  { name: 'arrows', kind: 'static', run: checkArrows },
+  { name: 'arrows', run: timed(checkArrows) },
   tool('unused', ['knip', '--no-progress']),
-  {
-    name: 'tidy',
-    kind: 'static',
-    run: async (root) => asOne(await runNode(root, ['scripts/tidy.ts'])),
-  },
-  {
-    name: 'unit',
-    kind: 'test',
-    run: (root) =>
-      runTests(root, 'unit', (path) => !isCluster(path), [
-        ...(availableParallelism() <= JOBS_MIN ? [`--jobs=${JOBS_MIN}`] : []),
-        `--timeout=${TEST_SECONDS_MAX}`,
-      ]),
-  },
-  {
-    name: 'cluster',
-    kind: 'test',
-    run: (root) =>
-      runTests(root, 'cluster', (path) => isCluster(path) && sharesTheMachine(path), [
-        '--jobs=2',
-        `--timeout=${TEST_SECONDS_MAX}`,
-      ]),
-  },
-  {
-    name: 'cluster-alone',
-    kind: 'test',
-    run: (root) =>
-      runTests(root, 'cluster-alone', (path) => isCluster(path) && !sharesTheMachine(path), [
-        '--jobs=1',
-        `--timeout=${TEST_SECONDS_MAX}`,
-      ]),
-  },
+  { name: 'tidy', run: timed((root) => runNode(root, ['scripts/tidy.ts'])) },
+  { name: 'program', run: timed(checkProgram) },
 ]
+
+/** Of one round the kinds run at the same time. */
+export const testRounds: readonly (readonly TestKind[])[] = [['unit', 'cluster'], ['cluster-alone']]
 
 type Finished = { readonly code: number; readonly output: string }
 
 /** A tool of node_modules whose exit code is the answer. */
-function tool(name: string, [program = '', ...args]: readonly string[]): Step {
+function tool(name: string, [program = '', ...args]: readonly string[]): StaticStep {
   return {
     name,
-    kind: 'static',
-    run: async (root) => asOne(await runNode(root, [binary(root, program), ...args])),
+    run: timed((root) => runNode(root, [binary(root, program), ...args])),
   }
 }
 
@@ -137,12 +70,17 @@ function binary(root: string, name: string): string {
   return join(root, 'node_modules', '.bin', name)
 }
 
-function asOne({ code, output }: Finished): StepResult {
-  return { counts: code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 }, text: output }
+function timed(run: (root: string) => Promise<Finished>): StaticStep['run'] {
+  return async (root) => {
+    const startMs = performance.now()
+    const { code, output } = await run(root)
+    const counts = code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 }
+    return { counts, seconds: (performance.now() - startMs) / 1000, text: output }
+  }
 }
 
 /** A checker that saw nothing finds nothing: so it must say how many modules it saw. */
-async function checkArrows(root: string): Promise<StepResult> {
+async function checkArrows(root: string): Promise<Finished> {
   const finished = await runNode(root, [
     binary(root, 'depcruise'),
     '--config',
@@ -152,42 +90,70 @@ async function checkArrows(root: string): Promise<StepResult> {
     'test',
   ])
   const seen = Number(/\b(\d+) modules\b/.exec(finished.output)?.[1] ?? 0)
-  if (seen > 0) return asOne(finished)
-  return { counts: { passed: 0, failed: 1 }, text: `${finished.output}\nno module was seen` }
+  if (seen > 0) return finished
+  return { code: 1, output: `${finished.output}\nno module was seen` }
 }
 
-async function runTests(
+async function checkProgram(root: string): Promise<Finished> {
+  try {
+    await bundledProgram(root)
+    return { code: 0, output: '' }
+  } catch (error) {
+    return { code: 1, output: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** Runs a round's files. */
+export async function runTests(
   root: string,
-  name: string,
-  belongs: (path: string) => boolean,
-  options: readonly string[],
-): Promise<StepResult> {
-  const names = await readdir(join(root, 'test'), { recursive: true })
-  const files = names
-    .map((name) => join('test', name))
-    .filter((path) => path.endsWith('.test.ts') && belongs(path))
-    .sort()
-  if (files.length === 0)
-    return { counts: { passed: 0, failed: 1 }, text: 'no test file was found' }
+  suite: Suite,
+  kinds: readonly TestKind[],
+): Promise<ReadonlyMap<TestKind, StepResult>> {
+  const files = await testFiles(root, suite, kinds)
+  const needsProgram = kinds.some((kind) => kind !== 'unit')
+  const program = needsProgram ? await bundledProgram(root) : null
+  const startMs = performance.now()
+  const runs = await runFiles(files, {
+    root,
+    nodeArguments: await bundledPackages(root),
+    env: {
+      NODE_COMPILE_CACHE: compileCache(root),
+      ...(program !== null && { MUSTER_TEST_PROGRAM: program }),
+      ...(suite === 'long' && { TEST_LONG: '1' }),
+    },
+    lanes: Math.min(LANES_MAX, Math.max(LANES_MIN, availableParallelism())),
+    atOnce: { cluster: CLUSTERS_AT_ONCE, 'cluster-alone': 1 },
+    secondsMax: TEST_SECONDS_MAX,
+  })
+  const results = new Map<TestKind, StepResult>()
+  for (const kind of kinds) {
+    const own = runs.filter(({ file }) => file.kind === kind)
+    const seconds = (Math.max(startMs, ...own.map(({ endedMs }) => endedMs)) - startMs) / 1000
+    results.set(kind, { seconds, ...(await resultOf(root, suite, kind, own)) })
+  }
+  return results
+}
+
+async function resultOf(
+  root: string,
+  suite: Suite,
+  kind: TestKind,
+  runs: readonly FileRun[],
+): Promise<Omit<StepResult, 'seconds'>> {
+  if (runs.length === 0) return { counts: { passed: 0, failed: 1 }, text: 'no test file was found' }
   // Kept after the run: a failed test's comments, its seed among them, are in there.
-  const tapFile = join(root, '.tap', `check-${name}.tap`)
-  await rm(tapFile, { force: true })
+  const tapFile = join(root, '.tap', `${suite}-${kind}.tap`)
   await mkdir(dirname(tapFile), { recursive: true })
-  const finished = await runNode(root, [
-    binary(root, 'tap'),
-    'run',
-    '--reporter=min',
-    `--output-file=${tapFile}`,
-    ...options,
-    ...files,
-  ])
-  const tap = await readFile(tapFile, 'utf8').catch(() => '')
-  const counts = countTap(tap)
-  const nothing = counts.passed === 0 && counts.failed === 0
-  const silent = finished.code !== 0 && counts.failed === 0
+  await rm(tapFile, { force: true })
+  const tap = wholeTap(runs)
+  await writeFile(tapFile, tap)
+  const bad = runs.filter(({ ok }) => !ok)
+  const errors = bad
+    .filter(({ errors }) => errors !== '')
+    .map((run) => `${run.file.path} wrote:\n${run.errors}`)
   return {
-    counts: nothing || silent ? { ...counts, failed: counts.failed + 1 } : counts,
-    text: `${stripVTControlCharacters(finished.output)}\nThe whole output: ${relative(root, tapFile)}`,
+    counts: countTap(tap),
+    text: [...errors, `The whole output: ${relative(root, tapFile)}`].join('\n'),
     failures: failuresInTap(tap),
   }
 }

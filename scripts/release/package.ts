@@ -21,6 +21,9 @@ import {
 
 const launcher = 'scripts/release/forms/muster-of-package.sh'
 
+/** Where the launcher looks for Node.js, from the package's folder. */
+export const runtimePath = 'lib/node'
+
 export const packageName = `muster-${version}.tgz`
 
 /** Makes `muster-VERSION.tgz` in `output`; `folder` is for what it is made of. */
@@ -35,6 +38,25 @@ export async function makePackage(
   },
 ): Promise<string> {
   const { platform, node, folder, output } = options
+  await layOutProgram(bundle, platform, folder)
+  for (const file of ['LICENSE', 'README.md']) await cp(join(root, file), join(folder, file))
+  await cp(node, join(folder, runtimePath))
+  await writeFile(
+    join(folder, 'package.json'),
+    `${JSON.stringify(packageManifest(platform), null, 2)}\n`,
+  )
+  await runTool(['npm'], ['pack', '--loglevel=error', `--pack-destination=${output}`], {
+    cwd: folder,
+  })
+  return join(output, packageName)
+}
+
+/** Fills `folder` with the package's program, which runs once Node.js is at `runtimePath` in there. Returns the launcher. */
+export async function layOutProgram(
+  bundle: Bundle,
+  platform: Platform,
+  folder: string,
+): Promise<string> {
   await rm(folder, { recursive: true, force: true })
   const library = join(folder, 'lib')
   await mkdir(library, { recursive: true })
@@ -47,19 +69,10 @@ export async function makePackage(
     ...(platform.arch === process.arch ? cachePurposes.map(cacheName) : []),
   ]
   for (const file of files) await cp(join(bundle.folder, file), join(library, file))
-  for (const file of ['LICENSE', 'README.md']) await cp(join(root, file), join(folder, file))
-  await cp(node, join(library, 'node'))
   const program = join(folder, 'bin', 'muster')
   await writeFile(program, await launcherText())
   await chmod(program, 0o755)
-  await writeFile(
-    join(folder, 'package.json'),
-    `${JSON.stringify(packageManifest(platform), null, 2)}\n`,
-  )
-  await runTool(['npm'], ['pack', '--loglevel=error', `--pack-destination=${output}`], {
-    cwd: folder,
-  })
-  return join(output, packageName)
+  return program
 }
 
 async function launcherText(): Promise<string> {

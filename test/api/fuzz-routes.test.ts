@@ -4,20 +4,20 @@
  * answer follows the rules. FUZZ_SEED repeats a run; FUZZ_REQUESTS says how many each route gets, FUZZ_MINUTES for how
  * long: run the file with node then, for the test runner ends what takes long.
  */
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t, { type Test } from 'tap'
 import type { Route } from '../../src/api/route.ts'
 import type { Logger } from '../../src/lib/log.ts'
 import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { seed } from '../support/fuzz.ts'
+import { amount, seed } from '../support/chance.ts'
 import { bodiesOf, furnish, learnNames, nameOf, type Learned } from './fuzz/furniture.ts'
 import { flawOf } from './fuzz/judge.ts'
 import { quietPool } from './fuzz/quiet-pool.ts'
 import { hostileRequest, shown, type HostileRequest } from './fuzz/requests.ts'
 import { Sender } from './fuzz/sender.ts'
 
-const requestsOfEach = Number(process.env['FUZZ_REQUESTS'] ?? 15)
+const requestsOfEach = amount('FUZZ_REQUESTS', { gate: 2, long: 15 })
 const durationMs = Number(process.env['FUZZ_MINUTES'] ?? 0) * 60_000
 
 /** Beside the time that was asked for. */

@@ -11,7 +11,8 @@ import { createLog } from '../../src/process/logging.ts'
 import type { LogTap } from '../../src/lib/log.ts'
 import { serverOfOne, type ServerOfOne } from '../domains/server-of-one.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
-import { integer, pick, seed } from '../support/fuzz.ts'
+import { amount, seed } from '../support/chance.ts'
+import { integer, pick } from '../support/fuzz.ts'
 import { heapBytes } from '../support/heap.ts'
 import { Bystanders } from './fuzz/bystanders.ts'
 import {
@@ -25,7 +26,7 @@ import {
 } from './fuzz/websocket-cases.ts'
 import { closeFrame, frame, handshake, HostileClient } from './fuzz/websocket-client.ts'
 
-const connections = Number(process.env['FUZZ_CONNECTIONS'] ?? 300)
+const connections = amount('FUZZ_CONNECTIONS', { gate: 40, long: 300 })
 const heapGrowthBytesMax = 48 * 1024 * 1024
 const atATime = 30
 /** A random client waits so long for an answer, which may never come. */

@@ -1,7 +1,9 @@
 /** Many readers wait for changes: each wakes when its own rows change, and not before. */
 import t from 'tap'
-import { startCluster, steadyLeadership } from '../support/cluster.ts'
+import { sharedCluster, steadyLeadership } from '../support/cluster.ts'
 import type { HttpClient, Reply } from '../support/http-client.ts'
+
+const started = sharedCluster(t, { raft: steadyLeadership })
 
 const readersPerServer = 334
 const quietReaders = 30
@@ -9,7 +11,7 @@ const quietReaders = 30
 type Park = { readonly woken: () => boolean; readonly reply: Promise<Reply>; wokenMs: number }
 
 void t.test('a thousand parked reads wake on their change, on every server', async (t) => {
-  const cluster = await startCluster(t, { raft: steadyLeadership })
+  const cluster = await started()
   const leader = await cluster.waitForLeader()
   const variables = cluster.variables(leader)
   await variables.put('watched/key', 'one')
@@ -59,7 +61,7 @@ void t.test('a thousand parked reads wake on their change, on every server', asy
 })
 
 void t.test('a wait that sees no change ends after its time with the same index', async (t) => {
-  const cluster = await startCluster(t, { raft: steadyLeadership })
+  const cluster = await started()
   const at = await cluster.follower()
   await cluster.variables(at).put('still/key', 'one')
   const first = await get(cluster.http(at), '/v1/var/still/key')
@@ -69,7 +71,7 @@ void t.test('a wait that sees no change ends after its time with the same index'
 })
 
 void t.test('a parked read survives a change of leaders', async (t) => {
-  const cluster = await startCluster(t, { raft: steadyLeadership })
+  const cluster = await started()
   const leader = await cluster.waitForLeader()
   const at = (leader + 1) % cluster.size
   await cluster.variables(at).put('survives/key', 'one')

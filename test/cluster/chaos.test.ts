@@ -1,8 +1,8 @@
 /** A short run of what `npm run chaos` does at length: every fault about once, and then the judgement. */
 import t from 'tap'
+import { seed } from '../support/chance.ts'
 import { runChaos } from '../chaos/run.ts'
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const durationMs = 40_000
 
 void t.test(`clients of a cluster under faults see one register, seed ${seed}`, async (t) => {

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { Authority, writeTlsFiles } from '../support/certificates.ts'
 import { knowsServers, startClientAgent, type ClientAgent } from '../support/client-agent.ts'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { sharedCluster, startCluster, type Cluster } from '../support/cluster.ts'
 import { detection, eventually, eventuallyTrue, type Patience } from '../support/eventually.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { everything } from '../support/everything.ts'
@@ -53,11 +53,10 @@ async function said(port: number, raw: string): Promise<string> {
   return `${answer.slice(0, answer.indexOf('\r\n'))} ${answer.slice(end + 4)}`
 }
 
-async function started(
-  t: Test,
-  config: Readonly<Record<string, unknown>> = {},
-): Promise<{ cluster: Cluster; client: ClientAgent }> {
-  const cluster = await startCluster(t, { gossip: true })
+const clusterOfThree = sharedCluster(t, { gossip: true })
+
+async function started(t: Test, config: Readonly<Record<string, unknown>> = {}) {
+  const cluster = await clusterOfThree()
   return { cluster, client: await startClientAgent(t, cluster, { config }) }
 }
 
@@ -69,8 +68,7 @@ void t.test('a client agent is a node, and follows what becomes of its process',
   const follower = await cluster.follower()
   const server = cluster.http(follower)
   t.match(await server.json('GET', '/v1/catalog/node/c1'), { Node: { ID: id, Node: 'c1' } })
-  const members = await server.json('GET', '/v1/agent/members')
-  t.match((members as { Members: object[] }).Members.length, 4)
+  t.match(await server.json('GET', '/v1/agent/members'), { Members: { length: 4 } })
 
   const session = await idOf(put(client.http, '/v1/session/create', { LockDelay: '1s' }))
   t.match(await server.json('GET', `/v1/session/info/${session}`), [{ Node: 'c1' }])

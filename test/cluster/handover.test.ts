@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { startCluster, steadyLeadership, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
@@ -54,15 +54,15 @@ void t.test('leadership moves on request, and no write fails', async (t) => {
 })
 
 void t.test('a follower that was isolated comes back without disturbing the leader', async (t) => {
-  const cluster = await startCluster(t, { proxies: true })
+  const cluster = await startCluster(t, { proxies: true, raft: steadyLeadership })
   const leader = await cluster.waitForLeader()
   const isolated = (leader + 1) % cluster.size
   const writer = writerAt(cluster, leader, 'isolated')
   await accepts(writer)
   writer.takeLongestGapMs()
   await cluster.network.isolate(isolated)
-  // Long enough for it to want to be elected many times.
-  await delay(3_000)
+  // Long enough for it to want to be elected several times.
+  await delay(6_000)
   await cluster.network.heal()
   await eventuallyTrue('it follows again', async () => {
     const latest = writer.accepted.at(-1)

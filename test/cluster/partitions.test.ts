@@ -1,15 +1,16 @@
 /** Who may speak for the cluster while servers cannot hear one another. */
 import t from 'tap'
-import { startCluster } from '../support/cluster.ts'
+import { sharedCluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { equalReplicas } from '../support/replicas.ts'
 
+const started = sharedCluster(t, { proxies: true })
 const shortMs = 2_000
 
 void t.test(
   'the majority goes on, and a cut-off leader neither writes nor answers consistently',
   async (t) => {
-    const cluster = await startCluster(t, { proxies: true })
+    const cluster = await started()
     const leader = await cluster.waitForLeader()
     await cluster.variables(leader).put('split/key', 'before')
     await cluster.network.isolate(leader)
@@ -42,7 +43,7 @@ for (const [what, breakIt] of [
   ['can hear but not send', 'mute'],
 ] as const) {
   void t.test(`a leader that ${what} steps aside`, async (t) => {
-    const cluster = await startCluster(t, { proxies: true })
+    const cluster = await started()
     const leader = await cluster.waitForLeader()
     await cluster.network[breakIt](leader)
     const successor = await cluster.waitForLeader({ except: leader })
@@ -63,7 +64,7 @@ for (const [what, breakIt] of [
 void t.test(
   'with no majority anywhere nothing is accepted, and afterwards everything is',
   async (t) => {
-    const cluster = await startCluster(t, { proxies: true })
+    const cluster = await started()
     await cluster.network.partition([])
     await eventuallyTrue('every server has noticed', async () => {
       const named = await Promise.all(cluster.all.map((at) => cluster.leaderAsSeenBy(at)))

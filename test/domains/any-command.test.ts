@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t from 'tap'
 import type { TSchema } from 'typebox'
 import { domains } from '../../src/domains/registry.ts'
@@ -16,10 +16,10 @@ import { codeOf, textOf } from '../../src/lib/errors.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
-import { seed } from '../support/fuzz.ts'
+import { amount, seed } from '../support/chance.ts'
 import { sweepRows } from './row-faults.ts'
 
-const commandsOfEach = Number(process.env['FUZZ_COMMANDS'] ?? 40)
+const commandsOfEach = amount('FUZZ_COMMANDS', { gate: 20, long: 40 })
 
 /** Beyond what any key, and what any row, may hold. */
 const longs = [9_000, 800_000]

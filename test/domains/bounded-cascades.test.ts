@@ -32,11 +32,11 @@ import type { Entry } from '../../src/raft/core/message.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { QueryContext } from '../../src/rpc/method.ts'
 import { transfer } from '../fsm/toy.ts'
-import { seed } from '../support/fuzz.ts'
+import { amount, seed } from '../support/chance.ts'
 import { check, node } from './catalog/catalog-machine.ts'
 import { sweepRows } from './row-faults.ts'
 
-const histories = Number(process.env['FUZZ_HISTORIES'] ?? 6)
+const histories = amount('FUZZ_HISTORIES', { gate: 2, long: 6 })
 const steps = 150
 
 const namespaces = ['default', 'team']

@@ -1,5 +1,5 @@
 /** The order of encoded keys against a plain comparison of their parts, and ranges at their edges. */
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t from 'tap'
 import type { Key } from '../../src/fsm/domain.ts'
 import {

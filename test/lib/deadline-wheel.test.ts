@@ -190,8 +190,11 @@ function costs(count: number, spreadMs: number) {
 }
 
 t.test('a million deadlines cost a million times what one costs', async (t) => {
-  const count = 1_000_000
-  for (const spreadMs of [100, 10_000, 600_000]) {
+  for (const [count, spreadMs] of [
+    [100_000, 100],
+    [1_000_000, 10_000],
+    [100_000, 600_000],
+  ] as const) {
     const { most, fired, steps } = costs(count, spreadMs)
     const { turn, ...calls } = most
     t.same(calls, { arm: 1, move: 2, cancel: 1 })

@@ -1,5 +1,5 @@
 /** At its bound the map evicts the least recently used entry, and no other. */
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t from 'tap'
 import { LruMap } from '../../src/lib/lru-map.ts'
 

@@ -1,5 +1,5 @@
 /** What a server learns of a write it sent, whatever the leaders, the network and snapshots do meanwhile. */
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { SentWrites, type Fate } from '../../src/rpc/sent-writes.ts'

@@ -352,6 +352,15 @@ export async function startCluster(t: Test, options: ClusterOptions = {}): Promi
   return cluster
 }
 
+/**
+ * One cluster for tests of a file that break nothing, or mend what they broke: begun by the first of them, stopped with the
+ * file. To start three servers is two seconds of work.
+ */
+export function sharedCluster(file: Test, options: ClusterOptions = {}): () => Promise<Cluster> {
+  let started: Promise<Cluster> | null = null
+  return () => (started ??= startCluster(file, options))
+}
+
 async function serverPorts(): Promise<ServerPorts> {
   const [http, rpc, gossip, ops] = await freePorts(portsPerServer)
   if (http === undefined || rpc === undefined || gossip === undefined || ops === undefined) {

@@ -1,7 +1,6 @@
 /** Seeded chance for hostile input: FUZZ_SEED repeats a run. One stream of draws for each test file, which is a process. */
 import { randomInteger, seededRandom } from '../../src/lib/random.ts'
-
-export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
+import { seed } from './chance.ts'
 export const random = seededRandom(seed)
 
 /** From `low`, below `high`. */

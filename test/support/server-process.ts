@@ -24,7 +24,9 @@ export type ServerSpec = {
   readonly pidFile: string
 }
 
-export const ownProgram = new URL('../../bin/muster', import.meta.url).pathname
+/** This project's own program: these sources, or the bundle of them that the gate made, which starts in half the time. */
+export const ownProgram =
+  process.env['MUSTER_TEST_PROGRAM'] ?? new URL('../../bin/muster', import.meta.url).pathname
 
 /**
  * What to spawn for a program to run as its users run it. tap puts a loader into NODE_OPTIONS of every child, which makes a

@@ -4,7 +4,8 @@ import type { Variables } from './variables.ts'
 
 export type Accepted = { readonly path: string; readonly value: string; readonly index: number }
 
-const pauseMs = 2
+/** A hundred a second show every gap; as fast as it goes they would be most of the work of their tests. */
+const pauseMs = 8
 
 export class SteadyWriter {
   readonly #variables: readonly Variables[]

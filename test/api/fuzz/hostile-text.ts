@@ -2,7 +2,7 @@
  * Texts that somebody would send to find a hole, and the ways to write one into a URL. Only the texts are listed; names of
  * parameters and members are learned from the product itself.
  */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 
 const longTextLengthMax = 12_000
 

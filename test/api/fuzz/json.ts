@@ -2,7 +2,7 @@
  * JSON as a tree that can hold what `JSON.stringify` never writes: members twice, `__proto__`, numbers of any length.
  * And what can be done to a good document.
  */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 
 /** Members in order; a name may stand twice. A number is its own text. */
 export type Json =

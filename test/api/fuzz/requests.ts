@@ -1,5 +1,5 @@
 /** Requests to one route: its path, query, headers and body, each good or hostile, as they go over a socket. */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import type { Route } from '../../../src/api/route.ts'
 import { hostileText, spelling } from './hostile-text.ts'
 import { mutated, treeOf, write, type Json } from './json.ts'

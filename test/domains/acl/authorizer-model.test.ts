@@ -2,7 +2,7 @@
  * An authorizer that keeps what it found answers like one that was made a moment ago, whatever happens to tokens, policies and
  * roles, with time, restores and clocks that go back. Two callers have the same rights object only if all their answers are equal.
  */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import type { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
 import { codeOf } from '../../../src/lib/errors.ts'

@@ -1,6 +1,7 @@
 /** Streams of events over the whole path of one server: where they begin, what they tell, and how they end. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { seed } from '../../support/chance.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { randomInteger, seededRandom } from '../../../src/lib/random.ts'
 import { serverOfOne, type ServerOfOne, type ServerOfOneOptions } from '../server-of-one.ts'
@@ -174,7 +175,6 @@ void t.test('an index that is not kept any more is 410, unless a snapshot will d
 void t.test(
   'a snapshot and what follows are the state, whatever is written meanwhile',
   async (t) => {
-    const seed = Date.now() % 1_000_000
     t.comment(`seed ${seed}`)
     const random = seededRandom(seed)
     const chance = (below: number) => randomInteger(random, 0, below)

@@ -1,5 +1,5 @@
 /** What deletions leave behind: the index of a prefix shows them, and no read pays for their number. */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { reapedRowsMax } from '../../../src/domains/kv/commands.ts'
 import { directoriesOf, markedDirectoriesMax } from '../../../src/domains/kv/deletion-model.ts'

@@ -1,5 +1,5 @@
 /** A LockIndex is the number that a holder proves itself with: of one key, none comes twice, whatever became of the key. */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t, { type Test } from 'tap'
 import { restorer } from '../../../src/domains/operator/services.ts'
 import { txnOperationsMax } from '../../../src/domains/kv/model.ts'

@@ -15,12 +15,13 @@ import {
 } from '../../../src/fsm/restore.ts'
 import { keyOfRow } from '../../../src/fsm/table.ts'
 import { writeArchive } from '../../../src/domains/operator/archive.ts'
-import { bytes as randomBytes, integer, pick, seed } from '../../support/fuzz.ts'
+import { amount, seed } from '../../support/chance.ts'
+import { bytes as randomBytes, integer, pick } from '../../support/fuzz.ts'
 import { everyTableOptions, fillEveryTable, meetEveryTable } from '../every-table.ts'
 import { sweepRows, tables } from '../row-faults.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
-const archivesOfEach = Number(process.env['FUZZ_ARCHIVES'] ?? 200)
+const archivesOfEach = amount('FUZZ_ARCHIVES', { gate: 50, long: 200 })
 
 const snapshotUrl = '/v1/operator/snapshot'
 

@@ -1,6 +1,6 @@
 /** The failure detector's messages: golden bytes, what is tolerated, what is refused, and round trips. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import { decodeMessage, encodeMessage, messageBytes } from '../../../src/gossip/wire/codec.ts'

@@ -4,18 +4,19 @@
  * repeats a run.
  */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { decodeMessage, encodeMessage } from '../../../src/gossip/wire/codec.ts'
 import { refusalReasons, type Tally } from '../../../src/gossip/wire/counters.ts'
 import { decodeSerfMessage, encodeSerfMessage } from '../../../src/gossip/wire/serf-codec.ts'
 import { decodeTags } from '../../../src/gossip/wire/tags.ts'
-import { integer, mutated, noise, pick, seed } from '../../support/fuzz.ts'
+import { amount, seed } from '../../support/chance.ts'
+import { integer, mutated, noise, pick } from '../../support/fuzz.ts'
 import { heapBytes } from '../../support/heap.ts'
 import { packetMessage, serfMessage, streamMessage } from './messages.ts'
 import { keyring, wires } from './wires.ts'
 
-const inputsWanted = Number(process.env['FUZZ_PACKETS'] ?? 50_000)
+const inputsWanted = amount('FUZZ_PACKETS', { gate: 20_000, long: 50_000 })
 /** Samples of good messages that mutations start from. */
 const samplesOfEach = 400
 const heapGrowthBytesMax = 16 * 1024 * 1024

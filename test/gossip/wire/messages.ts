@@ -1,5 +1,5 @@
 /** Random messages of every kind, within the bounds of the format. */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import type {
   Endpoint,
   PacketMessage,

@@ -1,5 +1,5 @@
 /** Values byte by byte: what is written, what else is read, what is refused before anything is made for it. */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { depthMax, readValue, type Read, type Value } from '../../../src/gossip/wire/msgpack.ts'
 import { Writer } from '../../../src/gossip/wire/msgpack-writer.ts'

@@ -1,6 +1,6 @@
 /** Packets: their layers byte by byte, how messages are put together, and what is refused as what. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import type { PacketMessage } from '../../../src/gossip/core/message.ts'
 import { encodeMessage } from '../../../src/gossip/wire/codec.ts'

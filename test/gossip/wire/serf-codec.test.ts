@@ -1,6 +1,6 @@
 /** Messages of the membership layer, its tags, and addresses: golden bytes, what is left out, round trips. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import type { SerfMessage } from '../../../src/gossip/core/message.ts'
 import { codeOf } from '../../../src/lib/errors.ts'

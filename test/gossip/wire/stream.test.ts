@@ -1,6 +1,6 @@
 /** Streams: their bytes, in any chunks; their bounds, before memory is taken; what is refused as what. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { codeOf } from '../../../src/lib/errors.ts'
 import type { PushPull, StreamMessage } from '../../../src/gossip/core/message.ts'

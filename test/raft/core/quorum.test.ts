@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { majorityOf, reachedByMajority, tally } from '../../../src/raft/core/quorum.ts'
 

@@ -24,6 +24,7 @@ import {
 } from './harness.ts'
 import { after, emptyModel, judge, perform, snapshotAt, text, withBase } from './model.ts'
 import type { Model, Step } from './model.ts'
+import { seedRanges } from '../../support/chance.ts'
 
 /** One disk through several lives, and what is known about it. */
 class Run {
@@ -178,23 +179,21 @@ async function randomRun(seed: number): Promise<Run> {
 }
 
 /** Each is seven lives. More, or one of them again: CRASH_SEEDS=first-last. */
-const [first = 1, last = 600] = (process.env['CRASH_SEEDS'] ?? '')
-  .split('-')
-  .flatMap((part) => (part === '' ? [] : [Number(part)]))
-
-await t.test(`random schedules of writes and crashes, seeds ${first} to ${last}`, async (t) => {
-  let longest = 0
-  for (let seed = first; seed <= last; seed++) {
-    try {
-      const run = await randomRun(seed)
-      longest = Math.max(longest, run.model.lastIndex)
-    } catch (error) {
-      t.fail(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`)
-      return
+for (const [first, last] of seedRanges('CRASH_SEEDS', { gate: 200, long: 600 })) {
+  await t.test(`random schedules of writes and crashes, seeds ${first} to ${last}`, async (t) => {
+    let longest = 0
+    for (let seed = first; seed <= last; seed++) {
+      try {
+        const run = await randomRun(seed)
+        longest = Math.max(longest, run.model.lastIndex)
+      } catch (error) {
+        t.fail(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`)
+        return
+      }
     }
-  }
-  t.ok(longest > 100, 'the schedules come somewhere')
-})
+    t.ok(longest > 100, 'the schedules come somewhere')
+  })
+}
 
 await t.test(
   'a name that a killed process did not sync is synced before the file is used',

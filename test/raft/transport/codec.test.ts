@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { encodeConfiguration } from '../../../src/raft/core/membership.ts'
 import type { Entry, Message } from '../../../src/raft/core/message.ts'

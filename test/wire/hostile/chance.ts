@@ -1,7 +1,8 @@
 /** Hostile input for the RPC port, and how much of it there is: FUZZ_PACKETS says how many inputs. */
+import { amount } from '../../support/chance.ts'
 import { pick } from '../../support/fuzz.ts'
 
-export const inputsWanted = Number(process.env['FUZZ_PACKETS'] ?? 4_000)
+export const inputsWanted = amount('FUZZ_PACKETS', { gate: 2_000, long: 4_000 })
 
 /** Numbers at the ends of what fields can hold. */
 export function number(): number {

@@ -1,0 +1,47 @@
+/** Which test file runs when: every one somewhere, and what has chance in it twice. */
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { namedFiles, testFiles, withChance } from '../../scripts/check/files.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const kinds = ['unit', 'cluster', 'cluster-alone'] as const
+
+t.test('the lists name files that exist', async (t) => {
+  for (const path of namedFiles) await t.resolves(access(join(root, path)), path)
+})
+
+t.test('a soak runs in the long part alone, a fuzzer in both', async (t) => {
+  const [gate, long] = await Promise.all(
+    (['gate', 'long'] as const).map(async (suite) =>
+      (await testFiles(root, suite, kinds)).map(({ path }) => path),
+    ),
+  )
+  const place = (path: string) => [gate?.includes(path), long?.includes(path)]
+  t.same(place('test/cluster/catch-up.test.ts'), [false, true])
+  t.same(place('test/wire/hostile.test.ts'), [true, true])
+  t.same(place('test/scripts/files.test.ts'), [true, false])
+  t.equal(new Set(gate).size, gate?.length)
+})
+
+t.test('clusters are begun first, and of each kind the longest', async (t) => {
+  const files = await testFiles(root, 'gate', ['unit', 'cluster'])
+  const firstUnit = files.findIndex(({ kind }) => kind === 'unit')
+  t.equal(files[firstUnit]?.path, 'test/sim/sim.test.ts')
+  t.equal(files[0]?.path, 'test/cluster/gossip-membership.test.ts')
+  t.ok(files.slice(firstUnit).every(({ kind }) => kind === 'unit'))
+})
+
+t.test('chance is found behind other files', async (t) => {
+  const found = withChance(
+    new Map([
+      ['a', ['b']],
+      ['b', ['c']],
+      ['c', ['test/support/chance.ts']],
+      ['d', ['e']],
+      ['e', ['d']],
+    ]),
+  )
+  t.same([...found].sort(), ['a', 'b', 'c', 'test/support/chance.ts'])
+})

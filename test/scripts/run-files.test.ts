@@ -1,0 +1,62 @@
+/** The runner of test files: what it runs when, and that nothing that goes wrong passes for a success. */
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { runFiles, wholeTap, type RunOptions } from '../../scripts/check/run-files.ts'
+import { countTap } from '../../scripts/check/tap-count.ts'
+import { failuresInTap } from '../../scripts/check/tap-failures.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const tap = JSON.stringify(import.meta.resolve('tap'))
+
+const options: RunOptions = { root, env: {}, lanes: 2, atOnce: {}, secondsMax: 60 }
+
+/** Test files of these contents, by their names, as the runner takes them. */
+function files(folder: string, names: readonly string[], kind = 'unit') {
+  return names.map((name) => ({ path: join(folder, `${name}.mjs`), kind }))
+}
+
+t.test('a file passes only if its process says so', async (t) => {
+  const folder = t.testdir({
+    'good.mjs': `import t from ${tap}; t.test('a', async (t) => { t.ok(true); t.ok(true) })`,
+    'bad.mjs': `import t from ${tap}; t.test('b', async (t) => { t.ok(true); t.equal(1, 2, 'one is two') })`,
+    'thrown.mjs': `import t from ${tap}; t.ok(true); throw new Error('planted')`,
+    'silent.mjs': `process.exit(0)`,
+    'empty.mjs': `import ${tap}`,
+    'broken.mjs': `import './nothing-here.mjs'`,
+  })
+  const names = ['good', 'bad', 'thrown', 'silent', 'empty', 'broken']
+  const runs = await runFiles(files(folder, names), options)
+  const whole = wholeTap(runs)
+  t.same(
+    runs.filter(({ ok }) => ok).map(({ file }) => file.path),
+    [join(folder, 'good.mjs')],
+  )
+  t.match(countTap(whole), { failed: 5 })
+  const failures = failuresInTap(whole).join('\n')
+  t.match(failures, /bad\.mjs > b > one is two \(line 1\)/, 'its own line, and not one of tap')
+  for (const name of names.slice(1)) t.match(failures, `${name}.mjs`)
+  const broken = runs.find(({ file }) => file.path.endsWith('broken.mjs'))
+  t.match(broken?.errors, /nothing-here/, 'what it wrote beside TAP is kept')
+})
+
+t.test('a file that does not end is ended, and says where it was', async (t) => {
+  const folder = t.testdir({
+    'stuck.mjs': `import t from ${tap}; setInterval(() => {}, 1000); t.test('waits', () => new Promise(() => {}))`,
+  })
+  const [run] = await runFiles(files(folder, ['stuck']), { ...options, secondsMax: 1 })
+  t.equal(run?.ok, false)
+  t.match(run?.tap, /not ok/)
+})
+
+t.test('of a kind no more than its number run at a time, and others go by', async (t) => {
+  const source = `import t from ${tap}; await new Promise((done) => setTimeout(done, 400)); t.ok(true)`
+  const folder = t.testdir({ 'a.mjs': source, 'b.mjs': source, 'c.mjs': source })
+  const runs = await runFiles(
+    [...files(folder, ['a', 'b'], 'one'), ...files(folder, ['c'], 'other')],
+    { ...options, atOnce: { one: 1 } },
+  )
+  t.equal(runs.length, 3)
+  t.match(runs.at(-1)?.file.path, /b\.mjs$/, 'c went by b, which waited for a')
+  t.same(countTap(wholeTap(runs)), { passed: 3, failed: 0 })
+})

@@ -1,0 +1,7 @@
+/** fast-check with this run's seed, which a failure prints. `.dependency-cruiser.mjs` has all tests take it from here. */
+import fc from 'fast-check'
+import { seed } from './chance.ts'
+
+fc.configureGlobal({ seed })
+
+export default fc
