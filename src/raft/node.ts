@@ -159,8 +159,8 @@ export class RaftNode implements RaftNodeDoor {
     this.#schedule()
   }
 
-  propose(data: Uint8Array, { term, lingerMs }: ProposeOptions = {}): Promise<Applied> {
-    return this.#submit((core, now) => core.propose(data, now, term), lingerMs)
+  propose(data: Uint8Array, options: ProposeOptions = {}): Promise<Applied> {
+    return this.#submit((core, now) => core.propose(data, now, options.term), options)
   }
 
   async changeMembership(change: MembershipChange): Promise<void> {
@@ -386,7 +386,7 @@ export class RaftNode implements RaftNodeDoor {
     )
   }
 
-  #submit(give: Give<ProposeResult>, lingerMs?: number): Promise<Applied> {
+  #submit(give: Give<ProposeResult>, options: ProposeOptions = {}): Promise<Applied> {
     const core = this.#running()
     if (core === null) return Promise.reject(stoppedError())
     let result
@@ -399,7 +399,7 @@ export class RaftNode implements RaftNodeDoor {
     }
     if (!result.ok) return Promise.reject(errorOf(result.refusal))
     this.#schedule()
-    return this.#proposals.wait(result.index, result.term, lingerMs)
+    return this.#proposals.wait(result.index, result.term, options)
   }
 
   #now(): number {

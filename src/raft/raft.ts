@@ -88,7 +88,12 @@ export type MembershipChange =
   | { readonly type: 'readdress'; readonly member: Omit<Member, 'role'> }
 
 /** See `rpc/consensus.ts`. */
-export type ProposeOptions = { readonly term?: Term; readonly lingerMs?: number }
+export type ProposeOptions = {
+  readonly term?: Term | undefined
+  readonly lingerMs?: number | undefined
+  /** Monotonic: then it is `outcome_unknown`. Absent: it is waited for however long it takes. */
+  readonly deadlineMs?: number
+}
 
 /** See `rpc/consensus.ts`. */
 export type ReadMode = 'linearizable' | 'leader'

@@ -6,16 +6,21 @@ import { MusterError } from '../lib/errors.ts'
 import { ChurnMap } from '../lib/churn-map.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import type { LogIndex, Term } from './core/message.ts'
+import type { ProposeOptions } from './raft.ts'
 
 export type Applied = { readonly index: LogIndex; readonly outcome: unknown }
 
 type Proposal = {
   readonly term: Term
   readonly lingerMs: number
+  /** Infinity: none, or its proposer was told. */
+  deadlineMs: number
   readonly resolve: (applied: Applied) => void
   readonly reject: (error: MusterError) => void
 }
 
+/** How late a deadline may be noticed; one timer serves all waiters. */
+const sweepMs = 50
 /** How long a proposal lingers where the disk takes no writes: entries that are not stored are not applied. */
 const stalledLingerMsMax = 2_500
 
@@ -25,6 +30,7 @@ export class Proposals {
   readonly #byIndex = new ChurnMap<LogIndex, Proposal>()
   /** Of those that linger. */
   readonly #timers = new Set<Timer>()
+  #sweep: Timer | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -35,11 +41,16 @@ export class Proposals {
   }
 
   /** `lingerMs`: for how long after the end of leadership, see `orphan`. */
-  wait(index: LogIndex, term: Term, lingerMs = 0): Promise<Applied> {
+  wait(
+    index: LogIndex,
+    term: Term,
+    { lingerMs = 0, deadlineMs = Infinity }: Omit<ProposeOptions, 'term'> = {},
+  ): Promise<Applied> {
+    if (deadlineMs < Infinity) this.#armSweep()
     return new Promise((resolve, reject) => {
       // One that lingers was cut from this server's log. Others may have it still, so it is not known to be lost.
       this.#byIndex.take(index)?.reject(unknownOutcome())
-      this.#byIndex.set(index, { term, lingerMs, resolve, reject })
+      this.#byIndex.set(index, { term, lingerMs, deadlineMs, resolve, reject })
     })
   }
 
@@ -77,6 +88,8 @@ export class Proposals {
   abandon(index: LogIndex): void {
     for (const timer of this.#timers) timer.cancel()
     this.#timers.clear()
+    this.#sweep?.cancel()
+    this.#sweep = null
     for (const [at, proposal] of this.#byIndex.entries()) if (at > index) this.#giveUp(at, proposal)
   }
 
@@ -84,6 +97,21 @@ export class Proposals {
   skipped(index: LogIndex): void {
     for (const [at, proposal] of this.#byIndex.entries())
       if (at <= index) this.#giveUp(at, proposal)
+  }
+
+  #armSweep(): void {
+    if (this.#sweep !== null) return
+    this.#sweep = this.#clock.setTimer(sweepMs, () => {
+      this.#sweep = null
+      const now = this.#clock.monotonicMs()
+      for (const [, proposal] of this.#byIndex.entries()) {
+        if (proposal.deadlineMs > now) continue
+        // Its record stays: the entry may still be applied.
+        proposal.deadlineMs = Infinity
+        proposal.reject(unconfirmed())
+      }
+      if (this.#byIndex.size > 0) this.#armSweep()
+    })
   }
 
   #giveUp(index: LogIndex, proposal: Proposal): void {
@@ -107,15 +135,19 @@ function unknownOutcome(): MusterError {
   )
 }
 
+function unconfirmed(): MusterError {
+  return new MusterError(
+    'outcome_unknown',
+    'the time was up before the write was confirmed: it may or may not take effect',
+  )
+}
+
 type Waiter<T> = {
   readonly deadlineMs: number
   readonly timeoutText: string
   readonly resolve: (value: T) => void
   readonly reject: (error: MusterError) => void
 }
-
-/** How late a deadline may be noticed; one timer serves all waiters. */
-const sweepMs = 50
 
 /** Waiters with deadlines, under any key. One sweep for all instead of a timer for each. */
 export class DeadlineWaiters<Key, Value> {

@@ -11,15 +11,17 @@ export type LeaderInfo = {
 
 export type ProposeOptions = {
   /** To be appended in this term only; in any other it is `not_leader`. */
-  readonly term?: number
+  readonly term?: number | undefined
   /**
    * When leadership ends, how long to wait for what becomes of the entry: it is applied, or another one takes its place,
    * which is `not_leader`. 0 when absent: `outcome_unknown` at once.
    */
-  readonly lingerMs?: number
+  readonly lingerMs?: number | undefined
+  /** Monotonic: then it is `outcome_unknown`. Absent: it is waited for however long it takes. */
+  readonly deadlineMs?: number
 }
 
-export type Proposed = { readonly index: number; readonly outcome: unknown }
+export type Proposed<Outcome = unknown> = { readonly index: number; readonly outcome: Outcome }
 
 export interface Consensus {
   /**

@@ -12,9 +12,9 @@ export type WriterOptions = {
 }
 
 /** How a method's commands are proposed. */
-export type WriteOptions = ProposeOptions & {
+export type WriteOptions = Pick<ProposeOptions, 'term' | 'lingerMs'> & {
   /** Of the write, see `sent-writes.ts`; absent: none. */
-  readonly name?: string
+  readonly name?: string | null
 }
 
 export interface Proposer {
@@ -35,34 +35,12 @@ export class Writer implements Proposer {
   propose(
     command: Command,
     deadlineMs: number,
-    { name, ...options }: WriteOptions = {},
+    { name = null, term, lingerMs }: WriteOptions = {},
   ): Promise<Proposed> {
     const { consensus, encode, clock } = this.#options
-    const leftMs = deadlineMs - clock.monotonicMs()
-    if (leftMs <= 0) {
+    if (deadlineMs <= clock.monotonicMs()) {
       return Promise.reject(new MusterError('timeout', 'the time was up before the write began'))
     }
-    const data = encode(command, name ?? null)
-    // Not `within`: each write comes here, and that would make five more closures for it.
-    return new Promise((resolve, reject) => {
-      const timer = clock.setTimer(leftMs, () => {
-        reject(
-          new MusterError(
-            'outcome_unknown',
-            'the time was up before the write was confirmed: it may or may not take effect',
-          ),
-        )
-      })
-      consensus.propose(data, options).then(
-        (proposed) => {
-          timer.cancel()
-          resolve(proposed)
-        },
-        (error: unknown) => {
-          timer.cancel()
-          reject(error)
-        },
-      )
-    })
+    return consensus.propose(encode(command, name), { deadlineMs, term, lingerMs })
   }
 }

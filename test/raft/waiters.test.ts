@@ -30,7 +30,9 @@ void t.test('one that does not linger is unknown as soon as leadership ends', as
 void t.test('one that lingers learns whether its entry was kept', async (t) => {
   const clock = manualClock()
   const proposals = new Proposals(clock)
-  const [kept, lost, silent] = [2, 3, 4].map((index) => fateOf(proposals.wait(index, 1, lingerMs)))
+  const [kept, lost, silent] = [2, 3, 4].map((index) =>
+    fateOf(proposals.wait(index, 1, { lingerMs })),
+  )
   proposals.orphan(1, false)
   proposals.applied(2, 1, null)
   proposals.applied(3, 2, null)
@@ -43,7 +45,7 @@ void t.test('one that lingers learns whether its entry was kept', async (t) => {
 void t.test('where the disk stands still it is not waited for long', async (t) => {
   const clock = manualClock()
   const proposals = new Proposals(clock)
-  const stalled = fateOf(proposals.wait(2, 1, 60_000))
+  const stalled = fateOf(proposals.wait(2, 1, { lingerMs: 60_000 }))
   proposals.orphan(1, true)
   t.equal(await stalled(), 'waits')
   clock.advance(2_500)
@@ -53,9 +55,9 @@ void t.test('where the disk stands still it is not waited for long', async (t) =
 void t.test('an entry of the next leadership in its place says nothing of others', async (t) => {
   const clock = manualClock()
   const proposals = new Proposals(clock)
-  const first = fateOf(proposals.wait(2, 1, lingerMs))
+  const first = fateOf(proposals.wait(2, 1, { lingerMs }))
   proposals.orphan(1, false)
-  const second = fateOf(proposals.wait(2, 3, lingerMs))
+  const second = fateOf(proposals.wait(2, 3, { lingerMs }))
   t.same([await first(), await second()], ['outcome_unknown', 'waits'])
   clock.advance(lingerMs)
   t.equal(await second(), 'waits', 'the time of the first is not its own')
@@ -63,9 +65,31 @@ void t.test('an entry of the next leadership in its place says nothing of others
   t.equal(await second(), 'done at 2')
 })
 
+void t.test(
+  'one that is not confirmed by its deadline is unknown, and may still be applied',
+  async (t) => {
+    const clock = manualClock()
+    const proposals = new Proposals(clock)
+    const soon = fateOf(proposals.wait(1, 1, { deadlineMs: clock.monotonicMs() + 1_000 }))
+    const late = fateOf(proposals.wait(2, 1, { deadlineMs: clock.monotonicMs() + 5_000 }))
+    const never = fateOf(proposals.wait(3, 1))
+    clock.advance(999)
+    t.same([await soon(), await late(), await never()], ['waits', 'waits', 'waits'])
+    clock.advance(51)
+    t.same([await soon(), await late(), await never()], ['outcome_unknown', 'waits', 'waits'])
+    for (const index of [1, 2, 3]) proposals.applied(index, 1, null)
+    t.same(
+      [await soon(), await late(), await never()],
+      ['outcome_unknown', 'done at 2', 'done at 3'],
+    )
+    clock.advance(10_000)
+    t.equal(clock.timerCount, 0, 'nothing waits, so nothing looks')
+  },
+)
+
 void t.test('a snapshot in the place of its entry, or a stop, ends the waiting', async (t) => {
   const proposals = new Proposals(manualClock())
-  const [skipped, stopped] = [2, 3].map((index) => fateOf(proposals.wait(index, 1, lingerMs)))
+  const [skipped, stopped] = [2, 3].map((index) => fateOf(proposals.wait(index, 1, { lingerMs })))
   proposals.orphan(0, false)
   proposals.skipped(2)
   t.same([await skipped?.(), await stopped?.()], ['outcome_unknown', 'waits'])

@@ -222,8 +222,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a proposal of a lost leader is said to have surely failed',
     file: 'src/raft/waiters.ts',
-    find: "'outcome_unknown',",
-    replace: "'not_leader',",
+    find: "'outcome_unknown',\n    'the leader was lost",
+    replace: "'not_leader',\n    'the leader was lost",
   },
   {
     name: 'the log goes on while entries are still to be synced',

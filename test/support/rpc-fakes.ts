@@ -8,7 +8,7 @@ import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import type { Abortable } from '../../src/lib/lazy-abort.ts'
 import { silentLogger } from '../../src/lib/log.ts'
-import type { Consensus, LeaderInfo, Proposed } from '../../src/rpc/consensus.ts'
+import type { Consensus, LeaderInfo, Proposed, ProposeOptions } from '../../src/rpc/consensus.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
 import type { DispatcherOptions } from '../../src/rpc/dispatch-options.ts'
 import { Dispatcher } from '../../src/rpc/dispatch.ts'
@@ -173,8 +173,14 @@ export class FakeConsensus implements Consensus {
     this.#waiting.clear()
   }
 
-  propose(data: Uint8Array): Promise<Proposed> {
-    return this.onPropose(data)
+  propose(data: Uint8Array, { deadlineMs }: ProposeOptions = {}): Promise<Proposed> {
+    const proposed = this.onPropose(data)
+    if (deadlineMs === undefined) return proposed
+    return new Promise((resolve, reject) => {
+      const late = new MusterError('outcome_unknown', 'the time was up')
+      const timer = systemClock.setTimer(deadlineMs - systemClock.monotonicMs(), () => reject(late))
+      proposed.then(resolve, reject).finally(() => timer.cancel())
+    })
   }
 
   async readBarrier(
