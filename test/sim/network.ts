@@ -216,6 +216,9 @@ export class Network {
   }
 }
 
-export function interrupted(): MusterError {
-  return new MusterError('unavailable', 'the connection broke')
+/** The other end was not reached: not what it said. */
+export class Interrupted extends MusterError {}
+
+export function interrupted(): Interrupted {
+  return new Interrupted('unavailable', 'the connection broke')
 }

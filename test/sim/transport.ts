@@ -14,7 +14,7 @@ import type {
   TransportHandlers,
 } from '../../src/raft/transport/transport.ts'
 import { between, happens } from './chance.ts'
-import { interrupted, type Endpoint, type Network } from './network.ts'
+import { Interrupted, interrupted, type Endpoint, type Network } from './network.ts'
 import type { Life, Scheduler } from './scheduler.ts'
 
 /** Without progress for this long a snapshot is given up. */
@@ -102,11 +102,11 @@ export class SimTransport implements RaftTransport, Endpoint {
         })
         return
       } catch (error) {
-        if (!(error instanceof MusterError) || error.code !== 'unavailable') throw error
+        if (!(error instanceof Interrupted)) throw error
       }
       await this.#scheduler.sleep(between(this.#random, 10, 60), this.life)
     }
-    throw new MusterError('unavailable', 'the receiver made no progress')
+    throw new MusterError('timeout', 'the receiver made no progress')
   }
 
   async #stream(
@@ -120,7 +120,9 @@ export class SimTransport implements RaftTransport, Endpoint {
     const { id, meta } = source
     const self = { id: this.#id, life: this.life }
     const ask = async <T>(question: (receiver: SimTransport) => Promise<T>): Promise<T> => {
-      if (signal.aborted) throw new MusterError('cancelled', 'the snapshot is not wanted any more')
+      if (signal.aborted || this.#handlers === null) {
+        throw new MusterError('cancelled', 'the snapshot is not wanted any more')
+      }
       return this.#network.ask(self, to, (endpoint) => {
         if (!(endpoint instanceof SimTransport)) throw interrupted()
         return endpoint.#inLine(() => question(endpoint))
@@ -159,7 +161,8 @@ export class SimTransport implements RaftTransport, Endpoint {
 
   async #write(reception: Reception, chunk: Uint8Array): Promise<void> {
     if (reception !== this.#reception || reception.voided) throw interrupted()
-    await reception.sink.write(chunk)
+    // What could not be written is no refusal: the sender comes again.
+    await reception.sink.write(chunk).catch(() => Promise.reject(interrupted()))
   }
 
   async #finish(

@@ -55,18 +55,22 @@ export class Node {
     })
   }
 
-  async start(t: Test): Promise<this> {
+  async start(t: Test, handlers: TransportHandlers = this.#handlers()): Promise<this> {
     t.teardown(() => this.stop())
-    await this.transport.start({
+    await this.transport.start(handlers)
+    this.port = await this.server.listen()
+    return this
+  }
+
+  #handlers(): TransportHandlers {
+    return {
       onMessage: (message) => this.onMessage(message),
       onPeerGone: (id) => this.gone.push(id),
       onPeerConnected: (id) => this.connectedTo.push(id),
       onSnapshotOffer: this.#spec.onSnapshotOffer ?? noSnapshots,
       onSnapshotReceived: ({ from, term, meta }) =>
         this.snapshots.push({ from, term, index: meta.index }),
-    })
-    this.port = await this.server.listen()
-    return this
+    }
   }
 
   /** Dials these, under their ids or at another port in front of them. */

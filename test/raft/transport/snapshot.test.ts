@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import t from 'tap'
 import { MusterError } from '../../../src/lib/errors.ts'
-import type { SnapshotSink, SnapshotSource } from '../../../src/raft/transport/transport.ts'
+import type { SnapshotSink } from '../../../src/raft/transport/transport.ts'
 import { Proxy } from '../../wire/proxy.ts'
 import { until } from '../../wire/until.ts'
 import { Node, type NodeSpec } from './node.ts'
+import { chunkBytes, sourceOf, Staging } from './staging.ts'
 
 const never = new AbortController().signal
 
@@ -160,68 +160,6 @@ t.test('it ends when it is not wanted, makes no progress, or the transport stops
   await t.rejects(a.transport.sendSnapshot('b', 1, sourceOf(40), never), { code: 'cancelled' })
   await t.rejects(a.transport.sendSnapshot('b', 1, sourceOf(1), never), { code: 'cancelled' })
 })
-
-const chunkBytes = 100_000
-let snapshots = 0
-
-/** `count` chunks that compress well and differ from each other. */
-function sourceOf(count: number): SnapshotSource & { sha256: string; reading: number } {
-  snapshots += 1
-  const id = `snapshot ${snapshots}`
-  const chunk = (number: number): Buffer => Buffer.alloc(chunkBytes, `${id} chunk ${number}, `)
-  const hash = createHash('sha256')
-  for (let number = 0; number < count; number += 1) hash.update(chunk(number))
-  const configuration = { clusterId: 'c1', members: [] }
-  const source = {
-    meta: { index: 77, term: 3, configuration, configurationIndex: 1 },
-    id,
-    sha256: hash.digest('hex'),
-    reading: 0,
-    async *chunks(from: number) {
-      source.reading += 1
-      try {
-        for (let number = from; number < count; number += 1) yield chunk(number)
-      } finally {
-        source.reading -= 1
-      }
-    },
-    close: () => Promise.resolve(),
-  }
-  return source
-}
-
-/** Where a snapshot is staged, in memory; keeps what it holds within one id. */
-class Staging {
-  id = ''
-  chunks: Buffer[] = []
-  offers = 0
-  finished = ''
-  failFinish = false
-  writing = false
-  beforeWrite: () => void | Promise<void> = () => {}
-
-  open(id: string): SnapshotSink {
-    this.offers += 1
-    if (this.id !== id) this.chunks = []
-    this.id = id
-    return {
-      received: this.chunks.length,
-      write: async (chunk) => {
-        this.writing = true
-        await this.beforeWrite()
-        this.chunks.push(Buffer.from(chunk))
-      },
-      finish: async (sha256) => {
-        const hash = createHash('sha256')
-        for (const chunk of this.chunks) hash.update(chunk)
-        if (this.failFinish || hash.digest('hex') !== sha256) {
-          throw new MusterError('corrupt', 'the digest does not agree')
-        }
-        this.finished = sha256
-      },
-    }
-  }
-}
 
 function receiverOf(staging: Staging, spec: Partial<NodeSpec> = {}): Node {
   return new Node({ id: 'b', onSnapshotOffer: async ({ id }) => staging.open(id), ...spec })
