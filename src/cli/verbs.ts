@@ -165,7 +165,7 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     },
     'operator gossip keyring install': {
       summary: 'Gives all members one more key',
-      load: async () => (await import('./verbs/gossip/install.ts')).gossipKeyInstall,
+      load: async () => (await import('./verbs/gossip/key-change.ts')).gossipKeyInstall,
     },
     'operator gossip keyring list': {
       summary: 'Shows how many members hold each key',
@@ -173,11 +173,11 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     },
     'operator gossip keyring remove': {
       summary: 'Takes a key from all members',
-      load: async () => (await import('./verbs/gossip/remove.ts')).gossipKeyRemove,
+      load: async () => (await import('./verbs/gossip/key-change.ts')).gossipKeyRemove,
     },
     'operator gossip keyring use': {
       summary: 'Makes all members seal with a key they hold',
-      load: async () => (await import('./verbs/gossip/use.ts')).gossipKeyUse,
+      load: async () => (await import('./verbs/gossip/key-change.ts')).gossipKeyUse,
     },
     'operator raft list-peers': {
       summary: 'Lists the servers of the consensus group',

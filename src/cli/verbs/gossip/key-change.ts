@@ -6,7 +6,25 @@ import { misused } from '../../flags.ts'
 import { Sources } from '../../source.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
 
-export function keyChange(type: 'install' | 'use' | 'remove', done: string, about: string): Verb {
+export const gossipKeyInstall = keyChange(
+  'install',
+  'Installed the key',
+  'Gives all members one more key: from then on they read what is sealed with it.',
+)
+
+export const gossipKeyUse = keyChange(
+  'use',
+  'The key is used',
+  'Makes all members seal with a key that they hold already: install it first.',
+)
+
+export const gossipKeyRemove = keyChange(
+  'remove',
+  'Removed the key',
+  'Takes a key from all members. The one in use stays: use another one first.',
+)
+
+function keyChange(type: 'install' | 'use' | 'remove', done: string, about: string): Verb {
   return {
     operands: oneOperand('KEY|-'),
     about: `
