@@ -1,5 +1,5 @@
 /** What the leader does while there are marks (`fsm/reactions.ts`): it has the rest of what they stand for written. */
-import { hasMarks, marksVersion } from '../fsm/fact.ts'
+import { continueCascades, hasMarks, marksVersion } from '../fsm/fact.ts'
 import { periodic, type Running } from '../lib/periodic.ts'
 import type { DutyContext } from './duty.ts'
 
@@ -26,7 +26,7 @@ export function startCascadeDuty(context: DutyContext): Running {
       reader.close()
       if (!isOpen) return lookEveryMs
       const beginMs = clock.monotonicMs()
-      await propose({ type: 'state.continueCascades', args: { rowsMax } })
+      await propose(continueCascades, { rowsMax })
       return Math.max(entryPauseMs, entryPauseFactor * (clock.monotonicMs() - beginMs))
     },
   })

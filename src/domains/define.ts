@@ -12,6 +12,7 @@ import type {
   ApplyContext,
   Change,
   Key,
+  Proposable,
   Reader,
   Table,
 } from '../fsm/domain.ts'
@@ -20,6 +21,8 @@ import type {
 export const TimeMs = Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 })
 
 type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
+  /** `variables.put`: stored, so it never changes. */
+  readonly type: string
   readonly args: Args
   readonly since?: number
   readonly load: (reader: Reader, args: Static<Args>) => Loaded | Promise<Loaded>
@@ -29,8 +32,15 @@ type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
 /** The argument types follow from the schema. The machine, which checks it, knows the command without them; its proposers with them. */
 export function defineCommand<Args extends TSchema, Loaded, Outcome>(
   command: TypedCommand<Args, Loaded, Outcome>,
-): AnyCommandDefinition {
+): AnyCommandDefinition & Proposable<Static<Args>, Outcome> {
   return command
+}
+
+/** As a domain gives them to the machine. */
+export function commandsByType(
+  commands: readonly (AnyCommandDefinition & { readonly type: string })[],
+): Readonly<Record<string, AnyCommandDefinition>> {
+  return Object.fromEntries(commands.map((command) => [command.type, command]))
 }
 
 export function put<Row>(table: Table<Row>, row: Row): Change {

@@ -1,8 +1,7 @@
 /** What only the leader does by itself: started on election, stopped when leadership is lost, found anew in the state. */
-import type { Command } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Proposed } from '../rpc/consensus.ts'
+import type { Propose } from '../rpc/write.ts'
 import type { OpenView } from './host.ts'
 
 /** What a duty may use. Most are `periodic` rounds over it. */
@@ -10,5 +9,5 @@ export type DutyContext = {
   readonly clock: Clock
   readonly log: Logger
   readonly view: OpenView
-  readonly propose: (command: Command) => Promise<Proposed>
+  readonly propose: Propose
 }

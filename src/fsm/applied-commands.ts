@@ -2,14 +2,16 @@
  * Subscribers to applied commands, beside what they changed: told in the order of the log, once the
  * state with them is visible. On every server, and again for entries that are replayed at a start.
  */
-export type AppliedCommand = {
+export type AppliedCommand<Args = unknown, Outcome = unknown> = {
   readonly index: number
-  readonly args: unknown
-  readonly outcome: unknown
+  readonly args: Args
+  readonly outcome: Outcome
 }
 
 /** Must not throw. */
-export type CommandListener = (command: AppliedCommand) => void
+export type CommandListener<Args = unknown, Outcome = unknown> = (
+  command: AppliedCommand<Args, Outcome>,
+) => void
 
 /** A command whose write has a name. */
 export type NamedCommand = {

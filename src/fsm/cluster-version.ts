@@ -8,6 +8,7 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { MusterError } from '../lib/errors.ts'
 import { counterFloorVersion, floorOfSuccession } from './counter-floor.ts'
+import { proposable } from './domain.ts'
 import type { StateCommand } from './restore.ts'
 
 /** Where every cluster begins. */
@@ -17,10 +18,13 @@ const Raise = Type.Object({
   version: Type.Integer({ minimum: firstCommandVersion, maximum: 1_000_000 }),
 })
 
-/** `newest`: the command version of this program. The outcome is the cluster's version afterwards. */
+/** The outcome is the cluster's version afterwards. */
+export const raiseVersion = proposable<Static<typeof Raise>, number>('state.raiseVersion')
+
+/** `newest`: the command version of this program. */
 export function versionCommands(newest: number): Readonly<Record<string, StateCommand<number>>> {
   return {
-    'state.raiseVersion': {
+    [raiseVersion.type]: {
       args: Raise,
       run({ batch, index }, { version }: Static<typeof Raise>) {
         assertKnown(version, newest)

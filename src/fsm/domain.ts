@@ -193,5 +193,24 @@ export type ChangesListener = (
   appliedIndex: number,
 ) => void
 
+/** A command as it is proposed: the name under which it is stored, and the types of what goes in and comes out. */
+export type Proposable<Args, Outcome> = {
+  readonly type: string
+  /** Of the types alone: no value has it. */
+  readonly types?: (args: Args) => Outcome
+}
+
+/** Of a command that is defined elsewhere: by the state machine, or from what other domains declare. */
+export function proposable<Args, Outcome>(type: string): Proposable<Args, Outcome> {
+  return { type }
+}
+
+/** What is proposed stays as it is: arguments may be readonly where a schema's type is not. */
+export type Given<Args> = Args | ReadonlyDeep<Args>
+
+type ReadonlyDeep<Value> = Value extends Uint8Array
+  ? Value
+  : { readonly [Key in keyof Value]: ReadonlyDeep<Value[Key]> }
+
 /** A command as it travels: what `encodeCommand` takes and the machine decodes. */
 export type Command = { readonly type: string; readonly args: unknown }

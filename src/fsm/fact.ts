@@ -4,21 +4,28 @@
  */
 import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
-import type {
-  AnyReaction,
-  Fact,
-  Happening,
-  Key,
-  Mark,
-  Moment,
-  Reacted,
-  Reader,
-  Table,
+import {
+  proposable,
+  type AnyReaction,
+  type Fact,
+  type Happening,
+  type Key,
+  type Mark,
+  type Moment,
+  type Reacted,
+  type Reader,
+  type Table,
 } from './domain.ts'
 import { Count, record } from './row-schema.ts'
 
 /** The command version of the first programs that know marks: until all servers do, a cascade is one entry, however long. */
 export const marksVersion = 4
+
+/** Writes what marks stand for, `rowsMax` rows of it. Proposed by the leader for as long as its outcome says that there is more. */
+export const continueCascades = proposable<
+  { readonly rowsMax: number },
+  { readonly open: boolean }
+>('state.continueCascades')
 
 /** Moments of one mark; with more, the last ones count as one. */
 export const momentsMax = 1_024

@@ -26,7 +26,7 @@ import { Batch } from './batch.ts'
 import { ChangedRows } from './changed-rows.ts'
 import { assertKnown, versionCommands } from './cluster-version.ts'
 import { CommandCodec, commandVersion } from './codec.ts'
-import type { ChangesListener, Command, Domain, Reader } from './domain.ts'
+import type { ChangesListener, Command, Domain, Proposable, Reader } from './domain.ts'
 import { EntryApplier, type Definition } from './entry-applier.ts'
 import { StateFolder } from './folder.ts'
 import { RowCache } from './row-cache.ts'
@@ -113,7 +113,7 @@ export class Machine implements StateMachine {
   readonly #replacedListeners = new Set<() => void>()
   readonly #applier: EntryApplier
   readonly #sweeper: Sweeper
-  readonly #landing: WriteBehind
+  readonly #writeBehind: WriteBehind
   #name: string
   #installedIndex: LogIndex
   #busy = false
@@ -129,7 +129,7 @@ export class Machine implements StateMachine {
     this.#folder = parts.folder
     this.#tables = parts.tables
     this.#name = parts.name
-    this.#landing = new WriteBehind({
+    this.#writeBehind = new WriteBehind({
       store: parts.store,
       state: parts.state,
       limits: options.storeLimits ?? storeLimits,
@@ -159,20 +159,20 @@ export class Machine implements StateMachine {
       decodeConfiguration: options.decodeConfiguration,
     })
     this.#sweeper = new Sweeper({
-      store: () => this.#landing.store,
-      living: () => this.#landing.state.position.generations,
+      store: () => this.#writeBehind.store,
+      living: () => this.#writeBehind.state.position.generations,
       logger: options.logger,
     })
     this.#sweeper.request()
   }
 
   get appliedIndex(): LogIndex {
-    return this.#landing.state.position.appliedIndex
+    return this.#writeBehind.state.position.appliedIndex
   }
 
   /** Of the last entry that was applied. */
   get appliedTerm(): number {
-    return this.#landing.state.position.appliedTerm
+    return this.#writeBehind.state.position.appliedTerm
   }
 
   get installedIndex(): LogIndex {
@@ -181,7 +181,7 @@ export class Machine implements StateMachine {
 
   /** That the cluster runs at, see `cluster-version.ts`. */
   get commandVersion(): number {
-    return this.#landing.state.position.commandVersion
+    return this.#writeBehind.state.position.commandVersion
   }
 
   /** `name`: of the write, null for none. For what it throws see `CommandCodec.encode`. */
@@ -191,7 +191,7 @@ export class Machine implements StateMachine {
 
   /** The newest state, whatever that is at each call. Point reads cost microseconds and are consistent within one turn. */
   reader(): Reader {
-    return new LiveReader({ tables: this.#tables, state: () => this.#landing.state })
+    return new LiveReader({ tables: this.#tables, state: () => this.#writeBehind.state })
   }
 
   /**
@@ -207,7 +207,7 @@ export class Machine implements StateMachine {
     }
     this.#assertOpen()
     this.#openViews += 1
-    return new View(this.#tables, this.#landing.state, remembers, () => {
+    return new View(this.#tables, this.#writeBehind.state, remembers, () => {
       this.#openViews -= 1
     })
   }
@@ -228,7 +228,7 @@ export class Machine implements StateMachine {
 
   /** See `Store.stats`. */
   storeStats(): StoreStats {
-    return this.#landing.store.stats()
+    return this.#writeBehind.store.stats()
   }
 
   /** Called after each batch, once it is visible. Returns the way to stop listening. */
@@ -238,8 +238,12 @@ export class Machine implements StateMachine {
   }
 
   /** See `AppliedCommands`. Returns the way to stop listening. */
-  onCommand(type: string, listener: CommandListener): () => void {
-    return this.#commands.listen(this.#codec.definitionOf(type), listener)
+  onCommand<Args, Outcome>(
+    { type }: Proposable<Args, Outcome>,
+    listener: CommandListener<Args, Outcome>,
+  ): () => void {
+    // Both sides have the types of one definition.
+    return this.#commands.listen(this.#codec.definitionOf(type), listener as CommandListener)
   }
 
   /** Commands of writes that have a name; for one listener. Returns the way to stop listening. */
@@ -267,8 +271,8 @@ export class Machine implements StateMachine {
       try {
         return await this.#apply(entries)
       } catch (error) {
-        this.#landing.fail(error)
-        if (this.#landing.store.damaged) await this.#folder.markDamaged(this.#name)
+        this.#writeBehind.fail(error)
+        if (this.#writeBehind.store.damaged) await this.#folder.markDamaged(this.#name)
         throw error
       }
     })
@@ -276,20 +280,20 @@ export class Machine implements StateMachine {
 
   async flush(): Promise<SnapshotMeta> {
     this.#assertOpen()
-    return this.#landing.flush()
+    return this.#writeBehind.flush()
   }
 
   /** At the applied index of this call, or later. */
   async snapshot(): Promise<SnapshotSource> {
-    await this.#landing.settled()
+    await this.#writeBehind.settled()
     this.#assertOpen()
-    return StateSnapshot.take(this.#landing.store)
+    return StateSnapshot.take(this.#writeBehind.store)
   }
 
   /** sha256 over the whole state, once all that was applied is in the store. */
   async digest(): Promise<string> {
-    await this.#landing.settled()
-    const snapshot = await StateSnapshot.take(this.#landing.store)
+    await this.#writeBehind.settled()
+    const snapshot = await StateSnapshot.take(this.#writeBehind.store)
     try {
       return await snapshot.digest()
     } finally {
@@ -300,7 +304,7 @@ export class Machine implements StateMachine {
   /** The rows of all tables as they are now, for an archive. The caller closes it. */
   exportRows(): RowExport {
     this.#assertOpen()
-    return new RowExport(this.#landing.state)
+    return new RowExport(this.#writeBehind.state)
   }
 
   async stage(id: string, meta: SnapshotMeta): Promise<SnapshotSink> {
@@ -334,10 +338,10 @@ export class Machine implements StateMachine {
     if (this.#closed) return
     this.#closed = true
     this.#watches.close(this.appliedIndex)
-    await this.#landing.settled()
+    await this.#writeBehind.settled()
     await this.#sweeper.stop()
     await this.#discardStaged()
-    await this.#landing.close()
+    await this.#writeBehind.close()
     this.#folder.close()
   }
 
@@ -348,7 +352,9 @@ export class Machine implements StateMachine {
     assert(meta.index > this.appliedIndex, 'a snapshot to install is newer than the state')
     assertKnown(readCommandVersion(staged.store, null), this.#codec.newest)
     const name = this.#name
-    const old = await this.#landing.replace(staged.store, () => this.#folder.choose(staged.name))
+    const old = await this.#writeBehind.replace(staged.store, () =>
+      this.#folder.choose(staged.name),
+    )
     this.#name = staged.name
     this.#installedIndex = meta.index
     this.#staged = null
@@ -364,7 +370,7 @@ export class Machine implements StateMachine {
 
   async #apply(entries: readonly Entry[]): Promise<readonly unknown[]> {
     const outcomes: unknown[] = []
-    let batch = new Batch(this.#tables, this.#landing.state, this.#changes)
+    let batch = new Batch(this.#tables, this.#writeBehind.state, this.#changes)
     let reader = new BatchReader(this.#tables, batch)
     for (const entry of entries) {
       assert(
@@ -374,10 +380,10 @@ export class Machine implements StateMachine {
       const outcome = this.#applier.apply(entry, batch, reader)
       outcomes.push(outcome instanceof Promise ? await outcome : outcome)
       batch.applied(entry.index, entry.term)
-      if (batch.generations.current !== this.#landing.state.position.generations.current) {
+      if (batch.generations.current !== this.#writeBehind.state.position.generations.current) {
         // What comes after a restore must see its rows: they get a batch of their own.
         await this.#publish(batch)
-        batch = new Batch(this.#tables, this.#landing.state, this.#changes)
+        batch = new Batch(this.#tables, this.#writeBehind.state, this.#changes)
         reader = new BatchReader(this.#tables, batch)
       }
       if (outcomes.length % entriesPerTurn === 0) await setImmediate()
@@ -388,10 +394,10 @@ export class Machine implements StateMachine {
 
   /** Makes a batch visible, and waits while too much of them is on its way into the store. */
   async #publish(batch: Batch): Promise<void> {
-    const before = this.#landing.state.position.generations
+    const before = this.#writeBehind.state.position.generations
     const position = batch.finish()
     const restored = position.generations.current !== before.current
-    const landed = this.#landing.publish(
+    const landed = this.#writeBehind.publish(
       batch,
       restored
         ? { ...position, floorIndex: position.appliedIndex, tableIndexes: new Map() }
@@ -431,7 +437,7 @@ export class Machine implements StateMachine {
   }
 
   #assertOpen(): void {
-    this.#landing.assertSound()
+    this.#writeBehind.assertSound()
     if (this.#closed) throw new MusterError('unavailable', 'the state is closed')
   }
 }

@@ -25,7 +25,7 @@ import type {
   Reader,
   Table,
 } from './domain.ts'
-import { marksVersion, momentAfter, momentsMax, openMarks } from './fact.ts'
+import { continueCascades, marksVersion, momentAfter, momentsMax, openMarks } from './fact.ts'
 import { encodeKey } from './keys.ts'
 
 /**
@@ -126,8 +126,7 @@ export class Reactions {
   /** The machine's own. */
   get commands(): Readonly<Record<string, AnyCommandDefinition>> {
     return {
-      /** Proposed by the leader as long as its outcome says so. */
-      'state.continueCascades': {
+      [continueCascades.type]: {
         args: Continue,
         since: marksVersion,
         quiet: true,

@@ -1,5 +1,5 @@
 /** What a method sees of the server while it runs there. */
-import type { Command, Reader } from '../fsm/domain.ts'
+import type { Given, Proposable, Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -85,12 +85,16 @@ export class MethodContext implements LeaderContext, LocalContext {
     return view
   }
 
-  async propose(command: Command): Promise<Proposed> {
+  async propose<Args, Outcome>(
+    { type }: Proposable<Args, Outcome>,
+    args: Given<NoInfer<Args>>,
+  ): Promise<Proposed<Outcome>> {
     // What was read before a write is over by then; kept open, every write would make the store keep old rows.
     this.close()
-    const proposed = await this.#writer.propose(command, this.#deadlineMs, this.#write)
+    const proposed = await this.#writer.propose({ type, args }, this.#deadlineMs, this.#write)
     this.#proposed = true
-    return proposed
+    // See `typedPropose`.
+    return proposed as Proposed<Outcome>
   }
 
   /** "Nothing was appended" is no longer true of the whole method after its first command. */

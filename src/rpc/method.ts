@@ -5,11 +5,11 @@
  * `rpc` may import `lib`, `fsm` (readers, watches) and gRPC; consensus and the authorizer come in as interfaces.
  */
 import type { Static, TSchema } from 'typebox'
-import type { Command, Reader } from '../fsm/domain.ts'
+import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Proposed } from './consensus.ts'
 import type { Services } from './services.ts'
+import type { Propose } from './write.ts'
 
 export type Caller = {
   /** The secret of the token, as sent; null: anonymous. Never logged. */
@@ -256,6 +256,5 @@ export type StreamContext = LocalContext & {
 }
 
 export type LeaderContext = LocalContext & {
-  /** Replicates a command; resolves with its outcome once applied. */
-  propose(command: Command): Promise<Proposed>
+  readonly propose: Propose
 }

@@ -1,5 +1,5 @@
 /** One command: encoded, proposed, and its outcome awaited until the deadline. */
-import type { Command } from '../fsm/domain.ts'
+import type { Command, Given, Proposable } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Consensus, Proposed, ProposeOptions } from './consensus.ts'
@@ -15,6 +15,19 @@ export type WriterOptions = {
 export type WriteOptions = Pick<ProposeOptions, 'term' | 'lingerMs'> & {
   /** Of the write, see `sent-writes.ts`; absent: none. */
   readonly name?: string | null
+}
+
+/** Replicates a command; resolves with its outcome once it is applied here. */
+export type Propose = <Args, Outcome>(
+  command: Proposable<Args, Outcome>,
+  args: Given<NoInfer<Args>>,
+) => Promise<Proposed<Outcome>>
+
+/**
+ * With the types of its commands: what they say of outcomes is what the state machine gives, which applies the same definition.
+ */
+export function typedPropose(propose: (command: Command) => Promise<Proposed>): Propose {
+  return (command, args) => propose({ type: command.type, args }) as Promise<Proposed<never>>
 }
 
 export interface Proposer {

@@ -11,12 +11,13 @@ import {
 } from '../domains/local-services/sync.ts'
 import type { NodeSpec } from '../domains/catalog/model.ts'
 import { onView } from '../domains/host.ts'
-import type { Command, Reader } from '../fsm/domain.ts'
+import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { Consensus, Proposed } from '../rpc/consensus.ts'
+import type { Consensus } from '../rpc/consensus.ts'
 import { Forwarder } from '../rpc/forward.ts'
 import type { PeerLink } from '../rpc/link.ts'
+import type { Propose } from '../rpc/write.ts'
 
 /** What takes longer is tried again later. */
 const callMs = 10_000
@@ -26,7 +27,7 @@ export type ServerCatalogLinkOptions = {
   readonly consensus: Consensus
   readonly link: PeerLink
   readonly view: () => Reader & { close(): void }
-  readonly propose: (command: Command) => Promise<Proposed>
+  readonly propose: Propose
   readonly clock: Clock
 }
 
@@ -83,7 +84,6 @@ export class ServerCatalogLink implements CatalogLink {
   }
 
   #apply(update: unknown): Promise<void> {
-    const { propose, clock } = this.#options
-    return applyAgentUpdate(update, { propose, wallMs: clock.wallMs() })
+    return applyAgentUpdate(update, this.#options)
   }
 }

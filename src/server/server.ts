@@ -20,6 +20,7 @@ import { scheduledSnapshots } from '../domains/operator/services.ts'
 import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
 import { clusterKeyring, clusterKeyShare } from '../domains/variables/services.ts'
 import { ClusterKeys } from '../domains/variables/cluster-key.ts'
+import { raiseVersion } from '../fsm/cluster-version.ts'
 import { commandVersion } from '../fsm/codec.ts'
 import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
@@ -29,7 +30,7 @@ import { Dispatcher } from '../rpc/dispatch.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { SentWrites } from '../rpc/sent-writes.ts'
 import { Services } from '../rpc/services.ts'
-import { Writer } from '../rpc/write.ts'
+import { typedPropose, Writer } from '../rpc/write.ts'
 import { readResetIndex } from './acl-reset.ts'
 import { clusterHasher, serverBearers } from './audit-hasher.ts'
 import { ServerCatalogLink } from './catalog-link.ts'
@@ -173,7 +174,9 @@ export async function startServer(
   const consensus = new RaftConsensus(node, addressOf, clock)
   const encode = (command: Command, name: string | null) => machine.encodeCommand(command, name)
   const writer = new Writer({ consensus, encode, clock })
-  const propose = (command: Command) => writer.propose(command, clock.monotonicMs() + dutyWriteMs)
+  const propose = typedPropose((command) =>
+    writer.propose(command, clock.monotonicMs() + dutyWriteMs),
+  )
   const clusterVersion = () => machine.commandVersion
   const membership = new ServerMembership({
     autopilot,
@@ -191,7 +194,7 @@ export async function startServer(
       own: commandVersion,
       cluster: clusterVersion,
       raise: async (version) => {
-        await propose({ type: 'state.raiseVersion', args: { version } })
+        await propose(raiseVersion, { version })
       },
     },
   })

@@ -2,6 +2,7 @@
  * One server with everything but Raft: the real state machine, dispatcher, HTTP engine and domains, over a consensus
  * that commits at once. Time is the test's own where it asks for it.
  */
+import { typedPropose } from '../../src/rpc/write.ts'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -252,8 +253,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         announce: async () => {},
         send: (update) =>
           applyAgentUpdate(update, {
-            propose: (command) => server.propose(command),
-            wallMs: systemClock.wallMs(),
+            propose: typedPropose((command) => server.propose(command)),
+            clock: systemClock,
           }),
       },
     },
@@ -376,7 +377,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         log,
         view: () => machine.view(),
         service: services.get,
-        propose: (command) => server.propose(command),
+        propose: typedPropose((command) => server.propose(command)),
       })
     },
     address: async () => {

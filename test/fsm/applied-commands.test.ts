@@ -1,13 +1,15 @@
 /** Who listens hears of commands in the order of the log, and of states that came whole. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { proposable } from '../../src/fsm/domain.ts'
 import { toyMachine, things, ToyLog } from './toy.ts'
+
+const putThing = proposable<{ readonly space: string; readonly name: string }, unknown>('toy.put')
 
 void t.test('commands of one type are told in order, once their state is visible', async (t) => {
   const machine = await toyMachine(t)
   const heard: string[] = []
-  const leave = machine.onCommand('toy.put', ({ index, args }) => {
-    const { space, name } = args as { space: string; name: string }
+  const leave = machine.onCommand(putThing, ({ index, args: { space, name } }) => {
     const visible = machine.reader().get(things, [space, name]) !== undefined
     heard.push(`${index} ${name} ${visible ? 'visible' : 'hidden'}`)
   })
@@ -17,14 +19,14 @@ void t.test('commands of one type are told in order, once their state is visible
   leave()
   await machine.apply(log.put('a', 'three').take())
   t.equal(heard.length, 2)
-  t.throws(() => machine.onCommand('toy.none', () => {}), { code: 'internal' })
+  t.throws(() => machine.onCommand(proposable('toy.none'), () => {}), { code: 'internal' })
 })
 
 void t.test('a snapshot that is installed is told, its commands are not', async (t) => {
   const [from, to] = [await toyMachine(t), await toyMachine(t)]
   await from.apply(new ToyLog(from).put('a', 'one').put('a', 'two').take())
   const heard: string[] = []
-  to.onCommand('toy.put', () => heard.push('put'))
+  to.onCommand(putThing, () => heard.push('put'))
   const leave = to.onReplaced(() => {
     heard.push(`replaced ${to.appliedIndex}`)
   })

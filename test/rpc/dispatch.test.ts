@@ -1,3 +1,4 @@
+import { proposable } from '../../src/fsm/domain.ts'
 import t from 'tap'
 import Type from 'typebox'
 import { MusterError } from '../../src/lib/errors.ts'
@@ -25,7 +26,7 @@ const put = defineLeaderMethod({
     access: 'write',
   }),
   async run(context, { key, items }) {
-    return (await context.propose({ type: 'put', args: { key, value: items } })).index
+    return (await context.propose(proposable('put'), { key, value: items })).index
   },
 })
 
@@ -142,8 +143,8 @@ t.test(
       args: Type.Object({}),
       requires: none,
       async run(context) {
-        await context.propose({ type: 'put', args: { key: 'a', value: 1 } })
-        await context.propose({ type: 'put', args: { key: 'b', value: 2 } })
+        await context.propose(proposable('put'), { key: 'a', value: 1 })
+        await context.propose(proposable('put'), { key: 'b', value: 2 })
       },
     })
     const { dispatcher, consensus, state } = fakeServer({ methods: [twice] })

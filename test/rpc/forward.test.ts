@@ -1,3 +1,4 @@
+import { proposable } from '../../src/fsm/domain.ts'
 import t from 'tap'
 import Type from 'typebox'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
@@ -14,7 +15,7 @@ const put = defineLeaderMethod({
   args: Type.Object({ key: Type.String() }),
   requires: () => ({ resource: 'none' }),
   async run(context, { key }) {
-    const { index } = await context.propose({ type: 'put', args: { key, value: 1 } })
+    const { index } = await context.propose(proposable('put'), { key, value: 1 })
     return { index, asked: context.caller }
   },
 })

@@ -1,4 +1,5 @@
 /** Writes whose leader was lost before it answered: sent again where they did nothing, answered from here where they did. */
+import { proposable } from '../../src/fsm/domain.ts'
 import t, { type Test } from 'tap'
 import Type from 'typebox'
 import { MusterError } from '../../src/lib/errors.ts'
@@ -33,7 +34,7 @@ class Applied extends ToldWrites {
 function follower(
   t: Test,
   run: (context: LeaderContext) => Promise<unknown> = async (context) => {
-    const { index, outcome } = await context.propose({ type: 'put', args: { key: 'k', value: 1 } })
+    const { index, outcome } = await context.propose(proposable('put'), { key: 'k', value: 1 })
     return { index, outcome }
   },
 ) {
@@ -129,14 +130,14 @@ t.test('an answer that cannot be made from the outcomes is unknown', async (t) =
     [
       'it goes on after the first command',
       async (context) => {
-        await context.propose({ type: 'put', args: {} })
-        await context.propose({ type: 'put', args: {} })
+        await context.propose(proposable('put'), {})
+        await context.propose(proposable('put'), {})
       },
       /index 9, but .*: it had to go on with put/,
     ],
     [
       'it would propose something else',
-      (context) => context.propose({ type: 'delete', args: {} }),
+      (context) => context.propose(proposable('delete'), {}),
       /index 9, but .*: it had to go on with delete/,
     ],
     [
@@ -148,7 +149,7 @@ t.test('an answer that cannot be made from the outcomes is unknown', async (t) =
     [
       'it fails after its command',
       async (context) => {
-        await context.propose({ type: 'put', args: {} })
+        await context.propose(proposable('put'), {})
         throw new MusterError('unavailable', 'no key')
       },
       /a part of the request took effect, then: no key/,
@@ -167,7 +168,7 @@ t.test('an answer that cannot be made from the outcomes is unknown', async (t) =
 
 t.test('a refusal that the outcome says is the answer', async (t) => {
   const { applied, answer, ask } = follower(t, async (context) => {
-    const { outcome } = await context.propose({ type: 'put', args: {} })
+    const { outcome } = await context.propose(proposable('put'), {})
     if (outcome === 'taken') throw new MusterError('conflict', 'it is taken')
   })
   answer('b:1', async ({ write }) => {

@@ -1,4 +1,5 @@
 /** An HTTP server over a fake of one cluster member, with routes that exercise the engine and nothing else. */
+import { proposable } from '../../src/fsm/domain.ts'
 import Type from 'typebox'
 import { silentLogger } from '../../src/lib/log.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -41,7 +42,7 @@ export const putRow = defineLeaderMethod({
   args: Type.Object({ key: Type.String({ maxLength: 128 }), value: Type.Unknown() }),
   requires: none,
   async run(context, args) {
-    return (await context.propose({ type: 'put', args })).index
+    return (await context.propose(proposable('put'), args)).index
   },
 })
 

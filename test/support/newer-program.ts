@@ -23,11 +23,11 @@ export async function newerProgram(folder: string): Promise<string> {
     `export const commandVersion = ${commandVersion}\n`,
     `export const commandVersion = ${newerCommandVersion}\n`,
   )
-  const command = `'${newerCommand}': defineCommand({`
+  const command = `  type: '${newerCommand}',\n`
   await edit(
     join(folder, 'src/domains/sessions/commands.ts'),
     command,
-    `${command} since: ${newerCommandVersion},`,
+    `${command}  since: ${newerCommandVersion},\n`,
   )
   const program = join(folder, 'bin/muster')
   await chmod(program, 0o755)

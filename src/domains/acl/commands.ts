@@ -3,9 +3,9 @@
  * decided in the entry, so that no token is made with a policy that goes at the same time.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Change, Reader } from '../../fsm/domain.ts'
+import type { Change, Reader } from '../../fsm/domain.ts'
 import { happened } from '../../fsm/fact.ts'
-import { defineCommand, put, remove, TimeMs } from '../define.ts'
+import { commandsByType, defineCommand, put, remove, TimeMs } from '../define.ts'
 import { tokenGone } from './fact-model.ts'
 import {
   Accessor,
@@ -93,136 +93,160 @@ export type PutPolicyOutcome = { readonly row: PolicyRow }
 export type PutRoleOutcome = { readonly type: 'written'; readonly row: RoleRow } | UnknownName
 export type DeleteNamedOutcome = { readonly existed: boolean }
 
-export const aclCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'acl.bootstrap': defineCommand({
-    args: Bootstrap,
-    load: async (reader, { token }) => ({
-      before: bootstrapOf(reader),
-      taken: await isTaken(reader, token),
-    }),
-    apply: ({ index }, { token, resetIndex }, { before, taken }) => {
-      const refuse = (outcome: BootstrapOutcome) => ({ changes: [], outcome })
-      if (before !== null && before.index !== resetIndex) {
-        return refuse({ type: 'done', resetIndex: before.index })
-      }
-      if (taken) return refuse({ type: 'taken' })
-      const row: TokenRow = { ...token, createIndex: index, modifyIndex: index }
-      const mark: BootstrapRow = { id: 'bootstrap', accessor: token.accessor, index }
-      const outcome: BootstrapOutcome = { type: 'written', row }
-      return { changes: [put(aclTokens, row), put(aclBootstraps, mark)], outcome }
-    },
+export const bootstrapAcl = defineCommand({
+  type: 'acl.bootstrap',
+  args: Bootstrap,
+  load: async (reader, { token }) => ({
+    before: bootstrapOf(reader),
+    taken: await isTaken(reader, token),
   }),
-  'acl.createToken': defineCommand({
-    args: NewToken,
-    load: async (reader, token) => ({
-      taken: await isTaken(reader, token),
-      unknown: unknownName(reader, token.policies, token.roles),
-    }),
-    apply: ({ index }, token, { taken, unknown }) => {
-      const refuse = (outcome: PutTokenOutcome) => ({ changes: [], outcome })
-      if (taken) return refuse({ type: 'taken' })
-      if (unknown !== null) return refuse(unknown)
-      const row: TokenRow = { ...token, createIndex: index, modifyIndex: index }
-      const outcome: PutTokenOutcome = { type: 'written', row }
-      return { changes: [put(aclTokens, row)], outcome }
-    },
+  apply: ({ index }, { token, resetIndex }, { before, taken }) => {
+    const refuse = (outcome: BootstrapOutcome) => ({ changes: [], outcome })
+    if (before !== null && before.index !== resetIndex) {
+      return refuse({ type: 'done', resetIndex: before.index })
+    }
+    if (taken) return refuse({ type: 'taken' })
+    const row: TokenRow = { ...token, createIndex: index, modifyIndex: index }
+    const mark: BootstrapRow = { id: 'bootstrap', accessor: token.accessor, index }
+    const outcome: BootstrapOutcome = { type: 'written', row }
+    return { changes: [put(aclTokens, row), put(aclBootstraps, mark)], outcome }
+  },
+})
+
+export const createToken = defineCommand({
+  type: 'acl.createToken',
+  args: NewToken,
+  load: async (reader, token) => ({
+    taken: await isTaken(reader, token),
+    unknown: unknownName(reader, token.policies, token.roles),
   }),
-  'acl.updateToken': defineCommand({
-    args: UpdateToken,
-    load: async (reader, { accessor, policies, roles }) => ({
-      before: await tokenByAccessor(reader, accessor),
-      unknown: unknownName(reader, policies ?? [], roles ?? []),
-    }),
-    apply: ({ index }, args, { before, unknown }) => {
-      const refuse = (outcome: PutTokenOutcome) => ({ changes: [], outcome })
-      if (before === null) return refuse({ type: 'absent' })
-      if (unknown !== null) return refuse(unknown)
-      const row: TokenRow = {
-        ...before,
-        name: args.name ?? before.name,
-        description: args.description ?? before.description,
-        type: args.type ?? before.type,
-        policies: args.policies ?? before.policies,
-        roles: args.roles ?? before.roles,
-        modifyIndex: index,
-      }
-      const outcome: PutTokenOutcome = { type: 'written', row }
-      return { changes: [put(aclTokens, row)], outcome }
-    },
+  apply: ({ index }, token, { taken, unknown }) => {
+    const refuse = (outcome: PutTokenOutcome) => ({ changes: [], outcome })
+    if (taken) return refuse({ type: 'taken' })
+    if (unknown !== null) return refuse(unknown)
+    const row: TokenRow = { ...token, createIndex: index, modifyIndex: index }
+    const outcome: PutTokenOutcome = { type: 'written', row }
+    return { changes: [put(aclTokens, row)], outcome }
+  },
+})
+
+export const updateToken = defineCommand({
+  type: 'acl.updateToken',
+  args: UpdateToken,
+  load: async (reader, { accessor, policies, roles }) => ({
+    before: await tokenByAccessor(reader, accessor),
+    unknown: unknownName(reader, policies ?? [], roles ?? []),
   }),
-  'acl.deleteTokens': defineCommand({
-    args: DeleteTokens,
-    load: async (reader, { accessors, nowMs, expiredOnly }) => {
-      const rows: TokenRow[] = []
-      for (const accessor of new Set(accessors)) {
-        const row = await tokenByAccessor(reader, accessor)
-        if (row !== null && (!expiredOnly || endOf(row) <= nowMs)) rows.push(row)
-      }
-      return rows
-    },
-    apply: (_context, { nowMs }, rows) => {
-      const outcome: DeleteTokensOutcome = { deleted: rows.length }
-      return {
-        changes: rows.map(({ hash }) => remove(aclTokens, [hash])),
-        outcome,
-        happened: { nowMs, facts: rows.map(({ accessor }) => happened(tokenGone, { accessor })) },
-      }
-    },
+  apply: ({ index }, args, { before, unknown }) => {
+    const refuse = (outcome: PutTokenOutcome) => ({ changes: [], outcome })
+    if (before === null) return refuse({ type: 'absent' })
+    if (unknown !== null) return refuse(unknown)
+    const row: TokenRow = {
+      ...before,
+      name: args.name ?? before.name,
+      description: args.description ?? before.description,
+      type: args.type ?? before.type,
+      policies: args.policies ?? before.policies,
+      roles: args.roles ?? before.roles,
+      modifyIndex: index,
+    }
+    const outcome: PutTokenOutcome = { type: 'written', row }
+    return { changes: [put(aclTokens, row)], outcome }
+  },
+})
+
+export const deleteTokens = defineCommand({
+  type: 'acl.deleteTokens',
+  args: DeleteTokens,
+  load: async (reader, { accessors, nowMs, expiredOnly }) => {
+    const rows: TokenRow[] = []
+    for (const accessor of new Set(accessors)) {
+      const row = await tokenByAccessor(reader, accessor)
+      if (row !== null && (!expiredOnly || endOf(row) <= nowMs)) rows.push(row)
+    }
+    return rows
+  },
+  apply: (_context, { nowMs }, rows) => {
+    const outcome: DeleteTokensOutcome = { deleted: rows.length }
+    return {
+      changes: rows.map(({ hash }) => remove(aclTokens, [hash])),
+      outcome,
+      happened: { nowMs, facts: rows.map(({ accessor }) => happened(tokenGone, { accessor })) },
+    }
+  },
+})
+
+export const storePolicy = defineCommand({
+  type: 'acl.putPolicy',
+  args: PutPolicy,
+  load: (reader, { name }) => policyOf(reader, name),
+  apply: ({ index }, args, before) => {
+    const row: PolicyRow = {
+      ...args,
+      createIndex: before?.createIndex ?? index,
+      modifyIndex: index,
+    }
+    const outcome: PutPolicyOutcome = { row }
+    return { changes: [put(aclPolicies, row)], outcome }
+  },
+})
+
+export const removePolicy = defineCommand({
+  type: 'acl.deletePolicy',
+  args: Named,
+  load: (reader, { name }) => policyOf(reader, name),
+  apply: (_context, { name }, before) => {
+    const outcome: DeleteNamedOutcome = { existed: before !== null }
+    return { changes: before === null ? [] : [remove(aclPolicies, [name])], outcome }
+  },
+})
+
+export const storeRole = defineCommand({
+  type: 'acl.putRole',
+  args: PutRole,
+  load: (reader, { name, policies }) => ({
+    before: roleOf(reader, name),
+    unknown: unknownName(reader, policies, []),
   }),
-  'acl.putPolicy': defineCommand({
-    args: PutPolicy,
-    load: (reader, { name }) => policyOf(reader, name),
-    apply: ({ index }, args, before) => {
-      const row: PolicyRow = {
-        ...args,
-        createIndex: before?.createIndex ?? index,
-        modifyIndex: index,
-      }
-      const outcome: PutPolicyOutcome = { row }
-      return { changes: [put(aclPolicies, row)], outcome }
-    },
-  }),
-  'acl.deletePolicy': defineCommand({
-    args: Named,
-    load: (reader, { name }) => policyOf(reader, name),
-    apply: (_context, { name }, before) => {
-      const outcome: DeleteNamedOutcome = { existed: before !== null }
-      return { changes: before === null ? [] : [remove(aclPolicies, [name])], outcome }
-    },
-  }),
-  'acl.putRole': defineCommand({
-    args: PutRole,
-    load: (reader, { name, policies }) => ({
-      before: roleOf(reader, name),
-      unknown: unknownName(reader, policies, []),
-    }),
-    apply: ({ index }, args, { before, unknown }) => {
-      const answer = (changes: readonly Change[], outcome: PutRoleOutcome) => ({
-        changes,
-        outcome,
-      })
-      if (unknown !== null) return answer([], unknown)
-      const row: RoleRow = {
-        ...args,
-        createIndex: before?.createIndex ?? index,
-        modifyIndex: index,
-      }
-      return answer([put(aclRoles, row)], { type: 'written', row })
-    },
-  }),
-  'acl.deleteRole': defineCommand({
-    args: Named,
-    load: (reader, { name }) => roleOf(reader, name),
-    apply: (_context, { name }, before) => {
-      const outcome: DeleteNamedOutcome = { existed: before !== null }
-      return { changes: before === null ? [] : [remove(aclRoles, [name])], outcome }
-    },
-  }),
-}
+  apply: ({ index }, args, { before, unknown }) => {
+    const answer = (changes: readonly Change[], outcome: PutRoleOutcome) => ({
+      changes,
+      outcome,
+    })
+    if (unknown !== null) return answer([], unknown)
+    const row: RoleRow = {
+      ...args,
+      createIndex: before?.createIndex ?? index,
+      modifyIndex: index,
+    }
+    return answer([put(aclRoles, row)], { type: 'written', row })
+  },
+})
+
+export const removeRole = defineCommand({
+  type: 'acl.deleteRole',
+  args: Named,
+  load: (reader, { name }) => roleOf(reader, name),
+  apply: (_context, { name }, before) => {
+    const outcome: DeleteNamedOutcome = { existed: before !== null }
+    return { changes: before === null ? [] : [remove(aclRoles, [name])], outcome }
+  },
+})
 
 async function isTaken(reader: Reader, { hash, accessor }: NewToken): Promise<boolean> {
   return tokenByHash(reader, hash) !== null || (await tokenByAccessor(reader, accessor)) !== null
 }
+
+export const aclCommands = commandsByType([
+  bootstrapAcl,
+  createToken,
+  updateToken,
+  deleteTokens,
+  storePolicy,
+  removePolicy,
+  storeRole,
+  removeRole,
+])
 
 function unknownName(
   reader: Reader,

@@ -5,7 +5,7 @@
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
-import type { DeleteTokens } from './commands.ts'
+import { deleteTokens, type DeleteTokens } from './commands.ts'
 import { issueFirstToken } from './issue.ts'
 import { bootstrapOf, expiredTokens, tokensPerEntryMax } from './queries.ts'
 
@@ -58,7 +58,7 @@ async function removeExpired({ view, propose, clock, log }: AclDutyContext): Pro
   if (rows.length === 0) return false
   const accessors = rows.map(({ accessor }) => accessor)
   const args: DeleteTokens = { accessors, nowMs, expiredOnly: true }
-  await propose({ type: 'acl.deleteTokens', args })
+  await propose(deleteTokens, args)
   log.info('tokens expired and were removed', { tokens: rows.length })
   return rows.length === tokensPerEntryMax
 }

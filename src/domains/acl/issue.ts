@@ -7,7 +7,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
 import { hashOf } from './authorizer.ts'
-import type { BootstrapOutcome, PutTokenOutcome, UnknownName } from './commands.ts'
+import { bootstrapAcl, createToken, type PutTokenOutcome, type UnknownName } from './commands.ts'
 import { checkSecret, type NewToken, type TokenRow } from './model.ts'
 
 const secretBytes = 32
@@ -39,8 +39,8 @@ export async function issueToken(
   spec: OperatorTokenSpec,
 ): Promise<CreatedToken> {
   const { token, secret } = drawToken(spec, null)
-  const { outcome } = await context.propose({ type: 'acl.createToken', args: token })
-  return { row: writtenToken(outcome as PutTokenOutcome), secret }
+  const { outcome } = await context.propose(createToken, token)
+  return { row: writtenToken(outcome), secret }
 }
 
 /** The first token: everything is allowed to it. `resetIndex`: of the operator who wants one more; null: none given. */
@@ -59,8 +59,8 @@ export async function issueFirstToken(
     expirationTimeMs: null,
   }
   const { token, secret } = drawToken(spec, chosen)
-  const proposed = await context.propose({ type: 'acl.bootstrap', args: { token, resetIndex } })
-  const outcome = proposed.outcome as BootstrapOutcome
+  const proposed = await context.propose(bootstrapAcl, { token, resetIndex })
+  const outcome = proposed.outcome
   switch (outcome.type) {
     case 'written':
       return { row: outcome.row, secret }

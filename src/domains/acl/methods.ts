@@ -4,7 +4,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
-import type { DeleteTokensOutcome, PutTokenOutcome, UpdateToken } from './commands.ts'
+import { deleteTokens, updateToken, type UpdateToken } from './commands.ts'
 import {
   issueFirstToken,
   issueToken,
@@ -144,8 +144,8 @@ const update = defineLeaderMethod({
       const roles = checked.roles ?? before?.roles ?? []
       if (before !== null) assertOfUse(checked.type ?? before.type, [], roles)
     }
-    const { outcome } = await context.propose({ type: 'acl.updateToken', args: checked })
-    return writtenToken(outcome as PutTokenOutcome)
+    const { outcome } = await context.propose(updateToken, checked)
+    return writtenToken(outcome)
   },
 })
 
@@ -157,15 +157,12 @@ const remove = defineLeaderMethod({
   requires: () => ({ resource: 'acl', access: 'write' }),
   run: async (context, { accessor }): Promise<{ readonly index: number }> => {
     assertAclEnabled(context)
-    const { index, outcome } = await context.propose({
-      type: 'acl.deleteTokens',
-      args: {
-        accessors: [accessor.toLowerCase()],
-        nowMs: Math.floor(context.clock.wallMs()),
-        expiredOnly: false,
-      },
+    const { index, outcome } = await context.propose(deleteTokens, {
+      accessors: [accessor.toLowerCase()],
+      nowMs: Math.floor(context.clock.wallMs()),
+      expiredOnly: false,
     })
-    if ((outcome as DeleteTokensOutcome).deleted > 0) return { index }
+    if (outcome.deleted > 0) return { index }
     throw new MusterError('not_found', 'ACL token not found')
   },
 })

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
-import type { DeleteNamedOutcome, PutPolicyOutcome, PutRoleOutcome } from './commands.ts'
+import { removePolicy, removeRole, storePolicy, storeRole } from './commands.ts'
 import { unknown } from './issue.ts'
 import { onePage, Page } from './listing.ts'
 import {
@@ -75,11 +75,12 @@ const putPolicy = defineLeaderMethod({
     // What cannot be compiled is never stored.
     parsePolicy(rules)
     if (context.read().commandVersion < laterRulesVersion) assertKnownEverywhere(rules)
-    const { outcome } = await context.propose({
-      type: 'acl.putPolicy',
-      args: { name, description: checkDescription(description), rules: rules.toWellFormed() },
+    const { outcome } = await context.propose(storePolicy, {
+      name,
+      description: checkDescription(description),
+      rules: rules.toWellFormed(),
     })
-    return (outcome as PutPolicyOutcome).row
+    return outcome.row
   },
 })
 
@@ -91,7 +92,7 @@ const deletePolicy = defineLeaderMethod({
   requires: () => ({ resource: 'acl', access: 'write' }),
   run: async (context, { name }) => {
     assertAclEnabled(context)
-    return deleted(context, 'acl.deletePolicy', name, 'ACL policy not found')
+    return deleted(context, removePolicy, name, 'ACL policy not found')
   },
 })
 
@@ -145,18 +146,18 @@ const putRole = defineLeaderMethod({
     if (isNew === true && roleOf(context.read(), name) !== null) throw taken('Role', name)
     const names = checkNames('policy', policies, policiesPerTokenMax)
     if (names.length === 0) throw new MusterError('invalid_argument', 'a role needs Policies')
-    const { outcome } = await context.propose({
-      type: 'acl.putRole',
-      args: { name, description: checkDescription(description), policies: names },
+    const { outcome } = await context.propose(storeRole, {
+      name,
+      description: checkDescription(description),
+      policies: names,
     })
-    const written = outcome as PutRoleOutcome
-    switch (written.type) {
+    switch (outcome.type) {
       case 'written':
-        return written.row
+        return outcome.row
       case 'unknownName':
-        throw unknown(written)
+        throw unknown(outcome)
       default:
-        return assertNever(written)
+        return assertNever(outcome)
     }
   },
 })
@@ -169,7 +170,7 @@ const deleteRole = defineLeaderMethod({
   requires: () => ({ resource: 'acl', access: 'write' }),
   run: async (context, { name }) => {
     assertAclEnabled(context)
-    return deleted(context, 'acl.deleteRole', name, 'ACL role not found')
+    return deleted(context, removeRole, name, 'ACL role not found')
   },
 })
 
@@ -186,12 +187,12 @@ export const policyMethods = {
 
 async function deleted(
   context: LeaderContext,
-  type: string,
+  command: typeof removePolicy,
   name: string,
   absent: string,
 ): Promise<{ readonly index: number }> {
-  const { index, outcome } = await context.propose({ type, args: { name } })
-  if ((outcome as DeleteNamedOutcome).existed) return { index }
+  const { index, outcome } = await context.propose(command, { name })
+  if (outcome.existed) return { index }
   throw new MusterError('not_found', absent)
 }
 

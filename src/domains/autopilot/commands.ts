@@ -1,7 +1,6 @@
 /** The change of the configuration. */
 import { Type } from 'typebox'
-import type { AnyCommandDefinition } from '../../fsm/domain.ts'
-import { defineCommand, put } from '../define.ts'
+import { commandsByType, defineCommand, put } from '../define.ts'
 import { AutopilotConfig, type AutopilotRow } from './model.ts'
 import { autopilotOf } from './queries.ts'
 import { autopilot } from './table.ts'
@@ -14,16 +13,17 @@ export const SetAutopilot = Type.Object({
 
 export type SetAutopilotOutcome = { readonly changed: boolean; readonly row: AutopilotRow }
 
-export const autopilotCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'autopilot.set': defineCommand({
-    args: SetAutopilot,
-    load: (reader) => autopilotOf(reader),
-    apply: ({ index }, { config, cas }, before) => {
-      const holds = cas === null || cas === before.modifyIndex
-      const createIndex = before.createIndex === 0 ? index : before.createIndex
-      const row = holds ? { ...config, createIndex, modifyIndex: index } : before
-      const outcome: SetAutopilotOutcome = { changed: holds, row }
-      return { changes: holds ? [put(autopilot, row)] : [], outcome }
-    },
-  }),
-}
+export const setAutopilot = defineCommand({
+  type: 'autopilot.set',
+  args: SetAutopilot,
+  load: (reader) => autopilotOf(reader),
+  apply: ({ index }, { config, cas }, before) => {
+    const holds = cas === null || cas === before.modifyIndex
+    const createIndex = before.createIndex === 0 ? index : before.createIndex
+    const row = holds ? { ...config, createIndex, modifyIndex: index } : before
+    const outcome: SetAutopilotOutcome = { changed: holds, row }
+    return { changes: holds ? [put(autopilot, row)] : [], outcome }
+  },
+})
+
+export const autopilotCommands = commandsByType([setAutopilot])

@@ -1,7 +1,7 @@
 /** The configuration, and how the servers fare as the leader sees it. */
 import { Type } from 'typebox'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
-import { SetAutopilot, type SetAutopilotOutcome } from './commands.ts'
+import { setAutopilot, SetAutopilot, type SetAutopilotOutcome } from './commands.ts'
 import { checkAutopilot } from './model.ts'
 import { autopilotOf } from './queries.ts'
 import { clusterHealth } from './services.ts'
@@ -25,8 +25,8 @@ const set = defineLeaderMethod({
   requires: () => ({ resource: 'operator', access: 'write' }),
   run: async (context, { config, cas }): Promise<SetAutopilotOutcome> => {
     const args = { config: checkAutopilot(config), cas }
-    const { outcome } = await context.propose({ type: 'autopilot.set', args })
-    return outcome as SetAutopilotOutcome
+    const { outcome } = await context.propose(setAutopilot, args)
+    return outcome
   },
 })
 

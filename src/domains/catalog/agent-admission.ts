@@ -18,7 +18,7 @@ import {
 import { checkOf, nodeOf } from './queries.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { assertRegistered, writesNode } from './register-methods.ts'
-import type { RegisterOutcome } from './commands.ts'
+import { registerNode } from './commands.ts'
 import { agentAdmission, knownNodes } from './services.ts'
 
 const registerAgent = defineLeaderMethod({
@@ -58,11 +58,11 @@ const registerAgent = defineLeaderMethod({
       service: null,
       checks: [membershipCheck('passing', membershipOutputs.alive)],
     }
-    const { index, outcome } = await context.propose({
-      type: 'catalog.register',
-      args: { ...registration, nowMs: Math.floor(context.clock.wallMs()) },
+    const { index, outcome } = await context.propose(registerNode, {
+      ...registration,
+      nowMs: Math.floor(context.clock.wallMs()),
     })
-    assertRegistered(outcome as RegisterOutcome, registration)
+    assertRegistered(outcome, registration)
     context.log.info('a client agent has its node', { node: keyOfName(node.name) })
     return { index }
   },

@@ -3,8 +3,8 @@
  * domains react to in the same entry.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Applied, ApplyContext } from '../../fsm/domain.ts'
-import { defineCommand, TimeMs } from '../define.ts'
+import type { Applied, ApplyContext } from '../../fsm/domain.ts'
+import { commandsByType, defineCommand, TimeMs } from '../define.ts'
 import { CatalogDraft } from './draft-commands.ts'
 import {
   CheckOutput,
@@ -72,42 +72,45 @@ export type DeregisterOutcome = { readonly type: 'deregistered' }
 
 type Drafted<Outcome> = { readonly draft: CatalogDraft; readonly outcome: Outcome }
 
-export const catalogCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'catalog.register': defineCommand({
-    args: Type.Object({ ...Registration.properties, nowMs: TimeMs }),
-    load: async (reader, args): Promise<Drafted<RegisterOutcome>> => {
-      const draft = new CatalogDraft(reader)
-      const outcome = await register(draft, args)
-      // A refusal leaves nothing behind, whatever was put together before it.
-      const isRefused = outcome.type !== 'registered'
-      return { draft: isRefused ? new CatalogDraft(reader) : draft, outcome }
-    },
-    apply: applyDraft,
-  }),
+export const registerNode = defineCommand({
+  type: 'catalog.register',
+  args: Type.Object({ ...Registration.properties, nowMs: TimeMs }),
+  load: async (reader, args): Promise<Drafted<RegisterOutcome>> => {
+    const draft = new CatalogDraft(reader)
+    const outcome = await register(draft, args)
+    // A refusal leaves nothing behind, whatever was put together before it.
+    const isRefused = outcome.type !== 'registered'
+    return { draft: isRefused ? new CatalogDraft(reader) : draft, outcome }
+  },
+  apply: applyDraft,
+})
 
-  'catalog.deregister': defineCommand({
-    args: Type.Object({ ...Deregistration.properties, nowMs: TimeMs }),
-    load: async (reader, { node, serviceId, checkId }): Promise<Drafted<DeregisterOutcome>> => {
-      const draft = new CatalogDraft(reader)
-      if (serviceId !== null) await draft.removeService(node, serviceId)
-      else if (checkId !== null) draft.removeCheck(node, checkId)
-      else await draft.removeNode(node)
-      return { draft, outcome: { type: 'deregistered' } }
-    },
-    apply: applyDraft,
-  }),
+export const deregisterNode = defineCommand({
+  type: 'catalog.deregister',
+  args: Type.Object({ ...Deregistration.properties, nowMs: TimeMs }),
+  load: async (reader, { node, serviceId, checkId }): Promise<Drafted<DeregisterOutcome>> => {
+    const draft = new CatalogDraft(reader)
+    if (serviceId !== null) await draft.removeService(node, serviceId)
+    else if (checkId !== null) draft.removeCheck(node, checkId)
+    else await draft.removeNode(node)
+    return { draft, outcome: { type: 'deregistered' } }
+  },
+  apply: applyDraft,
+})
 
-  /** What the leader hears of members: their nodes, and the check that says whether they live. */
-  'catalog.members': defineCommand({
-    args: Members,
-    load: async (reader, { members }): Promise<Drafted<null>> => {
-      const draft = new CatalogDraft(reader)
-      for (const member of members) await updateMember(draft, member)
-      return { draft, outcome: null }
-    },
-    apply: applyDraft,
-  }),
-}
+/** What the leader hears of members: their nodes, and the check that says whether they live. */
+export const updateMembers = defineCommand({
+  type: 'catalog.members',
+  args: Members,
+  load: async (reader, { members }): Promise<Drafted<null>> => {
+    const draft = new CatalogDraft(reader)
+    for (const member of members) await updateMember(draft, member)
+    return { draft, outcome: null }
+  },
+  apply: applyDraft,
+})
+
+export const catalogCommands = commandsByType([registerNode, deregisterNode, updateMembers])
 
 function applyDraft<Outcome>(
   { index }: ApplyContext,

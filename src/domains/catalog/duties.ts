@@ -11,7 +11,7 @@ import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
 import { gossipEndpointOf } from './agent-node-model.ts'
-import { membersPerEntryMax, type MemberUpdate } from './commands.ts'
+import { updateMembers, membersPerEntryMax, type MemberUpdate } from './commands.ts'
 import {
   keyOfName,
   membershipCheckId,
@@ -170,7 +170,7 @@ class MemberDuty {
     for (let at = 0; at < updates.length && !signal.aborted; at += membersPerEntryMax) {
       const part = updates.slice(at, at + membersPerEntryMax)
       const nowMs = Math.floor(this.#context.clock.wallMs())
-      await this.#context.propose({ type: 'catalog.members', args: { members: part, nowMs } })
+      await this.#context.propose(updateMembers, { members: part, nowMs })
       for (const update of part) {
         const node = update.type === 'gone' ? update.name : update.node.name
         const status = update.type === 'gone' ? 'gone' : update.status

@@ -4,7 +4,13 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext, type Requirement } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
-import { Deregistration, Registration, type RegisterOutcome } from './commands.ts'
+import {
+  deregisterNode,
+  registerNode,
+  Deregistration,
+  Registration,
+  type RegisterOutcome,
+} from './commands.ts'
 import { checkCheck, checkNode, checkService, keyOfName, sameRecord } from './model.ts'
 import { checkOf, nodeOf, serviceOf } from './queries.ts'
 
@@ -22,11 +28,11 @@ export const catalogRegister = defineLeaderMethod({
   run: async (context, args): Promise<{ readonly index: number }> => {
     const checked = checkRegistration(args)
     mayRegister(context, checked)
-    const { index, outcome } = await context.propose({
-      type: 'catalog.register',
-      args: { ...checked, nowMs: Math.floor(context.clock.wallMs()) },
+    const { index, outcome } = await context.propose(registerNode, {
+      ...checked,
+      nowMs: Math.floor(context.clock.wallMs()),
     })
-    assertRegistered(outcome as RegisterOutcome, checked)
+    assertRegistered(outcome, checked)
     return { index }
   },
 })
@@ -42,10 +48,7 @@ export const catalogDeregister = defineLeaderMethod({
     if (args.node === '') throw new MusterError('invalid_argument', 'Node is missing')
     mayDeregister(context, args)
     const nowMs = Math.floor(context.clock.wallMs())
-    const { index } = await context.propose({
-      type: 'catalog.deregister',
-      args: { ...args, nowMs },
-    })
+    const { index } = await context.propose(deregisterNode, { ...args, nowMs })
     return { index }
   },
 })

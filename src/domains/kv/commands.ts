@@ -3,8 +3,8 @@
  * deletions left behind is removed by the leader, later.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Applied, Change, Reader } from '../../fsm/domain.ts'
-import { defineCommand, put, remove, TimeMs } from '../define.ts'
+import type { Applied, Change, Reader } from '../../fsm/domain.ts'
+import { commandsByType, defineCommand, put, remove, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { deletionMarksVersion } from './deletion-model.ts'
 import {
@@ -12,6 +12,7 @@ import {
   Fence,
   txnOperationsMax,
   type ReapedRow,
+  type LockDelayRow,
   type TombstoneRow,
 } from './model.ts'
 import { evaluate, loadOperations, type LoadedOperations } from './operation-commands.ts'
@@ -74,95 +75,95 @@ function loadWrite(
     : { refusal, operations: loaded }
 }
 
-export const kvCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'kv.write': defineCommand({
-    args: Write,
-    load: loadWrite,
-    apply: ({ index }, { operations, nowMs }, loaded): Applied<WriteOutcome> => {
-      if (loaded.refusal !== null) return { changes: [], outcome: loaded.refusal }
-      return evaluate({ index, nowMs }, operations, loaded.operations)
-    },
-  }),
+export const writeKey = defineCommand({
+  type: 'kv.write',
+  args: Write,
+  load: loadWrite,
+  apply: ({ index }, { operations, nowMs }, loaded): Applied<WriteOutcome> => {
+    if (loaded.refusal !== null) return { changes: [], outcome: loaded.refusal }
+    return evaluate({ index, nowMs }, operations, loaded.operations)
+  },
+})
 
-  'kv.reap': defineCommand({
-    args: Reap,
-    load: async (reader, { tombstonesBeforeMs, delaysBeforeMs }) => {
-      const isOld = (row: TombstoneRow) => row.timeMs < tombstonesBeforeMs
-      const old = await before(reader.pagesBy(tombstones, 'byTime'), isOld)
-      const unlocked =
-        reader.commandVersion >= deletionMarksVersion
-          ? await before(reader.pagesBy(lockMarks, 'byTime'), isOld)
-          : []
-      const over = await before(reader.pagesBy(lockDelays, 'byTime'), (row) => {
-        return row.untilMs < delaysBeforeMs
+export const reapKeys = defineCommand({
+  type: 'kv.reap',
+  args: Reap,
+  load: async (reader, { tombstonesBeforeMs, delaysBeforeMs }) => {
+    const isOld = (row: TombstoneRow) => row.timeMs < tombstonesBeforeMs
+    const old = await before(reader.pagesBy(tombstones, 'byTime'), isOld)
+    const unlocked =
+      reader.commandVersion >= deletionMarksVersion
+        ? await before(reader.pagesBy(lockMarks, 'byTime'), isOld)
+        : []
+    const isOver = (row: LockDelayRow) => row.untilMs < delaysBeforeMs
+    const over = await before(reader.pagesBy(lockDelays, 'byTime'), isOver)
+    return { old, unlocked, over, marks: reapedOf(reader, [...old, ...unlocked]) }
+  },
+  apply: (_context, _args, { old, unlocked, over, marks }) => {
+    const highest = new Map(marks)
+    for (const { namespace, index, lockIndex } of old) {
+      const mark = highest.get(namespace)
+      highest.set(namespace, {
+        ...mark,
+        namespace,
+        index: Math.max(index, mark?.index ?? 0),
+        lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
       })
-      return { old, unlocked, over, marks: reapedOf(reader, [...old, ...unlocked]) }
-    },
-    apply: (_context, _args, { old, unlocked, over, marks }) => {
-      const highest = new Map(marks)
-      for (const { namespace, index, lockIndex } of old) {
-        const mark = highest.get(namespace)
-        highest.set(namespace, {
-          ...mark,
-          namespace,
-          index: Math.max(index, mark?.index ?? 0),
-          lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
-        })
-      }
-      for (const { namespace, index, lockIndex } of unlocked) {
-        const mark = highest.get(namespace)
-        highest.set(namespace, {
-          namespace,
-          index: mark?.index ?? 0,
-          lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
-          lockedIndex: Math.max(index, mark?.lockedIndex ?? 0),
-        })
-      }
-      const changes: Change[] = [
-        ...old.map(({ namespace, key }) => remove(tombstones, [namespace, key])),
-        ...unlocked.map(({ namespace, key }) => remove(lockMarks, [namespace, key])),
-        ...over.map(({ namespace, key }) => remove(lockDelays, [namespace, key])),
-        ...[...highest.values()].map((mark) => put(reaped, mark)),
-      ]
-      const outcome: ReapOutcome = { removed: old.length + unlocked.length + over.length }
-      return { changes, outcome }
-    },
-  }),
+    }
+    for (const { namespace, index, lockIndex } of unlocked) {
+      const mark = highest.get(namespace)
+      highest.set(namespace, {
+        namespace,
+        index: mark?.index ?? 0,
+        lockIndex: Math.max(lockIndex, mark?.lockIndex ?? 0),
+        lockedIndex: Math.max(index, mark?.lockedIndex ?? 0),
+      })
+    }
+    const changes: Change[] = [
+      ...old.map(({ namespace, key }) => remove(tombstones, [namespace, key])),
+      ...unlocked.map(({ namespace, key }) => remove(lockMarks, [namespace, key])),
+      ...over.map(({ namespace, key }) => remove(lockDelays, [namespace, key])),
+      ...[...highest.values()].map((mark) => put(reaped, mark)),
+    ]
+    const outcome: ReapOutcome = { removed: old.length + unlocked.length + over.length }
+    return { changes, outcome }
+  },
+})
 
-  /**
-   * Marks of directories that did not change since. From then on the last deletion of the namespace counts for every prefix: with
-   * fewer marks a prefix may be read by its own ones again, and would fall behind the one of all.
-   */
-  'kv.reapMarks': defineCommand({
-    since: deletionMarksVersion,
-    args: ReapMarks,
-    load: (reader, { marks }) => {
-      const gone = marks.filter(({ namespace, scope, directory, index }) => {
-        return reader.get(deletionMarks, [namespace, scope, directory])?.index === index
-      })
-      const names = new Set(gone.map(({ namespace }) => namespace))
-      const last = [...names].flatMap(
-        (name) => reader.get(deletionMarks, [name, 'below', '']) ?? [],
-      )
-      return { gone, last, marks: reapedOf(reader, gone) }
-    },
-    apply: (_context, _args, { gone, last, marks }) => {
-      const highest = new Map(marks)
-      for (const { namespace, index } of [...gone, ...last]) {
-        const mark = highest.get(namespace)
-        highest.set(namespace, { ...mark, namespace, index: Math.max(index, mark?.index ?? 0) })
-      }
-      const outcome: ReapOutcome = { removed: gone.length }
-      const changes: Change[] = [
-        ...gone.map(({ namespace, scope, directory }) => {
-          return remove(deletionMarks, [namespace, scope, directory])
-        }),
-        ...[...highest.values()].map((mark) => put(reaped, mark)),
-      ]
-      return { changes, outcome }
-    },
-  }),
-}
+/**
+ * Marks of directories that did not change since. From then on the last deletion of the namespace counts for every prefix: with
+ * fewer marks a prefix may be read by its own ones again, and would fall behind the one of all.
+ */
+export const reapMarks = defineCommand({
+  type: 'kv.reapMarks',
+  since: deletionMarksVersion,
+  args: ReapMarks,
+  load: (reader, { marks }) => {
+    const gone = marks.filter(({ namespace, scope, directory, index }) => {
+      return reader.get(deletionMarks, [namespace, scope, directory])?.index === index
+    })
+    const names = new Set(gone.map(({ namespace }) => namespace))
+    const last = [...names].flatMap((name) => reader.get(deletionMarks, [name, 'below', '']) ?? [])
+    return { gone, last, marks: reapedOf(reader, gone) }
+  },
+  apply: (_context, _args, { gone, last, marks }) => {
+    const highest = new Map(marks)
+    for (const { namespace, index } of [...gone, ...last]) {
+      const mark = highest.get(namespace)
+      highest.set(namespace, { ...mark, namespace, index: Math.max(index, mark?.index ?? 0) })
+    }
+    const outcome: ReapOutcome = { removed: gone.length }
+    const changes: Change[] = [
+      ...gone.map(({ namespace, scope, directory }) => {
+        return remove(deletionMarks, [namespace, scope, directory])
+      }),
+      ...[...highest.values()].map((mark) => put(reaped, mark)),
+    ]
+    return { changes, outcome }
+  },
+})
+
+export const kvCommands = commandsByType([writeKey, reapKeys, reapMarks])
 
 /** What was removed before, of each namespace of these rows. */
 function reapedOf(

@@ -1,7 +1,7 @@
 /** What the leader does for keys: the marks of old deletions and lock delays that are over go, a batch at a time. */
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
-import { reapedRowsMax, type ReapKeys, type ReapMarks, type ReapOutcome } from './commands.ts'
+import { reapKeys, reapMarks, reapedRowsMax, type ReapKeys, type ReapMarks } from './commands.ts'
 import { tombstoneKeptMs } from './model.ts'
 import { hasLeftovers, marksBeyondMax } from './queries.ts'
 
@@ -35,13 +35,13 @@ async function reap({ clock, propose, view }: DutyContext): Promise<boolean> {
   try {
     let more = false
     if (await hasLeftovers(reader, args)) {
-      const { outcome } = await propose({ type: 'kv.reap', args })
-      more = (outcome as ReapOutcome).removed >= reapedRowsMax
+      const { outcome } = await propose(reapKeys, args)
+      more = outcome.removed >= reapedRowsMax
     }
     // Writes of a cluster with older servers leave none of these.
     const marks = [...(await marksBeyondMax(reader, args.tombstonesBeforeMs))]
     if (marks.length > 0) {
-      await propose({ type: 'kv.reapMarks', args: { marks } satisfies ReapMarks })
+      await propose(reapMarks, { marks } satisfies ReapMarks)
     }
     return more || marks.length >= reapedRowsMax
   } finally {

@@ -11,7 +11,7 @@ import {
 } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
-import type { WriteKeys, WriteOutcome } from './commands.ts'
+import { writeKey, type WriteKeys } from './commands.ts'
 import { lockDelayUntilMs } from './held-queries.ts'
 import { listEntries, listNames } from './list.ts'
 import {
@@ -118,7 +118,7 @@ export const kvWrite = defineLeaderMethod({
     const delayed = delayedLocks(context, operations, nowMs)
     if (delayed.length > 0) return { type: 'refused', refused: delayed }
     const args: WriteKeys = { operations, fence, nowMs }
-    const outcome = (await context.propose({ type: 'kv.write', args })).outcome as WriteOutcome
+    const outcome = (await context.propose(writeKey, args)).outcome
     switch (outcome.type) {
       case 'done':
       case 'refused':

@@ -4,10 +4,10 @@
  * beside the state before the entry, and would not see what the other makes of the key.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
+import type { Applied, Reader } from '../../fsm/domain.ts'
 import { CatalogDraft } from '../catalog/draft-commands.ts'
 import { operate, type CatalogResult } from '../catalog/operation-commands.ts'
-import { defineCommand, TimeMs } from '../define.ts'
+import { commandsByType, defineCommand, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { isLost } from '../sessions/ending-commands.ts'
 import { sessionOf } from '../sessions/queries.ts'
@@ -64,26 +64,27 @@ export async function loadSteps(reader: Reader, steps: readonly Step[]): Promise
   return { operations, keys, catalog, draft }
 }
 
-export const transactCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'kv.transact': defineCommand({
-    args: Transact,
-    since: 2,
-    load: async (reader, { steps, fence }): Promise<LoadedTransact> => {
-      const refusal = refusalOf(reader, steps, fence)
-      const loaded = await loadSteps(reader, refusal === null ? steps : [])
-      return { ...loaded, refusal, torn: tornOperations(reader, loaded) }
-    },
-    apply: ({ index }, { nowMs }, loaded): Applied<TransactOutcome> => {
-      const { refusal, operations, keys, draft, torn } = loaded
-      if (refusal !== null) return { changes: [], outcome: refusal }
-      const each = evaluateEach({ index, nowMs }, operations, keys)
-      const outcome = outcomeOf(index, loaded, each, torn)
-      if (outcome.type === 'refused') return { changes: [], outcome }
-      const changes = [...draft.changes(index), ...each.changes]
-      return { changes, outcome, happened: { nowMs, facts: draft.facts() } }
-    },
-  }),
-}
+export const transactSteps = defineCommand({
+  type: 'kv.transact',
+  args: Transact,
+  since: 2,
+  load: async (reader, { steps, fence }): Promise<LoadedTransact> => {
+    const refusal = refusalOf(reader, steps, fence)
+    const loaded = await loadSteps(reader, refusal === null ? steps : [])
+    return { ...loaded, refusal, torn: tornOperations(reader, loaded) }
+  },
+  apply: ({ index }, { nowMs }, loaded): Applied<TransactOutcome> => {
+    const { refusal, operations, keys, draft, torn } = loaded
+    if (refusal !== null) return { changes: [], outcome: refusal }
+    const each = evaluateEach({ index, nowMs }, operations, keys)
+    const outcome = outcomeOf(index, loaded, each, torn)
+    if (outcome.type === 'refused') return { changes: [], outcome }
+    const changes = [...draft.changes(index), ...each.changes]
+    return { changes, outcome, happened: { nowMs, facts: draft.facts() } }
+  },
+})
+
+export const transactCommands = commandsByType([transactSteps])
 
 function refusalOf(
   reader: Reader,

@@ -9,12 +9,7 @@ import { Fence, lockMoved } from './model.ts'
 import { evaluateEach } from './operation-commands.ts'
 import { storeIndex } from './queries.ts'
 import { catalogRules } from './services.ts'
-import {
-  loadSteps,
-  outcomeOf,
-  type Transact,
-  type TransactOutcome,
-} from './transaction-commands.ts'
+import { transactSteps, loadSteps, outcomeOf, type Transact } from './transaction-commands.ts'
 import {
   isKeyStep,
   Steps,
@@ -72,8 +67,7 @@ const transact = defineLeaderMethod({
     mayAll(context, context.read(), steps)
     if (fence !== null) checkFence(context, fence)
     const args: Transact = { steps, fence, nowMs: Math.floor(context.clock.wallMs()) }
-    const proposed = await context.propose({ type: 'kv.transact', args })
-    const outcome = proposed.outcome as TransactOutcome
+    const { outcome } = await context.propose(transactSteps, args)
     switch (outcome.type) {
       case 'done':
       case 'refused':

@@ -4,13 +4,13 @@
  */
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/schema'
-import type { Command, Reader } from '../../fsm/domain.ts'
+import type { Reader } from '../../fsm/domain.ts'
 import { delay, firstOf, nothing, Pause } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
-import type { Proposed } from '../../rpc/consensus.ts'
-import { Deregistration, Registration, type RegisterOutcome } from '../catalog/commands.ts'
+import type { Propose } from '../../rpc/write.ts'
+import { deregisterNode, registerNode, Deregistration, Registration } from '../catalog/commands.ts'
 import {
   keyOfName,
   membershipCheckId,
@@ -57,20 +57,20 @@ export interface CatalogLink {
 /** The leader's side of `send`. The agent has asked whoever registered for permission. */
 export async function applyAgentUpdate(
   update: unknown,
-  context: { readonly propose: (command: Command) => Promise<Proposed>; readonly wallMs: number },
+  context: { readonly clock: Clock; propose: Propose },
 ): Promise<void> {
   if (!agentUpdate.Check(update)) {
     throw new MusterError('invalid_argument', `${agentUpdateCall} has arguments of another shape`)
   }
-  const nowMs = Math.floor(context.wallMs)
+  const nowMs = Math.floor(context.clock.wallMs())
   if (update.type === 'deregister') {
     const args = { ...update.deregistration, nowMs }
-    await context.propose({ type: 'catalog.deregister', args })
+    await context.propose(deregisterNode, args)
     return
   }
   const args = { ...update.registration, nowMs }
-  const { outcome } = await context.propose({ type: 'catalog.register', args })
-  assertRegistered(outcome as RegisterOutcome, update.registration)
+  const { outcome } = await context.propose(registerNode, args)
+  assertRegistered(outcome, update.registration)
 }
 
 /** Without indexes, and checks without what they have of their service. */

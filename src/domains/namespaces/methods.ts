@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
-import type { DeleteNamespaceOutcome, PutNamespaceOutcome } from './commands.ts'
+import { deleteNamespace, putNamespace } from './commands.ts'
 import { checkNamespaceSpec, isNamespaceName, type NamespaceRow } from './model.ts'
 import { listNamespaces, namespaceOf } from './queries.ts'
 
@@ -43,11 +43,8 @@ export const namespacesPut = defineLeaderMethod({
   args: Spec,
   requires: () => ({ resource: 'operator', access: 'write' }),
   run: async (context, args): Promise<NamespaceRow> => {
-    const { outcome } = await context.propose({
-      type: 'namespaces.put',
-      args: checkNamespaceSpec(args),
-    })
-    return (outcome as PutNamespaceOutcome).row
+    const { outcome } = await context.propose(putNamespace, checkNamespaceSpec(args))
+    return outcome.row
   },
 })
 
@@ -59,8 +56,8 @@ export const namespacesDelete = defineLeaderMethod({
   requires: () => ({ resource: 'operator', access: 'write' }),
   run: async (context, { name }): Promise<{ readonly index: number }> => {
     if (!isNamespaceName(name)) throw new MusterError('not_found', 'namespace not found')
-    const proposed = await context.propose({ type: 'namespaces.delete', args: { name } })
-    const outcome = proposed.outcome as DeleteNamespaceOutcome
+    const proposed = await context.propose(deleteNamespace, { name })
+    const outcome = proposed.outcome
     switch (outcome.type) {
       case 'deleted':
         return { index: proposed.index }

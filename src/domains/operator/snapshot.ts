@@ -2,8 +2,8 @@
  * Saving an archive, which reads the state where it is asked, and the three steps of a restore, which are commands of
  * the state machine and run at the leader.
  */
-import { Type, type TSchema } from 'typebox'
-import type { Reader } from '../../fsm/domain.ts'
+import { Type, type Static, type TSchema } from 'typebox'
+import { proposable, type Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   defineLeaderMethod,
@@ -79,16 +79,16 @@ async function* archive(
 
 /** The method `operator.<name>`, which proposes the command `state.<name>` of the state machine. */
 function restoreStep<Args extends TSchema>(name: string, args: Args) {
+  const command = proposable<Static<Args>, RestoreOutcome>(`state.${name}`)
   return defineLeaderMethod({
     kind: 'leader',
     name: `operator.${name}`,
     args,
     requires: everything,
     run: async (context, given): Promise<RestoreStep> => {
-      const { index, outcome } = await context.propose({ type: `state.${name}`, args: given })
-      const result = outcome as RestoreOutcome
-      if (!result.ok)
-        throw new MusterError('invalid_argument', `the restore was refused: ${result.reason}`)
+      const { index, outcome } = await context.propose(command, given)
+      if (!outcome.ok)
+        throw new MusterError('invalid_argument', `the restore was refused: ${outcome.reason}`)
       return { index }
     },
   })

@@ -3,12 +3,12 @@
  * so a check that turns critical at the same time either refuses the session or ends it.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
+import type { Applied, Reader } from '../../fsm/domain.ts'
 import { hasMarks } from '../../fsm/fact.ts'
 import { tokenByAccessor } from '../acl/queries.ts'
 import { checkOf, nodeOf } from '../catalog/queries.ts'
 import { keyOfName, type CheckRow } from '../catalog/model.ts'
-import { defineCommand, insert, TimeMs } from '../define.ts'
+import { commandsByType, defineCommand, insert, TimeMs } from '../define.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { endingsIn } from './ended-queries.ts'
 import { endOf } from './ending-commands.ts'
@@ -79,75 +79,76 @@ function namedCheck(reader: Reader, node: string, id: string): CheckRow | null {
   )
 }
 
-export const sessionCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'sessions.create': defineCommand({
-    args: Create,
-    // A promise only where there is a token: without, an entry costs no turn.
-    load: (reader, args) => {
-      const checks = namedChecks(args).map((id) => ({
-        id,
-        check: namedCheck(reader, args.node, id),
-      }))
-      const boundChecks = checks.flatMap(({ check }) =>
-        check === null ? [] : [keyOfName(check.id)],
-      )
-      const { node, token } = args
-      const createIndex = reader.appliedIndex + 1
-      const loaded = {
-        tokenIsGone: false,
-        othersEnd:
-          hasMarks(reader) && endingsIn(reader)({ node, boundChecks, token, createIndex }) !== null,
-        hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
-        node: nodeOf(reader, args.node),
-        checks,
-        boundChecks: [...new Set(boundChecks)],
-      }
-      if (args.token === null) return loaded
-      return tokenByAccessor(reader, args.token).then((row) => ({
-        ...loaded,
-        tokenIsGone: row === null,
-      }))
-    },
-    apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
-      const { tokenIsGone, othersEnd, hasNamespace, node, checks, boundChecks } = loaded
-      const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
-      if (tokenIsGone) return refuse({ type: 'tokenIsGone' })
-      if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
-      if (node === null) return refuse({ type: 'unknownNode' })
-      for (const { id, check } of checks) {
-        if (check === null) return refuse({ type: 'unknownCheck', id })
-        if (check.status === 'critical') return refuse({ type: 'criticalCheck', id })
-      }
-      if (othersEnd) return refuse({ type: 'othersEnd' })
-      const row: SessionRow = { ...args, node: node.name, boundChecks, createIndex: index }
-      return { changes: [insert(sessions, row)], outcome: { type: 'created', row } }
-    },
-  }),
+export const createSession = defineCommand({
+  type: 'sessions.create',
+  args: Create,
+  // A promise only where there is a token: without, an entry costs no turn.
+  load: (reader, args) => {
+    const checks = namedChecks(args).map((id) => ({
+      id,
+      check: namedCheck(reader, args.node, id),
+    }))
+    const boundChecks = checks.flatMap(({ check }) => (check === null ? [] : [keyOfName(check.id)]))
+    const { node, token } = args
+    const createIndex = reader.appliedIndex + 1
+    const loaded = {
+      tokenIsGone: false,
+      othersEnd:
+        hasMarks(reader) && endingsIn(reader)({ node, boundChecks, token, createIndex }) !== null,
+      hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
+      node: nodeOf(reader, args.node),
+      checks,
+      boundChecks: [...new Set(boundChecks)],
+    }
+    if (args.token === null) return loaded
+    return tokenByAccessor(reader, args.token).then((row) => ({
+      ...loaded,
+      tokenIsGone: row === null,
+    }))
+  },
+  apply: ({ index }, args, loaded): Applied<CreateOutcome> => {
+    const { tokenIsGone, othersEnd, hasNamespace, node, checks, boundChecks } = loaded
+    const refuse = (outcome: CreateOutcome) => ({ changes: [], outcome })
+    if (tokenIsGone) return refuse({ type: 'tokenIsGone' })
+    if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
+    if (node === null) return refuse({ type: 'unknownNode' })
+    for (const { id, check } of checks) {
+      if (check === null) return refuse({ type: 'unknownCheck', id })
+      if (check.status === 'critical') return refuse({ type: 'criticalCheck', id })
+    }
+    if (othersEnd) return refuse({ type: 'othersEnd' })
+    const row: SessionRow = { ...args, node: node.name, boundChecks, createIndex: index }
+    return { changes: [insert(sessions, row)], outcome: { type: 'created', row } }
+  },
+})
 
-  /** Destroyed by a client or expired: one does not differ from the other. */
-  'sessions.end': defineCommand({
-    args: End,
-    load: (reader, { places }) => standing(reader, places),
-    apply: (_context, { nowMs }, rows): Applied<EndOutcome> => {
-      const { changes, happened } = endOf(rows)
-      const outcome: EndOutcome = { ended: rows.map(({ id }) => id) }
-      return { changes, outcome, happened: { nowMs, facts: happened } }
-    },
-  }),
+/** Destroyed by a client or expired: one does not differ from the other. */
+export const endSessions = defineCommand({
+  type: 'sessions.end',
+  args: End,
+  load: (reader, { places }) => standing(reader, places),
+  apply: (_context, { nowMs }, rows): Applied<EndOutcome> => {
+    const { changes, happened } = endOf(rows)
+    const outcome: EndOutcome = { ended: rows.map(({ id }) => id) }
+    return { changes, outcome, happened: { nowMs, facts: happened } }
+  },
+})
 
-  /**
-   * Changes no row: that the entry is there is what counts. Every server notes by its own clock when it saw it, and
-   * would lead on from there (`deadlines.ts`).
-   */
-  'sessions.renew': defineCommand({
-    args: Renew,
-    load: (reader, { places }) => places.map((place) => sessionOf(reader, place)),
-    apply: (_context, _args, renewed): Applied<RenewOutcome> => ({
-      changes: [],
-      outcome: { renewed },
-    }),
+/**
+ * Changes no row: that the entry is there is what counts. Every server notes by its own clock when it saw it, and
+ * would lead on from there (`deadlines.ts`).
+ */
+export const renewSessions = defineCommand({
+  type: 'sessions.renew',
+  args: Renew,
+  load: (reader, { places }) => places.map((place) => sessionOf(reader, place)),
+  apply: (_context, _args, renewed): Applied<RenewOutcome> => ({
+    changes: [],
+    outcome: { renewed },
   }),
-}
+})
+
+export const sessionCommands = commandsByType([createSession, endSessions, renewSessions])
 
 /** The sessions of these places that are there, each once. */
 function standing(reader: Reader, places: readonly SessionPlace[]): readonly SessionRow[] {

@@ -8,17 +8,25 @@
  * listen was renewed before then at the latest, so it lives on from there; and as long as those it hears of, for
  * lives that are lengthened under load are lengthened alike.
  */
-import type { Reader } from '../../fsm/domain.ts'
+import type { Proposable, Reader } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
-import type { CreateOutcome, EndOutcome, RenewOutcome, RenewSessions } from './commands.ts'
+import {
+  createSession,
+  endSessions,
+  renewSessions,
+  type CreateOutcome,
+  type EndOutcome,
+  type RenewOutcome,
+  type RenewSessions,
+} from './commands.ts'
 import { stretchedMs, ttlMsOf, type SessionPlace, type SessionRow } from './model.ts'
 import { sessionOf } from './queries.ts'
 
 /** How a server hears of what it applies; the machine gives it. Each returns the way to stop listening. */
 export type AppliedSource = {
-  onCommand(
-    type: string,
-    listener: (command: { readonly args: unknown; readonly outcome: unknown }) => void,
+  onCommand<Args, Outcome>(
+    command: Proposable<Args, Outcome>,
+    listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
   ): () => void
   onReplaced(listener: () => void): () => void
 }
@@ -51,13 +59,9 @@ export class SessionDeadlines {
     const { applied, clock } = options
     this.#sinceMs = clock.monotonicMs()
     this.#unsubscribe = [
-      applied.onCommand('sessions.create', ({ outcome }) =>
-        this.#created(outcome as CreateOutcome),
-      ),
-      applied.onCommand('sessions.renew', ({ args, outcome }) =>
-        this.#renewed(args as RenewSessions, outcome as RenewOutcome),
-      ),
-      applied.onCommand('sessions.end', ({ outcome }) => this.#ended(outcome as EndOutcome)),
+      applied.onCommand(createSession, ({ outcome }) => this.#created(outcome)),
+      applied.onCommand(renewSessions, ({ args, outcome }) => this.#renewed(args, outcome)),
+      applied.onCommand(endSessions, ({ outcome }) => this.#ended(outcome)),
       applied.onReplaced(() => {
         this.#known.clear()
         this.#sinceMs = clock.monotonicMs()

@@ -11,7 +11,7 @@ import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
-import { endedMax, type EndOutcome, type EndSessions } from './commands.ts'
+import { endSessions, renewSessions, endedMax, type EndSessions } from './commands.ts'
 import type { SessionDeadlines } from './deadlines.ts'
 import { allNamespaces, type SessionPlace, type SessionRow } from './model.ts'
 import { allSessions, sessionOf } from './queries.ts'
@@ -73,7 +73,7 @@ export class Expiry implements Running {
       if (this.#stopping.signal.aborted) return
       try {
         // An entry of this leader's own term: once it is applied, so is all that was acknowledged before.
-        await propose({ type: 'sessions.renew', args: { places: [], stretch: 1 } })
+        await propose(renewSessions, { places: [], stretch: 1 })
         break
       } catch (error) {
         log.debug('the first entry for sessions is tried again', { error: textOf(error) })
@@ -137,10 +137,10 @@ export class Expiry implements Running {
   #end(places: readonly SessionPlace[]): void {
     const { propose, clock, log } = this.#options
     const args: EndSessions = { places, nowMs: Math.floor(clock.wallMs()) }
-    const ending = propose({ type: 'sessions.end', args })
+    const ending = propose(endSessions, args)
       .then(
         ({ outcome }) => {
-          const { ended } = outcome as EndOutcome
+          const { ended } = outcome
           log.info('sessions expired', { count: ended.length })
         },
         (error: unknown) => {

@@ -13,7 +13,13 @@ import {
 import { mustMay, unknownToken } from '../../rpc/refusal.ts'
 import { checkName } from '../catalog/model.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
-import type { CreateOutcome, CreateSession, EndOutcome, EndSessions } from './commands.ts'
+import {
+  createSession,
+  endSessions,
+  type CreateOutcome,
+  type CreateSession,
+  type EndSessions,
+} from './commands.ts'
 import {
   allNamespaces,
   checkLockDelay,
@@ -71,8 +77,8 @@ const create = defineLeaderMethod({
       ...chooseChecks(given),
       token: context.accessor,
     }
-    const proposed = await context.propose({ type: 'sessions.create', args })
-    return createdOf(proposed.outcome as CreateOutcome, args)
+    const proposed = await context.propose(createSession, args)
+    return createdOf(proposed.outcome, args)
   },
 })
 
@@ -143,8 +149,8 @@ const destroy = defineLeaderMethod({
     const place = placeOf(args)
     assertMayWrite(context, place)
     const end: EndSessions = { places: [place], nowMs: Math.floor(context.clock.wallMs()) }
-    const { outcome } = await context.propose({ type: 'sessions.end', args: end })
-    return { found: (outcome as EndOutcome).ended.length > 0 }
+    const { outcome } = await context.propose(endSessions, end)
+    return { found: outcome.ended.length > 0 }
   },
 })
 

@@ -3,11 +3,10 @@
  * after a quiet time goes at once. Each is acknowledged when its entry is committed, which only a leader that still
  * leads can bring about.
  */
-import type { Command } from '../../fsm/domain.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
-import type { Proposed } from '../../rpc/consensus.ts'
-import { renewedMax, type RenewOutcome, type RenewSessions } from './commands.ts'
+import type { Propose } from '../../rpc/write.ts'
+import { renewSessions, renewedMax, type RenewSessions } from './commands.ts'
 import { stretchMax, type SessionPlace, type SessionRow } from './model.ts'
 
 /** Between two entries of renewals. */
@@ -28,8 +27,6 @@ type Waiting = {
     readonly reject: (error: unknown) => void
   }[]
 }
-
-export type Propose = (command: Command) => Promise<Proposed>
 
 export class Renewals {
   readonly #clock: Clock
@@ -124,8 +121,8 @@ export class Renewals {
     for (const { id } of places) this.#underWay.set(id, (this.#underWay.get(id) ?? 0) + 1)
     const args: RenewSessions = { places, stretch }
     try {
-      const { outcome } = await propose({ type: 'sessions.renew', args })
-      const { renewed } = outcome as RenewOutcome
+      const { outcome } = await propose(renewSessions, args)
+      const { renewed } = outcome
       for (const [position, { settle }] of batch.entries()) {
         const row = renewed[position] ?? null
         for (const { resolve } of settle) resolve({ row, stretch })

@@ -3,19 +3,18 @@
  * whether the check holds, the namespace exists, and the key that sealed is still in the keyring.
  */
 import { Type, type Static } from 'typebox'
-import type { AnyCommandDefinition, Applied, Reader } from '../../fsm/domain.ts'
-import { defineCommand, put, remove, TimeMs } from '../define.ts'
+import type { Applied, Reader } from '../../fsm/domain.ts'
+import { commandsByType, defineCommand, put, remove, TimeMs } from '../define.ts'
 import { holdsFence } from '../kv/fence-queries.ts'
 import { Fence } from '../kv/model.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { KeyId } from './keyring-model.ts'
 import { keyring, sealedItems, variables } from './table.ts'
-import { Sealed, VariablePlace, type SealedRow, type VariableRow } from './model.ts'
+import { Cas, Sealed, VariablePlace, type SealedRow, type VariableRow } from './model.ts'
 
 /** Variables of one `variables.reseal`. */
 export const resealEntriesMax = 256
 
-const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
 /** The lock that a write depends on. */
 const Lock = { fence: Type.Optional(Type.Union([Type.Null(), Fence])) }
 
@@ -77,76 +76,79 @@ function loadVariable(reader: Reader, namespace: string, path: string, cas: numb
   return { row, conflict: holds ? null : ({ type: 'conflict', row, sealed } as const) }
 }
 
-export const variableCommands: Readonly<Record<string, AnyCommandDefinition>> = {
-  'variables.put': defineCommand({
-    args: Put,
-    load: (reader, { namespace, path, cas, keyId, fence }) => ({
-      ...loadVariable(reader, namespace, path, cas),
-      holds: holdsFence(reader, fence ?? null),
-      hasNamespace: reader.get(namespaces, [namespace]) !== undefined,
+export const putVariable = defineCommand({
+  type: 'variables.put',
+  args: Put,
+  load: (reader, { namespace, path, cas, keyId, fence }) => ({
+    ...loadVariable(reader, namespace, path, cas),
+    holds: holdsFence(reader, fence ?? null),
+    hasNamespace: reader.get(namespaces, [namespace]) !== undefined,
+    hasKey: reader.get(keyring, [keyId]) !== undefined,
+  }),
+  apply: ({ index }, args, { row: before, conflict, holds, hasNamespace, hasKey }) => {
+    const refuse = (outcome: PutOutcome) => ({ changes: [], outcome })
+    if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
+    if (!holds) return refuse({ type: 'fenced' })
+    if (conflict !== null) return refuse(conflict)
+    if (!hasKey) return refuse({ type: 'unknownKey' })
+    const { namespace, path, keyId, sealed } = args
+    // Leaders' clocks differ: a variable's time never runs backwards.
+    const timeMs = Math.max(args.timeMs, before?.modifyTimeMs ?? 0)
+    const row: VariableRow = {
+      namespace,
+      path,
+      createIndex: before?.createIndex ?? index,
+      modifyIndex: index,
+      createTimeMs: before?.createTimeMs ?? timeMs,
+      modifyTimeMs: timeMs,
+    }
+    const outcome: PutOutcome = { type: 'written', row }
+    const changes = [
+      put(variables, row),
+      put(sealedItems, { namespace, path, modifyIndex: index, keyId, sealed }),
+    ]
+    return { changes, outcome }
+  },
+})
+
+export const deleteVariable = defineCommand({
+  type: 'variables.delete',
+  args: Delete,
+  load: (reader, { namespace, path, cas, fence }) => ({
+    ...loadVariable(reader, namespace, path, cas),
+    holds: holdsFence(reader, fence ?? null),
+  }),
+  apply: (_context, { namespace, path }, { row, conflict, holds }): Applied<DeleteOutcome> => {
+    if (!holds) return { changes: [], outcome: { type: 'fenced' } }
+    const key = [namespace, path]
+    const outcome: DeleteOutcome = conflict ?? { type: 'deleted', found: row !== null }
+    const goes = conflict === null && row !== null
+    return {
+      changes: goes ? [remove(variables, key), remove(sealedItems, key)] : [],
+      outcome,
+    }
+  },
+})
+
+/** Other bytes for the same items: no index and no time moves, and nobody who waits for a change is told. */
+export const resealVariables = defineCommand({
+  type: 'variables.reseal',
+  args: Reseal,
+  load: (reader, { entries }) =>
+    entries.map(({ namespace, path, keyId }) => ({
+      row: reader.get(sealedItems, [namespace, path]),
       hasKey: reader.get(keyring, [keyId]) !== undefined,
-    }),
-    apply: ({ index }, args, { row: before, conflict, holds, hasNamespace, hasKey }) => {
-      const refuse = (outcome: PutOutcome) => ({ changes: [], outcome })
-      if (!hasNamespace) return refuse({ type: 'unknownNamespace' })
-      if (!holds) return refuse({ type: 'fenced' })
-      if (conflict !== null) return refuse(conflict)
-      if (!hasKey) return refuse({ type: 'unknownKey' })
-      const { namespace, path, keyId, sealed } = args
-      // Leaders' clocks differ: a variable's time never runs backwards.
-      const timeMs = Math.max(args.timeMs, before?.modifyTimeMs ?? 0)
-      const row: VariableRow = {
-        namespace,
-        path,
-        createIndex: before?.createIndex ?? index,
-        modifyIndex: index,
-        createTimeMs: before?.createTimeMs ?? timeMs,
-        modifyTimeMs: timeMs,
-      }
-      const outcome: PutOutcome = { type: 'written', row }
-      const changes = [
-        put(variables, row),
-        put(sealedItems, { namespace, path, modifyIndex: index, keyId, sealed }),
-      ]
-      return { changes, outcome }
-    },
-  }),
+    })),
+  apply: (_context, { entries }, loaded) => {
+    const changes = entries.flatMap((entry, position) => {
+      const { row, hasKey } = loaded[position] ?? {}
+      const unchanged =
+        row?.modifyIndex === entry.modifyIndex && row.keyId === entry.fromKeyId && hasKey === true
+      if (!unchanged) return []
+      return [put(sealedItems, { ...row, keyId: entry.keyId, sealed: entry.sealed })]
+    })
+    return { changes, outcome: { replaced: changes.length } satisfies ResealOutcome }
+  },
+})
 
-  'variables.delete': defineCommand({
-    args: Delete,
-    load: (reader, { namespace, path, cas, fence }) => ({
-      ...loadVariable(reader, namespace, path, cas),
-      holds: holdsFence(reader, fence ?? null),
-    }),
-    apply: (_context, { namespace, path }, { row, conflict, holds }): Applied<DeleteOutcome> => {
-      if (!holds) return { changes: [], outcome: { type: 'fenced' } }
-      const key = [namespace, path]
-      const outcome: DeleteOutcome = conflict ?? { type: 'deleted', found: row !== null }
-      const goes = conflict === null && row !== null
-      return {
-        changes: goes ? [remove(variables, key), remove(sealedItems, key)] : [],
-        outcome,
-      }
-    },
-  }),
-
-  /** Other bytes for the same items: no index and no time moves, and nobody who waits for a change is told. */
-  'variables.reseal': defineCommand({
-    args: Reseal,
-    load: (reader, { entries }) =>
-      entries.map(({ namespace, path, keyId }) => ({
-        row: reader.get(sealedItems, [namespace, path]),
-        hasKey: reader.get(keyring, [keyId]) !== undefined,
-      })),
-    apply: (_context, { entries }, loaded) => {
-      const changes = entries.flatMap((entry, position) => {
-        const { row, hasKey } = loaded[position] ?? {}
-        const unchanged =
-          row?.modifyIndex === entry.modifyIndex && row.keyId === entry.fromKeyId && hasKey === true
-        if (!unchanged) return []
-        return [put(sealedItems, { ...row, keyId: entry.keyId, sealed: entry.sealed })]
-      })
-      return { changes, outcome: { replaced: changes.length } satisfies ResealOutcome }
-    },
-  }),
-}
+export const variableCommands = commandsByType([putVariable, deleteVariable, resealVariables])

@@ -10,9 +10,9 @@ import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
 import type { ClusterKey } from './cluster-key.ts'
-import { resealEntriesMax, type ResealVariables } from './commands.ts'
+import { resealVariables, resealEntriesMax, type ResealVariables } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
-import type { AddKey, RemoveKeyOutcome } from './keyring-commands.ts'
+import { addKey, removeKey, type AddKey } from './keyring-commands.ts'
 import { activeKey, keyAgeMaxMs, keysMax, retiredKeyKeptMs, type KeyRow } from './keyring-model.ts'
 import type { SealedRow } from './model.ts'
 import { keysOf, sealedItems } from './table.ts'
@@ -83,7 +83,7 @@ class KeyringDuty {
     const { keyring, clock } = this.#context
     const timeMs = Math.floor(clock.wallMs())
     const args: AddKey = { ...keyring.makeKey(clusterKey), timeMs, replaces }
-    await this.#context.propose({ type: 'keyring.add', args })
+    await this.#context.propose(addKey, args)
   }
 
   /** Seals anew all that `old` sealed, a batch at a time. */
@@ -95,8 +95,8 @@ class KeyringDuty {
       )
       if (batch.length === 0) break
       const args: ResealVariables = { entries: batch }
-      const { outcome } = await this.#context.propose({ type: 'variables.reseal', args })
-      replaced += (outcome as { readonly replaced: number }).replaced
+      const { outcome } = await this.#context.propose(resealVariables, args)
+      replaced += outcome.replaced
       await delay(this.#context.clock, batchPauseMs, signal)
     }
     if (replaced > 0) {
@@ -148,11 +148,8 @@ class KeyringDuty {
   }
 
   async #remove(row: KeyRow): Promise<void> {
-    const { outcome } = await this.#context.propose({
-      type: 'keyring.remove',
-      args: { id: row.id },
-    })
-    if ((outcome as RemoveKeyOutcome).type === 'removed') {
+    const { outcome } = await this.#context.propose(removeKey, { id: row.id })
+    if (outcome.type === 'removed') {
       this.#context.log.info('an unused key was removed', { id: row.id })
     }
   }

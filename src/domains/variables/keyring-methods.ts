@@ -4,7 +4,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { missingClusterKey } from './cluster-key.ts'
-import type { AddKey, AddKeyOutcome } from './keyring-commands.ts'
+import { addKey, type AddKey } from './keyring-commands.ts'
 import { activeKey, keysMax, type KeyRow } from './keyring-model.ts'
 import { clusterKeyring } from './services.ts'
 import { keyring as keyringTable, keysOf } from './table.ts'
@@ -46,8 +46,8 @@ const rotate = defineLeaderMethod({
       if (clusterKey === null) throw missingClusterKey(active.clusterKeyId)
       const timeMs = Math.floor(context.clock.wallMs())
       const args: AddKey = { ...keyring.makeKey(clusterKey), timeMs, replaces: active.id }
-      const { outcome } = await context.propose({ type: 'keyring.add', args })
-      const added = outcome as AddKeyOutcome
+      const { outcome } = await context.propose(addKey, args)
+      const added = outcome
       switch (added.type) {
         case 'added':
           return withoutKey(added.row)

@@ -12,17 +12,18 @@ import {
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkKey, Fence, lockMoved } from '../kv/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
-import type {
-  Conflict,
-  DeleteOutcome,
-  DeleteVariable,
-  PutOutcome,
-  PutVariable,
+import {
+  deleteVariable,
+  putVariable,
+  type Conflict,
+  type DeleteVariable,
+  type PutVariable,
 } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
 import type { KeyRow } from './keyring-model.ts'
 import { listFilters, matching, onePage } from './list.ts'
 import {
+  Cas,
   checkItems,
   checkPath,
   itemsBytesMax,
@@ -60,7 +61,6 @@ export type Written = { readonly type: 'written'; readonly row: VariableRow } | 
 export type Deleted = { readonly type: 'deleted'; readonly index: number } | Refused
 
 const Place = { namespace: Type.String(), path: Type.String() }
-const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
 /** The lock that a write depends on. */
 const Lock = { fence: Type.Union([Type.Null(), Fence]) }
 const ListRange = {
@@ -145,8 +145,8 @@ const put = defineLeaderMethod({
       const sealed = keyring.seal(key, { namespace, path }, checked)
       const timeMs = Math.floor(context.clock.wallMs())
       const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas, fence }
-      const proposed = await context.propose({ type: 'variables.put', args })
-      const outcome = proposed.outcome as PutOutcome
+      const proposed = await context.propose(putVariable, args)
+      const outcome = proposed.outcome
       switch (outcome.type) {
         case 'written':
           return outcome
@@ -179,8 +179,8 @@ const remove = defineLeaderMethod({
     checkPlace({ namespace, path })
     checkFence(context, fence)
     const args: DeleteVariable = { namespace, path, cas, fence }
-    const proposed = await context.propose({ type: 'variables.delete', args })
-    const outcome = proposed.outcome as DeleteOutcome
+    const proposed = await context.propose(deleteVariable, args)
+    const outcome = proposed.outcome
     if (outcome.type === 'fenced') {
       throw lockMoved(present(fence, 'the lock of a write that was refused for its lock'))
     }

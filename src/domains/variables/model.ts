@@ -27,6 +27,9 @@ export const sealedBytesMax = 6 * itemsBytesMax + 8 * itemsMax + 256
 /** Pairs, not an object: `__proto__` is a key like any other. */
 export type Items = readonly (readonly [string, string])[]
 
+/** The index that a variable must have, 0 for none; null: a change does not depend on it. */
+export const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
+
 export const VariablePlace = Type.Object({
   namespace: NamespaceName,
   path: Type.String({ maxLength: pathLengthMax }),

@@ -1,4 +1,5 @@
 /** The leader's duty for members, over a real state and members and time of the test's own. */
+import { typedPropose } from '../../../src/rpc/write.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import {
@@ -55,11 +56,11 @@ async function dutyOf(t: Test) {
       },
     },
     view: () => catalog.view(),
-    propose: async (command) => {
+    propose: typedPropose(async (command) => {
       if (state.failures-- > 0) throw new Error('the disk is slow')
       state.entries += 1
       return catalog.propose(command)
-    },
+    }),
     clock,
     log: silentLogger,
   })

@@ -1,4 +1,5 @@
 /** Services and checks that configuration files define: at the start of an agent, and as the files change. */
+import { typedPropose } from '../../../src/rpc/write.ts'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,8 +38,8 @@ async function machineOf(t: Test) {
         announce: async () => {},
         send: (update) =>
           applyAgentUpdate(update, {
-            propose: (command) => catalog.propose(command),
-            wallMs: nowMs,
+            propose: typedPropose((command) => catalog.propose(command)),
+            clock: { ...systemClock, wallMs: () => nowMs },
           }),
       },
       clock: systemClock,

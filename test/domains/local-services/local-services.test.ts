@@ -1,4 +1,5 @@
 /** An agent's services over restarts, and their way into a catalog that is not always there. */
+import { typedPropose } from '../../../src/rpc/write.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -67,8 +68,8 @@ function wayTo(catalog: CatalogMachine): Way {
     async send(update) {
       this.sent += 1
       await applyAgentUpdate(update, {
-        propose: (command) => catalog.propose(command),
-        wallMs: nowMs,
+        propose: typedPropose((command) => catalog.propose(command)),
+        clock: { ...systemClock, wallMs: () => nowMs },
       })
     },
   }

@@ -7,7 +7,7 @@ import { domains } from '../../../src/domains/registry.ts'
 import { catalogNodes } from '../../../src/domains/catalog/table.ts'
 import { defineCommand, put } from '../../../src/domains/define.ts'
 import { keys } from '../../../src/domains/kv/table.ts'
-import type { CreateOutcome, CreateSession } from '../../../src/domains/sessions/commands.ts'
+import { createSession, type CreateSession } from '../../../src/domains/sessions/commands.ts'
 import { sessions } from '../../../src/domains/sessions/table.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -22,6 +22,7 @@ const others = {
   tables: [],
   commands: {
     'others.node': defineCommand({
+      type: 'others.node',
       args: Type.Object({ name: Type.String() }),
       load: () => null,
       apply: ({ index }, { name }) => ({
@@ -96,9 +97,8 @@ void t.test('revoking a token ends its sessions and frees their locks in one ent
   const machine = await machineOf(t)
   await apply(machine, 'others.node', { name: 'box' })
   const heard: string[] = []
-  machine.onCommand('sessions.create', ({ outcome }) => {
-    const created = outcome as CreateOutcome
-    if (created.type === 'created') heard.push(`created ${created.row.id}`)
+  machine.onCommand(createSession, ({ outcome }) => {
+    if (outcome.type === 'created') heard.push(`created ${outcome.row.id}`)
   })
   for (const accessor of ['t1', 't2']) await apply(machine, 'acl.createToken', token(accessor))
   const [a, b, c] = ['a', 'b', 'c']

@@ -1,3 +1,4 @@
+import { typedPropose } from '../../../src/rpc/write.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,7 +63,7 @@ async function serverOf(t: Test) {
   }
   const onReplaced = new Set<() => void>()
   const applied: AppliedSource = {
-    onCommand: (type, listener) => machine.onCommand(type, listener),
+    onCommand: (command, listener) => machine.onCommand(command, listener),
     onReplaced(listener) {
       onReplaced.add(listener)
       return () => onReplaced.delete(listener)
@@ -74,7 +75,7 @@ async function serverOf(t: Test) {
       clock,
       log: silentLogger,
       view,
-      propose,
+      propose: typedPropose(propose),
       deadlines: server.deadlines,
       renewals: server.renewals,
     })
@@ -384,7 +385,7 @@ void t.test('what the log refuses is tried again', async (t) => {
     clock: server.clock,
     log: silentLogger,
     view: server.view,
-    propose: failing,
+    propose: typedPropose(failing),
     deadlines: server.deadlines,
     renewals: server.renewals,
   })
