@@ -47,6 +47,11 @@ export function put<Row>(table: Table<Row>, row: Row): Change {
   return { type: 'put', table, row }
 }
 
+/** `before`: as the entry's reader found it. */
+export function replace<Row>(table: Table<Row>, before: Row, row: Row): Change {
+  return { type: 'put', table, row, before }
+}
+
 /** Only under a key that was drawn for this row and no other, by chance or by the entry's index. */
 export function insert<Row>(table: Table<Row>, row: Row): Change {
   return { type: 'insert', table, row }
@@ -54,6 +59,11 @@ export function insert<Row>(table: Table<Row>, row: Row): Change {
 
 export function remove<Row>(table: Table<Row>, key: Key): Change {
   return { type: 'delete', table, key }
+}
+
+/** `before`: as the entry's reader found it. */
+export function removeRow<Row>(table: Table<Row>, before: Row): Change {
+  return { type: 'delete', table, key: table.key(before), before }
 }
 
 /** Whether one of the rows stands. Only so many are looked at; more mean yes. */

@@ -4,7 +4,7 @@
  */
 import { assert } from '../lib/assert.ts'
 import type { Configuration } from '../raft/core/message.ts'
-import type { Change, Key } from './domain.ts'
+import type { Change } from './domain.ts'
 import type { ChangedRows } from './changed-rows.ts'
 import { pack, rowBytesMax, unpack } from './codec.ts'
 import { counterFloorVersion, floorOfSuccession, succeeds } from './counter-floor.ts'
@@ -89,7 +89,15 @@ export class Batch {
     return changed === null ? undefined : unpack(changed)
   }
 
-  /** The changes of one entry, in their order. */
+  /** `before`: of the state and what earlier entries changed; absent: look it up. */
+  #rowBefore(key: string, before: unknown): unknown {
+    if (before === undefined) return this.row(key)
+    const changed = this.rows.get(this.state.generationPrefix + key)
+    if (changed === undefined) return before
+    return changed === null ? undefined : unpack(changed)
+  }
+
+  /** The changes of one entry, in their order. They may come in several parts. */
   change(index: number, changes: readonly Change[]): void {
     if (changes.length === 0) return
     const keys: string[] = []
@@ -180,21 +188,22 @@ export class Batch {
   #change(index: number, change: Change, keys: string[]): boolean {
     const bound = this.#tables.get(change.table.name)
     return change.type === 'delete'
-      ? this.#delete(index, bound, change.key, keys)
+      ? this.#delete(index, bound, change, keys)
       : this.#put(index, bound, change, keys)
   }
 
   #put(
     entryIndex: number,
     bound: BoundTable,
-    { type, row }: Exclude<Change, { readonly type: 'delete' }>,
+    change: Exclude<Change, { readonly type: 'delete' }>,
     keys: string[],
   ): boolean {
+    const { row } = change
     const front = this.state.generationPrefix
     const primary = encodeKey(keyOfRow(bound, row))
     const key = bound.rowPrefix + primary
     if (bound.indexes.length > 0) {
-      const old = type === 'insert' ? undefined : this.row(key)
+      const old = change.type === 'insert' ? undefined : this.#rowBefore(key, change.before)
       for (const index of bound.indexes) {
         const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
         const newEntry = indexEntryKey(index, row, primary)
@@ -217,10 +226,15 @@ export class Batch {
   }
 
   /** Deleting what is not there changes nothing. */
-  #delete(entryIndex: number, bound: BoundTable, key: Key, keys: string[]): boolean {
+  #delete(
+    entryIndex: number,
+    bound: BoundTable,
+    { key, before }: Extract<Change, { readonly type: 'delete' }>,
+    keys: string[],
+  ): boolean {
     const front = this.state.generationPrefix
     const primary = encodeKey(key)
-    const old = this.row(bound.rowPrefix + primary)
+    const old = this.#rowBefore(bound.rowPrefix + primary, before)
     if (old === undefined) return false
     if (bound.indexes.length > 0) {
       for (const index of bound.indexes) {

@@ -60,11 +60,22 @@ export interface Reader {
   readonly commandVersion: number
 }
 
+/** `before`: the row as the entry's reader found it, so that it is not looked up again. Absent: look it up. */
 export type Change =
-  | { readonly type: 'put'; readonly table: Table<never>; readonly row: unknown }
-  /** As `put`, of a row that is not there by the making of its key: nobody looks for an old one, which would not be in memory. */
+  | {
+      readonly type: 'put'
+      readonly table: Table<never>
+      readonly row: unknown
+      readonly before?: unknown
+    }
+  /** Like `put`, but the key is known to be new (a fresh UUID), so the previous row is not looked up. */
   | { readonly type: 'insert'; readonly table: Table<never>; readonly row: unknown }
-  | { readonly type: 'delete'; readonly table: Table<never>; readonly key: Key }
+  | {
+      readonly type: 'delete'
+      readonly table: Table<never>
+      readonly key: Key
+      readonly before?: unknown
+    }
 
 /** When something came about: in which entry, and the wall time that its proposer chose. */
 export type Moment = { readonly index: number; readonly nowMs: number }

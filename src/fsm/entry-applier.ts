@@ -1,15 +1,19 @@
 /** One committed entry into a batch: decoded, loaded, applied, with what follows from it. */
+import { setImmediate } from 'node:timers/promises'
 import { assertNever } from '../lib/assert.ts'
 import type { Configuration } from '../raft/core/message.ts'
 import type { Entry } from '../raft/state-machine.ts'
 import type { AppliedCommands } from './applied-commands.ts'
 import type { Batch } from './batch.ts'
 import type { CommandCodec } from './codec.ts'
-import type { AnyCommandDefinition } from './domain.ts'
+import type { AnyCommandDefinition, Change } from './domain.ts'
 import type { Reactions } from './reactions.ts'
 import type { StateCommand } from './restore.ts'
 import type { Tables } from './table.ts'
 import type { BatchReader } from './view.ts'
+
+/** Some milliseconds of work. */
+const changesPerTurn = 256
 
 export type Definition = AnyCommandDefinition | StateCommand<unknown>
 
@@ -65,8 +69,9 @@ export class EntryApplier {
         return outcome
       }
       const { nowMs, facts } = happened
-      return reactions.follow(reader, { index, nowMs }, facts).then((followed) => {
-        batch.change(index, [...changes, ...followed.changes])
+      return reactions.follow(reader, { index, nowMs }, facts).then(async (followed) => {
+        batch.change(index, changes)
+        await changeInTurns(batch, index, followed.changes)
         batch.marked(index, followed.marked)
         commands.applied(decoded, { index, args, outcome })
         return outcome
@@ -76,5 +81,17 @@ export class EntryApplier {
     return loaded instanceof Promise
       ? loaded.then((value) => applyLoaded(value as never))
       : applyLoaded(loaded as never)
+  }
+}
+
+/** What follows from facts may be much: the batch is invisible until it is whole, so reads have their turns meanwhile. */
+async function changeInTurns(
+  batch: Batch,
+  index: number,
+  changes: readonly Change[],
+): Promise<void> {
+  for (let from = 0; from < changes.length; from += changesPerTurn) {
+    if (from > 0) await setImmediate()
+    batch.change(index, changes.slice(from, from + changesPerTurn))
   }
 }

@@ -9,6 +9,7 @@
 import { ClassicLevel } from 'classic-level'
 import type { IteratorOptions } from 'classic-level'
 import { mkdir } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { assert } from '../lib/assert.ts'
 import { fullTextOf, MusterError, systemCodeOf } from '../lib/errors.ts'
 import { EmptiedRanges } from './emptied-ranges.ts'
@@ -50,6 +51,9 @@ const tuning = {
 
 /** What a row costs in LevelDB's memory table besides its bytes. */
 const rowOverheadBytes = 64
+
+/** Rows that are handed to LevelDB before other work gets its turn. */
+const rowsPerTurn = 1_024
 
 /** How much of a scan is fetched at once: pages are cut at whichever comes first. */
 export const pageRowsMax = 512
@@ -284,7 +288,9 @@ export class Store {
     const flushDue = this.#flushing === null && this.#unflushedBytes >= this.#limits.flushBytes
     try {
       const batch = this.#database.batch()
+      let added = 0
       for (const [key, value] of rows) {
+        if (++added % rowsPerTurn === 0) await setImmediate()
         if (value === null) {
           batch.del(key)
           this.emptied.note(key)

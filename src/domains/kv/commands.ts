@@ -20,8 +20,11 @@ import { Operation, type OperationsOutcome } from './operation-model.ts'
 import { holdsFence } from './fence-queries.ts'
 import { deletionMarks, lockDelays, lockMarks, reaped, tombstones } from './table.ts'
 
-/** Rows of one `kv.reap`. */
+/** Rows of a kind that one `kv.reap` removes: some milliseconds of each server. */
+export const reapedRows = 256
+/** Rows of one `kv.reapMarks`, and of a kind of `kv.reap` before `smallReapsVersion`. */
 export const reapedRowsMax = 1_024
+const smallReapsVersion = 5
 
 const Write = Type.Object({
   operations: Type.Array(Operation, { maxItems: txnOperationsMax }),
@@ -90,13 +93,14 @@ export const reapKeys = defineCommand({
   args: Reap,
   load: async (reader, { tombstonesBeforeMs, delaysBeforeMs }) => {
     const isOld = (row: TombstoneRow) => row.timeMs < tombstonesBeforeMs
-    const old = await before(reader.pagesBy(tombstones, 'byTime'), isOld)
+    const rowsMax = reader.commandVersion >= smallReapsVersion ? reapedRows : reapedRowsMax
+    const old = await before(reader.pagesBy(tombstones, 'byTime'), isOld, rowsMax)
     const unlocked =
       reader.commandVersion >= deletionMarksVersion
-        ? await before(reader.pagesBy(lockMarks, 'byTime'), isOld)
+        ? await before(reader.pagesBy(lockMarks, 'byTime'), isOld, rowsMax)
         : []
     const isOver = (row: LockDelayRow) => row.untilMs < delaysBeforeMs
-    const over = await before(reader.pagesBy(lockDelays, 'byTime'), isOver)
+    const over = await before(reader.pagesBy(lockDelays, 'byTime'), isOver, rowsMax)
     return { old, unlocked, over, marks: reapedOf(reader, [...old, ...unlocked]) }
   },
   apply: (_context, _args, { old, unlocked, over, marks }) => {
@@ -182,11 +186,12 @@ function reapedOf(
 async function before<Row>(
   pages: AsyncIterable<readonly Row[]>,
   isBefore: (row: Row) => boolean,
+  rowsMax: number,
 ): Promise<readonly Row[]> {
   const rows: Row[] = []
   for await (const page of pages) {
     for (const row of page) {
-      if (rows.length >= reapedRowsMax || !isBefore(row)) return rows
+      if (rows.length >= rowsMax || !isBefore(row)) return rows
       rows.push(row)
     }
   }

@@ -6,7 +6,7 @@
  * key below it; its `in` mark of the last one of a key that has no further marked directory.
  */
 import type { Change } from '../../fsm/domain.ts'
-import { put, remove } from '../define.ts'
+import { put, remove, removeRow } from '../define.ts'
 import type { DeletionMarkRow, KeyPlace, KvRow } from './model.ts'
 import { deletionMarks, keys, kvValues, lockMarks, tombstones } from './table.ts'
 
@@ -40,10 +40,13 @@ export class Deletions {
     this.#at = at
   }
 
-  /** A key that the state holds goes; `lockIndex`: its LockIndex goes on from there. */
-  add(row: KvRow, lockIndex: number): void {
+  /**
+   * A key that the state holds goes; `lockIndex`: its LockIndex goes on from there. `stored`: the row as the entry's reader found
+   * it; null: it is looked up.
+   */
+  add(row: KvRow, lockIndex: number, stored: KvRow | null = null): void {
     const { namespace, key } = row
-    this.#changes.push(remove(keys, [namespace, key]))
+    this.#changes.push(stored === null ? remove(keys, [namespace, key]) : removeRow(keys, stored))
     if (row.value === null) this.#changes.push(remove(kvValues, [namespace, key]))
     if (!this.#marksDirectories) {
       this.#changes.push(put(tombstones, { namespace, key, lockIndex, ...this.#at }))

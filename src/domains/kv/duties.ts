@@ -1,7 +1,14 @@
 /** What the leader does for keys: the marks of old deletions and lock delays that are over go, a batch at a time. */
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
-import { reapKeys, reapMarks, reapedRowsMax, type ReapKeys, type ReapMarks } from './commands.ts'
+import {
+  reapKeys,
+  reapMarks,
+  reapedRows,
+  reapedRowsMax,
+  type ReapKeys,
+  type ReapMarks,
+} from './commands.ts'
 import { tombstoneKeptMs } from './model.ts'
 import { hasLeftovers, marksBeyondMax } from './queries.ts'
 
@@ -11,6 +18,7 @@ export const reapEveryMs = 60_000
 export const delayKeptMs = 60_000
 /** Between two batches: at least so long, and so many times as long as the batch took. Writes of clients go first. */
 const batchPauseMs = 20
+const batchPauseFactor = 2
 
 /** Leader only: started on election, stopped when leadership is lost. */
 export function startKvDuties(context: DutyContext): Running {
@@ -20,7 +28,11 @@ export function startKvDuties(context: DutyContext): Running {
     firstMs: reapEveryMs,
     everyMs: reapEveryMs,
     retryMs: reapEveryMs,
-    round: async () => ((await reap(context)) ? batchPauseMs : reapEveryMs),
+    round: async () => {
+      const beginMs = context.clock.monotonicMs()
+      if (!(await reap(context))) return reapEveryMs
+      return Math.max(batchPauseMs, batchPauseFactor * (context.clock.monotonicMs() - beginMs))
+    },
   })
 }
 
@@ -36,7 +48,7 @@ async function reap({ clock, propose, view }: DutyContext): Promise<boolean> {
     let more = false
     if (await hasLeftovers(reader, args)) {
       const { outcome } = await propose(reapKeys, args)
-      more = outcome.removed >= reapedRowsMax
+      more = outcome.removed >= reapedRows
     }
     // Writes of a cluster with older servers leave none of these.
     const marks = [...(await marksBeyondMax(reader, args.tombstonesBeforeMs))]

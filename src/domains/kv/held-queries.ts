@@ -4,7 +4,7 @@
  * a session that has ended, whose keys are not all written yet.
  */
 import type { Change, Moment, Reader } from '../../fsm/domain.ts'
-import { anyStands, put } from '../define.ts'
+import { anyStands, put, replace } from '../define.ts'
 import { endedIn } from '../sessions/ended-queries.ts'
 import { lockDelayMsOf, type SessionSpec } from '../sessions/model.ts'
 import { Deletions } from './deletion-model.ts'
@@ -86,8 +86,8 @@ export function releaseOf(
     const held = numbered(reader, one)
     const row = released(held, release)
     const { namespace, key, lockIndex } = held
-    if (row === null) deletions.add(held, lockIndex)
-    else changes.push(put(keys, row))
+    if (row === null) deletions.add(held, lockIndex, one)
+    else changes.push(replace(keys, one, row))
     changes.push(put(lockDelays, { namespace, key, untilMs: heldBackUntilMs(release) }))
   }
   return [...changes, ...deletions.changes()]

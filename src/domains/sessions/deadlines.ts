@@ -38,7 +38,10 @@ export type DeadlinesOptions = {
 }
 
 /** How often those are looked for that ended in an entry of another domain, and when: well after their time. */
-const sweepMs = 60_000
+export const sweepMs = 60_000
+/** Sessions of one turn that are over and looked for in the state, and those that are passed: some milliseconds. */
+export const lookedForMax = 256
+const passedMax = 16_384
 
 type Known = { readonly place: SessionPlace; untilMs: number }
 
@@ -124,17 +127,32 @@ export class SessionDeadlines {
   }
 
   #sweepLater(): void {
-    this.#sweep = this.#options.clock.setTimer(sweepMs, () => {
-      this.#sweepLater()
-      const beforeMs = this.#options.clock.monotonicMs() - sweepMs
-      const reader = this.#options.view()
-      try {
-        for (const [id, { place, untilMs }] of this.#known) {
-          if (untilMs < beforeMs && sessionOf(reader, place) === null) this.#known.delete(id)
+    this.#sweep = this.#options.clock.setTimer(sweepMs, () =>
+      this.#sweepSome(this.#known.entries()),
+    )
+  }
+
+  /** What comes or goes between two turns is as good: a map's iterator goes on with what is there. */
+  #sweepSome(known: Iterator<readonly [id: string, Known]>): void {
+    const { clock, view } = this.#options
+    const beforeMs = clock.monotonicMs() - sweepMs
+    let lookedFor = 0
+    const reader = view()
+    try {
+      for (let passed = 0; passed < passedMax && lookedFor < lookedForMax; passed += 1) {
+        const { done, value } = known.next()
+        if (done === true) {
+          this.#sweepLater()
+          return
         }
-      } finally {
-        reader.close()
+        const [id, { place, untilMs }] = value
+        if (untilMs >= beforeMs) continue
+        lookedFor += 1
+        if (sessionOf(reader, place) === null) this.#known.delete(id)
       }
-    })
+    } finally {
+      reader.close()
+    }
+    this.#sweep = clock.setTimer(0, () => this.#sweepSome(known))
   }
 }

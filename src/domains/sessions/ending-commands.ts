@@ -4,7 +4,7 @@ import { defineReaction, happened } from '../../fsm/fact.ts'
 import { tokenGone } from '../acl/fact-model.ts'
 import { checkLost, nodeLost, type Loss } from '../catalog/fact-model.ts'
 import { keyOfName } from '../catalog/model.ts'
-import { remove } from '../define.ts'
+import { removeRow } from '../define.ts'
 import { endingsIn } from './ended-queries.ts'
 import { sessionEnded } from './fact-model.ts'
 import type { SessionRow } from './model.ts'
@@ -12,7 +12,7 @@ import { sessions } from './table.ts'
 
 export function endOf(rows: readonly SessionRow[]): Reacted {
   return {
-    changes: rows.map(({ namespace, id }) => remove(sessions, [namespace, id])),
+    changes: rows.map((row) => removeRow(sessions, row)),
     happened: rows.map(endedOf),
   }
 }

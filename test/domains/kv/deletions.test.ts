@@ -1,7 +1,7 @@
 /** What deletions leave behind: the index of a prefix shows them, and no read pays for their number. */
 import fc from '../../support/fast-check.ts'
 import t from 'tap'
-import { reapedRowsMax } from '../../../src/domains/kv/commands.ts'
+import { reapedRows, reapedRowsMax } from '../../../src/domains/kv/commands.ts'
 import { directoriesOf, markedDirectoriesMax } from '../../../src/domains/kv/deletion-model.ts'
 import { deletionIndex } from '../../../src/domains/kv/deletion-queries.ts'
 import { deletionMarksMax, type DeletionMarkRow } from '../../../src/domains/kv/model.ts'
@@ -186,3 +186,30 @@ void t.test('marks beyond their bound go, old ones alone, and no index falls', a
   t.same(await marksBeyondMax(reader, late), [])
   t.ok((await deletionIndex(reader, place)) >= before)
 })
+
+void t.test(
+  'lock delays that are over go in small entries, once no older server is there',
+  async (t) => {
+    const count = reapedRows + 44
+    for (const [version, removed] of [
+      [4, [count]],
+      [commandVersion, [reapedRows, 44]],
+    ] as const) {
+      const server = await serverOfOne(t, { commandVersion: version })
+      await server.ask('PUT', '/v1/catalog/register', { Node: 'box', Address: '10.0.0.1' })
+      const made = await server.ask('PUT', '/v1/session/create', { Node: 'box', NodeChecks: [] })
+      const { ID: session } = made.json() as { readonly ID: string }
+      for (let from = 0; from < count; from += 60) {
+        const operations = Array.from({ length: Math.min(60, count - from) }, (_, at) => {
+          return { KV: { Verb: 'lock', Key: `k${from + at}`, Value: '', Session: session } }
+        })
+        t.equal((await server.ask('PUT', '/v1/txn', operations)).status, 200)
+      }
+      await server.ask('PUT', `/v1/session/destroy/${session}`)
+      const args = { tombstonesBeforeMs: 0, delaysBeforeMs: late }
+      for (const each of removed) {
+        t.same((await server.propose({ type: 'kv.reap', args })).outcome, { removed: each })
+      }
+    }
+  },
+)
