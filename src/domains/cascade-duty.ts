@@ -14,7 +14,9 @@ const retryMs = 1_000
 
 /** Leader only: started on election, stopped when leadership is lost. */
 export function startCascadeDuty(context: DutyContext): Running {
-  const { view, propose, clock } = context
+  const { view, propose, clock, log } = context
+  let entries = 0
+  let sinceMs = 0
   return periodic({
     ...context,
     failure: 'what follows from an earlier entry could not be written yet',
@@ -26,7 +28,14 @@ export function startCascadeDuty(context: DutyContext): Running {
       reader.close()
       if (!isOpen) return lookEveryMs
       const beginMs = clock.monotonicMs()
-      await propose(continueCascades, { rowsMax })
+      if (entries === 0) sinceMs = beginMs
+      const { outcome } = await propose(continueCascades, { rowsMax })
+      entries += 1
+      if (!outcome.open) {
+        const ms = Math.round(clock.monotonicMs() - sinceMs)
+        log.info('what followed from an earlier entry is written', { entries, ms })
+        entries = 0
+      }
       return Math.max(entryPauseMs, entryPauseFactor * (clock.monotonicMs() - beginMs))
     },
   })

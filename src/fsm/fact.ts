@@ -21,6 +21,12 @@ import { Count, record } from './row-schema.ts'
 /** The command version of the first programs that know marks: until all servers do, a cascade is one entry, however long. */
 export const marksVersion = 4
 
+/**
+ * The command version from which on a fact concerns all rows that hang on it when it comes about. Before, one of a restored archive
+ * whose creation has a higher index than the log was taken for a row that was made later.
+ */
+export const restoredRowsVersion = 5
+
 /** Writes what marks stand for, `rowsMax` rows of it. Proposed by the leader for as long as its outcome says that there is more. */
 export const continueCascades = proposable<
   { readonly rowsMax: number },
@@ -94,17 +100,26 @@ export function hasMarks(reader: Pick<Reader, 'get'>): boolean {
   return reader.get(openMarks, ['open']) !== undefined
 }
 
+export type MarkReader = Pick<Reader, 'get' | 'appliedIndex' | 'commandVersion'>
+
 /** When a fact came about for a row that hangs on it since the entry `since`; null: there is no mark that concerns it. */
 export function markedAt<Payload>(
-  reader: Pick<Reader, 'get'>,
+  reader: MarkReader,
   fact: Fact<Payload>,
   key: Key,
   since: number,
 ): Moment | null {
   const mark = reader.get(fact.marks, key)
-  return mark === undefined ? null : (momentAfter(mark.moments, since) ?? null)
+  return mark === undefined ? null : (momentOf(reader, mark.moments, since) ?? null)
 }
 
-export function momentAfter(moments: readonly Moment[], since: number): Moment | undefined {
-  return moments.find(({ index }) => index > since)
+/** The first of a mark's moments that concerns a row. */
+export function momentOf(
+  { appliedIndex, commandVersion }: MarkReader,
+  moments: readonly Moment[],
+  since: number,
+): Moment | undefined {
+  // From a restored archive: the row was there at all moments of this log.
+  const isRestored = since > appliedIndex && commandVersion >= restoredRowsVersion
+  return moments.find(({ index }) => index > since || (isRestored && index <= appliedIndex))
 }

@@ -25,7 +25,14 @@ import type {
   Reader,
   Table,
 } from './domain.ts'
-import { continueCascades, marksVersion, momentAfter, momentsMax, openMarks } from './fact.ts'
+import {
+  continueCascades,
+  marksVersion,
+  momentOf,
+  momentsMax,
+  openMarks,
+  restoredRowsVersion,
+} from './fact.ts'
 import { encodeKey } from './keys.ts'
 
 /**
@@ -320,11 +327,14 @@ class Cascade {
   }
 
   /** The rows that the fact concerns, up to the first one of another moment than this entry's. */
-  #concerned({ moments }: Open, { since }: AnyReaction, rows: readonly unknown[]) {
+  #concerned({ moments, isMarked }: Open, { since }: AnyReaction, rows: readonly unknown[]) {
+    const { reader } = this.#options
     const concerned: unknown[] = []
     let last: unknown = null
+    // All that the state holds was there before a fact of this entry.
+    const isAll = since === null || (!isMarked && reader.commandVersion >= restoredRowsVersion)
     for (const row of rows) {
-      const moment = since === null ? moments[0] : momentAfter(moments, since(row as never))
+      const moment = isAll ? moments[0] : momentOf(reader, moments, since(row as never))
       if (moment !== undefined) {
         this.#moment ??= moment
         if (moment.index !== this.#moment.index) return { concerned, last, isWhole: false }

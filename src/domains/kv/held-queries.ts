@@ -4,6 +4,7 @@
  * a session that has ended, whose keys are not all written yet.
  */
 import type { Change, Moment, Reader } from '../../fsm/domain.ts'
+import type { MarkReader } from '../../fsm/fact.ts'
 import { anyStands, put, replace } from '../define.ts'
 import { endedIn } from '../sessions/ended-queries.ts'
 import { lockDelayMsOf, type SessionSpec } from '../sessions/model.ts'
@@ -26,7 +27,9 @@ export type Found = {
 }
 
 /** For rows of one state. Every reader of keys sees them through this. */
-export function findIn(reader: Pick<Reader, 'get' | 'counterFloor'>): (stored: KvRow) => Found {
+export function findIn(
+  reader: MarkReader & Pick<Reader, 'counterFloor'>,
+): (stored: KvRow) => Found {
   let endOf: ReturnType<typeof endedIn> | null = null
   return (stored) => {
     const { namespace, session } = stored

@@ -90,7 +90,7 @@ export const createSession = defineCommand({
     }))
     const boundChecks = checks.flatMap(({ check }) => (check === null ? [] : [keyOfName(check.id)]))
     const { node, token } = args
-    const createIndex = reader.appliedIndex + 1
+    const createIndex = reader.appliedIndex
     const loaded = {
       tokenIsGone: false,
       othersEnd:

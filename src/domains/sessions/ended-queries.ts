@@ -2,8 +2,8 @@
  * Sessions that have ended although their rows are still there: an entry that ends very many leaves a mark instead
  * (`fsm/reactions.ts`). Whoever reads rows of sessions, or of what they hold, looks through this.
  */
-import type { Moment, Reader } from '../../fsm/domain.ts'
-import { hasMarks, markedAt } from '../../fsm/fact.ts'
+import type { Moment } from '../../fsm/domain.ts'
+import { hasMarks, markedAt, type MarkReader } from '../../fsm/fact.ts'
 import { tokenGone } from '../acl/fact-model.ts'
 import { checkLost, nodeLost } from '../catalog/fact-model.ts'
 import { keyOfName } from '../catalog/model.ts'
@@ -17,7 +17,7 @@ type Bonds = Pick<SessionRow, 'node' | 'boundChecks' | 'token' | 'createIndex'>
 type Ended = Pick<SessionSpec, 'behavior' | 'lockDelayNs'> & { readonly moment: Moment }
 
 /** For rows of one state: when the session of a row ended, null for one that stands. */
-export function endingsIn(reader: Pick<Reader, 'get'>): (row: Bonds) => Moment | null {
+export function endingsIn(reader: MarkReader): (row: Bonds) => Moment | null {
   if (!hasMarks(reader)) return () => null
   return ({ node, boundChecks, token, createIndex }) => {
     const key = keyOfName(node)
@@ -36,7 +36,7 @@ function earlier(left: Moment | null, right: Moment | null): Moment | null {
 }
 
 /** As `endingsIn`, for what a session holds; its row may be gone. Null also for a session that was never there. */
-export function endedIn(reader: Pick<Reader, 'get'>): (place: SessionPlace) => Ended | null {
+export function endedIn(reader: MarkReader): (place: SessionPlace) => Ended | null {
   if (!hasMarks(reader)) return () => null
   const endedAt = endingsIn(reader)
   return ({ namespace, id }) => {
