@@ -116,6 +116,8 @@ export type Reacted = {
 export type AnyReaction = {
   /** Stored: it never changes. */
   readonly name: string
+  /** The command version that brought it: below, the entry does without. Absent: that of the fact. */
+  readonly sinceVersion?: number
   readonly on: Fact<never>
   /** The rows are found in this index of this table, below `prefix` of the fact. */
   readonly table: Table<never>

@@ -71,6 +71,7 @@ export function happened<Payload>(fact: Fact<Payload>, payload: Payload): Happen
 /** See `AnyReaction`. */
 export function defineReaction<Payload, Row>(reaction: {
   readonly name: string
+  readonly sinceVersion?: number
   readonly on: Fact<Payload>
   readonly table: Table<Row>
   readonly index: string

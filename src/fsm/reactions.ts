@@ -205,15 +205,15 @@ class Cascade {
   add(happenings: readonly Happening[], moment: Moment): void {
     const added: Open[] = []
     for (const { fact, payload } of happenings) {
-      const reactions = this.#options.byFact.get(fact.name)
-      if (reactions === undefined || !this.#isNew(fact, payload)) continue
+      const reactions = this.#reactionsTo(fact)
+      if (reactions.length === 0 || !this.#isNew(fact, payload)) continue
       added.push({ fact, payload, moments: [moment], isMarked: false, reactions, ...atStart })
     }
     this.#open.push(...added.toReversed())
   }
 
   addMark(fact: Fact<never>, mark: Mark<never>): void {
-    const reactions = this.#options.byFact.get(fact.name) ?? []
+    const reactions = this.#reactionsTo(fact)
     const { payload, moments, reaction } = mark
     this.#isNew(fact, payload)
     const known = reactions.findIndex(({ name }) => name === reaction)
@@ -258,6 +258,13 @@ class Cascade {
 
   markNone(): void {
     this.changes.push({ type: 'delete', table: openMarks, key: ['open'] })
+  }
+
+  /** Those that all servers know. */
+  #reactionsTo({ name }: Fact<never>): readonly AnyReaction[] {
+    const { byFact, reader } = this.#options
+    const known = byFact.get(name) ?? []
+    return known.filter(({ sinceVersion = 1 }) => sinceVersion <= reader.commandVersion)
   }
 
   #isNew({ name, key }: Fact<never>, payload: unknown): boolean {

@@ -6,6 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from '../../src/domains/acl/queries.ts'
+import { aclTokenParents, aclTokens } from '../../src/domains/acl/table.ts'
 import { domains } from '../../src/domains/registry.ts'
 import { holdsFence } from '../../src/domains/kv/fence-queries.ts'
 import { findIn, hasKeys, lockDelayUntilMs } from '../../src/domains/kv/held-queries.ts'
@@ -33,17 +35,11 @@ import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { QueryContext } from '../../src/rpc/method.ts'
 import { transfer } from '../fsm/toy.ts'
 import { amount, seed } from '../support/chance.ts'
-import { check, node } from './catalog/catalog-machine.ts'
+import { hashOf, History, keyNames, namespaces, nodes, startMs } from './cascade-history.ts'
 import { sweepRows } from './row-faults.ts'
 
 const histories = amount('FUZZ_HISTORIES', { gate: 2, long: 6 })
 const steps = 150
-
-const namespaces = ['default', 'team']
-const nodes = ['n1', 'N2']
-const checks = ['ping', 'disk']
-const keyNames = ['a', 'd/a', 'd/b', 'd/e/f', 'dd', 'lock']
-const startMs = 1_800_000_000_000
 
 async function machineOf(t: Test, cascadeRowsMax: number): Promise<Machine> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-cascades-'))
@@ -89,7 +85,11 @@ async function all<Row>(pages: AsyncIterable<readonly Row[]>): Promise<readonly 
 }
 
 /** Of all that hangs on what ends. Sessions are those that were made ever. */
-function queriesOf(ids: readonly string[]): readonly Query[] {
+function queriesOf({ ids, tokens: accessors }: History): readonly Query[] {
+  const inTokens = (value: unknown, reader: Reader) => ({
+    value,
+    index: aclIndex(reader, 'tokens'),
+  })
   const inSession = (value: unknown, reader: Reader) => ({ value, index: sessionsIndex(reader) })
   return [
     ...namespaces.flatMap((namespace) => [
@@ -115,6 +115,21 @@ function queriesOf(ids: readonly string[]): readonly Query[] {
       read: async (reader: Reader) =>
         inSession(await all(sessionsOfNode(reader, name, '*')), reader),
     })),
+    {
+      name: 'tokens',
+      read: async (reader: Reader) => inTokens(await all(allTokens(reader)), reader),
+    },
+    // Older ones are in the list.
+    ...accessors.slice(-12).flatMap((accessor) => [
+      {
+        name: `token ${accessor}`,
+        read: async (reader: Reader) => inTokens(await tokenByAccessor(reader, accessor), reader),
+      },
+      {
+        name: `token by the hash of ${accessor}`,
+        read: (reader: Reader) => inTokens(tokenByHash(reader, hashOf(accessor)), reader),
+      },
+    ]),
     ...ids.map((id) => ({
       name: `session ${id}`,
       read: (reader: Reader) => inSession(sessionOf(reader, { namespace: 'default', id }), reader),
@@ -176,7 +191,7 @@ async function holders(machine: Machine): Promise<unknown> {
   return result
 }
 
-const written = [sessions, keys, kvValues, lockDelays] as const
+const written = [aclTokens, aclTokenParents, sessions, keys, kvValues, lockDelays] as const
 
 async function rowsOf(machine: Machine): Promise<unknown> {
   const { result } = await onView(machine, async (reader) => {
@@ -192,167 +207,6 @@ async function rowsOf(machine: Machine): Promise<unknown> {
     return rows
   })
   return result
-}
-
-class History {
-  readonly #pick: (most: number) => number
-  readonly ids: string[] = []
-  #nowMs = startMs
-
-  constructor(pick: (most: number) => number) {
-    this.#pick = pick
-  }
-
-  begin(): readonly Command[] {
-    return [
-      { type: 'state.raiseVersion', args: { version: commandVersion } },
-      { type: 'namespaces.put', args: { name: 'team', description: '', meta: [] } },
-      ...nodes.map((name) => this.#register(name, 'passing')),
-      ...['t1', 't2'].map((accessor) => this.#token(accessor)),
-      ...Array.from({ length: 6 }, () => this.#create()),
-      ...Array.from({ length: 12 }, () => this.#lock()),
-    ]
-  }
-
-  next(): Command {
-    this.#nowMs += this.#pick(3_000)
-    const nowMs = this.#nowMs
-    const of = <Value>(values: readonly Value[]): Value => this.#of(values)
-    switch (this.#pick(14)) {
-      case 0:
-      case 1:
-        return this.#create()
-      case 2:
-      case 3:
-      case 4:
-        return this.#lock()
-      case 5:
-        return { type: 'kv.write', args: { operations: [this.#operation()], fence: null, nowMs } }
-      case 6: {
-        const operations = [this.#operation(), this.#operation(), this.#operation()]
-        return { type: 'kv.write', args: { operations, fence: null, nowMs } }
-      }
-      case 7: {
-        const places = [this.#place(), this.#place(), this.#place()]
-        return { type: 'sessions.end', args: { places, nowMs } }
-      }
-      case 8:
-        return { type: 'sessions.renew', args: { places: [this.#place()], stretch: 1 } }
-      case 9: {
-        const accessors = [of(['t1', 't2'])]
-        return this.#pick(2) === 0
-          ? { type: 'acl.deleteTokens', args: { accessors, nowMs, expiredOnly: false } }
-          : this.#token(of(['t1', 't2']))
-      }
-      case 10: {
-        const args = { node: of(nodes), serviceId: null, checkId: null, nowMs }
-        return { type: 'catalog.deregister', args }
-      }
-      case 11:
-        return this.#register(of(nodes), 'critical')
-      case 12:
-        return this.#register(of(nodes), 'passing')
-      default:
-        return this.#transaction()
-    }
-  }
-
-  #of<Value>(values: readonly Value[]): Value {
-    const value = values[this.#pick(values.length)]
-    if (value === undefined) throw new Error('nothing to choose from')
-    return value
-  }
-
-  #token(accessor: string): Command {
-    const token = { name: '', description: '', type: 'management', policies: [], roles: [] }
-    const times = { createTimeMs: startMs, expirationTimeMs: null }
-    const hash = `hash of ${accessor}`
-    return { type: 'acl.createToken', args: { hash, accessor, ...token, ...times } }
-  }
-
-  #register(name: string, status: 'passing' | 'critical'): Command {
-    const some = status === 'passing' ? checks : [this.#of(checks)]
-    const args = {
-      node: node(name),
-      skipNodeUpdate: false,
-      service: null,
-      checks: some.map((id) => check(id, status)),
-      nowMs: this.#nowMs,
-    }
-    return { type: 'catalog.register', args }
-  }
-
-  #place() {
-    return { namespace: 'default', id: this.#of(['none', ...this.ids.slice(-12)]) }
-  }
-
-  #create(): Command {
-    const id = `s${this.ids.length}`
-    this.ids.push(id)
-    const args = {
-      namespace: 'default',
-      id,
-      name: '',
-      node: this.#of(nodes),
-      ttl: '',
-      checks: null,
-      lockDelayNs: this.#of(['0', '1000000000']),
-      behavior: this.#of(['release', 'delete']),
-      nodeChecks: this.#of([[], ['ping'], ['ping', 'disk']]),
-      serviceChecks: null,
-      token: this.#of([null, 't1', 't2']),
-    }
-    return { type: 'sessions.create', args }
-  }
-
-  #content() {
-    return { value: Buffer.from('v'.repeat(this.#of([1, 2, 600]))), flags: '0' }
-  }
-
-  #lock(): Command {
-    const operation = {
-      type: 'lock',
-      namespace: 'default',
-      key: this.#of(keyNames),
-      ...this.#content(),
-      session: this.#place().id,
-    }
-    return { type: 'kv.write', args: { operations: [operation], fence: null, nowMs: this.#nowMs } }
-  }
-
-  #operation() {
-    const key = this.#of(keyNames)
-    const place = { namespace: this.#of(namespaces), key }
-    switch (this.#pick(9)) {
-      case 0:
-        return { type: 'set', ...place, ...this.#content() }
-      case 1:
-        return { type: 'delete', ...place }
-      case 2:
-        return { type: 'delete-tree', namespace: 'default', key: 'd/' }
-      case 3:
-        return { type: 'get', ...place }
-      case 4:
-        return { type: 'check-not-exists', ...place }
-      case 5:
-        return { type: 'cas', ...place, ...this.#content(), index: 0 }
-      case 6:
-        return { type: 'check-session', ...place, session: this.#place().id }
-      case 7:
-        return { type: 'get-tree', namespace: 'default', key: '' }
-      default: {
-        const lock = { namespace: 'default', key, ...this.#content(), session: this.#place().id }
-        return { type: this.#of(['lock', 'unlock']), ...lock }
-      }
-    }
-  }
-
-  #transaction(): Command {
-    const keyStep = () => ({ type: 'key', operation: this.#operation() })
-    const gone = { type: 'delete-node', node: this.#of(nodes), index: null }
-    const steps = this.#pick(2) === 0 ? [gone, keyStep()] : [keyStep(), gone, keyStep()]
-    return { type: 'kv.transact', args: { steps, fence: null, nowMs: this.#nowMs } }
-  }
 }
 
 void t.test(`no reader sees a state in between, FUZZ_SEED=${seed}`, async (t) => {
@@ -379,7 +233,7 @@ void t.test(`no reader sees a state in between, FUZZ_SEED=${seed}`, async (t) =>
       if (hasMarks(bounded.reader())) marked += 1
       same(await alsoShown(bounded.reader()), await alsoShown(whole.reader()), name)
       const after: typeof before = new Map()
-      for (const { name: query, read } of queriesOf(history.ids)) {
+      for (const { name: query, read } of queriesOf(history)) {
         const expected = await onView(whole, async (reader) => read(reader))
         const found = await onView(bounded, async (reader) => read(reader))
         const { value, index } = found.result
@@ -419,3 +273,35 @@ void t.test(`no reader sees a state in between, FUZZ_SEED=${seed}`, async (t) =>
   }
   t.ok(marked > histories, `${marked} steps with marks`)
 })
+
+void t.test(
+  'what a restored archive brings ends too, though it was made at a later index',
+  async (t) => {
+    const from = await machineOf(t, Infinity)
+    const history = new History(() => 0)
+    const [raise, ...begin] = history.begin()
+    for (const command of [raise, ...Array.from({ length: 300 }, () => null), ...begin]) {
+      await apply(from, command ?? null)
+    }
+    for (const rowsMax of [3, Infinity]) {
+      const machine = await machineOf(t, rowsMax)
+      await restore(from, machine)
+      t.ok(machine.appliedIndex < 300)
+      const before = (await holders(machine)) as readonly [readonly unknown[], readonly unknown[]]
+      t.ok(before[1].length > 3)
+      const args = { node: 'n1', serviceId: null, checkId: null, nowMs: startMs }
+      await apply(machine, { type: 'catalog.deregister', args })
+      t.equal(hasMarks(machine.reader()), rowsMax === 3)
+      const free = [[], []]
+      const shown = async () => {
+        const [held, standing] = (await holders(machine)) as readonly (readonly unknown[])[]
+        return [held?.filter((one) => (one as readonly unknown[])[1] !== null), standing]
+      }
+      t.same(await shown(), free, 'at once')
+      while (hasMarks(machine.reader())) await apply(machine, goOn)
+      t.same(await shown(), free, 'in the end')
+      const { result } = await onView(machine, (reader) => all(reader.pages(sessions)))
+      t.same(result, [])
+    }
+  },
+)

@@ -59,7 +59,9 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put('/v1/acl/policy/reads', policy)
   await put('/v1/acl/role/readers', { Policies: [{ Name: 'reads' }] })
   const ttl = { Name: 'for a while', Policies: ['reads'], ExpirationTTL: '24h' }
-  await put('/v1/acl/token', ttl)
+  const { AccessorID: parent } = (await put('/v1/acl/token', ttl)).json() as {
+    readonly AccessorID: string
+  }
   await put('/v1/operator/autopilot/configuration', { MaxTrailingLogs: 100 })
   await put('/v1/var/app/db', { Items: { password: 'secret', user: 'u' } })
   await put('/v1/var/app/cache?namespace=prod', { Items: { size: '1' } })
@@ -72,6 +74,10 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put('/v1/kv/gone', 'v')
   await done(server, 'DELETE', '/v1/kv/gone')
   await server.propose({ type: 'state.raiseVersion', args: { version: commandVersion } })
+  const child = { hash: 'h'.repeat(43), accessor: 'child', name: '', description: '' }
+  const rights = { type: 'client', policies: ['reads'], roles: [] }
+  const token = { ...child, ...rights, createTimeMs: 1, expirationTimeMs: null }
+  await server.propose({ type: 'acl.createChildToken', args: { token, parent } })
   const ServiceChecks = [{ ID: 'Answers', Namespace: 'default' }]
   const session = { Node: 'box', NodeChecks: ['disk'], TTL: '24h', Behavior: 'delete' }
   const held = await sessionOf(server, { ...session, ServiceChecks, LockDelay: '60s' })

@@ -304,6 +304,27 @@ void t.test('a cluster with older servers knows no marks', async (t) => {
   )
 })
 
+void t.test('a reaction runs, and counts, from the command version that brought it', async (t) => {
+  const sinceVersion = marksVersion + 1
+  const reactions = (having.reactions ?? []).map((reaction) => ({ ...reaction, sinceVersion }))
+  const newer = { domains: [owning, { ...having, reactions }] }
+  // Four scans for owners and the three that they find; scans for items would be too much.
+  const cascadeRowsMax = 24
+  const machine = await toyMachine(t, { ...newer, cascadeRowsMax, commandVersion: sinceVersion })
+  const raise = async (version: number) => apply(machine, 'state.raiseVersion', { version })
+  await raise(marksVersion)
+  await family(machine)
+  await apply(machine, 'owners.remove', { ids: ['a'] })
+  t.equal(hasMarks(machine.reader()), false)
+  t.equal(machine.reader().get(items, ['d1'])?.owner, 'd', 'an older server would leave it')
+  await raise(sinceVersion)
+  await family(machine)
+  await apply(machine, 'owners.remove', { ids: ['a'] })
+  t.ok(hasMarks(machine.reader()))
+  while (await goOn(machine));
+  t.equal(machine.reader().get(items, ['d1'])?.owner, null)
+})
+
 void t.test('random histories: bounded entries show what one entry would', async (t) => {
   const seed = Number(process.env['FUZZ_SEED'] ?? 20_261_123)
   t.comment(`seed ${seed}`)

@@ -4,39 +4,48 @@
  */
 import { Type, type Static } from 'typebox'
 import type { Change, Reader } from '../../fsm/domain.ts'
-import { happened } from '../../fsm/fact.ts'
 import { commandsByType, defineCommand, put, remove, TimeMs } from '../define.ts'
-import { tokenGone } from './fact-model.ts'
+import { endingOf } from './ending-commands.ts'
+import { ancestorsWith } from './gone-queries.ts'
 import {
   Accessor,
   AclName,
+  ancestorsMax,
   Description,
   endOf,
   NewToken,
   PolicyNames,
   RoleNames,
   TokenName,
+  tokenParentsVersion,
   TokenType,
   type BootstrapRow,
   type PolicyRow,
   type RoleRow,
+  type TokenParentRow,
   type TokenRow,
 } from './model.ts'
 import { policyBytesMax } from './policy-source-model.ts'
 import {
   bootstrapOf,
+  isTaken,
   policyOf,
   roleOf,
   tokenByAccessor,
-  tokenByHash,
   tokensPerEntryMax,
 } from './queries.ts'
-import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
+import { aclBootstraps, aclPolicies, aclRoles, aclTokenParents, aclTokens } from './table.ts'
 
 const Bootstrap = Type.Object({
   token: NewToken,
   /** What the operator wrote down; null: nothing. */
   resetIndex: Type.Union([Type.Null(), Type.Integer()]),
+})
+
+const CreateChildToken = Type.Object({
+  token: NewToken,
+  /** Accessor of the token that it ends with. */
+  parent: Accessor,
 })
 
 /** Null: as it is. */
@@ -84,6 +93,11 @@ export type PutTokenOutcome =
   /** Another token has the accessor or the secret. */
   | { readonly type: 'taken' }
   | UnknownName
+export type CreateChildTokenOutcome =
+  | PutTokenOutcome
+  /** Revoked, or its time is over. */
+  | { readonly type: 'parentIsGone' }
+  | { readonly type: 'tooManyAncestors' }
 export type BootstrapOutcome =
   | { readonly type: 'written'; readonly row: TokenRow }
   | { readonly type: 'taken' }
@@ -130,6 +144,31 @@ export const createToken = defineCommand({
   },
 })
 
+export const createChildToken = defineCommand({
+  type: 'acl.createChildToken',
+  since: tokenParentsVersion,
+  args: CreateChildToken,
+  load: async (reader, { token, parent }) => ({
+    taken: await isTaken(reader, token),
+    unknown: unknownName(reader, token.policies, token.roles),
+    parentRow: await tokenByAccessor(reader, parent),
+    ancestors: ancestorsWith(reader, parent, ancestorsMax + 1),
+  }),
+  apply: ({ index }, { token, parent }, { taken, unknown, parentRow, ancestors }) => {
+    const refuse = (outcome: CreateChildTokenOutcome) => ({ changes: [], outcome })
+    if (parentRow === null || endOf(parentRow) <= token.createTimeMs) {
+      return refuse({ type: 'parentIsGone' })
+    }
+    if (ancestors > ancestorsMax) return refuse({ type: 'tooManyAncestors' })
+    if (taken) return refuse({ type: 'taken' })
+    if (unknown !== null) return refuse(unknown)
+    const row: TokenRow = { ...token, parent, createIndex: index, modifyIndex: index }
+    const link: TokenParentRow = { accessor: token.accessor, parent }
+    const outcome: CreateChildTokenOutcome = { type: 'written', row }
+    return { changes: [put(aclTokens, row), put(aclTokenParents, link)], outcome }
+  },
+})
+
 export const updateToken = defineCommand({
   type: 'acl.updateToken',
   args: UpdateToken,
@@ -167,12 +206,9 @@ export const deleteTokens = defineCommand({
     return rows
   },
   apply: (_context, { nowMs }, rows) => {
+    const { changes, happened } = endingOf(rows)
     const outcome: DeleteTokensOutcome = { deleted: rows.length }
-    return {
-      changes: rows.map(({ hash }) => remove(aclTokens, [hash])),
-      outcome,
-      happened: { nowMs, facts: rows.map(({ accessor }) => happened(tokenGone, { accessor })) },
-    }
+    return { changes, outcome, happened: { nowMs, facts: happened } }
   },
 })
 
@@ -233,13 +269,10 @@ export const removeRole = defineCommand({
   },
 })
 
-async function isTaken(reader: Reader, { hash, accessor }: NewToken): Promise<boolean> {
-  return tokenByHash(reader, hash) !== null || (await tokenByAccessor(reader, accessor)) !== null
-}
-
 export const aclCommands = commandsByType([
   bootstrapAcl,
   createToken,
+  createChildToken,
   updateToken,
   deleteTokens,
   storePolicy,

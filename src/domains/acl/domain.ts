@@ -5,6 +5,7 @@ import { aclCommands } from './commands.ts'
 import { aclConsulMethods } from './consul-methods.ts'
 import { aclConsulRoutes } from './consul-routes.ts'
 import { startAclDuties } from './duties.ts'
+import { tokenReactions } from './ending-commands.ts'
 import { explainMethods } from './explain-methods.ts'
 import { explainRoutes } from './explain-routes.ts'
 import { aclMethods } from './methods.ts'
@@ -12,13 +13,15 @@ import { policyMethods } from './policy-methods.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { tokenRoutes } from './routes.ts'
 import { aclSettings, freshRuleSets } from './services.ts'
-import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
+import { aclBootstraps, aclPolicies, aclRoles, aclTokenParents, aclTokens } from './table.ts'
 import { policyTopic, roleTopic, tokenTopic } from './topics.ts'
 
 export const aclDomain = defineDomain({
   name: 'acl',
-  tables: [aclTokens, aclPolicies, aclRoles, aclBootstraps],
+  tables: [aclTokens, aclTokenParents, aclPolicies, aclRoles, aclBootstraps],
   commands: aclCommands,
+  // Tokens end in the entry that ends their parent.
+  reactions: tokenReactions,
   services: [
     defineService(freshRuleSets, {
       create: ({ log }) => {

@@ -6,9 +6,16 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
+import { unknownToken } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
-import { bootstrapAcl, createToken, type PutTokenOutcome, type UnknownName } from './commands.ts'
-import { checkSecret, type NewToken, type TokenRow } from './model.ts'
+import {
+  bootstrapAcl,
+  createChildToken,
+  createToken,
+  type CreateChildTokenOutcome,
+  type UnknownName,
+} from './commands.ts'
+import { ancestorsMax, checkSecret, type NewToken, type TokenRow } from './model.ts'
 
 const secretBytes = 32
 
@@ -40,6 +47,20 @@ export async function issueToken(
 ): Promise<CreatedToken> {
   const { token, secret } = drawToken(spec, null)
   const { outcome } = await context.propose(createToken, token)
+  return { row: writtenToken(outcome), secret }
+}
+
+/**
+ * `parent`: accessor of the token that the new one ends with, whose rights the caller has compared. Throws `not_implemented` while
+ * a server runs a program that does not know of parents.
+ */
+export async function issueChildToken(
+  context: Pick<LeaderContext, 'propose'>,
+  spec: OperatorTokenSpec,
+  parent: string,
+): Promise<CreatedToken> {
+  const { token, secret } = drawToken(spec, null)
+  const { outcome } = await context.propose(createChildToken, { token, parent })
   return { row: writtenToken(outcome), secret }
 }
 
@@ -76,7 +97,7 @@ export async function issueFirstToken(
   }
 }
 
-export function writtenToken(outcome: PutTokenOutcome): TokenRow {
+export function writtenToken(outcome: CreateChildTokenOutcome): TokenRow {
   switch (outcome.type) {
     case 'written':
       return outcome.row
@@ -84,6 +105,13 @@ export function writtenToken(outcome: PutTokenOutcome): TokenRow {
       throw new MusterError('not_found', 'ACL token not found')
     case 'taken':
       throw new MusterError('conflict', 'another token has this accessor: try again')
+    case 'parentIsGone':
+      throw unknownToken()
+    case 'tooManyAncestors':
+      throw new MusterError(
+        'invalid_argument',
+        `a token has at most ${ancestorsMax} tokens above it`,
+      )
     case 'unknownName':
       throw unknown(outcome)
     default:

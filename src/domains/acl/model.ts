@@ -80,6 +80,12 @@ const Lease = record({
   renewTimeMs: Type.Union([Type.Null(), TimeMs]),
 })
 
+/** The command version from which on all servers end tokens with their parents. */
+export const tokenParentsVersion = 5
+
+/** Tokens above a token. A request with it may look at a few rows for each. */
+export const ancestorsMax = 64
+
 /**
  * Members of tokens that are not an operator's. A row without one of them has the meaning that all rows had before these
  * members came. Commands write `parent` alone so far: one that writes another names the command version from which on every
@@ -115,6 +121,10 @@ const issuedMembers = {
 
 export const TokenRow = record({ ...NewToken.properties, ...issuedMembers, ...indexes })
 export type TokenRow = Readonly<Static<typeof TokenRow>>
+
+/** Of each token that has a parent, by accessor: what finds the tokens above it. */
+export const TokenParentRow = record({ accessor: Accessor, parent: Accessor })
+export type TokenParentRow = Readonly<Static<typeof TokenParentRow>>
 
 /** When the token is worth nothing any more; Infinity: never. */
 export function endOf({ expirationTimeMs, createTimeMs, lease }: TokenRow): number {

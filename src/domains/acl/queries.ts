@@ -2,22 +2,46 @@
 import type { Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
 import { endOf, type BootstrapRow, type PolicyRow, type RoleRow, type TokenRow } from './model.ts'
+import { isGone } from './gone-queries.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokens } from './table.ts'
 
 /** Tokens that one entry removes. */
 export const tokensPerEntryMax = 256
+/** Entries of a whole list. */
+export const listedMax = 100_000
+
+/** Rows of tokens that are gone that `expiredTokens` looks at. */
+const goneRowsMax = 4_096
 
 export function tokenByHash(reader: Reader, hash: string): TokenRow | null {
-  return reader.get(aclTokens, [hash]) ?? null
+  const row = reader.get(aclTokens, [hash])
+  return row === undefined || isGone(reader, row) ? null : row
 }
 
-export function tokenByAccessor(reader: Reader, accessor: string): Promise<TokenRow | null> {
+export async function tokenByAccessor(reader: Reader, accessor: string): Promise<TokenRow | null> {
+  const row = await storedToken(reader, accessor)
+  return row === null || isGone(reader, row) ? null : row
+}
+
+/** Also one that is gone. */
+function storedToken(reader: Reader, accessor: string): Promise<TokenRow | null> {
   return firstOf(reader.pagesBy(aclTokens, 'accessor', { prefix: [accessor] }))
 }
 
+/** Whether there is no room for such a token, also because of one that is gone and still to be written. */
+export async function isTaken(
+  reader: Reader,
+  { hash, accessor }: Pick<TokenRow, 'hash' | 'accessor'>,
+): Promise<boolean> {
+  if (reader.get(aclTokens, [hash]) !== undefined) return true
+  return (await storedToken(reader, accessor)) !== null
+}
+
 /** In the order of their accessors. */
-export function allTokens(reader: Reader): AsyncIterable<readonly TokenRow[]> {
-  return reader.pagesBy(aclTokens, 'accessor')
+export async function* allTokens(reader: Reader): AsyncGenerator<readonly TokenRow[]> {
+  for await (const page of reader.pagesBy(aclTokens, 'accessor')) {
+    yield page.filter((row) => !isGone(reader, row))
+  }
 }
 
 /**
@@ -26,10 +50,12 @@ export function allTokens(reader: Reader): AsyncIterable<readonly TokenRow[]> {
  */
 export async function expiredTokens(reader: Reader, nowMs: number): Promise<readonly TokenRow[]> {
   const rows: TokenRow[] = []
+  let goneRows = 0
   for await (const page of reader.pagesBy(aclTokens, 'expiration')) {
     for (const row of page) {
       if (endOf(row) > nowMs || rows.length >= tokensPerEntryMax) return rows
-      rows.push(row)
+      if (!isGone(reader, row)) rows.push(row)
+      else if (++goneRows >= goneRowsMax) return rows
     }
   }
   return rows

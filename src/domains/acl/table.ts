@@ -1,6 +1,6 @@
 /** Rows of access control. Tokens are found by hash on every request, by accessor when people name them. */
 import type { Table } from '../../fsm/domain.ts'
-import { BootstrapRow, endOf, PolicyRow, RoleRow, TokenRow } from './model.ts'
+import { BootstrapRow, endOf, PolicyRow, RoleRow, TokenParentRow, TokenRow } from './model.ts'
 
 export const aclTokens: Table<TokenRow> = {
   name: 'acl_tokens',
@@ -12,7 +12,14 @@ export const aclTokens: Table<TokenRow> = {
       const endMs = endOf(row)
       return endMs === Infinity ? null : [endMs, row.hash]
     },
+    byParent: ({ parent }) => (parent === undefined ? null : [parent]),
   },
+}
+
+export const aclTokenParents: Table<TokenParentRow> = {
+  name: 'acl_token_parents',
+  row: TokenParentRow,
+  key: (row) => [row.accessor],
 }
 
 export const aclPolicies: Table<PolicyRow> = {

@@ -1,5 +1,7 @@
 /** What readers of events are told of access control: only those who may read all of it, and no secret. */
+import type { Reader } from '../../fsm/domain.ts'
 import type { LeastRight, Requirement } from '../../rpc/method.ts'
+import { isGone } from './gone-queries.ts'
 import type { PolicyRow, RoleRow, TokenRow } from './model.ts'
 import { shownPolicy, shownRole, shownToken } from './shown.ts'
 import { aclPolicies, aclRoles, aclTokens } from './table.ts'
@@ -18,6 +20,7 @@ export const tokenTopic = {
   name: 'ACLToken',
   table: aclTokens,
   types: { written: 'ACLTokenUpserted', removed: 'ACLTokenDeleted' },
+  shown: (reader: Reader) => (row: TokenRow) => (isGone(reader, row) ? null : row),
   describe: (row: TokenRow) => described(row.accessor, row, { ACLToken: shownToken(row) }),
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Moment } from '../../fsm/domain.ts'
 import { hasMarks, markedAt, type MarkReader } from '../../fsm/fact.ts'
-import { tokenGone } from '../acl/fact-model.ts'
+import { tokenGoneAt } from '../acl/gone-queries.ts'
 import { checkLost, nodeLost } from '../catalog/fact-model.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { sessionEnded } from './fact-model.ts'
@@ -24,7 +24,7 @@ export function endingsIn(reader: MarkReader): (row: Bonds) => Moment | null {
     const moments = [
       markedAt(reader, nodeLost, [key], createIndex),
       ...boundChecks.map((check) => markedAt(reader, checkLost, [key, check], createIndex)),
-      token === null ? null : markedAt(reader, tokenGone, [token], createIndex),
+      token === null ? null : tokenGoneAt(reader, token, createIndex),
     ]
     return moments.reduce(earlier, null)
   }

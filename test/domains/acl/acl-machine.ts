@@ -1,7 +1,9 @@
 /** A state machine with tokens, policies and roles, and an authorizer on it: one that keeps what it found, or a new one. */
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
+import type { CreateChildTokenOutcome } from '../../../src/domains/acl/commands.ts'
 import { drawToken, type TokenSpec } from '../../../src/domains/acl/issue.ts'
 import { domains } from '../../../src/domains/registry.ts'
+import { commandVersion } from '../../../src/fsm/codec.ts'
 import type { Reader } from '../../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
@@ -28,16 +30,25 @@ export class AclMachine {
     this.machine = machine
   }
 
-  static async open(t: Cleanup): Promise<AclMachine> {
+  /** `cascadeRowsMax`: rows that one entry looks at. */
+  static open(t: Cleanup, cascadeRowsMax?: number): Promise<AclMachine> {
+    return AclMachine.openAt(t, commandVersion, cascadeRowsMax)
+  }
+
+  /** In a cluster that runs at this command version. */
+  static async openAt(t: Cleanup, version: number, cascadeRowsMax?: number): Promise<AclMachine> {
     const machine = await openMachine({
       folder: await temporaryFolder(t),
       domains,
       decodeConfiguration,
       clock: systemClock,
       logger: silentLogger,
+      ...(cascadeRowsMax !== undefined && { cascadeRowsMax }),
     })
     t.teardown(() => machine.close())
-    return new AclMachine(machine)
+    const acl = new AclMachine(machine)
+    await acl.apply('state.raiseVersion', { version })
+    return acl
   }
 
   /** `freshen`: what asking the leader brings. */
@@ -64,6 +75,18 @@ export class AclMachine {
     const { token, secret } = drawToken(specWith({ createTimeMs: this.nowMs, ...more }), null)
     await this.apply('acl.createToken', token)
     return { ...token, secret }
+  }
+
+  /** Ends with the token that has the accessor `parent`. */
+  async makeChild(parent: string, more: Partial<TokenSpec> = {}) {
+    const { token, secret } = drawToken(specWith({ createTimeMs: this.nowMs, ...more }), null)
+    const outcome = await this.apply('acl.createChildToken', { token, parent })
+    return { ...token, secret, outcome: outcome as CreateChildTokenOutcome }
+  }
+
+  /** Writes up to so many rows that marks stand for. */
+  async continueCascades(rowsMax: number): Promise<void> {
+    await this.apply('state.continueCascades', { rowsMax })
   }
 
   async deleteToken(accessor: string): Promise<void> {

@@ -1,0 +1,83 @@
+/** Makes what is to end, through the API of a cluster or, where it has no endpoint yet, through an archive. */
+import { buffer } from 'node:stream/consumers'
+import { Readable } from 'node:stream'
+import { writeArchive } from '../../src/domains/operator/archive.ts'
+import { commandVersion } from '../../src/fsm/codec.ts'
+import type { HttpClient } from '../../test/support/http-client.ts'
+import { AclMachine } from '../../test/domains/acl/acl-machine.ts'
+
+const writersMax = 32
+const keysPerTransaction = 64
+
+/** Runs `one` for each number, several at a time. */
+async function each(count: number, one: (at: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const work = async () => {
+    while (next < count) await one(next++)
+  }
+  await Promise.all(Array.from({ length: writersMax }, work))
+}
+
+export async function registerNode(http: HttpClient, node: string): Promise<void> {
+  const body = JSON.stringify({ Node: node, Address: '127.0.0.1' })
+  await http.json('PUT', '/v1/catalog/register', { body })
+}
+
+export async function createSession(http: HttpClient, node: string): Promise<string> {
+  const body = JSON.stringify({ Node: node, NodeChecks: [], LockDelay: '1ms' })
+  const { ID } = (await http.json('PUT', '/v1/session/create', { body })) as { readonly ID: string }
+  return ID
+}
+
+export async function lockKeys(http: HttpClient, session: string, count: number): Promise<void> {
+  await each(Math.ceil(count / keysPerTransaction), async (at) => {
+    const first = at * keysPerTransaction
+    const operations = Array.from(
+      { length: Math.min(keysPerTransaction, count - first) },
+      (_, step) => {
+        const Key = `held/${String(first + step).padStart(7, '0')}`
+        return { KV: { Verb: 'lock', Key, Value: 'dmFsdWU=', Session: session } }
+      },
+    )
+    await http.json('PUT', '/v1/txn', { body: JSON.stringify(operations), timeoutMs: 60_000 })
+  })
+}
+
+export async function createSessions(http: HttpClient, node: string, count: number): Promise<void> {
+  await each(count, async () => {
+    await createSession(http, node)
+  })
+}
+
+export type TokenFamily = {
+  readonly archive: Buffer
+  /** A secret that may do everything. */
+  readonly root: string
+  /** The parent's accessor, and the secret of one of its children. */
+  readonly parent: string
+  readonly child: string
+}
+
+/** A token with so many children. */
+export async function tokenFamily(count: number): Promise<TokenFamily> {
+  const ends: (() => unknown)[] = []
+  const acl = await AclMachine.open({ teardown: (end) => ends.unshift(end) })
+  try {
+    const root = await acl.makeToken({ type: 'management' })
+    const parent = await acl.makeToken({ type: 'management' })
+    let child = ''
+    await acl.putPolicy('probe', 'key_prefix "" { policy = "write" }')
+    for (let made = 0; made < count; made += 1) {
+      const { secret } = await acl.makeChild(parent.accessor, { policies: ['probe'] })
+      child = secret
+    }
+    const rows = acl.machine.exportRows()
+    const header = { index: rows.index, term: 1, createdMs: 0, commandVersion, clusterKeys: [] }
+    const end = () => ({ rows: rows.rows, digest: rows.digest })
+    const archive = await buffer(Readable.from(writeArchive(header, rows.blocks(), end)))
+    rows.close()
+    return { archive, root: root.secret, parent: parent.accessor, child }
+  } finally {
+    for (const end of ends) await end()
+  }
+}
