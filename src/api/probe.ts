@@ -7,6 +7,7 @@ import { MusterError } from '../lib/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { seededRandom } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
+import type { AnyPeerMethod, Method } from '../rpc/method.ts'
 import type { Services } from '../rpc/services.ts'
 import type { BodyReader } from './body.ts'
 import { decodePath, Exchange, pathOf } from './request.ts'
@@ -22,16 +23,19 @@ export type ProbedRequest = {
 export type Probed = {
   readonly route: Route
   /** Null: the route answers without asking for anything. */
-  readonly asked: { readonly method: string; readonly args: unknown } | null
+  readonly asked: { readonly method: AskedMethod; readonly args: unknown } | null
 }
+
+/** What a route asks for: a method that a client may cause to run. */
+export type AskedMethod = Exclude<Method, AnyPeerMethod>
 
 const shownLengthMax = 200
 
 class Asked extends Error {
-  readonly method: string
+  readonly method: AskedMethod
   readonly args: unknown
 
-  constructor(method: string, args: unknown) {
+  constructor(method: AskedMethod, args: unknown) {
     super('asked')
     this.method = method
     this.args = args
@@ -48,7 +52,7 @@ export async function probe(
   service: Services['get'],
 ): Promise<Probed> {
   const { route, parameters } = fittingRoute(routes, request.method, pathOf(request.url))
-  const ask = (method: string, args: unknown): Promise<never> =>
+  const ask = (method: AskedMethod, args: unknown): Promise<never> =>
     Promise.reject(new Asked(method, args))
   const exchange = new Exchange(
     {

@@ -9,6 +9,7 @@ import type { Random } from '../lib/random.ts'
 import type { CallOptions, CallTrace } from '../rpc/call-options.ts'
 import type { Dispatcher, Contact } from '../rpc/dispatch.ts'
 import type {
+  AnyQuery,
   Caller,
   LeaderMethod,
   LocalMethod,
@@ -213,7 +214,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   query<Args extends TSchema, Value>(
-    method: Query<Args, Value> | string,
+    method: Query<Args, Value>,
     args: Static<Args>,
   ): Promise<QueryResult<Value>> {
     try {
@@ -224,10 +225,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   /** While it waits, little more than the promise of its answer is left of this. */
-  #query(
-    method: { readonly name: string; readonly long?: true } | string,
-    args: unknown,
-  ): Promise<QueryAnswer> {
+  #query(method: AnyQuery, args: unknown): Promise<QueryAnswer> {
     const { dispatcher, random } = this.#context
     const options = readOptions(this.search, {
       waitMsMax: this.route.waitMsMax ?? waitMsDefault,
@@ -236,10 +234,10 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     })
     const first = this.#answers === null
     const blocking = options.minIndex > 0
-    const shares = blocking || (typeof method !== 'string' && method.long === true)
-    this.calledMethod = typeof method === 'string' ? method : method.name
+    const shares = blocking || method.long === true
+    this.calledMethod = method.name
     const asked = dispatcher.query(
-      this.calledMethod,
+      method,
       args,
       this.#caller(),
       // A second read of the same request must not wait for a second change.
@@ -300,15 +298,14 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   async call<Args extends TSchema, Value>(
-    method: LeaderMethod<Args, Value> | LocalMethod<Args, Value> | string,
+    method: LeaderMethod<Args, Value> | LocalMethod<Args, Value>,
     args: Static<Args>,
     options: PlaceOptions = {},
   ): Promise<Value> {
-    const name = typeof method === 'string' ? method : method.name
-    this.calledMethod = name
+    this.calledMethod = method.name
     this.#called = true
     const { dispatcher } = this.#context
-    return (await dispatcher.call(name, args, this.#caller(), this.#bounds(options))) as Value
+    return (await dispatcher.call(method, args, this.#caller(), this.#bounds(options))) as Value
   }
 
   async open<Args extends TSchema, Item>(
@@ -318,7 +315,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   ): Promise<AsyncIterableIterator<Item>> {
     this.calledMethod = method.name
     const { dispatcher } = this.#context
-    const opened = dispatcher.open(method.name, args, this.#caller(), this.#bounds(options))
+    const opened = dispatcher.open(method, args, this.#caller(), this.#bounds(options))
     return (await opened) as AsyncIterableIterator<Item>
   }
 

@@ -138,7 +138,6 @@ export interface ApiRequest {
     method: Query<Args, Value>,
     args: Static<Args>,
   ): Promise<QueryResult<Value>>
-  query(method: string, args: unknown): Promise<QueryResult<unknown>>
   /** What this server knew of the leader at the request's last read; null before one. */
   readonly contact: Contact | null
   /** Runs a leader or local method. */
@@ -147,7 +146,6 @@ export interface ApiRequest {
     args: Static<Args>,
     options?: PlaceOptions,
   ): Promise<Value>
-  call(method: string, args: unknown, options?: PlaceOptions): Promise<unknown>
   /**
    * Opens a stream; refusals reject, so they still have a status. The iterator goes into a reply's `stream`, through
    * other iterators if need be, or is read to its end, or its `return` is called. It ends when the client goes away.

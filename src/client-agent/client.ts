@@ -26,7 +26,7 @@ import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import { userEventPool } from '../gossip-pool/user-event-pool.ts'
-import { Dispatcher } from '../rpc/dispatch.ts'
+import { LocalDispatcher } from '../rpc/local-dispatcher.ts'
 import { Services } from '../rpc/services.ts'
 import { ClientCatalogLink } from './catalog-link.ts'
 import type { ClientConfig } from './client-config.ts'
@@ -36,7 +36,6 @@ import { clientCallers } from './permissions.ts'
 import { clientRoutes } from './routes.ts'
 import { ServerTrust } from './server-trust.ts'
 import { Servers } from './servers.ts'
-import { noConsensus, noLink, noServers, noState } from './stateless.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { clientProcessInfo } from './process-info.ts'
 import { UntrustedLog } from './untrusted-log.ts'
@@ -156,17 +155,9 @@ export async function startClient(
   })
   opened.defer(() => audit.stop())
 
-  const dispatcher = new Dispatcher({
-    methods: composed.methods,
+  const dispatcher = new LocalDispatcher({
     services,
-    consensus: noConsensus,
-    link: noLink,
-    servers: noServers(id),
-    state: noState,
     authorizer,
-    encode: () => {
-      throw new MusterError('internal', 'a client agent proposes nothing')
-    },
     clock,
     log: logger.named('rpc'),
     audit: telemetry.callEnded,

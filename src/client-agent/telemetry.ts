@@ -23,7 +23,7 @@ export class ClientTelemetry extends ProcessTelemetry {
       limitMetrics(this.metrics, () => ({
         ...http.refused,
         streams: dispatcher.refused.streams,
-        logStreams: monitors.refusedCount,
+        log_streams: monitors.refusedCount,
       }))
       answerMetrics(this.metrics, () => http.answerBytes)
       auditMetrics(this.metrics, () => audit.counts)

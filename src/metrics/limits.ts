@@ -1,21 +1,8 @@
 /** What was refused because there was too much of it, and what became of the audit log's lines. */
 import type { Metrics } from './metrics.ts'
 
-/** Values of the label `limit`, by the member of the source. */
-const limits = [
-  ['rate', 'rate'],
-  ['concurrency', 'concurrency'],
-  ['connections', 'connections'],
-  ['bodies', 'bodies'],
-  ['answers', 'answers'],
-  ['blockingQueries', 'blocking_queries'],
-  ['eventStreams', 'event_streams'],
-  ['logStreams', 'log_streams'],
-  ['streams', 'streams'],
-] as const
-
-/** Refused so far. A process tells of the limits that it has. */
-export type RefusedSource = { readonly [Member in (typeof limits)[number][0]]?: number }
+/** Refused so far, by the value of the label `limit`. A process tells of the limits that it has. */
+export type RefusedSource = Readonly<Record<string, number>>
 
 /** `runtime/audit.ts` fits. */
 export type AuditCounts = {
@@ -30,13 +17,7 @@ export function limitMetrics(metrics: Metrics, refused: () => RefusedSource): vo
     name: 'muster_http_limited_total',
     help: 'Requests and connections refused because there were too many, by limit',
     labelNames: ['limit'],
-    read: () => {
-      const counts = refused()
-      return limits.flatMap(([member, limit]) => {
-        const value = counts[member]
-        return value === undefined ? [] : [{ labels: { limit }, value }]
-      })
-    },
+    read: () => Object.entries(refused()).map(([limit, value]) => ({ labels: { limit }, value })),
   })
 }
 

@@ -12,15 +12,17 @@ const never = new AbortController().signal
 
 export type AdmissionOptions = {
   readonly authorizer: Authorizer
-  readonly consensus: Consensus
+  /** Null: a process without state. */
+  readonly consensus: Pick<Consensus, 'readBarrier'> | null
   readonly clock: Clock
 }
 
 /** This server's state is as new as the leader's was at the call; without a leader it counts as it is. */
 export async function caughtUp(
-  consensus: Pick<Consensus, 'readBarrier'>,
+  consensus: Pick<Consensus, 'readBarrier'> | null,
   clock: Clock,
 ): Promise<void> {
+  if (consensus === null) return
   await consensus.readBarrier('leader', clock.monotonicMs() + refusalWaitMs, never).catch(() => {})
 }
 

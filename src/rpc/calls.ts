@@ -27,6 +27,9 @@ export type CallsOptions = {
 
 export type CallKind = Pick<AuditLine, 'forwarded' | 'blocking'>
 
+export const fromClient: CallKind = { forwarded: false, blocking: false }
+export const fromServer: CallKind = { forwarded: true, blocking: false }
+
 export class Calls {
   readonly #options: CallsOptions
   #underWay = 0
@@ -109,10 +112,9 @@ export class AskedQuery implements QueryCall {
 
   ended(error: unknown): void {
     const { method, caller, options } = this
-    const kind = options.minIndex > 0 ? waiting : plain
+    const kind = options.minIndex > 0 ? waiting : fromClient
     this.#calls.end(method.name, caller, kind, this.#startMs, error)
   }
 }
 
-const plain: CallKind = { forwarded: false, blocking: false }
 const waiting: CallKind = { forwarded: false, blocking: true }

@@ -23,7 +23,7 @@ export type ForwarderOptions = {
   readonly noLeaderMs: number
 }
 
-export type LeaderCall = {
+export type ForwardedCall = {
   readonly method: string
   readonly args: unknown
   readonly caller: Caller
@@ -31,9 +31,11 @@ export type LeaderCall = {
   readonly deadlineMs: number
   readonly signal: AbortSignal
   /** Runs the method on this server, which leads. */
-  readonly here: () => Promise<unknown>
-  /** Of a `repeatable` method: answers here for what took effect elsewhere. null: it is not repeatable. */
-  readonly replay: ((parts: AppliedParts) => Promise<unknown>) | null
+  here(): Promise<unknown>
+  /** Whether it may be sent again; false: `replay` is never called. */
+  readonly repeatable: boolean
+  /** Answers here for what took effect elsewhere. */
+  replay?(parts: AppliedParts): Promise<unknown>
   /** `forwarded` becomes true when the leader is asked elsewhere. */
   readonly trace?: { forwarded: boolean } | null
 }
@@ -49,7 +51,7 @@ export class Forwarder {
   }
 
   /** Rejects with what the method rejected with, or `no_leader`, `unavailable`, `timeout`, `cancelled`. */
-  async run(call: LeaderCall): Promise<unknown> {
+  async run(call: ForwardedCall): Promise<unknown> {
     const { consensus, clock, noLeaderMs } = this.#options
     let pauseMs = retryPauseMs.first
     let giveUpMs: number | null = null
@@ -97,8 +99,8 @@ export class Forwarder {
     }
   }
 
-  async #ask(leader: LeaderInfo, call: LeaderCall): Promise<unknown> {
-    const write = call.replay === null ? null : (this.#options.sent?.begin() ?? null)
+  async #ask(leader: LeaderInfo, call: ForwardedCall): Promise<unknown> {
+    const write = !call.repeatable ? null : (this.#options.sent?.begin() ?? null)
     if (write === null) return this.#send(leader, call, {})
     try {
       const { term } = leader
@@ -115,19 +117,23 @@ export class Forwarder {
   async #settle(
     write: SentWrite,
     leader: LeaderInfo,
-    call: LeaderCall,
+    call: ForwardedCall,
     failure: unknown,
   ): Promise<unknown> {
     const { clock, noLeaderMs } = this.#options
     const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + noLeaderMs)
     const fate = await write.fate(leader.term, deadlineMs, call.signal)
-    if (fate.type === 'applied' && call.replay !== null) return call.replay(fate.parts)
+    if (fate.type === 'applied' && call.replay !== undefined) return call.replay(fate.parts)
     if (fate.type !== 'void') throw failure
     const text = `${leader.name} leads no more, and the request took no effect there`
     throw new MusterError('not_leader', text, { cause: failure })
   }
 
-  #send(leader: LeaderInfo, call: LeaderCall, more: Pick<CallRequest, 'write'>): Promise<unknown> {
+  #send(
+    leader: LeaderInfo,
+    call: ForwardedCall,
+    more: Pick<CallRequest, 'write'>,
+  ): Promise<unknown> {
     const { link, clock } = this.#options
     const timeoutMs = Math.floor(call.deadlineMs - clock.monotonicMs())
     if (timeoutMs <= 0) {

@@ -22,8 +22,19 @@ import type { Proposer, WriteOptions } from './write.ts'
 export type MethodContextOptions = {
   readonly clock: Clock
   readonly log: Logger
-  readonly state: ReadableState
+  /** Null: a process without state. */
+  readonly state: ReadableState | null
   readonly services: Services
+}
+
+export type StreamContextOptions = MethodContextOptions & {
+  /** Null: a process without state. */
+  readonly consensus: Pick<Consensus, 'readBarrier'> | null
+}
+
+/** Of a process without state. */
+export function onlyServers(): MusterError {
+  return new MusterError('not_implemented', 'a client agent has no state: servers are asked for it')
 }
 
 /** What a method is handed while it runs. Views it opened are closed behind it. */
@@ -32,7 +43,7 @@ export class MethodContext implements LeaderContext, LocalContext {
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly log: Logger
-  readonly #state: ReadableState
+  readonly #state: ReadableState | null
   readonly #services: Services
   readonly #writer: Proposer
   readonly #permissions: Permissions
@@ -79,6 +90,7 @@ export class MethodContext implements LeaderContext, LocalContext {
   }
 
   read(): Reader {
+    if (this.#state === null) throw onlyServers()
     const view = this.#state.view(false)
     this.#views ??= []
     this.#views.push(view)
@@ -119,10 +131,10 @@ export class MethodContext implements LeaderContext, LocalContext {
 /** As above, for as long as a stream is open: what the caller may do is kept up to date. */
 export class StreamMethodContext extends MethodContext implements StreamContext {
   readonly #guard: StreamGuard
-  readonly #consensus: Consensus
+  readonly #consensus: StreamContextOptions['consensus']
 
   constructor(
-    options: MethodContextOptions & { readonly consensus: Consensus },
+    options: StreamContextOptions,
     writer: Proposer,
     guard: StreamGuard,
     { caller, signal }: Pick<LocalContext, 'caller' | 'signal'>,

@@ -8,6 +8,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
+import { checkOf, replyCheckOf } from './method-check.ts'
 import type { Services } from './services.ts'
 import type { Propose } from './write.ts'
 
@@ -99,6 +100,12 @@ export type QueryResult<Value> = {
   readonly index: number
 }
 
+/** What the `define…` functions add. */
+export type Checked = {
+  /** Throws `invalid_argument` for arguments of another shape; the text names the field and never shows its value. */
+  readonly check: (args: unknown) => void
+}
+
 type Common<Args extends TSchema> = {
   /** `variables.put`: how other servers, the audit log and metrics call it. */
   readonly name: string
@@ -110,7 +117,9 @@ type Common<Args extends TSchema> = {
 }
 
 /** A read. Runs where it arrives, after the barrier that the caller's consistency asks for; parks and runs again for blocking queries. */
-export type Query<Args extends TSchema, Value> = Common<Args> & {
+export type Query<Args extends TSchema, Value> = Checked & QuerySpec<Args, Value>
+
+type QuerySpec<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'query'
   /**
    * Its answers may be long: reads that do not wait share them too, as blocking ones always do. A value that others are given
@@ -127,7 +136,9 @@ export type Query<Args extends TSchema, Value> = Common<Args> & {
 }
 
 /** A write, or anything else that only the leader may do. Forwarded as a request, at most one hop. The result must survive msgpack. */
-export type LeaderMethod<Args extends TSchema, Value> = Common<Args> & {
+export type LeaderMethod<Args extends TSchema, Value> = Checked & LeaderMethodSpec<Args, Value>
+
+type LeaderMethodSpec<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'leader'
   /**
    * All it does is to propose through its context, and its result follows from its arguments and the outcomes. So a
@@ -139,7 +150,9 @@ export type LeaderMethod<Args extends TSchema, Value> = Common<Args> & {
 }
 
 /** Something about this very server. */
-export type LocalMethod<Args extends TSchema, Value> = Common<Args> & {
+export type LocalMethod<Args extends TSchema, Value> = Checked & LocalMethodSpec<Args, Value>
+
+type LocalMethodSpec<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'local'
   readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
 }
@@ -149,7 +162,9 @@ export type LocalMethod<Args extends TSchema, Value> = Common<Args> & {
  * `context.signal` fires, also with a last one that says why; they are asked for no faster than the caller takes them.
  * The signal fires with a MusterError for a reason when the server stops, or the caller may not have the stream any more.
  */
-export type StreamMethod<Args extends TSchema, Item> = Common<Args> & {
+export type StreamMethod<Args extends TSchema, Item> = Checked & StreamMethodSpec<Args, Item>
+
+type StreamMethodSpec<Args extends TSchema, Item> = Common<Args> & {
   readonly kind: 'stream'
   readonly open: (
     context: StreamContext,
@@ -157,10 +172,33 @@ export type StreamMethod<Args extends TSchema, Item> = Common<Args> & {
   ) => AsyncIterable<Item> | Promise<AsyncIterable<Item>>
 }
 
-/** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
-export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMethod
+/**
+ * What servers ask one another; no client can name it. That the caller is a server is what admission to the connection
+ * decided (`wire/admission.ts`). Fields that older programs do not send are optional, in arguments and in replies.
+ */
+export type PeerMethod<Args extends TSchema, Reply extends TSchema> = Checked &
+  PeerMethodSpec<Args, Reply> & {
+    /** Throws `internal` for a reply of another shape. */
+    readonly checkReply: (reply: unknown) => asserts reply is Static<Reply>
+  }
 
-type AnyCommon = {
+type PeerMethodSpec<Args extends TSchema, Reply extends TSchema> = {
+  readonly kind: 'peer'
+  readonly name: string
+  readonly args: Args
+  readonly reply: Reply
+  /** Refused with `not_leader` elsewhere. Absent: any server answers for itself. */
+  readonly at?: 'leader'
+  readonly run: (
+    context: LeaderContext,
+    args: Static<Args>,
+  ) => Static<Reply> | Promise<Static<Reply>>
+}
+
+/** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
+export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMethod | AnyPeerMethod
+
+type AnyCommon = Checked & {
   readonly name: string
   readonly args: TSchema
   readonly requires: (args: never, service: Services['get']) => Requirement
@@ -169,6 +207,7 @@ type AnyCommon = {
 
 export type AnyQuery = AnyCommon & {
   readonly kind: 'query'
+  readonly long?: true
   readonly least?: readonly LeastRight[]
   readonly query: (
     reader: Reader,
@@ -196,29 +235,43 @@ export type AnyStreamMethod = AnyCommon & {
   ) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>
 }
 
+export type AnyPeerMethod = Checked & {
+  readonly kind: 'peer'
+  readonly name: string
+  readonly args: TSchema
+  readonly at?: 'leader'
+  readonly run: (context: LeaderContext, args: never) => unknown
+}
+
 /** Write methods as `defineQuery({ kind: 'query', name, args: schema, ... })`: the handlers' types follow from the schema. */
 export function defineQuery<Args extends TSchema, Value>(
-  method: Query<Args, Value>,
+  method: QuerySpec<Args, Value>,
 ): Query<Args, Value> {
-  return method
+  return { ...method, check: checkOf(method) }
 }
 
 export function defineLeaderMethod<Args extends TSchema, Value>(
-  method: LeaderMethod<Args, Value>,
+  method: LeaderMethodSpec<Args, Value>,
 ): LeaderMethod<Args, Value> {
-  return method
+  return { ...method, check: checkOf(method) }
 }
 
 export function defineLocalMethod<Args extends TSchema, Value>(
-  method: LocalMethod<Args, Value>,
+  method: LocalMethodSpec<Args, Value>,
 ): LocalMethod<Args, Value> {
-  return method
+  return { ...method, check: checkOf(method) }
 }
 
 export function defineStreamMethod<Args extends TSchema, Item>(
-  method: StreamMethod<Args, Item>,
+  method: StreamMethodSpec<Args, Item>,
 ): StreamMethod<Args, Item> {
-  return method
+  return { ...method, check: checkOf(method) }
+}
+
+export function definePeerMethod<Args extends TSchema, Reply extends TSchema>(
+  method: PeerMethodSpec<Args, Reply>,
+): PeerMethod<Args, Reply> {
+  return { ...method, check: checkOf(method), checkReply: replyCheckOf(method) }
 }
 
 export type QueryContext = {

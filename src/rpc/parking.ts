@@ -3,7 +3,6 @@
  * timer, and when it wakes its members leave one after another through the wake queue.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
-import { threadMs } from '../lib/thread-time.ts'
 import { Crowd } from './crowd.ts'
 import type { ReadableState, Touched } from './state.ts'
 import { WakeQueue, type Wakeable, type WakeRoom } from './wake-queue.ts'
@@ -169,4 +168,10 @@ export class Parking {
     this.#wake(group, due, false)
     if (group.members.size > 0) this.#arm(group, Math.max(nextMs, nowMs + deadlinesEveryMs))
   }
+}
+
+/** Processor time of this thread. It stands still while others have the processor. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
 }

@@ -32,13 +32,7 @@ export class Placement {
     if (at === null) return null
     const { servers } = this.#options
     const server = at === leaderWord ? await this.#leader(deadlineMs, signal) : servers.find(at)
-    if (server === null) {
-      const known = [...servers.names(), leaderWord].join(', ')
-      throw new MusterError(
-        'invalid_argument',
-        `there is no server ${JSON.stringify(at.slice(0, nameLengthShown))}: name one of ${known}`,
-      )
-    }
+    if (server === null) throw unknownServer(at, servers.names())
     return server.id === servers.selfId ? null : server
   }
 
@@ -51,4 +45,13 @@ export class Placement {
       throw codeOf(error) === 'no_leader' ? noLeader(noLeaderMs, error) : error
     }
   }
+}
+
+/** `invalid_argument`. */
+export function unknownServer(at: string, names: readonly string[]): MusterError {
+  const known = [...names, leaderWord].join(', ')
+  return new MusterError(
+    'invalid_argument',
+    `there is no server ${JSON.stringify(at.slice(0, nameLengthShown))}: name one of ${known}`,
+  )
 }

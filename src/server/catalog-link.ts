@@ -66,7 +66,7 @@ export class ServerCatalogLink implements CatalogLink {
       signal: this.#abort.signal,
       here: () => this.#apply(update),
       // What is not confirmed is compared and sent anew.
-      replay: null,
+      repeatable: false,
     })
   }
 

@@ -26,7 +26,7 @@ import type { Command } from '../fsm/domain.ts'
 import { assert } from '../lib/assert.ts'
 import { MusterError } from '../lib/errors.ts'
 import { boundHeapGrowth } from '../lib/heap-growth.ts'
-import { Dispatcher } from '../rpc/dispatch.ts'
+import { ServerDispatcher } from '../rpc/server-dispatcher.ts'
 import type { CallHandler, StreamHandler } from '../rpc/link.ts'
 import { SentWrites } from '../rpc/sent-writes.ts'
 import { Services } from '../rpc/services.ts'
@@ -298,7 +298,7 @@ export async function startServer(
   const prefix = randomBytes(9).toString('base64url')
   const sent = new SentWrites({ applied: machine, clock, prefix })
   opened.defer(() => sent.stop())
-  const dispatcher = new Dispatcher({
+  const dispatcher = new ServerDispatcher({
     methods: composed.methods,
     services,
     consensus,

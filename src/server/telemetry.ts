@@ -81,8 +81,8 @@ export class Telemetry extends ProcessTelemetry {
     limitMetrics(this.metrics, () => ({
       ...http.refused,
       ...dispatcher.refused,
-      eventStreams: events.refusedCount,
-      logStreams: monitors.refusedCount,
+      event_streams: events.refusedCount,
+      log_streams: monitors.refusedCount,
     }))
     answerMetrics(this.metrics, () => http.answerBytes)
     unansweredMetrics(this.metrics, () => sent.fates)

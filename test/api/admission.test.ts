@@ -108,7 +108,7 @@ t.test('what is under way is limited, but for what waits for a change or streams
   const { routes, open } = gate()
   const limits = { ...off, concurrency: 2 }
   const { fake, client } = await listening(t, { clientLimits: limits }, routes)
-  await fake.dispatcher.call('rows.put', { key: 'a', value: 1 }, nobody)
+  await fake.dispatcher.call(putRow, { key: 'a', value: 1 }, nobody)
   const patience = { timeoutMs: 60_000 }
   const waiting = Array.from({ length: 5 }, () =>
     client.request('GET', '/v1/row/a?index=1000000&wait=60s', patience),

@@ -39,7 +39,7 @@ import { seededRandom } from '../../src/lib/random.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
 import type { Authorizer } from '../../src/rpc/authorizer.ts'
 import type { Consensus, Proposed } from '../../src/rpc/consensus.ts'
-import { Dispatcher } from '../../src/rpc/dispatch.ts'
+import { ServerDispatcher } from '../../src/rpc/server-dispatcher.ts'
 import { Services } from '../../src/rpc/services.ts'
 import { Leadership } from '../../src/server/leadership.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
@@ -86,12 +86,7 @@ export type ServerOfOne = {
   /** Blocking queries that wait. */
   parked(): number
   /** What found no place, as the metric counts it. */
-  refused(): {
-    readonly blockingQueries: number
-    readonly eventStreams: number
-    readonly logStreams: number
-    readonly streams: number
-  }
+  refused(): Readonly<Record<string, number>>
   /** Requests that are not answered to their end. */
   underWay(): number
   /** Which key seals the variable now. */
@@ -142,7 +137,7 @@ export function hastyClock(factor: number): Clock {
   }
 }
 
-function twinAgent(knowsLeader: () => boolean): ProcessInfo {
+function fakeAgent(knowsLeader: () => boolean): ProcessInfo {
   return {
     config: () => ({ NodeName: self.name }),
     member: () => ({
@@ -258,7 +253,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
           }),
       },
     },
-    agent: { ...twinAgent(() => server.leaderIsKnown), ...options.agent },
+    agent: { ...fakeAgent(() => server.leaderIsKnown), ...options.agent },
     metrics: {
       document: () => ({ Gauges: [] }),
       text: async () => ({ type: 'text/plain', text: 'muster_up 1\n' }),
@@ -291,7 +286,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     waitForLeader: async () => leader,
     lastContactMs: () => 0,
   }
-  const dispatcher = new Dispatcher({
+  const dispatcher = new ServerDispatcher({
     methods: composed.methods,
     services,
     consensus,
@@ -342,8 +337,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     parked: () => dispatcher.parkedCount,
     refused: () => ({
       ...dispatcher.refused,
-      eventStreams: services.get(eventBuffer).refusedCount,
-      logStreams: services.get(monitors).refusedCount,
+      event_streams: services.get(eventBuffer).refusedCount,
+      log_streams: services.get(monitors).refusedCount,
     }),
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),

@@ -63,7 +63,7 @@ t.test('the event loop is as late as its timer', async (t) => {
 
 t.test('what was refused is counted by limit, where a process has that limit', async (t) => {
   const metrics = new Metrics(manualClock())
-  limitMetrics(metrics, () => ({ rate: 3, blockingQueries: 2, logStreams: 0 }))
+  limitMetrics(metrics, () => ({ rate: 3, blocking_queries: 2, log_streams: 0 }))
   t.same(await linesOf(metrics, 'muster_http_limited_total'), [
     'muster_http_limited_total{limit="rate"} 3',
     'muster_http_limited_total{limit="blocking_queries"} 2',

@@ -61,30 +61,35 @@ t.test('a method has one owner', async (t) => {
 t.test('arguments of the wrong shape are refused by field, never by value', async (t) => {
   const { dispatcher } = fakeServer({ methods })
   const args = { key: 'a', items: [{ size: 1 }, { size: 'hunter2' }] }
-  await t.rejects(dispatcher.call('rows.put', args, caller), {
+  await t.rejects(dispatcher.call(put, args, caller), {
     code: 'invalid_argument',
     message: 'rows.put: items.1.size must be number',
   })
-  await t.rejects(dispatcher.call('rows.put', { key: 'a' }, caller), {
+  await t.rejects(dispatcher.call(put, { key: 'a' }, caller), {
     code: 'invalid_argument',
     message: /items/,
   })
-  await t.rejects(dispatcher.call('rows.put', null, caller), { code: 'invalid_argument' })
+  await t.rejects(dispatcher.call(put, null, caller), { code: 'invalid_argument' })
 })
 
-t.test('names that are no method, and methods of another kind, are refused', async (t) => {
-  const { dispatcher } = fakeServer({ methods })
-  await t.rejects(dispatcher.call('rows.steal', {}, caller), { code: 'not_found' })
-  await t.rejects(dispatcher.call('__proto__', {}, caller), { code: 'not_found' })
-  await t.rejects(dispatcher.call('rows.get', { key: 'a' }, caller), { code: 'invalid_argument' })
-  await t.rejects(dispatcher.query('rows.put', {}, caller, now), { code: 'invalid_argument' })
-})
+t.test(
+  'names that are no method, and methods of another kind, are refused to other servers',
+  async (t) => {
+    const { dispatcher } = fakeServer({ methods })
+    const { signal } = new AbortController()
+    const ask = (method: string, args: unknown) =>
+      dispatcher.handleForwarded({ ...caller, method, args, timeoutMs: 1_000 }, signal)
+    await t.rejects(ask('rows.steal', {}), { code: 'not_found' })
+    await t.rejects(ask('__proto__', {}), { code: 'not_found' })
+    await t.rejects(ask('rows.get', { key: 'a' }), { code: 'invalid_argument' })
+  },
+)
 
 t.test('each kind runs with what it needs', async (t) => {
   const { dispatcher, state } = fakeServer({ methods })
-  t.equal(await dispatcher.call('rows.put', { key: 'a', items: [] }, caller), 1)
-  t.same(await dispatcher.call('agent.self', {}, caller), { remote: '10.0.0.1', rows: [] })
-  const answer = await dispatcher.query('rows.get', { key: 'a' }, caller, now)
+  t.equal(await dispatcher.call(put, { key: 'a', items: [] }, caller), 1)
+  t.same(await dispatcher.call(whoami, {}, caller), { remote: '10.0.0.1', rows: [] })
+  const answer = await dispatcher.query(get, { key: 'a' }, caller, now)
   t.same([answer.value, answer.index], [[], 1])
   t.equal(state.openViews, 0, 'views are closed behind methods and plain answers')
 })
@@ -103,22 +108,22 @@ t.test('what a caller may not do is refused before it is done', async (t) => {
     },
   })
   const args = { key: 'app/db', items: [] }
-  await t.rejects(dispatcher.call('rows.put', args, caller), { code: 'permission_denied' })
-  await t.rejects(dispatcher.call('agent.self', {}, caller), { code: 'permission_denied' })
-  await t.rejects(dispatcher.query('rows.get', { key: 'a' }, caller, now), {
+  await t.rejects(dispatcher.call(put, args, caller), { code: 'permission_denied' })
+  await t.rejects(dispatcher.call(whoami, {}, caller), { code: 'permission_denied' })
+  await t.rejects(dispatcher.query(get, { key: 'a' }, caller, now), {
     code: 'permission_denied',
   })
   t.equal(state.appliedIndex, 0)
   t.match(asked[0], { resource: 'variables', path: 'app/db', access: 'write' })
-  t.equal(await dispatcher.call('rows.put', args, { ...caller, token: 'root' }), 1)
+  t.equal(await dispatcher.call(put, args, { ...caller, token: 'root' }), 1)
 })
 
 t.test('every call leaves one audit line without the token', async (t) => {
   const lines: AuditLine[] = []
   const { dispatcher } = fakeServer({ methods, audit: (line) => lines.push(line) })
-  await dispatcher.call('rows.put', { key: 'a', items: [] }, caller)
-  await dispatcher.call('rows.put', {}, caller).catch(() => {})
-  await dispatcher.query('rows.get', { key: 'a' }, caller, now)
+  await dispatcher.call(put, { key: 'a', items: [] }, caller)
+  await dispatcher.call(put, {}, caller).catch(() => {})
+  await dispatcher.query(get, { key: 'a' }, caller, now)
   t.same(
     lines.map((line) => `${line.method} ${line.outcome} ${line.requestId} ${line.remote}`),
     ['rows.put ok r1 10.0.0.1', 'rows.put invalid_argument r1 10.0.0.1', 'rows.get ok r1 10.0.0.1'],
@@ -129,7 +134,7 @@ t.test('every call leaves one audit line without the token', async (t) => {
 t.test('a write that is not confirmed in time has an unknown outcome', async (t) => {
   const { dispatcher, consensus } = fakeServer({ methods, limits: { callMs: 20 } })
   consensus.onPropose = () => new Promise(() => {})
-  await t.rejects(dispatcher.call('rows.put', { key: 'a', items: [] }, caller), {
+  await t.rejects(dispatcher.call(put, { key: 'a', items: [] }, caller), {
     code: 'outcome_unknown',
   })
 })
@@ -153,7 +158,7 @@ t.test(
       consensus.onPropose = () => Promise.reject(new MusterError('not_leader', 'deposed'))
       return first(data)
     }
-    await t.rejects(dispatcher.call('rows.twice', {}, caller), { code: 'outcome_unknown' })
+    await t.rejects(dispatcher.call(twice, {}, caller), { code: 'outcome_unknown' })
     t.equal(state.appliedIndex, 1, 'and it was not tried again')
   },
 )

@@ -38,7 +38,7 @@ function pair(
 }
 
 const putA = (server: FakeServer, signal?: AbortSignal) =>
-  server.dispatcher.call('rows.put', { key: 'k' }, caller, signal === undefined ? {} : { signal })
+  server.dispatcher.call(put, { key: 'k' }, caller, signal === undefined ? {} : { signal })
 
 t.test('a follower passes the request on with its caller and the time that is left', async (t) => {
   const { follower, leader } = pair({ callMs: 9_000 })

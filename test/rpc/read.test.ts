@@ -1,7 +1,7 @@
 import t from 'tap'
 import Type from 'typebox'
 import { MusterError } from '../../src/lib/errors.ts'
-import type { ReadOptions } from '../../src/rpc/method.ts'
+import type { AnyQuery, ReadOptions } from '../../src/rpc/method.ts'
 import { defineQuery, type Caller } from '../../src/rpc/method.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 import { fakeServer, fakeTable, type FakeRow } from '../support/rpc-fakes.ts'
@@ -49,13 +49,13 @@ const stream = defineQuery({
 function server(limits: { readonly noLeaderMs?: number; readonly parkedMax?: number } = {}) {
   const fake = fakeServer({ methods: [get, list, stream], limits })
   const read = (
-    name: string,
+    method: AnyQuery,
     args: unknown,
     options: Partial<ReadOptions> = {},
     signal?: AbortSignal,
   ) =>
     fake.dispatcher.query(
-      name,
+      method,
       args,
       caller,
       { consistency: 'default', minIndex: 0, waitMs: 60_000, ...options },
@@ -72,9 +72,9 @@ const parked = (fake: ReturnType<typeof server>, count: number) =>
 
 t.test('each consistency asks for its own freshness', async (t) => {
   const { read, consensus } = server()
-  await read('rows.get', { key: 'a' }, { consistency: 'default' })
-  await read('rows.get', { key: 'a' }, { consistency: 'consistent' })
-  await read('rows.get', { key: 'a' }, { consistency: 'stale' })
+  await read(get, { key: 'a' }, { consistency: 'default' })
+  await read(get, { key: 'a' }, { consistency: 'consistent' })
+  await read(get, { key: 'a' }, { consistency: 'stale' })
   t.same(consensus.barriers, ['leader', 'linearizable'])
 })
 
@@ -83,9 +83,9 @@ t.test(
   async (t) => {
     const { read, consensus, state } = server({ noLeaderMs: 20 })
     consensus.elect(null)
-    await t.rejects(read('rows.get', { key: 'a' }, { consistency: 'stale' }), { code: 'no_leader' })
+    await t.rejects(read(get, { key: 'a' }, { consistency: 'stale' }), { code: 'no_leader' })
     state.put('a', 1)
-    const old = await read('rows.get', { key: 'a' }, { consistency: 'stale' })
+    const old = await read(get, { key: 'a' }, { consistency: 'stale' })
     t.equal(old.value, 1, 'but an old copy is better than none')
   },
 )
@@ -94,34 +94,34 @@ t.test('without a leader, reads that need one fail in bounded time', async (t) =
   const { read, consensus } = server({ noLeaderMs: 20 })
   consensus.elect(null)
   for (const consistency of ['default', 'consistent'] as const) {
-    await t.rejects(read('rows.get', { key: 'a' }, { consistency }), { code: 'no_leader' })
+    await t.rejects(read(get, { key: 'a' }, { consistency }), { code: 'no_leader' })
   }
   consensus.onBarrier = () => Promise.reject(new MusterError('timeout', 'no quorum'))
-  await t.rejects(read('rows.get', { key: 'a' }, { consistency: 'consistent' }), {
+  await t.rejects(read(get, { key: 'a' }, { consistency: 'consistent' }), {
     code: 'no_leader',
   })
 })
 
 t.test('an index is never 0 and never below the floor of a restore', async (t) => {
   const { read, state } = server()
-  t.equal((await read('rows.get', { key: 'a' })).index, 1)
+  t.equal((await read(get, { key: 'a' })).index, 1)
   state.put('a', 1)
   state.floorIndex = 70
-  t.equal((await read('rows.get', { key: 'a' })).index, 70)
+  t.equal((await read(get, { key: 'a' })).index, 70)
 })
 
 t.test('a read with an older index answers at once', async (t) => {
   const { read, state } = server()
   state.put('a', 1)
   state.put('a', 2)
-  const answer = await read('rows.get', { key: 'a' }, { minIndex: 1 })
+  const answer = await read(get, { key: 'a' }, { minIndex: 1 })
   t.same([answer.value, answer.index], [2, 2])
 })
 
 t.test('a parked read of one row sleeps through other rows and wakes for its own', async (t) => {
   const fake = server()
   fake.state.put('a', 1)
-  const waiting = fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  const waiting = fake.read(get, { key: 'a' }, { minIndex: 1 })
   await parked(fake, 1)
   const views = fake.state.viewsOpened
   for (let n = 0; n < 50; n += 1) fake.state.put('b', n)
@@ -138,11 +138,11 @@ t.test(
   async (t) => {
     const fake = server()
     fake.state.put('b', 1)
-    const appears = fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+    const appears = fake.read(get, { key: 'a' }, { minIndex: 1 })
     await parked(fake, 1)
     fake.state.put('a', 1)
     t.same((await appears).value, 1)
-    const goes = fake.read('rows.get', { key: 'a' }, { minIndex: 2 })
+    const goes = fake.read(get, { key: 'a' }, { minIndex: 2 })
     await parked(fake, 1)
     fake.state.delete('a')
     t.same(await goes.then((answer) => [answer.value, answer.index]), [null, 3])
@@ -153,7 +153,7 @@ t.test('a list parks although its table moved on for other rows', async (t) => {
   const fake = server()
   fake.state.put('app/a', 1)
   fake.state.put('web/a', 1)
-  const waiting = fake.read('rows.list', { prefix: 'app/' }, { minIndex: 1 })
+  const waiting = fake.read(list, { prefix: 'app/' }, { minIndex: 1 })
   await parked(fake, 1)
   fake.state.put('app/b', 1)
   t.same((await waiting).value, ['app/a', 'app/b'])
@@ -164,7 +164,7 @@ t.test('a list whose past is forgotten answers rather than sleep through a chang
   state.put('app/a', 1)
   state.put('web/a', 1)
   state.forgottenIndex = 2
-  t.equal((await read('rows.list', { prefix: 'app/' }, { minIndex: 1 })).index, 2)
+  t.equal((await read(list, { prefix: 'app/' }, { minIndex: 1 })).index, 2)
 })
 
 t.test('what changes between the reading and the parking is not missed', async (t) => {
@@ -177,14 +177,14 @@ t.test('what changes between the reading and the parking is not missed', async (
     if (fake.state.appliedIndex === 1) fake.state.put('a', 2)
     return taken
   }
-  const answer = await fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  const answer = await fake.read(get, { key: 'a' }, { minIndex: 1 })
   t.equal(answer.value, 2)
 })
 
 t.test('when the wait is over the unchanged result comes with its index', async (t) => {
   const { read, state } = server()
   state.put('a', 1)
-  const answer = await read('rows.get', { key: 'a' }, { minIndex: 1, waitMs: 20 })
+  const answer = await read(get, { key: 'a' }, { minIndex: 1, waitMs: 20 })
   t.same([answer.value, answer.index], [1, 1])
   t.equal(state.parkedCount, 0)
 })
@@ -192,7 +192,7 @@ t.test('when the wait is over the unchanged result comes with its index', async 
 t.test('an index from the future waits too, and ends with the real one', async (t) => {
   const { read, state } = server()
   state.put('a', 1)
-  const answer = await read('rows.get', { key: 'a' }, { minIndex: 1_000, waitMs: 20 })
+  const answer = await read(get, { key: 'a' }, { minIndex: 1_000, waitMs: 20 })
   t.equal(answer.index, 1)
 })
 
@@ -200,7 +200,7 @@ t.test('a caller who leaves frees its place', async (t) => {
   const fake = server()
   fake.state.put('a', 1)
   const abort = new AbortController()
-  const waiting = fake.read('rows.get', { key: 'a' }, { minIndex: 1 }, abort.signal)
+  const waiting = fake.read(get, { key: 'a' }, { minIndex: 1 }, abort.signal)
   await parked(fake, 1)
   abort.abort()
   await t.rejects(waiting, { code: 'cancelled' })
@@ -210,24 +210,18 @@ t.test('a caller who leaves frees its place', async (t) => {
 t.test('beyond the bound no more may park', async (t) => {
   const fake = server({ parkedMax: 1 })
   fake.state.put('a', 1)
-  const waiting = fake.read('rows.get', { key: 'a' }, { minIndex: 1 })
+  const waiting = fake.read(get, { key: 'a' }, { minIndex: 1 })
   await parked(fake, 1)
-  await t.rejects(fake.read('rows.get', { key: 'a' }, { minIndex: 1 }), { code: 'overloaded' })
+  await t.rejects(fake.read(get, { key: 'a' }, { minIndex: 1 }), { code: 'overloaded' })
   fake.dispatcher.drain()
   t.equal((await waiting).value, 1, 'a drain answers those who wait')
-  t.equal(
-    (await fake.read('rows.get', { key: 'a' }, { minIndex: 1 })).value,
-    1,
-    'and lets none wait',
-  )
+  t.equal((await fake.read(get, { key: 'a' }, { minIndex: 1 })).value, 1, 'and lets none wait')
 })
 
 t.test('a thousand parked reads wake together', async (t) => {
   const fake = server()
   fake.state.put('a', 1)
-  const waiting = Array.from({ length: 1_000 }, () =>
-    fake.read('rows.get', { key: 'a' }, { minIndex: 1 }),
-  )
+  const waiting = Array.from({ length: 1_000 }, () => fake.read(get, { key: 'a' }, { minIndex: 1 }))
   await parked(fake, 1_000)
   fake.state.put('a', 2)
   t.ok((await Promise.all(waiting)).every((answer) => answer.value === 2))
@@ -241,7 +235,7 @@ t.test('permission is asked for again after the sleep', async (t) => {
     authorizer: { resolve: () => ({ may: () => allowed }) },
   })
   fake.state.put('a', 1)
-  const waiting = fake.dispatcher.query('rows.get', { key: 'a' }, caller, {
+  const waiting = fake.dispatcher.query(get, { key: 'a' }, caller, {
     consistency: 'default',
     minIndex: 1,
     waitMs: 60_000,
@@ -255,7 +249,7 @@ t.test('permission is asked for again after the sleep', async (t) => {
 t.test('a value that streams keeps its view until it is closed', async (t) => {
   const { read, state } = server()
   state.put('a', 1)
-  const answer = await read('rows.stream', {})
+  const answer = await read(stream, {})
   t.equal(state.openViews, 1)
   state.put('b', 1)
   const keys: string[] = []

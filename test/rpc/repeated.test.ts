@@ -54,7 +54,7 @@ function follower(
   const answer = (server: 'b:1' | 'c:1', handler: CallHandler) =>
     server === 'b:1' ? link.handlers.set('b:1', handler) : link.handlers.set('c:1', handler)
   const { link, consensus } = server
-  const ask = () => server.dispatcher.call('rows.put', {}, caller)
+  const ask = () => server.dispatcher.call(put, {}, caller)
   return { applied, sent, link, consensus, answer, ask }
 }
 

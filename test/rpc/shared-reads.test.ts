@@ -70,7 +70,8 @@ function authorizer(): Authorizer {
 
 function server(t: Test, options: Parameters<typeof fakeServer>[0] = {}) {
   const runs: string[] = []
-  const fake = fakeServer({ methods: [listing(runs), whoAsks], ...options })
+  const list = listing(runs)
+  const fake = fakeServer({ methods: [list, whoAsks], ...options })
   t.teardown(() => fake.dispatcher.drain())
   const read = (
     token: string | null,
@@ -83,7 +84,7 @@ function server(t: Test, options: Parameters<typeof fakeServer>[0] = {}) {
     } = {},
   ) =>
     fake.dispatcher.query(
-      'rows.list',
+      list,
       { prefix },
       callerOf(token),
       { consistency: 'default', minIndex, waitMs },
@@ -161,7 +162,7 @@ t.test('an answer that depends on who asks is given to nobody else', async (t) =
   state.put('a', 1)
   const ask = (token: string) =>
     dispatcher.query(
-      'who.asks',
+      whoAsks,
       {},
       callerOf(token),
       { consistency: 'default', minIndex: 1, waitMs: 60_000 },
@@ -204,7 +205,7 @@ t.test('a refusal names the token that it refuses, and no other of the same righ
   const ended = await Promise.allSettled(
     names.map((token) =>
       dispatcher.query(
-        'guarded',
+        guarded,
         {},
         callerOf(token),
         { consistency: 'default', minIndex: 1, waitMs: 60_000 },

@@ -199,7 +199,7 @@ t.test('a method runs at the server that is named', async (t) => {
   const { dispatcher, link, consensus } = fakeServer({ methods: [count, whoami] })
   link.handlers.set('b:1', async () => 'b')
   link.streamHandlers.set('b:1', async () => countTo(2))
-  const ask = (at: string | null) => dispatcher.call('test.whoami', {}, caller, { at })
+  const ask = (at: string | null) => dispatcher.call(whoami, {}, caller, { at })
   t.same(
     [await ask(null), await ask('a'), await ask('id-a'), await ask('leader')],
     'aaaa'.split(''),
@@ -211,19 +211,22 @@ t.test('a method runs at the server that is named', async (t) => {
     code: 'invalid_argument',
     message: 'there is no server "x": name one of a, b, c, leader',
   })
-  const open = (at: string | null) => dispatcher.open('test.count', { to: 3 }, caller, { at })
+  const open = (at: string | null) => dispatcher.open(count, { to: 3 }, caller, { at })
   t.same(await all(await open(null)), [1, 2, 3])
   t.same(await all(await open('b')), [1, 2])
   await t.rejects(open('c'), { code: 'unavailable' })
   t.equal(link.calls.at(-1)?.requestId, 'r')
-  await t.rejects(dispatcher.call('test.count', { to: 1 }, caller), { code: 'invalid_argument' })
-  await t.rejects(dispatcher.open('test.whoami', {}, caller), { code: 'invalid_argument' })
+  const { signal } = new AbortController()
+  const asked = { ...caller, args: { to: 1 }, timeoutMs: 1_000 }
+  const refused = { code: 'invalid_argument' }
+  await t.rejects(dispatcher.handleForwarded({ ...asked, method: 'test.count' }, signal), refused)
+  await t.rejects(dispatcher.handleStream({ ...asked, method: 'test.whoami' }, signal), refused)
 })
 
 t.test('without a leader, `leader` waits and says so', async (t) => {
   const { dispatcher, consensus } = fakeServer({ methods: [whoami], limits: { noLeaderMs: 50 } })
   consensus.elect(null)
-  const asked = dispatcher.call('test.whoami', {}, caller, { at: 'leader' })
+  const asked = dispatcher.call(whoami, {}, caller, { at: 'leader' })
   await t.rejects(asked, { code: 'no_leader', message: /no cluster leader after 50 ms/ })
 })
 
@@ -233,18 +236,18 @@ t.test('streams are authorized, counted, and end when the server drains', async 
     authorizer: { resolve: () => ({ may: () => false }) },
   })
   const refused = { code: 'permission_denied' }
-  await t.rejects(denied.dispatcher.open('test.count', { to: 1 }, caller), refused)
+  await t.rejects(denied.dispatcher.open(count, { to: 1 }, caller), refused)
   const request = { ...requestOf('test.count', { to: 1 }) }
   await t.rejects(denied.dispatcher.handleStream(request, never), refused)
 
   const { dispatcher } = fakeServer({ methods: [count], limits: { streamsMax: 1 } })
-  const first = await dispatcher.open('test.count', { to: -1 }, caller)
-  const second = dispatcher.open('test.count', { to: 1 }, caller)
+  const first = await dispatcher.open(count, { to: -1 }, caller)
+  const second = dispatcher.open(count, { to: 1 }, caller)
   await t.rejects(second, { code: 'overloaded' })
   const reading = all(first)
   dispatcher.drain()
   t.same(await reading, [])
-  await t.rejects(dispatcher.open('test.count', { to: 1 }, caller), { code: 'unavailable' })
+  await t.rejects(dispatcher.open(count, { to: 1 }, caller), { code: 'unavailable' })
 })
 
 function serverOf(t: Test, handler: StreamHandler) {

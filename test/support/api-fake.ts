@@ -6,7 +6,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import { HttpServer, type HttpServerOptions } from '../../src/api/server.ts'
 import type { Route } from '../../src/api/route.ts'
-import type { DispatcherOptions } from '../../src/rpc/dispatch-options.ts'
+import type { ServerDispatcherOptions } from '../../src/rpc/server-dispatcher-options.ts'
 import { defineLeaderMethod, defineQuery } from '../../src/rpc/method.ts'
 import { fakeServer, fakeTable, type FakeServer } from './rpc-fakes.ts'
 
@@ -82,7 +82,7 @@ export function apiFake(
   options: {
     readonly routes?: readonly Route[]
     readonly http?: Partial<HttpServerOptions>
-    readonly dispatch?: Partial<DispatcherOptions>
+    readonly dispatch?: Partial<ServerDispatcherOptions>
   } = {},
 ): ApiFake {
   const server = fakeServer({ methods: [getRow, listRows, putRow], ...options.dispatch })

@@ -10,8 +10,8 @@ import type { Abortable } from '../../src/lib/lazy-abort.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Consensus, LeaderInfo, Proposed, ProposeOptions } from '../../src/rpc/consensus.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
-import type { DispatcherOptions } from '../../src/rpc/dispatch-options.ts'
-import { Dispatcher } from '../../src/rpc/dispatch.ts'
+import type { ServerDispatcherOptions } from '../../src/rpc/server-dispatcher-options.ts'
+import { ServerDispatcher } from '../../src/rpc/server-dispatcher.ts'
 import type {
   CallHandler,
   CallRequest,
@@ -33,7 +33,7 @@ export const fakeTable: Table<FakeRow> = {
   key: (row) => [row.key],
 }
 
-type TwinTouched = { readonly keys: Set<string>; readonly prefixes: Set<string> }
+type FakeTouched = { readonly keys: Set<string>; readonly prefixes: Set<string> }
 
 /** One table in memory. Changes are kept for ever, so `changedSince` always knows, unless told to forget. */
 export class FakeState implements ReadableState {
@@ -45,7 +45,7 @@ export class FakeState implements ReadableState {
   viewsOpened = 0
   readonly #rows = new Map<string, FakeRow>()
   readonly #changes: { readonly index: number; readonly key: string }[] = []
-  readonly #parked = new Set<{ readonly touched: TwinTouched; readonly wake: () => void }>()
+  readonly #parked = new Set<{ readonly touched: FakeTouched; readonly wake: () => void }>()
 
   get parkedCount(): number {
     return this.#parked.size
@@ -69,7 +69,7 @@ export class FakeState implements ReadableState {
     this.openViews += 1
     this.viewsOpened += 1
     const rows = new Map(this.#rows)
-    const touched: TwinTouched = { keys: new Set(), prefixes: new Set() }
+    const touched: FakeTouched = { keys: new Set(), prefixes: new Set() }
     const tableIndex = Math.max(this.#changes.at(-1)?.index ?? 0, this.floorIndex, 1)
     let closed = false
     const view: RecordingView = {
@@ -96,8 +96,8 @@ export class FakeState implements ReadableState {
       tableIndex: () => tableIndex,
       touched: () => touched,
       alsoTouched: (other) => {
-        for (const key of (other as TwinTouched).keys) touched.keys.add(key)
-        for (const prefix of (other as TwinTouched).prefixes) touched.prefixes.add(prefix)
+        for (const key of (other as FakeTouched).keys) touched.keys.add(key)
+        for (const prefix of (other as FakeTouched).prefixes) touched.prefixes.add(prefix)
       },
       close: () => {
         if (!closed) this.openViews -= 1
@@ -110,12 +110,12 @@ export class FakeState implements ReadableState {
   changedSince(index: number, touched: Touched): boolean | 'unknown' {
     if (index < this.forgottenIndex) return 'unknown'
     return this.#changes.some(
-      (change) => change.index > index && touches(touched as TwinTouched, change.key),
+      (change) => change.index > index && touches(touched as FakeTouched, change.key),
     )
   }
 
   park(touched: Touched, sinceIndex: number, wake: () => void): () => void {
-    const entry = { touched: touched as TwinTouched, wake }
+    const entry = { touched: touched as FakeTouched, wake }
     this.#parked.add(entry)
     if (this.changedSince(sinceIndex, touched) !== false) {
       queueMicrotask(() => {
@@ -135,7 +135,7 @@ export class FakeState implements ReadableState {
   }
 }
 
-function touches(touched: TwinTouched, key: string): boolean {
+function touches(touched: FakeTouched, key: string): boolean {
   if (touched.keys.has(key)) return true
   for (const prefix of touched.prefixes) if (key.startsWith(prefix)) return true
   return false
@@ -282,7 +282,7 @@ export class FakeLink implements PeerLink, StreamLink {
 }
 
 /** Servers a, b and c, this one being a. */
-const twinServers: ServerDirectory = {
+const fakeServers: ServerDirectory = {
   selfId: 'id-a',
   find(text) {
     const name = this.names().find((known) => known === text || `id-${known}` === text)
@@ -295,12 +295,12 @@ export type FakeServer = {
   readonly state: FakeState
   readonly consensus: FakeConsensus
   readonly link: FakeLink
-  readonly dispatcher: Dispatcher
+  readonly dispatcher: ServerDispatcher
 }
 
 /** A server whose only command is `put` of `{ key, value }`, applied to its own fake state. */
 export function fakeServer(
-  options: Partial<DispatcherOptions> & { readonly clock?: Clock } = {},
+  options: Partial<ServerDispatcherOptions> & { readonly clock?: Clock } = {},
 ): FakeServer {
   const state = new FakeState()
   const consensus = new FakeConsensus(async (data) => {
@@ -311,12 +311,12 @@ export function fakeServer(
     return { index, outcome: { index } }
   })
   const link = new FakeLink()
-  const dispatcher = new Dispatcher({
+  const dispatcher = new ServerDispatcher({
     methods: [],
     services: new Services(),
     consensus,
     link,
-    servers: twinServers,
+    servers: fakeServers,
     state,
     authorizer: allowAll,
     encode: (command: Command) => Buffer.from(JSON.stringify(command)),

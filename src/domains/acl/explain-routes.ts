@@ -9,16 +9,8 @@ import { serviceKey } from '../../rpc/services.ts'
 import { explainMethods } from './explain-methods.ts'
 
 /** Provided by the process: all that it can be asked, these routes among it. */
-export const composed = serviceKey<{
-  readonly routes: readonly Route[]
-  readonly methods: readonly Known[]
-}>('composed')
+export const composed = serviceKey<{ readonly routes: readonly Route[] }>('composed')
 
-type Known = {
-  readonly name: string
-  readonly requires: (args: never, service: ApiRequest['service']) => Requirement
-  readonly missing?: string
-}
 type Requirement = Parameters<(typeof explainMethods)['explanation']['requires']>[0]['requirement']
 
 /** Sent in place of a body that was not given: with these, every route comes to what it requires. */
@@ -50,9 +42,9 @@ type Wanted = {
 const handle = async (request: ApiRequest): Promise<ApiReply> => {
   await request.call(explainMethods.mayExplain, {})
   const wanted = wantedBy(request)
-  const { routes, methods: known } = request.service(composed)
+  const { routes } = request.service(composed)
   const { route, asked, isExample } = await probed(routes, wanted, request.service)
-  const method = known.find(({ name }) => name === asked?.method)
+  const method = asked?.method
   const requirement: Requirement = method?.requires(asked?.args as never, request.service) ?? {
     resource: 'none',
   }
@@ -61,7 +53,7 @@ const handle = async (request: ApiRequest): Promise<ApiReply> => {
   return {
     json: {
       Route: `${route.method} ${route.path}`,
-      Asks: asked?.method ?? null,
+      Asks: method?.name ?? null,
       Requirement: requirement,
       // Where the requirement follows from the body, or from what the agent has that the request is made to.
       DependsOn: isExample ? ofExample : (method?.missing ?? null),

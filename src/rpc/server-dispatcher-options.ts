@@ -33,7 +33,7 @@ export const defaultDispatchLimits: DispatchLimits = {
   streamsMax: 4_096,
 }
 
-export type DispatcherOptions = {
+export type ServerDispatcherOptions = {
   readonly methods: readonly Method[]
   /** What the methods use besides the state. */
   readonly services: Services

@@ -1,0 +1,73 @@
+/** Runs a method in this process: the caller's rights, the context it sees, and its views closed behind it. */
+import type { Authorizer, Permissions } from './authorizer.ts'
+import { MethodContext, type MethodContextOptions } from './method-context.ts'
+import type { AnyLeaderMethod, AnyLocalMethod, AnyPeerMethod, Caller } from './method.ts'
+import { mustMay } from './refusal.ts'
+import type { Proposer, WriteOptions } from './write.ts'
+
+export type MethodRunnerOptions = MethodContextOptions & {
+  readonly authorizer: Authorizer
+  readonly writer: Proposer
+}
+
+/** Of methods that only servers ask. */
+const ofServer: Permissions = { may: () => true }
+
+export class MethodRunner {
+  readonly #options: MethodRunnerOptions
+
+  constructor(options: MethodRunnerOptions) {
+    this.#options = options
+  }
+
+  /** `deadlineMs`: monotonic, for what it proposes; a local method proposes nothing. */
+  async run(
+    method: AnyLeaderMethod | AnyLocalMethod,
+    args: unknown,
+    caller: Caller,
+    signal: AbortSignal,
+    deadlineMs = 0,
+    write?: WriteOptions,
+  ): Promise<unknown> {
+    const { authorizer, services } = this.#options
+    const resolved = authorizer.resolve(caller)
+    const permissions = resolved instanceof Promise ? await resolved : resolved
+    mustMay(permissions, method.requires(args as never, services.get), method.missing)
+    const context = this.#context(permissions, caller, signal, deadlineMs, write)
+    try {
+      return await method.run(context, args as never)
+    } catch (error) {
+      throw context.judge(error)
+    } finally {
+      context.close()
+    }
+  }
+
+  async forPeer(
+    method: AnyPeerMethod,
+    args: unknown,
+    caller: Caller,
+    signal: AbortSignal,
+    deadlineMs: number,
+  ): Promise<unknown> {
+    const context = this.#context(ofServer, caller, signal, deadlineMs)
+    try {
+      return await method.run(context, args as never)
+    } catch (error) {
+      throw context.judge(error)
+    } finally {
+      context.close()
+    }
+  }
+
+  #context(
+    permissions: Permissions,
+    caller: Caller,
+    signal: AbortSignal,
+    deadlineMs: number,
+    write?: WriteOptions,
+  ): MethodContext {
+    const { writer } = this.#options
+    return new MethodContext(this.#options, writer, permissions, caller, signal, deadlineMs, write)
+  }
+}

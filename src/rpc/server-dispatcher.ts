@@ -1,0 +1,260 @@
+/**
+ * Whatever a server is asked comes through here: arguments checked, then run where the method belongs (a query where it
+ * arrives, a write at the leader, a local one at the server that the client names), and one audit line at the end. What runs
+ * on this server does so in `read.ts`, `method-runner.ts` and `open-streams.ts`, authorized on this server's state.
+ */
+import { MusterError } from '../lib/errors.ts'
+import { admitLater } from './admission.ts'
+import { hasOneOf } from './authorizer.ts'
+import type { CallOptions, QueryOptions } from './call-options.ts'
+import { AskedQuery, Calls, fromClient, fromServer } from './calls.ts'
+import type { Contact, Dispatcher } from './dispatch.ts'
+import { Forwarder } from './forward.ts'
+import { LeaderCall } from './leader-call.ts'
+import type { CallRequest } from './link.ts'
+import { MethodRunner } from './method-runner.ts'
+import type {
+  AnyLeaderMethod,
+  AnyLocalMethod,
+  AnyQuery,
+  AnyStreamMethod,
+  Caller,
+  LeastRight,
+  ReadOptions,
+} from './method.ts'
+import { OpenStreams } from './open-streams.ts'
+import { Placement } from './placement.ts'
+import type { QueryAnswer } from './query.ts'
+import { QueryReader } from './read.ts'
+import { buildRegistry, findMethod, type Registry } from './registry.ts'
+import {
+  defaultDispatchLimits,
+  type DispatchLimits,
+  type ServerDispatcherOptions,
+} from './server-dispatcher-options.ts'
+import type { Services } from './services.ts'
+import { Writer } from './write.ts'
+
+const never = new AbortController().signal
+
+export class ServerDispatcher implements Dispatcher {
+  readonly #options: ServerDispatcherOptions
+  readonly #limits: DispatchLimits
+  readonly #registry: Registry
+  readonly #calls: Calls
+  readonly #reader: QueryReader
+  readonly #runner: MethodRunner
+  readonly #streams: OpenStreams
+  readonly #forwarder: Forwarder
+  readonly #placement: Placement
+
+  constructor(options: ServerDispatcherOptions) {
+    this.#options = options
+    this.#limits = { ...defaultDispatchLimits, ...options.limits }
+    this.#registry = buildRegistry(options.methods)
+    this.#calls = new Calls(options)
+    const { consensus, state, authorizer, services, clock, link, encode, sent = null } = options
+    const { noLeaderMs, parkedMax, streamsMax } = this.#limits
+    const { room = null, crowded = () => {} } = options
+    const waiting = { noLeaderMs, parkedMax, room, crowded }
+    this.#reader = new QueryReader({ consensus, state, authorizer, services, clock, ...waiting })
+    const here = { ...options, writer: new Writer({ consensus, encode, clock }) }
+    this.#runner = new MethodRunner(here)
+    this.#streams = new OpenStreams({ ...here, streamsMax })
+    this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })
+    this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
+  }
+
+  get services(): Services {
+    return this.#options.services
+  }
+
+  query(
+    method: AnyQuery,
+    args: unknown,
+    caller: Caller,
+    read: ReadOptions,
+    options: QueryOptions = {},
+  ): Promise<QueryAnswer> {
+    const { deadlineMs = this.#latestMs(), signal = never, shape = null } = options
+    const asked = { method, args, caller, options: read, deadlineMs, signal, shape }
+    const call = new AskedQuery(this.#calls, asked)
+    try {
+      method.check(args)
+    } catch (error) {
+      call.ended(error)
+      return Promise.reject(error)
+    }
+    return this.#reader.run(call)
+  }
+
+  async call(
+    method: AnyLeaderMethod | AnyLocalMethod,
+    args: unknown,
+    caller: Caller,
+    options: CallOptions = {},
+  ): Promise<unknown> {
+    const startMs = this.#calls.begin()
+    let failure: unknown = null
+    try {
+      method.check(args)
+      if (method.kind === 'local') return await this.#callLocal(method, args, caller, options)
+      const { deadlineMs = this.#latestMs(), signal = never, trace = null } = options
+      const call = new LeaderCall(
+        this.#options,
+        this.#runner,
+        method,
+        args,
+        caller,
+        deadlineMs,
+        signal,
+        trace,
+        this.#limits.noLeaderMs,
+      )
+      return await this.#forwarder.run(call)
+    } catch (error) {
+      failure = error ?? new Error('a method failed with nothing')
+      throw error
+    } finally {
+      this.#calls.end(method.name, caller, fromClient, startMs, failure)
+    }
+  }
+
+  open(
+    method: AnyStreamMethod,
+    args: unknown,
+    caller: Caller,
+    options: CallOptions = {},
+  ): Promise<AsyncIterableIterator<unknown>> {
+    return this.#calls.run(method.name, caller, fromClient, async () => {
+      method.check(args)
+      const { deadlineMs = this.#latestMs(), signal = never } = options
+      const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
+      if (target === null) return this.#streams.run(method, args, caller, signal)
+      const request = this.#requestOf(method.name, args, caller, deadlineMs)
+      if (options.trace !== undefined) options.trace.forwarded = true
+      return this.#streams.own(signal, (both) => this.#options.link.stream(target, request, both))
+    })
+  }
+
+  /** The receiving side of a stream that another server asks for: it runs here. */
+  readonly handleStream = async (
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<unknown>> => {
+    const { args } = request
+    const caller = callerOf(request)
+    const method = findMethod(this.#registry, request.method)
+    if (method.kind !== 'stream') {
+      throw new MusterError(
+        'invalid_argument',
+        `${method.name} is no stream: it is a ${method.kind}`,
+      )
+    }
+    return this.#calls.run(method.name, caller, fromServer, async () => {
+      method.check(args)
+      return this.#streams.run(method, args, caller, signal)
+    })
+  }
+
+  /**
+   * The receiving side of a call: runs here or not at all, so a request takes one hop at most.
+   * A leader method on a server that does not lead is `not_leader`; the sender looks again.
+   */
+  readonly handleForwarded = async (
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
+    const { args } = request
+    const caller = callerOf(request)
+    const method = findMethod(this.#registry, request.method)
+    if (method.kind === 'query' || method.kind === 'stream') {
+      throw new MusterError(
+        'invalid_argument',
+        `${method.name} is a ${method.kind} and is not forwarded as a call`,
+      )
+    }
+    return this.#calls.run(method.name, caller, fromServer, async () => {
+      method.check(args)
+      if (method.kind === 'local') return this.#runner.run(method, args, caller, signal)
+      const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
+      const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
+      if (method.kind === 'leader' || method.at === 'leader') {
+        const settling = this.#forwarder.settled(deadlineMs, signal)
+        if (settling !== null) await settling
+        if (!this.#options.consensus.isLeader()) {
+          throw new MusterError('not_leader', 'this server does not lead the cluster')
+        }
+      }
+      if (method.kind === 'peer') {
+        return this.#runner.forPeer(method, args, caller, signal, deadlineMs)
+      }
+      const { write = {} } = request
+      return this.#runner.run(method, args, caller, signal, deadlineMs, write)
+    })
+  }
+
+  admit(caller: Caller, rights: readonly LeastRight[]): Promise<void> | null {
+    const permissions = this.#options.authorizer.resolve(caller)
+    if (!(permissions instanceof Promise) && hasOneOf(permissions, rights)) return null
+    return admitLater(this.#options, permissions, caller, rights)
+  }
+
+  contact(): Contact {
+    const { consensus } = this.#options
+    return {
+      knownLeader: consensus.leader() !== null,
+      lastContactMs: Math.max(0, Math.floor(consensus.lastContactMs())),
+    }
+  }
+
+  /** Calls that arrived and have not ended, parked queries among them; of streams those that are being opened. */
+  get underWayCount(): number {
+    return this.#calls.underWayCount
+  }
+
+  get parkedCount(): number {
+    return this.#reader.parkedCount
+  }
+
+  /** What found no place here, by what it wanted one for. */
+  get refused(): { readonly blocking_queries: number; readonly streams: number } {
+    return { blocking_queries: this.#reader.refusedCount, streams: this.#streams.refusedCount }
+  }
+
+  /** See `QueryReader.catchUp`. Started with the server, ended by `signal`. */
+  catchUp(signal: AbortSignal): Promise<void> {
+    return this.#reader.catchUp(signal)
+  }
+
+  drain(): void {
+    this.#streams.drain()
+    this.#reader.drain()
+  }
+
+  #latestMs(): number {
+    return this.#options.clock.monotonicMs() + this.#limits.callMs
+  }
+
+  #requestOf(method: string, args: unknown, caller: Caller, deadlineMs: number): CallRequest {
+    const timeoutMs = Math.max(1, Math.floor(deadlineMs - this.#options.clock.monotonicMs()))
+    return { method, args, ...caller, timeoutMs }
+  }
+
+  async #callLocal(
+    method: AnyLocalMethod,
+    args: unknown,
+    caller: Caller,
+    { deadlineMs = this.#latestMs(), signal = never, at = null, trace }: CallOptions,
+  ): Promise<unknown> {
+    const target = await this.#placement.find(at, deadlineMs, signal)
+    if (target === null) return this.#runner.run(method, args, caller, signal)
+    const request = this.#requestOf(method.name, args, caller, deadlineMs)
+    if (trace !== undefined) trace.forwarded = true
+    return this.#options.link.call(target, request, signal)
+  }
+}
+
+function callerOf({ token, remote, requestId }: CallRequest): Caller {
+  return { token, remote, requestId }
+}
