@@ -6,22 +6,29 @@
  * whose servers overlap, one at most begins. A grant lapses, for the candidate may have died; the candidate uses it
  * within a fifth of that time or not at all.
  */
+import { Type, type Static } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
 
 export const grantMs = 10_000
 /** From the first question to the beginning of the cluster. */
 export const grantUseMs = 2_000
 
-export type GrantAnswer =
-  { readonly granted: true } | { readonly granted: false; readonly reason: string }
+export const GrantAnswer = Type.Union([
+  Type.Object({ granted: Type.Literal(true) }),
+  Type.Object({ granted: Type.Literal(false), reason: Type.String({ maxLength: 1_000 }) }),
+])
+export type GrantAnswer = Readonly<Static<typeof GrantAnswer>>
 
-export type GrantRequest = {
+const Name = Type.String({ minLength: 1, maxLength: 128 })
+
+export const GrantRequest = Type.Object({
   /** Id of the server that wants to begin. */
-  readonly candidate: string
-  readonly name: string
-  readonly region: string
-  readonly expect: number
-}
+  candidate: Name,
+  name: Name,
+  region: Name,
+  expect: Type.Integer(),
+})
+export type GrantRequest = Readonly<Static<typeof GrantRequest>>
 
 export type BootstrapGrantsOptions = {
   readonly region: string
@@ -64,28 +71,4 @@ export class BootstrapGrants {
 
 function refused(reason: string): GrantAnswer {
   return { granted: false, reason }
-}
-
-/** Null when it is no request. */
-export function parseGrantRequest(value: unknown): GrantRequest | null {
-  if (typeof value !== 'object' || value === null) return null
-  if (!('candidate' in value) || !('name' in value)) return null
-  if (!('region' in value) || !('expect' in value)) return null
-  const { candidate, name, region, expect } = value
-  const texts = [candidate, name, region]
-  if (!texts.every((text) => typeof text === 'string' && text !== '' && text.length <= 128)) {
-    return null
-  }
-  if (typeof candidate !== 'string' || typeof name !== 'string' || typeof region !== 'string') {
-    return null
-  }
-  if (typeof expect !== 'number' || !Number.isInteger(expect)) return null
-  return { candidate, name, region, expect }
-}
-
-export function parseGrantAnswer(value: unknown): GrantAnswer | null {
-  if (typeof value !== 'object' || value === null || !('granted' in value)) return null
-  if (value.granted === true) return { granted: true }
-  const reason = 'reason' in value && typeof value.reason === 'string' ? value.reason : 'no reason'
-  return refused(reason.slice(0, 200))
 }

@@ -11,13 +11,12 @@ import type { Configuration, Member } from '../raft/core/message.ts'
 import type { RaftNode } from '../raft/node.ts'
 import {
   grantUseMs,
-  parseGrantAnswer,
   type GrantAnswer,
   type GrantRequest,
   type BootstrapGrants,
 } from './bootstrap-grants.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
-import { parseIdentity, type Identity, type Self } from './self.ts'
+import type { Identity, Self } from './self.ts'
 
 export type BootstrapOptions = {
   readonly self: Self
@@ -27,8 +26,8 @@ export type BootstrapOptions = {
   readonly node: RaftNode
   readonly grants: BootstrapGrants
   readonly holdsData: () => boolean
-  readonly callIdentity: (address: string) => Promise<unknown>
-  readonly callGrant: (server: Self, request: GrantRequest) => Promise<unknown>
+  readonly identityAt: (address: string) => Promise<Identity>
+  readonly callGrant: (server: Self, request: GrantRequest) => Promise<GrantAnswer>
   readonly clock: Clock
   /** Once, until something else is to be said. */
   readonly say: (level: 'debug' | 'info' | 'warn', text: string) => void
@@ -82,7 +81,7 @@ export async function findCluster(options: BootstrapOptions): Promise<Found> {
 
 /** A server of a cluster that was recovered without it is no reason to doubt which one is meant. */
 function withoutSucceeded(settled: readonly Identity[]): readonly Identity[] {
-  const succeeded = new Set(settled.flatMap(({ predecessors }) => predecessors))
+  const succeeded = new Set(settled.flatMap(({ predecessors = [] }) => predecessors))
   return settled.filter(({ clusterId }) => !succeeded.has(clusterId))
 }
 
@@ -111,8 +110,7 @@ async function begin(options: BootstrapOptions, chosen: readonly Self[]): Promis
     chosen.map(async (server): Promise<GrantAnswer> => {
       if (server.id === self.id) return grants.ask(request)
       try {
-        const answer = parseGrantAnswer(await options.callGrant(server, request))
-        return answer ?? { granted: false, reason: 'it answered something else' }
+        return await options.callGrant(server, request)
       } catch (error) {
         return { granted: false, reason: textOf(error) }
       }
@@ -136,16 +134,15 @@ async function begin(options: BootstrapOptions, chosen: readonly Self[]): Promis
 }
 
 async function askIdentity(
-  { callIdentity, region, say }: BootstrapOptions,
+  { identityAt, region, say }: BootstrapOptions,
   { name, address }: KnownServer,
 ): Promise<Identity | null> {
-  let answer: Identity | null
+  let answer: Identity
   try {
-    answer = parseIdentity(await callIdentity(address))
+    answer = await identityAt(address)
   } catch {
     return null
   }
-  if (answer === null) return null
   if (answer.name !== name) {
     say('warn', `the server at ${address} is called ${answer.name}, not ${name}`)
     return null

@@ -2,10 +2,11 @@
  * The way of this agent's services into the catalog: reads of a fresh enough state, and updates at the leader, wherever it
  * is. Among servers, who know each other: the agent has asked whoever registered for permission.
  */
+import { agentUpdateMethod } from '../domains/local-services/peer-methods.ts'
 import {
-  agentUpdateCall,
   applyAgentUpdate,
   heldOf,
+  type AgentUpdate,
   type CatalogLink,
   type HeldPart,
 } from '../domains/local-services/sync.ts'
@@ -13,7 +14,6 @@ import type { NodeSpec } from '../domains/catalog/model.ts'
 import { onView } from '../domains/host.ts'
 import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
-import { MusterError } from '../lib/errors.ts'
 import type { Consensus } from '../rpc/consensus.ts'
 import { Forwarder } from '../rpc/forward.ts'
 import type { PeerLink } from '../rpc/link.ts'
@@ -57,33 +57,16 @@ export class ServerCatalogLink implements CatalogLink {
     return this.send({ type: 'register', registration })
   }
 
-  async send(update: unknown): Promise<void> {
+  async send(update: AgentUpdate): Promise<void> {
     await this.#forwarder.run({
-      method: agentUpdateCall,
+      method: agentUpdateMethod.name,
       args: update,
-      caller: { token: null, remote: '', requestId: agentUpdateCall },
+      caller: { token: null, remote: '', requestId: agentUpdateMethod.name },
       deadlineMs: this.#options.clock.monotonicMs() + callMs,
       signal: this.#abort.signal,
-      here: () => this.#apply(update),
+      here: () => applyAgentUpdate(update, this.#options),
       // What is not confirmed is compared and sent anew.
       repeatable: false,
     })
-  }
-
-  answers(method: string): boolean {
-    return method === agentUpdateCall
-  }
-
-  /** Throws `not_leader`; the sender looks again. */
-  async answer(update: unknown): Promise<null> {
-    if (!this.#options.consensus.isLeader()) {
-      throw new MusterError('not_leader', 'this server does not lead the cluster')
-    }
-    await this.#apply(update)
-    return null
-  }
-
-  #apply(update: unknown): Promise<void> {
-    return applyAgentUpdate(update, this.#options)
   }
 }

@@ -18,11 +18,14 @@ import {
   type Obstacle,
   type RemovalView,
 } from './removal.ts'
-import { parseIdentity, parseServerId, type Self } from './self.ts'
-
-/** Methods between servers, answered by the leader alone. */
-const leaveMethod = 'server.leave'
-const giveUpMethod = 'server.giveUp'
+import {
+  giveUpMethod,
+  identityMethod,
+  leaveMethod,
+  type CallMember,
+  type Left,
+} from './peer-methods.ts'
+import type { Self } from './self.ts'
 
 /** A server that leaves asks again so often, and goes without an answer after so long. */
 const leaveRetryMs = 200
@@ -32,10 +35,7 @@ export type DepartingOptions = {
   readonly self: Self
   readonly bootstrapExpect: number
   readonly node: Pick<RaftNode, 'status' | 'changeMembership'>
-  /** A call of a member where it is dialed, which must have its id. */
-  readonly call: (member: Self, method: string, args: unknown) => Promise<unknown>
-  /** `server.identity` */
-  readonly identityMethod: string
+  readonly call: CallMember
   readonly autopilot: Pick<Autopilot, 'dead' | 'removed'>
   readonly clock: Clock
   readonly deadAfterMs: number
@@ -73,20 +73,6 @@ export class Departing {
     return this.#leaving
   }
 
-  answers(method: string): boolean {
-    return method === leaveMethod || method === giveUpMethod
-  }
-
-  /** What `answers` said yes to. Rejects with `invalid_argument`, `not_leader`, `conflict`, `not_found`. */
-  async answer(method: string, args: unknown): Promise<unknown> {
-    const id = parseServerId(args)
-    if (id === null) throw new MusterError('invalid_argument', `${method} needs the id of a server`)
-    if (this.#options.node.status().role !== 'leader') {
-      throw new MusterError('not_leader', 'this server does not lead')
-    }
-    return method === leaveMethod ? this.#left(id) : this.#givenUp(id)
-  }
-
   /** A server that is here again is no longer on its way out. */
   isBack(id: string): void {
     this.#notes.forget(id)
@@ -104,12 +90,13 @@ export class Departing {
     while (clock.monotonicMs() < deadlineMs) {
       const { configuration, leaderId } = node.status()
       if (!configuration.members.some(({ id }) => id !== self.id)) return
+      // It may have been elected after it handed over: only another leader removes it.
       const leader = configuration.members.find(({ id }) => id === leaderId && id !== self.id)
       try {
-        const { removed, held } =
+        const { removed, held = null } =
           leader === undefined
-            ? { removed: false, held: null }
-            : parseLeft(await call(leader, leaveMethod, { id: self.id }))
+            ? { removed: false }
+            : await call(leader, leaveMethod, { id: self.id })
         if (removed) {
           logger.info('the leader has removed this server, which leaves')
           return
@@ -202,7 +189,9 @@ export class Departing {
     return [...departures, ...dead.map((id) => ({ id, why: 'dead' }) as const)]
   }
 
-  async #left(id: string): Promise<Left> {
+  /** As `MembershipAnswers`. */
+  async left(id: string): Promise<Left> {
+    this.#mustLead()
     const member = this.#member(id)
     if (member === undefined) return { removed: true, held: null }
     // Whoever called may be anyone; who answers at the server's address is the server.
@@ -215,14 +204,20 @@ export class Departing {
     return { removed: false, held: isHeld ? obstacles.belowConfiguredQuorum : null }
   }
 
-  #givenUp(id: string): null {
+  /** As `MembershipAnswers`. */
+  givenUp(id: string): void {
+    this.#mustLead()
     const member = this.#member(id)
     if (member === undefined) throw new MusterError('not_found', `no server has the id ${id}`)
     if (this.#inContact().has(id)) {
       throw new MusterError('conflict', `${member.name} answers Raft, and stays a member`)
     }
     this.#notes.note(id, 'givenUp')
-    return null
+  }
+
+  #mustLead(): void {
+    if (this.#options.node.status().role === 'leader') return
+    throw new MusterError('not_leader', 'this server does not lead')
   }
 
   #view(): RemovalView {
@@ -247,25 +242,11 @@ export class Departing {
 
   /** Whether a server says, asked at its address, that it leaves; null: it does not answer. */
   async #leaves(member: Member): Promise<boolean | null> {
-    const { call, identityMethod } = this.#options
     try {
-      const identity = parseIdentity(await call(member, identityMethod, {}))
-      return identity?.id === member.id ? identity.leaving : null
+      const { id, leaving = false } = await this.#options.call(member, identityMethod, {})
+      return id === member.id ? leaving : null
     } catch {
       return null
     }
   }
-}
-
-/** A leader's answer to a server that leaves. */
-type Left = {
-  readonly removed: boolean
-  /** Why it stays for longer than it can wait; null: nothing of the kind. Older servers do not say. */
-  readonly held: string | null
-}
-
-function parseLeft(answer: unknown): Left {
-  if (typeof answer !== 'object' || answer === null) return { removed: false, held: null }
-  const held = 'held' in answer && typeof answer.held === 'string' ? answer.held : null
-  return { removed: 'removed' in answer && answer.removed === true, held }
 }

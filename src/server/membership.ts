@@ -5,17 +5,28 @@
  * Invariants: a cluster is begun once (`founding.ts`); a server of another cluster or region is never taken in; what gossip
  * says neither adds, moves nor removes a member of the Raft configuration.
  */
+import type { Static, TSchema } from 'typebox'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { PeerLink } from '../rpc/link.ts'
+import type { PeerMethod } from '../rpc/method.ts'
+import { callPeer } from '../rpc/peer-call.ts'
 import type { Autopilot } from './autopilot.ts'
 import { Departing } from './departing.ts'
 import { findCluster } from './bootstrap.ts'
-import { BootstrapGrants, parseGrantRequest } from './bootstrap-grants.ts'
+import { BootstrapGrants, type GrantAnswer, type GrantRequest } from './bootstrap-grants.ts'
+import {
+  grantMethod,
+  identityMethod,
+  joinMethod,
+  type CallMember,
+  type Left,
+  type MembershipAnswers,
+} from './peer-methods.ts'
 import type { KnownServer, PeerSource } from './peer-source.ts'
-import { parseIdentity, parseJoiner, type Identity, type Joiner, type Self } from './self.ts'
+import { versionOf, type Identity, type Joiner, type Self } from './self.ts'
 
 export type MembershipOptions = {
   readonly self: Self
@@ -45,11 +56,6 @@ export type CommandVersions = {
   readonly raise: (version: number) => Promise<void>
 }
 
-/** Methods between servers; they are no part of the registry that HTTP sees. */
-export const identityMethod = 'server.identity'
-export const joinMethod = 'server.join'
-export const grantMethod = 'server.grant'
-
 const roundMs = 300
 const callTimeoutMs = 2_000
 /** A server with data that heard of no leader in this many rounds asks whether it still belongs to the cluster. */
@@ -57,7 +63,7 @@ const strandedRounds = 10
 /** So often the leader of a cluster that runs below its own version asks the others for theirs. */
 const versionRounds = 10
 
-export class ServerMembership {
+export class ServerMembership implements MembershipAnswers {
   readonly #options: MembershipOptions
   readonly #grants: BootstrapGrants
   readonly #departing: Departing
@@ -78,8 +84,7 @@ export class ServerMembership {
     })
     this.#departing = new Departing({
       ...options,
-      call: (member, method, args) => this.#call(this.#dialed(member), member.id, method, args),
-      identityMethod,
+      call: this.#callMember,
       say: (level, text) => this.#say(level, text),
     })
   }
@@ -116,33 +121,22 @@ export class ServerMembership {
   /** Whether a server answers at an address, with this id. Never rejects. */
   async answersAt(address: string, id: string): Promise<boolean> {
     try {
-      return parseIdentity(await this.#call(address, id, identityMethod, {}))?.id === id
+      return (await this.#identityAt(address, id)).id === id
     } catch {
       return false
     }
   }
 
-  /** Whether a call of another server is for membership. */
-  answers(method: string): boolean {
-    const own = method === identityMethod || method === joinMethod || method === grantMethod
-    return own || this.#departing.answers(method)
+  grant(request: GrantRequest): GrantAnswer {
+    return this.#grants.ask(request)
   }
 
-  /** What `answers` said yes to. Rejects with `invalid_argument` for arguments that are none. */
-  async answer(method: string, args: unknown): Promise<unknown> {
-    if (method === identityMethod) return this.identity()
-    if (this.#departing.answers(method)) return this.#departing.answer(method, args)
-    if (method === grantMethod) {
-      const request = parseGrantRequest(args)
-      if (request !== null) return this.#grants.ask(request)
-      throw new MusterError('invalid_argument', 'a grant needs candidate, name, region and expect')
-    }
-    const joiner = parseJoiner(args)
-    if (joiner !== null) return this.join(joiner)
-    throw new MusterError(
-      'invalid_argument',
-      'a server that joins has id, name, address, region and clusterId',
-    )
+  left(id: string): Promise<Left> {
+    return this.#departing.left(id)
+  }
+
+  givenUp(id: string): void {
+    this.#departing.givenUp(id)
   }
 
   /** Who this server is and whether it holds anything: asked by the others before a cluster begins. */
@@ -169,8 +163,8 @@ export class ServerMembership {
       others.map(async (member) => {
         try {
           const address = this.#dialed(member)
-          const answer = parseIdentity(await this.#call(address, null, identityMethod, {}))
-          return answer !== null && answer.region === region ? answer.gossip : null
+          const { region: own, gossip = null } = await this.#identityAt(address, null)
+          return own === region ? gossip : null
         } catch {
           return null
         }
@@ -197,10 +191,10 @@ export class ServerMembership {
         `${name} is a member of another cluster: to join this one it needs an empty data folder`,
       )
     }
-    if (joiner.commandVersion < versions.cluster()) {
+    if (versionOf(joiner) < versions.cluster()) {
       throw new MusterError(
         'conflict',
-        `the program of ${name} knows commands up to version ${joiner.commandVersion}, this cluster runs at ${versions.cluster()}: start a newer one there`,
+        `the program of ${name} knows commands up to version ${versionOf(joiner)}, this cluster runs at ${versions.cluster()}: start a newer one there`,
       )
     }
     this.#departing.isBack(id)
@@ -284,9 +278,8 @@ export class ServerMembership {
       clock,
       grants: this.#grants,
       holdsData: () => this.#holdsData(),
-      callIdentity: (address) => this.#call(address, null, identityMethod, {}),
-      callGrant: (server, request) =>
-        this.#call(this.#dialed(server), server.id, grantMethod, request),
+      identityAt: (address) => this.#identityAt(address, null),
+      callGrant: (server, request) => this.#callMember(server, grantMethod, request),
       say: (level, text) => this.#say(level, text),
     })
     if (found.type === 'join') await this.#askToJoin([...found.servers, ...source.servers()])
@@ -351,10 +344,7 @@ export class ServerMembership {
   }
 
   async #versionOf(member: Self): Promise<number> {
-    const answer = await this.#call(this.#dialed(member), member.id, identityMethod, {})
-    const identity = parseIdentity(answer)
-    if (identity !== null) return identity.commandVersion
-    throw new MusterError('internal', `${member.name} does not say who it is`)
+    return versionOf(await this.#callMember(member, identityMethod, {}))
   }
 
   #holdsData(): boolean {
@@ -362,11 +352,20 @@ export class ServerMembership {
     return lastIndex > 0 || term > 0 || configuration.members.length > 0
   }
 
-  #call(address: string, id: string | null, method: string, args: unknown): Promise<unknown> {
-    return this.#options.link.call(
-      { address, id },
-      { method, args, token: null, remote: '', requestId: method, timeoutMs: callTimeoutMs },
-    )
+  #identityAt(address: string, id: string | null): Promise<Identity> {
+    return this.#call(address, id, identityMethod, {})
+  }
+
+  readonly #callMember: CallMember = (member, method, args) =>
+    this.#call(this.#dialed(member), member.id, method, args)
+
+  #call<Args extends TSchema, Reply extends TSchema>(
+    address: string,
+    id: string | null,
+    method: PeerMethod<Args, Reply>,
+    args: Static<Args>,
+  ): Promise<Static<Reply>> {
+    return callPeer(this.#options.link, { address, id }, method, args, callTimeoutMs)
   }
 
   /** Once, until something else is to be said. */

@@ -1,6 +1,7 @@
 /** Calls to servers by id, as the sharing of the cluster key wants them. */
 import type { ClusterKeyLink } from '../domains/variables/cluster-key-share.ts'
-import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
+import { clusterKeyMethod } from '../domains/variables/peer-methods.ts'
+import { callPeer } from '../rpc/peer-call.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { RaftNode } from '../raft/node.ts'
 import type { PeerLink } from '../rpc/link.ts'
@@ -23,22 +24,13 @@ export function serverLink(options: {
       members()
         .filter(({ role }) => role === 'voter')
         .map((member) => member.id),
-    async call(serverId, args) {
+    async call(serverId, request) {
       const member = members().find((candidate) => candidate.id === serverId)
       if (member === undefined) {
         throw new MusterError('unavailable', `server ${serverId} is not a member of this cluster`)
       }
-      return link.call(
-        { address: addressOf(member), id: serverId },
-        {
-          method: clusterKeyCall,
-          args,
-          token: null,
-          remote: '',
-          requestId: clusterKeyCall,
-          timeoutMs: callTimeoutMs,
-        },
-      )
+      const target = { address: addressOf(member), id: serverId }
+      return callPeer(link, target, clusterKeyMethod, request, callTimeoutMs)
     },
   }
 }

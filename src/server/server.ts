@@ -17,8 +17,7 @@ import { composeServer } from '../domains/server-parts.ts'
 import { eventBuffer } from '../domains/events/services.ts'
 import { onView } from '../domains/host.ts'
 import { scheduledSnapshots } from '../domains/operator/services.ts'
-import { clusterKeyCall } from '../domains/variables/cluster-key-share.ts'
-import { clusterKeyring, clusterKeyShare } from '../domains/variables/services.ts'
+import { clusterKeyring } from '../domains/variables/services.ts'
 import { ClusterKeys } from '../domains/variables/cluster-key.ts'
 import { raiseVersion } from '../fsm/cluster-version.ts'
 import { commandVersion } from '../fsm/codec.ts'
@@ -54,6 +53,7 @@ import { Listeners, reachableApi } from '../runtime/listeners.ts'
 import { userEventPool } from '../gossip-pool/user-event-pool.ts'
 import { serverDirectory } from './directory.ts'
 import { ServerMembership } from './membership.ts'
+import { membershipAnswers, serverMethods } from './peer-methods.ts'
 import { gossipPeers } from './gossip-peers.ts'
 import { listedPeers, staticPeers, type PeerSource } from './peer-source.ts'
 import { ProvenAddresses } from './proven-addresses.ts'
@@ -204,6 +204,7 @@ export async function startServer(
   opened.defer(() => agentCatalog.stop())
   const reloadable = new Reloadable(config)
   const services = new Services()
+  services.provide(membershipAnswers, membership)
   const hasher = clusterHasher(() =>
     onView(view, (reader) => services.get(clusterKeyring).activeClusterKey(reader)),
   )
@@ -299,7 +300,7 @@ export async function startServer(
   const sent = new SentWrites({ applied: machine, clock, prefix })
   opened.defer(() => sent.stop())
   const dispatcher = new ServerDispatcher({
-    methods: composed.methods,
+    methods: [...composed.methods, ...serverMethods],
     services,
     consensus,
     link,
@@ -316,13 +317,7 @@ export async function startServer(
     audit: telemetry.callEnded,
   })
   onStream = dispatcher.handleStream
-  onCall = async (request, signal) => {
-    const { method, args } = request
-    if (membership.answers(method)) return membership.answer(method, args)
-    if (agentCatalog.answers(method)) return agentCatalog.answer(args)
-    if (method === clusterKeyCall) return services.get(clusterKeyShare).handle(args)
-    return dispatcher.handleForwarded(request, signal)
-  }
+  onCall = dispatcher.handleForwarded
 
   opened.defer(() => composed.stop())
   await composed.start()

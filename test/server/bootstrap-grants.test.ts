@@ -1,11 +1,14 @@
 import t from 'tap'
+import { Validator } from '../../src/fsm/validator.ts'
 import {
   grantMs,
   BootstrapGrants,
-  parseGrantAnswer,
-  parseGrantRequest,
+  GrantAnswer,
+  GrantRequest,
 } from '../../src/server/bootstrap-grants.ts'
 
+const isRequest = new Validator(GrantRequest)
+const isAnswer = new Validator(GrantAnswer)
 const ask = { candidate: 'a', name: 's1', region: 'r', expect: 3 }
 
 function grants(options: { readonly expect?: number } = {}) {
@@ -53,7 +56,7 @@ t.test('region and expected number must agree', async (t) => {
 })
 
 t.test('what is no request or answer is none', async (t) => {
-  t.same(parseGrantRequest(ask), ask)
+  t.ok(isRequest.accepts(ask))
   for (const value of [
     null,
     {},
@@ -61,9 +64,11 @@ t.test('what is no request or answer is none', async (t) => {
     { ...ask, candidate: '' },
     { ...ask, region: 1 },
   ]) {
-    t.equal(parseGrantRequest(value), null, JSON.stringify(value))
+    t.notOk(isRequest.accepts(value), JSON.stringify(value))
   }
-  t.same(parseGrantAnswer({ granted: true }), { granted: true })
-  t.same(parseGrantAnswer({ granted: 1, reason: 'x' }), { granted: false, reason: 'x' })
-  t.equal(parseGrantAnswer('yes'), null)
+  t.ok(isAnswer.accepts({ granted: true }))
+  t.ok(isAnswer.accepts({ granted: false, reason: 'x' }))
+  for (const value of [{ granted: 1, reason: 'x' }, { granted: false }, 'yes', null]) {
+    t.notOk(isAnswer.accepts(value), JSON.stringify(value))
+  }
 })

@@ -3,6 +3,7 @@ import { alsoByGet } from '../../api/by-get.ts'
 import { defineDomain, defineService } from '../domain.ts'
 import { localHealthMethods } from './health-methods.ts'
 import { localHealthRoutes } from './health-routes.ts'
+import { agentUpdateMethod } from './peer-methods.ts'
 import { localServiceMethods } from './methods.ts'
 import { localServiceRoutes } from './routes.ts'
 import { LocalServices } from './local-services.ts'
@@ -18,7 +19,11 @@ export const localServicesDomain = defineDomain({
       stop: (agent) => agent.stop(),
     }),
   ],
-  methods: [...Object.values(localServiceMethods), ...Object.values(localHealthMethods)],
+  methods: [
+    ...Object.values(localServiceMethods),
+    ...Object.values(localHealthMethods),
+    agentUpdateMethod,
+  ],
   routes: [
     ...localServiceRoutes,
     ...alsoByGet(localServiceRoutes, [

@@ -3,7 +3,6 @@
  * and then, and sends what differs. What is on the node and not with the agent goes; the membership check is the leader's.
  */
 import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/schema'
 import type { Reader } from '../../fsm/domain.ts'
 import { delay, firstOf, nothing, Pause } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -33,14 +32,10 @@ const backoffMs = { first: 250, max: 30_000, leaderlessMax: 2_000 }
 /** Output alone that changes again is sent no more often than this; of a check whose owner reports, and of one that runs. */
 const outputEveryMs = { reported: 1_000, run: 300_000 }
 
-/** How servers call it among themselves. */
-export const agentUpdateCall = 'catalog.agentUpdate'
-
-const AgentUpdate = Type.Union([
+export const AgentUpdate = Type.Union([
   Type.Object({ type: Type.Literal('register'), registration: Registration }),
   Type.Object({ type: Type.Literal('deregister'), deregistration: Deregistration }),
 ])
-const agentUpdate = Compile(AgentUpdate)
 
 export type AgentUpdate = Static<typeof AgentUpdate>
 
@@ -56,12 +51,9 @@ export interface CatalogLink {
 
 /** The leader's side of `send`. The agent has asked whoever registered for permission. */
 export async function applyAgentUpdate(
-  update: unknown,
+  update: AgentUpdate,
   context: { readonly clock: Clock; propose: Propose },
 ): Promise<void> {
-  if (!agentUpdate.Check(update)) {
-    throw new MusterError('invalid_argument', `${agentUpdateCall} has arguments of another shape`)
-  }
   const nowMs = Math.floor(context.clock.wallMs())
   if (update.type === 'deregister') {
     const args = { ...update.deregistration, nowMs }

@@ -10,11 +10,12 @@ import type { Clock, Timer } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { onView } from '../host.ts'
+import type { ClusterKeyReply, ClusterKeyRequest } from './cluster-key-model.ts'
 import { clusterKeyOf, missingClusterKey, type ClusterKey } from './cluster-key.ts'
 import type { ClusterKeyring } from './keyring.ts'
 
-/** The name of the call between servers. */
-export const clusterKeyCall = 'keyring.clusterKey'
+/** Of a server's keys so many are looked at. */
+const heldMax = 64
 
 /** While something is missing, and when all is well. */
 const busyMs = 150
@@ -27,18 +28,8 @@ export interface ClusterKeyLink {
   leaderId(): string | null
   /** All voters, this server among them if it is one. */
   voterIds(): readonly string[]
-  call(serverId: string, args: ClusterKeyRequest): Promise<unknown>
+  call(serverId: string, request: ClusterKeyRequest): Promise<ClusterKeyReply>
 }
-
-export type ClusterKeyRequest = {
-  readonly from: string
-  /** Ids of the keys the caller has on its disk. */
-  readonly holds: readonly string[]
-  /** The key it asks for; null: whichever the leader will begin with. */
-  readonly wanted: string | null
-}
-
-export type ClusterKeyReply = { readonly key: Uint8Array | null }
 
 export type ClusterKeyShareOptions = {
   readonly keyring: ClusterKeyring
@@ -72,13 +63,12 @@ export class ClusterKeyShare {
     await this.#running
   }
 
-  /** The receiving side of `clusterKeyCall`. */
-  handle(args: unknown): ClusterKeyReply {
-    const request = parseRequest(args)
+  /** What another server asks. */
+  handle(request: ClusterKeyRequest): ClusterKeyReply {
     const { keys } = this.#options.keyring
     // Nobody else counts, and whoever comes to count asks again: what strangers say is not kept.
     if (this.#options.link.voterIds().includes(request.from)) {
-      for (const id of request.holds) {
+      for (const id of request.holds.slice(0, heldMax)) {
         if (keys.get(id) === null) continue
         const holders = this.#holders.get(id) ?? new Set()
         this.#holders.set(id, holders.add(request.from))
@@ -165,8 +155,7 @@ export class ClusterKeyShare {
   async #ask(serverId: string, wanted: string | null): Promise<Uint8Array | null> {
     const { link, keyring } = this.#options
     const reply = await link.call(serverId, { from: link.id, holds: keyring.keys.ids(), wanted })
-    const key: unknown = (reply as Partial<ClusterKeyReply> | null)?.key
-    return key instanceof Uint8Array ? key : null
+    return reply.key
   }
 
   /** Said once, not every round. */
@@ -174,14 +163,5 @@ export class ClusterKeyShare {
     if (fault === this.#lastFault) return
     this.#lastFault = fault
     this.#options.log.warn('the cluster key is not here yet', { reason: fault })
-  }
-}
-
-function parseRequest(args: unknown): ClusterKeyRequest {
-  const { from, holds, wanted } = (args ?? {}) as Partial<Record<keyof ClusterKeyRequest, unknown>>
-  return {
-    from: typeof from === 'string' ? from : '',
-    holds: Array.isArray(holds) ? holds.filter((id) => typeof id === 'string').slice(0, 64) : [],
-    wanted: typeof wanted === 'string' ? wanted : null,
   }
 }

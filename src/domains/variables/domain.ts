@@ -9,6 +9,7 @@ import { keyringMethods } from './keyring-methods.ts'
 import { keyringRoutes } from './keyring-routes.ts'
 import { ClusterKeyring } from './keyring.ts'
 import { variableMethods } from './methods.ts'
+import { clusterKeyMethod } from './peer-methods.ts'
 import { variableRoutes } from './routes.ts'
 import { clusterKeyLink, clusterKeyring, clusterKeys, clusterKeyShare } from './services.ts'
 import { hasVariables, keyring, sealedItems, variables } from './table.ts'
@@ -36,7 +37,7 @@ export const variablesDomain = defineDomain({
       stop: (share) => share.stop(),
     }),
   ],
-  methods: [...Object.values(variableMethods), ...Object.values(keyringMethods)],
+  methods: [...Object.values(variableMethods), ...Object.values(keyringMethods), clusterKeyMethod],
   routes: [...variableRoutes, ...keyringRoutes],
   topics: [variableTopic],
   duties: [

@@ -3,10 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClusterKeys, clusterKeyFileName } from '../../../src/domains/variables/cluster-key.ts'
-import {
-  ClusterKeyShare,
-  type ClusterKeyRequest,
-} from '../../../src/domains/variables/cluster-key-share.ts'
+import type { ClusterKeyRequest } from '../../../src/domains/variables/cluster-key-model.ts'
+import { ClusterKeyShare } from '../../../src/domains/variables/cluster-key-share.ts'
 import { ClusterKeyring } from '../../../src/domains/variables/keyring.ts'
 import type { KeyRow } from '../../../src/domains/variables/keyring-model.ts'
 import type { Reader } from '../../../src/fsm/domain.ts'
