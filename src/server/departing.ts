@@ -36,6 +36,8 @@ export type DepartingOptions = {
   readonly bootstrapExpect: number
   readonly node: Pick<RaftNode, 'status' | 'changeMembership'>
   readonly call: CallMember
+  /** Gives leadership to another voter. Never rejects. */
+  readonly handOver: () => Promise<void>
   readonly autopilot: Pick<Autopilot, 'dead' | 'removed'>
   readonly clock: Clock
   readonly deadAfterMs: number
@@ -83,7 +85,7 @@ export class Departing {
    * it goes as a voter that is down. Never rejects.
    */
   async leave(): Promise<void> {
-    const { self, node, call, clock, logger } = this.#options
+    const { self, node, call, handOver, clock, logger } = this.#options
     this.#leaving = true
     const deadlineMs = clock.monotonicMs() + leaveMs
     let reason = 'there is no leader'
@@ -91,6 +93,7 @@ export class Departing {
       const { configuration, leaderId } = node.status()
       if (!configuration.members.some(({ id }) => id !== self.id)) return
       // It may have been elected after it handed over: only another leader removes it.
+      if (leaderId === self.id) await handOver()
       const leader = configuration.members.find(({ id }) => id === leaderId && id !== self.id)
       try {
         const { removed, held = null } =

@@ -42,6 +42,8 @@ export type MembershipOptions = {
   /** The one that the node has: times of contact are compared with it. */
   readonly clock: Clock
   readonly deadAfterMs: number
+  /** Gives leadership to another voter. Never rejects. */
+  readonly handOver: () => Promise<void>
   readonly versions: CommandVersions
   /** Whom the leader finds fit to vote, and who is dead and replaced. */
   readonly autopilot: Pick<Autopilot, 'observe' | 'isStable' | 'dead' | 'removed'>
@@ -248,15 +250,17 @@ export class ServerMembership implements MembershipAnswers {
       return
     }
     this.#leaderlessRounds = leaderId === null ? this.#leaderlessRounds + 1 : 0
+    const own = members.find(({ id }) => id === self.id)
+    const moved = own !== undefined && (own.address !== self.address || own.name !== self.name)
     if (role === 'leader') {
+      // It may have been elected before it could tell a leader where it is now.
+      if (moved) await node.changeMembership({ type: 'readdress', member: self })
       await this.#promote()
       await this.#departing.removeDeparted()
       await this.#raiseVersion()
       return
     }
     await this.#departing.handOn()
-    const own = members.find(({ id }) => id === self.id)
-    const moved = own !== undefined && (own.address !== self.address || own.name !== self.name)
     if (moved && leaderId !== null) {
       await this.#askToJoin(members)
     } else if (source.presenceIsMembership && this.#leaderlessRounds >= strandedRounds) {

@@ -190,6 +190,7 @@ export async function startServer(
     logger: logger.named('membership'),
     clock,
     deadAfterMs: 2 * config.server.raft.electionMs,
+    handOver: () => handOver(node, clock, logger),
     versions: {
       own: commandVersion,
       cluster: clusterVersion,

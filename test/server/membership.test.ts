@@ -67,6 +67,20 @@ t.test('a known server at a new address is noted, not added', async (t) => {
   t.same(node.changes, [{ type: 'readdress', member: moved }])
 })
 
+t.test('a server that is elected at a new address notes it itself', async (t) => {
+  const { node, membership } = leading(['s1', 's2'])
+  await membership.lookAround()
+  t.same(node.changes, [], 'where it was is where it is')
+  node.configuration = {
+    ...node.configuration,
+    members: node.configuration.members.map((member) => ({ ...member, address: 'before:1' })),
+  }
+  await membership.lookAround()
+  t.same(node.changes, [
+    { type: 'readdress', member: { id: 'id-s1', name: 's1', address: 's1:1' } },
+  ])
+})
+
 t.test('a server that only joins never begins a cluster', async (t) => {
   const cluster = servers(['s1'], { expect: 0 })
   await cluster.lookAround()
@@ -166,6 +180,24 @@ t.test('a server is removed by its own word, which is confirmed at its address',
   await t.rejects(answer(cluster.get('s3').membership, 'server.leave', { id: 'id-s2' }), {
     code: 'not_leader',
   })
+})
+
+t.test('a server that leads while it leaves hands over first, and is removed', async (t) => {
+  const cluster = servers(['s1', 's2', 's3'], { expect: 3 })
+  const { node } = cluster.get('s1')
+  const leaver = cluster.get('s2')
+  const configuration = { clusterId: 'c', members: ['s1', 's2', 's3'].map(voter) }
+  for (const name of ['s1', 's2', 's3']) cluster.get(name).node.configuration = configuration
+  leaver.node.role = 'leader'
+  leaver.node.leaderId = 'id-s2'
+  leaver.node.handOver = async () => {
+    leaver.node.role = 'follower'
+    leaver.node.leaderId = 'id-s1'
+    node.role = 'leader'
+    node.followers = heard(['s2', 's3'])
+  }
+  const left = leaver.membership.leave()
+  t.same(await removedWhile(cluster.get('s1'), left), [{ type: 'remove', id: 'id-s2' }])
 })
 
 t.test('a server that leaves stays a voter where too few would remain', async (t) => {

@@ -24,6 +24,7 @@ class Node {
   commandVersion = 1
   leaderId: string | null = null
   onChange: () => void = () => {}
+  handOver: () => Promise<void> = async () => {}
   readonly changes: MembershipChange[] = []
   readonly bootstraps: Configuration[] = []
 
@@ -132,6 +133,7 @@ export function servers(names: readonly string[], options: Options) {
           node.commandVersion = version
         },
       },
+      handOver: () => node.handOver(),
       autopilot: {
         observe() {},
         isStable: () => false,
