@@ -71,7 +71,7 @@ const rows = [
   {
     name: 'gossip',
     from: '^src/gossip/(?!core/)',
-    ours: ['^src/gossip/', '^src/lib/', '^src/wire/'],
+    ours: ['^src/gossip/', '^src/lib/'],
     packages: anyPackage,
   },
   { name: 'wire', from: '^src/wire/', ours: ['^src/lib/'], packages: anyPackage },
@@ -118,6 +118,7 @@ const rows = [
     from: '^src/domains/(domain|host)[.]ts$',
     ours: [
       '^src/(lib|fsm|rpc|api)/',
+      '^src/metrics/metrics[.]ts$',
       '^src/domains/(duty|host)[.]ts$',
       '^src/domains/events/topic[.]ts$',
       '^src/domains/namespaces/tenant-model[.]ts$',
@@ -128,12 +129,6 @@ const rows = [
     name: 'domains-registry',
     from: '^src/domains/((local-)?registry|server-parts)[.]ts$',
     ours: ['^src/lib/', '^src/fsm/', '^src/rpc/', '^src/api/', '^src/domains/'],
-    packages: noPackage,
-  },
-  {
-    name: 'scheduler',
-    from: '^src/scheduler/',
-    ours: ['^src/lib/', '^src/fsm/', '^src/domains/(nodes|jobs|allocations)/(model|queries)[.]ts$'],
     packages: noPackage,
   },
   {
@@ -156,7 +151,7 @@ const rows = [
     name: 'server',
     from: '^src/server/',
     ours: [
-      '^src/(lib|wire|fsm|rpc|api|metrics|domains|scheduler|gossip|gossip-pool|runtime)/',
+      '^src/(lib|wire|fsm|rpc|api|metrics|domains|gossip|gossip-pool|runtime)/',
       '^src/raft/(?!core/)',
       '^src/raft/core/message[.]ts$',
     ],
@@ -247,6 +242,7 @@ function domainRows(domain, position) {
       ours: [
         `${own}(?![a-z-]*(routes|domain)[.]ts$)`,
         '^src/domains/(duty|host)[.]ts$',
+        '^src/metrics/metrics[.]ts$',
         '^src/rpc/',
         '^src/lib/',
         '^src/fsm/domain[.]ts$',

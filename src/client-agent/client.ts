@@ -5,141 +5,66 @@
  */
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
-import { localDomains, provideLocal } from '../domains/local-registry.ts'
-import { monitors } from '../domains/process/services.ts'
-import { localServices } from '../domains/local-services/services.ts'
 import { composeDomains } from '../domains/domain.ts'
-import { eventStreamPath } from '../domains/events/routes.ts'
-import { statusPaths } from '../domains/operator/routes.ts'
-import { assert } from '../lib/assert.ts'
-import { MusterError } from '../lib/errors.ts'
-import { definedServices } from '../runtime/defined-services.ts'
-import { nodeOfAgent } from '../runtime/agent-node.ts'
-import { AuditLog } from '../runtime/audit.ts'
+import { localDomains } from '../domains/local-registry.ts'
 import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
-import type { HttpAddress } from '../lib/host-port.ts'
+import { assert } from '../lib/assert.ts'
+import { LocalDispatcher } from '../rpc/local-dispatcher.ts'
+import { Services } from '../rpc/services.ts'
+import { AuditLog } from '../runtime/audit.ts'
 import { httpSettingsOf } from '../runtime/http-settings.ts'
 import { loadNodeId } from '../runtime/identity.ts'
 import { Listeners } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
-import { userEventPool } from '../gossip-pool/user-event-pool.ts'
-import { LocalDispatcher } from '../rpc/local-dispatcher.ts'
-import { Services } from '../rpc/services.ts'
-import { ClientCatalogLink } from './catalog-link.ts'
 import type { ClientConfig } from './client-config.ts'
-import { requestJsonOf } from './json-request.ts'
-import { ApiProxy } from './proxy.ts'
 import { clientCallers } from './permissions.ts'
-import { clientRoutes } from './routes.ts'
+import { provide } from './provided.ts'
+import { ApiProxy } from './proxy.ts'
+import { clientRoutes, elsewhereOf } from './routes.ts'
 import { ServerTrust } from './server-trust.ts'
-import { Servers } from './servers.ts'
 import { ClientTelemetry } from './telemetry.ts'
-import { clientProcessInfo } from './process-info.ts'
-import { UntrustedLog } from './untrusted-log.ts'
-import { Upstream } from './upstream.ts'
+import { openWays } from './ways.ts'
 
 /** A reload reads limits of clients and the audit log's settings, whose file is opened anew. */
 export type RunningClient = RunningProcess<'http' | 'gossip' | 'ops', ReloadableSettings>
 
 /** Requests under way when the agent stops have this long to end. */
 const drainMs = 5_000
-/** A server that an operator named has this long to answer. */
-const probeMs = 5_000
 
 export async function startClient(
   config: ClientConfig,
   dependencies: RuntimeDependencies,
 ): Promise<RunningClient> {
-  const { logger, clock, random, origin } = dependencies
-  const { dataDir, region, datacenter, name } = config
+  const { logger, clock, random } = dependencies
+  const { region, name } = config
   await using opened = new AsyncDisposableStack()
 
-  const definitions = definedServices(config.definitions)
+  const reloadable = new Reloadable(config)
   const listeners = await Listeners.prepare(config.listeners)
   const trust = await ServerTrust.load(config.tls, region)
-  if (trust.warning !== null) logger.warn(trust.warning)
+  const { warning } = trust
+  if (warning !== null) logger.warn(warning)
   const telemetry = new ClientTelemetry(clock)
   opened.defer(() => telemetry.stop())
   let serving = false
-
-  const id = await loadNodeId(dataDir, 'client')
-  const pool = await GossipPool.start({
-    name: memberName(name, region),
-    tags: clientTagsOf({ id, region, datacenter, version: origin.version }),
-    dataFolder: dataDir,
-    bindAddress: config.bindAddr,
-    advertiseAddress: config.advertiseAddr,
-    port: config.ports.gossip,
-    retryJoin: config.client.gossip.retryJoin,
-    encrypt: config.client.gossip.encrypt,
-    clock,
-    random,
-    logger: logger.named('gossip'),
-    onFatal: (error) => {
-      serving = false
-      dependencies.onFatal(error)
-    },
-  })
+  const id = await loadNodeId(config.dataDir, 'client')
+  const onFatal = (error: unknown): void => {
+    serving = false
+    dependencies.onFatal(error)
+  }
+  const pool = await startPool(config, { ...dependencies, onFatal }, id)
   opened.defer(() => pool.stop())
   const { gossip } = pool
+  const ways = openWays({ region, trust, gossip }, dependencies, opened)
+  const { servers, upstream } = ways
 
-  const untrusted = new UntrustedLog(clock, logger.named('servers'))
-  const upstream: Upstream = new Upstream({
-    places: () => servers.places,
-    onFailed: (place, error) => {
-      servers.demote(place)
-      untrusted.add(place, error)
-    },
-    trust,
-    clock,
-  })
-  opened.defer(() => upstream.stop())
-  const servers = new Servers({
-    gossip,
-    region,
-    random,
-    tlsOnly: trust.tlsOnly,
-    probe: (place) => probe(upstream, place),
-    onGone: (place) => upstream.drop(place),
-  })
-  opened.defer(() => servers.stop())
-
-  const link = new ClientCatalogLink(upstream, config.acl.agentToken)
-  opened.defer(() => link.stop())
-  const reloadable = new Reloadable(config)
   const services = new Services()
-  provideLocal(services, {
-    agent: clientProcessInfo({
-      id,
-      config,
-      reloadable,
-      origin,
-      gossip,
-      servers,
-      warning: trust.warning,
-      logTap: dependencies.logTap,
-      reload: dependencies.reload,
-    }),
-    members: { server: name, region, datacenter, pool: gossip },
-    userEvents: userEventPool(gossip),
-    definitions,
-    local: {
-      node: nodeOfAgent(id, config, {
-        version: origin.version,
-        address: gossip.local().address,
-        gossip: gossip.local().endpoint,
-      }),
-      dataFolder: dataDir,
-      scripts: config.scriptChecks,
-      link,
-    },
-    metrics: telemetry,
-  })
-  const composed = composeDomains(localDomains, services, { clock, log: logger })
-
+  const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
+  provide(services, own)
+  const domains = composeDomains(localDomains, services, { clock, log: logger })
   const { authorizer, bearers } = clientCallers({
     settings: config.acl,
     upstream,
@@ -154,7 +79,6 @@ export async function startClient(
     log: logger.named('audit'),
   })
   opened.defer(() => audit.stop())
-
   const dispatcher = new LocalDispatcher({
     services,
     authorizer,
@@ -162,15 +86,15 @@ export async function startClient(
     log: logger.named('rpc'),
     audit: telemetry.callEnded,
   })
-  opened.defer(() => composed.stop())
-  await composed.start()
+  opened.defer(() => domains.stop())
+  await domains.start()
   pool.search(() => Promise.resolve([]))
 
-  const passOn = new ApiProxy(upstream, (place) => servers.demote(place))
+  const proxy = new ApiProxy(upstream, (place) => servers.demote(place))
   const http = new HttpServer({
     ...httpSettingsOf(config),
-    routes: clientRoutes({ routes: composed.routes, passOn, self: { id, node: name } }),
-    elsewhere: { route: passOn.route, websocketPaths: [eventStreamPath], publicPaths: statusPaths },
+    routes: clientRoutes({ routes: domains.routes, proxy, self: { id, node: name } }),
+    elsewhere: elsewhereOf(proxy),
     dispatcher,
     clock,
     random,
@@ -178,7 +102,7 @@ export async function startClient(
     observerOf: telemetry.observerOf,
     audit,
   })
-  telemetry.start({ http, audit, monitors: services.get(monitors), dispatcher, gossip })
+  telemetry.start({ http, audit, domains, dispatcher, gossip })
   const ops = new OpsServer({
     healthy: () => serving && servers.list().length > 0,
     metrics: () => telemetry.text(),
@@ -209,19 +133,30 @@ export async function startClient(
       reloadAll([
         () => listeners.reload(),
         () => trust.reload(),
-        async () =>
-          reloadable.apply(await readConfig(), {
-            http,
-            audit,
-            localAgent: services.get(localServices),
-          }),
+        async () => reloadable.apply(await readConfig(), { http, audit, domains }),
       ]),
     stop: () => owned.disposeAsync(),
   }
 }
 
-async function probe(upstream: Upstream, place: HttpAddress): Promise<void> {
-  const ask = { method: 'GET', url: '/v1/status/peers', token: null, timeoutMs: probeMs } as const
-  const { status, text } = await requestJsonOf(upstream, place, ask)
-  if (status !== 200) throw new MusterError('unavailable', `it said ${status}: ${text}`)
+function startPool(
+  config: ClientConfig,
+  { origin, clock, random, logger, onFatal }: RuntimeDependencies,
+  id: string,
+): Promise<GossipPool> {
+  const { region, datacenter, client } = config
+  return GossipPool.start({
+    name: memberName(config.name, region),
+    tags: clientTagsOf({ id, region, datacenter, version: origin.version }),
+    dataFolder: config.dataDir,
+    bindAddress: config.bindAddr,
+    advertiseAddress: config.advertiseAddr,
+    port: config.ports.gossip,
+    retryJoin: client.gossip.retryJoin,
+    encrypt: client.gossip.encrypt,
+    clock,
+    random,
+    logger: logger.named('gossip'),
+    onFatal,
+  })
 }

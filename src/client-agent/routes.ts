@@ -1,5 +1,8 @@
 /** What a client agent serves itself; everything else is passed on. */
 import type { ApiRequest, Route } from '../api/route.ts'
+import type { HttpServerOptions } from '../api/server.ts'
+import { eventStreamPath } from '../domains/events/routes.ts'
+import { statusPaths } from '../domains/operator/routes.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { ApiProxy } from './proxy.ts'
 
@@ -9,17 +12,17 @@ const ofServers: readonly string[] = ['/v1/agent/join', '/v1/agent/force-leave']
 export type ClientRoutesOptions = {
   /** Of this agent. */
   readonly routes: readonly Route[]
-  readonly passOn: ApiProxy
+  readonly proxy: ApiProxy
   readonly self: { readonly id: string; readonly node: string }
 }
 
-export function clientRoutes({ routes, passOn, self }: ClientRoutesOptions): readonly Route[] {
+export function clientRoutes({ routes, proxy, self }: ClientRoutesOptions): readonly Route[] {
   return [
     ...routes.map((route): Route => ({
       ...route,
       handle: (request) => {
         if (ofServers.includes(route.path)) throw onlyServers()
-        return isForOther(request, self.id) ? passOn.pass(request, true) : route.handle(request)
+        return isForOther(request, self.id) ? proxy.pass(request, true) : route.handle(request)
       },
     })),
     {
@@ -29,9 +32,14 @@ export function clientRoutes({ routes, passOn, self }: ClientRoutesOptions): rea
       anyRegion: true,
       atLeast: [{ resource: 'session', access: 'write' }],
       // A session that names no node is on the node of the agent that was asked.
-      handle: (request) => passOn.passWith(request, withNode(request.json, self.node)),
+      handle: (request) => proxy.passWith(request, withNode(request.json, self.node)),
     },
   ]
+}
+
+/** What is passed on, and what must be known of it before it is. */
+export function elsewhereOf(proxy: ApiProxy): NonNullable<HttpServerOptions['elsewhere']> {
+  return { route: proxy.route, websocketPaths: [eventStreamPath], publicPaths: statusPaths }
 }
 
 /** It names another process by `server_id` or `node_id`. */

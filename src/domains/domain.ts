@@ -8,6 +8,7 @@ import type { Domain as StateDomain } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Running } from '../lib/periodic.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { Method } from '../rpc/method.ts'
 import type { ServiceKey, Services } from '../rpc/services.ts'
 import type { DutyContext } from './duty.ts'
@@ -35,8 +36,20 @@ export type Service = {
 export type RunningService = {
   /** Called in the order of the registry, before the process is asked anything. */
   readonly start: () => void | Promise<void>
+  /** The configuration was read again: what of it may change while the process runs is to be taken anew. */
+  readonly reload: () => void | Promise<void>
+  /** The state was replaced as a whole. */
+  readonly replaced: () => void
   /** Called in reverse, after the last request. */
   readonly stop: () => void | Promise<void>
+}
+
+/** What a domain tells of itself in numbers. */
+export type Measured = {
+  /** Declares families of metrics. */
+  readonly declare?: (metrics: Metrics, service: Services['get']) => void
+  /** What was refused because there was too much of it, by the value of the metric's label `limit`. */
+  readonly refused?: (service: Services['get']) => Readonly<Record<string, number>>
 }
 
 /** What only the leader does by itself. Found anew in the state at each election and restore. */
@@ -56,6 +69,7 @@ export type Domain = Omit<Partial<StateDomain>, 'commands'> & {
   readonly routes?: readonly Route[]
   readonly topics?: readonly AnyTopic[]
   readonly duties?: readonly Duty[]
+  readonly measured?: Measured
 }
 
 type Commands = StateDomain['commands']
@@ -70,6 +84,8 @@ export function defineService<Value>(
   service: {
     readonly create: (context: ServiceContext) => Value
     readonly start?: (value: Value, context: ServiceContext) => void | Promise<void>
+    readonly reload?: (value: Value, context: ServiceContext) => void | Promise<void>
+    readonly replaced?: (value: Value) => void
     readonly stop?: (value: Value) => void | Promise<void>
   },
 ): Service {
@@ -79,6 +95,8 @@ export function defineService<Value>(
       services.provide(key, value)
       return {
         start: () => service.start?.(value, context),
+        reload: () => service.reload?.(value, context),
+        replaced: () => service.replaced?.(value),
         stop: () => service.stop?.(value),
       }
     },
@@ -91,6 +109,14 @@ export type Composed = {
   readonly duties: readonly Duty[]
   /** Starts the services. */
   start(): Promise<void>
+  /** Lets them take what changed of the configuration. Rejects with the first that could not, once all were asked. */
+  reload(): Promise<void>
+  /** Tells them that the state was replaced. */
+  replaced(): void
+  /** Declares the domains' families of metrics. */
+  measure(metrics: Metrics): void
+  /** As `Measured.refused`, of all domains. */
+  refused(): Readonly<Record<string, number>>
   /** Stops them in reverse; also what a failed `start` had not come to. */
   stop(): Promise<void>
 }
@@ -111,6 +137,20 @@ export function composeDomains(
     duties: domains.flatMap(({ duties = [] }) => duties),
     start: async () => {
       for (const service of running) await service.start()
+    },
+    reload: async () => {
+      const ends = await Promise.allSettled(running.map(async (service) => service.reload()))
+      for (const end of ends) if (end.status === 'rejected') throw end.reason
+    },
+    replaced: () => {
+      for (const service of running) service.replaced()
+    },
+    measure: (metrics) => {
+      for (const { measured } of domains) measured?.declare?.(metrics, services.get)
+    },
+    refused: () => {
+      const counts = domains.map(({ measured }) => measured?.refused?.(services.get))
+      return Object.assign({}, ...counts)
     },
     stop: async () => {
       for (const service of running.toReversed()) await service.stop()

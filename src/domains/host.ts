@@ -1,5 +1,6 @@
 /** What a process provides to its domains, whichever they are, and what it wants of them, whichever provides it. */
 import type { Reader } from '../fsm/domain.ts'
+import type { Authorizer } from '../rpc/authorizer.ts'
 import { serviceKey } from '../rpc/services.ts'
 
 /** A view of this server's state as it is; the caller closes it. */
@@ -20,3 +21,33 @@ export async function onView<Result>(
     view.close()
   }
 }
+
+/** This server's state, as it is whenever it is read. */
+export const stateReader = serviceKey<Reader>('stateReader')
+
+/**
+ * Resolves once this server's state is as new as the leader's (`leader`), or holds all that was acknowledged before
+ * (`linearizable`). Rejects after `waitMs`, or when the signal fires.
+ */
+export type ReadBarrier = (
+  kind: 'leader' | 'linearizable',
+  waitMs: number,
+  signal: AbortSignal,
+) => Promise<void>
+
+export const readBarrier = serviceKey<ReadBarrier>('readBarrier')
+
+/** Of the domain that says who may do what. */
+export const authorizer = serviceKey<Authorizer & TokenOwners>('authorizer')
+
+/** Tells whose a token is. */
+export interface TokenOwners {
+  /** By its secret, on the state of this server; null: nobody's that it knows of. */
+  accessorOf(token: string): string | null
+}
+
+/** Hashes a secret as the audit log shows it. */
+export type SecretHasher = { of(secret: string): string }
+
+/** Of the domain that holds the cluster's keys. Null while this server lacks the key. */
+export const secretHasher = serviceKey<() => Promise<SecretHasher | null>>('secretHasher')

@@ -34,7 +34,7 @@ export type LocalParts = {
   readonly userEvents: UserEventPool | null
   /** This agent's own part of the catalog. */
   readonly local: Omit<LocalServicesOptions, 'clock' | 'log'>
-  readonly definitions: Definitions
+  readonly definitions: () => Definitions
   readonly metrics: MetricsSource
 }
 

@@ -1,4 +1,5 @@
 /** What a server provides to its domains. */
+import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Provided, Services } from '../rpc/services.ts'
@@ -11,7 +12,7 @@ import { knownNodes } from './catalog/services.ts'
 import { composeDomains, type Composed, type Domain } from './domain.ts'
 import type { ChangeSource, EventBufferLimits } from './events/buffer.ts'
 import { bufferLimits, changeSource } from './events/services.ts'
-import { openView, type OpenView } from './host.ts'
+import { openView, readBarrier, stateReader, type OpenView, type ReadBarrier } from './host.ts'
 import type { RaftControl } from './operator/raft.ts'
 import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
 import { archiving, raftControl, type RowSource } from './operator/services.ts'
@@ -35,8 +36,9 @@ export type ServerParts = LocalParts & {
   readonly restoreFolder: string
   /** Null: none but those that clients ask for. */
   readonly snapshotSchedule: SnapshotSchedule | null
-  /** Resolves once this server's state holds all that was acknowledged before. */
-  readonly freshen: (signal: AbortSignal) => Promise<void>
+  /** `machine.reader()` */
+  readonly reader: Reader
+  readonly readBarrier: ReadBarrier
   /** Of the servers, at the leader. */
   readonly health: () => ClusterHealth
   /** Whose nodes the leader keeps in the catalog. */
@@ -57,6 +59,8 @@ export function composeServer(
   const { clock, log } = parts
   provideLocal(services, parts)
   services.provide(openView, parts.view)
+  services.provide(stateReader, parts.reader)
+  services.provide(readBarrier, parts.readBarrier)
   services.provide(clusterKeys, parts.clusterKeys)
   services.provide(clusterKeyLink, parts.link)
   services.provide(raftControl, parts.raft)
@@ -66,7 +70,6 @@ export function composeServer(
     wallMs: () => clock.wallMs(),
     folder: parts.restoreFolder,
     schedule: parts.snapshotSchedule,
-    freshen: parts.freshen,
   })
   services.provide(clusterHealth, parts.health)
   services.provide(knownNodes, parts.agents)

@@ -1,6 +1,7 @@
 /** Reading again what was read at start, all of it or as much of it as is good. */
 import type { HttpServer } from '../api/server.ts'
-import type { LocalServices } from '../domains/local-services/local-services.ts'
+import type { Composed } from '../domains/domain.ts'
+import type { Definitions } from '../domains/local-services/definitions.ts'
 import type { AuditLog, AuditSettings } from './audit.ts'
 import { clientLimitsOf, type LimitSettings } from './client-limits.ts'
 import { definedServices, type DefinitionSettings } from './defined-services.ts'
@@ -17,19 +18,29 @@ export type ReloadableSettings = NamedProcess & {
 /** The settings that hold now. Those of the start, until others are applied. */
 export class Reloadable {
   #settings: ReloadableSettings
+  #definitions: Definitions
 
+  /** Throws `invalid_argument` for wrong services and checks. */
   constructor(settings: ReloadableSettings) {
     this.#settings = settings
+    this.#definitions = definedServices(settings.definitions)
   }
 
   get settings(): ReloadableSettings {
     return this.#settings
   }
 
+  /** Services and checks of the configuration files. */
+  readonly definitions = (): Definitions => this.#definitions
+
   /** Throws `invalid_argument` for an audit log that cannot be had, or wrong services and checks, which then stay as they were. */
   async apply(
     next: ReloadableSettings,
-    to: { readonly http: HttpServer; readonly audit: AuditLog; readonly localAgent: LocalServices },
+    to: {
+      readonly http: HttpServer
+      readonly audit: AuditLog
+      readonly domains: Pick<Composed, 'reload'>
+    },
   ): Promise<void> {
     const { limits, audit, definitions } = next
     const connectionsPerClientMax = limits.httpConnectionsPerClientMax
@@ -41,7 +52,10 @@ export class Reloadable {
         await to.audit.reload(audit)
         this.#settings = { ...this.#settings, audit }
       },
-      () => to.localAgent.define(definedServices(definitions)),
+      async () => {
+        this.#definitions = definedServices(definitions)
+        await to.domains.reload()
+      },
     ])
   }
 }

@@ -1,7 +1,7 @@
 /** Joins the metrics of a server with the parts that they tell of. */
+import type { Composed } from '../domains/domain.ts'
 import type { Machine } from '../fsm/machine.ts'
 import { ProcessTelemetry } from '../runtime/telemetry.ts'
-import { eventMetrics, type EventsSource } from '../metrics/events.ts'
 import { gossipMetrics, type GossipNumbers } from '../metrics/gossip.ts'
 import {
   answerMetrics,
@@ -11,7 +11,6 @@ import {
   type RefusedSource,
 } from '../metrics/limits.ts'
 import { raftMetrics, raftTimes, type RaftSource, type RaftTimes } from '../metrics/raft.ts'
-import { snapshotMetrics, type SnapshotNumbers } from '../metrics/snapshots.ts'
 import { unansweredMetrics, type UnansweredWrites } from '../metrics/rpc.ts'
 import { stateMetrics } from '../metrics/state.ts'
 import { wireMetrics } from '../metrics/wire.ts'
@@ -37,10 +36,7 @@ export type Measured = {
     readonly answerBytes: number
   }
   readonly audit: { readonly counts: AuditCounts }
-  readonly events: EventsSource & { readonly refusedCount: number }
-  readonly monitors: { readonly refusedCount: number }
-  /** Null: none are scheduled. */
-  readonly snapshots: { readonly everyMs: number; readonly stats: SnapshotNumbers } | null
+  readonly domains: Pick<Composed, 'measure' | 'refused'>
   /** Null: there is no pool. */
   readonly gossip: { counters(): GossipNumbers } | null
 }
@@ -52,17 +48,7 @@ export class Telemetry extends ProcessTelemetry {
     this.begin(() => [this.#join(measured)])
   }
 
-  #join({
-    stack,
-    dispatcher,
-    sent,
-    http,
-    audit,
-    events,
-    monitors,
-    snapshots,
-    gossip,
-  }: Measured): () => void {
+  #join({ stack, dispatcher, sent, http, audit, domains, gossip }: Measured): () => void {
     const { node, machine, wire } = stack
     const stopRaft = raftMetrics(this.metrics, {
       status: () => node.status(),
@@ -77,12 +63,11 @@ export class Telemetry extends ProcessTelemetry {
       requestsUnderWay: () => http.underWayCount,
       callsUnderWay: () => dispatcher.underWayCount,
     })
-    eventMetrics(this.metrics, events)
+    domains.measure(this.metrics)
     limitMetrics(this.metrics, () => ({
       ...http.refused,
       ...dispatcher.refused,
-      event_streams: events.refusedCount,
-      log_streams: monitors.refusedCount,
+      ...domains.refused(),
     }))
     answerMetrics(this.metrics, () => http.answerBytes)
     unansweredMetrics(this.metrics, () => sent.fates)
@@ -93,7 +78,6 @@ export class Telemetry extends ProcessTelemetry {
       traffic: () => wire.traffic.all(),
       certificateUntilMs: () => wire.tls?.certificate.validUntilMs ?? null,
     })
-    if (snapshots !== null) snapshotMetrics(this.metrics, snapshots.everyMs, () => snapshots.stats)
     if (gossip !== null) gossipMetrics(this.metrics, () => gossip.counters())
     return stopRaft
   }

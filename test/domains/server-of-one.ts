@@ -12,13 +12,11 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
-import { aclAuthorizer } from '../../src/domains/acl/authorizer.ts'
-import { monitors } from '../../src/domains/process/services.ts'
+import { authorizer } from '../../src/domains/host.ts'
 import { noDefinitions } from '../../src/domains/local-services/definitions.ts'
 import { serverDomains } from '../../src/domains/registry.ts'
 import { composeServer } from '../../src/domains/server-parts.ts'
 import { stateDomains, type Composed, type Domain } from '../../src/domains/domain.ts'
-import { eventBuffer } from '../../src/domains/events/services.ts'
 import type { ClusterHealth } from '../../src/domains/autopilot/services.ts'
 import type { Pool } from '../../src/domains/members/pool.ts'
 import { applyAgentUpdate, heldOf } from '../../src/domains/local-services/sync.ts'
@@ -198,7 +196,6 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       ...aclSettings,
       bootstrapToken: null,
       readResetIndex: async () => options.acl?.resetIndex?.() ?? null,
-      auditHashOf: async (secret) => `hash of ${secret}`,
     },
     clusterKeys,
     raft,
@@ -213,7 +210,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     commandVersion: () => machine.commandVersion,
     restoreFolder: join(folder, 'restore'),
     snapshotSchedule: null,
-    freshen: async () => {},
+    reader: machine.reader(),
+    readBarrier: async () => {},
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     userEvents: options.userEvents ?? null,
@@ -223,7 +221,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       answers: async (endpoint, who) => options.answers?.(endpoint, who) ?? null,
       onChange: () => () => {},
     },
-    definitions: noDefinitions,
+    definitions: () => noDefinitions,
     local: {
       node: {
         name: self.name,
@@ -301,15 +299,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       names: () => [self.name],
     },
     state: machine,
-    authorizer:
-      options.authorizer ??
-      aclAuthorizer({
-        settings: aclSettings,
-        reader: machine.reader(),
-        freshen: async () => {},
-        clock,
-        log,
-      }),
+    authorizer: options.authorizer ?? services.get(authorizer),
     encode: (command) => machine.encodeCommand(command),
     clock: options.requestClock ?? systemClock,
     log,
@@ -335,11 +325,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     drain: () => dispatcher.drain(),
     listen: () => http.listen({ host: '127.0.0.1', port: 0 }),
     parked: () => dispatcher.parkedCount,
-    refused: () => ({
-      ...dispatcher.refused,
-      event_streams: services.get(eventBuffer).refusedCount,
-      log_streams: services.get(monitors).refusedCount,
-    }),
+    refused: () => ({ ...dispatcher.refused, ...composed.refused() }),
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),

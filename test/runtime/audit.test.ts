@@ -13,7 +13,8 @@ import {
   type AuditSettings,
   type TokenBearers,
 } from '../../src/runtime/audit.ts'
-import { clusterHasher, serverBearers } from '../../src/server/audit-hasher.ts'
+import { clusterHasher } from '../../src/domains/variables/secret-hasher.ts'
+import { serverBearers } from '../../src/server/token-bearers.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
 const clusterKey = clusterKeyOf(Buffer.alloc(32, 7))

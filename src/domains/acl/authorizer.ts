@@ -15,6 +15,7 @@ import { LruMap } from '../../lib/lru-map.ts'
 import { unknownToken } from '../../rpc/refusal.ts'
 import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorizer.ts'
 import type { Caller, Requirement } from '../../rpc/method.ts'
+import type { TokenOwners } from '../host.ts'
 import { isAllowed, missingText, type DefaultPolicy } from './authorize.ts'
 import { admitted, admittedBy, type Admits } from './bound-cidrs.ts'
 import { endOf, type TokenRow } from './model.ts'
@@ -61,12 +62,6 @@ type Known = {
 
 /** Of a token's row, which may be long: what rights follow from. */
 type Subject = RulesSource & Pick<TokenRow, 'hash' | 'modifyIndex'>
-
-/** Tells whose a token is. */
-export interface TokenOwners {
-  /** By its secret, on the state of this server; null: nobody's that it knows of. */
-  accessorOf(token: string): string | null
-}
 
 export function aclAuthorizer(options: AclAuthorizerOptions): Authorizer & TokenOwners {
   if (options.settings.enabled) return new AclAuthorizer(options)

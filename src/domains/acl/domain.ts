@@ -1,5 +1,7 @@
 /** Tokens, policies, roles, and the one table of who may do what. */
 import { defineDomain, defineService } from '../domain.ts'
+import { authorizer, readBarrier, stateReader } from '../host.ts'
+import { aclAuthorizer } from './authorizer.ts'
 import { RuleSets } from './rule-sets.ts'
 import { aclCommands } from './commands.ts'
 import { aclConsulMethods } from './consul-methods.ts'
@@ -16,6 +18,10 @@ import { aclSettings, freshRuleSets } from './services.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokenParents, aclTokens } from './table.ts'
 import { policyTopic, roleTopic, tokenTopic } from './topics.ts'
 
+/** How long a request with a token that is not known here waits for the leader to say that there is none. */
+const tokenWaitMs = 2_000
+const unending = new AbortController().signal
+
 export const aclDomain = defineDomain({
   name: 'acl',
   tables: [aclTokens, aclTokenParents, aclPolicies, aclRoles, aclBootstraps],
@@ -23,6 +29,16 @@ export const aclDomain = defineDomain({
   // Tokens end in the entry that ends their parent.
   reactions: tokenReactions,
   services: [
+    defineService(authorizer, {
+      create: ({ service, clock, log }) =>
+        aclAuthorizer({
+          settings: service(aclSettings),
+          reader: service(stateReader),
+          freshen: () => service(readBarrier)('leader', tokenWaitMs, unending),
+          clock,
+          log: log.named('acl'),
+        }),
+    }),
     defineService(freshRuleSets, {
       create: ({ log }) => {
         const own = log.named('acl')

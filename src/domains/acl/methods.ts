@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { secretHasher } from '../host.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
 import { deleteTokens, updateToken, type UpdateToken } from './commands.ts'
@@ -114,7 +115,8 @@ const self = defineQuery({
     if (!expanded) return { value: shown, index }
     const settings = context.service(aclSettings)
     const rights = shownRights(reader, row, settings)
-    const AuditHash = token === null ? null : await settings.auditHashOf(token)
+    const hasher = token === null ? null : await context.service(secretHasher)()
+    const AuditHash = token === null ? null : (hasher?.of(token) ?? null)
     return { value: { ...shown, ...rights, AuditHash }, index }
   },
 })

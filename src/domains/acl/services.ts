@@ -11,8 +11,6 @@ export const aclSettings = serviceKey<
     readonly bootstrapToken: string | null
     /** What an operator wrote to allow one more beginning; null: nothing. */
     readonly readResetIndex: () => Promise<number | null>
-    /** Of a secret, as the audit log shows it; null while this server lacks the key. */
-    readonly auditHashOf: (secret: string) => Promise<string | null>
   }
 >('acl.settings')
 

@@ -2,6 +2,7 @@
 import { encodeJson } from '../../api/json.ts'
 import { defineDomain, defineService, type Domain } from '../domain.ts'
 import { EventBuffer } from './buffer.ts'
+import { eventMetrics } from './metrics.ts'
 import { eventMethods } from './methods.ts'
 import { eventRoutes } from './routes.ts'
 import { bufferLimits, changeSource, eventBuffer, eventTelling } from './services.ts'
@@ -28,6 +29,10 @@ export const eventsDomain = defineDomain({
       }),
     }),
   ],
+  measured: {
+    declare: (metrics, service) => eventMetrics(metrics, service(eventBuffer)),
+    refused: (service) => ({ event_streams: service(eventBuffer).refusedCount }),
+  },
   methods: Object.values(eventMethods),
   routes: eventRoutes,
 })

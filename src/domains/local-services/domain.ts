@@ -15,7 +15,9 @@ export const localServicesDomain = defineDomain({
     defineService(localServices, {
       create: ({ service, clock, log }) =>
         new LocalServices({ ...service(localNode), clock, log: log.named('catalog') }),
-      start: (agent, { service }) => agent.start(service(localNode).definitions),
+      start: (agent, { service }) => agent.start(service(localNode).definitions()),
+      reload: (agent, { service }) => agent.define(service(localNode).definitions()),
+      replaced: (agent) => agent.compare(),
       stop: (agent) => agent.stop(),
     }),
   ],

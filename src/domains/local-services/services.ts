@@ -6,8 +6,8 @@ import type { LocalServices, LocalServicesOptions } from './local-services.ts'
 /** Provided by every process: its node, and its way to the catalog. */
 export const localNode = serviceKey<
   Omit<LocalServicesOptions, 'clock' | 'log'> & {
-    /** Of the configuration files. */
-    readonly definitions: Definitions
+    /** Of the configuration files, as they were read last. */
+    readonly definitions: () => Definitions
   }
 >('localServices.node')
 /** Services and checks of this process's machine. */

@@ -1,7 +1,7 @@
 /** Raft configuration, leadership, snapshots. */
 import { site } from '../../api/site.ts'
 import { defineDomain, defineService, type ServiceContext } from '../domain.ts'
-import { onView, openView } from '../host.ts'
+import { onView, openView, readBarrier } from '../host.ts'
 import { clusterKeys } from '../variables/services.ts'
 import { ConsulSaver } from './consul-saver.ts'
 import { operatorMethods } from './methods.ts'
@@ -9,7 +9,11 @@ import { Restorer } from './restore.ts'
 import { operatorRoutes } from './routes.ts'
 import { ScheduledSnapshots } from './scheduled-snapshots.ts'
 import { archiving, consulSaver, restorer, scheduledSnapshots } from './services.ts'
+import { snapshotMetrics } from './snapshot-metrics.ts'
 import { archiveOf, snapshotMethods } from './snapshot.ts'
+
+/** A snapshot of a state that may be old waits so long, and is tried again in the schedule's next round. */
+const freshMs = 10_000
 
 export const operatorDomain = defineDomain({
   name: 'operator',
@@ -36,18 +40,24 @@ export const operatorDomain = defineDomain({
       stop: (scheduled) => scheduled?.stop(),
     }),
   ],
+  measured: {
+    declare: (metrics, service) => {
+      const scheduled = service(scheduledSnapshots)
+      if (scheduled !== null) snapshotMetrics(metrics, scheduled)
+    },
+  },
   methods: [...Object.values(operatorMethods), ...Object.values(snapshotMethods)],
   routes: operatorRoutes,
 })
 
 function createSchedule({ service, clock, log }: ServiceContext): ScheduledSnapshots | null {
-  const { schedule, freshen } = service(archiving)
+  const { schedule } = service(archiving)
   if (schedule === null) return null
   return new ScheduledSnapshots({
     schedule,
     server: service(site).name,
     archive: async (signal) => {
-      await freshen(signal)
+      await service(readBarrier)('linearizable', freshMs, signal)
       return onView(service(openView), (reader) => archiveOf(service, reader))
     },
     clock,

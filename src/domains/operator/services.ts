@@ -36,8 +36,6 @@ export const archiving = serviceKey<{
   readonly folder: string
   /** Null: none but those that clients ask for. */
   readonly schedule: SnapshotSchedule | null
-  /** Resolves once this server's state holds all that was acknowledged before. */
-  readonly freshen: (signal: AbortSignal) => Promise<void>
 }>('operator.archiving')
 
 /** Provided by every process. */

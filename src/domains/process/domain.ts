@@ -10,7 +10,7 @@ import { heapSampler, monitors, profiles, schedulerWorkers, processInfo } from '
 import { WorkerPool } from './workers.ts'
 
 export const processDomain = defineDomain({
-  name: 'agent',
+  name: 'process',
   services: [
     defineService(heapSampler, {
       create: ({ clock }) => new HeapSampler(clock),
@@ -37,6 +37,7 @@ export const processDomain = defineDomain({
       },
     }),
   ],
+  measured: { refused: (service) => ({ log_streams: service(monitors).refusedCount }) },
   methods: Object.values(processMethods),
   routes: [...processRoutes, ...processConsulRoutes],
 })

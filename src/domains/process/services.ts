@@ -7,12 +7,12 @@ import type { ProcessInfo } from './process-info.ts'
 import type { WorkerPool } from './workers.ts'
 
 /** Provided by every process. */
-export const processInfo = serviceKey<ProcessInfo>('agent')
+export const processInfo = serviceKey<ProcessInfo>('process.info')
 
 /** Runs from the start where debugging is on; a profile of the heap starts it otherwise. */
-export const heapSampler = serviceKey<HeapSampler>('agent.heapSampler')
+export const heapSampler = serviceKey<HeapSampler>('process.heapSampler')
 /** Readers of this process's log. */
-export const monitors = serviceKey<Monitors>('agent.monitors')
-export const profiles = serviceKey<Profiles>('agent.profiles')
+export const monitors = serviceKey<Monitors>('process.monitors')
+export const profiles = serviceKey<Profiles>('process.profiles')
 /** Null: this agent is no server. */
-export const schedulerWorkers = serviceKey<WorkerPool | null>('agent.workers')
+export const schedulerWorkers = serviceKey<WorkerPool | null>('process.workers')

@@ -1,6 +1,6 @@
 /** Encrypted items by check-and-set, and the keyring that seals them. */
 import { defineDomain, defineService } from '../domain.ts'
-import { openView } from '../host.ts'
+import { onView, openView, secretHasher } from '../host.ts'
 import { ClusterKeyShare } from './cluster-key-share.ts'
 import { variableCommands } from './commands.ts'
 import { startDuties } from './duties.ts'
@@ -11,6 +11,7 @@ import { ClusterKeyring } from './keyring.ts'
 import { variableMethods } from './methods.ts'
 import { clusterKeyMethod } from './peer-methods.ts'
 import { variableRoutes } from './routes.ts'
+import { clusterHasher } from './secret-hasher.ts'
 import { clusterKeyLink, clusterKeyring, clusterKeys, clusterKeyShare } from './services.ts'
 import { hasVariables, keyring, sealedItems, variables } from './table.ts'
 import { variableTopic } from './topics.ts'
@@ -23,6 +24,12 @@ export const variablesDomain = defineDomain({
   services: [
     defineService(clusterKeyring, {
       create: ({ service }) => new ClusterKeyring(service(clusterKeys)),
+    }),
+    defineService(secretHasher, {
+      create: ({ service }) =>
+        clusterHasher(() =>
+          onView(service(openView), (reader) => service(clusterKeyring).activeClusterKey(reader)),
+        ),
     }),
     defineService(clusterKeyShare, {
       create: ({ service, clock, log }) =>

@@ -77,7 +77,7 @@ void t.test('while access control is off there are no tokens', async (t) => {
 })
 
 void t.test('a token may do what its policies and roles say', async (t) => {
-  const { server, root, as, manage } = await begun(t)
+  const { server, root, as, manage } = await begun(t, { begin: true })
   const token = await tokenWith(server, root, 'agent { policy = "read" }')
   const mine = as(token.SecretID)
   t.equal((await mine('GET', '/v1/agent/self')).status, 200)
@@ -117,7 +117,7 @@ void t.test('a token may do what its policies and roles say', async (t) => {
       ExpandedPolicies: [{ Name: 'ops', Rules: 'operator = "deny"' }],
       ExpandedRoles: [{ Name: 'r' }],
       AgentACLDefaultPolicy: 'deny',
-      AuditHash: `hash of ${token.SecretID}`,
+      AuditHash: /^hmac-sha256:[0-9a-f]{8}:[0-9a-f]{64}$/,
     },
     'what it is good for',
   )

@@ -1,15 +1,15 @@
 /** The hash of secrets in the audit log, under a key that all servers of the cluster derive from the cluster key. */
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
-import type { ClusterKey } from '../domains/variables/cluster-key.ts'
-import { derivedKey } from '../domains/variables/derived-key.ts'
-import type { TokenBearers } from '../runtime/audit.ts'
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+import type { SecretHasher } from '../host.ts'
+import type { ClusterKey } from './cluster-key.ts'
+import { keyBytes } from './seal.ts'
 
 /** Hashes of tokens that are kept, so that one costs a look into a table. */
 const hashesKeptMax = 4_096
 const keyIdLength = 8
 
 /** Hashes secrets under one key. */
-export class SecretHasher {
+class KeyedHasher implements SecretHasher {
   readonly keyId: string
   readonly #key: KeyObject
   readonly #kept = new Map<string, string>()
@@ -35,26 +35,19 @@ export class SecretHasher {
 export function clusterHasher(
   activeKey: () => Promise<ClusterKey | null>,
 ): () => Promise<SecretHasher | null> {
-  let kept: SecretHasher | null = null
+  let kept: KeyedHasher | null = null
   return async () => {
     const key = await activeKey()
     if (key === null) return null
-    if (kept?.keyId !== key.id) kept = new SecretHasher(key.id, derivedKey(key, 'muster audit 1'))
+    if (kept?.keyId !== key.id) kept = new KeyedHasher(key.id, derivedKey(key, 'muster audit 1'))
     return kept
   }
 }
 
-/** At a server, whose state knows all tokens that there are: `accessorOf` is asked before a request runs, and says all. */
-export function serverBearers(
-  accessorOf: TokenBearers['accessorOf'],
-  hasher: () => Promise<SecretHasher | null>,
-): TokenBearers {
-  return {
-    accessorOf,
-    shown: async (tokens) => {
-      const hashes = await hasher()
-      const shownOf = (token: string) => ({ accessor: null, hash: hashes?.of(token) ?? null })
-      return new Map([...tokens].map((token) => [token, shownOf(token)]))
-    },
-  }
+/**
+ * A key of another use that all servers of a cluster share: whoever has it learns nothing of the cluster key, nor of a key of
+ * a third use. `use` names one use and its version.
+ */
+function derivedKey(key: ClusterKey, use: `muster ${string}`): Buffer {
+  return Buffer.from(hkdfSync('sha256', key.bytes, Buffer.alloc(0), use, keyBytes))
 }

@@ -1,17 +1,8 @@
 /** Readers of events, and what is kept for them. */
-import type { Metrics } from './metrics.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { EventBuffer } from './buffer.ts'
 
-/** `domains/events/buffer.ts` fits. */
-export type EventsSource = {
-  stats(): {
-    readonly events: number
-    readonly bytes: number
-    readonly readers: number
-    readonly behind: number
-  }
-}
-
-export function eventMetrics(metrics: Metrics, source: EventsSource): void {
+export function eventMetrics(metrics: Metrics, source: Pick<EventBuffer, 'stats'>): void {
   metrics.gauge('muster_event_streams', 'Readers of events', () => source.stats().readers)
   metrics.counter(
     'muster_event_streams_behind_total',
