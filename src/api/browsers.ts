@@ -44,7 +44,7 @@ export type Wanted = {
 
 /** How long a browser may remember the answer to a preflight. */
 const preflightSeconds = 600
-const servedMethods = 'GET, HEAD, PUT, POST, DELETE'
+const servedMethods = 'GET, HEAD, PUT, POST, DELETE, LIST'
 /** Header names in a list; as long as this they are answered as they were asked for. */
 const headerNames = /^[\w!#$%&'*+.^`|~, -]{1,1024}$/
 const shownLengthMax = 100

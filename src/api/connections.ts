@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { addressOf, clientOf } from '../lib/client-address.ts'
 import { refuseExpectations } from './expectations.ts'
+import { ListMethod } from './list-method.ts'
 
 export type ConnectionLimits = {
   /** Beyond it a new connection is told so and closed; over TLS it is closed before the handshake. */
@@ -36,6 +37,8 @@ type Connection = {
 }
 
 export class Connections {
+  /** Of requests that came by any of them. */
+  readonly lists = new ListMethod()
   #limits: ConnectionLimits
   readonly #countByClient = new Map<string, number>()
   #refusedCount = 0
@@ -61,14 +64,16 @@ export class Connections {
     server.on('secureConnection', (socket: Socket) => {
       const client = clientOf(addressOf(socket.remoteAddress))
       this.#connections.set(socket, connectionOf(client))
+      this.lists.watch(socket)
     })
     // Node answers these without a word to anybody else.
     server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       this.take(request.socket, response)
+      this.lists.takes(request.socket)
     })
     refuseExpectations(server)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-      this.#refuse(error, socket)
+      if (!this.lists.resume(server, error, socket)) this.#refuse(error, socket)
     })
   }
 
@@ -140,6 +145,7 @@ export class Connections {
     }
     this.#countByClient.set(client, count)
     this.#connections.set(socket, connectionOf(client))
+    if (plain) this.lists.watch(socket)
     // Not `once`, whose wrapper each of many thousand connections would keep: it comes once.
     socket.on('close', () => {
       const left = (this.#countByClient.get(client) ?? 1) - 1

@@ -10,8 +10,10 @@ import type { Dispatcher } from '../rpc/dispatch.ts'
 import type { AnyPeerMethod, Method } from '../rpc/method.ts'
 import type { Services } from '../rpc/services.ts'
 import type { BodyReader } from './body.ts'
+import { asksForList } from './list-requests.ts'
 import { decodePath, Exchange, pathOf } from './request.ts'
 import type { Route } from './route.ts'
+import { byPrecedence } from './route-table.ts'
 
 export type ProbedRequest = {
   readonly method: string
@@ -51,7 +53,7 @@ export async function probe(
   request: ProbedRequest,
   service: Services['get'],
 ): Promise<Probed> {
-  const { route, parameters } = fittingRoute(routes, request.method, pathOf(request.url))
+  const { route, parameters } = fittingRoute(routes, request)
   const ask = (method: AskedMethod, args: unknown): Promise<never> =>
     Promise.reject(new Asked(method, args))
   const exchange = new Exchange(
@@ -104,24 +106,31 @@ async function* emptyStream(): AsyncGenerator<Uint8Array> {}
 type Fitting = {
   readonly route: Route
   readonly parameters: Readonly<Record<string, string>>
-  /** Segments that are named and not filled in. */
-  readonly literal: number
 }
 
-/** As the router chooses: a segment that is named goes before one that is filled in. */
-function fittingRoute(routes: readonly Route[], method: string, path: string): Fitting {
+function fittingRoute(
+  routes: readonly Route[],
+  { method, url }: Pick<ProbedRequest, 'method' | 'url'>,
+): Fitting {
+  const path = pathOf(url)
+  const isRead = method === 'GET' || method === 'HEAD'
+  const lists = isRead && asksForList(url) === true ? fittingOf(routes, 'LIST', path) : []
+  const [best] = [...lists, ...fittingOf(routes, method, path)]
+  if (best !== undefined) return best
+  throw new MusterError('not_found', `there is no ${`${method} ${path}`.slice(0, shownLengthMax)}`)
+}
+
+/** The first one serves the request. */
+function fittingOf(routes: readonly Route[], method: string, path: string): readonly Fitting[] {
   const write = ['PUT', 'POST']
   const isSame = (own: string): boolean =>
     own === method ||
     (own === 'GET' && method === 'HEAD') ||
     (write.includes(own) && write.includes(method))
-  const fitting = routes
+  return routes
     .filter((route) => isSame(route.method))
     .flatMap((route) => fit(route, path) ?? [])
-    .toSorted((left, right) => right.literal - left.literal)
-  const [best] = fitting
-  if (best !== undefined) return best
-  throw new MusterError('not_found', `there is no ${`${method} ${path}`.slice(0, shownLengthMax)}`)
+    .toSorted((left, right) => byPrecedence(left.route, right.route))
 }
 
 function fit(route: Route, path: string): Fitting | null {
@@ -130,15 +139,13 @@ function fit(route: Route, path: string): Fitting | null {
   const tail = own.at(-1) === '*'
   if (tail ? given.length < own.length : given.length !== own.length) return null
   const parameters: Record<string, string> = {}
-  let literal = 0
   for (const [at, segment] of own.entries()) {
     if (segment === '*') break
     const text = decodePath(given[at] ?? '')
     if (segment.startsWith(':')) {
       if (text === '') return null
       parameters[segment.slice(1)] = text
-    } else if (segment === text) literal += 1
-    else return null
+    } else if (segment !== text) return null
   }
-  return { route, parameters, literal }
+  return { route, parameters }
 }

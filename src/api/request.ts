@@ -399,7 +399,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
 
 /** What a route does with a body. */
 export function bodyKindOf({ body, method }: Route): NonNullable<Route['body']> {
-  return body ?? (method === 'GET' ? 'none' : 'json')
+  return body ?? (method === 'GET' || method === 'LIST' ? 'none' : 'json')
 }
 
 /** Bytes of a body that a route takes. `standard`: the server's, for routes that say nothing. */

@@ -69,7 +69,21 @@ export class RouteTable {
   }
 }
 
-function methodsServed(route: Route): readonly string[] {
+/**
+ * Of two routes that fit a path the first one serves it: where their paths begin to differ, a segment that is written out goes
+ * before a parameter, and a parameter before `*`.
+ */
+export function byPrecedence(left: Route, right: Route): number {
+  const [one, other] = [left.path.split('/'), right.path.split('/')]
+  const at = one.findIndex((segment, at) => openness(segment) !== openness(other[at] ?? ''))
+  return at < 0 ? 0 : openness(one[at] ?? '') - openness(other[at] ?? '')
+}
+
+function openness(segment: string): number {
+  return segment === '*' ? 2 : segment.startsWith(':') ? 1 : 0
+}
+
+export function methodsServed(route: Route): readonly string[] {
   switch (route.method) {
     case 'GET':
       return ['GET', 'HEAD']

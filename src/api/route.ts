@@ -24,18 +24,24 @@ import type { Search } from './search.ts'
 /** For routes that take a few fields: names, references, switches. */
 export const smallBodyBytesMax = 65_536
 
-export type RouteMethod = 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH'
+export type RouteMethod = 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH' | 'LIST'
 
 export type Route = {
-  /** PUT and POST are one: whichever is named here, both are served, but for `switches`. GET serves HEAD too. */
+  /**
+   * PUT and POST are one: whichever is named here, both are served, but for `switches`. GET serves HEAD too. LIST serves GET
+   * with `list=true` as well, and goes before a route for GET there.
+   */
   readonly method: RouteMethod
-  /** `/v1/node/:id/drain`, or `/v1/var/*` for everything below, slashes included. */
+  /**
+   * `/v1/node/:id/drain`, or `/v1/var/*` for everything below, slashes included. Of several that fit, segment by segment: one
+   * that is written out goes before a parameter, and a parameter before `*`.
+   */
   readonly path: string
   /** Serves requests of this dialect alone, and goes before a route that has none. Default: every request. */
   readonly dialect?: Dialect
   /**
    * none: a body is read and ignored. json: the content type is not looked at. bytes: `request.bytes`.
-   * stream: `request.stream()`, unbounded but for `bodyBytesMax` and an idle timeout. Default: none on GET, else json.
+   * stream: `request.stream()`, unbounded but for `bodyBytesMax` and an idle timeout. Default: none on GET and LIST, else json.
    */
   readonly body?: 'none' | 'json' | 'bytes' | 'stream'
   /** Beyond this: 413. Default: the server's; 64 KiB on DELETE and for a body that is ignored. */

@@ -23,6 +23,8 @@ import { isServerFailure } from './errors.ts'
 import { filteredHeader, type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { waitsForContinue } from './incoming.ts'
+import { listAlias } from './list-method.ts'
+import { ListRequests } from './list-requests.ts'
 import { type Listen, makeListener, startListening } from './listener.ts'
 import { Outgoing } from './outgoing.ts'
 import { RouteObservers, type ObserverOf } from './observer.ts'
@@ -84,6 +86,7 @@ export class HttpServer {
   readonly #context: ExchangeContext
   readonly #outgoing: Outgoing
   readonly #connections: Connections
+  readonly #lists: ListRequests
   readonly #clientLimits: ClientLimits
   readonly #audit: RequestAudit
   readonly #observers: RouteObservers
@@ -106,6 +109,7 @@ export class HttpServer {
     this.#table = new RouteTable(options.routes)
     this.#unknown = options.elsewhere?.route ?? unknownRoute(this.#table)
     this.#connections = new Connections(limits)
+    this.#lists = new ListRequests(this.#table, this.#connections.lists)
     this.#clientLimits = new ClientLimits(options.clientLimits ?? noClientLimits)
     this.#audit = options.audit ?? noAudit
     this.#observers = new RouteObservers(options.routes, options.observerOf ?? (() => () => {}))
@@ -232,7 +236,7 @@ export class HttpServer {
       exposeHeadRoutes: false,
       return503OnClosing: false,
       genReqId: (request: IncomingMessage) => this.#ids.of(request),
-      rewriteUrl: (request) => originForm(request.url ?? '/'),
+      rewriteUrl: (request) => this.#lists.begin(request, originForm(request.url ?? '/')),
       routerOptions: {
         maxParamLength: this.#limits.headBytesMax,
         constraints: { dialect: byDialect },
@@ -250,9 +254,10 @@ export class HttpServer {
       else if (request.is404) this.#serve(this.#unknown, request, reply)
       else done()
     })
+    app.addHttpMethod(listAlias)
     for (const { route, methods } of this.#table.entries) {
       app.route({
-        method: [...methods],
+        method: methods.map((method) => (method === 'LIST' ? listAlias : method)),
         url: route.path,
         config: { route },
         handler: neverReached,
@@ -266,9 +271,10 @@ export class HttpServer {
   #serve(route: Route, request: FastifyRequest, reply: FastifyReply): void {
     reply.hijack()
     const { raw, id, originalUrl } = request
+    const served = raw.method === listAlias ? (this.#lists.end(raw, route) ?? this.#unknown) : route
     const response = reply.raw
     const parameters = request.params as Readonly<Record<string, string | undefined>>
-    const exchange = new Exchange(this.#context, route, raw, response, parameters, id)
+    const exchange = new Exchange(this.#context, served, raw, response, parameters, id)
     this.#arrived += 1
     const number = this.#arrived
     this.#underWay.set(number, exchange)

@@ -90,7 +90,7 @@ export class Upstream {
    * when one was and did not answer, `cancelled`.
    */
   ask(ask: Ask): Promise<Answer> {
-    const isRepeatable = ask.body === null && (ask.method === 'GET' || ask.method === 'HEAD')
+    const isRepeatable = ask.body === null && ['GET', 'HEAD', 'LIST'].includes(ask.method)
     return this.anyOf(isRepeatable, ask.signal, (place) => this.askOne(place, ask))
   }
 
