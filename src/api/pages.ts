@@ -1,5 +1,8 @@
-/** `per_page` and `next_token` of a list. */
+/** What every list takes in the query string, and how it is answered. */
 import { MusterError } from '../lib/errors.ts'
+import type { Listed } from '../rpc/list.ts'
+import { filteredHeader } from './headers.ts'
+import type { ApiReply } from './route.ts'
 import type { Search } from './search.ts'
 
 export type Paging = {
@@ -7,6 +10,29 @@ export type Paging = {
   readonly perPage: number | null
   /** Where the page before said to go on. */
   readonly nextToken: string | null
+}
+
+/** `prefix`, `filter`, `per_page` and `next_token`. */
+export function pageOf({ search }: { readonly search: Search }) {
+  return {
+    prefix: search.text('prefix') ?? '',
+    filter: search.text('filter') ?? '',
+    ...readPaging(search),
+  }
+}
+
+/** `show`: of each row. */
+export function listReply<Row>(listed: Listed<Row>, show: (row: Row) => unknown = same): ApiReply {
+  return { jsonOf: () => listed.rows.map(show), ...listHeaders(listed) }
+}
+
+/** Beside the body of a list. */
+export function listHeaders({ filtered, nextToken }: Omit<Listed<never>, 'rows'>) {
+  return { nextToken, ...(filtered && { headers: { [filteredHeader]: 'true' } }) }
+}
+
+function same<Row>(row: Row): Row {
+  return row
 }
 
 const int32 = { min: -(2 ** 31), max: 2 ** 31 - 1 }

@@ -1,9 +1,8 @@
 /** Names of policies and roles by the ids that Consul's tools know them by. */
 import { Type } from 'typebox'
+import { onePage } from '../../rpc/list.ts'
 import { defineQuery } from '../../rpc/method.ts'
 import { idOf, managementPolicy, managementPolicyId } from './consul-shown.ts'
-import { onePage } from './listing.ts'
-
 import { aclIndex, allPolicies, allRoles } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 
@@ -29,14 +28,12 @@ const nameOf = defineQuery({
     if (what === 'policy' && wanted === managementPolicyId) {
       return { value: managementPolicy, index: aclIndex(reader, 'policies') }
     }
-    const { rows } = await onePage({
+    const first = { perPage: 1, nextToken: null }
+    const { rows } = await onePage(context, first, {
       pages: what === 'policy' ? allPolicies(reader, '') : allRoles(reader, ''),
-      isWanted: ({ name }: { readonly name: string }) => idOf(what, name) === wanted,
-      keyOf: ({ name }) => name,
-      show: ({ name }) => ({ name }),
+      keyOf: ({ name }: { readonly name: string }) => [name],
+      show: ({ name }) => (idOf(what, name) === wanted ? { name } : null),
       filter: null,
-      page: { perPage: 1, nextToken: null },
-      signal: context.signal,
     })
     const index = aclIndex(reader, what === 'policy' ? 'policies' : 'roles')
     return { value: rows[0]?.name ?? null, index }

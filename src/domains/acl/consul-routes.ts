@@ -1,35 +1,34 @@
-/** `/v1/acl/…` in Consul's dialect, over the same methods: tokens, policies and roles with ids, and with PUT to make them. */
+/** Tokens in Consul's dialect, over the same methods as `routes.ts`. */
 import type { Fields } from '../../api/fields.ts'
+import { listHeaders, pageOf } from '../../api/pages.ts'
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { aclConsulMethods } from './consul-methods.ts'
-import {
-  anonymousAccessor,
-  managementInConsul,
-  managementPolicy,
-  policyInConsul,
-  roleInConsul,
-  tokenInConsul,
-  type Named,
-} from './consul-shown.ts'
+import { anonymousAccessor, managementPolicy, tokenInConsul, type Named } from './consul-shown.ts'
 import type { CreatedToken } from './issue.ts'
 import { aclMethods } from './methods.ts'
-import { policyMethods } from './policy-methods.ts'
-import { policyBodyBytesMax } from './policy-routes.ts'
-import { bodyOf, expirationOf, pageOf } from './routes.ts'
-import { shownPolicy, shownRole, shownToken } from './shown.ts'
+import { bodyOf, expirationOf } from './routes.ts'
+import { shownToken } from './shown.ts'
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const dialect = 'consul'
+export const dialect = 'consul'
 
 /** Null: no such one. */
-const nameOf = async (request: ApiRequest, what: Named, id: string): Promise<string | null> => {
+export const nameOf = async (
+  request: ApiRequest,
+  what: Named,
+  id: string,
+): Promise<string | null> => {
   // What is no id of any is asked for all the same, so that only those with the right learn that there is none.
   const asked = uuidPattern.test(id) ? id : ''
   return (await request.query(aclConsulMethods.nameOf, { what, id: asked })).value
 }
 
-const linksOf = async (request: ApiRequest, fields: Fields, what: Named): Promise<string[]> => {
+export const linksOf = async (
+  request: ApiRequest,
+  fields: Fields,
+  what: Named,
+): Promise<string[]> => {
   const names: string[] = []
   for (const item of fields.list(what === 'policy' ? 'Policies' : 'Roles') ?? []) {
     const link = fields.within(item, what === 'policy' ? 'Policies.' : 'Roles.')
@@ -66,77 +65,8 @@ const shownAccessor = async (request: ApiRequest) => {
   return value
 }
 
-const putPolicy = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
-  const fields = bodyOf(request)
-  const id = isNew ? null : request.parameter('id')
-  const known = id === null ? null : await nameOf(request, 'policy', id)
-  if (id !== null && known === null) return notFound
-  const name = fields.text('Name') ?? ''
-  refuseOtherName('policy', name, known)
-  if ((fields.list('Datacenters') ?? []).length > 0) {
-    throw new MusterError(
-      'invalid_argument',
-      'a policy holds in every datacenter: leave Datacenters out',
-    )
-  }
-  if (name === managementPolicy) {
-    throw new MusterError(
-      'invalid_argument',
-      `${managementPolicy} is built in and cannot be changed`,
-    )
-  }
-  const row = await request.call(policyMethods.putPolicy, {
-    name,
-    description: fields.text('Description') ?? '',
-    rules: fields.text('Rules') ?? '',
-    isNew,
-  })
-  return { json: policyInConsul(shownPolicy(row)), index: row.modifyIndex }
-}
+export const bodyBytesMax = smallBodyBytesMax
 
-const putRole = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
-  const fields = bodyOf(request)
-  refuseIdentities(fields)
-  const id = isNew ? null : request.parameter('id')
-  const known = id === null ? null : await nameOf(request, 'role', id)
-  if (id !== null && known === null) return notFound
-  const name = fields.text('Name') ?? ''
-  refuseOtherName('role', name, known)
-  const row = await request.call(policyMethods.putRole, {
-    name,
-    description: fields.text('Description') ?? '',
-    policies: await linksOf(request, fields, 'policy'),
-    isNew,
-  })
-  return { json: roleInConsul(shownRole(row)), index: row.modifyIndex }
-}
-
-const readPolicy = async (request: ApiRequest, name: string | null): Promise<ApiReply> => {
-  if (name === null) return notFound
-  const { value } = await request.query(policyMethods.readPolicy, { name })
-  if (name === managementPolicy) return { json: managementInConsul }
-  return value === null ? notFound : { json: policyInConsul(value) }
-}
-
-const readRole = async (request: ApiRequest, name: string | null): Promise<ApiReply> => {
-  if (name === null) return notFound
-  const { value } = await request.query(policyMethods.readRole, { name })
-  return value === null ? notFound : { json: roleInConsul(value) }
-}
-
-const byId = (what: Named) => (request: ApiRequest) =>
-  nameOf(request, what, request.parameter('id'))
-const remove =
-  (what: Named) =>
-  async (request: ApiRequest): Promise<ApiReply> => {
-    const name = await byId(what)(request)
-    if (name === null) return { json: true }
-    const method = what === 'policy' ? policyMethods.deletePolicy : policyMethods.deleteRole
-    const { index } = await request.call(method, { name })
-    return { json: true, index }
-  }
-
-const bodyBytesMax = smallBodyBytesMax
 export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'PUT',
@@ -166,7 +96,7 @@ export const aclConsulRoutes: readonly Route[] = [
         role: names.role,
       })
       const rows = value.rows.filter(({ Type }) => !isManaged || Type === 'management')
-      return { json: rows.map((row) => tokenInConsul(row)), nextToken: value.nextToken }
+      return { json: rows.map((row) => tokenInConsul(row)), ...listHeaders(value) }
     },
   },
   {
@@ -239,86 +169,9 @@ export const aclConsulRoutes: readonly Route[] = [
       return created(await request.call(aclMethods.create, token))
     },
   },
-  {
-    method: 'GET',
-    path: '/v1/acl/policies',
-    dialect,
-    handle: async (request) => {
-      const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
-      const { Rules: _, ...management } = managementInConsul
-      const first =
-        value.nextToken === null && !request.search.has('next_token') ? [management] : []
-      return { json: [...first, ...value.rows.map(policyInConsul)], nextToken: value.nextToken }
-    },
-  },
-  {
-    method: 'PUT',
-    path: '/v1/acl/policy',
-    dialect,
-    bodyBytesMax: policyBodyBytesMax,
-    atLeast: [{ resource: 'acl', access: 'write' }],
-    handle: (request) => putPolicy(request, true),
-  },
-  {
-    method: 'GET',
-    path: '/v1/acl/policy/name/:name',
-    dialect,
-    handle: (request) => readPolicy(request, request.parameter('name')),
-  },
-  {
-    method: 'GET',
-    path: '/v1/acl/policy/:id',
-    dialect,
-    handle: async (request) => readPolicy(request, await byId('policy')(request)),
-  },
-  {
-    method: 'PUT',
-    path: '/v1/acl/policy/:id',
-    dialect,
-    bodyBytesMax: policyBodyBytesMax,
-    atLeast: [{ resource: 'acl', access: 'write' }],
-    handle: (request) => putPolicy(request, false),
-  },
-  { method: 'DELETE', path: '/v1/acl/policy/:id', dialect, handle: remove('policy') },
-  {
-    method: 'GET',
-    path: '/v1/acl/roles',
-    dialect,
-    handle: async (request) => {
-      const { value } = await request.query(policyMethods.listRoles, pageOf(request))
-      return { json: value.rows.map(roleInConsul), nextToken: value.nextToken }
-    },
-  },
-  {
-    method: 'PUT',
-    path: '/v1/acl/role',
-    dialect,
-    bodyBytesMax,
-    handle: (request) => putRole(request, true),
-  },
-  {
-    method: 'GET',
-    path: '/v1/acl/role/name/:name',
-    dialect,
-    handle: (request) => readRole(request, request.parameter('name')),
-  },
-  {
-    method: 'GET',
-    path: '/v1/acl/role/:id',
-    dialect,
-    handle: async (request) => readRole(request, await byId('role')(request)),
-  },
-  {
-    method: 'PUT',
-    path: '/v1/acl/role/:id',
-    dialect,
-    bodyBytesMax,
-    handle: (request) => putRole(request, false),
-  },
-  { method: 'DELETE', path: '/v1/acl/role/:id', dialect, handle: remove('role') },
 ]
 
-const notFound: ApiReply = { status: 404, text: 'ACL not found' }
+export const notFound: ApiReply = { status: 404, text: 'ACL not found' }
 
 /** `isFirst`: clients of bootstrap read the secret as ID too. */
 function created({ row, secret }: CreatedToken, isFirst = false): ApiReply {
@@ -326,7 +179,7 @@ function created({ row, secret }: CreatedToken, isFirst = false): ApiReply {
   return { json: isFirst ? { ID: secret, ...json } : json, index: row.modifyIndex }
 }
 
-function refuseIdentities(fields: Fields): void {
+export function refuseIdentities(fields: Fields): void {
   for (const name of ['ServiceIdentities', 'NodeIdentities', 'TemplatedPolicies']) {
     if ((fields.list(name) ?? []).length === 0) continue
     throw new MusterError(
@@ -341,13 +194,5 @@ function refuseAnonymous(accessor: string): void {
   throw new MusterError(
     'invalid_argument',
     'requests without a token have no token here: what they may do is in the policy named anonymous',
-  )
-}
-
-function refuseOtherName(what: Named, written: string, known: string | null): void {
-  if (known === null || written === known) return
-  throw new MusterError(
-    'invalid_argument',
-    `a ${what} keeps its name, ${JSON.stringify(known)}: make another one`,
   )
 }

@@ -6,6 +6,7 @@ import { RuleSets } from './rule-sets.ts'
 import { aclCommands } from './commands.ts'
 import { aclConsulMethods } from './consul-methods.ts'
 import { aclConsulRoutes } from './consul-routes.ts'
+import { policyConsulRoutes } from './consul-policy-routes.ts'
 import { startAclDuties } from './duties.ts'
 import { tokenReactions } from './ending-commands.ts'
 import { explainMethods } from './explain-methods.ts'
@@ -49,7 +50,13 @@ export const aclDomain = defineDomain({
   methods: [aclMethods, policyMethods, aclConsulMethods, explainMethods].flatMap((some) =>
     Object.values(some),
   ),
-  routes: [...tokenRoutes, ...policyRoutes, ...aclConsulRoutes, ...explainRoutes],
+  routes: [
+    ...tokenRoutes,
+    ...policyRoutes,
+    ...aclConsulRoutes,
+    ...policyConsulRoutes,
+    ...explainRoutes,
+  ],
   topics: [tokenTopic, policyTopic, roleTopic],
   duties: [
     {

@@ -1,6 +1,7 @@
 /** What may be asked about tokens. `issue.ts` makes them, at the leader. */
 import { Type, type Static } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { secretHasher } from '../host.ts'
 import { denied } from '../../rpc/refusal.ts'
@@ -13,7 +14,6 @@ import {
   type CreatedToken,
   type OperatorTokenSpec,
 } from './issue.ts'
-import { onePage, Page } from './listing.ts'
 import {
   Accessor,
   checkDescription,
@@ -26,7 +26,7 @@ import {
   TokenType,
   type TokenRow,
 } from './model.ts'
-import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
+import { aclIndex, allTokens, listedMax, tokenByAccessor, tokenByHash } from './queries.ts'
 import { shownRights } from './rights.ts'
 import { aclSettings, assertAclEnabled } from './services.ts'
 import { shownToken, tokenFilters, type ShownToken } from './shown.ts'
@@ -67,17 +67,16 @@ const list = defineQuery({
   requires: () => ({ resource: 'acl', access: 'read' }),
   query: async (reader, { policy, role, prefix, ...page }, context) => {
     assertAclEnabled(context)
-    const value = await onePage({
+    const isWanted = (row: TokenRow): boolean =>
+      row.accessor.startsWith(prefix) &&
+      (policy === '' || row.policies.includes(policy)) &&
+      (role === '' || row.roles.includes(role))
+    const value = await onePage(context, page, {
       pages: allTokens(reader),
-      isWanted: (row) =>
-        row.accessor.startsWith(prefix) &&
-        (policy === '' || row.policies.includes(policy)) &&
-        (role === '' || row.roles.includes(role)),
-      keyOf: (row) => row.accessor,
-      show: shownToken,
+      keyOf: (row) => [row.accessor],
+      show: (row) => (isWanted(row) ? shownToken(row) : null),
       filter: tokenFilters.compile(page.filter),
-      page,
-      signal: context.signal,
+      max: listedMax,
     })
     return { value, index: aclIndex(reader, 'tokens') }
   },

@@ -2,10 +2,10 @@
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { removePolicy, removeRole, storePolicy, storeRole } from './commands.ts'
 import { unknown } from './issue.ts'
-import { onePage, Page } from './listing.ts'
 import {
   AclName,
   checkAclName,
@@ -16,7 +16,7 @@ import {
   type RoleRow,
 } from './model.ts'
 import { laterRuleOf, laterRulesVersion, parsePolicy } from './policy-model.ts'
-import { aclIndex, allPolicies, allRoles, policyOf, roleOf } from './queries.ts'
+import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
 
@@ -31,14 +31,12 @@ const listPolicies = defineQuery({
   requires: () => ({ resource: 'acl', access: 'read' }),
   query: async (reader, { prefix, ...page }, context) => {
     assertAclEnabled(context)
-    const value = await onePage({
+    const value = await onePage(context, page, {
       pages: allPolicies(reader, prefix),
-      isWanted: () => true,
-      keyOf: (row) => row.name,
+      keyOf: (row) => [row.name],
       show: shownPolicyStub,
       filter: policyFilters.compile(page.filter),
-      page,
-      signal: context.signal,
+      max: listedMax,
     })
     return { value, index: aclIndex(reader, 'policies') }
   },
@@ -103,14 +101,12 @@ const listRoles = defineQuery({
   requires: () => ({ resource: 'acl', access: 'read' }),
   query: async (reader, { prefix, ...page }, context) => {
     assertAclEnabled(context)
-    const value = await onePage({
+    const value = await onePage(context, page, {
       pages: allRoles(reader, prefix),
-      isWanted: () => true,
-      keyOf: (row) => row.name,
+      keyOf: (row) => [row.name],
       show: shownRole,
       filter: policyFilters.compile(page.filter),
-      page,
-      signal: context.signal,
+      max: listedMax,
     })
     return { value, index: aclIndex(reader, 'roles') }
   },

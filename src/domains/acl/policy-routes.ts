@@ -1,9 +1,10 @@
 /** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
+import { listReply, pageOf } from '../../api/pages.ts'
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyBytesMax } from './policy-source-model.ts'
-import { bodyOf, namesOf, pageOf } from './routes.ts'
+import { bodyOf, namesOf } from './routes.ts'
 import { shownPolicy, shownRole } from './shown.ts'
 
 /** Every letter of a policy may be escaped. */
@@ -37,7 +38,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/v1/acl/policies',
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
-      return { json: value.rows, nextToken: value.nextToken }
+      return listReply(value)
     },
   },
   {
@@ -70,7 +71,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/v1/acl/roles',
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listRoles, pageOf(request))
-      return { json: value.rows, nextToken: value.nextToken }
+      return listReply(value)
     },
   },
   {
@@ -82,7 +83,12 @@ export const policyRoutes: readonly Route[] = [
       return value === null ? { status: 404, text: 'ACL role not found' } : { json: value }
     },
   },
-  { method: 'PUT', path: '/v1/acl/role/:name', bodyBytesMax: smallBodyBytesMax, handle: putRole },
+  {
+    method: 'PUT',
+    path: '/v1/acl/role/:name',
+    bodyBytesMax: smallBodyBytesMax,
+    handle: putRole,
+  },
   {
     method: 'DELETE',
     path: '/v1/acl/role/:name',

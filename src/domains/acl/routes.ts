@@ -1,6 +1,6 @@
 /** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: both peers' bodies are read, one shape is shown. */
 import { Fields } from '../../api/fields.ts'
-import { readPaging } from '../../api/pages.ts'
+import { listReply, pageOf } from '../../api/pages.ts'
 import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -15,7 +15,7 @@ const list = async (request: ApiRequest): Promise<ApiReply> => {
     policy: request.search.text('policy') ?? '',
     role: request.search.text('role') ?? '',
   })
-  return { json: value.rows, nextToken: value.nextToken }
+  return listReply(value)
 }
 
 const bootstrap = async (request: ApiRequest): Promise<ApiReply> => {
@@ -57,8 +57,17 @@ export const tokenRoutes: readonly Route[] = [
     bodyBytesMax: smallBodyBytesMax,
     handle: bootstrap,
   },
-  { method: 'GET', path: '/v1/acl/tokens', handle: list },
-  { method: 'PUT', path: '/v1/acl/token', bodyBytesMax: smallBodyBytesMax, handle: create },
+  {
+    method: 'GET',
+    path: '/v1/acl/tokens',
+    handle: list,
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/token',
+    bodyBytesMax: smallBodyBytesMax,
+    handle: create,
+  },
   {
     method: 'GET',
     path: '/v1/acl/token/self',
@@ -92,15 +101,6 @@ export const tokenRoutes: readonly Route[] = [
     },
   },
 ]
-
-/** `prefix`, `filter`, `per_page` and `next_token`. */
-export function pageOf(request: ApiRequest) {
-  return {
-    prefix: request.search.text('prefix') ?? '',
-    filter: request.search.text('filter') ?? '',
-    ...readPaging(request.search),
-  }
-}
 
 export function bodyOf(request: ApiRequest): Fields {
   return new Fields(request.json, { anyCase: true })

@@ -1,11 +1,18 @@
 /** What may be asked about health: checks by node, service and status, and services with all that says how they fare. */
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
-import type { Filter } from '../../rpc/filter/filter.ts'
+import { onePage, Page, type PageArgs } from '../../rpc/list.ts'
 import { defineQuery, type QueryContext } from '../../rpc/method.ts'
-import { hasMeta, hasTags, leastForNodes, leastForServices, Listing } from './listing.ts'
-import { Filter as FilterText, Meta, Tags } from './methods.ts'
-import { Name, type CheckRow } from './model.ts'
+import {
+  begins,
+  hasMeta,
+  leastForNodes,
+  leastForServices,
+  maySeeCheck,
+  nodeOfInstance,
+} from './listing.ts'
+import { Meta, Tags } from './methods.ts'
+import { Name, type CheckRow, type NodeRow, type ServiceRow } from './model.ts'
 import {
   checksIndex,
   checksInStatus,
@@ -16,6 +23,7 @@ import {
   nodeOf,
   servicesNamed,
 } from './queries.ts'
+import { catalogChecks, catalogServices } from './table.ts'
 import { filters, shownCheck, shownNode, shownService } from './shown.ts'
 
 export type HealthOfService = {
@@ -24,27 +32,32 @@ export type HealthOfService = {
   readonly Checks: readonly ReturnType<typeof shownCheck>[]
 }
 
-type Wanted = {
-  readonly pages: AsyncIterable<readonly CheckRow[]>
+type Wanted = PageArgs & {
+  readonly prefix: string
+  readonly filter: string
   readonly meta: readonly (readonly [string, string])[]
-  readonly filter: Filter | null
 }
 
-async function listChecks(reader: Reader, { pages, meta, filter }: Wanted, context: QueryContext) {
-  const listing = new Listing(context, filter)
-  const value: ReturnType<typeof shownCheck>[] = []
-  for await (const page of pages) {
-    for (const row of page) {
-      if (meta.length > 0) {
-        const node = nodeOf(reader, row.node)
-        if (node === null || !hasMeta(node, meta)) continue
-      }
-      if (!listing.maySeeCheck(row)) continue
-      const shown = shownCheck(row)
-      if (await listing.keeps(shown)) value.push(shown)
-    }
+async function listChecks(
+  reader: Reader,
+  pages: AsyncIterable<readonly CheckRow[]>,
+  { meta, prefix, filter, ...page }: Wanted,
+  context: QueryContext,
+) {
+  const isOfNode = (row: CheckRow): boolean => {
+    const node = nodeOf(reader, row.node)
+    return node !== null && hasMeta(node, meta)
   }
-  return { value: { value, filtered: listing.filtered }, index: checksIndex(reader) }
+  const value = await onePage(context, page, {
+    pages,
+    keyOf: catalogChecks.key,
+    show: (row, may) =>
+      begins(row.id, prefix) && (meta.length === 0 || isOfNode(row)) && maySeeCheck(may, row)
+        ? shownCheck(row)
+        : null,
+    filter: filters.checks.compile(filter),
+  })
+  return { value, index: checksIndex(reader) }
 }
 
 /** Of one node; its own stand under ''. */
@@ -61,13 +74,13 @@ const ofNode = defineQuery({
   name: 'health.node',
   least: leastForNodes,
   long: true,
-  args: Type.Object({ node: Name, filter: FilterText }),
+  args: Type.Object({ ...Page, node: Name }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { node, filter }, context) => {
+  query: async (reader, { node, ...wanted }, context) => {
     const row = await nodeByNameOrId(reader, node)
     // By the name as asked when there is none yet: its first check is then what wakes the reader.
     const pages = checksOfNode(reader, row?.name ?? node)
-    return listChecks(reader, { pages, meta: [], filter: filters.checks.compile(filter) }, context)
+    return listChecks(reader, pages, { ...wanted, meta: [] }, context)
   },
 })
 
@@ -76,12 +89,10 @@ const ofService = defineQuery({
   name: 'health.checks',
   least: leastForNodes,
   long: true,
-  args: Type.Object({ service: Name, meta: Meta, filter: FilterText }),
+  args: Type.Object({ ...Page, service: Name, meta: Meta }),
   requires: () => ({ resource: 'none' }),
-  query: (reader, { service, meta, filter }, context) => {
-    const pages = checksOfServiceNamed(reader, service)
-    return listChecks(reader, { pages, meta, filter: filters.checks.compile(filter) }, context)
-  },
+  query: (reader, { service, ...wanted }, context) =>
+    listChecks(reader, checksOfServiceNamed(reader, service), wanted, context),
 })
 
 /** `any`, a status, or any other word, which no check is in. */
@@ -90,13 +101,13 @@ const inState = defineQuery({
   name: 'health.state',
   least: leastForNodes,
   long: true,
-  args: Type.Object({ state: Name, meta: Meta, filter: FilterText }),
+  args: Type.Object({ ...Page, state: Name, meta: Meta }),
   requires: () => ({ resource: 'none' }),
-  query: (reader, { state, meta, filter }, context) => {
+  query: (reader, { state, ...wanted }, context) => {
     const status = state === 'passing' || state === 'warning' || state === 'critical'
     const pages =
       status || state === 'any' ? checksInStatus(reader, status ? state : null) : nothing()
-    return listChecks(reader, { pages, meta, filter: filters.checks.compile(filter) }, context)
+    return listChecks(reader, pages, wanted, context)
   },
 })
 
@@ -107,37 +118,38 @@ const service = defineQuery({
   least: leastForServices,
   long: true,
   args: Type.Object({
+    ...Page,
     service: Name,
     tags: Tags,
     meta: Meta,
-    filter: FilterText,
     /** Only those none of whose checks says anything but passing. */
     passing: Type.Boolean(),
   }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { service: name, tags, meta, filter, passing }, context) => {
-    const listing = new Listing(context, filters.health.compile(filter))
-    const value: HealthOfService[] = []
+  query: async (
+    reader,
+    { service: name, tags, meta, passing, prefix, filter, ...page },
+    context,
+  ) => {
     /** Of nodes with several instances, read once. */
     const known = new Map<string, ReadonlyMap<string, readonly CheckRow[]>>()
-    for await (const page of servicesNamed(reader, name)) {
-      for (const row of page) {
-        const node = nodeOf(reader, row.node)
-        if (node === null || !hasTags(row, tags) || !hasMeta(node, meta)) continue
-        if (!listing.maySeeService(row)) continue
-        const byService = known.get(row.node) ?? (await checksByService(reader, row.node))
-        known.set(row.node, byService)
-        const checks = [...(byService.get('') ?? []), ...(byService.get(row.id) ?? [])]
-        if (passing && checks.some(({ status }) => status !== 'passing')) continue
-        const shown: HealthOfService = {
-          Node: shownNode(node),
-          Service: shownService(row),
-          Checks: checks.map(shownCheck),
-        }
-        if (await listing.keeps(shown)) value.push(shown)
-      }
+    const show = async (row: ServiceRow, node: NodeRow): Promise<HealthOfService | null> => {
+      const byService = known.get(row.node) ?? (await checksByService(reader, row.node))
+      known.set(row.node, byService)
+      const checks = [...(byService.get('') ?? []), ...(byService.get(row.id) ?? [])]
+      if (passing && checks.some(({ status }) => status !== 'passing')) return null
+      return { Node: shownNode(node), Service: shownService(row), Checks: checks.map(shownCheck) }
     }
-    return { value: { value, filtered: listing.filtered }, index: healthIndex(reader) }
+    const value = await onePage(context, page, {
+      pages: servicesNamed(reader, name),
+      keyOf: catalogServices.key,
+      show: (row, may) => {
+        const node = nodeOfInstance(reader, row, { tags, meta, prefix }, may)
+        return node === null ? null : show(row, node)
+      },
+      filter: filters.health.compile(filter),
+    })
+    return { value, index: healthIndex(reader) }
   },
 })
 

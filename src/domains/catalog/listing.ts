@@ -1,71 +1,20 @@
-/** Lists as they are served: what the caller may not see is left out and said so, then filters, in turns with other work. */
-import { setImmediate } from 'node:timers/promises'
-import { MusterError } from '../../lib/errors.ts'
-import type { Filter } from '../../rpc/filter/filter.ts'
-import type { LeastRight, QueryContext, Requirement } from '../../rpc/method.ts'
+/** Who may see nodes, services and checks in lists, and which of them a list is asked for. */
+import type { Reader } from '../../fsm/domain.ts'
+import type { May } from '../../rpc/list.ts'
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { keyOfName, type CheckRow, type NodeRow, type ServiceRow } from './model.ts'
+import { nodeOf } from './queries.ts'
 
-/** Entries that one answer may have. */
-export const listedMax = 200_000
-/** Steps of filtering between two turns of other work: a few milliseconds. */
-const stepsPerTurn = 500_000
-const textBytesPerRecord = 512
-
-export type ShownRecord = Readonly<Record<string, unknown>>
-
-export type Listed<Value> = {
-  readonly value: Value
-  /** Something was left out that the caller may not see. */
-  readonly filtered: boolean
+export function maySeeService(
+  may: May,
+  { node, name }: Pick<ServiceRow, 'node' | 'name'>,
+): boolean {
+  return may(readsNode(node)) && may(readsService(name))
 }
 
-/** One answer being put together: decides about each record, and gives way to others now and then. */
-export class Listing {
-  readonly #context: QueryContext
-  readonly #filter: Filter | null
-  readonly #recordsPerTurn: number
-  #count = 0
-  #seen = 0
-  filtered = false
-
-  constructor(context: QueryContext, filter: Filter | null) {
-    this.#context = context
-    this.#filter = filter
-    const steps = (filter?.weight ?? 1) * textBytesPerRecord
-    this.#recordsPerTurn = Math.max(1, Math.floor(stepsPerTurn / steps))
-  }
-
-  maySeeNode(node: NodeRow | string): boolean {
-    return this.#may(readsNode(typeof node === 'string' ? node : node.name))
-  }
-
-  maySeeService({ node, name }: Pick<ServiceRow, 'node' | 'name'>): boolean {
-    return this.#may(readsNode(node)) && this.#may(readsService(name))
-  }
-
-  maySeeCheck({ node, serviceId, serviceName }: CheckRow): boolean {
-    return this.#may(readsNode(node)) && (serviceId === '' || this.#may(readsService(serviceName)))
-  }
-
-  /** Throws `too_large` when the answer grows beyond its bound, `cancelled` when the caller is gone. */
-  async keeps(record: ShownRecord): Promise<boolean> {
-    if (++this.#seen % this.#recordsPerTurn === 0) {
-      await setImmediate()
-      if (this.#context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
-    }
-    if (this.#filter !== null && !this.#filter.matches(record)) return false
-    if (++this.#count > listedMax) {
-      throw new MusterError('too_large', `the list has more than ${listedMax} entries: filter it`)
-    }
-    return true
-  }
-
-  #may(requirement: Requirement): boolean {
-    const may = this.#context.may(requirement)
-    if (!may) this.filtered = true
-    return may
-  }
+export function maySeeCheck(may: May, { node, serviceId, serviceName }: CheckRow): boolean {
+  return may(readsNode(node)) && (serviceId === '' || may(readsService(serviceName)))
 }
 
 /** Without these, to whatever it be, a caller is shown no node, and no check or service of one. */
@@ -84,6 +33,11 @@ export function readsService(service: string): Requirement {
   return { resource: 'service', namespace: defaultNamespace, service, access: 'read' }
 }
 
+/** In any letter case, as names match. */
+export function begins(name: string, prefix: string): boolean {
+  return prefix === '' || keyOfName(name).startsWith(keyOfName(prefix))
+}
+
 /** Whether a node has all these pairs in its meta. */
 export function hasMeta(
   { meta }: NodeRow,
@@ -93,7 +47,26 @@ export function hasMeta(
 }
 
 /** Tags match in any letter case. */
-export function hasTags({ tags }: Pick<ServiceRow, 'tags'>, wanted: readonly string[]): boolean {
+function hasTags({ tags }: Pick<ServiceRow, 'tags'>, wanted: readonly string[]): boolean {
   const held = tags.map((tag) => tag.toLowerCase())
   return wanted.every((tag) => held.includes(tag.toLowerCase()))
+}
+
+export type WantedInstances = {
+  readonly tags: readonly string[]
+  readonly meta: readonly (readonly [string, string])[]
+  /** Of the node's name. */
+  readonly prefix: string
+}
+
+/** The node of an instance that is wanted, and that the caller may see; else null. */
+export function nodeOfInstance(
+  reader: Reader,
+  row: ServiceRow,
+  { tags, meta, prefix }: WantedInstances,
+  may: May,
+): NodeRow | null {
+  const node = begins(row.node, prefix) ? nodeOf(reader, row.node) : null
+  if (node === null || !hasTags(row, tags) || !hasMeta(node, meta)) return null
+  return maySeeService(may, row) ? node : null
 }

@@ -1,14 +1,16 @@
 /** What may be asked about nodes and services. Entries are as the API shows them, for that is what filters ask of. */
 import { Type } from 'typebox'
+import { onePage, Page, wholeList } from '../../rpc/list.ts'
 import { defineQuery } from '../../rpc/method.ts'
 import { Name } from './model.ts'
 import {
+  begins,
   hasMeta,
-  hasTags,
   leastForNodes,
   leastForServices,
-  Listing,
-  type Listed,
+  maySeeService,
+  readsNode,
+  nodeOfInstance,
 } from './listing.ts'
 import {
   listNodes,
@@ -20,6 +22,7 @@ import {
   servicesNamed,
   servicesOfNode,
 } from './queries.ts'
+import { catalogNodes, catalogServices } from './table.ts'
 import { filters, shownNode, shownService, shownServiceOfNode } from './shown.ts'
 
 /** Conditions that one request may name. */
@@ -39,24 +42,30 @@ export type NodeWithServices = {
   readonly Services: Readonly<Record<string, ReturnType<typeof shownService>>>
 }
 
+type FoundNode = {
+  readonly value: NodeWithServices | null
+  /** Something was left out that the caller may not see. */
+  readonly filtered: boolean
+}
+
 const nodes = defineQuery({
   kind: 'query',
   name: 'catalog.nodes',
   least: leastForNodes,
   long: true,
-  args: Type.Object({ meta: Meta, filter: Filter }),
+  args: Type.Object({ ...Page, meta: Meta }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { meta, filter }, context) => {
-    const listing = new Listing(context, filters.nodes.compile(filter))
-    const value: ReturnType<typeof shownNode>[] = []
-    for await (const page of listNodes(reader)) {
-      for (const row of page) {
-        if (!hasMeta(row, meta) || !listing.maySeeNode(row)) continue
-        const shown = shownNode(row)
-        if (await listing.keeps(shown)) value.push(shown)
-      }
-    }
-    return { value: { value, filtered: listing.filtered }, index: nodesIndex(reader) }
+  query: async (reader, { meta, prefix, filter, ...page }, context) => {
+    const value = await onePage(context, page, {
+      pages: listNodes(reader),
+      keyOf: catalogNodes.key,
+      show: (row, may) =>
+        begins(row.name, prefix) && hasMeta(row, meta) && may(readsNode(row.name))
+          ? shownNode(row)
+          : null,
+      filter: filters.nodes.compile(filter),
+    })
+    return { value, index: nodesIndex(reader) }
   },
 })
 
@@ -66,23 +75,36 @@ const services = defineQuery({
   name: 'catalog.services',
   least: leastForServices,
   long: true,
-  args: Type.Object({ meta: Meta, filter: Filter }),
+  args: Type.Object({ ...Page, meta: Meta }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { meta, filter }, context) => {
-    const listing = new Listing(context, filters.servicesOfNodes.compile(filter))
-    const names = new Map<string, Set<string>>()
-    for await (const page of listServices(reader)) {
-      for (const row of page) {
-        const node = nodeOf(reader, row.node)
-        if (node === null || !hasMeta(node, meta) || !listing.maySeeService(row)) continue
-        if (!(await listing.keeps(shownServiceOfNode(row, node)))) continue
-        const tags = names.get(row.name) ?? new Set()
-        for (const tag of row.tags) tags.add(tag)
-        names.set(row.name, tags)
-      }
+  query: async (reader, { meta, prefix, filter, ...page }, context) => {
+    const { rows, filtered } = await onePage(context, wholeList, {
+      pages: listServices(reader),
+      keyOf: catalogServices.key,
+      show: (row, may) => {
+        const node = begins(row.name, prefix) ? nodeOf(reader, row.node) : null
+        if (node === null || !hasMeta(node, meta) || !maySeeService(may, row)) return null
+        return { row, node }
+      },
+      filter: filters.servicesOfNodes.compile(filter),
+      recordOf: ({ row, node }) => shownServiceOfNode(row, node),
+    })
+    const tags = new Map<string, Set<string>>()
+    for (const { row } of rows) {
+      const held = tags.get(row.name) ?? new Set()
+      for (const tag of row.tags) held.add(tag)
+      tags.set(row.name, held)
     }
-    const value = Object.fromEntries([...names].map(([name, tags]) => [name, [...tags].sort()]))
-    return { value: { value, filtered: listing.filtered }, index: servicesIndex(reader) }
+    const names = [...tags].map(([name, held]) => ({ name, tags: [...held].sort() }))
+    const isWhole = page.perPage === null && page.nextToken === null
+    if (!isWhole) names.sort((left, right) => Buffer.compare(bytesOf(left), bytesOf(right)))
+    const value = await onePage(context, page, {
+      pages: [names],
+      keyOf: ({ name }) => [name],
+      show: (named) => named,
+      filter: null,
+    })
+    return { value: { ...value, filtered }, index: servicesIndex(reader) }
   },
 })
 
@@ -91,21 +113,19 @@ const service = defineQuery({
   name: 'catalog.service',
   least: leastForServices,
   long: true,
-  args: Type.Object({ service: Name, tags: Tags, meta: Meta, filter: Filter }),
+  args: Type.Object({ ...Page, service: Name, tags: Tags, meta: Meta }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { service: name, tags, meta, filter }, context) => {
-    const listing = new Listing(context, filters.servicesOfNodes.compile(filter))
-    const value: ReturnType<typeof shownServiceOfNode>[] = []
-    for await (const page of servicesNamed(reader, name)) {
-      for (const row of page) {
-        const node = nodeOf(reader, row.node)
-        if (node === null || !hasTags(row, tags) || !hasMeta(node, meta)) continue
-        if (!listing.maySeeService(row)) continue
-        const shown = shownServiceOfNode(row, node)
-        if (await listing.keeps(shown)) value.push(shown)
-      }
-    }
-    return { value: { value, filtered: listing.filtered }, index: servicesIndex(reader) }
+  query: async (reader, { service: name, tags, meta, prefix, filter, ...page }, context) => {
+    const value = await onePage(context, page, {
+      pages: servicesNamed(reader, name),
+      keyOf: catalogServices.key,
+      show: (row, may) => {
+        const node = nodeOfInstance(reader, row, { tags, meta, prefix }, may)
+        return node === null ? null : shownServiceOfNode(row, node)
+      },
+      filter: filters.servicesOfNodes.compile(filter),
+    })
+    return { value, index: servicesIndex(reader) }
   },
 })
 
@@ -117,24 +137,30 @@ const node = defineQuery({
   long: true,
   args: Type.Object({ node: Name, filter: Filter }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { node: text, filter }, context) => {
-    const listing = new Listing(context, filters.services.compile(filter))
+  query: async (reader, { node: text, filter: expression }, context) => {
+    const filter = filters.services.compile(expression)
     const index = servicesIndex(reader)
     const row = await nodeByNameOrId(reader, text)
-    const nothing: Listed<NodeWithServices | null> = { value: null, filtered: false }
-    if (row === null) return { value: nothing, index }
-    if (!listing.maySeeNode(row)) return { value: { ...nothing, filtered: true }, index }
-    const found: (readonly [string, ReturnType<typeof shownService>])[] = []
-    for await (const page of servicesOfNode(reader, row.name)) {
-      for (const instance of page) {
-        if (!listing.maySeeService(instance)) continue
-        const shown = shownService(instance)
-        if (await listing.keeps(shown)) found.push([instance.id, shown])
-      }
+    if (row === null || !context.may(readsNode(row.name))) {
+      const nothing: FoundNode = { value: null, filtered: row !== null }
+      return { value: nothing, index }
     }
-    const value: NodeWithServices = { Node: shownNode(row), Services: Object.fromEntries(found) }
-    return { value: { value, filtered: listing.filtered }, index }
+    const { rows, filtered } = await onePage(context, wholeList, {
+      pages: servicesOfNode(reader, row.name),
+      keyOf: catalogServices.key,
+      show: (instance, may) => (maySeeService(may, instance) ? instance : null),
+      filter,
+      recordOf: shownService,
+    })
+    const found = rows.map((instance) => [instance.id, shownService(instance)] as const)
+    const shown = { Node: shownNode(row), Services: Object.fromEntries(found) }
+    const value: FoundNode = { value: shown, filtered }
+    return { value, index }
   },
 })
+
+function bytesOf({ name }: { readonly name: string }): Buffer {
+  return Buffer.from(name)
+}
 
 export const catalogMethods = { nodes, services, service, node }

@@ -1,4 +1,5 @@
 /** `/v1/catalog` and `/v1/health`. */
+import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
 import type { ApiRequest, Route } from '../../api/route.ts'
 import { site } from '../../api/site.ts'
 import { agentAdmissionMethods } from './agent-admission.ts'
@@ -34,58 +35,57 @@ export const catalogRoutes: readonly Route[] = [
     json: [request.service(site).datacenter],
   })),
   route('GET', '/v1/catalog/nodes', async (request) => {
-    const args = { meta: nodeMeta(request), filter: filterOf(request) }
-    return listed((await request.query(catalogMethods.nodes, args)).value)
+    const args = { ...pageOf(request), meta: nodeMeta(request) }
+    return listReply((await request.query(catalogMethods.nodes, args)).value)
   }),
   route('GET', '/v1/catalog/services', async (request) => {
-    const args = { meta: nodeMeta(request), filter: filterOf(request) }
-    return listed((await request.query(catalogMethods.services, args)).value)
+    const args = { ...pageOf(request), meta: nodeMeta(request) }
+    const { value } = await request.query(catalogMethods.services, args)
+    const json = Object.fromEntries(value.rows.map(({ name, tags }) => [name, tags]))
+    return { json, ...listHeaders(value) }
   }),
   route('GET', '/v1/catalog/service/:service', async (request) => {
-    const args = {
-      service: named(request, 'service', 'service name'),
-      tags: tagsOf(request),
-      meta: nodeMeta(request),
-      filter: filterOf(request),
-    }
-    return listed((await request.query(catalogMethods.service, args)).value)
+    return listReply((await request.query(catalogMethods.service, instancesOf(request))).value)
   }),
   route('GET', '/v1/catalog/node/:node', async (request) => {
     const args = { node: named(request, 'node', 'node name'), filter: filterOf(request) }
     return listed((await request.query(catalogMethods.node, args)).value)
   }),
   route('GET', '/v1/health/node/:node', async (request) => {
-    const args = { node: named(request, 'node', 'node name'), filter: filterOf(request) }
-    return listed((await request.query(healthMethods.ofNode, args)).value)
+    const args = { ...pageOf(request), node: named(request, 'node', 'node name') }
+    return listReply((await request.query(healthMethods.ofNode, args)).value)
   }),
   route('GET', '/v1/health/checks/:service', async (request) => {
     const args = {
       service: named(request, 'service', 'service name'),
       meta: nodeMeta(request),
-      filter: filterOf(request),
+      ...pageOf(request),
     }
-    return listed((await request.query(healthMethods.ofService, args)).value)
+    return listReply((await request.query(healthMethods.ofService, args)).value)
   }),
   route('GET', '/v1/health/state/:state', async (request) => {
     const args = {
       state: named(request, 'state', 'check state'),
       meta: nodeMeta(request),
-      filter: filterOf(request),
+      ...pageOf(request),
     }
-    return listed((await request.query(healthMethods.inState, args)).value)
+    return listReply((await request.query(healthMethods.inState, args)).value)
   }),
   route('GET', '/v1/health/service/:service', async (request) => {
     const args = {
-      service: named(request, 'service', 'service name'),
-      tags: tagsOf(request),
-      meta: nodeMeta(request),
-      filter: filterOf(request),
+      ...instancesOf(request),
       passing: request.search.flag('passing'),
     }
-    return listed((await request.query(healthMethods.service, args)).value)
+    return listReply((await request.query(healthMethods.service, args)).value)
   }),
 ]
 
-function tagsOf(request: ApiRequest): string[] {
-  return request.search.all('tag').filter((tag) => tag !== '')
+/** Which instances of a service are asked for. */
+function instancesOf(request: ApiRequest) {
+  return {
+    service: named(request, 'service', 'service name'),
+    tags: request.search.all('tag').filter((tag) => tag !== ''),
+    meta: nodeMeta(request),
+    ...pageOf(request),
+  }
 }

@@ -3,7 +3,6 @@ import { filteredHeader } from '../../api/headers.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { Listed } from './listing.ts'
 
 /** Services and checks are those of nodes, which belong to no namespace: only the default one is there to name. */
 const namespaceNames: readonly (string | null)[] = [null, '', 'default', '*']
@@ -69,7 +68,13 @@ export function filterOf(request: ApiRequest): string {
   return request.search.text('filter') ?? ''
 }
 
-export function listed<Value>({ value, filtered }: Listed<Value>): ApiReply {
+export function listed({
+  value,
+  filtered,
+}: {
+  readonly value: unknown
+  readonly filtered: boolean
+}): ApiReply {
   return {
     json: value,
     ...(filtered ? { headers: { [filteredHeader]: 'true' } } : {}),

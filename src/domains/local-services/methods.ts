@@ -1,12 +1,13 @@
 /** What may be asked of the agent that is asked: the services and checks registered with it. */
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import { onePage, wholeList } from '../../rpc/list.ts'
 import { defineLocalMethod, type LocalContext, type Requirement } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkDefinition, AgentService, CheckDefinition } from './definition.ts'
 import { rowOfCheck, shownOfAgent } from './shown.ts'
 import type { LocalServices } from './local-services.ts'
-import { Listing } from '../catalog/listing.ts'
+import { maySeeCheck, maySeeService } from '../catalog/listing.ts'
 import { CheckStatus, checkService, keyOfName, membershipCheckId, Name } from '../catalog/model.ts'
 import { writesCheck, writesService } from '../catalog/register-methods.ts'
 import { localServices } from './services.ts'
@@ -110,14 +111,15 @@ const services = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { filter }) => {
     const agent = context.service(localServices)
-    const listing = new Listing(context, filters.services.compile(filter))
-    const shown: [string, object][] = []
-    for (const service of agent.services()) {
-      if (!listing.maySeeService({ node: agent.node.name, name: service.name })) continue
-      const entry = shownOfAgent(agent, service)
-      if (await listing.keeps(entry)) shown.push([service.id, entry])
-    }
-    return { value: Object.fromEntries(shown), filtered: listing.filtered }
+    const node = agent.node.name
+    const { rows, filtered } = await onePage(context, wholeList, {
+      pages: [[...agent.services()]],
+      keyOf: ({ id }) => [id],
+      show: (service, may) =>
+        maySeeService(may, { node, name: service.name }) ? shownOfAgent(agent, service) : null,
+      filter: filters.services.compile(filter),
+    })
+    return { value: Object.fromEntries(rows.map((shown) => [shown.ID, shown])), filtered }
   },
 })
 
@@ -128,15 +130,13 @@ const checks = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { filter }) => {
     const agent = context.service(localServices)
-    const listing = new Listing(context, filters.checks.compile(filter))
-    const shown: [string, object][] = []
-    for (const check of agent.checks()) {
-      const row = rowOfCheck(agent, check)
-      if (!listing.maySeeCheck(row)) continue
-      const entry = shownCheck(row)
-      if (await listing.keeps(entry)) shown.push([row.id, entry])
-    }
-    return { value: Object.fromEntries(shown), filtered: listing.filtered }
+    const { rows, filtered } = await onePage(context, wholeList, {
+      pages: [[...agent.checks()].map((check) => rowOfCheck(agent, check))],
+      keyOf: ({ id }) => [id],
+      show: (row, may) => (maySeeCheck(may, row) ? shownCheck(row) : null),
+      filter: filters.checks.compile(filter),
+    })
+    return { value: Object.fromEntries(rows.map((shown) => [shown.CheckID, shown])), filtered }
   },
 })
 

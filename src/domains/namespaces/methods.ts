@@ -2,10 +2,13 @@
 import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { deleteNamespace, putNamespace } from './commands.ts'
 import { checkNamespaceSpec, isNamespaceName, type NamespaceRow } from './model.ts'
-import { listNamespaces, namespaceOf } from './queries.ts'
+import { namespaceOf, namespacesMax } from './queries.ts'
+import { namespaceFilters, shownNamespace } from './shown.ts'
+import { namespaces } from './table.ts'
 
 /** As it was written: `checkNamespaceSpec` says what is wrong with it. */
 const Spec = Type.Object({
@@ -17,14 +20,20 @@ const Spec = Type.Object({
 export const namespacesList = defineQuery({
   kind: 'query',
   name: 'namespaces.list',
-  args: Type.Object({ prefix: Type.String() }),
+  args: Type.Object(Page),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { prefix }, context) => {
-    const { value, index } = await listNamespaces(reader, prefix)
-    const visible = value.filter(({ name }) =>
-      context.may({ resource: 'namespace', namespace: name, access: 'read' }),
-    )
-    return { value: visible, index }
+  query: async (reader, { prefix, filter, nextToken, perPage }, context) => {
+    // A list that would be longer is cut: people make namespaces, not programs.
+    const page = { nextToken, perPage: perPage ?? namespacesMax }
+    const value = await onePage(context, page, {
+      pages: reader.pages(namespaces, { startsWith: prefix }),
+      keyOf: namespaces.key,
+      show: (row) =>
+        context.may({ resource: 'namespace', namespace: row.name, access: 'read' }) ? row : null,
+      filter: namespaceFilters.compile(filter),
+      recordOf: shownNamespace,
+    })
+    return { value, index: reader.tableIndex(namespaces) }
   },
 })
 

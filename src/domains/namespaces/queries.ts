@@ -13,15 +13,3 @@ export function namespaceOf(
   const row = isNamespaceName(name) ? reader.get(namespaces, [name]) : undefined
   return { value: row ?? null, index: row?.modifyIndex ?? reader.tableIndex(namespaces) }
 }
-
-export async function listNamespaces(
-  reader: Reader,
-  prefix: string,
-): Promise<{ readonly value: readonly NamespaceRow[]; readonly index: number }> {
-  const value: NamespaceRow[] = []
-  for await (const page of reader.pages(namespaces, { startsWith: prefix })) {
-    value.push(...page)
-    if (value.length >= namespacesMax) break
-  }
-  return { value, index: reader.tableIndex(namespaces) }
-}

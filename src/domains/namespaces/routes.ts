@@ -1,8 +1,10 @@
 /** `/v1/namespaces`, `/v1/namespace/:name` and `PUT /v1/namespace`. */
+import { listReply, pageOf } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { namespacesDelete, namespacesList, namespacesPut, namespacesRead } from './methods.ts'
-import { metaBytesMax, type NamespaceRow } from './model.ts'
+import { metaBytesMax } from './model.ts'
+import { shownNamespace } from './shown.ts'
 
 /** Every letter of the largest metadata may be escaped. */
 const namespaceBodyBytesMax = 6 * metaBytesMax + 16_384
@@ -12,9 +14,8 @@ export const namespaceRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/namespaces',
     handle: async (request) => {
-      const prefix = request.search.text('prefix') ?? ''
-      const { value } = await request.query(namespacesList, { prefix })
-      return { json: value.map(shown) }
+      const { value } = await request.query(namespacesList, pageOf(request))
+      return listReply(value, shownNamespace)
     },
   },
   {
@@ -22,7 +23,9 @@ export const namespaceRoutes: readonly Route[] = [
     path: '/v1/namespace/:name',
     handle: async (request) => {
       const { value } = await request.query(namespacesRead, { name: request.parameter('name') })
-      return value === null ? { status: 404, text: 'namespace not found' } : { json: shown(value) }
+      return value === null
+        ? { status: 404, text: 'namespace not found' }
+        : { json: shownNamespace(value) }
     },
   },
   {
@@ -60,15 +63,5 @@ async function putNamespace(request: ApiRequest, named: string | null): Promise<
     description: fields.text('Description') ?? '',
     meta: (fields.textPairs('Meta') ?? []).map(([key, value]): [string, string] => [key, value]),
   })
-  return { json: shown(row), index: row.modifyIndex }
-}
-
-function shown(row: NamespaceRow) {
-  return {
-    Name: row.name,
-    Description: row.description,
-    Meta: Object.fromEntries(row.meta),
-    CreateIndex: row.createIndex,
-    ModifyIndex: row.modifyIndex,
-  }
+  return { json: shownNamespace(row), index: row.modifyIndex }
 }

@@ -10,6 +10,7 @@ import {
   type QueryContext,
   type Requirement,
 } from '../../rpc/method.ts'
+import { onePage, Page, type Listed, type PageArgs } from '../../rpc/list.ts'
 import { mustMay, unknownToken } from '../../rpc/refusal.ts'
 import { checkName } from '../catalog/model.ts'
 import { checkNamespaceName, NamespaceName } from '../namespaces/model.ts'
@@ -31,19 +32,15 @@ import {
   type SessionPlace,
   type SessionRow,
 } from './model.ts'
-import { allSessions, listedMax, sessionOf, sessionsIndex, sessionsOfNode } from './queries.ts'
+import { allSessions, sessionOf, sessionsIndex, sessionsOfNode } from './queries.ts'
 import type { Renewed } from './renewals.ts'
 import { sessionRenewals } from './services.ts'
+import { sessionFilters, shownSession } from './shown.ts'
+import { sessions } from './table.ts'
 import { leastForSessions } from './topics.ts'
 
 const Place = { namespace: Type.String(), id: Type.String() }
 const Texts = Type.Array(Type.String())
-
-export type ListedSessions = {
-  readonly rows: readonly SessionRow[]
-  /** Some of them the caller may not see. */
-  readonly filtered: boolean
-}
 
 const create = defineLeaderMethod({
   kind: 'leader',
@@ -102,11 +99,11 @@ const list = defineQuery({
   name: 'sessions.list',
   least: leastForSessions,
   long: true,
-  args: Type.Object({ namespace: Type.String() }),
+  args: Type.Object({ ...Page, namespace: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { namespace }, context) => {
+  query: async (reader, { namespace, ...page }, context) => {
     if (namespace !== allNamespaces) checkNamespaceName(namespace)
-    const value = await visible(allSessions(reader, namespace), context)
+    const value = await visible(allSessions(reader, namespace), page, context)
     return { value, index: sessionsIndex(reader) }
   },
 })
@@ -116,12 +113,12 @@ const ofNode = defineQuery({
   name: 'sessions.ofNode',
   least: leastForSessions,
   long: true,
-  args: Type.Object({ namespace: Type.String(), node: Type.String() }),
+  args: Type.Object({ ...Page, namespace: Type.String(), node: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  query: async (reader, { namespace, node }, context) => {
+  query: async (reader, { namespace, node, ...page }, context) => {
     if (namespace !== allNamespaces) checkNamespaceName(namespace)
     checkName('the node', node)
-    const value = await visible(sessionsOfNode(reader, node, namespace), context)
+    const value = await visible(sessionsOfNode(reader, node, namespace), page, context)
     return { value, index: sessionsIndex(reader) }
   },
 })
@@ -180,26 +177,19 @@ function assertMayWrite(context: LeaderContext, place: SessionPlace): void {
   mustMay(context, needed, "'session:write' on the session's node")
 }
 
-async function visible(
+function visible(
   pages: AsyncIterable<readonly SessionRow[]>,
+  { prefix, filter, ...page }: PageArgs & { readonly prefix: string; readonly filter: string },
   context: QueryContext,
-): Promise<ListedSessions> {
-  const rows: SessionRow[] = []
-  let filtered = false
-  for await (const page of pages) {
-    if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
-    for (const row of page) {
-      if (mayRead(context, row)) rows.push(row)
-      else filtered = true
-    }
-    if (rows.length > listedMax) {
-      throw new MusterError(
-        'too_large',
-        `there are more than ${listedMax} sessions: list those of a node`,
-      )
-    }
-  }
-  return { rows, filtered }
+): Promise<Listed<SessionRow>> {
+  const start = prefix.toLowerCase()
+  return onePage(context, page, {
+    pages,
+    keyOf: sessions.key,
+    show: (row, may) => (row.id.startsWith(start) && may(requirement(row, 'read')) ? row : null),
+    filter: sessionFilters.compile(filter),
+    recordOf: (row) => ({ ...shownSession(row), Namespace: row.namespace }),
+  })
 }
 
 function createdOf(outcome: CreateOutcome, { namespace, node }: CreateSession): SessionRow {

@@ -7,8 +7,6 @@ import { endingsIn } from './ended-queries.ts'
 import { allNamespaces, type SessionPlace, type SessionRow } from './model.ts'
 import { sessions } from './table.ts'
 
-/** Of a list in memory: a session takes a few hundred bytes. */
-export const listedMax = 200_000
 /** Rows of sessions that have ended that `hasSessions` looks at. */
 const endedRowsMax = 4_096
 

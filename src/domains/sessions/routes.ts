@@ -1,11 +1,11 @@
 /** `/v1/session/*`: shapes of HTTP to methods and back. */
 import { Fields } from '../../api/fields.ts'
-import { filteredHeader } from '../../api/headers.ts'
+import { listReply, pageOf } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
 import { site } from '../../api/site.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { sessionMethods, type ListedSessions } from './methods.ts'
+import { sessionMethods } from './methods.ts'
 import {
   allNamespaces,
   boundChecksMax,
@@ -26,8 +26,6 @@ const sessionBodyBytesMax = 2 * boundChecksMax * 4 * (checkIdLengthMax + 64) + 1
 /** Longest wait of a blocking query, as Consul caps it. */
 const waitMsMax = 600_000
 
-const filteredHeaders = { [filteredHeader]: 'true' }
-
 const read = { method: 'GET', switches: 'presence', waitMsMax } as const
 const write = { method: 'PUT', switches: 'presence' } as const
 
@@ -37,17 +35,21 @@ const info = async (request: ApiRequest): Promise<ApiReply> => {
 }
 
 const list = async (request: ApiRequest): Promise<ApiReply> => {
-  const { value } = await request.query(sessionMethods.list, { namespace: namespaceOf(request) })
-  return listed(value)
+  const { value } = await request.query(sessionMethods.list, {
+    ...pageOf(request),
+    namespace: namespaceOf(request),
+  })
+  return listReply(value, shownSession)
 }
 
 const ofNode = async (request: ApiRequest): Promise<ApiReply> => {
   const node = named(request, 'node', 'node name')
   const { value } = await request.query(sessionMethods.ofNode, {
+    ...pageOf(request),
     namespace: namespaceOf(request),
     node,
   })
-  return listed(value)
+  return listReply(value, shownSession)
 }
 
 const create = async (request: ApiRequest): Promise<ApiReply> => {
@@ -91,11 +93,33 @@ export const sessionRoutes: readonly Route[] = [
     atLeast: [{ resource: 'session', access: 'write' }],
     handle: create,
   },
-  { ...write, path: '/v1/session/destroy/:uuid', body: 'none', handle: destroy },
-  { ...write, path: '/v1/session/renew/:uuid', body: 'none', handle: renew },
-  { ...read, path: '/v1/session/info/:uuid', handle: info },
-  { ...read, path: '/v1/session/node/:node', handle: ofNode },
-  { ...read, path: '/v1/session/list', handle: list },
+  {
+    ...write,
+    path: '/v1/session/destroy/:uuid',
+    body: 'none',
+    handle: destroy,
+  },
+  {
+    ...write,
+    path: '/v1/session/renew/:uuid',
+    body: 'none',
+    handle: renew,
+  },
+  {
+    ...read,
+    path: '/v1/session/info/:uuid',
+    handle: info,
+  },
+  {
+    ...read,
+    path: '/v1/session/node/:node',
+    handle: ofNode,
+  },
+  {
+    ...read,
+    path: '/v1/session/list',
+    handle: list,
+  },
 ]
 
 function placeOf(request: ApiRequest): SessionPlace {
@@ -145,10 +169,6 @@ function serviceChecksOf(fields: Fields): ServiceCheck[] | null {
     const check = new Fields(item, { anyCase: true }, `ServiceChecks ${at}.`)
     return { id: check.text('ID') ?? '', namespace: check.text('Namespace') ?? '' }
   })
-}
-
-function listed({ rows, filtered }: ListedSessions): ApiReply {
-  return { jsonOf: () => rows.map(shownSession), ...(filtered ? { headers: filteredHeaders } : {}) }
 }
 
 /** The time a session has from a renewal under load. */

@@ -1,4 +1,5 @@
-/** A session as clients read it. */
+/** A session as clients read it, and as filters of lists do. */
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { defaultNamespace, type SessionRow } from './model.ts'
 
 export function shownSession(row: SessionRow) {
@@ -23,3 +24,18 @@ export function shownSession(row: SessionRow) {
     ModifyIndex: row.createIndex,
   }
 }
+
+export const sessionFilters = new FilterCompiler({
+  ID: 'string',
+  Name: 'string',
+  Node: 'string',
+  LockDelay: 'integer',
+  Behavior: 'string',
+  TTL: 'string',
+  NodeChecks: { list: 'string' },
+  ServiceChecks: { list: { record: { ID: 'string', Namespace: 'string' } } },
+  Checks: { list: 'string' },
+  Namespace: 'string',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+})

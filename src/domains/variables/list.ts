@@ -1,11 +1,7 @@
-/**
- * Lists of variables as they are served: filtered, cut into pages, and in turns with other work. A filter that
- * matches nothing may look at every row there is, so it gives way often and stops when the caller is gone.
- */
-import { setImmediate } from 'node:timers/promises'
-import { MusterError } from '../../lib/errors.ts'
-import { FilterCompiler, type Filter } from '../../rpc/filter/filter.ts'
-import type { QueryContext } from '../../rpc/method.ts'
+/** Lists of variables as they are served. */
+import type { Filter } from '../../rpc/filter/filter.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import type { Order, Scan } from '../../rpc/list.ts'
 import { listToken, type VariableRow } from './model.ts'
 
 /** Fields of an entry that a filter may name, as the list shows them. */
@@ -21,67 +17,31 @@ export const listFields = {
 /** Over `listFields`. */
 export const listFilters = new FilterCompiler(listFields)
 
-/** Steps of filtering between two turns of other work: a few milliseconds. */
-const stepsPerTurn = 500_000
 const textBytesPerRow = 128
 
-/** Entries of one page that a caller may ask for; more are cut, and the token leads on. */
-export const perPageMax = 100_000
+export type Sources = readonly AsyncIterable<readonly VariableRow[]>[]
 
-type Scan = {
-  readonly sources: readonly AsyncIterable<readonly VariableRow[]>[]
-  readonly filter: Filter | null
-  readonly context: QueryContext
-}
-
-/** All that match, page by page. */
-export async function* matching({
-  sources,
-  filter,
-  context,
-}: Scan): AsyncGenerator<readonly VariableRow[]> {
-  const rowsPerTurn = Math.max(
-    1,
-    Math.floor(stepsPerTurn / ((filter?.weight ?? 1) * textBytesPerRow)),
-  )
-  let turn = 0
-  for (const source of sources) {
-    for await (const page of source) {
-      const kept: VariableRow[] = []
-      for (const row of page) {
-        if (++turn >= rowsPerTurn) {
-          turn = 0
-          await setImmediate()
-          stopIfGone(context)
-        }
-        if (isListed(row, context) && (filter === null || filter.matches(filtered(row)))) {
-          kept.push(row)
-        }
-      }
-      stopIfGone(context)
-      if (kept.length > 0) yield kept
-    }
+/** `sources` begin where the token of the page before says. */
+export function scanOf(
+  sources: Sources,
+  filter: Filter | null,
+): Scan<VariableRow, VariableRow> & Order<VariableRow> {
+  return {
+    pages: oneByOne(sources),
+    show: (row, may) => {
+      const { namespace, path } = row
+      return may({ resource: 'variables', namespace, path, access: 'list' }) ? row : null
+    },
+    filter,
+    recordOf: filtered,
+    recordBytes: textBytesPerRow,
+    keyOf: ({ namespace, path }) => [namespace, path],
+    tokenOf: listToken,
   }
 }
 
-/** The first `perPage` that match, and the token of the next match if there is one. */
-export async function onePage(
-  scan: Scan,
-  perPage: number,
-): Promise<{ readonly rows: readonly VariableRow[]; readonly nextToken: string | null }> {
-  const limit = Math.min(perPage, perPageMax)
-  const rows: VariableRow[] = []
-  for await (const page of matching(scan)) {
-    for (const row of page) {
-      if (rows.length === limit) return { rows, nextToken: listToken(row) }
-      rows.push(row)
-    }
-  }
-  return { rows, nextToken: null }
-}
-
-function isListed({ namespace, path }: VariableRow, context: QueryContext): boolean {
-  return context.may({ resource: 'variables', namespace, path, access: 'list' })
+async function* oneByOne(sources: Sources): AsyncGenerator<readonly VariableRow[]> {
+  for (const source of sources) yield* source
 }
 
 function filtered(row: VariableRow): Readonly<Record<string, unknown>> {
@@ -93,8 +53,4 @@ function filtered(row: VariableRow): Readonly<Record<string, unknown>> {
     CreateTime: BigInt(row.createTimeMs) * 1_000_000n,
     ModifyTime: BigInt(row.modifyTimeMs) * 1_000_000n,
   }
-}
-
-function stopIfGone(context: QueryContext): void {
-  if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
 }

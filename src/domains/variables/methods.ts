@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { assertNever, present } from '../../lib/assert.ts'
 import { delay } from '../../lib/async.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { onePage, streamed } from '../../rpc/list.ts'
 import {
   defineLeaderMethod,
   defineQuery,
@@ -21,7 +22,7 @@ import {
 } from './commands.ts'
 import type { ClusterKeyring } from './keyring.ts'
 import type { KeyRow } from './keyring-model.ts'
-import { listFilters, matching, onePage } from './list.ts'
+import { listFilters, scanOf } from './list.ts'
 import {
   Cas,
   checkItems,
@@ -99,7 +100,7 @@ const page = defineQuery({
   query: async (reader, args, context) => {
     const filter = listFilters.compile(args.filter)
     const sources = await listVariables(reader, listRange(args, args.nextToken))
-    const value = await onePage({ sources, filter, context }, args.perPage)
+    const value = await onePage(context, args, scanOf(sources, filter))
     return { value, index: reader.tableIndex(variables) }
   },
 })
@@ -118,7 +119,7 @@ const list = defineQuery({
     const filter = listFilters.compile(args.filter)
     const sources = await listVariables(reader, listRange(args, args.nextToken))
     return {
-      value: matching({ sources, filter, context }),
+      value: streamed(context, scanOf(sources, filter)),
       index: reader.tableIndex(variables),
     }
   },

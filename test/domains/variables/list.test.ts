@@ -1,7 +1,8 @@
 import t from 'tap'
 import { Services } from '../../../src/rpc/services.ts'
 import { FilterCompiler } from '../../../src/rpc/filter/filter.ts'
-import { listFields, matching, onePage } from '../../../src/domains/variables/list.ts'
+import { listFields, scanOf } from '../../../src/domains/variables/list.ts'
+import { onePage, streamed } from '../../../src/rpc/list.ts'
 import type { VariableRow } from '../../../src/domains/variables/model.ts'
 import type { QueryContext } from '../../../src/rpc/method.ts'
 
@@ -31,11 +32,12 @@ function contextOf(signal: AbortSignal): QueryContext {
   return { caller, accessor: null, signal, may: () => true, service: new Services().get }
 }
 
+const first = (perPage: number) => ({ perPage, nextToken: null })
 const context = contextOf(new AbortController().signal)
 
 void t.test('a page reads what it needs and no more', async (t) => {
   const { counter, sources } = endless()
-  const { rows, nextToken } = await onePage({ sources, filter: null, context }, 100)
+  const { rows, nextToken } = await onePage(context, first(100), scanOf(sources, null))
   t.equal(rows.length, 100)
   t.equal(nextToken, 'default.v000000100')
   t.equal(counter.pages, 2)
@@ -48,7 +50,7 @@ void t.test(
       const { counter, sources } = endless()
       const gone = new AbortController()
       const filter = filters.compile(expression)
-      const page = onePage({ sources, filter, context: contextOf(gone.signal) }, 10)
+      const page = onePage(contextOf(gone.signal), first(10), scanOf(sources, filter))
       // Turns of the event loop come round although the table never ends.
       for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
       gone.abort()
@@ -60,7 +62,7 @@ void t.test(
 
 void t.test('an unpaginated list stops reading when nobody goes on', async (t) => {
   const { counter, sources } = endless()
-  for await (const page of matching({ sources, filter: null, context })) {
+  for await (const page of streamed(context, scanOf(sources, null))) {
     t.equal(page.length, 100)
     break
   }

@@ -1,0 +1,99 @@
+/** What every list has in common: pages that add up to the whole, a prefix, a filter. */
+import t, { type Test } from 'tap'
+import { serverOfOne } from './server-of-one.ts'
+
+const count = 7
+
+async function filled(t: Test) {
+  const server = await serverOfOne(t)
+  const put = async (url: string, body: object) => {
+    const { status } = await server.ask('PUT', url, body)
+    t.equal(status, 200, url)
+  }
+  for (let at = 0; at < count; at += 1) {
+    // In an order of their own, in scripts that sort differently as UTF-16 and as UTF-8.
+    const name = ['b', 'a', 'a-x', 'a.y', 'ｚ', '𝒜', 'Ab'][at] ?? ''
+    await put(`/v1/namespace/n${at}`, { Description: `number ${at}` })
+    await put('/v1/catalog/register', {
+      Node: `node ${name}`,
+      Address: '10.0.0.1',
+      Service: { ID: `web/${name}`, Service: 'web', Tags: [`t${at}`] },
+      Checks: [
+        { CheckID: `check ${name}`, Name: 'c', ServiceID: `web/${name}`, Status: 'passing' },
+      ],
+    })
+    await put('/v1/catalog/register', {
+      Node: 'node many',
+      Address: '10.0.0.2',
+      Service: { ID: `s${at}`, Service: `service ${name}` },
+      Check: { CheckID: `of many ${name}`, Name: 'c', Status: 'critical' },
+    })
+    await put('/v1/session/create', { Node: 'node many', Name: `s${at}`, Checks: [] })
+    await put(`/v1/var/app/${at}`, { Items: { a: 'b' } })
+  }
+  return server
+}
+
+const lists = [
+  ['/v1/namespaces', 'n1', 'Description == "number 3"'],
+  ['/v1/catalog/nodes', 'NODE A', 'Node == "node many"'],
+  ['/v1/catalog/services', 'service a', 'ServiceName contains "b"'],
+  ['/v1/catalog/service/web', 'node a', 'ServiceTags contains t2'],
+  ['/v1/health/node/node%20many', 'of many a', 'CheckID == "of many b"'],
+  ['/v1/health/checks/web', 'check a', 'Node == "node b"'],
+  ['/v1/health/state/any', 'of many', 'Status == critical'],
+  ['/v1/health/state/critical', 'of many a', 'CheckID == "of many b"'],
+  ['/v1/health/service/web', 'node a', 'Service.Tags contains t2'],
+  ['/v1/session/list', '', 'Name == s2'],
+  ['/v1/session/node/node%20many', '', 'Name == s2'],
+  ['/v1/vars', 'app/1', 'Path == "app/2"'],
+] as const
+
+function rowsOf(body: unknown): readonly string[] {
+  return (Array.isArray(body) ? body : Object.entries(body ?? {})).map((row) => JSON.stringify(row))
+}
+
+t.test('pages add up to the whole list, in its order; prefix and filter leave out', async (t) => {
+  const server = await filled(t)
+  for (const [path, prefix, filter] of lists) {
+    const get = async (query: Readonly<Record<string, string>>) => {
+      const answer = await server.ask('GET', `${path}?${new URLSearchParams(query).toString()}`)
+      t.equal(answer.status, 200, `${path} ${JSON.stringify(query)} ${answer.body.slice(0, 200)}`)
+      return { rows: rowsOf(answer.json()), next: answer.headers['x-service-nexttoken'] }
+    }
+    const whole = await get({})
+    t.ok(whole.rows.length >= count, path)
+    t.equal(whole.next, undefined)
+    for (const size of [1, 3, count * 3]) {
+      const found: string[] = []
+      let page = await get({ per_page: String(size) })
+      found.push(...page.rows)
+      while (typeof page.next === 'string') {
+        t.equal(page.rows.length, size)
+        page = await get({ per_page: String(size), next_token: page.next })
+        found.push(...page.rows)
+      }
+      // Names of services come in the order of their first instance when the list is whole.
+      const isMap = path === '/v1/catalog/services'
+      t.same(isMap ? found.toSorted() : found, isMap ? whole.rows.toSorted() : whole.rows, path)
+    }
+    const few = await get({ filter })
+    t.ok(few.rows.length > 0 && few.rows.length < whole.rows.length, `${path} ${filter}`)
+    if (prefix === '') continue
+    const begun = await get({ prefix })
+    t.ok(begun.rows.length > 0 && begun.rows.length < whole.rows.length, `${path} ${prefix}`)
+  }
+  const [first = ''] = rowsOf((await server.ask('GET', '/v1/session/list')).json())
+  const { ID } = JSON.parse(first) as { ID: string }
+  const one = await server.ask('GET', `/v1/session/list?prefix=${ID}`)
+  t.equal(rowsOf(one.json()).length, 1)
+})
+
+t.test('what is no page is refused', async (t) => {
+  const server = await serverOfOne(t)
+  const refused = ['per_page=x', 'per_page=2&next_token=%25zz', 'filter=(']
+  for (const query of refused) {
+    const { status } = await server.ask('GET', `/v1/catalog/nodes?${query}`)
+    t.equal(status, 400, query)
+  }
+})
