@@ -220,10 +220,22 @@ function domainRows(domain, position) {
         '^src/api/',
         '^src/lib/',
         '^src/rpc/services[.]ts$',
-        ...others.map((path) => `${path}[a-z-]*shown[.]ts$`),
+        ...others.map((path) => `${path}[a-z-]*(shown|shapes)[.]ts$`),
         ...(whole === null ? [] : [whole]),
       ],
       packages: ['typebox'],
+    },
+    {
+      // Schemas of what routes take and answer: data, which no method needs.
+      name: `${domain}-shapes`,
+      from: `${own}[a-z-]*shapes[.]ts$`,
+      ours: [
+        '^src/api/shape[.]ts$',
+        `${own}[a-z-]*(model|shapes)[.]ts$`,
+        ...others.map((path) => `${path}[a-z-]*(model|shapes)[.]ts$`),
+      ],
+      packages: ['typebox'],
+      self: false,
     },
     {
       name: `${domain}-domain`,
@@ -238,9 +250,9 @@ function domainRows(domain, position) {
     },
     {
       name: `${domain}-methods`,
-      from: `${own}(?![a-z-]*(model|table|commands|queries|routes|domain)[.]ts$)`,
+      from: `${own}(?![a-z-]*(model|table|commands|queries|routes|shapes|domain)[.]ts$)`,
       ours: [
-        `${own}(?![a-z-]*(routes|domain)[.]ts$)`,
+        `${own}(?![a-z-]*(routes|shapes|domain)[.]ts$)`,
         '^src/domains/(duty|host)[.]ts$',
         '^src/metrics/metrics[.]ts$',
         '^src/rpc/',

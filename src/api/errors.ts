@@ -27,6 +27,10 @@ const statusByCode = {
   internal: 500,
 } as const satisfies Record<ErrorCode, number>
 
+export function errorStatus(code: ErrorCode): number {
+  return statusByCode[code]
+}
+
 /** Seconds after which a client that met 503 or 429 may come back. */
 const retryAfterSeconds = 1
 

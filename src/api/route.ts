@@ -20,13 +20,15 @@ import type { Services } from '../rpc/services.ts'
 import type { Dialect } from './dialect.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
+import type { RouteDescription } from './shape.ts'
 
 /** For routes that take a few fields: names, references, switches. */
 export const smallBodyBytesMax = 65_536
 
 export type RouteMethod = 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH' | 'LIST'
 
-export type Route = {
+/** What it serves and how. A route of a domain is a `DescribedRoute`. */
+export type Route = Partial<RouteDescription> & {
   /**
    * PUT and POST are one: whichever is named here, both are served, but for `switches`. GET serves HEAD too. LIST serves GET
    * with `list=true` as well, and goes before a route for GET there.
@@ -76,6 +78,9 @@ export type Route = {
   readonly headDecides?: boolean
   handle(request: ApiRequest): ApiReply | Promise<ApiReply>
 }
+
+/** It says the same to people and to tools: OpenAPI, docs/api.md, tests. */
+export type DescribedRoute = Route & RouteDescription
 
 export type SentRequest = {
   /** Also HEAD. */

@@ -1,5 +1,7 @@
 /** What a client agent provides to its domains. */
+import { describesApi } from '../api/openapi.ts'
 import { provideLocal } from '../domains/local-registry.ts'
+import { openApi } from '../domains/process/services.ts'
 import type { GossipNode } from '../gossip/gossip.ts'
 import { userEventPool } from '../gossip-pool/user-event-pool.ts'
 import { nodeOfAgent } from '../runtime/agent-node.ts'
@@ -61,4 +63,11 @@ export function provide(services: Services, options: ProvidedOptions): void {
     metrics: telemetry,
   })
   // Servers answer for the rest, so the document tells of all; their domains are loaded for it alone.
+  services.provide(
+    openApi,
+    describesApi(async () => {
+      const { serverDomains } = await import('../domains/registry.ts')
+      return serverDomains.flatMap(({ routes = [] }) => routes)
+    }),
+  )
 }

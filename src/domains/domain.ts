@@ -3,7 +3,7 @@
  * itself. A folder's `domain.ts` writes it down, `registry.ts` lists them in order, and `composeDomains` makes of the list
  * what a process runs. Nothing else knows which domains there are.
  */
-import type { Route } from '../api/route.ts'
+import type { DescribedRoute } from '../api/route.ts'
 import type { Domain as StateDomain } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
@@ -66,7 +66,7 @@ export type Domain = Omit<Partial<StateDomain>, 'commands'> & {
   readonly tenant?: NamespaceTenant
   readonly services?: readonly Service[]
   readonly methods?: readonly Method[]
-  readonly routes?: readonly Route[]
+  readonly routes?: readonly DescribedRoute[]
   readonly topics?: readonly AnyTopic[]
   readonly duties?: readonly Duty[]
   readonly measured?: Measured
@@ -105,7 +105,7 @@ export function defineService<Value>(
 
 export type Composed = {
   readonly methods: readonly Method[]
-  readonly routes: readonly Route[]
+  readonly routes: readonly DescribedRoute[]
   readonly duties: readonly Duty[]
   /** Starts the services. */
   start(): Promise<void>

@@ -1,4 +1,5 @@
 /** What a server provides to its domains. */
+import { describesApi } from '../api/openapi.ts'
 import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
@@ -16,6 +17,7 @@ import { openView, readBarrier, stateReader, type OpenView, type ReadBarrier } f
 import type { RaftControl } from './operator/raft.ts'
 import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
 import { archiving, raftControl, type RowSource } from './operator/services.ts'
+import { openApi } from './process/services.ts'
 import type { AppliedSource } from './sessions/deadlines.ts'
 import { appliedCommands } from './sessions/services.ts'
 import type { ClusterKeyLink } from './variables/cluster-key-share.ts'
@@ -79,5 +81,9 @@ export function composeServer(
   services.provide(aclSettings, parts.acl)
   const made = composeDomains(domains, services, { clock, log })
   services.provide(composed, made)
+  services.provide(
+    openApi,
+    describesApi(async () => made.routes),
+  )
   return made
 }

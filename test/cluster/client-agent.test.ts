@@ -325,6 +325,7 @@ void t.test('events come through, as lines and as messages, in plain and over TL
   await follows(t, cluster, client)
   const wary = { name: 'c3', config: { tls: { ca_file: other.caFile } } }
   const { http: asked } = await startClientAgent(t, cluster, wary)
+  t.match(await asked.json('GET', '/v1/openapi.json'), { paths: { '/v1/kv/{path}': {} } })
   const refused = await asked.request('GET', '/v1/kv/c2/1')
   t.match(refused, { status: 500 })
   t.match(refused.body.toString(), /No known servers: 127[.]0[.]0[.]1:\d+: .*certificate/)

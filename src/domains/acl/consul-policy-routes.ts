@@ -1,6 +1,8 @@
 /** Policies and roles in Consul's dialect, over the same methods: with ids, and with PUT to make them. */
+import { Type } from 'typebox'
 import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { blocking, listing, ok, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import {
   bodyBytesMax,
@@ -17,9 +19,17 @@ import {
   roleInConsul,
   type Named,
 } from './consul-shown.ts'
+import { AclName } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyBodyBytesMax } from './policy-routes.ts'
 import { bodyOf } from './routes.ts'
+import {
+  ConsulPolicy,
+  ConsulPolicyBody,
+  ConsulPolicyStub,
+  ConsulRole,
+  ConsulRoleBody,
+} from './shapes.ts'
 import { shownPolicy, shownRole } from './shown.ts'
 
 const putPolicy = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
@@ -92,10 +102,18 @@ const remove =
     return { json: true, index }
   }
 
-export const policyConsulRoutes: readonly Route[] = [
+const named = { name: AclName }
+const withId = { id: text('Its UUID') }
+
+export const policyConsulRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/acl/policies',
+    summary: 'List policies',
+    permission: 'acl:read',
+    query: { ...blocking, ...listing },
+    reply: ok(Type.Array(ConsulPolicyStub)),
+    example: {},
     dialect,
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
@@ -108,6 +126,15 @@ export const policyConsulRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/policy',
+    summary: 'Create a policy',
+    permission: 'acl:write',
+    bodySchema: ConsulPolicyBody,
+    reply: ok(ConsulPolicy),
+    errors: ['not_found'],
+    example: {
+      body: { Name: 'web', Rules: 'key_prefix "web/" { policy = "read" }' },
+      keeps: { policy: 'ID' },
+    },
     dialect,
     bodyBytesMax: policyBodyBytesMax,
     atLeast: [{ resource: 'acl', access: 'write' }],
@@ -116,18 +143,42 @@ export const policyConsulRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/policy/name/:name',
+    summary: 'Read a policy by its name',
+    permission: 'acl:read',
+    params: named,
+    query: blocking,
+    reply: ok(ConsulPolicy),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/policy/name/web' },
     dialect,
     handle: (request) => readPolicy(request, request.parameter('name')),
   },
   {
     method: 'GET',
     path: '/v1/acl/policy/:id',
+    summary: 'Read a policy',
+    permission: 'acl:read',
+    params: withId,
+    query: blocking,
+    reply: ok(ConsulPolicy),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/policy/{policy}' },
     dialect,
     handle: async (request) => readPolicy(request, await byId('policy')(request)),
   },
   {
     method: 'PUT',
     path: '/v1/acl/policy/:id',
+    summary: 'Change a policy',
+    permission: 'acl:read',
+    params: withId,
+    bodySchema: ConsulPolicyBody,
+    reply: ok(ConsulPolicy),
+    errors: ['not_found'],
+    example: {
+      url: '/v1/acl/policy/{policy}',
+      body: { Name: 'web', Rules: 'key_prefix "web/" { policy = "write" }' },
+    },
     dialect,
     bodyBytesMax: policyBodyBytesMax,
     atLeast: [{ resource: 'acl', access: 'write' }],
@@ -136,12 +187,23 @@ export const policyConsulRoutes: readonly Route[] = [
   {
     method: 'DELETE',
     path: '/v1/acl/policy/:id',
+    summary: 'Delete a policy',
+    permission: 'acl:read',
+    params: withId,
+    reply: ok(Type.Literal(true)),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/policy/{policy}' },
     dialect,
     handle: remove('policy'),
   },
   {
     method: 'GET',
     path: '/v1/acl/roles',
+    summary: 'List roles',
+    permission: 'acl:read',
+    query: { ...blocking, ...listing },
+    reply: ok(Type.Array(ConsulRole)),
+    example: {},
     dialect,
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listRoles, pageOf(request))
@@ -151,6 +213,12 @@ export const policyConsulRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/role',
+    summary: 'Create a role',
+    permission: 'acl:write',
+    bodySchema: ConsulRoleBody,
+    reply: ok(ConsulRole),
+    errors: ['not_found'],
+    example: { body: { Name: 'frontend', Policies: [{ Name: 'app' }] }, keeps: { role: 'ID' } },
     dialect,
     bodyBytesMax,
     handle: (request) => putRole(request, true),
@@ -158,18 +226,42 @@ export const policyConsulRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/role/name/:name',
+    summary: 'Read a role by its name',
+    permission: 'acl:read',
+    params: named,
+    query: blocking,
+    reply: ok(ConsulRole),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/role/name/frontend' },
     dialect,
     handle: (request) => readRole(request, request.parameter('name')),
   },
   {
     method: 'GET',
     path: '/v1/acl/role/:id',
+    summary: 'Read a role',
+    permission: 'acl:read',
+    params: withId,
+    query: blocking,
+    reply: ok(ConsulRole),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/role/{role}' },
     dialect,
     handle: async (request) => readRole(request, await byId('role')(request)),
   },
   {
     method: 'PUT',
     path: '/v1/acl/role/:id',
+    summary: 'Change a role',
+    permission: 'acl:read',
+    params: withId,
+    bodySchema: ConsulRoleBody,
+    reply: ok(ConsulRole),
+    errors: ['not_found'],
+    example: {
+      url: '/v1/acl/role/{role}',
+      body: { Name: 'frontend', Policies: [{ Name: 'app' }] },
+    },
     dialect,
     bodyBytesMax,
     handle: (request) => putRole(request, false),
@@ -177,6 +269,12 @@ export const policyConsulRoutes: readonly Route[] = [
   {
     method: 'DELETE',
     path: '/v1/acl/role/:id',
+    summary: 'Delete a role',
+    permission: 'acl:read',
+    params: withId,
+    reply: ok(Type.Literal(true)),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/role/{role}' },
     dialect,
     handle: remove('role'),
   },

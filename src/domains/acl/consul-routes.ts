@@ -1,13 +1,27 @@
 /** Tokens in Consul's dialect, over the same methods as `routes.ts`. */
+import { Type } from 'typebox'
 import type { Fields } from '../../api/fields.ts'
 import { listHeaders, pageOf } from '../../api/pages.ts'
-import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
+import {
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+  smallBodyBytesMax,
+} from '../../api/route.ts'
+import { blocking, listing, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { aclConsulMethods } from './consul-methods.ts'
 import { anonymousAccessor, managementPolicy, tokenInConsul, type Named } from './consul-shown.ts'
 import type { CreatedToken } from './issue.ts'
 import { aclMethods } from './methods.ts'
 import { bodyOf, expirationOf } from './routes.ts'
+import {
+  BootstrapBody,
+  CloneBody,
+  ConsulFirstToken,
+  ConsulToken,
+  ConsulTokenBody,
+} from './shapes.ts'
 import { shownToken } from './shown.ts'
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -65,12 +79,19 @@ const shownAccessor = async (request: ApiRequest) => {
   return value
 }
 
+const ofToken = { accessor: text('Accessor of the token') }
+
 export const bodyBytesMax = smallBodyBytesMax
 
-export const aclConsulRoutes: readonly Route[] = [
+export const aclConsulRoutes: readonly DescribedRoute[] = [
   {
     method: 'PUT',
     path: '/v1/acl/bootstrap',
+    summary: 'Make the first token',
+    permission: 'none',
+    bodySchema: BootstrapBody,
+    reply: ok(ConsulFirstToken),
+    example: { body: {}, shownOnly: 'there is one already' },
     dialect,
     bodyBytesMax,
     handle: async (request) => {
@@ -81,6 +102,15 @@ export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/tokens',
+    summary: 'List tokens',
+    permission: 'acl:read',
+    query: {
+      ...blocking,
+      ...listing,
+      ...optionally({ policy: text('Id of a policy'), role: text('Id of a role') }),
+    },
+    reply: ok(Type.Array(ConsulToken)),
+    example: {},
     dialect,
     handle: async (request) => {
       const [policy, role] = [request.search.text('policy'), request.search.text('role')]
@@ -102,6 +132,15 @@ export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/token',
+    summary: 'Make a token',
+    permission: 'acl:write',
+    bodySchema: ConsulTokenBody,
+    reply: ok(ConsulToken),
+    errors: ['not_found'],
+    example: {
+      body: { Description: 'ci', Policies: [{ Name: 'global-management' }] },
+      keeps: { consulAccessor: 'AccessorID' },
+    },
     dialect,
     bodyBytesMax,
     handle: async (request) => {
@@ -118,6 +157,12 @@ export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/token/self',
+    summary: 'Read the token of the request',
+    permission: 'any token',
+    query: blocking,
+    reply: ok(ConsulToken),
+    errors: ['not_found'],
+    example: {},
     dialect,
     handle: async (request) => {
       const { value } = await request.query(aclMethods.self, { expanded: false })
@@ -128,6 +173,13 @@ export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/token/:accessor',
+    summary: 'Read a token',
+    permission: 'acl:read',
+    params: ofToken,
+    query: blocking,
+    reply: ok(ConsulToken),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/token/{consulAccessor}' },
     dialect,
     handle: async (request) => {
       const value = await shownAccessor(request)
@@ -137,6 +189,16 @@ export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/token/:accessor',
+    summary: 'Change a token',
+    permission: 'acl:write',
+    params: ofToken,
+    bodySchema: ConsulTokenBody,
+    reply: ok(ConsulToken),
+    errors: ['not_found'],
+    example: {
+      url: '/v1/acl/token/{consulAccessor}',
+      body: { Description: 'Builds', Policies: [{ Name: 'global-management' }] },
+    },
     dialect,
     bodyBytesMax,
     handle: async (request) => {
@@ -150,6 +212,13 @@ export const aclConsulRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/token/:accessor/clone',
+    summary: 'Make a token like another one',
+    permission: 'acl:read',
+    params: ofToken,
+    bodySchema: CloneBody,
+    reply: ok(ConsulToken),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/token/{consulAccessor}/clone', body: { Description: 'More builds' } },
     dialect,
     bodyBytesMax,
     handle: async (request) => {

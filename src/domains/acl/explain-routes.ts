@@ -3,10 +3,12 @@
  * or in the query when there is none.
  */
 import { probe, type Probed } from '../../api/probe.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { ApiReply, ApiRequest, DescribedRoute, Route } from '../../api/route.ts'
+import { blocking, ok, optionally, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { serviceKey } from '../../rpc/services.ts'
 import { explainMethods } from './explain-methods.ts'
+import { ExplainBody, Explained } from './shapes.ts'
 
 /** Provided by the process: all that it can be asked, these routes among it. */
 export const composed = serviceKey<{ readonly routes: readonly Route[] }>('composed')
@@ -61,11 +63,37 @@ const handle = async (request: ApiRequest): Promise<ApiReply> => {
     },
   }
 }
-export const explainRoutes: readonly Route[] = [
-  { method: 'GET', path: '/v1/acl/explain', handle },
+/** The request to explain. */
+const ofRequest = {
+  path: text('Path of the request to explain'),
+  ...optionally({
+    method: text('`GET` unless said'),
+    accessor: text('Accessor or secret of the token; without one: of requests without a token'),
+  }),
+}
+
+export const explainRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/acl/explain',
+    summary: 'Explain what a request requires and whether a token may',
+    permission: 'acl:read',
+    query: { ...blocking, ...ofRequest },
+    reply: ok(Explained),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/explain?method=PUT&path=/v1/kv/app/color' },
+    handle,
+  },
   {
     method: 'PUT',
     path: '/v1/acl/explain',
+    summary: 'Explain a request that the body names, or without one the query',
+    permission: 'acl:read',
+    query: { ...blocking, ...optionally(ofRequest) },
+    bodySchema: ExplainBody,
+    reply: ok(Explained),
+    errors: ['not_found'],
+    example: { body: { Method: 'PUT', Path: '/v1/kv/app/color' } },
     atLeast: [{ resource: 'acl', access: 'read' }],
     handle,
   },

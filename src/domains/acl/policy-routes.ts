@@ -1,10 +1,19 @@
 /** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
+import { Type } from 'typebox'
 import { listReply, pageOf } from '../../api/pages.ts'
-import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
+import {
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+  smallBodyBytesMax,
+} from '../../api/route.ts'
+import { blocking, listing, ok } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { AclName } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyBytesMax } from './policy-source-model.ts'
 import { bodyOf, namesOf } from './routes.ts'
+import { Policy, PolicyBody, PolicyStub, Role, RoleBody } from './shapes.ts'
 import { shownPolicy, shownRole } from './shown.ts'
 
 /** Every letter of a policy may be escaped. */
@@ -32,10 +41,17 @@ const putRole = async (request: ApiRequest): Promise<ApiReply> => {
   return { json: shownRole(row), index: row.modifyIndex }
 }
 
-export const policyRoutes: readonly Route[] = [
+const named = { name: AclName }
+
+export const policyRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/acl/policies',
+    summary: 'List policies',
+    permission: 'acl:read',
+    query: { ...blocking, ...listing },
+    reply: ok(Type.Array(PolicyStub)),
+    example: {},
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
       return listReply(value)
@@ -44,6 +60,13 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/policy/:name',
+    summary: 'Read a policy',
+    permission: 'acl:read',
+    params: named,
+    query: blocking,
+    reply: ok(Policy),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/policy/app' },
     handle: async (request) => {
       const name = request.parameter('name')
       const { value } = await request.query(policyMethods.readPolicy, { name })
@@ -53,6 +76,18 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/policy/:name',
+    summary: 'Create or change a policy',
+    permission: 'acl:write',
+    params: named,
+    bodySchema: PolicyBody,
+    reply: ok(Policy),
+    example: {
+      url: '/v1/acl/policy/app',
+      body: {
+        Description: 'Reads the settings of the shop',
+        Rules: 'key_prefix "app/" { policy = "read" }',
+      },
+    },
     bodyBytesMax: policyBodyBytesMax,
     atLeast: [{ resource: 'acl', access: 'write' }],
     handle: putPolicy,
@@ -60,6 +95,12 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'DELETE',
     path: '/v1/acl/policy/:name',
+    summary: 'Delete a policy',
+    permission: 'acl:write',
+    params: named,
+    reply: ok(Type.Literal(true)),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/policy/app' },
     handle: async (request) => {
       const name = request.parameter('name')
       const { index } = await request.call(policyMethods.deletePolicy, { name })
@@ -69,6 +110,11 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/roles',
+    summary: 'List roles',
+    permission: 'acl:read',
+    query: { ...blocking, ...listing },
+    reply: ok(Type.Array(Role)),
+    example: {},
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listRoles, pageOf(request))
       return listReply(value)
@@ -77,6 +123,13 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/role/:name',
+    summary: 'Read a role',
+    permission: 'acl:read',
+    params: named,
+    query: blocking,
+    reply: ok(Role),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/role/shop' },
     handle: async (request) => {
       const name = request.parameter('name')
       const { value } = await request.query(policyMethods.readRole, { name })
@@ -86,12 +139,24 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/role/:name',
+    summary: 'Create or change a role',
+    permission: 'acl:write',
+    params: named,
+    bodySchema: RoleBody,
+    reply: ok(Role),
+    example: { url: '/v1/acl/role/shop', body: { Policies: ['app'] } },
     bodyBytesMax: smallBodyBytesMax,
     handle: putRole,
   },
   {
     method: 'DELETE',
     path: '/v1/acl/role/:name',
+    summary: 'Delete a role',
+    permission: 'acl:write',
+    params: named,
+    reply: ok(Type.Literal(true)),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/role/shop' },
     handle: async (request) => {
       const name = request.parameter('name')
       const { index } = await request.call(policyMethods.deleteRole, { name })

@@ -1,12 +1,27 @@
 /** `/v1/acl/bootstrap`, `/v1/acl/tokens` and `/v1/acl/token/…`: both peers' bodies are read, one shape is shown. */
+import { Type } from 'typebox'
 import { Fields } from '../../api/fields.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
-import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
+import {
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+  smallBodyBytesMax,
+} from '../../api/route.ts'
+import { blocking, listing, flag, ok, optionally, text } from '../../api/shape.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { CreatedToken } from './issue.ts'
 import { aclMethods } from './methods.ts'
 import type { TokenType } from './model.ts'
+import {
+  BootstrapBody,
+  CreatedToken as CreatedTokenShape,
+  NewTokenBody,
+  Token as TokenShape,
+  TokenBody,
+  TokenSelf,
+} from './shapes.ts'
 import { shownToken } from './shown.ts'
 
 const list = async (request: ApiRequest): Promise<ApiReply> => {
@@ -50,27 +65,56 @@ const update = async (request: ApiRequest): Promise<ApiReply> => {
   return { json: shownToken(row), index: row.modifyIndex }
 }
 
-export const tokenRoutes: readonly Route[] = [
+const ofToken = { accessor: text('Accessor of the token') }
+const ofPolicyOrRole = optionally({
+  policy: text('Only those that have this policy'),
+  role: text('Only those that have this role'),
+})
+
+export const tokenRoutes: readonly DescribedRoute[] = [
   {
     method: 'PUT',
     path: '/v1/acl/bootstrap',
+    summary: 'Make the first token',
+    permission: 'none',
+    bodySchema: BootstrapBody,
+    reply: ok(CreatedTokenShape),
+    example: { body: {}, keeps: { secret: 'SecretID' } },
     bodyBytesMax: smallBodyBytesMax,
     handle: bootstrap,
   },
   {
     method: 'GET',
     path: '/v1/acl/tokens',
+    summary: 'List tokens',
+    permission: 'acl:read',
+    query: { ...blocking, ...listing, ...ofPolicyOrRole },
+    reply: ok(Type.Array(TokenShape)),
+    example: {},
     handle: list,
   },
   {
     method: 'PUT',
     path: '/v1/acl/token',
+    summary: 'Make a token',
+    permission: 'acl:write',
+    bodySchema: NewTokenBody,
+    reply: ok(CreatedTokenShape),
+    example: {
+      body: { Name: 'ci', Type: 'management', ExpirationTTL: '8h' },
+      keeps: { accessor: 'AccessorID' },
+    },
     bodyBytesMax: smallBodyBytesMax,
     handle: create,
   },
   {
     method: 'GET',
     path: '/v1/acl/token/self',
+    summary: 'Read the token of the request',
+    permission: 'any token',
+    query: { ...blocking, ...optionally({ expanded: flag('With its policies and roles') }) },
+    reply: ok(TokenSelf),
+    example: { url: '/v1/acl/token/self?expanded=true' },
     handle: async (request) => {
       const expanded = request.search.flag('expanded')
       return { json: (await request.query(aclMethods.self, { expanded })).value }
@@ -79,6 +123,13 @@ export const tokenRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/acl/token/:accessor',
+    summary: 'Read a token',
+    permission: 'acl:read',
+    params: ofToken,
+    query: blocking,
+    reply: ok(TokenShape),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/token/{accessor}' },
     handle: async (request) => {
       const accessor = request.parameter('accessor')
       const { value } = await request.query(aclMethods.read, { accessor })
@@ -88,12 +139,25 @@ export const tokenRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/acl/token/:accessor',
+    summary: 'Change a token',
+    permission: 'acl:write',
+    params: ofToken,
+    bodySchema: TokenBody,
+    reply: ok(TokenShape),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/token/{accessor}', body: { Description: 'Builds' } },
     bodyBytesMax: smallBodyBytesMax,
     handle: update,
   },
   {
     method: 'DELETE',
     path: '/v1/acl/token/:accessor',
+    summary: 'Delete a token',
+    permission: 'acl:write',
+    params: ofToken,
+    reply: ok(Type.Literal(true)),
+    errors: ['not_found', 'conflict'],
+    example: { url: '/v1/acl/token/{accessor}' },
     handle: async (request) => {
       const accessor = request.parameter('accessor')
       const { index } = await request.call(aclMethods.remove, { accessor })

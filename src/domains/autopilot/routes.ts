@@ -1,11 +1,13 @@
 /** `/v1/operator/autopilot/configuration` and `/v1/operator/autopilot/health`. */
 import type { Fields } from '../../api/fields.ts'
-import { type Route, smallBodyBytesMax } from '../../api/route.ts'
+import { type DescribedRoute, smallBodyBytesMax } from '../../api/route.ts'
+import { blocking, count as unsigned, flag, jsonType, ok, optionally } from '../../api/shape.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { autopilotMethods } from './methods.ts'
 import { defaultAutopilot, type AutopilotConfig, type AutopilotRow } from './model.ts'
 import type { ServerHealth } from './services.ts'
+import { AutopilotBody, AutopilotSettings, ClusterHealth } from './shapes.ts'
 
 /** What Consul Enterprise and Nomad Enterprise have: it may be sent as false and is always false. */
 const absentFeatures = [
@@ -14,10 +16,15 @@ const absentFeatures = [
   'EnableCustomUpgrades',
 ] as const
 
-export const autopilotRoutes: readonly Route[] = [
+export const autopilotRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/operator/autopilot/configuration',
+    summary: 'Settings of autopilot',
+    permission: 'operator:read',
+    query: blocking,
+    reply: ok(AutopilotSettings),
+    example: {},
     handle: async (request) => {
       const { value } = await request.query(autopilotMethods.read, {})
       return { json: shownConfig(value) }
@@ -26,6 +33,12 @@ export const autopilotRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/operator/autopilot/configuration',
+    summary: 'Set all settings of autopilot',
+    permission: 'operator:write',
+    query: optionally({ cas: unsigned('ModifyIndex that the settings must have') }),
+    bodySchema: AutopilotBody,
+    reply: ok(flag('False: `cas` does not hold')),
+    example: { body: { CleanupDeadServers: true, LastContactThreshold: '500ms' } },
     bodyBytesMax: smallBodyBytesMax,
     handle: async (request) => {
       const config = configOf(request.fields())
@@ -41,6 +54,10 @@ export const autopilotRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/operator/autopilot/health',
+    summary: 'Health of the servers',
+    permission: 'operator:read',
+    reply: { 200: { [jsonType]: ClusterHealth }, 429: { [jsonType]: ClusterHealth } },
+    example: {},
     handle: async (request) => {
       const { healthy, failureTolerance, servers } = await request.call(autopilotMethods.check, {})
       return {

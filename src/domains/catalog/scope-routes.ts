@@ -1,6 +1,13 @@
 /** What all routes of the catalog take in the query: datacenter, namespace, meta of nodes; and how they answer lists. */
 import { filteredHeader } from '../../api/headers.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { ApiReply, ApiRequest, DescribedRoute, Route } from '../../api/route.ts'
+import {
+  inNamespace,
+  ofDatacenter,
+  optionally,
+  text,
+  type RouteDescription,
+} from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 
@@ -17,10 +24,13 @@ export function scopedRoutes(more: Pick<Route, 'waitMsMax'> = {}) {
   return (
     method: Route['method'],
     path: string,
+    described: RouteDescription,
     handle: (request: ApiRequest) => ReturnType<Route['handle']>,
-  ): Route => ({
+  ): DescribedRoute => ({
     method,
     path,
+    ...described,
+    query: { ...described.query, ...inNamespace, ...ofDatacenter },
     switches: 'presence',
     ...(method === 'PUT' && { atLeast: writesCatalog }),
     ...more,
@@ -55,6 +65,10 @@ export function named(request: ApiRequest, parameter: string, what: string): str
   if (value === '') throw new MusterError('invalid_argument', `Missing ${what}`)
   return value
 }
+
+export const ofNodeMeta = optionally({
+  'node-meta': text('`key:value` that the node must have, once or several times'),
+})
 
 /** `node-meta=key:value`, each name once or several times. */
 export function nodeMeta(request: ApiRequest): readonly (readonly [string, string])[] {

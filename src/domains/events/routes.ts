@@ -1,15 +1,33 @@
 /** `/v1/event/stream`, over HTTP a frame a line, over WebSocket a frame a message. */
-import type { ApiRequest, Route } from '../../api/route.ts'
+import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { flag, inNamespace, frames as framesOf, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { eventMethods } from './methods.ts'
 import { defaultNamespace, wantedKeyLengthMax, wantedMax, type Wanted } from './selection.ts'
+import { Frame } from './shapes.ts'
 
 export const eventStreamPath = '/v1/event/stream'
 
-export const eventRoutes: readonly Route[] = [
+export const eventRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: eventStreamPath,
+    summary: 'Follow what changes',
+    permission: 'filtered',
+    query: {
+      ...inNamespace,
+      ...optionally({
+        topic: text(
+          '`Topic`, `Topic:key` or `Topic:prefix*`, once or several times; all unless said',
+        ),
+        index: text('Begins after this index; `now`: with what comes'),
+        snapshot: flag('Begins with what there is'),
+        progress: flag('Heartbeats name the index up to which all was told'),
+      }),
+    },
+    reply: ok(framesOf(Frame, 'Frames, also one a message over WebSocket')),
+    errors: ['gone'],
+    example: { url: '/v1/event/stream?topic=KV&index=now', shownOnly: 'the reply does not end' },
     websocket: true,
     handle: async (request) => {
       const { search } = request

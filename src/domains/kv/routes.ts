@@ -1,9 +1,23 @@
 /** `/v1/kv/*`: shapes of HTTP to operations and back. */
-import { lockOf } from '../../api/lock-condition.ts'
-import { encodeJson } from '../../api/json.ts'
+import { Type } from 'typebox'
 import { filteredHeader } from '../../api/headers.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import { encodeJson } from '../../api/json.ts'
+import { lockOf } from '../../api/lock-condition.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import type { Search } from '../../api/search.ts'
+import {
+  blocking,
+  bytes,
+  count,
+  flag,
+  inNamespace,
+  jsonType,
+  locked,
+  ok,
+  optionally,
+  text,
+  textType,
+} from '../../api/shape.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { kvList, kvNames, kvRead, kvWrite } from './methods.ts'
@@ -18,6 +32,7 @@ import {
   type KvRow,
 } from './model.ts'
 import type { Operation, Refusal, ShownEntry } from './operation-model.ts'
+import { Entry, Names } from './shapes.ts'
 import { shownEntry } from './shown-entry.ts'
 
 /** Longest wait of a blocking query, as Consul caps it. */
@@ -31,13 +46,37 @@ const rawHeaders = {
 
 const filteredHeaders = { [filteredHeader]: 'true' }
 
+const ofKey = { '*': text('The key, slashes included') }
+
 const read = { switches: 'presence', waitMsMax: kvWaitMsMax } as const
 
-export const kvRoutes: readonly Route[] = [
+export const kvRoutes: readonly DescribedRoute[] = [
   {
     ...read,
     method: 'GET',
     path: '/v1/kv/*',
+    summary: 'Read a key, the keys below a prefix, or their names',
+    permission: 'key:read',
+    params: ofKey,
+    query: {
+      ...blocking,
+      ...inNamespace,
+      ...optionally({
+        raw: flag('The value alone, as it was written'),
+        recurse: flag('All keys that begin with the path'),
+        keys: flag('Names alone'),
+        separator: text('With `keys`: names up to the next one of these'),
+        seperator: text('The same, as old clients of Consul spell it'),
+      }),
+    },
+    reply: {
+      200: {
+        [jsonType]: Type.Union([Type.Array(Entry), Names]),
+        [textType]: bytes('The value, with `raw`'),
+      },
+    },
+    errors: ['not_found'],
+    example: { url: '/v1/kv/app/color' },
     handle(request) {
       const { search } = request
       if (search.has('keys')) return names(request)
@@ -48,13 +87,49 @@ export const kvRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/kv/*',
+    summary: 'Write a key; the body is the value',
+    permission: 'key:write',
+    params: ofKey,
+    query: {
+      ...inNamespace,
+      ...locked,
+      ...optionally({
+        flags: count('Up to 2^64-1, for the client'),
+        cas: count('ModifyIndex that the key must have; 0: it must not exist'),
+        acquire: text('Session that takes the lock'),
+        release: text('Session that frees the lock'),
+      }),
+    },
+    reply: ok(flag('False: the condition does not hold')),
+    errors: ['conflict'],
+    example: { url: '/v1/kv/app/color', body: 'green' },
     body: 'bytes',
     bodyBytesMax: valueBytesMax,
     atLeast: [{ resource: 'key', access: 'write' }],
     switches: 'presence',
     handle: write,
   },
-  { method: 'DELETE', path: '/v1/kv/*', body: 'none', switches: 'presence', handle: remove },
+  {
+    method: 'DELETE',
+    path: '/v1/kv/*',
+    summary: 'Delete a key, or the keys below a prefix',
+    permission: 'key:write',
+    params: ofKey,
+    query: {
+      ...inNamespace,
+      ...locked,
+      ...optionally({
+        recurse: flag('All keys that begin with the path'),
+        cas: count('ModifyIndex that the key must have'),
+      }),
+    },
+    reply: ok(flag('False: the condition does not hold')),
+    errors: ['conflict'],
+    example: { url: '/v1/kv/app/color' },
+    body: 'none',
+    switches: 'presence',
+    handle: remove,
+  },
 ]
 
 /** By their rows, for as long as the state keeps the very row: so what many read is written once. */

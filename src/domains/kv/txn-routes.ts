@@ -1,13 +1,13 @@
 /** `PUT /v1/txn`: a list of operations on keys and the catalog as JSON, all or nothing. */
 import { Fields } from '../../api/fields.ts'
-import { lockOf } from '../../api/lock-condition.ts'
 import { decodeJsonExact } from '../../api/json.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
-import { serviceKey } from '../../rpc/services.ts'
+import { lockOf } from '../../api/lock-condition.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { consistency, inNamespace, jsonType, locked } from '../../api/shape.ts'
 import { assert, present } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { serviceKey } from '../../rpc/services.ts'
 import { kvReadTxn, kvWrite } from './methods.ts'
-import { shownEntry } from './shown-entry.ts'
 import {
   clientIndex,
   defaultNamespace,
@@ -17,6 +17,8 @@ import {
   txnOperationsMax,
 } from './model.ts'
 import { type Operation, readVerbs, type OperationsOutcome } from './operation-model.ts'
+import { Operations, TxnFailure, TxnResult } from './shapes.ts'
+import { shownEntry } from './shown-entry.ts'
 import { transactionMethods } from './transaction-methods.ts'
 import {
   isKeyStep,
@@ -62,9 +64,21 @@ const anyStep = [
   { resource: 'service', access: 'write' },
 ] as const
 
-export const txnRoute: Route = {
+export const txnRoute: DescribedRoute = {
   method: 'PUT',
   path: '/v1/txn',
+  summary: 'Run operations on keys and the catalog, all or none',
+  permission: 'key:write',
+  query: { ...inNamespace, ...locked, ...consistency },
+  bodySchema: Operations,
+  reply: { 200: { [jsonType]: TxnResult }, 409: { [jsonType]: TxnFailure } },
+  errors: ['conflict'],
+  example: {
+    body: [
+      { KV: { Verb: 'set', Key: 'app/color', Value: 'Z3JlZW4=' } },
+      { KV: { Verb: 'get', Key: 'app/color' } },
+    ],
+  },
   body: 'bytes',
   bodyBytesMax: txnBodyBytesMax,
   atLeast: anyStep,

@@ -1,9 +1,21 @@
-/** `/v1/agent/service/:id`, `/v1/agent/health/service/…` and maintenance, as clients of the peer ask for them. */
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+/** `/v1/agent/service/:id`, `/v1/agent/health/service/…` and maintenance, as Consul's clients request them. */
+import { Type, type TSchema } from 'typebox'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import {
+  done,
+  flag,
+  jsonType,
+  ok,
+  optionally,
+  text,
+  textType,
+  type Replies,
+} from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { named, scopedRoutes } from '../catalog/scope-routes.ts'
 import { worst, localHealthMethods, type HealthWord, type ServiceHealth } from './health-methods.ts'
 import { localServiceMethods } from './methods.ts'
-import { named, scopedRoutes } from '../catalog/scope-routes.ts'
+import { AgentService, ServiceHealth as ServiceHealthShape } from './shapes.ts'
 
 /** What load balancers go by. */
 const statuses: Readonly<Record<HealthWord, number>> = {
@@ -16,37 +28,112 @@ const trueWords: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
 const falseWords: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
 const route = scopedRoutes()
+const withId = { id: text('ID of the service') }
+const maintenance = {
+  enable: flag('Into it, or out of it'),
+  ...optionally({ reason: text('For people') }),
+}
+const asText = optionally({
+  format: text('`text`: the status alone, as `Accept: text/plain` asks'),
+})
+
+/** The status says the health. */
+function healthReplies(schema: TSchema): Replies {
+  const content = { [jsonType]: schema, [textType]: text('The status alone') }
+  return { 200: content, 429: content, 503: content, 404: content }
+}
+
 const setMaintenance = async (request: ApiRequest, serviceId: string): Promise<ApiReply> => {
   const reason = request.search.text('reason') ?? ''
   await request.call(localServiceMethods.maintain, { serviceId, isOn: enableOf(request), reason })
   return { status: 200 }
 }
 
-export const localHealthRoutes: readonly Route[] = [
-  route('GET', '/v1/agent/service/:id', async (request) => ({
-    json: await request.call(localHealthMethods.service, {
-      id: named(request, 'id', 'service ID'),
+export const localHealthRoutes: readonly DescribedRoute[] = [
+  route(
+    'GET',
+    '/v1/agent/service/:id',
+    {
+      summary: 'Read a service of this agent',
+      permission: 'service:read',
+      params: withId,
+      reply: ok(AgentService),
+      errors: ['not_found'],
+      example: { url: '/v1/agent/service/cache' },
+    },
+    async (request) => ({
+      json: await request.call(localHealthMethods.service, {
+        id: named(request, 'id', 'service ID'),
+      }),
     }),
-  })),
-  route('GET', '/v1/agent/health/service/id/:id', async (request) => {
-    const id = named(request, 'id', 'service ID')
-    const health = await request.call(localHealthMethods.healthById, { id })
-    if (health === null) return notFound(request, `ServiceId ${id} not found`, nobody)
-    return healthReply(request, health.AggregatedStatus, health)
-  }),
-  route('GET', '/v1/agent/health/service/name/:name', async (request) => {
-    const name = named(request, 'name', 'service name')
-    const all = await request.call(localHealthMethods.healthByName, { name })
-    if (all.length === 0) return notFound(request, `ServiceName ${name} Not Found`, [])
-    return healthReply(request, worst(all.map((one) => one.AggregatedStatus)), all)
-  }),
+  ),
+  route(
+    'GET',
+    '/v1/agent/health/service/id/:id',
+    {
+      summary: 'Health of a service of this agent, by its ID',
+      permission: 'service:read',
+      params: withId,
+      query: asText,
+      reply: healthReplies(ServiceHealthShape),
+      errors: ['not_found'],
+      example: { url: '/v1/agent/health/service/id/cache', status: 503 },
+    },
+    async (request) => {
+      const id = named(request, 'id', 'service ID')
+      const health = await request.call(localHealthMethods.healthById, { id })
+      if (health === null) return notFound(request, `ServiceId ${id} not found`, nobody)
+      return healthReply(request, health.AggregatedStatus, health)
+    },
+  ),
+  route(
+    'GET',
+    '/v1/agent/health/service/name/:name',
+    {
+      summary: 'Health of the services of this agent that have a name',
+      permission: 'service:read',
+      params: { name: text('Name of the services') },
+      query: asText,
+      reply: healthReplies(Type.Array(ServiceHealthShape)),
+      errors: ['not_found'],
+      example: { url: '/v1/agent/health/service/name/cache?format=text', status: 503 },
+    },
+    async (request) => {
+      const name = named(request, 'name', 'service name')
+      const all = await request.call(localHealthMethods.healthByName, { name })
+      if (all.length === 0) return notFound(request, `ServiceName ${name} Not Found`, [])
+      return healthReply(request, worst(all.map((one) => one.AggregatedStatus)), all)
+    },
+  ),
   {
-    ...route('PUT', '/v1/agent/maintenance', (request) => setMaintenance(request, '')),
+    ...route(
+      'PUT',
+      '/v1/agent/maintenance',
+      {
+        summary: 'Put the node of this agent into maintenance, or take it out',
+        permission: 'node:write',
+        query: maintenance,
+        reply: done,
+        example: { url: '/v1/agent/maintenance?enable=true&reason=upgrade' },
+      },
+      (request) => setMaintenance(request, ''),
+    ),
     body: 'none',
   },
   {
-    ...route('PUT', '/v1/agent/service/maintenance/:id', (request) =>
-      setMaintenance(request, named(request, 'id', 'service ID')),
+    ...route(
+      'PUT',
+      '/v1/agent/service/maintenance/:id',
+      {
+        summary: 'Put a service of this agent into maintenance, or take it out',
+        permission: 'service:write',
+        params: withId,
+        query: maintenance,
+        reply: done,
+        errors: ['not_found'],
+        example: { url: '/v1/agent/service/maintenance/cache?enable=false' },
+      },
+      (request) => setMaintenance(request, named(request, 'id', 'service ID')),
     ),
     body: 'none',
   },

@@ -1,14 +1,17 @@
 /** `/v1/operator/keyring` in Consul's forms: the HTTP method says what becomes of the gossip key in the body. */
+import { Type } from 'typebox'
 import {
   type ApiRequest,
-  type Route,
+  type DescribedRoute,
   type RouteMethod,
   smallBodyBytesMax,
 } from '../../api/route.ts'
+import { count, done, ok, optionally } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { membersMethods } from './methods.ts'
 import type { KeyReport } from './pool.ts'
+import { changeSummaries, ConsulKeyReport, exampleKey, KeyBody } from './shapes.ts'
 
 const path = '/v1/operator/keyring'
 
@@ -18,10 +21,17 @@ const changeByMethod = [
   ['DELETE', 'remove'],
 ] as const satisfies readonly (readonly [RouteMethod, string])[]
 
-export const keyringRoutesOfConsul: readonly Route[] = [
+const relay = optionally({ 'relay-factor': count('Only 0') })
+
+export const keyringRoutesOfConsul: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path,
+    summary: "Keys of the gossip, in Consul's shape",
+    permission: 'keyring:read',
+    query: relay,
+    reply: ok(Type.Array(ConsulKeyReport)),
+    example: {},
     switches: 'presence',
     anyRegion: true,
     handle: async (request) => {
@@ -33,9 +43,16 @@ export const keyringRoutesOfConsul: readonly Route[] = [
       }
     },
   },
-  ...changeByMethod.map(([method, type]): Route => ({
+  ...changeByMethod.map(([method, type]): DescribedRoute => ({
     method,
     path,
+    summary: changeSummaries[type],
+    permission: 'keyring:write',
+    errors: ['conflict'],
+    query: relay,
+    bodySchema: KeyBody,
+    reply: done,
+    example: { body: { Key: exampleKey } },
     switches: 'presence',
     bodyBytesMax: smallBodyBytesMax,
     anyRegion: true,

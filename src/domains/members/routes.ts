@@ -4,11 +4,27 @@
  * The scheduler's shapes are the law. The session service has the same paths with others: they are served to its tools
  * where a request shows that it is theirs, by a parameter or a path that the scheduler's do not have.
  */
-import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
+import { Type } from 'typebox'
+import {
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+  smallBodyBytesMax,
+} from '../../api/route.ts'
+import { done, flag, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { membersMethods } from './methods.ts'
 import { keyringRoutesOfConsul } from './consul-keyring-routes.ts'
+import { membersMethods } from './methods.ts'
 import type { KeyReport, PoolMember, PoolSuspicion } from './pool.ts'
+import {
+  changeSummaries,
+  ConsulMember,
+  exampleKey,
+  Joined,
+  KeyBody,
+  KeyReport as KeyReportShape,
+  Members,
+} from './shapes.ts'
 import { shownForConsul, shownVersions } from './shown.ts'
 
 const keyringPaths = ['/v1/operator/gossip/keyring', '/v1/agent/keyring'] as const
@@ -28,10 +44,23 @@ const forceLeave = async (request: ApiRequest, node: string): Promise<ApiReply> 
   await request.call(membersMethods.forceLeave, { node, prune: request.search.flag('prune') })
   return {}
 }
-export const membersRoutes: readonly Route[] = [
+const prune = optionally({ prune: flag('Also forgets it') })
+const keysRead = {
+  summary: 'Keys of the gossip',
+  permission: 'keyring:read',
+  reply: ok(KeyReportShape),
+  example: {},
+}
+
+export const membersRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/agent/members',
+    summary: 'Members of the gossip pool',
+    permission: 'node:read',
+    query: optionally({ segment: text("Present: the list alone, in Consul's shape") }),
+    reply: ok(Type.Union([Members, Type.Array(ConsulMember)])),
+    example: {},
     handle: async (request) => {
       const { server, region, datacenter, members } = await request.call(membersMethods.list, {})
       if (request.search.has('segment')) {
@@ -50,6 +79,10 @@ export const membersRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/members',
+    summary: "Members of the gossip pool, in Consul's shape",
+    permission: 'node:read',
+    reply: ok(Type.Array(ConsulMember)),
+    example: {},
     dialect: 'consul',
     handle: async (request) => {
       const { region, members } = await request.call(membersMethods.list, {})
@@ -61,6 +94,11 @@ export const membersRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/agent/join',
+    summary: 'Join members',
+    permission: 'none',
+    query: { address: text('host:port, once or several times') },
+    reply: ok(Joined),
+    example: { url: '/v1/agent/join?address=10.0.0.2:4648' },
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
@@ -75,6 +113,11 @@ export const membersRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/agent/join/:address',
+    summary: "Join a member, by Consul's path",
+    permission: 'none',
+    params: { address: text('host:port') },
+    reply: done,
+    example: { url: '/v1/agent/join/10.0.0.2:4648' },
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
@@ -87,6 +130,11 @@ export const membersRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/agent/force-leave',
+    summary: 'Give up a failed member',
+    permission: 'agent:write',
+    query: { node: text('Its name, with or without the region'), ...prune },
+    reply: done,
+    example: { url: '/v1/agent/force-leave?node=web-1' },
     anyRegion: true,
     body: 'none',
     handle: (request) => forceLeave(request, request.search.text('node') ?? ''),
@@ -94,6 +142,12 @@ export const membersRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/agent/force-leave/:node',
+    summary: "Give up a failed member, by Consul's path",
+    permission: 'agent:write',
+    params: { node: text('Its name, with or without the region') },
+    query: prune,
+    reply: done,
+    example: { url: '/v1/agent/force-leave/web-1' },
     anyRegion: true,
     body: 'none',
     handle: (request) => forceLeave(request, request.parameter('node')),
@@ -102,16 +156,22 @@ export const membersRoutes: readonly Route[] = [
   ...keyringRoutesOfConsul,
 ]
 
-function keyringRoutes(path: (typeof keyringPaths)[number]): Route[] {
+function keyringRoutes(path: (typeof keyringPaths)[number]): DescribedRoute[] {
   const list = async (request: ApiRequest): Promise<ApiReply> => ({
     json: shownKeys(await request.call(membersMethods.keys, {})),
   })
   return [
-    { method: 'GET', path, anyRegion: true, handle: list },
-    { method: 'GET', path: `${path}/list`, anyRegion: true, handle: list },
-    ...changes.map((type): Route => ({
+    { method: 'GET', path, ...keysRead, anyRegion: true, handle: list },
+    { method: 'GET', path: `${path}/list`, ...keysRead, anyRegion: true, handle: list },
+    ...changes.map((type): DescribedRoute => ({
       method: 'PUT',
       path: `${path}/${type}`,
+      summary: changeSummaries[type],
+      permission: 'keyring:write',
+      errors: ['conflict'],
+      bodySchema: KeyBody,
+      reply: ok(KeyReportShape),
+      example: { url: `${path}/${type}`, body: { Key: exampleKey } },
       bodyBytesMax: smallBodyBytesMax,
       anyRegion: true,
       handle: async (request) => {

@@ -1,14 +1,26 @@
 /** `/v1/metrics`. */
-import type { Route } from '../../api/route.ts'
+import { Type } from 'typebox'
+import type { DescribedRoute } from '../../api/route.ts'
+import { jsonType, mapOf, optionally, text, textType } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { metricsMethods } from './metrics.ts'
 
 const shownLengthMax = 100
 
-export const metricsRoutes: readonly Route[] = [
+export const metricsRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/metrics',
+    summary: 'Figures of this agent',
+    permission: 'none',
+    query: optionally({ format: text('`prometheus`; JSON unless said') }),
+    reply: {
+      200: {
+        [jsonType]: mapOf(Type.Unknown(), 'Gauges, counters and samples'),
+        [textType]: text("Prometheus' text format"),
+      },
+    },
+    example: { url: '/v1/metrics?format=prometheus' },
     anyRegion: true,
     handle: async (request) => {
       const format = request.search.text('format') || null

@@ -1,13 +1,19 @@
 /** `/v1/agent/self` in Consul's shape: every member is an object, as clients in Go expect. */
-import type { Route } from '../../api/route.ts'
-import { processMethods } from './methods.ts'
+import type { DescribedRoute } from '../../api/route.ts'
+import { ok } from '../../api/shape.ts'
 import { shownForConsul } from '../members/shown.ts'
+import { processMethods } from './methods.ts'
 import type { AgentMember } from './process-info.ts'
+import { ConsulSelf } from './shapes.ts'
 
-export const processConsulRoutes: readonly Route[] = [
+export const processConsulRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/agent/self',
+    summary: "Configuration and figures of this agent, in Consul's shape",
+    permission: 'agent:read',
+    reply: ok(ConsulSelf),
+    example: {},
     dialect: 'consul',
     anyRegion: true,
     handle: async (request) => {

@@ -1,22 +1,74 @@
 /** `/v1/agent/*` as far as it concerns one process, and `/v1/regions`. */
-import { type ApiReply, type ApiRequest, type Route, smallBodyBytesMax } from '../../api/route.ts'
+import { Type } from 'typebox'
+import {
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+  smallBodyBytesMax,
+} from '../../api/route.ts'
+import {
+  bytes,
+  count,
+  done,
+  flag,
+  jsonType,
+  mapOf,
+  frames,
+  ok,
+  optionally,
+  text,
+  textType,
+} from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
 import { frameStream } from './log-frames.ts'
 import { profileSecondsMax, processMethods } from './methods.ts'
-import { profileSecondsDefault } from './profiles.ts'
+import { openApi } from './services.ts'
 import type { AgentHealth, AgentMember } from './process-info.ts'
+import { profileSecondsDefault } from './profiles.ts'
+import {
+  Addresses,
+  Health,
+  Host,
+  LogFrame,
+  Schedulers,
+  SchedulersBody,
+  SchedulersConfig,
+  Self,
+} from './shapes.ts'
 import type { WorkersConfig } from './workers.ts'
 
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000
 const shownLengthMax = 100
 
-export const processRoutes: readonly Route[] = [
+const ofProcess = optionally({
+  server_id: text('The server that answers: id, name or `leader`'),
+  node_id: text('The node whose agent answers, by its UUID'),
+})
+
+export const processRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/openapi.json',
+    summary: 'This API as an OpenAPI 3.1 document',
+    permission: 'none',
+    reply: ok(mapOf(Type.Unknown(), 'The document')),
+    example: {},
+    anyRegion: true,
+    handle: async (request) => ({ encoded: await request.service(openApi)() }),
+  },
   {
     method: 'GET',
     path: '/v1/agent/health',
+    summary: 'Health of this agent',
+    permission: 'none',
+    query: optionally({
+      type: text('`server` or `client`, once or several times; what the agent is unless said'),
+    }),
+    reply: { 200: { [jsonType]: Health }, 500: { [jsonType]: Health } },
+    example: {},
     anyRegion: true,
     public: true,
     handle: async (request) => {
@@ -29,6 +81,10 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/self',
+    summary: 'Configuration and figures of this agent',
+    permission: 'agent:read',
+    reply: ok(Self),
+    example: {},
     anyRegion: true,
     handle: async (request) => {
       const { config, member, stats } = await request.call(processMethods.self, {})
@@ -38,6 +94,12 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/host',
+    summary: 'The machine of an agent',
+    permission: 'agent:read',
+    query: ofProcess,
+    reply: ok(Host),
+    errors: ['not_found'],
+    example: {},
     handle: async (request) => {
       const { agentId, data } = await request.call(
         processMethods.host,
@@ -50,6 +112,29 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/monitor',
+    summary: 'Follow the log of an agent',
+    permission: 'agent:read',
+    query: {
+      ...ofProcess,
+      ...optionally({
+        log_level: text('Least level; `info` unless said'),
+        loglevel: text('The same, and `plain`'),
+        log_json: flag('Lines are JSON'),
+        logjson: flag('The same'),
+        plain: flag('Lines as they are instead of frames'),
+      }),
+    },
+    reply: {
+      200: {
+        [jsonType]: frames(LogFrame, 'Frames, also one a message over WebSocket'),
+        [textType]: text('Lines of the log'),
+      },
+    },
+    errors: ['not_found'],
+    example: {
+      url: '/v1/agent/monitor?log_level=warn&plain=true',
+      shownOnly: 'the reply does not end',
+    },
     websocket: true,
     handle: async (request) => {
       const { search } = request
@@ -67,16 +152,46 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/pprof/:name',
+    summary: 'Profile of an agent',
+    permission: 'agent:write',
+    params: { name: text('`cmdline`, `profile`, `heap`, `allocs`, `goroutine`, `trace`, ...') },
+    query: {
+      ...ofProcess,
+      ...optionally({ seconds: count('How long it is taken'), debug: count('1: as text') }),
+    },
+    reply: {
+      200: {
+        'application/octet-stream': bytes('pprof, gzipped'),
+        [textType]: text('Where `debug` asks for it'),
+      },
+    },
+    errors: ['not_found'],
+    example: {
+      url: '/v1/agent/pprof/profile?seconds=5',
+      shownOnly: 'profiles are closed unless `enable_debug` opens them',
+    },
     handle: (request) => profileReply(request, targetOf(request)),
   },
   {
     method: 'GET',
     path: '/v1/agent/servers',
+    summary: 'Servers that a client agent knows',
+    permission: 'agent:read',
+    reply: ok(Addresses),
+    example: { shownOnly: 'only client agents keep the list' },
     handle: async (request) => ({ json: await request.call(processMethods.servers, {}) }),
   },
   {
     method: 'PUT',
     path: '/v1/agent/servers',
+    summary: 'Name the servers of a client agent',
+    permission: 'agent:write',
+    query: { address: text('host:port, once or several times') },
+    reply: done,
+    example: {
+      url: '/v1/agent/servers?address=10.0.0.1:4646',
+      shownOnly: 'only client agents keep the list',
+    },
     body: 'none',
     handle: async (request) => {
       const addresses = request.search.all('address').filter((text) => text !== '')
@@ -87,6 +202,10 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/agent/reload',
+    summary: 'Read the configuration again',
+    permission: 'agent:write',
+    reply: done,
+    example: {},
     anyRegion: true,
     body: 'none',
     handle: async (request) => {
@@ -97,6 +216,10 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/schedulers',
+    summary: 'Scheduler workers of a server',
+    permission: 'agent:read',
+    reply: ok(Schedulers),
+    example: {},
     anyRegion: true,
     handle: async (request) => {
       const { server, workers } = await request.call(processMethods.schedulers, {})
@@ -113,6 +236,10 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/agent/schedulers/config',
+    summary: 'Settings of the scheduler workers',
+    permission: 'agent:read',
+    reply: ok(SchedulersConfig),
+    example: {},
     anyRegion: true,
     handle: async (request) =>
       settingsReply(await request.call(processMethods.schedulersConfig, {})),
@@ -120,6 +247,11 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/agent/schedulers/config',
+    summary: 'Set number and kinds of the scheduler workers',
+    permission: 'agent:write',
+    bodySchema: SchedulersBody,
+    reply: ok(SchedulersConfig),
+    example: { body: { num_schedulers: 1, enabled_schedulers: ['service', '_core'] } },
     bodyBytesMax: smallBodyBytesMax,
     anyRegion: true,
     handle: async (request) => {
@@ -140,6 +272,10 @@ export const processRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/regions',
+    summary: 'Known regions',
+    permission: 'none',
+    reply: ok(Type.Array(Type.String())),
+    example: {},
     anyRegion: true,
     handle: async (request) => ({ json: await request.call(processMethods.regions, {}) }),
   },

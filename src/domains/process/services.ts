@@ -9,6 +9,9 @@ import type { WorkerPool } from './workers.ts'
 /** Provided by every process. */
 export const processInfo = serviceKey<ProcessInfo>('process.info')
 
+/** Provided by every process: the OpenAPI document of the whole API, as JSON. */
+export const openApi = serviceKey<() => Promise<string>>('process.openApi')
+
 /** Runs from the start where debugging is on; a profile of the heap starts it otherwise. */
 export const heapSampler = serviceKey<HeapSampler>('process.heapSampler')
 /** Readers of this process's log. */

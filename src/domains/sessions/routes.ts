@@ -1,7 +1,9 @@
 /** `/v1/session/*`: shapes of HTTP to methods and back. */
+import { Type } from 'typebox'
 import { Fields } from '../../api/fields.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { blocking, inNamespace, listing, ok, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -18,6 +20,7 @@ import {
   type SessionPlace,
   type SessionRow,
 } from './model.ts'
+import { CreatedSession, Session, SessionBody } from './shapes.ts'
 import { shownSession } from './shown.ts'
 
 /** Of the longest names of as many checks of both kinds as a session may have, in any script. */
@@ -85,10 +88,21 @@ const destroy = async (request: ApiRequest): Promise<ApiReply> => {
   return { json: true }
 }
 
-export const sessionRoutes: readonly Route[] = [
+const ofSession = { uuid: text('Id of the session') }
+
+export const sessionRoutes: readonly DescribedRoute[] = [
   {
     ...write,
     path: '/v1/session/create',
+    summary: 'Create a session',
+    permission: 'session:write',
+    query: inNamespace,
+    bodySchema: SessionBody,
+    reply: ok(CreatedSession),
+    example: {
+      body: { Name: 'backup', Node: 'web-1', TTL: '30s', NodeChecks: [] },
+      keeps: { session: 'ID' },
+    },
     bodyBytesMax: sessionBodyBytesMax,
     atLeast: [{ resource: 'session', access: 'write' }],
     handle: create,
@@ -96,28 +110,58 @@ export const sessionRoutes: readonly Route[] = [
   {
     ...write,
     path: '/v1/session/destroy/:uuid',
+    summary: 'End a session',
+    permission: 'session:write',
+    params: ofSession,
+    query: inNamespace,
+    reply: ok(Type.Literal(true)),
+    example: { url: '/v1/session/destroy/0b0c1d2e-0000-4000-8000-000000000001' },
     body: 'none',
     handle: destroy,
   },
   {
     ...write,
     path: '/v1/session/renew/:uuid',
+    summary: 'Renew a session',
+    permission: 'session:write',
+    params: ofSession,
+    query: inNamespace,
+    reply: ok(Type.Array(Session)),
+    errors: ['not_found'],
+    example: { url: '/v1/session/renew/{session}' },
     body: 'none',
     handle: renew,
   },
   {
     ...read,
     path: '/v1/session/info/:uuid',
+    summary: 'Read a session',
+    permission: 'filtered',
+    params: ofSession,
+    query: { ...blocking, ...inNamespace },
+    reply: ok(Type.Array(Session)),
+    example: { url: '/v1/session/info/{session}' },
     handle: info,
   },
   {
     ...read,
     path: '/v1/session/node/:node',
+    summary: 'List the sessions of a node',
+    permission: 'filtered',
+    params: { node: text('Name of the node') },
+    query: { ...blocking, ...inNamespace, ...listing },
+    reply: ok(Type.Array(Session)),
+    example: { url: '/v1/session/node/web-1' },
     handle: ofNode,
   },
   {
     ...read,
     path: '/v1/session/list',
+    summary: 'List sessions',
+    permission: 'filtered',
+    query: { ...blocking, ...inNamespace, ...listing },
+    reply: ok(Type.Array(Session)),
+    example: {},
     handle: list,
   },
 ]

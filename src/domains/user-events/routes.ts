@@ -1,16 +1,29 @@
 /** `/v1/event/fire/:name` and `/v1/event/list`, as Consul's tools ask them. */
+import { Type } from 'typebox'
 import { readOptions, waitMsDefault } from '../../api/blocking.ts'
-import type { Route } from '../../api/route.ts'
+import type { DescribedRoute } from '../../api/route.ts'
+import { blocking, ok, optionally, text } from '../../api/shape.ts'
 import { waitMsMax, userEventMethods } from './methods.ts'
-import { payloadBytesMax, type UserEvent, type UserEventMessage } from './model.ts'
+import { EventName, payloadBytesMax, type UserEvent, type UserEventMessage } from './model.ts'
+import { UserEvent as UserEventShape } from './shapes.ts'
 
 /** All that wait are woken by the same event, whenever they came: there is nothing to spread. */
 const noJitter = { next: () => 0 }
 
-export const userEventRoutes: readonly Route[] = [
+export const userEventRoutes: readonly DescribedRoute[] = [
   {
     method: 'PUT',
     path: '/v1/event/fire/:name',
+    summary: 'Fire a user event',
+    permission: 'event:write',
+    params: { name: EventName },
+    query: optionally({
+      node: text('Regular expression on names of nodes'),
+      service: text('Regular expression on names of services'),
+      tag: text('Regular expression on tags; with `service`'),
+    }),
+    reply: ok(UserEventShape),
+    example: { url: '/v1/event/fire/deploy', body: 'v42' },
     switches: 'presence',
     anyRegion: true,
     body: 'bytes',
@@ -30,6 +43,11 @@ export const userEventRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/event/list',
+    summary: 'Recent user events that this agent knows',
+    permission: 'filtered',
+    query: { ...blocking, ...optionally({ name: EventName }) },
+    reply: ok(Type.Array(UserEventShape)),
+    example: { url: '/v1/event/list?name=deploy' },
     switches: 'presence',
     anyRegion: true,
     waitMsMax,

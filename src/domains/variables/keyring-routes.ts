@@ -1,12 +1,20 @@
 /** `/v1/operator/keyring/*`. */
+import { Type } from 'typebox'
 import { nanoseconds } from '../../api/json.ts'
-import type { Route } from '../../api/route.ts'
+import type { DescribedRoute } from '../../api/route.ts'
+import { blocking, flag, ok, optionally } from '../../api/shape.ts'
 import { keyringMethods, type ShownKey } from './keyring-methods.ts'
+import { KeyOfRing, Rotated } from './shapes.ts'
 
-export const keyringRoutes: readonly Route[] = [
+export const keyringRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
     path: '/v1/operator/keyring/keys',
+    summary: 'Keys that seal variables, without the keys themselves',
+    permission: 'operator:read',
+    query: blocking,
+    reply: ok(Type.Array(KeyOfRing)),
+    example: {},
     handle: async (request) => {
       const { value } = await request.query(keyringMethods.list, {})
       return { json: value.map(shown) }
@@ -15,6 +23,11 @@ export const keyringRoutes: readonly Route[] = [
   {
     method: 'PUT',
     path: '/v1/operator/keyring/rotate',
+    summary: 'Make a new key and seal all variables anew',
+    permission: 'operator:write',
+    query: optionally({ full: flag('Every rotation is full') }),
+    reply: ok(Rotated),
+    example: {},
     body: 'none',
     handle: async (request) => {
       // `full` asks to seal everything anew, which every rotation does.

@@ -1,8 +1,20 @@
 /** `/v1/vars` and `/v1/var/*`: shapes of HTTP to methods and back. */
-import { lockOf } from '../../api/lock-condition.ts'
+import { Type } from 'typebox'
 import { encodeJson, nanoseconds } from '../../api/json.ts'
+import { lockOf } from '../../api/lock-condition.ts'
 import { readPaging } from '../../api/pages.ts'
-import type { ApiReply, ApiRequest, Route } from '../../api/route.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import {
+  blocking,
+  count,
+  listing,
+  inNamespace,
+  jsonType,
+  locked,
+  ok,
+  optionally,
+  text,
+} from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { variableBodyBytesMax, type Refused, type Variable, variableMethods } from './methods.ts'
 import {
@@ -13,6 +25,13 @@ import {
   type Items,
   type VariableRow,
 } from './model.ts'
+import {
+  Conflict as ConflictShape,
+  Deleted,
+  Variable as VariableShape,
+  VariableBody,
+  VariableStub,
+} from './shapes.ts'
 
 const list = async (request: ApiRequest): Promise<ApiReply> => {
   const { perPage, nextToken } = readPaging(request.search)
@@ -75,17 +94,61 @@ const remove = async (request: ApiRequest): Promise<ApiReply> => {
     : conflict(result, place)
 }
 
-export const variableRoutes: readonly Route[] = [
-  { method: 'GET', path: '/v1/vars', handle: list },
-  { method: 'GET', path: '/v1/var/*', handle: read },
+const ofVariable = { '*': text('Path of the variable, slashes included') }
+const cas = optionally({
+  cas: count('ModifyIndex that the variable must have; 0: it must not exist'),
+})
+
+export const variableRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/vars',
+    summary: 'List variables, without their items',
+    permission: 'filtered',
+    query: { ...blocking, ...inNamespace, ...listing },
+    reply: ok(Type.Array(VariableStub)),
+    example: { url: '/v1/vars?prefix=app/' },
+    handle: list,
+  },
+  {
+    method: 'GET',
+    path: '/v1/var/*',
+    summary: 'Read a variable',
+    permission: 'variables:read',
+    params: ofVariable,
+    query: { ...blocking, ...inNamespace },
+    reply: ok(VariableShape),
+    errors: ['not_found'],
+    example: { url: '/v1/var/app/db' },
+    handle: read,
+  },
   {
     method: 'PUT',
     path: '/v1/var/*',
+    summary: 'Write a variable',
+    permission: 'variables:write',
+    params: ofVariable,
+    query: { ...inNamespace, ...locked, ...cas },
+    bodySchema: VariableBody,
+    reply: { 200: { [jsonType]: VariableShape }, 409: { [jsonType]: ConflictShape } },
+    errors: ['conflict'],
+    example: { url: '/v1/var/app/db?cas=0', body: { Items: { user: 'shop', password: 'secret' } } },
     bodyBytesMax: variableBodyBytesMax,
     atLeast: [{ resource: 'variables', access: 'write' }],
     handle: put,
   },
-  { method: 'DELETE', path: '/v1/var/*', handle: remove },
+  {
+    method: 'DELETE',
+    path: '/v1/var/*',
+    summary: 'Delete a variable',
+    permission: 'variables:destroy',
+    params: ofVariable,
+    query: { ...inNamespace, ...locked, ...cas },
+    reply: { 200: { [jsonType]: Deleted }, 409: { [jsonType]: ConflictShape } },
+    errors: ['conflict'],
+    example: { url: '/v1/var/app/db' },
+    handle: remove,
+  },
 ]
 
 function pathOf(request: ApiRequest): string {

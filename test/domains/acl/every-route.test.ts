@@ -29,6 +29,7 @@ const open: Readonly<Record<string, string>> = {
   'GET /v1/status/peers': 'clients look for servers',
   'GET /v1/metrics': 'collectors have no token; it holds figures',
   'GET /v1/catalog/datacenters': 'it names the one there is',
+  'GET /v1/openapi.json': 'it is the same for all',
 }
 
 /** Lists and reads that show each caller what it may see. */
@@ -70,7 +71,10 @@ const anyToken: ReadonlySet<string> = new Set([
 ])
 
 /** Routes that ask no method, so that no token is looked at. */
-const unasked: ReadonlySet<string> = new Set(['GET /v1/catalog/datacenters'])
+const unasked: ReadonlySet<string> = new Set([
+  'GET /v1/catalog/datacenters',
+  'GET /v1/openapi.json',
+])
 
 /** What a route must be sent so that it comes to ask: parameters of the path are `x` and bodies `{}` without. */
 const examples: Readonly<Record<string, { readonly url?: string; readonly body?: unknown }>> = {
@@ -205,6 +209,7 @@ void t.test('every route asks who is there', async (t) => {
     if (name in open) {
       t.not(nobody.status, 403, `${name} is open`)
       documented.push([name, 'none'])
+      t.equal(route.permission, 'none', `${name} says so`)
       continue
     }
     if (!filtered.has(name)) {
@@ -212,7 +217,9 @@ void t.test('every route asks who is there', async (t) => {
       t.match(nobody.body, /^Permission denied: the request has no token.*, request [-\w]+$/)
     }
     const required = [...asked]
-    documented.push([name, requirementText(name, required)])
+    const requires = requirementText(name, required)
+    documented.push([name, requires])
+    t.equal(route.permission, requires.replaceAll('`', ''), `${name} says what it requires`)
     t.ok(
       required.length > 0 || filtered.has(name) || anyToken.has(name),
       `${name} requires something`,
