@@ -41,6 +41,8 @@ import { ServerDispatcher } from '../../src/rpc/server-dispatcher.ts'
 import { Services } from '../../src/rpc/services.ts'
 import { Leadership } from '../../src/server/leadership.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { watchParameters } from '../support/read-parameters.ts'
+import { ReplyShapes } from '../support/reply-shapes.ts'
 import { sweepRows } from './row-faults.ts'
 
 const self = { id: 's1', name: 'one', address: '127.0.0.1:4647', role: 'voter' as const }
@@ -305,14 +307,16 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     log,
     ...(options.parkedMax !== undefined && { limits: { parkedMax: options.parkedMax } }),
   })
+  const undescribed = new Set<string>()
   const http = new HttpServer({
-    routes: composed.routes,
+    routes: watchParameters(composed.routes, undescribed),
     dispatcher,
     clock: systemClock,
     random: seededRandom(1),
     log,
     region: 'global',
   })
+  const shapes = new ReplyShapes(composed.routes)
   let listening: Promise<number> | null = null
   const server: ServerOfOne = {
     machine,
@@ -334,14 +338,19 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
         body === undefined || typeof body === 'string' || body instanceof Uint8Array
           ? body
           : JSON.stringify(body)
+      const sent = { ...headers, ...(token !== undefined && { 'x-service-token': token }) }
       const response = await http.app.inject({
         method: method as 'GET',
         url,
-        headers: { ...headers, ...(token !== undefined && { 'x-service-token': token }) },
+        headers: sent,
         ...(payload === undefined
           ? {}
           : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),
       })
+      shapes.check(
+        { method, url, headers: sent },
+        { status: response.statusCode, headers: response.headers, body: response.body },
+      )
       return {
         status: response.statusCode,
         headers: response.headers,
@@ -403,6 +412,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     await rm(folder, { recursive: true, force: true })
     // Whatever a test wrote here can be restored.
     assert.deepEqual(faults, [])
+    assert.deepEqual([...undescribed], [])
   })
   if (leadership !== null) {
     await eventuallyTrue('the first key', async () => (await keysOf(machine.reader())).length > 0)

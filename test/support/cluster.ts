@@ -11,7 +11,7 @@ import type { Test } from 'tap'
 import { eventually, type Patience } from './eventually.ts'
 import { freePorts } from './free-ports.ts'
 import { startGuard } from './guard.ts'
-import { HttpClient } from './http-client.ts'
+import { HttpClient, replyCheck } from './http-client.ts'
 import { Network } from './network.ts'
 import { ServerProcess, type ServerPorts, type ServerSpec } from './server-process.ts'
 import { Variables } from './variables.ts'
@@ -344,12 +344,19 @@ export class Cluster {
 
 /** A cluster for one test: stopped with it, its logs shown when it fails. */
 export async function startCluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
+  await checkReplies()
   const cluster = await Cluster.start(options)
   t.teardown(async () => {
     if (!t.passing()) t.comment(await cluster.logs())
     await cluster.stop()
   })
   return cluster
+}
+
+/** Not in programs that measure clusters: they need not load the routes. */
+async function checkReplies(): Promise<void> {
+  const { everyReply } = await import('./every-reply.ts')
+  replyCheck.faultOf = (request, reply) => everyReply.faultOf(request, reply)
 }
 
 /**

@@ -2,11 +2,21 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https'
 
+import type { CheckedReply, CheckedRequest } from './reply-shapes.ts'
+
 export type Reply = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
+
+/** In processes that set it: looks at every whole reply, for one that its route does not describe. */
+export const replyCheck: {
+  faultOf: ((request: CheckedRequest, reply: CheckedReply) => Error | null) | null
+} = { faultOf: null }
+
+/** Of replies that are looked at: a longer one takes time that tests of clusters measure. */
+const checkedBytesMax = 262_144
 
 export type RequestOptions = {
   readonly body?: string | Buffer
@@ -79,8 +89,14 @@ export class HttpClient {
           response.on('data', (chunk: Buffer) => chunks.push(chunk))
           response.on('error', fail)
           response.on('end', () => {
-            const { statusCode = 0, headers } = response
-            resolve({ status: statusCode, headers, body: Buffer.concat(chunks) })
+            const reply = {
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(chunks),
+            }
+            const fault = faultOf({ method, url: path, headers }, reply)
+            if (fault === null) resolve(reply)
+            else reject(fault)
           })
         },
       )
@@ -101,4 +117,12 @@ export class HttpClient {
   close(): void {
     this.#agent.destroy()
   }
+}
+
+function faultOf(request: CheckedRequest, { status, headers, body }: Reply): Error | null {
+  if (replyCheck.faultOf === null || body.length > checkedBytesMax) return null
+  if (headers['content-encoding'] !== undefined) return null
+  const lower = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value])
+  const asked = { ...request, headers: Object.fromEntries(lower) as CheckedRequest['headers'] }
+  return replyCheck.faultOf(asked, { status, headers, body: body.toString() })
 }
