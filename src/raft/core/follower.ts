@@ -86,11 +86,22 @@ function appendFrom(state: State, entries: readonly Entry[]): void {
   if (first !== undefined && first.index <= log.lastIndex) {
     log.truncate(first.index)
     membership.truncated(first.index)
+    withdrawAcknowledgements(state, first.index)
   }
   for (const entry of entries) {
     log.append(entry)
     if (entry.kind === 'configuration') membership.appended(entry)
   }
+}
+
+/**
+ * What one batch of messages appends and cuts off again never reaches the disk, so it is not acknowledged either (3.8). The
+ * write queue does the same for units that are already handed out.
+ */
+function withdrawAcknowledgements({ out }: State, from: LogIndex): void {
+  out.afterwards = out.afterwards.filter(
+    (message) => message.type !== 'appendResponse' || !message.ok || message.matchIndex < from,
+  )
 }
 
 /** Leaves after the write that it speaks of, and after all that came before. */

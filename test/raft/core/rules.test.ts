@@ -221,6 +221,37 @@ t.test(
   },
 )
 
+t.test('entries that are cut off before they were written are not acknowledged (3.8)', (t) => {
+  const cores = new Cores(three)
+  cores.elect('a')
+  const { core } = cores.seat('c')
+  const { lastIndex: prevIndex, lastTerm: prevTerm } = core.log
+  const append = (from: string, term: number, count: number): Message => ({
+    type: 'appendRequest',
+    from,
+    to: 'c',
+    term,
+    round: 0,
+    prevIndex,
+    prevTerm,
+    commitIndex: 0,
+    entries: Array.from({ length: count }, (_, i) => ({
+      index: prevIndex + 1 + i,
+      term,
+      kind: 'command',
+      data: new Uint8Array(1),
+    })),
+  })
+  // Both arrive before the disk is handed anything.
+  core.message(append('a', prevTerm, 3), cores.now)
+  core.message(append('b', prevTerm + 1, 1), cores.now)
+  cores.turn('c')
+  const acknowledged = cores.mail.filter(({ type }) => type === 'appendResponse')
+  t.match(acknowledged, [{ to: 'b', term: prevTerm + 1, ok: true, matchIndex: prevIndex + 1 }])
+  t.equal(acknowledged.length, 1, 'the entries of the older term were never on the disk')
+  t.end()
+})
+
 t.test(
   'one membership change at a time, and only after an entry of the own term (4.1)',
   async (t) => {
