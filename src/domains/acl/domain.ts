@@ -11,11 +11,12 @@ import { startAclDuties } from './duties.ts'
 import { tokenReactions } from './ending-commands.ts'
 import { explainMethods } from './explain-methods.ts'
 import { explainRoutes } from './explain-routes.ts'
+import { issuedTokenCommands } from './issued-commands.ts'
 import { aclMethods } from './methods.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { tokenRoutes } from './routes.ts'
-import { aclSettings, freshRuleSets } from './services.ts'
+import { aclSettings, freshRuleSets, loginRenewal } from './services.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokenParents, aclTokens } from './table.ts'
 import { policyTopic, roleTopic, tokenTopic } from './topics.ts'
 
@@ -26,7 +27,7 @@ const unending = new AbortController().signal
 export const aclDomain = defineDomain({
   name: 'acl',
   tables: [aclTokens, aclTokenParents, aclPolicies, aclRoles, aclBootstraps],
-  commands: aclCommands,
+  commands: { ...aclCommands, ...issuedTokenCommands },
   // Tokens end in the entry that ends their parent.
   reactions: tokenReactions,
   services: [
@@ -46,6 +47,7 @@ export const aclDomain = defineDomain({
         return () => new RuleSets(own)
       },
     }),
+    defineService(loginRenewal, { create: () => ({ current: null }) }),
   ],
   methods: [aclMethods, policyMethods, aclConsulMethods, explainMethods].flatMap((some) =>
     Object.values(some),

@@ -1,10 +1,10 @@
 /**
- * Tokens that are gone although their rows are still there: a token ends with the tokens above it, in the same entry, but the
+ * Tokens that are gone although their rows are still there: a token ends with the tokens above it and with its mount, in the same entry, but the
  * rows of very many are written later (`fsm/reactions.ts`). Reads of tokens look through this.
  */
 import type { Moment } from '../../fsm/domain.ts'
 import { hasMarks, markedAt, type MarkReader } from '../../fsm/fact.ts'
-import { tokenGone } from './fact-model.ts'
+import { mountGone, tokenGone } from './fact-model.ts'
 import type { TokenRow } from './model.ts'
 import { aclTokenParents } from './table.ts'
 
@@ -20,7 +20,12 @@ export function tokenGoneAt(reader: MarkReader, accessor: string, since: number)
 function goneWithAncestor(reader: MarkReader, accessor: string): Moment | null {
   let link = reader.get(aclTokenParents, [accessor])
   while (link !== undefined) {
-    const { parent } = link
+    const { parent, mountId } = link
+    if (mountId !== undefined) {
+      const moment = markedAt(reader, mountGone, [mountId], 0)
+      if (moment !== null) return moment
+    }
+    if (parent === undefined) return null
     const moment = markedAt(reader, tokenGone, [parent], 0)
     if (moment !== null) return moment
     link = reader.get(aclTokenParents, [parent])
@@ -28,9 +33,9 @@ function goneWithAncestor(reader: MarkReader, accessor: string): Moment | null {
   return null
 }
 
-/** Of a stored row. Without a parent this reads nothing, without marks one row. */
-export function isGone(reader: MarkReader, { accessor, parent }: TokenRow): boolean {
-  if (parent === undefined || !hasMarks(reader)) return false
+/** Of a stored row. Without a parent or a mount this reads nothing, without marks one row. */
+export function isGone(reader: MarkReader, { accessor, parent, issuer }: TokenRow): boolean {
+  if ((parent === undefined && issuer === undefined) || !hasMarks(reader)) return false
   return goneWithAncestor(reader, accessor) !== null
 }
 
@@ -38,7 +43,7 @@ export function isGone(reader: MarkReader, { accessor, parent }: TokenRow): bool
 export function ancestorsWith(reader: MarkReader, parent: string, most: number): number {
   let count = 1
   let link = reader.get(aclTokenParents, [parent])
-  while (link !== undefined && count < most) {
+  while (link?.parent !== undefined && count < most) {
     count += 1
     link = reader.get(aclTokenParents, [link.parent])
   }

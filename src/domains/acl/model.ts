@@ -24,6 +24,10 @@ export const cidrLengthMax = 64
 export const mountLengthMax = 256
 /** A distinguished name, or the name of a service account with its namespace. */
 export const aliasLengthMax = 1_024
+/** `auth/<mount>/login/<name>` of the longest. */
+export const pathLengthMax = 2_048
+/** A mount's path and an alias. */
+export const issuedNameLengthMax = 1_536
 export const descriptionBytesMax = 512
 export const tokenNameBytesMax = 256
 export const ttlMsMin = 1_000
@@ -40,6 +44,7 @@ export const secretLengthMax = 256
 export const Accessor = Type.String({ maxLength: accessorLengthMax })
 export const AclName = Type.String({ maxLength: aclNameLengthMax })
 export const TokenName = Type.String({ maxLength: tokenNameBytesMax })
+export const MountId = Type.String({ maxLength: accessorLengthMax })
 export const Description = Type.String({ maxLength: descriptionBytesMax })
 const Names = (maxItems: number) => Type.Immutable(Type.Array(AclName, { maxItems }))
 export const PolicyNames = Names(policiesPerTokenMax)
@@ -65,11 +70,11 @@ export const NewToken = Type.Object({
 
 export type NewToken = Readonly<Static<typeof NewToken>>
 
-const LifetimeMs = Type.Integer({ minimum: 0, maximum: ttlMsMax })
+export const LifetimeMs = Type.Integer({ minimum: 0, maximum: ttlMsMax })
 
 /** How a token is renewed. Its end is the row's `expirationTimeMs`, which a renewal moves. */
 const Lease = record({
-  /** What the token was given when it was made or last renewed. */
+  /** What the token was given when it was made. */
   ttlMs: LifetimeMs,
   renewable: Type.Boolean(),
   /** Each renewal gives this much, without a maximum; null: the token is not periodic. */
@@ -83,15 +88,14 @@ const Lease = record({
 /** The command version from which on all servers end tokens with their parents. */
 export const tokenParentsVersion = 5
 
+/** The command version from which on all servers know leases, uses, networks and mounts of tokens. */
+export const issuedTokensVersion = 6
+
 /** Tokens above a token. A request with it may look at a few rows for each. */
 export const ancestorsMax = 64
 
-/**
- * Members of tokens that are not an operator's. A row without one of them has the meaning that all rows had before these
- * members came. Commands write `parent` alone so far: one that writes another names the command version from which on every
- * server refuses what such a row does not allow (decision 8).
- */
-const issuedMembers = {
+/** Members of tokens that are not an operator's. A row without one of them has the meaning that all rows had before these members came. */
+export const issuedMembers = {
   /** Absent: service. A batch token is not renewed and makes no tokens. */
   kind: Type.Optional(Type.Enum(['service', 'batch'])),
   /** Accessor of the token that this one was made with and ends with. Absent: this token is an orphan. */
@@ -114,16 +118,44 @@ const issuedMembers = {
   issuer: Type.Optional(
     record({
       mount: Type.String({ maxLength: mountLengthMax }),
+      /** Drawn when the mount is enabled: a mount of the same path that comes later has another one. */
+      mountId: MountId,
       alias: Type.String({ maxLength: aliasLengthMax }),
     }),
   ),
+  /** The request that made the token, without `/v1/`: `auth/ldap/login/ada`. Absent: a token of an operator. */
+  path: Type.Optional(Type.String({ maxLength: pathLengthMax })),
+  /** The role of the token endpoints that it was made by; a renewal reads the role again. */
+  tokenRole: Type.Optional(AclName),
 }
 
-export const TokenRow = record({ ...NewToken.properties, ...issuedMembers, ...indexes })
+/** Of tokens that are not an operator's, shown as their display name. */
+const IssuedName = Type.String({ maxLength: issuedNameLengthMax })
+
+/** As the log has it: without what the entry gives it. */
+export const IssuedToken = Type.Object({
+  ...NewToken.properties,
+  ...issuedMembers,
+  name: IssuedName,
+})
+export type IssuedToken = Readonly<Static<typeof IssuedToken>>
+
+export const TokenRow = record({
+  ...NewToken.properties,
+  ...issuedMembers,
+  name: IssuedName,
+  ...indexes,
+})
 export type TokenRow = Readonly<Static<typeof TokenRow>>
 
-/** Of each token that has a parent, by accessor: what finds the tokens above it. */
-export const TokenParentRow = record({ accessor: Accessor, parent: Accessor })
+/** Of each token that ends with something else, by accessor: what finds the tokens above it, and the mount of the first. */
+export const TokenParentRow = record({
+  accessor: Accessor,
+  /** Absent: an orphan, which its mount's end ends. */
+  parent: Type.Optional(Accessor),
+  /** Of the login method that the token came from. Absent: it did not come from one. */
+  mountId: Type.Optional(MountId),
+})
 export type TokenParentRow = Readonly<Static<typeof TokenParentRow>>
 
 /** When the token is worth nothing any more; Infinity: never. */

@@ -1,8 +1,13 @@
 /** What the methods of access control use besides the state. */
 import { serviceKey, type Services } from '../../rpc/services.ts'
+import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
+import type { LeaderContext } from '../../rpc/method.ts'
 import type { AclSettings } from './authorizer.ts'
+import type { MountLifetimes } from './lifetime-model.ts'
+import type { TokenRow } from './model.ts'
 import type { RuleSets } from './rule-sets.ts'
+import type { TokenParameters } from './token-parameters-model.ts'
 
 /** Provided by the server. */
 export const aclSettings = serviceKey<
@@ -16,6 +21,23 @@ export const aclSettings = serviceKey<
 
 /** Makes a set of compiled rules for one explanation. */
 export const freshRuleSets = serviceKey<() => RuleSets>('acl.ruleSets')
+
+/** What a renewal goes by: the configuration or role as it is now, and the mount's lifetimes. */
+export type PresentLifetimes = {
+  readonly parameters: Pick<TokenParameters, 'ttlMs' | 'maxTtlMs' | 'periodMs'>
+  readonly lifetimes: MountLifetimes
+}
+
+/** Of the domain of login methods, which comes later: what tokens of logins are renewed by, and whether their mount is there. */
+export type LoginRenewal = {
+  /** At the leader, of a token with an `issuer`. Rejects where the login would be refused now: the token stays as it is. */
+  present(row: TokenRow, context: LeaderContext): Promise<PresentLifetimes>
+  /** Whether the mount is still enabled. Reads rows of the state alone. */
+  mountStands(reader: Reader, mountId: string): boolean
+}
+
+/** Filled in by the domain of login methods: `service(loginRenewal).current = …`. null: such tokens are not renewed. */
+export const loginRenewal = serviceKey<{ current: LoginRenewal | null }>('acl.loginRenewal')
 
 /** Rows that somebody wrote while nobody had to ask would be in force once it is switched on. */
 export function assertAclEnabled({ service }: { readonly service: Services['get'] }): void {

@@ -13,6 +13,7 @@ export const aclTokens: Table<TokenRow> = {
       return endMs === Infinity ? null : [endMs, row.hash]
     },
     byParent: ({ parent }) => (parent === undefined ? null : [parent]),
+    byMount: ({ issuer }) => (issuer === undefined ? null : [issuer.mountId]),
   },
 }
 

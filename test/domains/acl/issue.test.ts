@@ -73,7 +73,7 @@ void t.test('rows of both shapes are read, and none beyond the bounds', async (t
     ['a lease without an end', { lease: { ...lease, explicitMaxTtlMs: ttlMsMax + 1 } }],
     ['a lease with more', { lease: { ...lease, more: 1 } }],
     ['metadata too long', { metadata: [['a', 'x'.repeat(16_384)]] }],
-    ['an issuer without a mount', { issuer: { alias: 'a' } }],
+    ['an issuer without a mount', { issuer: { alias: 'a', mountId: 'm' } }],
   ]
   for (const [name, more] of table) t.type(faultOf(more), 'string', name)
 })

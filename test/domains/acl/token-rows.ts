@@ -16,7 +16,7 @@ export const issuedMembers = {
   usesLeft: 3,
   boundCidrs: ['10.0.0.0/8', '2001:db8::/32'],
   metadata: [['username', 'ada']],
-  issuer: { mount: 'ldap', alias: 'cn=ada,ou=people' },
+  issuer: { mount: 'ldap', mountId: 'm1', alias: 'cn=ada,ou=people' },
 } as const satisfies Partial<TokenSpec>
 
 export function specWith(more: Partial<TokenSpec> = {}): TokenSpec {

@@ -1,0 +1,139 @@
+/**
+ * The token parameters that the configuration of a login method, a role of one and a role of the token endpoints have in common,
+ * as they are stored: durations in milliseconds, 0 where nothing is set.
+ */
+import { isIP } from 'node:net'
+import { Type, type Static } from 'typebox'
+import { Count, record } from '../../fsm/row-schema.ts'
+import { MusterError } from '../../lib/errors.ts'
+import {
+  aclNameLengthMax,
+  cidrLengthMax,
+  cidrsPerTokenMax,
+  PolicyNames,
+  policiesPerTokenMax,
+  ttlMsMax,
+} from './model.ts'
+
+const DurationMs = Type.Integer({ minimum: 0, maximum: ttlMsMax })
+
+/** `default`: as the mount is tuned. */
+export const IssuedTokenType = Type.Enum(['service', 'batch', 'default'])
+export type IssuedTokenType = Static<typeof IssuedTokenType>
+
+export const BoundCidrs = Type.Immutable(
+  Type.Array(Type.String({ maxLength: cidrLengthMax }), { maxItems: cidrsPerTokenMax }),
+)
+
+export const TokenParameters = record({
+  /** 0: as the mount says. */
+  ttlMs: DurationMs,
+  /** 0: as the mount says. */
+  maxTtlMs: DurationMs,
+  policies: PolicyNames,
+  /** Empty: from everywhere. */
+  boundCidrs: BoundCidrs,
+  /** 0: no limit of its own. */
+  explicitMaxTtlMs: DurationMs,
+  noDefaultPolicy: Type.Boolean(),
+  /** 0: not limited. */
+  numUses: Count,
+  /** 0: not periodic. */
+  periodMs: DurationMs,
+  type: IssuedTokenType,
+})
+
+export type TokenParameters = Readonly<Static<typeof TokenParameters>>
+
+export const noTokenParameters: TokenParameters = {
+  ttlMs: 0,
+  maxTtlMs: 0,
+  policies: [],
+  boundCidrs: [],
+  explicitMaxTtlMs: 0,
+  noDefaultPolicy: false,
+  numUses: 0,
+  periodMs: 0,
+  type: 'default',
+}
+
+/** `mountMaxTtlMs`: of the mount, for roles; absent: a period is not compared with it. Throws `invalid_argument`. */
+export function checkTokenParameters(parameters: TokenParameters, mountMaxTtlMs?: number): void {
+  const { ttlMs, maxTtlMs, explicitMaxTtlMs, periodMs, numUses, type } = parameters
+  checkDurationMs('token_ttl', ttlMs)
+  checkDurationMs('token_max_ttl', maxTtlMs)
+  checkDurationMs('token_explicit_max_ttl', explicitMaxTtlMs)
+  checkDurationMs('token_period', periodMs)
+  if (!Number.isSafeInteger(numUses) || numUses < 0) {
+    throw refused('token_num_uses must not be negative')
+  }
+  if (maxTtlMs > 0 && ttlMs > maxTtlMs) {
+    throw refused('token_ttl must not be greater than token_max_ttl')
+  }
+  if (type === 'batch' && periodMs > 0) {
+    throw refused('token_type batch cannot be used with token_period: batch tokens are not renewed')
+  }
+  if (type === 'batch' && numUses > 0) {
+    throw refused(
+      'token_type batch cannot be used with token_num_uses: batch tokens are not counted',
+    )
+  }
+  if (mountMaxTtlMs !== undefined && periodMs > mountMaxTtlMs) {
+    throw refused(
+      `token_period must not be greater than the mount's maximum of ${mountMaxTtlMs / 1_000}s`,
+    )
+  }
+  checkCidrs('token_bound_cidrs', parameters.boundCidrs)
+  checkIssuedPolicies('token_policies', parameters.policies)
+}
+
+/** Throws `invalid_argument`. */
+export function checkDurationMs(name: string, ms: number): void {
+  if (ms >= 0 && ms <= ttlMsMax && Number.isSafeInteger(ms)) return
+  throw refused(`${name} must be from 0 to ${ttlMsMax / 3_600_000}h`)
+}
+
+/** An address alone is a network of one. Throws `invalid_argument`. */
+export function checkCidrs(name: string, cidrs: readonly string[]): void {
+  if (cidrs.length > cidrsPerTokenMax) {
+    throw refused(`${name} may hold at most ${cidrsPerTokenMax} networks`)
+  }
+  for (const cidr of cidrs) {
+    if (isCidr(cidr)) continue
+    throw refused(
+      `${name} must hold networks such as 10.0.0.0/8, not ${JSON.stringify(cidr.slice(0, 100))}`,
+    )
+  }
+}
+
+function isCidr(text: string): boolean {
+  const [, address = '', length] = /^([^/%]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const family = isIP(address)
+  if (family === 0 || text.length > cidrLengthMax) return false
+  return length === undefined || Number(length) <= (family === 4 ? 32 : 128)
+}
+
+/** Names that nobody wrote are allowed: they give nothing. Throws `invalid_argument`. */
+export function checkIssuedPolicies(name: string, policies: readonly string[]): void {
+  if (policies.length > policiesPerTokenMax) {
+    throw refused(`${name} may hold at most ${policiesPerTokenMax} policies`)
+  }
+  for (const policy of policies) {
+    if (policy !== '' && policy.length <= aclNameLengthMax && !/\p{Cc}/u.test(policy)) continue
+    throw refused(`${name} must hold names of 1 to ${aclNameLengthMax} characters`)
+  }
+}
+
+/** As a token has them: trimmed, lower-case, each once, sorted, without blanks. */
+export function issuedPolicies(names: Iterable<string>): readonly string[] {
+  const kept = new Set<string>()
+  for (const name of names) {
+    const policy = name.trim().toLowerCase()
+    if (policy !== '') kept.add(policy)
+  }
+  return [...kept].sort()
+}
+
+function refused(text: string): MusterError {
+  return new MusterError('invalid_argument', text)
+}

@@ -1,0 +1,73 @@
+/** Tokens of logins: made with a lease, renewed, and gone with their mount. */
+import t from 'tap'
+import { issueLoginToken, type LoginGrant } from '../../../src/domains/acl/login-grant.ts'
+import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
+import { systemLifetimes } from '../../../src/domains/acl/lifetime-model.ts'
+import { loginRenewal } from '../../../src/domains/acl/services.ts'
+import { tokenByAccessor, tokenByHash } from '../../../src/domains/acl/queries.ts'
+import { typedPropose } from '../../../src/rpc/write.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
+
+const grant: LoginGrant = {
+  kind: 'service',
+  policies: ['nobody-wrote-it', 'Default'],
+  displayName: 'ldap-ada',
+  path: 'auth/ldap/login/ada',
+  metadata: [['username', 'ada']],
+  issuer: { mount: 'ldap', mountId: 'm1', alias: 'ada' },
+  parameters: { ...noTokenParameters, ttlMs: 60_000, numUses: 2, boundCidrs: ['10.0.0.0/8'] },
+  lifetimes: systemLifetimes,
+  remote: '10.1.2.3',
+}
+
+function issue(server: ServerOfOne, more: Partial<LoginGrant> = {}) {
+  const propose = typedPropose((command) => server.propose(command))
+  return issueLoginToken({ propose, clock: systemClock }, { ...grant, ...more })
+}
+
+void t.test('a login gets a token with its lease, whatever its policies are', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+  const { row, warnings } = await issue(server)
+  t.same(warnings, [])
+  t.match(row, {
+    name: 'ldap-ada',
+    policies: ['default', 'nobody-wrote-it'],
+    path: 'auth/ldap/login/ada',
+    usesLeft: 2,
+    boundCidrs: ['10.0.0.0/8'],
+    lease: { ttlMs: 60_000, renewable: true, periodMs: null },
+  })
+  t.equal(row.expirationTimeMs, row.createTimeMs + 60_000)
+  t.same(tokenByHash(server.machine.reader(), row.hash), row)
+  const nowMs = row.createTimeMs + 1
+  const args = { accessor: row.accessor, nowMs, expirationTimeMs: nowMs + 90_000, periodMs: null }
+  const { outcome } = await server.propose({ type: 'acl.renewToken', args })
+  t.match(outcome, { type: 'renewed', row: { expirationTimeMs: nowMs + 90_000, usesLeft: 2 } })
+  const late = { ...args, nowMs: nowMs + 90_000 }
+  t.match(await server.propose({ type: 'acl.renewToken', args: late }), {
+    outcome: { type: 'gone' },
+  })
+})
+
+void t.test('an address outside of the networks and the policy root are refused', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+  await t.rejects(issue(server, { remote: '192.0.2.1' }), { code: 'permission_denied' })
+  await t.rejects(issue(server, { policies: ['root'] }), { code: 'invalid_argument' })
+})
+
+void t.test('without login methods nothing renews the tokens of logins', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+  const { current } = server.services.get(loginRenewal)
+  t.ok(current === null || typeof current.present === 'function')
+})
+
+void t.test('the token is found until its end', async (t) => {
+  const server = await serverOfOne(t, { acl: { enabled: true }, begin: false })
+  const { row } = await issue(server)
+  const reader = server.machine.reader()
+  t.same(await tokenByAccessor(reader, row.accessor), row)
+  const args = { accessors: [row.accessor], nowMs: 1, expiredOnly: false }
+  await server.propose({ type: 'acl.deleteTokens', args })
+  t.equal(await tokenByAccessor(server.machine.reader(), row.accessor), null)
+})
