@@ -1,0 +1,178 @@
+/**
+ * One connection to a directory, with the few operations that logins need. A request that is not answered in time, and an answer
+ * that breaks a rule, end the connection; it is never made again behind the caller's back.
+ */
+import { Attribute, Change, Client, Filter, ResultCodeError } from 'ldapts'
+import type { BerWriter, Entry } from 'ldapts'
+import type { Socket } from 'node:net'
+import { textOf } from '../../lib/errors.ts'
+import { bounded, type Budget } from './budget.ts'
+import { DirectoryError } from './directory-error.ts'
+import { encodeFilter, type FilterNode } from './filter.ts'
+import type { FramedSocket } from './framed-socket.ts'
+
+export type Dereference = 'never' | 'finding' | 'searching' | 'always'
+
+export type Search = {
+  readonly base: string
+  readonly scope: 'base' | 'sub'
+  readonly filter: FilterNode
+  readonly attributes: readonly string[]
+  /** Attributes whose values are bytes. */
+  readonly binary?: readonly string[]
+  readonly dereference?: Dereference
+  /** 0: none. Beyond it, the search fails. */
+  readonly sizeLimit?: number
+  /** 0: without the paging control. */
+  readonly pageSize?: number
+}
+
+export type FoundEntry = {
+  readonly dn: string
+  /** Of an attribute, by its name in any case. */
+  values(attribute: string): readonly (string | Buffer)[]
+}
+
+const dereferences = {
+  never: 'never',
+  finding: 'find',
+  searching: 'search',
+  always: 'always',
+} as const
+
+/** A filter that was encoded here. The package would have its own idea of escaped bytes. */
+class EncodedFilter extends Filter {
+  readonly type: Filter['type']
+  readonly #content: Buffer
+
+  constructor(node: FilterNode) {
+    super()
+    const { tag, content } = encodeFilter(node)
+    this.type = tag as Filter['type']
+    this.#content = content
+  }
+
+  override write(writer: BerWriter): void {
+    writer.writeBuffer(this.#content, this.type)
+  }
+
+  override toString(): string {
+    return 'a filter'
+  }
+}
+
+export class DirectoryConnection {
+  readonly #socket: FramedSocket
+  readonly #client: Client
+  readonly #requestTimeoutMs: number
+  /** The URL that it leads to, for logs. */
+  readonly url: string
+
+  constructor(socket: FramedSocket, url: string, requestTimeoutMs: number) {
+    this.#socket = socket
+    this.url = url
+    this.#requestTimeoutMs = requestTimeoutMs
+    let given = false
+    this.#client = new Client({
+      url: 'ldap://directory',
+      createConnection: () => {
+        if (given) throw new DirectoryError('closed', 'the connection is closed')
+        given = true
+        return socket as unknown as Socket
+      },
+    })
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.isOpen
+  }
+
+  /** An empty password makes it an anonymous or unauthenticated bind. */
+  async bind(dn: string, password: string, budget: Budget): Promise<void> {
+    await this.#run(budget, async () => {
+      // A name that is one of SASL's mechanisms would not go out as a name.
+      await this.#client.bind({ toString: () => dn } as never, password)
+    })
+  }
+
+  /** All entries that were found, or a failure: never a part of them. */
+  async search(search: Search, budget: Budget): Promise<readonly FoundEntry[]> {
+    const { pageSize = 0 } = search
+    const found = await this.#run(budget, async () => {
+      const { searchEntries } = await this.#client.search(search.base, {
+        scope: search.scope,
+        filter: new EncodedFilter(search.filter),
+        derefAliases: dereferences[search.dereference ?? 'never'],
+        attributes: [...search.attributes],
+        explicitBufferAttributes: [...(search.binary ?? [])],
+        sizeLimit: search.sizeLimit ?? 0,
+        timeLimit: Math.ceil(this.#requestTimeoutMs / 1_000),
+        ...(pageSize > 0 ? { paged: { pageSize } } : {}),
+      })
+      // Only where a list may be cut off: of searches side by side, another one's end may be the last.
+      if (pageSize > 0 || (search.sizeLimit ?? 0) > 0) this.#assertWhole()
+      return searchEntries
+    })
+    return found.map(foundEntry)
+  }
+
+  /** Replaces the password of an entry. */
+  async replacePassword(
+    dn: string,
+    attribute: string,
+    value: string,
+    budget: Budget,
+  ): Promise<void> {
+    await this.#run(budget, async () => {
+      const modification = new Attribute({ type: attribute, values: [value] })
+      await this.#client.modify(dn, new Change({ operation: 'replace', modification }))
+    })
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+
+  /** The package takes a list that was cut at a size limit for a whole one, and an empty page for the last. */
+  #assertWhole(): void {
+    const { lastSearchCode: resultCode, lastSearchHasMore } = this.#socket
+    if (resultCode !== 0) {
+      throw new DirectoryError('refused', 'the directory found more than it tells', { resultCode })
+    }
+    if (lastSearchHasMore) throw new DirectoryError('protocol', 'the directory held back a page')
+  }
+
+  async #run<T>(budget: Budget, task: () => Promise<T>): Promise<T> {
+    const socket = this.#socket
+    if (!socket.isOpen) throw new DirectoryError('closed', 'the connection is closed')
+    socket.begin()
+    try {
+      return await bounded(budget, this.#requestTimeoutMs, (reason) => socket.fail(reason), task)
+    } catch (error) {
+      throw socket.failure ?? directoryError(error, socket)
+    }
+  }
+}
+
+function directoryError(error: unknown, socket: FramedSocket): DirectoryError {
+  if (error instanceof DirectoryError) return error
+  if (error instanceof ResultCodeError) {
+    return new DirectoryError('refused', error.message, { resultCode: error.code, cause: error })
+  }
+  const kind = socket.isOpen ? 'protocol' : 'closed'
+  // What cannot be parsed leaves the connection in a state that is not known.
+  socket.destroy()
+  return new DirectoryError(kind, textOf(error), { cause: error })
+}
+
+function foundEntry(entry: Entry): FoundEntry {
+  return {
+    dn: entry.dn,
+    values: (attribute) => {
+      const wanted = attribute.toLowerCase()
+      return Object.entries(entry).flatMap(([name, value]) =>
+        name !== 'dn' && name.toLowerCase() === wanted ? value : [],
+      )
+    },
+  }
+}

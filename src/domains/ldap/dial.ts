@@ -1,0 +1,127 @@
+/**
+ * A connection to one URL of a directory: TCP, then TLS where the URL or `starttls` wants it. StartTLS is done here rather than by
+ * the package: its answer must be the only thing that came in clear text, or bytes that somebody put behind it would be taken
+ * for the directory's.
+ */
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls, type SecureContext } from 'node:tls'
+import { textOf } from '../../lib/errors.ts'
+import { bounded, type Budget } from './budget.ts'
+import { DirectoryError } from './directory-error.ts'
+import { berElement } from './filter.ts'
+import { envelopeOf, FramedSocket, readLength, resultCodeOf } from './framed-socket.ts'
+import type { DirectoryUrl } from './urls.ts'
+
+export type DialOptions = {
+  readonly starttls: boolean
+  readonly insecure: boolean
+  /** Authorities, client certificate, protocol versions. */
+  readonly secureContext: () => SecureContext
+}
+
+const startTlsOid = '1.3.6.1.4.1.1466.20037'
+/** A refusal has a text of the directory's in it. */
+const startTlsAnswerMax = 16_384
+
+/** Message 1: the package counts from 2. */
+const startTlsRequest = berElement(
+  0x30,
+  Buffer.concat([
+    Buffer.from([0x02, 0x01, 0x01]),
+    berElement(0x77, berElement(0x80, Buffer.from(startTlsOid))),
+  ]),
+)
+
+/** Rejects with a `DirectoryError`; nothing stays open then. */
+export async function dial(
+  url: DirectoryUrl,
+  options: DialOptions,
+  budget: Budget,
+  limitMs: number,
+): Promise<FramedSocket> {
+  const open: Socket[] = []
+  const reasons: DirectoryError[] = []
+  const stop = (reason: DirectoryError): void => {
+    reasons.push(reason)
+    for (const socket of open) socket.destroy()
+  }
+  try {
+    return await bounded(budget, limitMs, stop, async () => {
+      const plain = connectTcp({ host: url.host, port: url.port, noDelay: true })
+      open.push(plain)
+      await established(plain, 'connect')
+      if (!url.secure && options.starttls) await startTls(plain)
+      if (!url.secure && !options.starttls) return framed(plain)
+      const secure = connectTls({
+        socket: plain,
+        host: url.host,
+        servername: isIP(url.host) === 0 ? url.host : '',
+        secureContext: options.secureContext(),
+        rejectUnauthorized: !options.insecure,
+      })
+      open.push(secure)
+      await established(secure, 'secureConnect')
+      return framed(secure)
+    })
+  } catch (error) {
+    stop(new DirectoryError('closed', 'given up'))
+    const [reason] = reasons
+    if (reason?.kind === 'timeout') throw reason
+    throw error instanceof DirectoryError
+      ? error
+      : new DirectoryError('unreachable', `${url.text}: ${textOf(error)}`, { cause: error })
+  }
+}
+
+function framed(socket: Socket): FramedSocket {
+  socket.setKeepAlive(true, 30_000)
+  return new FramedSocket(socket)
+}
+
+/** Resolves with `event`; the socket has no listeners of this afterwards. */
+function established(socket: Socket, event: 'connect' | 'secureConnect'): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (end: () => void): void => {
+      socket.off(event, onOpen).off('error', onError).off('close', onClose)
+      // A socket that fails later than its owner cares about must not end the process.
+      socket.on('error', () => undefined)
+      end()
+    }
+    const onOpen = (): void => settle(resolve)
+    const onError = (error: Error): void => settle(() => reject(error))
+    const onClose = (): void => settle(() => reject(new DirectoryError('closed', 'closed early')))
+    socket.once(event, onOpen).once('error', onError).once('close', onClose)
+  })
+}
+
+/** Resolves when the directory has agreed and said nothing more. */
+async function startTls(socket: Socket): Promise<void> {
+  socket.write(startTlsRequest)
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    let bytes = Buffer.alloc(0)
+    const settle = (end: () => void): void => {
+      socket.off('data', onData).off('close', onClose)
+      socket.pause()
+      end()
+    }
+    const onClose = (): void => settle(() => reject(new DirectoryError('closed', 'closed early')))
+    const onData = (chunk: Buffer): void => {
+      bytes = Buffer.concat([bytes, chunk])
+      const length = readLength(bytes, 1)
+      if (bytes[0] !== 0x30 || length === null || bytes.length > startTlsAnswerMax) {
+        settle(() => reject(new DirectoryError('protocol', 'no answer to StartTLS')))
+      } else if (length !== 'short' && bytes.length >= length.end + length.value) {
+        const isAlone = bytes.length === length.end + length.value
+        if (isAlone) settle(() => resolve(bytes))
+        else settle(() => reject(new DirectoryError('protocol', 'more than an answer to StartTLS')))
+      }
+    }
+    socket.on('data', onData).once('close', onClose)
+  })
+  const envelope = envelopeOf(answer)
+  if (envelope === null || envelope.id !== 1 || envelope.tag !== 0x78) {
+    throw new DirectoryError('protocol', 'no answer to StartTLS')
+  }
+  const resultCode = resultCodeOf(answer, envelope.contentAt)
+  if (resultCode !== 0) throw new DirectoryError('refused', 'StartTLS refused', { resultCode })
+}

@@ -1,0 +1,253 @@
+/**
+ * LDAP search filters (RFC 4515): values escaped for them, and a filter's text as the bytes that go to the directory.
+ *
+ * The package's own parser turns each escaped byte into a character, so that `\c3\a9` would arrive as four bytes. Here a
+ * filter is parsed once, into a tree whose values are bytes.
+ */
+import { MusterError } from '../../lib/errors.ts'
+
+/** Nested `(&(|(!…)))`. */
+export const filterDepthMax = 32
+export const filterLengthMax = 256 * 1_024
+
+export type FilterNode =
+  | { readonly type: 'and' | 'or'; readonly parts: readonly FilterNode[] }
+  | { readonly type: 'not'; readonly part: FilterNode }
+  | {
+      readonly type: 'equal' | 'greater' | 'less' | 'approx'
+      readonly attribute: string
+      readonly value: Buffer
+    }
+  | { readonly type: 'present'; readonly attribute: string }
+  | { readonly type: 'substrings'; readonly attribute: string; readonly pieces: readonly Buffer[] }
+  | {
+      readonly type: 'extensible'
+      readonly attribute: string
+      readonly rule: string
+      readonly dnAttributes: boolean
+      readonly value: Buffer
+    }
+
+const plain = /^[\x20-\x27\x2b-\x5b\x5d-\x7e]$/
+
+/** Everything but printable ASCII, and `* ( ) \`, as `\hh` of its UTF-8 bytes. */
+export function escapeFilterValue(value: string): string {
+  let escaped = ''
+  for (const character of value) {
+    if (plain.test(character)) escaped += character
+    else for (const byte of Buffer.from(character)) escaped += `\\${hex(byte)}`
+  }
+  return escaped
+}
+
+function hex(byte: number): string {
+  return byte.toString(16).padStart(2, '0')
+}
+
+/** Throws `invalid_argument` with the place of the first mistake. Blanks around the whole filter do not count. */
+export function parseFilter(text: string): FilterNode {
+  const trimmed = text.trim()
+  if (trimmed.length > filterLengthMax) throw wrong('is too long', 0)
+  const parser = new Parser(trimmed.startsWith('(') ? trimmed : `(${trimmed})`)
+  return parser.whole()
+}
+
+const attributeDescription = /[A-Za-z0-9][A-Za-z0-9.-]*(?:;[A-Za-z0-9-]+)*/y
+const ruleName = /[A-Za-z0-9][A-Za-z0-9.-]*/y
+
+class Parser {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  whole(): FilterNode {
+    const node = this.#node(0)
+    if (this.#at !== this.#text.length) throw wrong('goes on behind its end', this.#at)
+    return node
+  }
+
+  #node(depth: number): FilterNode {
+    if (depth > filterDepthMax) throw wrong('is nested too deeply', this.#at)
+    this.#expect('(')
+    const node = this.#inside(depth)
+    this.#expect(')')
+    return node
+  }
+
+  #inside(depth: number): FilterNode {
+    const sign = this.#text[this.#at]
+    if (sign === '&' || sign === '|') {
+      this.#at += 1
+      const parts: FilterNode[] = []
+      while (this.#text[this.#at] === '(') parts.push(this.#node(depth + 1))
+      return { type: sign === '&' ? 'and' : 'or', parts }
+    }
+    if (sign === '!') {
+      this.#at += 1
+      return { type: 'not', part: this.#node(depth + 1) }
+    }
+    return this.#item()
+  }
+
+  #item(): FilterNode {
+    const attribute = this.#match(attributeDescription)
+    if (this.#text[this.#at] === ':') return this.#extensible(attribute)
+    if (attribute === '') throw wrong('lacks the name of an attribute', this.#at)
+    const sign = this.#text[this.#at] ?? ''
+    const kinds = { '>': 'greater', '<': 'less', '~': 'approx' } as const
+    if (sign === '>' || sign === '<' || sign === '~') {
+      this.#at += 1
+      this.#expect('=')
+      const [value, ...more] = this.#pieces()
+      if (value === undefined || more.length > 0) throw wrong('has a * too many', this.#at)
+      return { type: kinds[sign], attribute, value }
+    }
+    this.#expect('=')
+    const pieces = this.#pieces()
+    const [value] = pieces
+    if (pieces.length === 1 && value !== undefined) return { type: 'equal', attribute, value }
+    if (pieces.every((piece) => piece.length === 0)) return { type: 'present', attribute }
+    return { type: 'substrings', attribute, pieces }
+  }
+
+  /** Behind the attribute: `[:dn][:rule]:=value`. */
+  #extensible(attribute: string): FilterNode {
+    let dnAttributes = false
+    let rule = ''
+    while (this.#text[this.#at] === ':' && this.#text[this.#at + 1] !== '=') {
+      this.#at += 1
+      const word = this.#match(ruleName)
+      if (word === '' || rule !== '') throw wrong('has a matching rule that is none', this.#at)
+      if (word.toLowerCase() === 'dn' && !dnAttributes) dnAttributes = true
+      else rule = word
+    }
+    this.#expect(':')
+    this.#expect('=')
+    if (attribute === '' && rule === '') throw wrong('lacks a matching rule', this.#at)
+    const [value, ...more] = this.#pieces()
+    if (value === undefined || more.length > 0) throw wrong('has a * too many', this.#at)
+    return { type: 'extensible', attribute, rule, dnAttributes, value }
+  }
+
+  /** Up to the closing parenthesis, cut at each `*`. */
+  #pieces(): Buffer[] {
+    const pieces: Buffer[] = []
+    let bytes: Buffer[] = []
+    for (;;) {
+      const character = this.#text[this.#at]
+      if (character === undefined || character === ')') break
+      if (character === '(' || character === '\0') {
+        throw wrong('has a character that is to be escaped', this.#at)
+      }
+      if (character === '*') {
+        pieces.push(Buffer.concat(bytes))
+        bytes = []
+        this.#at += 1
+      } else if (character === '\\') {
+        const code = this.#text.slice(this.#at + 1, this.#at + 3)
+        if (!/^[0-9A-Fa-f]{2}$/.test(code)) throw wrong('has a broken escape', this.#at)
+        bytes.push(Buffer.from(code, 'hex'))
+        this.#at += 3
+      } else {
+        const start = this.#at
+        while (!'*\\()\0'.includes(this.#text[this.#at] ?? ')')) this.#at += 1
+        bytes.push(Buffer.from(this.#text.slice(start, this.#at)))
+      }
+    }
+    pieces.push(Buffer.concat(bytes))
+    return pieces
+  }
+
+  #match(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const found = pattern.exec(this.#text)?.[0] ?? ''
+    this.#at += found.length
+    return found
+  }
+
+  #expect(character: string): void {
+    if (this.#text[this.#at] !== character) throw wrong(`lacks a ${character}`, this.#at)
+    this.#at += 1
+  }
+}
+
+function wrong(what: string, at: number): MusterError {
+  return new MusterError('invalid_argument', `the filter ${what}, at character ${at + 1}`)
+}
+
+/** Tags of the choice `Filter` (RFC 4511, 4.5.1.7). */
+const tags = {
+  and: 0xa0,
+  or: 0xa1,
+  not: 0xa2,
+  equal: 0xa3,
+  substrings: 0xa4,
+  greater: 0xa5,
+  less: 0xa6,
+  present: 0x87,
+  approx: 0xa8,
+  extensible: 0xa9,
+} as const
+
+/** The tag, and the content behind the length. */
+export function encodeFilter(node: FilterNode): { readonly tag: number; readonly content: Buffer } {
+  return { tag: tags[node.type], content: contentOf(node) }
+}
+
+function contentOf(node: FilterNode): Buffer {
+  switch (node.type) {
+    case 'and':
+    case 'or':
+      return Buffer.concat(node.parts.map(element))
+    case 'not':
+      return element(node.part)
+    case 'equal':
+    case 'greater':
+    case 'less':
+    case 'approx':
+      return Buffer.concat([
+        berElement(0x04, Buffer.from(node.attribute)),
+        berElement(0x04, node.value),
+      ])
+    case 'present':
+      return Buffer.from(node.attribute)
+    case 'substrings':
+      return Buffer.concat([
+        berElement(0x04, Buffer.from(node.attribute)),
+        berElement(0x30, Buffer.concat(substringsOf(node.pieces))),
+      ])
+    case 'extensible':
+      return Buffer.concat([
+        ...(node.rule === '' ? [] : [berElement(0x81, Buffer.from(node.rule))]),
+        ...(node.attribute === '' ? [] : [berElement(0x82, Buffer.from(node.attribute))]),
+        berElement(0x83, node.value),
+        ...(node.dnAttributes ? [berElement(0x84, Buffer.from([0xff]))] : []),
+      ])
+  }
+}
+
+/** initial [0], any [1], final [2]; empty ones are left out. */
+function substringsOf(pieces: readonly Buffer[]): Buffer[] {
+  return pieces.flatMap((piece, at) => {
+    if (piece.length === 0) return []
+    const tag = at === 0 ? 0x80 : at === pieces.length - 1 ? 0x82 : 0x81
+    return [berElement(tag, piece)]
+  })
+}
+
+function element(node: FilterNode): Buffer {
+  const { tag, content } = encodeFilter(node)
+  return berElement(tag, content)
+}
+
+/** One element of BER with a definite length. */
+export function berElement(tag: number, content: Buffer): Buffer {
+  const { length } = content
+  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content])
+  const bytes: number[] = []
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256)
+  return Buffer.concat([Buffer.from([tag, 0x80 | bytes.length, ...bytes]), content])
+}

@@ -1,0 +1,235 @@
+/**
+ * One login against a directory: finds the user's entry, binds as the user, finds the groups. What fails is a `DirectoryError`
+ * for the log. Nothing here knows of tokens and policies.
+ */
+import { randomUUID } from 'node:crypto'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import type { Budget } from './budget.ts'
+import type { DirectoryConnection, FoundEntry, Search } from './connection.ts'
+import type { Directory, DirectorySettings } from './directory.ts'
+import { DirectoryError } from './directory-error.ts'
+import { escapeDnValue, normalisedDn } from './dn.ts'
+import { escapeFilterValue, parseFilter } from './filter.ts'
+import { groupsOf } from './groups.ts'
+import { fillTemplate, parseTemplate } from './template.ts'
+
+export type DirectoryIdentity = {
+  readonly userDn: string
+  /** What this person is called wherever it logs in from. */
+  readonly alias: string
+  /** As the directory calls them, each once. */
+  readonly groups: readonly string[]
+}
+
+/** What a step was about, for operators; never a password. */
+export type Observer = (step: string, detail: string) => void
+
+type User = { readonly bindName: string; readonly alias: string }
+
+const defaultUserFilter = '({{.UserAttr}}={{.Username}})'
+
+export function searchesForUser(
+  settings: Pick<DirectorySettings, 'discoverdn' | 'binddn' | 'bindpasses'>,
+): boolean {
+  return settings.discoverdn || hasServiceAccount(settings)
+}
+
+function hasServiceAccount({
+  binddn,
+  bindpasses,
+}: Pick<DirectorySettings, 'binddn' | 'bindpasses'>): boolean {
+  return binddn !== '' && bindpasses.some((password) => password !== '')
+}
+
+/** Rejects with a `DirectoryError`, whatever went wrong. */
+export async function authenticate(
+  directory: Directory,
+  username: string,
+  password: string,
+  budget: Budget,
+  observe: Observer = () => undefined,
+): Promise<DirectoryIdentity> {
+  try {
+    return await steps(directory, username, password, budget, observe)
+  } catch (error) {
+    if (error instanceof DirectoryError) throw error
+    const kind = error instanceof MusterError ? 'user' : 'protocol'
+    throw new DirectoryError(kind, textOf(error), { cause: error })
+  }
+}
+
+async function steps(
+  directory: Directory,
+  username: string,
+  password: string,
+  budget: Budget,
+  observe: Observer,
+): Promise<DirectoryIdentity> {
+  const { settings } = directory
+  const found = searchesForUser(settings)
+    ? await findUser(directory, username, budget)
+    : constructedUser(settings, username)
+  observe('user', found?.bindName ?? 'none, or more than one')
+  const connection = await directory.connect(budget)
+  try {
+    observe('connected', connection.url)
+    if (found === null) {
+      // As long as for a user who exists, as far as that is up to this side. Whatever is answered, nobody logs in.
+      const nobody = `cn=${randomUUID()},${settings.userdn}`
+      await connection.bind(nobody, password, budget).catch(() => undefined)
+      throw new DirectoryError('user', 'no user, or more than one, has this name')
+    }
+    await connection.bind(found.bindName, password, budget)
+    observe('bound', found.bindName)
+    // Without a service account, searches run as the user, on the user's own connection.
+    if (hasServiceAccount(settings)) connection.close()
+    const search = searcher(directory, connection, budget)
+    const userDn = await userDnOf(settings, found, username, search, budget)
+    observe('entry', userDn)
+    const groups = await groupsOf(
+      settings,
+      { userDn, username },
+      {
+        search,
+        anonymous: (run) => directory.search('unbound', budget, run),
+        chainRule: directory.chainRule,
+        budget,
+      },
+    )
+    observe('groups', `${groups.length}`)
+    return { userDn, alias: found.alias, groups }
+  } finally {
+    connection.close()
+  }
+}
+
+/** Runs searches as the service account, or else as the user. */
+export type Searcher = <T>(run: (connection: DirectoryConnection) => Promise<T>) => Promise<T>
+
+function searcher(directory: Directory, own: DirectoryConnection, budget: Budget): Searcher {
+  if (!hasServiceAccount(directory.settings)) return (run) => run(own)
+  return (run) => directory.search('service', budget, run)
+}
+
+/** Null: none, or more than one. */
+async function findUser(
+  directory: Directory,
+  username: string,
+  budget: Budget,
+): Promise<User | null> {
+  const { settings } = directory
+  const entries = await directory.search('service', budget, (connection) =>
+    oneOrTooMany(connection, userSearch(settings, username), budget),
+  )
+  const [entry] = entries
+  if (entry === undefined || entries.length > 1) return null
+  // An entry without a name would be bound to anonymously, which succeeds with any password.
+  if (entry.dn.trim() === '') throw new DirectoryError('protocol', 'the entry has no name')
+  return { bindName: entry.dn, alias: aliasOf(settings, username, entry) }
+}
+
+/** A size limit that is exceeded means more than one, not a failure. */
+async function oneOrTooMany(
+  connection: DirectoryConnection,
+  search: Search,
+  budget: Budget,
+): Promise<readonly FoundEntry[]> {
+  try {
+    return await connection.search(search, budget)
+  } catch (error) {
+    if (error instanceof DirectoryError && error.resultCode === sizeLimitExceeded) return []
+    throw error
+  }
+}
+
+const sizeLimitExceeded = 4
+
+function userSearch(settings: DirectorySettings, username: string): Search {
+  return {
+    base: settings.userdn,
+    scope: 'sub',
+    filter: parseFilter(userFilterText(settings, username)),
+    attributes: [settings.userattr],
+    dereference: settings.dereferenceAliases,
+    sizeLimit: 2,
+  }
+}
+
+/** What is sent to find the user. */
+export function userFilterText(settings: DirectorySettings, username: string): string {
+  const { userfilter, userattr, upndomain, enableSamaccountnameLogin } = settings
+  const escaped = escapeFilterValue(username)
+  const text = userfilter === '' ? defaultUserFilter : userfilter
+  const filter = fillTemplate(parseTemplate(text, ['UserAttr', 'Username'], 'userfilter'), {
+    UserAttr: upndomain === '' ? userattr : 'userPrincipalName',
+    Username: upndomain === '' ? escaped : `${escaped}@${escapeFilterValue(upndomain)}`,
+    UserDN: '',
+  })
+  if (upndomain === '' || !enableSamaccountnameLogin) return filter
+  const whole = filter.startsWith('(') ? filter : `(${filter})`
+  return `(|${whole}(sAMAccountName=${escaped}))`
+}
+
+function constructedUser(settings: DirectorySettings, username: string): User {
+  const { upndomain, userattr, userdn } = settings
+  const escaped = escapeDnValue(username)
+  const bindName = upndomain === '' ? `${userattr}=${escaped},${userdn}` : `${escaped}@${upndomain}`
+  return { bindName, alias: aliasWithout(settings, username, bindName) }
+}
+
+/** After a search: the value of `userattr`, or else the entry's name. Of several values, the one that was logged in with. */
+function aliasOf(settings: DirectorySettings, username: string, entry: FoundEntry): string {
+  if (settings.usernameAsAlias) return loginNameAlias(settings, username)
+  const values = entry
+    .values(settings.userattr)
+    .map(String)
+    .filter((value) => value !== '')
+  const same = values.find((value) => value.toLowerCase() === username.toLowerCase())
+  return same ?? values.toSorted()[0] ?? normalisedDn(entry.dn)
+}
+
+function aliasWithout(settings: DirectorySettings, username: string, bindName: string): string {
+  if (settings.usernameAsAlias) return loginNameAlias(settings, username)
+  return settings.upndomain === '' ? bindName : `${username}@${settings.upndomain}`
+}
+
+/** Some directories ignore blanks and letter case, and one person must not become many. */
+function loginNameAlias({ caseSensitiveNames }: DirectorySettings, username: string): string {
+  const trimmed = username.trim()
+  return caseSensitiveNames ? trimmed : trimmed.toLowerCase()
+}
+
+/** With `upndomain` and no search for the user, the name that was bound is no DN: it is looked up. */
+async function userDnOf(
+  settings: DirectorySettings,
+  found: User,
+  username: string,
+  search: Searcher,
+  budget: Budget,
+): Promise<string> {
+  if (settings.upndomain === '' || searchesForUser(settings)) return found.bindName
+  const escaped = escapeFilterValue(username)
+  const byName = `(userPrincipalName=${escaped}@${escapeFilterValue(settings.upndomain)})`
+  const text = settings.enableSamaccountnameLogin
+    ? `(|${byName}(sAMAccountName=${escaped}))`
+    : byName
+  const entries = await search((connection) =>
+    oneOrTooMany(
+      connection,
+      {
+        base: settings.userdn,
+        scope: 'sub',
+        filter: parseFilter(text),
+        attributes: ['1.1'],
+        dereference: settings.dereferenceAliases,
+        sizeLimit: 2,
+      },
+      budget,
+    ),
+  )
+  const [entry] = entries
+  if (entry === undefined || entries.length > 1 || entry.dn.trim() === '') {
+    throw new DirectoryError('user', 'no entry, or more than one, has this principal name')
+  }
+  return entry.dn
+}

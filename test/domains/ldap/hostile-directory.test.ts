@@ -1,0 +1,221 @@
+/** A directory that is slow, dead, or lies: it lets nobody in, and costs bounded time, memory and connections. */
+import t, { type Test } from 'tap'
+import type { Budget } from '../../../src/domains/ldap/budget.ts'
+import { Directory, type DirectorySettings } from '../../../src/domains/ldap/directory.ts'
+import { DirectoryError } from '../../../src/domains/ldap/directory-error.ts'
+import { answerBytesMax, answerMessagesMax } from '../../../src/domains/ldap/framed-socket.ts'
+import { authenticate } from '../../../src/domains/ldap/login.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
+import {
+  entry,
+  message,
+  result,
+  startFakeDirectory,
+  tag,
+  type Asked,
+} from '../../support/fake-directory.ts'
+import { budgetOf, failureOf, settingsWith } from './directory-settings.ts'
+
+const service = { binddn: 'cn=service', bindpasses: ['secret'], userdn: 'dc=test' }
+const ada = 'uid=ada,dc=test'
+
+/** Answers as a directory should in which ada is, and any password right. */
+function right({ id, tag: asked, socket }: Asked): void {
+  if (asked === tag.bind) socket.write(result(id, tag.bound))
+  if (asked === tag.search) {
+    socket.write(Buffer.concat([entry(id, ada, { uid: ['ada'] }), result(id, tag.done)]))
+  }
+}
+
+function directoryWith(t: Test, changes: Partial<DirectorySettings>): Directory {
+  const directory = new Directory(
+    settingsWith({ ...service, groupdn: '', ...changes }),
+    systemClock,
+  )
+  t.teardown(() => directory.close())
+  return directory
+}
+
+function login(t: Test, changes: Partial<DirectorySettings>, budget: Budget = budgetOf(30_000)) {
+  return authenticate(directoryWith(t, changes), 'ada', 'password', budget)
+}
+
+t.test('the fake is a directory like any other', async (t) => {
+  const { url } = await startFakeDirectory(t, right)
+  t.match(await login(t, { url }), { userDn: ada, alias: 'ada' })
+})
+
+t.test('whatever is wrong with an answer refuses the login and ends the connection', async (t) => {
+  const lies: Readonly<Record<string, (asked: Asked) => void>> = {
+    'closes instead of an answer': ({ socket }) => socket.destroy(),
+    'ends instead of an answer': ({ socket }) => socket.end(),
+    rubbish: ({ socket }) => socket.write(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    'a message that claims to be huge': ({ socket }) =>
+      socket.write(Buffer.from([0x30, 0x84, 0xff, 0xff, 0xff, 0xff])),
+    'a message of indefinite length': ({ socket }) => socket.write(Buffer.from([0x30, 0x80, 2, 1])),
+    'a message without an operation': ({ socket }) => socket.write(Buffer.from([0x30, 3, 2, 1, 2])),
+    'an answer to another request': ({ id, socket }) => socket.write(result(id + 7, tag.bound)),
+    'a notice of disconnection': ({ socket }) => socket.write(result(0, tag.extendedDone)),
+    'an answer of another kind': ({ id, tag: asked, socket }) =>
+      socket.write(result(id, asked === tag.bind ? tag.done : tag.bound)),
+    'an answer that is cut within': ({ id, tag: asked, socket }) =>
+      socket.write(
+        message(id, Buffer.from([asked === tag.bind ? tag.bound : tag.done, 3, 0x0a, 5, 0])),
+      ),
+    'a referral': ({ id, tag: asked, socket }) =>
+      socket.write(result(id, asked === tag.bind ? tag.bound : tag.done, 10)),
+    'more entries than a login needs': ({ id, socket }) => {
+      const many = Buffer.concat(Array.from({ length: 1_000 }, () => entry(id, ada)))
+      for (let sent = 0; sent <= answerMessagesMax; sent += 1_000) socket.write(many)
+    },
+    'an entry that is too large': ({ id, socket }) =>
+      socket.write(entry(id, ada, { uid: ['x'.repeat(answerBytesMax)] })),
+  }
+  for (const [what, lie] of Object.entries(lies)) {
+    for (const [step, lies] of [
+      ['bind', tag.bind],
+      ['search', tag.search],
+    ] as const) {
+      const fake = await startFakeDirectory(t, (asked) => {
+        if (asked.tag === lies) lie(asked)
+        else right(asked)
+      })
+      await t.rejects(login(t, { url: fake.url }), DirectoryError, `${what}, at the ${step}`)
+      await eventuallyTrue('no connection is left', () => fake.open.size <= 1)
+    }
+  }
+})
+
+t.test('who cannot be told from another is refused', async (t) => {
+  const lies: Readonly<Record<string, (id: number) => Buffer>> = {
+    nobody: (id) => result(id, tag.done),
+    two: (id) => Buffer.concat([entry(id, ada), entry(id, 'uid=b,dc=test'), result(id, tag.done)]),
+    'one, and more that is not told': (id) =>
+      Buffer.concat([entry(id, ada), result(id, tag.done, 4)]),
+    'one without a name': (id) => Buffer.concat([entry(id, ''), result(id, tag.done)]),
+    'one with a blank name': (id) => Buffer.concat([entry(id, ' '), result(id, tag.done)]),
+    'a reference elsewhere': (id) =>
+      Buffer.concat([
+        message(id, Buffer.from([tag.reference, 4, 4, 2, 0x61, 0x62])),
+        result(id, tag.done),
+      ]),
+  }
+  for (const [what, lie] of Object.entries(lies)) {
+    let binds = 0
+    const fake = await startFakeDirectory(t, (asked) => {
+      if (asked.tag === tag.search) asked.socket.write(lie(asked.id))
+      else right(asked)
+      if (asked.tag === tag.bind) binds += 1
+    })
+    await t.rejects(login(t, { url: fake.url }), DirectoryError, what)
+    if (what === 'nobody') t.equal(binds, 2, 'as many binds as for a user who exists')
+  }
+})
+
+t.test('a slow directory costs no more than the time of a request', async (t) => {
+  const silent = await startFakeDirectory(t, () => undefined)
+  const drip = await startFakeDirectory(t, ({ id, socket }) => {
+    const bytes = result(id, tag.bound)
+    let at = 0
+    const timer = setInterval(() => socket.write(bytes.subarray(at, (at += 1))), 200)
+    socket.on('close', () => clearInterval(timer))
+  })
+  for (const { url, open } of [silent, drip]) {
+    t.match(await failureOf(login(t, { url, requestTimeoutMs: 300 })), { kind: 'timeout' })
+    t.match(await failureOf(login(t, { url }, budgetOf(300))), { kind: 'timeout' })
+    const away = new AbortController()
+    const outcome = login(t, { url }, budgetOf(30_000, away.signal))
+    away.abort()
+    t.match(await failureOf(outcome), { kind: 'timeout' })
+    await eventuallyTrue('no connection is left', () => open.size === 0)
+  }
+})
+
+t.test('StartTLS: a refusal, silence, and bytes behind the answer end the login', async (t) => {
+  const answers: Readonly<Record<string, (asked: Asked) => void>> = {
+    refused: ({ id, socket }) => socket.write(result(id, tag.extendedDone, 2)),
+    'an answer of another kind': ({ id, socket }) => socket.write(result(id, tag.bound)),
+    'no LDAP': ({ socket }) => socket.write('nonsense'),
+    'more than the answer': ({ id, socket }) =>
+      socket.write(Buffer.concat([result(id, tag.extendedDone), result(2, tag.bound)])),
+    'no TLS behind the answer': ({ id, socket }) => {
+      socket.write(result(id, tag.extendedDone))
+      socket.on('data', () => socket.write(result(2, tag.bound)))
+    },
+    closed: ({ socket }) => socket.destroy(),
+    silent: () => undefined,
+  }
+  for (const [what, answer] of Object.entries(answers)) {
+    const tags: number[] = []
+    const fake = await startFakeDirectory(t, (asked) => {
+      tags.push(asked.tag)
+      answer(asked)
+    })
+    const changes = { url: fake.url, starttls: true, insecureTls: true, connectionTimeoutMs: 500 }
+    await t.rejects(login(t, changes), DirectoryError, what)
+    t.notOk(tags.includes(tag.bind), 'nothing is sent in clear text')
+    await eventuallyTrue('no connection is left', () => fake.open.size === 0)
+  }
+})
+
+t.test('each URL gets its part of the time, and one that is dead is tried last', async (t) => {
+  const silent = await startFakeDirectory(t, () => undefined)
+  const there = await startFakeDirectory(t, right)
+  const url = `${silent.url.replace('ldap:', 'ldaps:')},${there.url}`
+  const directory = directoryWith(t, { url, insecureTls: true })
+  await authenticate(directory, 'ada', 'password', budgetOf(3_000))
+  const { connections } = silent.counts
+  t.ok(connections > 0)
+  for (let again = 0; again < 3; again += 1) {
+    await authenticate(directory, 'ada', 'password', budgetOf(3_000))
+  }
+  t.equal(silent.counts.connections, connections)
+})
+
+t.test('logins while the only URL is dead wait for one attempt at it', async (t) => {
+  const silent = await startFakeDirectory(t, () => undefined)
+  const url = silent.url.replace('ldap:', 'ldaps:')
+  const directory = directoryWith(t, { url, insecureTls: true, connectionTimeoutMs: 300 })
+  const once = () => authenticate(directory, 'ada', 'password', budgetOf(30_000))
+  t.match(await failureOf(once()), { kind: 'unreachable' })
+  const { connections } = silent.counts
+  await Promise.allSettled(Array.from({ length: 20 }, once))
+  t.equal(silent.counts.connections, connections + 1)
+})
+
+t.test('the connection that a password was tried on serves nothing else', async (t) => {
+  const bindsOf = new Map<unknown, number>()
+  const fake = await startFakeDirectory(t, (asked) => {
+    if (asked.tag === tag.bind) bindsOf.set(asked.socket, (bindsOf.get(asked.socket) ?? 0) + 1)
+    right(asked)
+  })
+  const directory = directoryWith(t, { url: fake.url })
+  for (let again = 0; again < 5; again += 1) {
+    await authenticate(directory, 'ada', 'password', budgetOf(30_000))
+  }
+  t.ok([...bindsOf.values()].every((binds) => binds === 1))
+  t.equal(bindsOf.size, 6, 'one of the service account, and one for each login')
+})
+
+t.test('token groups are looked up one by one, and malformed ones are skipped', async (t) => {
+  const sid = Buffer.from('010200000000000520000000fe010000', 'hex')
+  const fake = await startFakeDirectory(t, (asked) => {
+    const text = asked.message.toString('latin1')
+    if (asked.tag === tag.search && text.includes('tokenGroups')) {
+      const tokenGroups = [
+        sid,
+        Buffer.from('rubbish'),
+        Buffer.from('010100000000000500000000', 'hex'),
+      ]
+      asked.socket.write(entry(asked.id, ada, { tokenGroups }))
+      asked.socket.write(result(asked.id, tag.done))
+    } else if (text.includes('<SID=S-1-5-32-510>')) {
+      asked.socket.write(entry(asked.id, 'CN=Enterprise\\, Admins,CN=Builtin,DC=test'))
+      asked.socket.write(result(asked.id, tag.done))
+    } else if (text.includes('<SID=')) asked.socket.write(result(asked.id, tag.done, 32))
+    else right(asked)
+  })
+  const { groups } = await login(t, { url: fake.url, useTokenGroups: true, groupdn: 'dc=test' })
+  t.same(groups, ['Enterprise, Admins'])
+})
