@@ -18,6 +18,7 @@ const domainOrder = [
   'nodes',
   'jobs',
   'allocations',
+  'logins',
   'ldap',
   'orchestrator',
   'events',
@@ -121,6 +122,7 @@ const rows = [
       '^src/metrics/metrics[.]ts$',
       '^src/domains/(duty|host)[.]ts$',
       '^src/domains/events/topic[.]ts$',
+      '^src/domains/logins/mounted-routes[.]ts$',
       '^src/domains/namespaces/tenant-model[.]ts$',
     ],
     packages: noPackage,
@@ -194,8 +196,12 @@ function domainRows(domain, position) {
   const own = `^src/domains/${domain}/`
   const earlier = domainOrder.slice(0, position)
   const others = earlier.length === 0 ? [] : [`^src/domains/(${earlier.join('|')})/`]
-  const issuers = earlier.filter((name) => name === 'acl' || name === 'allocations')
+  const issuers = earlier.filter((name) => ['acl', 'allocations', 'logins'].includes(name))
   const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
+  // What a login method plugs into.
+  const isLogin = earlier.includes('logins')
+  if (domain === 'logins') methodsOf.push('^src/domains/acl/login-grant[.]ts$')
+  if (isLogin) methodsOf.push('^src/domains/logins/(login-type|secrets)[.]ts$')
   // One machine's part of the catalog: it shows, reads and parses what the catalog does.
   const whole = domain === 'local-services' ? '^src/domains/catalog/(?!domain[.]ts$)' : null
   return [
@@ -221,6 +227,7 @@ function domainRows(domain, position) {
         '^src/lib/',
         '^src/rpc/services[.]ts$',
         ...others.map((path) => `${path}[a-z-]*(shown|shapes)[.]ts$`),
+        ...(isLogin ? ['^src/domains/logins/mounted-routes[.]ts$'] : []),
         ...(whole === null ? [] : [whole]),
       ],
       packages: ['typebox'],

@@ -175,7 +175,7 @@ export const outOfScopeAreas: readonly Area[] = [
   // Vault
   {
     paths: ['/v1/sys'],
-    reason: "Vault's system backend is not served: this program is never sealed and has no mounts",
+    reason: "this path of Vault's system backend is not served: this program is never sealed",
     isVault: true,
   },
   {

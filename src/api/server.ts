@@ -19,7 +19,7 @@ import { clientOf } from '../lib/client-address.ts'
 import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
 import { speak } from './dialect.ts'
-import { isServerFailure } from './errors.ts'
+import { hasJsonErrors, isServerFailure } from './errors.ts'
 import { filteredHeader, type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { waitsForContinue } from './incoming.ts'
@@ -236,7 +236,8 @@ export class HttpServer {
       exposeHeadRoutes: false,
       return503OnClosing: false,
       genReqId: (request: IncomingMessage) => this.#ids.of(request),
-      rewriteUrl: (request) => this.#lists.begin(request, originForm(request.url ?? '/')),
+      rewriteUrl: (request) =>
+        this.#lists.begin(request, withoutTrailingSlash(originForm(request.url ?? '/'))),
       routerOptions: {
         maxParamLength: this.#limits.headBytesMax,
         constraints: { dialect: byDialect },
@@ -429,6 +430,14 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     route?: Route
   }
+}
+
+/** For clients of the secrets service a slash at the end changes nothing. `tail` of a route with `*` has it still. */
+function withoutTrailingSlash(url: string): string {
+  const path = pathOf(url)
+  if (!path.endsWith('/')) return url
+  const shorter = path.replace(/\/+$/, '')
+  return hasJsonErrors(shorter) ? shorter + url.slice(path.length) : url
 }
 
 const noQuery = Object.freeze({})

@@ -13,6 +13,7 @@ import type { Method } from '../rpc/method.ts'
 import type { ServiceKey, Services } from '../rpc/services.ts'
 import type { DutyContext } from './duty.ts'
 import type { AnyTopic } from './events/topic.ts'
+import type { LoginType } from './logins/mounted-routes.ts'
 import type { NamespaceTenant } from './namespaces/tenant-model.ts'
 
 /** What a service or a duty is made from, beside other services. */
@@ -69,6 +70,8 @@ export type Domain = Omit<Partial<StateDomain>, 'commands'> & {
   readonly routes?: readonly DescribedRoute[]
   readonly topics?: readonly AnyTopic[]
   readonly duties?: readonly Duty[]
+  /** Login methods. The domain serves their `routesAtFirstPath` too. */
+  readonly loginTypes?: readonly LoginType[]
   readonly measured?: Measured
 }
 

@@ -3,8 +3,10 @@
  * arrives, a write at the leader, a local one at the server that the client names), and one audit line at the end. What runs
  * on this server does so in `read.ts`, `method-runner.ts` and `open-streams.ts`, authorized on this server's state.
  */
+import type { Static, TSchema } from 'typebox'
 import { MusterError } from '../lib/errors.ts'
 import { admitLater } from './admission.ts'
+import { askLeader } from './ask-leader.ts'
 import { hasOneOf } from './authorizer.ts'
 import type { CallOptions, QueryOptions } from './call-options.ts'
 import { AskedQuery, Calls, fromClient, fromServer } from './calls.ts'
@@ -20,6 +22,8 @@ import type {
   AnyStreamMethod,
   Caller,
   LeastRight,
+  LocalContext,
+  PeerMethod,
   ReadOptions,
 } from './method.ts'
 import { OpenStreams } from './open-streams.ts'
@@ -63,6 +67,7 @@ export class ServerDispatcher implements Dispatcher {
     this.#streams = new OpenStreams({ ...here, streamsMax })
     this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })
     this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
+    services.provide(askLeader, (from, method, args) => this.#askLeader(from, method, args))
   }
 
   get services(): Services {
@@ -230,6 +235,27 @@ export class ServerDispatcher implements Dispatcher {
   drain(): void {
     this.#streams.drain()
     this.#reader.drain()
+  }
+
+  async #askLeader<Args extends TSchema, Reply extends TSchema>(
+    { caller: from, signal }: Pick<LocalContext, 'caller' | 'signal'>,
+    method: PeerMethod<Args, Reply>,
+    args: Static<Args>,
+  ): Promise<Static<Reply>> {
+    method.check(args)
+    const caller: Caller = { ...from, token: null }
+    const deadlineMs = this.#latestMs()
+    const reply = await this.#forwarder.run({
+      method: method.name,
+      args,
+      caller,
+      deadlineMs,
+      signal,
+      repeatable: false,
+      here: () => this.#runner.forPeer(method, args, caller, signal, deadlineMs),
+    })
+    method.checkReply(reply)
+    return reply
   }
 
   #latestMs(): number {

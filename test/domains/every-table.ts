@@ -74,6 +74,10 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put('/v1/kv/gone', 'v')
   await done(server, 'DELETE', '/v1/kv/gone')
   await server.propose({ type: 'state.raiseVersion', args: { version: commandVersion } })
+  for (const path of ['ldap', 'orchestrator']) {
+    const tuned = await server.ask('POST', `/v1/sys/auth/${path}/tune`, { max_lease_ttl: '1h' })
+    if (tuned.status !== 204) throw new Error(tuned.body)
+  }
   const child = { hash: 'h'.repeat(43), accessor: 'child', name: '', description: '' }
   const rights = { type: 'client', policies: ['reads'], roles: [] }
   const token = { ...child, ...rights, createTimeMs: 1, expirationTimeMs: null }
@@ -127,6 +131,9 @@ export async function meetEveryTable(server: ServerOfOne): Promise<readonly Aske
     await put(`/v1/kv/short?release=${part(ID)}`, 'ours')
   }
 
+  await ask('GET', '/v1/sys/auth')
+  await put('/v1/sys/auth/ldap/tune', { default_lease_ttl: '1m' })
+  await remove('/v1/sys/auth/ldap')
   await put('/v1/namespace/prod', { Description: 'more' })
   await put('/v1/namespace/default', { Description: 'still' })
   await put('/v1/catalog/register', registration)

@@ -70,6 +70,10 @@ const cases: readonly Case[] = [
   ['acl.deleteRole', () => ({ name: 'r' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
+  ['logins.tune', () => ({ path: 'ldap', maxLeaseTtlMs: 1_000 })],
+  ['logins.tune', () => ({ path: 'none' })],
+  ['logins.disable', () => ({ path: 'ldap' })],
+  ['logins.disable', () => ({ path: 'ldap' })],
   ['keyring.rotate', () => ({})],
   ['catalog.deregister', () => ({ node: 'n1', serviceId: null, checkId: null, namespace: null })],
 ]

@@ -333,7 +333,11 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     underWay: () => http.underWayCount + dispatcher.underWayCount,
     propose: (command) => proposeBytes(machine.encodeCommand(command)),
     sealedRow: (namespace, path) => machine.reader().get(sealedItems, [namespace, path]),
-    async ask(method, url, body, token, headers = {}) {
+    async ask(given, asked, body, token, headers = {}) {
+      // The client in memory knows no LIST.
+      const isList = given === 'LIST'
+      const method = isList ? 'GET' : given
+      const url = isList ? `${asked}${asked.includes('?') ? '&' : '?'}list=true` : asked
       const payload =
         body === undefined || typeof body === 'string' || body instanceof Uint8Array
           ? body

@@ -30,6 +30,9 @@ export type Items = readonly (readonly [string, string])[]
 /** The index that a variable must have, 0 for none; null: a change does not depend on it. */
 export const Cas = Type.Union([Type.Null(), Type.Integer({ minimum: 0 })])
 
+/** Of secrets that later domains seal. No namespace has this name, so no client can name what is in it. */
+export const secretsNamespace = '.logins'
+
 export const VariablePlace = Type.Object({
   namespace: NamespaceName,
   path: Type.String({ maxLength: pathLengthMax }),

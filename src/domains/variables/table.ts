@@ -2,7 +2,7 @@
 import type { Reader, Table } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
 import { KeyRow } from './keyring-model.ts'
-import { SealedRow, VariableRow } from './model.ts'
+import { SealedRow, secretsNamespace, VariableRow } from './model.ts'
 
 /** What lists read, and what their index counts. */
 export const variables: Table<VariableRow> = {
@@ -18,6 +18,9 @@ export const sealedItems: Table<SealedRow> = {
   indexes: {
     /** Finds what an old key still seals without reading what it does not. */
     key: (row) => [row.keyId],
+    /** Of secrets alone: by what ends them. */
+    owner: ({ namespace, path }) =>
+      namespace === secretsNamespace ? [path.slice(0, path.indexOf('/'))] : null,
   },
 }
 

@@ -4,6 +4,7 @@
  * What each requires is the table in docs/access-control.md; TAP_SNAPSHOT=1 writes it anew.
  */
 import t, { type Test } from 'tap'
+import { hasJsonErrors } from '../../../src/api/errors.ts'
 import type { Route } from '../../../src/api/route.ts'
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
 import { familyNames, rulesOf, type Family } from '../../../src/domains/acl/capabilities-model.ts'
@@ -30,6 +31,12 @@ const open: Readonly<Record<string, string>> = {
   'GET /v1/metrics': 'collectors have no token; it holds figures',
   'GET /v1/catalog/datacenters': 'it names the one there is',
   'GET /v1/openapi.json': 'it is the same for all',
+  ...Object.fromEntries(
+    ['GET', 'PUT', 'DELETE', 'LIST'].map((method) => [
+      `${method} /v1/auth/*`,
+      'nothing is mounted at x; what is asks for itself',
+    ]),
+  ),
 }
 
 /** Lists and reads that show each caller what it may see. */
@@ -74,6 +81,7 @@ const anyToken: ReadonlySet<string> = new Set([
 const unasked: ReadonlySet<string> = new Set([
   'GET /v1/catalog/datacenters',
   'GET /v1/openapi.json',
+  ...['GET', 'PUT', 'DELETE', 'LIST'].map((method) => `${method} /v1/auth/*`),
 ])
 
 /** What a route must be sent so that it comes to ask: parameters of the path are `x` and bodies `{}` without. */
@@ -123,6 +131,9 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
     ),
   ),
 }
+
+/** Clients of the secrets service know one text. */
+const jsonRefusal = '{"errors":["permission denied"]}'
 
 void t.test('every route asks who is there', async (t) => {
   const asked: Requirement[] = []
@@ -201,7 +212,8 @@ void t.test('every route asks who is there', async (t) => {
     const name = nameOf(route)
     const wrong = await ask(route, 'wrong')
     if (!unasked.has(name)) {
-      t.match(wrong.body, /^ACL token not found: .*\(ACL not found\), request [-\w]+$/)
+      const text = /^ACL token not found: .*\(ACL not found\), request [-\w]+$/
+      t.match(wrong.body, hasJsonErrors(route.path) ? jsonRefusal : text)
       t.equal(wrong.status, 403, `${name} with a wrong token: ${wrong.body.slice(0, 200)}`)
     }
     asked.length = 0
@@ -214,7 +226,8 @@ void t.test('every route asks who is there', async (t) => {
     }
     if (!filtered.has(name)) {
       t.equal(nobody.status, 403, `${name} without a token: ${nobody.body.slice(0, 200)}`)
-      t.match(nobody.body, /^Permission denied: the request has no token.*, request [-\w]+$/)
+      const text = /^Permission denied: the request has no token.*, request [-\w]+$/
+      t.match(nobody.body, hasJsonErrors(route.path) ? jsonRefusal : text)
     }
     const required = [...asked]
     const requires = requirementText(name, required)
@@ -230,7 +243,8 @@ void t.test('every route asks who is there', async (t) => {
     const other = await tokenWith(allBut(required))
     const refused = await ask(route, other)
     t.equal(refused.status, 403, `${name} with all rights but the one: ${refused.body}`)
-    t.match(refused.body, /^Permission denied: token with .* lacks permission '.*, request [-\w]+$/)
+    const text = /^Permission denied: token with .* lacks permission '.*, request [-\w]+$/
+    t.match(refused.body, hasJsonErrors(route.path) ? jsonRefusal : text)
   }
   await compareTable(t, documented)
 })
@@ -282,7 +296,7 @@ function requestOf(route: Route): { readonly url: string; readonly body?: unknow
   const example = examples[nameOf(route)]
   const url = example?.url ?? route.path.replaceAll(/:[a-z_]+/g, 'x').replace('*', 'x')
   if (example?.body !== undefined) return { url, body: example.body }
-  return route.method === 'GET' || route.method === 'DELETE' ? { url } : { url, body: {} }
+  return ['GET', 'DELETE', 'LIST'].includes(route.method) ? { url } : { url, body: {} }
 }
 
 type Rules = Partial<Record<string, object[]>>

@@ -1,0 +1,57 @@
+/** Mounts of login methods: where each is served, how its tokens are issued, and what ends with it. */
+import { defineDomain, defineService } from '../domain.ts'
+import { openView, readBarrier, stateReader } from '../host.ts'
+import { loginRenewal } from '../acl/services.ts'
+import { loginCommands } from './commands.ts'
+import { loginReactions } from './ending-commands.ts'
+import { issueAtLeader } from './issue.ts'
+import { mountMethods } from './methods.ts'
+import { mountRoutes } from './mount-routes.ts'
+import { anyMountRoutes, mountedRoutes } from './mounted-routes.ts'
+import { Mounts } from './mounts.ts'
+import { renewalBy } from './renewal.ts'
+import { loginMethods, loginMounts } from './services.ts'
+import { mountRows } from './table.ts'
+
+/** How long a request below a mount that is not known here waits for the leader to say that there is none. */
+const mountWaitMs = 2_000
+const unending = new AbortController().signal
+
+export const loginsDomain = defineDomain({
+  name: 'logins',
+  tables: [mountRows],
+  commands: loginCommands,
+  reactions: loginReactions,
+  services: [
+    defineService(loginMounts, {
+      create: ({ service, log }) =>
+        new Mounts({
+          reader: service(stateReader),
+          view: service(openView),
+          freshen: () => service(readBarrier)('leader', mountWaitMs, unending),
+          log: log.named('logins'),
+        }),
+    }),
+    defineService(loginMethods, {
+      create: ({ domains }) =>
+        new Map(
+          domains
+            .flatMap(({ loginTypes = [] }) => loginTypes)
+            .map(({ method }) => [method.type, method]),
+        ),
+      start: (methods, { service }) => {
+        service(loginRenewal).current = renewalBy(methods)
+      },
+    }),
+    defineService(mountedRoutes, {
+      create: ({ domains }) =>
+        new Map(
+          domains
+            .flatMap(({ loginTypes = [] }) => loginTypes)
+            .map(({ method, routes }) => [method.type, routes]),
+        ),
+    }),
+  ],
+  methods: [...Object.values(mountMethods), issueAtLeader],
+  routes: [...mountRoutes, ...anyMountRoutes],
+})

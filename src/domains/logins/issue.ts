@@ -1,0 +1,152 @@
+/**
+ * From a proved identity to a token. The server that got the login has proved it, however slow the directory was; the leader
+ * only draws the token, and answers when it is committed.
+ */
+import { Type, type Static } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import type { MusterError } from '../../lib/errors.ts'
+import { askLeader } from '../../rpc/ask-leader.ts'
+import { definePeerMethod, type LeaderContext, type LocalContext } from '../../rpc/method.ts'
+import { denied } from '../../rpc/refusal.ts'
+import { writtenToken } from '../acl/issue.ts'
+import { drawLoginToken, issueLoginToken, type LoginGrant } from '../acl/login-grant.ts'
+import type { TokenRow } from '../acl/model.ts'
+import { TokenParameters } from '../acl/token-parameters-model.ts'
+import { createLogin } from './commands.ts'
+import { mountTtls, MountId, type MountRow } from './model.ts'
+import { mountOf } from './queries.ts'
+import { sealSecret } from './secrets.ts'
+
+const Texts = Type.Immutable(Type.Array(Type.String()))
+
+/** What a login method says once it knows who logs in. */
+const Proved = Type.Object({
+  /** One identity, however often it logs in. */
+  alias: Type.String(),
+  /** Of the display name, after the mount: `ada`, `<namespace>-<account>`. */
+  name: Type.String(),
+  /** Below the mount: `login/ada`. */
+  path: Type.String(),
+  metadata: Type.Immutable(Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String()])))),
+  /** Of the identity alone: those of `parameters` and `default` are added here. */
+  policies: Texts,
+  parameters: TokenParameters,
+  /** Kept sealed until the token ends, for `LoginMethod.renew`; null: nothing. */
+  renewalSecret: Type.Union([Type.Null(), Type.String()]),
+})
+export type ProvedLogin = Readonly<Static<typeof Proved>>
+
+/** `auth` of a login's answer. */
+const Answer = Type.Object({
+  client_token: Type.String(),
+  accessor: Type.String(),
+  policies: Texts,
+  token_policies: Texts,
+  metadata: Type.Union([Type.Null(), Type.Record(Type.String(), Type.String())]),
+  lease_duration: Type.Integer(),
+  renewable: Type.Boolean(),
+  entity_id: Type.Literal(''),
+  token_type: Type.Enum(['service', 'batch']),
+  orphan: Type.Boolean(),
+  num_uses: Type.Integer(),
+})
+
+const Issued = Type.Object({ auth: Answer, warnings: Texts })
+export type IssuedLogin = Readonly<Static<typeof Issued>>
+
+/** `auth` for the envelope, and warnings about its lifetime. Rejects with `permission_denied` when the mount has gone. */
+export function issueLogin(
+  context: LocalContext,
+  mount: Pick<MountRow, 'id'>,
+  login: ProvedLogin,
+): Promise<IssuedLogin> {
+  return context.service(askLeader)(context, issueAtLeader, { mountId: mount.id, login })
+}
+
+export const issueAtLeader = definePeerMethod({
+  kind: 'peer',
+  at: 'leader',
+  name: 'logins.issue',
+  args: Type.Object({ mountId: MountId, login: Proved }),
+  reply: Issued,
+  run: async (context, { mountId, login }): Promise<IssuedLogin> => {
+    const mount = mountOf(context.read(), mountId)
+    if (mount === null) throw gone()
+    const grant = grantOf(mount, login, context)
+    if (grant.kind === 'batch' || login.renewalSecret === null) {
+      const { row, secret, warnings } = await issueLoginToken(context, grant)
+      return { auth: authOf(row, secret), warnings }
+    }
+    return issueWithSecret(context, grant, login.renewalSecret)
+  },
+})
+
+/** Under which the secret is kept that renews a token. */
+export function renewalOwner(accessor: string): string {
+  return `${accessor}/renewal`
+}
+
+async function issueWithSecret(
+  context: LeaderContext,
+  grant: LoginGrant,
+  renewalSecret: string,
+): Promise<IssuedLogin> {
+  const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
+  const sealed = await sealSecret(context, renewalOwner(token.accessor), renewalSecret)
+  const { outcome } = await context.propose(createLogin, { token, secret: sealed })
+  if (outcome.type === 'mountIsGone') throw gone()
+  return { auth: authOf(writtenToken(outcome), secret), warnings }
+}
+
+function grantOf(mount: MountRow, login: ProvedLogin, { caller }: LeaderContext): LoginGrant {
+  const { alias, name, path, metadata, policies, parameters } = login
+  const added = parameters.noDefaultPolicy ? [] : ['default']
+  return {
+    kind: kindOf(mount, parameters),
+    policies: [...policies, ...parameters.policies, ...added],
+    displayName: `${mount.path.replaceAll('/', '-')}-${name}`,
+    path: `auth/${mount.path}/${path}`,
+    metadata,
+    issuer: { mount: mount.path, mountId: mount.id, alias },
+    parameters,
+    lifetimes: mountTtls(mount),
+    remote: caller.remote,
+  }
+}
+
+/** A mount that says plainly what its tokens are is asked before the method's configuration. */
+function kindOf({ tokenType }: MountRow, { type }: TokenParameters): 'service' | 'batch' {
+  switch (tokenType) {
+    case 'service':
+    case 'batch':
+      return tokenType
+    case 'default-service':
+      return type === 'batch' ? 'batch' : 'service'
+    case 'default-batch':
+      return type === 'service' ? 'service' : 'batch'
+    default:
+      return assertNever(tokenType)
+  }
+}
+
+function authOf(row: TokenRow, secret: string): IssuedLogin['auth'] {
+  const isBatch = row.kind === 'batch'
+  const endMs = row.expirationTimeMs ?? row.createTimeMs
+  return {
+    client_token: secret,
+    accessor: isBatch ? '' : row.accessor,
+    policies: row.policies,
+    token_policies: row.policies,
+    metadata: row.metadata === undefined ? null : Object.fromEntries(row.metadata),
+    lease_duration: Math.floor((endMs - row.createTimeMs) / 1_000),
+    renewable: !isBatch && row.lease?.renewable === true,
+    entity_id: '',
+    token_type: isBatch ? 'batch' : 'service',
+    orphan: row.parent === undefined,
+    num_uses: row.usesLeft ?? 0,
+  }
+}
+
+function gone(): MusterError {
+  return denied('the login method was disabled')
+}

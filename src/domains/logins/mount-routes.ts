@@ -1,0 +1,219 @@
+/** `/v1/sys/auth`: which login methods are enabled, where, and how their tokens are issued. */
+import { Type, type Static } from 'typebox'
+import { CoercedFields } from '../../api/coerced-fields.ts'
+import { dataReply, envelope, writtenReply } from '../../api/envelope.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { smallBodyBytesMax } from '../../api/route.ts'
+import { consistency, text } from '../../api/shape.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { mountMethods } from './methods.ts'
+import { MountTokenType, mountTtls, type Lockout, type MountRow } from './model.ts'
+import { EnableBody, ShownMount, TuneBody, Tuned } from './shapes.ts'
+import { shownMount, tokenMount } from './shown.ts'
+
+const ofPath = { path: text('Path of the mount: one segment') }
+const ofTail = { '*': text('Path of the mount, slashes included; with `/tune` behind it as there') }
+
+export const mountRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/sys/auth',
+    summary: 'List login methods',
+    permission: 'auth:read',
+    query: consistency,
+    reply: dataReply(mapOfMounts(), ShownMount),
+    example: {},
+    handle: async (request) => {
+      const { value } = await request.query(mountMethods.list, {})
+      const shown = value.map((mount) => [`${mount.path}/`, shownMount(mount)] as const)
+      const data = Object.fromEntries([...shown, ['token/', tokenMount] as const])
+      return envelope(request, { data, beside: data })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/sys/auth/:path/tune',
+    summary: 'Read how a login method is tuned',
+    permission: 'auth:read',
+    params: ofPath,
+    query: consistency,
+    reply: dataReply(Tuned),
+    errors: ['not_found'],
+    example: { url: '/v1/sys/auth/ldap/tune' },
+    handle: (request) => readTuned(request, request.parameter('path')),
+  },
+  {
+    method: 'POST',
+    path: '/v1/sys/auth/:path/tune',
+    summary: 'Tune a login method',
+    permission: 'auth:write',
+    params: ofPath,
+    bodySchema: TuneBody,
+    bodyBytesMax: smallBodyBytesMax,
+    reply: writtenReply,
+    example: {
+      url: '/v1/sys/auth/ldap/tune',
+      body: { default_lease_ttl: '1h', user_lockout_config: { lockout_threshold: 10 } },
+      status: 204,
+    },
+    handle: (request) => tune(request, request.parameter('path')),
+  },
+  {
+    method: 'GET',
+    path: '/v1/sys/auth/*',
+    summary: 'Read the mount of a login method',
+    permission: 'auth:read',
+    params: ofTail,
+    query: consistency,
+    reply: dataReply(Type.Union([ShownMount, Tuned])),
+    errors: ['not_found'],
+    example: { url: '/v1/sys/auth/ldap' },
+    handle: async (request) => {
+      const { path, isTune } = placeOf(request)
+      if (isTune) return readTuned(request, path)
+      const { value } = await request.query(mountMethods.read, { path, tune: false })
+      if (value === null) throw noMount()
+      return envelope(request, { data: shownMount(value) })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/sys/auth/*',
+    summary: 'Enable a login method',
+    permission: 'auth:write',
+    params: ofTail,
+    bodySchema: EnableBody,
+    bodyBytesMax: smallBodyBytesMax,
+    reply: writtenReply,
+    example: {
+      url: '/v1/sys/auth/team/ldap',
+      body: { type: 'ldap', description: 'the directory of the team' },
+      status: 204,
+    },
+    handle: async (request) => {
+      const { path, isTune } = placeOf(request)
+      if (isTune) return tune(request, path)
+      const fields = new CoercedFields(request.json)
+      const { lockout: _lockout, ...settings } = settingsOf(fields.object('config'))
+      const description = fields.string('description')
+      await request.call(mountMethods.enable, {
+        path,
+        type: fields.string('type') ?? '',
+        ...settings,
+        ...(description !== undefined && { description }),
+      })
+      return envelope(request, {})
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/sys/auth/*',
+    summary: 'Disable a login method',
+    permission: 'auth:write',
+    params: ofTail,
+    reply: { 204: {} },
+    example: { url: '/v1/sys/auth/team/ldap', status: 204 },
+    handle: async (request) => {
+      await request.call(mountMethods.disable, { path: pathOf(request.tail) })
+      return envelope(request, {})
+    },
+  },
+]
+
+function mapOfMounts() {
+  return Type.Record(Type.String(), ShownMount)
+}
+
+function pathOf(tail: string): string {
+  return tail.replaceAll(/^\/+|\/+$/g, '')
+}
+
+function placeOf({ tail }: ApiRequest): { readonly path: string; readonly isTune: boolean } {
+  const path = pathOf(tail)
+  const isTune = path.endsWith('/tune')
+  return { path: isTune ? path.slice(0, -'/tune'.length) : path, isTune }
+}
+
+async function readTuned(request: ApiRequest, path: string): Promise<ApiReply> {
+  const { value } = await request.query(mountMethods.read, { path, tune: true })
+  if (value === null) throw noMount()
+  return envelope(request, { data: shownTuned(value) })
+}
+
+async function tune(request: ApiRequest, path: string): Promise<ApiReply> {
+  const fields = new CoercedFields(request.json)
+  const description = fields.string('description')
+  await request.call(mountMethods.tune, {
+    path,
+    ...settingsOf(fields),
+    ...(description !== undefined && { description }),
+  })
+  return envelope(request, {})
+}
+
+type Settings = {
+  defaultLeaseTtlMs?: number
+  maxLeaseTtlMs?: number
+  tokenType?: Static<typeof MountTokenType>
+  lockout?: Partial<Lockout>
+}
+
+function settingsOf(fields: CoercedFields = new CoercedFields({})): Settings {
+  const defaultLeaseTtlMs = fields.durationMs('default_lease_ttl')
+  const maxLeaseTtlMs = fields.durationMs('max_lease_ttl')
+  const tokenType = tokenTypeOf(fields.string('token_type'))
+  const lockout = fields.object('user_lockout_config')
+  return {
+    ...(defaultLeaseTtlMs !== undefined && { defaultLeaseTtlMs }),
+    ...(maxLeaseTtlMs !== undefined && { maxLeaseTtlMs }),
+    ...(tokenType !== undefined && { tokenType }),
+    ...(lockout !== undefined && { lockout: lockoutOf(lockout) }),
+  }
+}
+
+function lockoutOf(fields: CoercedFields): Partial<Lockout> {
+  const threshold = fields.integer('lockout_threshold')
+  const durationMs = fields.durationMs('lockout_duration')
+  const counterResetMs = fields.durationMs('lockout_counter_reset_duration')
+  const disabled = fields.boolean('lockout_disable')
+  return {
+    ...(threshold !== undefined && { threshold }),
+    ...(durationMs !== undefined && { durationMs }),
+    ...(counterResetMs !== undefined && { counterResetMs }),
+    ...(disabled !== undefined && { disabled }),
+  }
+}
+
+/** An empty text is the default, as the peer's command line sends it. */
+function tokenTypeOf(text: string | undefined): Static<typeof MountTokenType> | undefined {
+  if (text === undefined) return undefined
+  if (text === '') return 'default-service'
+  const known = MountTokenType.enum.find((word) => word === text)
+  if (known !== undefined) return known
+  throw new MusterError(
+    'invalid_argument',
+    `token_type must be one of ${MountTokenType.enum.join(', ')}`,
+  )
+}
+
+function shownTuned(mount: MountRow) {
+  const { description, tokenType, lockout } = mount
+  const { defaultTtlMs, maxTtlMs } = mountTtls(mount)
+  return {
+    default_lease_ttl: Math.floor(defaultTtlMs / 1_000),
+    max_lease_ttl: Math.floor(maxTtlMs / 1_000),
+    description,
+    force_no_cache: false,
+    token_type: tokenType,
+    user_lockout_config: {
+      lockout_threshold: lockout.threshold,
+      lockout_duration: Math.floor(lockout.durationMs / 1_000),
+      lockout_counter_reset_duration: Math.floor(lockout.counterResetMs / 1_000),
+      lockout_disable: lockout.disabled,
+    },
+  }
+}
+
+function noMount(): MusterError {
+  return new MusterError('not_found', 'no login method is enabled at this path')
+}

@@ -1,0 +1,152 @@
+/**
+ * Routes of login methods, which are served wherever the method is mounted. At the path that a type has from the start they
+ * are routes like any other, described and counted one by one; below all other paths `/v1/auth/*` finds mount and route.
+ */
+import { Type } from 'typebox'
+import { AuthShape, nothingThere } from '../../api/envelope.ts'
+import type { ApiReply, ApiRequest, DescribedRoute, RouteMethod } from '../../api/route.ts'
+import { methodsServed } from '../../api/route-table.ts'
+import { count, flag, jsonType, nullable, text, type Replies } from '../../api/shape.ts'
+import { assert } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { serviceKey } from '../../rpc/services.ts'
+import type { LoginMethod } from './login-type.ts'
+import type { MountRow, MountType } from './model.ts'
+import { loginMounts } from './services.ts'
+
+/** Where below a mount a request came. */
+export type MountedAt = {
+  readonly mount: MountRow
+  /** Of the route's path, percent-decoded once. */
+  parameter(name: string): string
+  /** What `*` stands for, percent-decoded once, without slashes at the end. */
+  readonly tail: string
+}
+
+/** A described route, but for its path, which begins below the mount: `config`, `role/:name`, `groups/*`. */
+export type MountedRoute = Omit<DescribedRoute, 'path' | 'handle' | 'dialect'> & {
+  readonly path: string
+  handle(request: ApiRequest, at: MountedAt): ApiReply | Promise<ApiReply>
+}
+
+/** What a domain of a login method declares, and whose `routesAtFirstPath` it serves. */
+export type LoginType = {
+  readonly method: LoginMethod
+  readonly routes: readonly MountedRoute[]
+}
+
+export const mountedRoutes =
+  serviceKey<ReadonlyMap<MountType, readonly MountedRoute[]>>('logins.mountedRoutes')
+
+const front = '/v1/auth/'
+
+/** Of a body below any mount: PEM files of a configuration. A login sends far less, and needs no right. */
+const bodyBytesMax = 262_144
+
+/** The same routes at the path that the type is mounted at from the start. */
+export function routesAtFirstPath({ method, routes }: LoginType): readonly DescribedRoute[] {
+  return routes.map((route) => ({
+    ...route,
+    path: `${front}${method.type}/${route.path}`,
+    // The mount may have been disabled.
+    errors: [...new Set([...(route.errors ?? []), 'not_found' as const])],
+    handle: (request) => serve(request, route.method),
+  }))
+}
+
+/** Of any method: what a login, a read or a write below a mount answers. */
+const anyReply: Replies = {
+  200: {
+    [jsonType]: Type.Object({
+      request_id: Type.String(),
+      lease_id: Type.String(),
+      renewable: flag('Always false'),
+      lease_duration: count('Always 0'),
+      data: Type.Unsafe({ description: 'As at the path that the type has from the start' }),
+      wrap_info: Type.Null(),
+      warnings: nullable(Type.Array(Type.String())),
+      auth: nullable(AuthShape),
+    }),
+  },
+  204: {},
+}
+
+/** For mounts elsewhere, and for paths that no route has. They ask for no right; the method's own route does. */
+export const anyMountRoutes: readonly DescribedRoute[] = (
+  [
+    ['GET', 'Read below a mounted login method'],
+    ['PUT', 'Write or log in below a mounted login method'],
+    ['DELETE', 'Delete below a mounted login method'],
+    ['LIST', 'List below a mounted login method'],
+  ] as const
+).map(([method, summary]) => ({
+  method,
+  path: `${front}*`,
+  summary,
+  permission: 'none',
+  params: { '*': text('Path of the mount, and what is below it') },
+  reply: anyReply,
+  errors: ['not_found'],
+  ...(method === 'PUT' && {
+    bodySchema: Type.Unsafe({ description: 'As at the path that the type has from the start' }),
+    bodyBytesMax,
+    atLeast: [{ resource: 'auth', access: 'write' }],
+  }),
+  example: { url: `${front}team/ldap/config`, status: 404 },
+  handle: (request) => serve(request, method),
+}))
+
+/** Throws 404 without a mount, and where the mount's type has no such path. */
+async function serve(request: ApiRequest, asked: RouteMethod): Promise<ApiReply> {
+  const raw = request.path.slice(front.length).replace(/\/+$/, '').split('/')
+  const segments = raw.map(decoded)
+  const mount = await request.service(loginMounts).over(segments)
+  const routes = mount === null ? [] : (request.service(mountedRoutes).get(mount.type) ?? [])
+  if (mount === null || routes.length === 0) throw nothingThere()
+  const below = segments.slice(mount.path.split('/').length)
+  const fitting = routes.filter(({ path }) => fits(path.split('/'), below))
+  if (fitting.length === 0) throw nothingThere()
+  const route = fitting.find((known) => methodsServed(full(known)).includes(asked))
+  if (route === undefined) return notAllowed(fitting)
+  return route.handle(request, {
+    mount,
+    parameter: (name) => {
+      const place = route.path.split('/').indexOf(`:${name}`)
+      assert(place >= 0, `route ${route.path} has no parameter ${name}`)
+      return below[place] ?? ''
+    },
+    tail: below.slice(route.path.split('/').length - 1).join('/'),
+  })
+}
+
+/** Segment by segment; `*` stands for one or more at the end. */
+function fits(pattern: readonly string[], below: readonly string[]): boolean {
+  const isOpen = pattern.at(-1) === '*'
+  if (isOpen ? below.length < pattern.length : below.length !== pattern.length) return false
+  return pattern.every(
+    (part, place) =>
+      part === '*' || (part.startsWith(':') ? below[place] !== '' : below[place] === part),
+  )
+}
+
+function notAllowed(fitting: readonly MountedRoute[]): ApiReply {
+  const allowed = new Set(fitting.flatMap((route) => methodsServed(full(route))))
+  return {
+    status: 405,
+    json: { errors: [] },
+    headers: { Allow: [...allowed].sort().join(', '), 'Cache-Control': 'no-store' },
+  }
+}
+
+function full(route: MountedRoute): DescribedRoute {
+  return { ...route, handle: () => ({}) }
+}
+
+function decoded(segment: string): string {
+  if (!segment.includes('%')) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw new MusterError('invalid_argument', 'the path has a broken percent escape')
+  }
+}

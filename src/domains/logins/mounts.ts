@@ -1,0 +1,72 @@
+/** Finds the mount of a path on the state of this server, for every request below `/v1/auth`. */
+import type { Reader } from '../../fsm/domain.ts'
+import type { Logger } from '../../lib/log.ts'
+import { textOf } from '../../lib/errors.ts'
+import { onView, type OpenView } from '../host.ts'
+import type { MountRow } from './model.ts'
+import { allMounts } from './queries.ts'
+import { mountRows } from './table.ts'
+
+export type MountsOptions = {
+  /** This server's state, as it is whenever it is read. */
+  readonly reader: Pick<Reader, 'tableIndex' | 'floorIndex'>
+  readonly view: OpenView
+  /** Resolves when this server's state is as new as the leader's, or rejects: a mount may have been enabled a moment ago. */
+  readonly freshen: () => Promise<void>
+  readonly log: Logger
+}
+
+type Known = {
+  readonly index: number
+  readonly floorIndex: number
+  readonly byPath: ReadonlyMap<string, MountRow>
+}
+
+export class Mounts {
+  readonly #options: MountsOptions
+  #known: Known | null = null
+
+  constructor(options: MountsOptions) {
+    this.#options = options
+  }
+
+  /** The mount with the longest path that these segments begin with; null: none, also at the leader. */
+  async over(segments: readonly string[]): Promise<MountRow | null> {
+    const found = longest(await this.#mounts(), segments)
+    if (found !== null) return found
+    try {
+      await this.#options.freshen()
+    } catch (error) {
+      this.#options.log.debug('a mount could not be looked for at the leader', {
+        error: textOf(error),
+      })
+    }
+    return longest(await this.#mounts(), segments)
+  }
+
+  /** By their paths. While the table stands still, as it was read last. */
+  async #mounts(): Promise<ReadonlyMap<string, MountRow>> {
+    const { reader, view } = this.#options
+    const index = reader.tableIndex(mountRows)
+    const { floorIndex } = reader
+    const known = this.#known
+    if (known !== null && known.index === index && known.floorIndex === floorIndex) {
+      return known.byPath
+    }
+    const mounts = await onView(view, allMounts)
+    const byPath = new Map(mounts.map((mount) => [mount.path, mount]))
+    this.#known = { index, floorIndex, byPath }
+    return byPath
+  }
+}
+
+function longest(
+  byPath: ReadonlyMap<string, MountRow>,
+  segments: readonly string[],
+): MountRow | null {
+  for (let length = segments.length; length > 0; length -= 1) {
+    const mount = byPath.get(segments.slice(0, length).join('/'))
+    if (mount !== undefined) return mount
+  }
+  return null
+}

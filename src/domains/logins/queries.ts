@@ -1,0 +1,30 @@
+/** Reads of mounts, those that no entry made among them. */
+import type { Reader } from '../../fsm/domain.ts'
+import { firstMounts, type MountRow } from './model.ts'
+import { mountRows } from './table.ts'
+
+const firstById: ReadonlyMap<string, MountRow> = new Map(
+  firstMounts.map((mount) => [mount.id, mount]),
+)
+
+/** null: it was disabled, or never was. */
+export function mountOf(reader: Pick<Reader, 'get'>, id: string): MountRow | null {
+  const row = reader.get(mountRows, [id]) ?? firstById.get(id)
+  return row === undefined || row.disabled === true ? null : row
+}
+
+/** What a command asks that writes rows of a login method. */
+export function mountStands(reader: Pick<Reader, 'get'>, id: string): boolean {
+  return mountOf(reader, id) !== null
+}
+
+/** In the order of their paths. There are at most `mountsMax`. */
+export async function allMounts(reader: Pick<Reader, 'pages'>): Promise<readonly MountRow[]> {
+  const byId = new Map(firstById)
+  for await (const page of reader.pages(mountRows)) {
+    for (const row of page) byId.set(row.id, row)
+  }
+  return [...byId.values()]
+    .filter((mount) => mount.disabled !== true)
+    .sort((left, right) => (left.path < right.path ? -1 : 1))
+}

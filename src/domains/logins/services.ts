@@ -1,0 +1,10 @@
+/** What the methods and routes of logins use besides the state. */
+import { serviceKey } from '../../rpc/services.ts'
+import type { LoginMethod } from './login-type.ts'
+import type { MountType } from './model.ts'
+import type { Mounts } from './mounts.ts'
+
+export const loginMounts = serviceKey<Mounts>('logins.mounts')
+
+/** The login methods of this program. */
+export const loginMethods = serviceKey<ReadonlyMap<MountType, LoginMethod>>('logins.methods')

@@ -1,0 +1,231 @@
+import t from 'tap'
+import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
+import { firstMounts } from '../../../src/domains/logins/model.ts'
+import { sealedItems } from '../../../src/domains/variables/table.ts'
+import { serverOfOne, type Answer, type ServerOfOne } from '../server-of-one.ts'
+import { fakeLogin } from './fake-login.ts'
+
+type Auth = {
+  readonly auth: { readonly client_token: string; readonly accessor: string }
+  readonly warnings: readonly string[] | null
+}
+
+async function logIn(server: ServerOfOne, path: string, name: string): Promise<Auth['auth']> {
+  const answer = await server.ask('POST', `/v1/auth/${path}/login/${name}`, {
+    password: name + name,
+  })
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.body}`)
+  return (answer.json() as Auth).auth
+}
+
+async function begun(t: Parameters<typeof serverOfOne>[0]) {
+  const { directory, domains } = fakeLogin()
+  const server = await serverOfOne(t, { domains, acl: { enabled: true } })
+  const answer = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = answer.json() as { SecretID: string }
+  const asRoot = (method: string, url: string, body?: unknown): Promise<Answer> =>
+    server.ask(method, url, body, root)
+  return { directory, server, asRoot }
+}
+
+t.test('both types are mounted from the start, without any write', async (t) => {
+  const { asRoot } = await begun(t)
+  const list = await asRoot('GET', '/v1/sys/auth')
+  const { data, ...rest } = list.json() as { data: Record<string, unknown> }
+  t.same(Object.keys(data), ['ldap/', 'orchestrator/', 'token/'])
+  t.match(rest, data, 'also at the top level, as old clients read it')
+  t.match(data['ldap/'], {
+    type: 'ldap',
+    accessor: /^auth_ldap_/,
+    config: { default_lease_ttl: 0, max_lease_ttl: 0, token_type: 'default-service' },
+  })
+  t.equal(list.headers['cache-control'], 'no-store')
+})
+
+t.test('a mount is enabled at any path, listed, tuned and disabled', async (t) => {
+  const { asRoot } = await begun(t)
+  const body = {
+    type: 'kubernetes',
+    description: 'pods',
+    config: { default_lease_ttl: '1h', max_lease_ttl: 7_200, token_type: 'batch' },
+  }
+  t.equal((await asRoot('POST', '/v1/sys/auth/team/eu/pods', body)).status, 204)
+  const read = async (path: string) =>
+    ((await asRoot('GET', path)).json() as { data: unknown }).data
+  t.match(await read('/v1/sys/auth/team/eu/pods'), {
+    type: 'orchestrator',
+    description: 'pods',
+    config: { default_lease_ttl: 3_600, max_lease_ttl: 7_200, token_type: 'batch' },
+  })
+  const tune = { max_lease_ttl: '3h', user_lockout_config: { lockout_threshold: '3' } }
+  t.equal((await asRoot('POST', '/v1/sys/auth/team/eu/pods/tune', tune)).status, 204)
+  t.same(await read('/v1/sys/auth/team/eu/pods/tune'), {
+    default_lease_ttl: 3_600,
+    max_lease_ttl: 10_800,
+    description: 'pods',
+    force_no_cache: false,
+    token_type: 'batch',
+    user_lockout_config: {
+      lockout_threshold: 3,
+      lockout_duration: 900,
+      lockout_counter_reset_duration: 900,
+      lockout_disable: false,
+    },
+  })
+  t.equal((await asRoot('DELETE', '/v1/sys/auth/team/eu/pods')).status, 204)
+  t.equal((await asRoot('GET', '/v1/sys/auth/team/eu/pods')).status, 404)
+  t.equal((await asRoot('DELETE', '/v1/sys/auth/team/eu/pods')).status, 204, 'also when absent')
+})
+
+t.test('what a mount tells is a whole word, a free path and a known type', async (t) => {
+  const { asRoot } = await begun(t)
+  t.equal((await asRoot('POST', '/v1/sys/auth/a/b', { type: 'ldap' })).status, 204)
+  const rows: readonly (readonly [path: string, body: unknown, text: RegExp])[] = [
+    ['x', {}, /type is missing/],
+    ['x', { type: 'userpass' }, /no login method of this type/],
+    ['ldap', { type: 'ldap' }, /already in use at ldap\//],
+    ['ldap/below', { type: 'ldap' }, /already in use at ldap\//],
+    ['a', { type: 'ldap' }, /already in use at a\/b\//],
+    ['a/b/', { type: 'ldap' }, /already in use at a\/b\//],
+    ['token', { type: 'ldap' }, /already in use at token\//],
+    ['a//c', { type: 'ldap' }, /path of a mount/],
+    ['a%20c', { type: 'ldap' }, /path of a mount/],
+    ['x'.repeat(200), { type: 'ldap' }, /path of a mount/],
+    [
+      'x',
+      { type: 'ldap', config: { max_lease_ttl: 1, default_lease_ttl: 2 } },
+      /default_lease_ttl/,
+    ],
+    ['x', { type: 'ldap', config: { token_type: 'other' } }, /token_type must be one of/],
+    ['x', { type: 'ldap', config: { max_lease_ttl: -1 } }, /config.max_lease_ttl/],
+    ['x', { type: 'ldap', description: 'x'.repeat(600) }, /description/],
+  ]
+  for (const [path, body, text] of rows) {
+    const answer = await asRoot('POST', `/v1/sys/auth/${path}`, body)
+    t.equal(answer.status, 400, `${path} ${JSON.stringify(body)}: ${answer.body}`)
+    t.match(answer.json(), { errors: [text] })
+  }
+  t.equal((await asRoot('POST', '/v1/sys/auth/none/tune', {})).status, 400)
+  t.equal((await asRoot('GET', '/v1/sys/auth/none/tune')).status, 404)
+})
+
+t.test('mounts need rights of their own', async (t) => {
+  const { server, asRoot } = await begun(t)
+  const rules = 'auth "sys/auth/team/*" { policy = "write" }'
+  await asRoot('PUT', '/v1/acl/policy/team', { Rules: rules })
+  const made = await asRoot('PUT', '/v1/acl/token', { Type: 'client', Policies: ['team'] })
+  const { SecretID } = made.json() as { SecretID: string }
+  const asTeam = (method: string, url: string, body?: unknown) =>
+    server.ask(method, url, body, SecretID)
+  t.equal((await asTeam('GET', '/v1/sys/auth')).status, 403)
+  t.equal((await server.ask('GET', '/v1/sys/auth')).status, 403)
+  t.equal((await asTeam('POST', '/v1/sys/auth/other', { type: 'ldap' })).status, 403)
+  t.equal((await asTeam('POST', '/v1/sys/auth/team/a', { type: 'ldap' })).status, 204)
+  t.equal((await asTeam('POST', '/v1/sys/auth/ldap/tune', {})).status, 403)
+  t.equal((await asTeam('DELETE', '/v1/sys/auth/ldap')).status, 403)
+  t.equal((await asTeam('DELETE', '/v1/sys/auth/team/a')).status, 204)
+})
+
+t.test('routes of a type are served at every mount of it, the longest path first', async (t) => {
+  const { asRoot } = await begun(t)
+  await asRoot('POST', '/v1/sys/auth/team/eu', { type: 'ldap' })
+  await asRoot('POST', '/v1/sys/auth/team/us', { type: 'ldap' })
+  const keys = async (method: string, url: string) => {
+    const answer = await asRoot(method, url)
+    return answer.status === 200
+      ? (answer.json() as { data: { keys: string[] } }).data.keys
+      : answer.status
+  }
+  t.same(await keys('GET', '/v1/auth/team/eu/role?list=true'), ['b', 'team/eu'])
+  t.same(await keys('GET', '/v1/auth/team/us/role/?list=1'), ['b', 'team/us'])
+  t.equal(await keys('GET', '/v1/auth/ldap/role?list=true'), 404, 'a list of nothing')
+  t.equal(await keys('GET', '/v1/auth/team/eu/role?list=maybe'), 400)
+  t.equal(await keys('GET', '/v1/auth/team/eu/role'), 405)
+  t.equal(await keys('GET', '/v1/auth/ldap/role'), 405)
+  t.equal(await keys('GET', '/v1/auth/team/eu/nothing'), 404)
+  t.equal(await keys('GET', '/v1/auth/ldap/nothing'), 404)
+  t.equal(await keys('GET', '/v1/auth/team/role'), 404)
+  t.equal(await keys('GET', '/v1/auth/team/eu/login/ada'), 405)
+  t.equal(await keys('DELETE', '/v1/auth/team/eu/role/x'), 405)
+  t.equal(await keys('PATCH', '/v1/auth/team/eu/role/x'), 405)
+  for (const path of ['ldap', 'team/eu']) {
+    for (const method of ['PUT', 'POST']) {
+      const answer = await asRoot(method, `/v1/auth/${path}/role/a%2fb%20c/`)
+      t.match(answer.json(), { warnings: ['a/b c'], data: null, auth: null }, `${method} ${path}`)
+    }
+  }
+  const broken = await asRoot('GET', '/v1/auth/team/eu/%zz')
+  t.equal(broken.status, 400)
+})
+
+t.test('a login issues a token of the mount, good for every endpoint', async (t) => {
+  const { server, directory, asRoot } = await begun(t)
+  await asRoot('PUT', '/v1/acl/policy/people', { Rules: 'key_prefix "" { policy = "write" }' })
+  directory.parameters = { ...noTokenParameters, ttlMs: 60_000, policies: ['extra'] }
+  await asRoot('POST', '/v1/sys/auth/team/eu', { type: 'ldap' })
+  const answer = await server.ask('POST', '/v1/auth/team/eu/login/ada', { password: 'adaada' })
+  t.match(answer.json(), {
+    data: null,
+    lease_id: '',
+    lease_duration: 0,
+    renewable: false,
+    warnings: null,
+    wrap_info: null,
+    auth: {
+      accessor: /^[0-9a-f-]{36}$/,
+      policies: ['default', 'extra', 'people'],
+      token_policies: ['default', 'extra', 'people'],
+      metadata: { username: 'ada' },
+      lease_duration: 60,
+      renewable: true,
+      entity_id: '',
+      token_type: 'service',
+      orphan: true,
+      num_uses: 0,
+    },
+  })
+  const { client_token: token } = (answer.json() as Auth).auth
+  t.equal((await server.ask('PUT', '/v1/kv/a', 'x', token)).status, 200)
+  t.equal((await server.ask('PUT', '/v1/acl/policy/x', { Rules: '' }, token)).status, 403)
+})
+
+t.test('a refused login is 403 in the words of all refusals', async (t) => {
+  const { server } = await begun(t)
+  const answer = await server.ask('POST', '/v1/auth/ldap/login/ada', { password: 'no' })
+  t.equal(answer.status, 403)
+  t.same(answer.json(), { errors: ['permission denied'] })
+})
+
+t.test('disabling a mount ends at once what it issued, and the secrets of it', async (t) => {
+  const { server, asRoot } = await begun(t)
+  await asRoot('PUT', '/v1/acl/policy/people', { Rules: 'key_prefix "" { policy = "write" }' })
+  await asRoot('POST', '/v1/sys/auth/other', { type: 'ldap' })
+  const [own, other] = [await logIn(server, 'ldap', 'ada'), await logIn(server, 'other', 'ada')]
+  const secretOf = ({ accessor }: Auth['auth']) =>
+    server.machine.reader().get(sealedItems, ['.logins', `${accessor}/renewal`])
+  t.not(secretOf(own), undefined)
+  t.notOk(Buffer.from(secretOf(own)?.sealed ?? []).includes('adaada'), 'sealed')
+  t.equal((await asRoot('DELETE', '/v1/sys/auth/ldap')).status, 204)
+  t.equal((await server.ask('GET', '/v1/kv/a', undefined, own.client_token)).status, 403)
+  t.equal((await server.ask('GET', '/v1/kv/a', undefined, other.client_token)).status, 404)
+  t.equal(secretOf(own), undefined)
+  t.not(secretOf(other), undefined)
+  t.equal((await server.ask('POST', '/v1/auth/ldap/login/ada', {})).status, 404)
+  const list = (await asRoot('GET', '/v1/sys/auth')).json() as { data: Record<string, unknown> }
+  t.same(Object.keys(list.data), ['orchestrator/', 'other/', 'token/'])
+
+  t.equal((await asRoot('POST', '/v1/sys/auth/ldap', { type: 'ldap' })).status, 204)
+  const again = (await asRoot('GET', '/v1/sys/auth/ldap')).json() as { data: { uuid: string } }
+  t.not(again.data.uuid, firstMounts[0]?.id, 'a mount enabled anew shares nothing')
+  t.equal((await server.ask('GET', '/v1/kv/a', undefined, own.client_token)).status, 403)
+  t.ok(await logIn(server, 'ldap', 'ada'))
+})
+
+t.test('the secret of a token goes with it', async (t) => {
+  const { server, asRoot } = await begun(t)
+  const { accessor } = await logIn(server, 'ldap', 'ada')
+  const secret = () => server.machine.reader().get(sealedItems, ['.logins', `${accessor}/renewal`])
+  t.not(secret(), undefined)
+  t.equal((await asRoot('DELETE', `/v1/acl/token/${accessor}`)).status, 200)
+  t.equal(secret(), undefined)
+})
