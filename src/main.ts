@@ -37,6 +37,10 @@ const terminal: Terminal = {
     return process.stdin.isTTY
   },
   input: () => process.stdin,
+  async secret() {
+    const { readSecret } = await import('./cli/secret-input.ts')
+    return readSecret(process.stdin.setEncoding('utf8'))
+  },
   env: (name) => process.env[name] || undefined,
   nowMs: () => Date.now(),
   self: selfCommand(),

@@ -13,6 +13,8 @@ export type Terminal = {
   readonly errIsTerminal: boolean
   readonly inIsTerminal: boolean
   input(): AsyncIterable<Uint8Array>
+  /** A line that is typed without being shown. Only where `inIsTerminal`. */
+  secret(): Promise<string>
   /** Undefined when it is not set or empty. */
   env(name: string): string | undefined
   nowMs(): number

@@ -83,6 +83,22 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows the figures of one agent',
       load: async () => (await import('./verbs/agent-info.ts')).agentInfo,
     },
+    'auth disable': {
+      summary: 'Unmounts a login method',
+      load: async () => (await import('./verbs/auth/auth.ts')).authDisable,
+    },
+    'auth enable': {
+      summary: 'Mounts a login method',
+      load: async () => (await import('./verbs/auth/auth.ts')).authEnable,
+    },
+    'auth list': {
+      summary: 'Lists the login methods',
+      load: async () => (await import('./verbs/auth/auth.ts')).authList,
+    },
+    'auth tune': {
+      summary: 'Shows or changes how a login method is mounted',
+      load: async () => (await import('./verbs/auth/auth.ts')).authTune,
+    },
     'catalog datacenters': {
       summary: 'Lists the datacenters',
       load: async () => (await import('./verbs/catalog/datacenters.ts')).catalogDatacenters,
@@ -98,6 +114,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     completion: {
       summary: 'Prints a completion script for a shell',
       load: async () => (await import('./verbs/completion.ts')).completion,
+    },
+    delete: {
+      summary: 'Deletes what is at a path of the API',
+      load: async () => (await import('./verbs/path/ask.ts')).pathDelete,
     },
     'event stream': {
       summary: 'Follows what changes in the cluster',
@@ -123,9 +143,21 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Writes a key, or locks it and lets it go',
       load: async () => (await import('./verbs/kv/put.ts')).kvPut,
     },
+    list: {
+      summary: 'Lists the names below a path of the API',
+      load: async () => (await import('./verbs/path/ask.ts')).pathList,
+    },
     lock: {
       summary: 'Runs a command while holding a lock',
       load: async () => (await import('./verbs/lock.ts')).lock,
+    },
+    login: {
+      summary: 'Logs in and stores the token',
+      load: async () => (await import('./verbs/login.ts')).login,
+    },
+    logout: {
+      summary: 'Forgets the stored token',
+      load: async () => (await import('./verbs/login.ts')).logout,
     },
     monitor: {
       summary: 'Follows the log of a server',
@@ -216,6 +248,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Saves the whole state to a file',
       load: async () => (await import('./verbs/snapshot/save.ts')).snapshotSave,
     },
+    read: {
+      summary: 'Reads a path of the API',
+      load: async () => (await import('./verbs/path/ask.ts')).pathRead,
+    },
     'server force-leave': {
       summary: 'Gives a failed member up',
       load: async () => (await import('./verbs/server/force-leave.ts')).serverForceLeave,
@@ -264,6 +300,26 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Makes a certificate signed by it',
       load: async () => (await import('./verbs/tls/cert-create.ts')).tlsCertCreate,
     },
+    'token capabilities': {
+      summary: 'Shows what a token may do at a path',
+      load: async () => (await import('./verbs/token/token.ts')).tokenCapabilities,
+    },
+    'token create': {
+      summary: 'Makes a token that ends with the one in use',
+      load: async () => (await import('./verbs/token/token.ts')).tokenCreate,
+    },
+    'token lookup': {
+      summary: 'Shows a token and its lease',
+      load: async () => (await import('./verbs/token/token.ts')).tokenLookup,
+    },
+    'token renew': {
+      summary: 'Gives a token more time',
+      load: async () => (await import('./verbs/token/token.ts')).tokenRenew,
+    },
+    'token revoke': {
+      summary: 'Ends a token and those made with it',
+      load: async () => (await import('./verbs/token/token.ts')).tokenRevoke,
+    },
     'var get': {
       summary: 'Shows a variable with its items',
       load: async () => (await import('./verbs/var/get.ts')).varGet,
@@ -287,6 +343,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     watch: {
       summary: 'Runs a command whenever something changes',
       load: async () => (await import('./verbs/watch.ts')).watch,
+    },
+    write: {
+      summary: 'Writes to a path of the API',
+      load: async () => (await import('./verbs/path/ask.ts')).pathWrite,
     },
   }
 }

@@ -52,6 +52,7 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
     async *input() {
       yield Buffer.from(typed.input ?? '')
     },
+    secret: async () => String(typed.input ?? ''),
     env: (name) => typed.env?.[name] || undefined,
     nowMs: () => typed.nowMs ?? Date.now(),
     self: [process.execPath, program],

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { misused, type FlagTable } from '../flags.ts'
 import type { Call, Terminal } from '../verb.ts'
+import { storedToken } from './token-file.ts'
 
 export const defaultAddress = 'http://127.0.0.1:4646'
 
@@ -65,7 +66,7 @@ export async function readSettings(call: Call): Promise<Settings> {
   if ((cert === null) !== (key === null)) {
     misused('-client-cert and -client-key belong together: give both or none')
   }
-  const token = chosen('token', 'TOKEN')
+  const token = chosen('token', 'TOKEN') ?? (await storedToken(terminal))
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
     misused('the token holds blanks or characters that no token has')
   }

@@ -4,6 +4,7 @@ import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../api/json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
+import { isItem, isSpec, itemOf, itemsMax } from '../../items.ts'
 import { formatOf, outFlags, show } from '../../print/format.ts'
 import { memberOf, Sources, textMember, textsMember } from '../../source.ts'
 import { exits, type Verb } from '../../verb.ts'
@@ -17,11 +18,8 @@ type Wanted = {
   readonly modifyIndex: string | undefined
 }
 
-/** Items of one variable on a command line. */
-const operandsMax = 10_000
-
 export const varPut: Verb = {
-  operands: { usage: '[PATH] [@FILE | -] [KEY=VALUE...]', countMin: 1, countMax: operandsMax },
+  operands: { usage: '[PATH] [@FILE | -] [KEY=VALUE...]', countMin: 1, countMax: itemsMax },
   about: `
 Creates a variable or replaces all its items.
 
@@ -96,23 +94,4 @@ async function wantedOf(operands: readonly string[], sources: Sources): Promise<
     // 0 is what a specification says that was never read from a server.
     modifyIndex: isIndex && index != 0 ? String(index) : undefined,
   }
-}
-
-function isSpec(word: string): boolean {
-  return word === '-' || word.startsWith('@')
-}
-
-/** No path holds `=`. */
-function isItem(word: string): boolean {
-  return word.includes('=')
-}
-
-async function itemOf(word: string, sources: Sources): Promise<readonly [string, string]> {
-  const at = word.indexOf('=')
-  if (at < 1) misused(`${JSON.stringify(word)} is no item: KEY=VALUE, KEY=@FILE or KEY=-`)
-  const key = word.slice(0, at)
-  const value = word.slice(at + 1)
-  if (value === '-') return [key, await sources.text('-', `the item ${key}`)]
-  if (value.startsWith('@')) return [key, await sources.text(value.slice(1), `the item ${key}`)]
-  return [key, value.startsWith('\\@') ? value.slice(1) : value]
 }
