@@ -38,14 +38,14 @@ export type RouteDescription = {
  * routes, then what reads, then what deletes.
  */
 export type RouteExample = {
-  /** With its query string. Default: the route's path. `{name}`: kept from the reply of an earlier example. */
+  /** With its query string. Default: the route's path. `{name}`: kept from the reply of an earlier example, here and in texts of the body. */
   readonly url?: string
   /** Sent as JSON; a text is sent as it is. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** Default 200. */
   readonly status?: number
-  /** By the name that later examples use: a member of the reply's JSON. */
+  /** By the name that later examples use: a member of the reply's JSON, `auth.accessor` one of a member. */
   readonly keeps?: Readonly<Record<string, string>>
   /** Why the test does not send it. */
   readonly shownOnly?: string

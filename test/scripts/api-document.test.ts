@@ -62,11 +62,12 @@ t.test('every endpoint has an example, which is answered with the status it name
       ...(dialect !== undefined && { [dialectHeader]: dialect }),
       ...example.headers,
     }
-    const answer = await server.ask(method, url, example.body, kept.get('secret'), headers)
+    const body = filled(example.body, fill)
+    const answer = await server.ask(method, url, body, kept.get('secret'), headers)
     const name = `${method} ${url}${dialect === undefined ? '' : ` (${dialect})`}`
     t.equal(answer.status, example.status ?? 200, `${name}: ${answer.body.slice(0, 200)}`)
     for (const [as, member] of Object.entries(example.keeps ?? {})) {
-      kept.set(as, String((answer.json() as Record<string, unknown>)[member]))
+      kept.set(as, String(memberOf(answer.json(), member)))
     }
   }
 })
@@ -78,6 +79,24 @@ t.test('the body of an example is as its route describes it', async (t) => {
     t.ok(fits, `${method} ${path}: ${JSON.stringify(faults)}`)
   }
 })
+
+/** Texts in the body may name what was kept too. */
+function filled(body: unknown, fill: (text: string) => string): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [
+      name,
+      typeof value === 'string' && /^\{\w+\}$/.test(value) ? fill(value) : value,
+    ]),
+  )
+}
+
+/** `auth.accessor`: a member of a member. */
+function memberOf(json: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], json)
+}
 
 /** The first token, then what changes something, what reads, and what deletes. */
 function inOrder(all: readonly DescribedRoute[]): readonly DescribedRoute[] {

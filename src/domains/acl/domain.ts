@@ -12,12 +12,26 @@ import { tokenReactions } from './ending-commands.ts'
 import { explainMethods } from './explain-methods.ts'
 import { explainRoutes } from './explain-routes.ts'
 import { issuedTokenCommands } from './issued-commands.ts'
+import { orphanCommands } from './orphan-commands.ts'
 import { aclMethods } from './methods.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { tokenRoutes } from './routes.ts'
 import { aclSettings, freshRuleSets, loginRenewal } from './services.ts'
-import { aclBootstraps, aclPolicies, aclRoles, aclTokenParents, aclTokens } from './table.ts'
+import {
+  aclBootstraps,
+  aclPolicies,
+  aclRoles,
+  aclTokenParents,
+  aclTokenRoles,
+  aclTokens,
+} from './table.ts'
+import { tokenCreateMethods } from './token-create-methods.ts'
+import { tokenEndpointRoutes } from './token-endpoint-routes.ts'
+import { tokenLifeMethods } from './token-life-methods.ts'
+import { tokenRoleCommands } from './token-role-commands.ts'
+import { tokenRoleMethods } from './token-role-methods.ts'
+import { tokenRoleRoutes } from './token-role-routes.ts'
 import { policyTopic, roleTopic, tokenTopic } from './topics.ts'
 
 /** How long a request with a token that is not known here waits for the leader to say that there is none. */
@@ -26,8 +40,8 @@ const unending = new AbortController().signal
 
 export const aclDomain = defineDomain({
   name: 'acl',
-  tables: [aclTokens, aclTokenParents, aclPolicies, aclRoles, aclBootstraps],
-  commands: { ...aclCommands, ...issuedTokenCommands },
+  tables: [aclTokens, aclTokenParents, aclPolicies, aclRoles, aclBootstraps, aclTokenRoles],
+  commands: { ...aclCommands, ...issuedTokenCommands, ...orphanCommands, ...tokenRoleCommands },
   // Tokens end in the entry that ends their parent.
   reactions: tokenReactions,
   services: [
@@ -49,15 +63,24 @@ export const aclDomain = defineDomain({
     }),
     defineService(loginRenewal, { create: () => ({ current: null }) }),
   ],
-  methods: [aclMethods, policyMethods, aclConsulMethods, explainMethods].flatMap((some) =>
-    Object.values(some),
-  ),
+  methods: [
+    aclMethods,
+    policyMethods,
+    aclConsulMethods,
+    explainMethods,
+    tokenCreateMethods,
+    tokenLifeMethods,
+    tokenRoleMethods,
+  ].flatMap((some) => Object.values(some)),
   routes: [
     ...tokenRoutes,
     ...policyRoutes,
     ...aclConsulRoutes,
     ...policyConsulRoutes,
     ...explainRoutes,
+    // A role is read before tokens are made by it, as the examples of the routes are.
+    ...tokenRoleRoutes,
+    ...tokenEndpointRoutes,
   ],
   topics: [tokenTopic, policyTopic, roleTopic],
   duties: [

@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/log.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { anonymousPolicy, type PolicyRow, type TokenRow } from './model.ts'
 import { parsePolicy, type Rule } from './policy-model.ts'
+import { builtInPolicy } from './built-in-policy-model.ts'
 import { policyOf, roleOf } from './queries.ts'
 import { RuleSet, type PolicyRules } from './rule-set-model.ts'
 
@@ -69,5 +70,5 @@ export function policiesOf(reader: Reader, row: RulesSource | null): readonly Po
   for (const role of row?.roles ?? []) {
     for (const name of roleOf(reader, role)?.policies ?? []) names.add(name)
   }
-  return [...names].sort().flatMap((name) => policyOf(reader, name) ?? [])
+  return [...names].sort().flatMap((name) => policyOf(reader, name) ?? builtInPolicy(name) ?? [])
 }

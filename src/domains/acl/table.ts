@@ -1,6 +1,7 @@
 /** Rows of access control. Tokens are found by hash on every request, by accessor when people name them. */
 import type { Table } from '../../fsm/domain.ts'
 import { BootstrapRow, endOf, PolicyRow, RoleRow, TokenParentRow, TokenRow } from './model.ts'
+import { TokenRoleRow } from './token-role-model.ts'
 
 export const aclTokens: Table<TokenRow> = {
   name: 'acl_tokens',
@@ -39,4 +40,10 @@ export const aclBootstraps: Table<BootstrapRow> = {
   name: 'acl_bootstrap',
   row: BootstrapRow,
   key: (row) => [row.id],
+}
+
+export const aclTokenRoles: Table<TokenRoleRow> = {
+  name: 'acl_token_roles',
+  row: TokenRoleRow,
+  key: (row) => [row.name],
 }

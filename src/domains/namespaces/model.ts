@@ -62,8 +62,14 @@ export function checkNamespaceSpec(spec: NamespaceSpec): NamespaceSpec {
       `Description may have at most ${descriptionBytesMax} bytes`,
     )
   }
+  const meta = checkMeta(spec.meta)
+  return { name: spec.name, description, meta }
+}
+
+/** As it is stored: texts well-formed, each name once, in their order. Throws `invalid_argument`. */
+export function checkMeta(pairs: NamespaceSpec['meta']): NamespaceSpec['meta'] {
   const meta = [
-    ...new Map(spec.meta.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])),
+    ...new Map(pairs.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])),
   ]
   if (meta.length > metaPairsMax || bytesOfMeta(meta) > metaBytesMax) {
     throw new MusterError(
@@ -71,8 +77,7 @@ export function checkNamespaceSpec(spec: NamespaceSpec): NamespaceSpec {
       `Meta may have at most ${metaPairsMax} entries of together ${metaBytesMax} bytes`,
     )
   }
-  meta.sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
-  return { name: spec.name, description, meta }
+  return meta.sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
 }
 
 /** In UTF-8, names and values together. */

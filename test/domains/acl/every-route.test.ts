@@ -117,6 +117,18 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'GET /v1/event/stream': { url: '/v1/event/stream?topic=x' },
   'GET /v1/agent/pprof/:name': { url: '/v1/agent/pprof/cmdline' },
   ...Object.fromEntries(
+    ['lookup', 'renew', 'revoke', 'revoke-orphan'].map((verb) => [
+      `POST /v1/auth/token/${verb}`,
+      { body: { token: 'x' } },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['lookup', 'renew', 'revoke'].map((verb) => [
+      `POST /v1/auth/token/${verb}-accessor`,
+      { body: { accessor: 'x' } },
+    ]),
+  ),
+  ...Object.fromEntries(
     ['POST', 'PUT', 'DELETE'].map((method) => [
       `${method} /v1/operator/keyring`,
       { body: { Key: Buffer.alloc(32).toString('base64') } },

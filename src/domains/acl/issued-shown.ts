@@ -1,0 +1,83 @@
+/** Tokens as the token endpoints show them: looked up, and as the answer to their making or renewal. */
+import type { AuthAnswer } from '../../api/envelope.ts'
+import { endOf, type TokenRow } from './model.ts'
+
+/** The policy of tokens to which everything is allowed. Nobody writes it: such tokens are of the type management. */
+export const rootPolicy = 'root'
+
+/** What a token is shown to have; a token of an operator may have more through its roles. */
+export function policiesShown({ type, policies }: Pick<TokenRow, 'type' | 'policies'>) {
+  return type === 'management' ? [rootPolicy] : policies
+}
+
+/** Whole seconds, of an end in the future at least 1; 0: no end. */
+export function secondsLeft(row: TokenRow, nowMs: number): number {
+  const endMs = endOf(row)
+  return endMs === Infinity ? 0 : Math.max(1, Math.ceil((endMs - nowMs) / 1_000))
+}
+
+/** `id`: the secret; empty where the caller did not send it. */
+export function shownLookup(row: TokenRow, id: string, nowMs: number) {
+  const { lease, boundCidrs, metadata, kind = 'service' } = row
+  const endMs = endOf(row)
+  const ended = endMs === Infinity ? null : timeText(endMs)
+  const firstEndMs = row.expirationTimeMs
+  const creationTtlMs =
+    lease?.ttlMs ?? (firstEndMs === null ? 0 : Math.max(0, firstEndMs - row.createTimeMs))
+  return {
+    id,
+    accessor: row.accessor,
+    policies: policiesShown(row),
+    path: row.path ?? operatorPath,
+    meta: metadata === undefined ? null : Object.fromEntries(metadata),
+    display_name: row.name,
+    num_uses: row.usesLeft ?? 0,
+    orphan: row.parent === undefined,
+    creation_time: wholeSeconds(row.createTimeMs),
+    creation_ttl: wholeSeconds(creationTtlMs),
+    expire_time: ended,
+    issue_time: timeText(row.createTimeMs),
+    ttl: secondsLeft(row, nowMs),
+    explicit_max_ttl: wholeSeconds(lease?.explicitMaxTtlMs ?? 0),
+    entity_id: '',
+    type: kind,
+    renewable: lease?.renewable ?? false,
+    ...(row.tokenRole !== undefined && { role: row.tokenRole }),
+    ...(lease?.periodMs !== undefined &&
+      lease.periodMs !== null && { period: wholeSeconds(lease.periodMs) }),
+    ...(boundCidrs !== undefined && { bound_cidrs: boundCidrs }),
+    ...(lease?.renewTimeMs !== undefined &&
+      lease.renewTimeMs !== null && { last_renewal_time: wholeSeconds(lease.renewTimeMs) }),
+  }
+}
+
+export type ShownLookup = ReturnType<typeof shownLookup>
+
+/** Of tokens that an operator made by `/v1/acl`. */
+const operatorPath = 'acl/token'
+
+export function shownAuth(row: TokenRow, secret: string, nowMs: number): AuthAnswer {
+  const { metadata, lease, kind = 'service' } = row
+  const policies = policiesShown(row)
+  return {
+    client_token: secret,
+    accessor: row.accessor,
+    policies,
+    token_policies: policies,
+    metadata: metadata === undefined ? null : Object.fromEntries(metadata),
+    lease_duration: secondsLeft(row, nowMs),
+    renewable: lease?.renewable ?? false,
+    entity_id: '',
+    token_type: kind,
+    orphan: row.parent === undefined,
+    num_uses: row.usesLeft ?? 0,
+  }
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.floor(ms / 1_000)
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString()
+}

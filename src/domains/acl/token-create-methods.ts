@@ -1,0 +1,80 @@
+/** Makes tokens for callers that have one: `/v1/auth/token/create` and its kin, at the leader. */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
+import { unknownToken } from '../../rpc/refusal.ts'
+import { Meta } from '../namespaces/model.ts'
+import { drawToken, writtenToken } from './issue.ts'
+import { createIssuedToken } from './issued-commands.ts'
+import { shownAuth } from './issued-shown.ts'
+import { AclName, LifetimeMs, type TokenRow } from './model.ts'
+import { Count } from '../../fsm/row-schema.ts'
+import { roleOf, tokenByAccessor } from './queries.ts'
+import { assertAclEnabled } from './services.ts'
+import { aclTokenRoles } from './table.ts'
+import { tokenOfWish, type Maker } from './token-create-model.ts'
+import { checkIssuedPolicies } from './token-parameters-model.ts'
+import type { TokenRoleRow } from './token-role-model.ts'
+
+const Wish = Type.Object({
+  policies: Type.Immutable(Type.Array(Type.String())),
+  ttlMs: LifetimeMs,
+  explicitMaxTtlMs: LifetimeMs,
+  periodMs: LifetimeMs,
+  numUses: Count,
+  renewable: Type.Boolean(),
+  metadata: Meta,
+  displayName: Type.String({ maxLength: 1_024 }),
+  type: Type.String({ maxLength: 32 }),
+  noParent: Type.Boolean(),
+  noDefaultPolicy: Type.Boolean(),
+})
+
+const create = defineLeaderMethod({
+  kind: 'leader',
+  name: 'acl.createTokenByToken',
+  args: Type.Object({
+    wish: Wish,
+    /** null: without a role. */
+    role: Type.Union([Type.Null(), AclName]),
+    orphan: Type.Boolean(),
+  }),
+  requires: ({ role, orphan }) => ({
+    resource: 'auth',
+    path: role !== null ? `token/create/${role}` : orphan ? 'token/create-orphan' : 'token/create',
+    access: 'write',
+  }),
+  run: async (context, { wish, role, orphan }) => {
+    assertAclEnabled(context)
+    checkIssuedPolicies('policies', wish.policies)
+    const maker = await makerOf(context)
+    const nowMs = Math.floor(context.clock.wallMs())
+    const { spec, warnings } = tokenOfWish(wish, maker, ruleOf(context, role), orphan, nowMs)
+    const { token, secret } = drawToken(spec, null)
+    const { outcome } = await context.propose(createIssuedToken, token)
+    return { auth: shownAuth(writtenToken(outcome), secret, nowMs), warnings }
+  },
+})
+
+export const tokenCreateMethods = { create }
+
+async function makerOf(context: LeaderContext): Promise<Maker> {
+  const { accessor } = context
+  const reader = context.read()
+  const row = accessor === null ? null : await tokenByAccessor(reader, accessor)
+  if (row === null) throw unknownToken()
+  const isSudo = context.may({ resource: 'acl', access: 'write' })
+  return { row, policies: allPoliciesOf(context, row), isSudo }
+}
+
+function allPoliciesOf(context: LeaderContext, row: TokenRow): readonly string[] {
+  const reader = context.read()
+  return [...row.policies, ...row.roles.flatMap((name) => roleOf(reader, name)?.policies ?? [])]
+}
+
+function ruleOf(context: LeaderContext, name: string | null): TokenRoleRow | null {
+  if (name === null) return null
+  const role = context.read().get(aclTokenRoles, [name])
+  if (role !== undefined) return role
+  throw new MusterError('invalid_argument', `unknown role ${JSON.stringify(name)}`)
+}

@@ -1,0 +1,86 @@
+/** What may be asked about roles of the token endpoints. */
+import { Type, type Static } from 'typebox'
+import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { AclName } from './model.ts'
+import { assertAclEnabled } from './services.ts'
+import { aclTokenRoles } from './table.ts'
+import { removeTokenRole, storeTokenRole } from './token-role-commands.ts'
+import {
+  checkTokenRole,
+  newTokenRole,
+  TokenRoleSpec,
+  type TokenRoleRow,
+} from './token-role-model.ts'
+
+/** Names of one answer. */
+const listedMax = 100_000
+
+const read = defineQuery({
+  kind: 'query',
+  name: 'acl.tokenRole',
+  args: Type.Object({ name: AclName }),
+  requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'read' }),
+  query: (reader, { name }, context) => {
+    assertAclEnabled(context)
+    const row = reader.get(aclTokenRoles, [name])
+    return { value: row ?? null, index: row?.modifyIndex ?? reader.tableIndex(aclTokenRoles) }
+  },
+})
+
+const list = defineQuery({
+  kind: 'query',
+  name: 'acl.tokenRoles',
+  args: Type.Object({}),
+  requires: () => ({ resource: 'auth', path: 'token/roles', access: 'list' }),
+  query: async (reader, _args, context) => {
+    assertAclEnabled(context)
+    const names: string[] = []
+    for await (const page of reader.pages(aclTokenRoles)) {
+      for (const { name } of page) if (names.length < listedMax) names.push(name)
+      if (names.length >= listedMax) break
+    }
+    return { value: names, index: reader.tableIndex(aclTokenRoles) }
+  },
+})
+
+const { name: _name, ...members } = TokenRoleSpec.properties
+export const TokenRoleChanges = Type.Partial(Type.Object(members))
+export type TokenRoleChanges = Static<typeof TokenRoleChanges>
+
+/** What is left out stays as it is. */
+const put = defineLeaderMethod({
+  kind: 'leader',
+  name: 'acl.putTokenRole',
+  args: Type.Object({ name: AclName, changes: TokenRoleChanges }),
+  requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'write' }),
+  run: async (context, { name, changes }): Promise<{ readonly index: number }> => {
+    assertAclEnabled(context)
+    const before = specOf(context.read().get(aclTokenRoles, [name]))
+    const role: TokenRoleSpec = { ...(before ?? newTokenRole(name)), ...changes }
+    checkTokenRole(role)
+    const { index } = await context.propose(storeTokenRole, role)
+    return { index }
+  },
+})
+
+function specOf(row: TokenRoleRow | undefined): TokenRoleSpec | null {
+  if (row === undefined) return null
+  const { createIndex: _made, modifyIndex: _changed, ...spec } = row
+  return spec
+}
+
+/** Also of one that is not there. */
+const remove = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'acl.deleteTokenRole',
+  args: Type.Object({ name: AclName }),
+  requires: ({ name }) => ({ resource: 'auth', path: `token/roles/${name}`, access: 'write' }),
+  run: async (context, { name }): Promise<{ readonly index: number }> => {
+    assertAclEnabled(context)
+    const { index } = await context.propose(removeTokenRole, { name })
+    return { index }
+  },
+})
+
+export const tokenRoleMethods = { read, list, put, remove }

@@ -1,0 +1,259 @@
+/** The life of a token as clients of the secrets service see it: made, looked up, renewed, revoked, with those below it. */
+import t from 'tap'
+import { serverOfOne, type Answer, type ServerOfOne } from '../server-of-one.ts'
+
+type Auth = {
+  readonly client_token: string
+  readonly accessor: string
+  readonly policies: readonly string[]
+  readonly lease_duration: number
+  readonly renewable: boolean
+  readonly orphan: boolean
+}
+type Envelope = {
+  readonly auth?: Auth | null
+  readonly data: Readonly<Record<string, unknown>> | null
+  readonly warnings: readonly string[] | null
+}
+
+async function started(t: Parameters<typeof serverOfOne>[0]) {
+  const server = await serverOfOne(t, {
+    acl: { enabled: true, defaultPolicy: 'deny' },
+    begin: false,
+  })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  return { server, root }
+}
+
+function inside(answer: Answer): Envelope {
+  return answer.json() as Envelope
+}
+
+function authOf(answer: Answer): Auth {
+  const { auth } = inside(answer)
+  if (auth === null || auth === undefined) throw new Error(`${answer.status} ${answer.body}`)
+  return auth
+}
+
+async function make(server: ServerOfOne, token: string, body: object, form = 'create') {
+  return authOf(await server.ask('POST', `/v1/auth/token/${form}`, body, token))
+}
+
+async function statusOfSelf(server: ServerOfOne, token: string): Promise<number> {
+  return (await server.ask('GET', '/v1/auth/token/lookup-self', undefined, token)).status
+}
+
+void t.test('a token is made, looked up in all three ways, renewed and revoked', async (t) => {
+  const { server, root } = await started(t)
+  const body = { policies: 'Ops, dev', ttl: '1h', meta: { team: 'a' }, display_name: 'my ci' }
+  const auth = await make(server, root, body)
+  t.match(auth, { policies: ['default', 'dev', 'ops'], renewable: true, orphan: false })
+  t.equal(auth.lease_duration, 3_600)
+  const secret = auth.client_token
+  const expected = {
+    accessor: auth.accessor,
+    policies: ['default', 'dev', 'ops'],
+    path: 'auth/token/create',
+    meta: { team: 'a' },
+    display_name: 'token-my-ci',
+    num_uses: 0,
+    orphan: false,
+    creation_ttl: 3_600,
+    explicit_max_ttl: 0,
+    entity_id: '',
+    type: 'service',
+    renewable: true,
+  }
+  const self = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, secret)
+  t.match(inside(self).data, { ...expected, id: secret })
+  t.notOk('period' in (inside(self).data ?? {}))
+  t.notOk('bound_cidrs' in (inside(self).data ?? {}))
+  t.notOk('last_renewal_time' in (inside(self).data ?? {}))
+  t.equal(self.headers['cache-control'], 'no-store')
+  const bySecret = await server.ask('POST', '/v1/auth/token/lookup', { token: secret }, root)
+  t.match(inside(bySecret).data, { ...expected, id: secret })
+  const { accessor } = auth
+  const byAccessor = await server.ask('POST', '/v1/auth/token/lookup-accessor', { accessor }, root)
+  t.match(inside(byAccessor).data, { ...expected, id: '' })
+  const listed = await server.ask('GET', '/v1/auth/token/accessors?list=true', undefined, root)
+  t.ok((inside(listed).data?.['keys'] as readonly string[]).includes(accessor))
+  t.equal(
+    (await server.ask('GET', '/v1/auth/token/accessors?list=true', undefined, secret)).status,
+    403,
+  )
+
+  const renewed = await server.ask('POST', '/v1/auth/token/renew-self', { increment: '2h' }, secret)
+  t.match(authOf(renewed), { client_token: secret, lease_duration: 7_200, renewable: true })
+  const other = { accessor, increment: 60 }
+  const again = await server.ask('POST', '/v1/auth/token/renew-accessor', other, root)
+  t.match(authOf(again), { client_token: '', lease_duration: 60 })
+  const after = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, secret)
+  t.type(inside(after).data?.['last_renewal_time'], 'number')
+
+  const read = await server.ask('GET', `/v1/acl/token/${accessor}`, undefined, root)
+  t.match(read.json(), { AccessorID: accessor, Name: 'token-my-ci' })
+  t.equal((await server.ask('POST', '/v1/auth/token/revoke-self', undefined, secret)).status, 204)
+  t.equal(await statusOfSelf(server, secret), 403)
+  t.equal((await server.ask('GET', `/v1/acl/token/${accessor}`, undefined, root)).status, 404)
+  for (const [url, sent] of [
+    ['lookup', { token: secret }],
+    ['lookup-accessor', { accessor }],
+    ['renew', { token: secret }],
+    ['revoke-accessor', { accessor }],
+  ] as const) {
+    const answer = await server.ask('POST', `/v1/auth/token/${url}`, sent, root)
+    t.same([answer.status, answer.body], [403, '{"errors":["permission denied"]}'], url)
+  }
+})
+
+void t.test(
+  'children fall with their parent, orphans do not, and may be left behind',
+  async (t) => {
+    const { server, root } = await started(t)
+    const parentPolicy = 'path-less'
+    const rules =
+      'auth "token/create" { policy = "write" }\n auth "token/create-orphan" { policy = "write" }'
+    await server.ask('PUT', `/v1/acl/policy/${parentPolicy}`, { Rules: rules }, root)
+    const family = async () => {
+      const parent = await make(server, root, { policies: [parentPolicy] })
+      const child = await make(server, parent.client_token, {})
+      const grandchild = await make(server, child.client_token, {})
+      const orphan = await make(server, parent.client_token, {}, 'create-orphan')
+      return { parent, child, grandchild, orphan }
+    }
+    const first = await family()
+    t.same(first.child.policies, ['default', parentPolicy])
+    t.equal(first.orphan.orphan, true)
+    await server.ask('POST', '/v1/auth/token/revoke', { token: first.parent.client_token }, root)
+    t.equal(await statusOfSelf(server, first.child.client_token), 403)
+    t.equal(await statusOfSelf(server, first.grandchild.client_token), 403)
+    t.equal(await statusOfSelf(server, first.orphan.client_token), 200)
+
+    const second = await family()
+    const token = second.parent.client_token
+    const left = await server.ask('POST', '/v1/auth/token/revoke-orphan', { token }, root)
+    t.equal(left.status, 204)
+    t.equal(await statusOfSelf(server, token), 403)
+    const self = await server.ask(
+      'GET',
+      '/v1/auth/token/lookup-self',
+      undefined,
+      second.child.client_token,
+    )
+    t.match(inside(self).data, { orphan: true })
+    t.equal(await statusOfSelf(server, second.grandchild.client_token), 200)
+    // The grandchild still hangs on the child.
+    await server.ask('DELETE', `/v1/acl/token/${second.child.accessor}`, undefined, root)
+    t.equal(await statusOfSelf(server, second.grandchild.client_token), 403)
+  },
+)
+
+void t.test('what a token may not ask for is 400', async (t) => {
+  const { server, root } = await started(t)
+  const rules = 'auth "token/create" { policy = "write" }'
+  await server.ask('PUT', '/v1/acl/policy/makers', { Rules: rules }, root)
+  const maker = await make(server, root, { policies: ['makers'] })
+  const counted = await make(server, root, { policies: ['makers'], num_uses: 3 })
+  const refused: readonly (readonly [name: string, token: string, body: object])[] = [
+    ['more policies', maker.client_token, { policies: ['makers', 'ops'] }],
+    ['an orphan', maker.client_token, { no_parent: true }],
+    ['a periodic token', maker.client_token, { period: '1h' }],
+    ['root', maker.client_token, { policies: ['root'] }],
+    ['a child of a counted token', counted.client_token, {}],
+    ['a batch root token', root, { type: 'batch' }],
+    ['a counted batch token', root, { type: 'batch', policies: ['a'], num_uses: 1 }],
+    ['a periodic batch token', root, { type: 'batch', policies: ['a'], period: '1h' }],
+    ['another type', root, { type: 'house' }],
+    ['a negative duration', root, { ttl: -1 }],
+    ['a word for a duration', root, { ttl: 'long' }],
+    ['negative uses', root, { num_uses: -1 }],
+    ['an id', root, { id: 'x' }],
+  ]
+  for (const [name, token, body] of refused) {
+    const answer = await server.ask('POST', '/v1/auth/token/create', body, token)
+    t.equal(answer.status, 400, `${name}: ${answer.body}`)
+  }
+  t.equal((await server.ask('POST', '/v1/auth/token/create', {})).status, 403)
+  const plain = await make(server, root, { policies: ['nothing'] })
+  const denied = await server.ask('POST', '/v1/auth/token/create', {}, plain.client_token)
+  t.equal(denied.status, 403)
+})
+
+void t.test('without the policy default a token cannot look itself up', async (t) => {
+  const { server, root } = await started(t)
+  const bare = await make(server, root, { policies: ['x'], no_default_policy: true })
+  t.same(bare.policies, ['x'])
+  t.equal(await statusOfSelf(server, bare.client_token), 403)
+  const usual = await make(server, root, { policies: ['x'] })
+  t.equal(await statusOfSelf(server, usual.client_token), 200)
+  await server.ask('PUT', '/v1/acl/policy/default', { Rules: 'operator = "read"' }, root)
+  t.equal(await statusOfSelf(server, usual.client_token), 403, 'an operator wrote another one')
+})
+
+void t.test('periodic tokens, explicit maxima and tokens without an end', async (t) => {
+  const { server, root } = await started(t)
+  const periodic = await make(server, root, { policies: ['a'], period: '1h', ttl: '5h' })
+  t.equal(periodic.lease_duration, 3_600)
+  const self = await server.ask(
+    'GET',
+    '/v1/auth/token/lookup-self',
+    undefined,
+    periodic.client_token,
+  )
+  t.equal(inside(self).data?.['period'], 3_600)
+  const body = { policies: ['a'], explicit_max_ttl: '1h', ttl: '2h' }
+  const answer = await server.ask('POST', '/v1/auth/token/create', body, root)
+  t.equal(authOf(answer).lease_duration, 3_600)
+  t.equal(inside(answer).warnings?.length, 1)
+  const endless = await make(server, root, {})
+  t.match(endless, { policies: ['root'], lease_duration: 0, renewable: false })
+  const renewal = await server.ask('POST', '/v1/auth/token/renew-self', {}, endless.client_token)
+  t.equal(renewal.status, 400)
+  const fixed = await make(server, root, { policies: ['a'], renewable: false })
+  const refused = await server.ask('POST', '/v1/auth/token/renew-self', {}, fixed.client_token)
+  t.equal(refused.status, 400)
+})
+
+void t.test('a role says what its tokens get', async (t) => {
+  const { server, root } = await started(t)
+  const url = '/v1/auth/token/roles/ci'
+  t.equal((await server.ask('GET', url, undefined, root)).status, 404)
+  t.equal((await server.ask('GET', '/v1/auth/token/roles?list=true', undefined, root)).status, 404)
+  const role = {
+    allowed_policies: 'build,deploy',
+    orphan: true,
+    token_period: '1h',
+    path_suffix: 'x',
+  }
+  t.equal((await server.ask('POST', url, role, root)).status, 204)
+  await server.ask('POST', url, { token_bound_cidrs: ['127.0.0.0/8'] }, root)
+  const read = await server.ask('GET', url, undefined, root)
+  t.match(inside(read).data, {
+    name: 'ci',
+    allowed_policies: ['build', 'deploy'],
+    orphan: true,
+    period: 3_600,
+    token_period: 3_600,
+    token_bound_cidrs: ['127.0.0.0/8'],
+    token_type: 'default-service',
+  })
+  const listed = await server.ask('GET', '/v1/auth/token/roles?list=true', undefined, root)
+  t.same(inside(listed).data, { keys: ['ci'] })
+  const made = await make(server, root, {}, 'create/ci')
+  t.match(made, { policies: ['build', 'default', 'deploy'], orphan: true, lease_duration: 3_600 })
+  const one = await make(server, root, { policies: ['build'] }, 'create/ci')
+  t.same(one.policies, ['build', 'default'])
+  const self = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, one.client_token)
+  t.match(inside(self).data, { path: 'auth/token/create/ci/x', bound_cidrs: ['127.0.0.0/8'] })
+  const more = await server.ask('POST', '/v1/auth/token/create/ci', { policies: ['ops'] }, root)
+  t.equal(more.status, 400)
+  t.equal((await server.ask('POST', '/v1/auth/token/create/no', {}, root)).status, 400)
+  const renewal = () => server.ask('POST', '/v1/auth/token/renew-self', {}, one.client_token)
+  await server.ask('POST', url, { token_period: '2h' }, root)
+  t.equal(authOf(await renewal()).lease_duration, 7_200)
+  t.equal((await server.ask('DELETE', url, undefined, root)).status, 204)
+  t.equal((await server.ask('DELETE', url, undefined, root)).status, 204)
+  t.equal((await renewal()).status, 400)
+  t.equal(await statusOfSelf(server, one.client_token), 200)
+})
