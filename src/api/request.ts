@@ -77,6 +77,7 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   #answers: QueryAnswer[] | null = null
   /** Methods other than reads were called. */
   #called = false
+  #from: Caller | null = null
   /** Its answer was too long to be shared. */
   #alone = false
   /** Counted until the client has the answer, or is gone. */
@@ -392,8 +393,18 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return { signal, at, trace: this, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
   }
 
+  /** One for the whole request: it counts as one use of its token, whatever it asks. */
   #caller(): Caller {
-    return { token: this.token, remote: this.remote, requestId: this.requestId }
+    this.#from ??= { token: this.token, remote: this.remote, requestId: this.requestId }
+    return this.#from
+  }
+
+  /** Before it is handled. Null: there is nothing to wait for. */
+  settleUse(): Promise<unknown> | null {
+    const { dispatcher } = this.#context
+    if (this.route.permission === 'none' || dispatcher.settle === undefined) return null
+    const caller = this.#caller()
+    return caller.token === null ? null : dispatcher.settle(caller)
   }
 }
 

@@ -320,6 +320,8 @@ export class HttpServer {
         await sendReply(this.#rules, exchange, { status: 204 })
         return
       }
+      const settling = exchange.settleUse()
+      if (settling !== null) await settling
       const reading = exchange.readBody()
       if (reading !== null) await this.#whole(exchange, reading)
       const answer = await route.handle(exchange)

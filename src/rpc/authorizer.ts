@@ -26,6 +26,11 @@ export interface Authorizer {
    * they never do.
    */
   touch?(reader: Reader, caller: Caller): void
+  /**
+   * Spends a use of the caller's token, where those are limited, before the request is handled. Null: there is nothing to wait
+   * for, as for all other tokens. Rejects as `resolve` does. Absent: no token has a limit.
+   */
+  settle?(caller: Caller): Promise<unknown> | null
 }
 
 const everything: Permissions = { rights: {}, may: () => true }

@@ -140,11 +140,21 @@ export class Forwarder {
       throw new MusterError('timeout', 'the time was up before the leader could be asked')
     }
     if (call.trace) call.trace.forwarded = true
-    const { token, remote, requestId } = call.caller
+    const { token, remote, requestId, use } = call.caller
     const { method, args } = call
     return link.call(
       { address: leader.address, id: leader.id },
-      { method, args, token, remote, requestId, timeoutMs, atLeader: true, ...more },
+      {
+        method,
+        args,
+        token,
+        remote,
+        requestId,
+        use: use === true,
+        timeoutMs,
+        atLeader: true,
+        ...more,
+      },
       call.signal,
     )
   }

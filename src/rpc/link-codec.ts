@@ -19,6 +19,7 @@ export type WireRequest = {
   readonly requestId: string
   readonly timeoutMs: number
   readonly write?: NamedWrite | null
+  readonly useSpent?: boolean
 }
 export type WireCallError = {
   readonly code: string
@@ -72,7 +73,8 @@ export function encodeRequest(id: number, request: CallRequest, args: Buffer): W
   const { method, token, remote, requestId, write } = request
   const timeoutMs = Math.min(Math.max(Math.round(request.timeoutMs), 1), 2 ** 31 - 1)
   const anonymous = { id, method, args, remote, requestId, timeoutMs }
-  const wire = token === null ? anonymous : { ...anonymous, token }
+  const spent = request.use === true ? { ...anonymous, useSpent: true } : anonymous
+  const wire = token === null ? spent : { ...spent, token }
   return write === undefined ? wire : { ...wire, write }
 }
 
@@ -96,7 +98,8 @@ export function decodeRequest(wire: WireRequest): CallRequest {
   if (!isPlainValue(args.subarray(1))) {
     throw new MusterError('incompatible', 'the arguments of a call are no msgpack of plain data')
   }
-  const request = { method, args: decodeValue(args), token, remote, requestId, timeoutMs }
+  const decoded = { method, args: decodeValue(args), token, remote, requestId, timeoutMs }
+  const request = wire.useSpent === true ? { ...decoded, use: true } : decoded
   const { write } = wire
   if (write === undefined || write === null) return request
   return { ...request, write: checkWrite(write) }

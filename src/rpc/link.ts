@@ -11,6 +11,8 @@ export type CallRequest = {
   readonly token: string | null
   readonly remote: string
   readonly requestId: string
+  /** True: a use of the token was spent for the request already. */
+  readonly use?: boolean
   /** What is left of the caller's time when the request leaves. */
   readonly timeoutMs: number
   /** Of a write that may be sent again, see `sent-writes.ts`; absent: it is not. */

@@ -13,6 +13,10 @@ export type MethodRunnerOptions = MethodContextOptions & {
 /** Of methods that only servers ask. */
 const ofServer: Permissions = { may: () => true }
 
+function withoutToken({ remote, requestId }: Caller): Caller {
+  return { token: null, remote, requestId }
+}
+
 export class MethodRunner {
   readonly #options: MethodRunnerOptions
 
@@ -24,12 +28,14 @@ export class MethodRunner {
   async run(
     method: AnyLeaderMethod | AnyLocalMethod,
     args: unknown,
-    caller: Caller,
+    from: Caller,
     signal: AbortSignal,
     deadlineMs = 0,
     write?: WriteOptions,
   ): Promise<unknown> {
     const { authorizer, services } = this.#options
+    const ignoresToken = method.kind === 'local' && method.ignoresToken === true
+    const caller = ignoresToken ? withoutToken(from) : from
     const resolved = authorizer.resolve(caller)
     const permissions = resolved instanceof Promise ? await resolved : resolved
     mustMay(permissions, method.requires(args as never, services.get), method.missing)

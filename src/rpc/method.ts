@@ -18,6 +18,11 @@ export type Caller = {
   /** For audit lines: the address the request came from. */
   readonly remote: string
   readonly requestId: string
+  /**
+   * Of a token with a limited number of uses: whether one was spent for this request, which then goes on although it was the last
+   * one. Set where the token is first looked at, and sent along where the request is forwarded. Absent: not yet.
+   */
+  use?: boolean | Promise<boolean>
 }
 
 /** What the caller must be allowed to do; `authorize` decides in one place. */
@@ -154,6 +159,8 @@ export type LocalMethod<Args extends TSchema, Value> = Checked & LocalMethodSpec
 
 type LocalMethodSpec<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'local'
+  /** A token that the caller sends along is not looked at: a login proves who the caller is by other means. */
+  readonly ignoresToken?: true
   readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
 }
 
@@ -224,6 +231,7 @@ export type AnyLeaderMethod = AnyCommon & {
 
 export type AnyLocalMethod = AnyCommon & {
   readonly kind: 'local'
+  readonly ignoresToken?: true
   readonly run: (context: LocalContext, args: never) => Promise<unknown>
 }
 

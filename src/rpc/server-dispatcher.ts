@@ -199,6 +199,10 @@ export class ServerDispatcher implements Dispatcher {
     })
   }
 
+  settle(caller: Caller): Promise<unknown> | null {
+    return this.#options.authorizer.settle?.(caller) ?? null
+  }
+
   admit(caller: Caller, rights: readonly LeastRight[]): Promise<void> | null {
     const permissions = this.#options.authorizer.resolve(caller)
     if (!(permissions instanceof Promise) && hasOneOf(permissions, rights)) return null
@@ -264,7 +268,7 @@ export class ServerDispatcher implements Dispatcher {
 
   #requestOf(method: string, args: unknown, caller: Caller, deadlineMs: number): CallRequest {
     const timeoutMs = Math.max(1, Math.floor(deadlineMs - this.#options.clock.monotonicMs()))
-    return { method, args, ...caller, timeoutMs }
+    return { method, args, ...caller, use: caller.use === true, timeoutMs }
   }
 
   async #callLocal(
@@ -281,6 +285,6 @@ export class ServerDispatcher implements Dispatcher {
   }
 }
 
-function callerOf({ token, remote, requestId }: CallRequest): Caller {
-  return { token, remote, requestId }
+function callerOf({ token, remote, requestId, use }: CallRequest): Caller {
+  return use === true ? { token, remote, requestId, use } : { token, remote, requestId }
 }

@@ -78,7 +78,7 @@ t.test(
     const { dispatcher } = fakeServer({ methods })
     const { signal } = new AbortController()
     const ask = (method: string, args: unknown) =>
-      dispatcher.handleForwarded({ ...caller, method, args, timeoutMs: 1_000 }, signal)
+      dispatcher.handleForwarded({ ...caller, use: false, method, args, timeoutMs: 1_000 }, signal)
     await t.rejects(ask('rows.steal', {}), { code: 'not_found' })
     await t.rejects(ask('__proto__', {}), { code: 'not_found' })
     await t.rejects(ask('rows.get', { key: 'a' }), { code: 'invalid_argument' })

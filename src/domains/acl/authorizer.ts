@@ -40,6 +40,8 @@ export type AclAuthorizerOptions = {
    * been made a moment ago.
    */
   readonly freshen: () => Promise<void>
+  /** At the leader: one use fewer is left of the token with this hash. False: none was left, or it is gone. */
+  readonly spend: (hash: string, caller: Caller) => Promise<boolean>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -53,6 +55,8 @@ type Known = {
   readonly endMs: number
   /** null: from everywhere. */
   readonly admits: Admits | null
+  /** null: it may be used any number of times. */
+  readonly usesLeft: number | null
   readonly floorIndex: number
   /** Of the tables, when the rows above were last seen to stand. */
   tokensIndex: number
@@ -83,13 +87,20 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     this.#ruleSets = new RuleSets(options.log)
   }
 
-  resolve({ token, remote }: Caller): Permissions | Promise<Permissions> {
-    const known = this.#find(token)
-    return known === null ? this.#findFresh(token, remote) : admitted(known, remote)
+  resolve(caller: Caller): Permissions | Promise<Permissions> {
+    const known = this.#find(caller.token)
+    if (known === null) return this.#findFresh(caller)
+    return known.usesLeft === null ? admitted(known, caller.remote) : this.#counted(known, caller)
+  }
+
+  settle(caller: Caller): Promise<unknown> | null {
+    const known = this.#find(caller.token)
+    return known === null || known.usesLeft === null ? null : this.#counted(known, caller)
   }
 
   accessorOf(token: string): string | null {
-    return this.#find(token)?.permissions.accessor ?? null
+    const known = this.#find(token)
+    return known === null || known.usesLeft === 0 ? null : (known.permissions.accessor ?? null)
   }
 
   touch(reader: Reader, { token }: Caller): void {
@@ -101,7 +112,21 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     return this.#known.get(token)?.subject?.hash ?? hashOf(token)
   }
 
-  async #findFresh(token: string | null, remote: string): Promise<Permissions> {
+  /** A request from outside of the networks costs no use. */
+  async #counted(known: Known, caller: Caller): Promise<Permissions> {
+    const permissions = await admitted(known, caller.remote)
+    if (caller.use === true) return permissions
+    const { subject, usesLeft } = known
+    if (subject === null || usesLeft === 0) throw unknownToken()
+    // What else the request asks meanwhile waits for the same answer.
+    caller.use ??= this.#options.spend(subject.hash, caller)
+    if (!(await caller.use)) throw unknownToken()
+    caller.use = true
+    return permissions
+  }
+
+  async #findFresh(caller: Caller): Promise<Permissions> {
+    const { token, remote } = caller
     try {
       await this.#options.freshen()
     } catch (error) {
@@ -112,7 +137,7 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     }
     const found = this.#find(token)
     if (found === null) throw unknownToken()
-    return admitted(found, remote)
+    return found.usesLeft === null ? admitted(found, remote) : this.#counted(found, caller)
   }
 
   /** Null: there is no such token, or it is worth nothing any more. */
@@ -160,7 +185,7 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     const { reader, settings } = this.#options
     const hash = token === null ? null : (knownHash ?? hashOf(token))
     const row = hash === null ? null : tokenByHash(reader, hash)
-    if (hash !== null && (row === null || row.usesLeft === 0)) return null
+    if (hash !== null && row === null) return null
     const rules = this.#ruleSets.of(reader, row)
     return {
       subject: row === null ? null : subjectOf(row),
@@ -168,6 +193,7 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
       permissions: permissionsOf(row, rules, settings.defaultPolicy),
       endMs: row === null ? Infinity : endOf(row),
       admits: row?.boundCidrs === undefined ? null : admittedBy(row.boundCidrs),
+      usesLeft: row?.usesLeft ?? null,
       floorIndex: reader.floorIndex,
       tokensIndex: aclIndex(reader, 'tokens'),
       policiesIndex: aclIndex(reader, 'policies'),

@@ -13,6 +13,9 @@ import { explainMethods } from './explain-methods.ts'
 import { explainRoutes } from './explain-routes.ts'
 import { issuedTokenCommands } from './issued-commands.ts'
 import { orphanCommands } from './orphan-commands.ts'
+import { askLeader } from '../../rpc/ask-leader.ts'
+import { useCommands } from './use-commands.ts'
+import { spendUseMethod } from './use-methods.ts'
 import { aclMethods } from './methods.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyRoutes } from './policy-routes.ts'
@@ -41,7 +44,13 @@ const unending = new AbortController().signal
 export const aclDomain = defineDomain({
   name: 'acl',
   tables: [aclTokens, aclTokenParents, aclPolicies, aclRoles, aclBootstraps, aclTokenRoles],
-  commands: { ...aclCommands, ...issuedTokenCommands, ...orphanCommands, ...tokenRoleCommands },
+  commands: {
+    ...aclCommands,
+    ...issuedTokenCommands,
+    ...orphanCommands,
+    ...useCommands,
+    ...tokenRoleCommands,
+  },
   // Tokens end in the entry that ends their parent.
   reactions: tokenReactions,
   services: [
@@ -51,6 +60,10 @@ export const aclDomain = defineDomain({
           settings: service(aclSettings),
           reader: service(stateReader),
           freshen: () => service(readBarrier)('leader', tokenWaitMs, unending),
+          spend: async (hash, caller) => {
+            const from = { caller, signal: unending }
+            return (await service(askLeader)(from, spendUseMethod, { hash })).spent
+          },
           clock,
           log: log.named('acl'),
         }),
@@ -71,6 +84,7 @@ export const aclDomain = defineDomain({
     tokenCreateMethods,
     tokenLifeMethods,
     tokenRoleMethods,
+    { spendUseMethod },
   ].flatMap((some) => Object.values(some)),
   routes: [
     ...tokenRoutes,

@@ -90,7 +90,7 @@ const read = defineQuery({
   query: async (reader, { accessor }, context) => {
     assertAclEnabled(context)
     const row = await tokenByAccessor(reader, accessor.toLowerCase())
-    const value: ShownToken | null = row === null ? null : shownToken(row)
+    const value: ShownToken | null = row === null || row.usesLeft === 0 ? null : shownToken(row)
     return { value, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
   },
 })

@@ -40,7 +40,7 @@ export async function isTaken(
 /** In the order of their accessors. */
 export async function* allTokens(reader: Reader): AsyncGenerator<readonly TokenRow[]> {
   for await (const page of reader.pagesBy(aclTokens, 'accessor')) {
-    yield page.filter((row) => !isGone(reader, row))
+    yield page.filter((row) => row.usesLeft !== 0 && !isGone(reader, row))
   }
 }
 

@@ -42,7 +42,8 @@ async function find(
   nowMs: number,
 ): Promise<TokenRow | null> {
   const row = await rowOf(reader, which, caller.token)
-  return row === null || endOf(row) <= nowMs ? null : row
+  if (row === null || endOf(row) <= nowMs) return null
+  return row.usesLeft === 0 && which.by !== 'self' ? null : row
 }
 
 function rowOf(reader: Reader, which: Which, own: string | null) {
@@ -73,7 +74,9 @@ const lookup = defineQuery({
     if (isSelf && (token === null || which.by !== 'token' || which.hash !== hashOf(token))) {
       throw denied('a token looks itself up')
     }
-    const row = await rowOf(reader, which, token)
+    const found = await rowOf(reader, which, token)
+    // The request that spent the last use sees its token; nobody else does.
+    const row = found?.usesLeft === 0 && !isSelf ? null : found
     return { value: row, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
   },
 })

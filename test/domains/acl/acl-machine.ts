@@ -2,6 +2,7 @@
 import { AclAuthorizer } from '../../../src/domains/acl/authorizer.ts'
 import type { CreateChildTokenOutcome } from '../../../src/domains/acl/commands.ts'
 import { drawToken, type TokenSpec } from '../../../src/domains/acl/issue.ts'
+import type { SpendUseOutcome } from '../../../src/domains/acl/use-commands.ts'
 import { domains } from '../../../src/domains/registry.ts'
 import { commandVersion } from '../../../src/fsm/codec.ts'
 import type { Reader } from '../../../src/fsm/domain.ts'
@@ -57,6 +58,10 @@ export class AclMachine {
       settings: { enabled: true, defaultPolicy: 'deny' },
       reader: reader ?? this.machine.reader(),
       freshen,
+      spend: async (hash) => {
+        const outcome = await this.apply('acl.spendUse', { hash, nowMs: this.nowMs })
+        return (outcome as SpendUseOutcome).type !== 'gone'
+      },
       clock: this.clock,
       log: silentLogger,
     })

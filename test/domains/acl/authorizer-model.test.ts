@@ -47,7 +47,7 @@ const making = fc.record({
     {},
     {},
     { usesLeft: 0 },
-    { usesLeft: 1 },
+    { usesLeft: 1_000_000 },
     { boundCidrs: ['10.0.0.0/8'] },
     { lease: { ...lease, explicitMaxTtlMs: 1_000 } },
   ),

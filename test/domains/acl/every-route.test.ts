@@ -175,6 +175,7 @@ void t.test('every route asks who is there', async (t) => {
     settings,
     reader: server.machine.reader(),
     freshen: async () => {},
+    spend: async () => true,
     clock: systemClock,
     log: silentLogger,
   })
