@@ -3,6 +3,9 @@ import type { PolicyRow } from './model.ts'
 
 export const defaultPolicyName = 'default'
 
+/** What a token of the type management is shown to have. Nobody writes it. */
+export const rootPolicy = 'root'
+
 const defaultPolicy: PolicyRow = {
   name: defaultPolicyName,
   description: 'A token may look itself up, renew itself and revoke itself',

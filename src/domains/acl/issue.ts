@@ -15,17 +15,21 @@ import {
   type CreateChildTokenOutcome,
   type UnknownName,
 } from './commands.ts'
-import { ancestorsMax, checkSecret, type NewToken, type TokenRow } from './model.ts'
+import {
+  ancestorsMax,
+  checkSecret,
+  type DrawnMember,
+  type NewToken,
+  type TokenRow,
+  type TokenSpec,
+} from './model.ts'
 
 const secretBytes = 32
 
-type Drawn = 'hash' | 'accessor'
-
-/** All that a token may be, but for what is drawn for it and what the log gives it. */
-export type TokenSpec = Omit<TokenRow, Drawn | 'createIndex' | 'modifyIndex'>
+export type { TokenSpec }
 
 /** A token as operators make them: what the commands of every version take. */
-export type OperatorTokenSpec = Omit<NewToken, Drawn> & {
+export type OperatorTokenSpec = Omit<NewToken, DrawnMember> & {
   readonly [Member in Exclude<keyof TokenSpec, keyof NewToken>]?: never
 }
 

@@ -1,9 +1,6 @@
 /** Tokens as the token endpoints show them: looked up, and as the answer to their making or renewal. */
-import type { AuthAnswer } from '../../api/envelope.ts'
+import { rootPolicy } from './built-in-policy-model.ts'
 import { endOf, type TokenRow } from './model.ts'
-
-/** The policy of tokens to which everything is allowed. Nobody writes it: such tokens are of the type management. */
-export const rootPolicy = 'root'
 
 /** What a token is shown to have; a token of an operator may have more through its roles. */
 export function policiesShown({ type, policies }: Pick<TokenRow, 'type' | 'policies'>) {
@@ -51,12 +48,10 @@ export function shownLookup(row: TokenRow, id: string, nowMs: number) {
   }
 }
 
-export type ShownLookup = ReturnType<typeof shownLookup>
-
 /** Of tokens that an operator made by `/v1/acl`. */
 const operatorPath = 'acl/token'
 
-export function shownAuth(row: TokenRow, secret: string, nowMs: number): AuthAnswer {
+export function shownAuth(row: TokenRow, secret: string, nowMs: number) {
   const { metadata, lease, kind = 'service' } = row
   const policies = policiesShown(row)
   return {
@@ -67,7 +62,7 @@ export function shownAuth(row: TokenRow, secret: string, nowMs: number): AuthAns
     metadata: metadata === undefined ? null : Object.fromEntries(metadata),
     lease_duration: secondsLeft(row, nowMs),
     renewable: lease?.renewable ?? false,
-    entity_id: '',
+    entity_id: '' as const,
     token_type: kind,
     orphan: row.parent === undefined,
     num_uses: row.usesLeft ?? 0,

@@ -148,6 +148,12 @@ export const TokenRow = record({
 })
 export type TokenRow = Readonly<Static<typeof TokenRow>>
 
+/** What is drawn for each token. */
+export type DrawnMember = 'hash' | 'accessor'
+
+/** All that a token may be, but for what is drawn for it and what the log gives it. */
+export type TokenSpec = Omit<TokenRow, DrawnMember | 'createIndex' | 'modifyIndex'>
+
 /** Of each token that ends with something else, by accessor: what finds the tokens above it, and the mount of the first. */
 export const TokenParentRow = record({
   accessor: Accessor,

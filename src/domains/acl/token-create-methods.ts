@@ -3,12 +3,11 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { unknownToken } from '../../rpc/refusal.ts'
-import { Meta } from '../namespaces/model.ts'
+import { checkMeta, Meta } from '../namespaces/model.ts'
 import { drawToken, writtenToken } from './issue.ts'
 import { createIssuedToken } from './issued-commands.ts'
 import { shownAuth } from './issued-shown.ts'
 import { AclName, LifetimeMs, type TokenRow } from './model.ts'
-import { Count } from '../../fsm/row-schema.ts'
 import { roleOf, tokenByAccessor } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { aclTokenRoles } from './table.ts'
@@ -21,7 +20,7 @@ const Wish = Type.Object({
   ttlMs: LifetimeMs,
   explicitMaxTtlMs: LifetimeMs,
   periodMs: LifetimeMs,
-  numUses: Count,
+  numUses: Type.Integer({ minimum: 0 }),
   renewable: Type.Boolean(),
   metadata: Meta,
   displayName: Type.String({ maxLength: 1_024 }),
@@ -49,7 +48,8 @@ const create = defineLeaderMethod({
     checkIssuedPolicies('policies', wish.policies)
     const maker = await makerOf(context)
     const nowMs = Math.floor(context.clock.wallMs())
-    const { spec, warnings } = tokenOfWish(wish, maker, ruleOf(context, role), orphan, nowMs)
+    const checked = { ...wish, metadata: checkMeta(wish.metadata) }
+    const { spec, warnings } = tokenOfWish(checked, maker, ruleOf(context, role), orphan, nowMs)
     const { token, secret } = drawToken(spec, null)
     const { outcome } = await context.propose(createIssuedToken, token)
     return { auth: shownAuth(writtenToken(outcome), secret, nowMs), warnings }

@@ -1,12 +1,10 @@
 /** What a caller may ask for when it makes a token with its own, and what comes of it. Pure: the leader gives the rows and the time. */
 import { MusterError } from '../../lib/errors.ts'
-import { defaultPolicyName } from './built-in-policy-model.ts'
-import { rootPolicy } from './issued-shown.ts'
+import { defaultPolicyName, rootPolicy } from './built-in-policy-model.ts'
 import { lifetimeAtLogin, systemLifetimes } from './lifetime-model.ts'
-import { tokenNameBytesMax, type TokenRow } from './model.ts'
+import { tokenNameBytesMax, type TokenRow, type TokenSpec } from './model.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
 import { refusedPolicy, restrictsPolicies, type TokenRoleRow } from './token-role-model.ts'
-import type { TokenSpec } from './issue.ts'
 
 export type TokenWish = {
   /** Empty: those of the caller's token, or of the role. */

@@ -1,6 +1,13 @@
 /** `/v1/auth/token/…`: the life of a token, as clients of the secrets service ask for it. */
 import { CoercedFields } from '../../api/coerced-fields.ts'
-import { authReply, envelope, keysEnvelope, keysReply, writtenReply } from '../../api/envelope.ts'
+import {
+  authReply,
+  dataReply,
+  envelope,
+  keysEnvelope,
+  keysReply,
+  writtenReply,
+} from '../../api/envelope.ts'
 import {
   smallBodyBytesMax,
   type ApiReply,
@@ -9,8 +16,6 @@ import {
 } from '../../api/route.ts'
 import { blocking, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { unknownToken } from '../../rpc/refusal.ts'
-import { checkMeta } from '../namespaces/model.ts'
 import { hashOf } from './authorizer.ts'
 import { shownLookup } from './issued-shown.ts'
 import { accessorLengthMax, endOf } from './model.ts'
@@ -18,7 +23,7 @@ import { tokenCreateMethods } from './token-create-methods.ts'
 import {
   AccessorBody,
   CreateBody,
-  lookupReply,
+  TokenLookup,
   RenewAccessorBody,
   RenewBody,
   RenewSelfBody,
@@ -56,7 +61,7 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     summary: 'Look up the token of the request',
     permission: 'auth:read',
     query: blocking,
-    reply: lookupReply,
+    reply: dataReply(TokenLookup),
     example: {},
     ...small,
     handle: (request) => lookUp(request, ownSecret(request), true),
@@ -68,7 +73,7 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     permission: 'auth:write',
     bodySchema: SecretBody,
     query: blocking,
-    reply: lookupReply,
+    reply: dataReply(TokenLookup),
     example: { body: { token: '{client_token}' } },
     ...small,
     handle: (request) => lookUp(request, secretOf(fieldsOf(request)), false),
@@ -80,7 +85,7 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     permission: 'auth:write',
     bodySchema: AccessorBody,
     query: blocking,
-    reply: lookupReply,
+    reply: dataReply(TokenLookup),
     example: { body: { accessor: '{issued_accessor}' } },
     ...small,
     handle: (request) => show(request, byAccessor(fieldsOf(request)), ''),
@@ -225,7 +230,7 @@ function wishOf(fields: CoercedFields) {
     periodMs: fields.durationMs('period') ?? 0,
     numUses: notNegative('num_uses', fields.integer('num_uses') ?? 0),
     renewable: fields.boolean('renewable') ?? true,
-    metadata: checkMeta(fields.pairs('meta') ?? []),
+    metadata: fields.pairs('meta') ?? [],
     displayName: fields.string('display_name') ?? '',
     type: fields.string('type') ?? '',
     noParent: fields.boolean('no_parent') ?? false,
@@ -289,4 +294,9 @@ function byAccessor(fields: CoercedFields): ByAccessor {
   if (accessor === '') throw new MusterError('invalid_argument', 'accessor is missing')
   if (accessor.length > accessorLengthMax) throw unknownToken()
   return { by: 'accessor', accessor }
+}
+
+/** All refusals here have one text. */
+function unknownToken(): MusterError {
+  return new MusterError('unauthenticated', 'the token is unknown, was revoked or is over')
 }

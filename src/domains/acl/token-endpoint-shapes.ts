@@ -1,6 +1,5 @@
 /** What the token endpoints take and answer. Durations in bodies are seconds or texts such as `1h30m`. */
 import { Type } from 'typebox'
-import { dataReply } from '../../api/envelope.ts'
 import { count, flag, mapOf, nullable, text, Time } from '../../api/shape.ts'
 
 const Duration = Type.Union([Type.Integer({ minimum: 0 }), Type.String()])
@@ -32,33 +31,31 @@ export const RenewBody = Type.Object({ ...Secret, ...Increment })
 export const RenewSelfBody = Type.Object(Increment)
 export const RenewAccessorBody = Type.Object({ ...Accessor, ...Increment })
 
-export const lookupReply = dataReply(
-  Type.Object(
-    {
-      id: text('The secret that was sent; empty after a look by accessor'),
-      accessor: text('The accessor; empty for a batch token'),
-      policies: Type.Array(Type.String()),
-      path: text('The request that made the token'),
-      meta: nullable(mapOf(Type.String())),
-      display_name: Type.String(),
-      num_uses: count('Requests that are left; 0: not limited'),
-      orphan: flag('Whether no other token ends this one'),
-      creation_time: count('Seconds since 1970'),
-      creation_ttl: count('Seconds that it was given when it was made; 0: no end'),
-      expire_time: nullable(Time),
-      issue_time: Time,
-      ttl: count('Seconds that are left; 0: no end'),
-      explicit_max_ttl: count('Seconds after which no renewal helps; 0: no such limit'),
-      entity_id: text('Always empty'),
-      type: Type.Enum(['service', 'batch']),
-      renewable: flag('Whether it can be renewed'),
-      role: Type.Optional(text('The role that it was made by')),
-      period: Type.Optional(count('Seconds that each renewal gives')),
-      bound_cidrs: Type.Optional(Type.Array(Type.String())),
-      last_renewal_time: Type.Optional(count('Seconds since 1970')),
-    },
-    { title: 'TokenLookup' },
-  ),
+export const TokenLookup = Type.Object(
+  {
+    id: text('The secret that was sent; empty after a look by accessor'),
+    accessor: text('The accessor; empty for a batch token'),
+    policies: Type.Array(Type.String()),
+    path: text('The request that made the token'),
+    meta: nullable(mapOf(Type.String())),
+    display_name: Type.String(),
+    num_uses: count('Requests that are left; 0: not limited'),
+    orphan: flag('Whether no other token ends this one'),
+    creation_time: count('Seconds since 1970'),
+    creation_ttl: count('Seconds that it was given when it was made; 0: no end'),
+    expire_time: nullable(Time),
+    issue_time: Time,
+    ttl: count('Seconds that are left; 0: no end'),
+    explicit_max_ttl: count('Seconds after which no renewal helps; 0: no such limit'),
+    entity_id: text('Always empty'),
+    type: Type.Enum(['service', 'batch']),
+    renewable: flag('Whether it can be renewed'),
+    role: Type.Optional(text('The role that it was made by')),
+    period: Type.Optional(count('Seconds that each renewal gives')),
+    bound_cidrs: Type.Optional(Type.Array(Type.String())),
+    last_renewal_time: Type.Optional(count('Seconds since 1970')),
+  },
+  { title: 'TokenLookup' },
 )
 
 export const RoleBody = Type.Partial(
@@ -81,27 +78,25 @@ export const RoleBody = Type.Partial(
 
 const Names = Type.Array(Type.String())
 
-export const roleReply = dataReply(
-  Type.Object(
-    {
-      name: Type.String(),
-      allowed_policies: Names,
-      disallowed_policies: Names,
-      allowed_policies_glob: Names,
-      disallowed_policies_glob: Names,
-      orphan: Type.Boolean(),
-      renewable: Type.Boolean(),
-      path_suffix: Type.String(),
-      token_explicit_max_ttl: count('Seconds'),
-      token_period: count('Seconds'),
-      token_bound_cidrs: Names,
-      token_no_default_policy: Type.Boolean(),
-      token_num_uses: count('0: not limited'),
-      token_type: Type.Enum(['service', 'batch', 'default-service', 'default-batch']),
-      explicit_max_ttl: count('As `token_explicit_max_ttl`'),
-      period: count('As `token_period`'),
-      bound_cidrs: Names,
-    },
-    { title: 'TokenRole' },
-  ),
+export const TokenRole = Type.Object(
+  {
+    name: Type.String(),
+    allowed_policies: Names,
+    disallowed_policies: Names,
+    allowed_policies_glob: Names,
+    disallowed_policies_glob: Names,
+    orphan: Type.Boolean(),
+    renewable: Type.Boolean(),
+    path_suffix: Type.String(),
+    token_explicit_max_ttl: count('Seconds'),
+    token_period: count('Seconds'),
+    token_bound_cidrs: Names,
+    token_no_default_policy: Type.Boolean(),
+    token_num_uses: count('0: not limited'),
+    token_type: Type.Enum(['service', 'batch', 'default-service', 'default-batch']),
+    explicit_max_ttl: count('As `token_explicit_max_ttl`'),
+    period: count('As `token_period`'),
+    bound_cidrs: Names,
+  },
+  { title: 'TokenRole' },
 )

@@ -1,6 +1,7 @@
 /** `/v1/auth/token/roles`: what tokens that are made by a role get. */
 import { CoercedFields } from '../../api/coerced-fields.ts'
 import {
+  dataReply,
   envelope,
   keysEnvelope,
   keysReply,
@@ -10,7 +11,7 @@ import {
 import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../api/route.ts'
 import { blocking, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { RoleBody, roleReply } from './token-endpoint-shapes.ts'
+import { RoleBody, TokenRole } from './token-endpoint-shapes.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
 import { tokenRoleMethods, type TokenRoleChanges } from './token-role-methods.ts'
 import { isTokenRoleName, type TokenRoleRow, type TokenRoleType } from './token-role-model.ts'
@@ -39,7 +40,7 @@ export const tokenRoleRoutes: readonly DescribedRoute[] = [
     permission: 'auth:read',
     params: named,
     query: blocking,
-    reply: roleReply,
+    reply: dataReply(TokenRole),
     errors: ['not_found'],
     example: { url },
     handle: async (request) => {
