@@ -201,7 +201,10 @@ function domainRows(domain, position) {
   // What a login method plugs into.
   const isLogin = earlier.includes('logins')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/login-grant[.]ts$')
-  if (isLogin) methodsOf.push('^src/domains/logins/(login-type|secrets)[.]ts$')
+  if (isLogin) {
+    methodsOf.push('^src/domains/logins/(login-type|secrets)[.]ts$')
+    methodsOf.push('^src/domains/acl/bound-cidrs[.]ts$')
+  }
   // One machine's part of the catalog: it shows, reads and parses what the catalog does.
   const whole = domain === 'local-services' ? '^src/domains/catalog/(?!domain[.]ts$)' : null
   return [

@@ -14,6 +14,7 @@ import { kvDomain } from './kv/domain.ts'
 import { loginsDomain } from './logins/domain.ts'
 import { namespacesDomain } from './namespaces/domain.ts'
 import { operatorDomain } from './operator/domain.ts'
+import { orchestratorDomain } from './orchestrator/domain.ts'
 import { sessionsDomain } from './sessions/domain.ts'
 import { variablesDomain } from './variables/domain.ts'
 
@@ -26,6 +27,7 @@ export const serverDomains: readonly Domain[] = [
   kvDomain,
   variablesDomain,
   loginsDomain,
+  orchestratorDomain,
   autopilotDomain,
   operatorDomain,
   eventsDomain,

@@ -102,7 +102,7 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
       return textOfLength((schema as SchemaParts).maxLength ?? Infinity)
     case 'integer':
     case 'number':
-      return fc.constantFrom(...numbers, (schema as SchemaParts).maximum ?? 0)
+      return numberWithin(schema)
     case 'boolean':
       return fc.boolean()
     case 'null':
@@ -119,7 +119,18 @@ type SchemaParts = {
   readonly anyOf?: readonly TSchema[]
   readonly maxLength?: number
   readonly maxItems?: number
+  readonly minimum?: number
   readonly maximum?: number
+}
+
+/** Mostly within the bounds: of a record with many numbers all must be, or none of it is encoded. */
+function numberWithin({ minimum = -1, maximum = 2 ** 64 }: SchemaParts): fc.Arbitrary<number> {
+  const known = [...numbers, maximum]
+  const within = known.filter((number) => number >= minimum && number <= maximum)
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...within, maximum) },
+    { weight: 1, arbitrary: fc.constantFrom(...known) },
+  )
 }
 
 function listOf(

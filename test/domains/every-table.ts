@@ -36,6 +36,22 @@ const registration = {
   ],
 }
 
+const orchestratorConfig = {
+  orchestrator_host: 'o.test',
+  pem_keys: [
+    '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA8wgXTUKP7Rz8jvmFt9aqWLCOEd6hGF2nuAI9fU4OIZk=\n-----END PUBLIC KEY-----',
+  ],
+  token_reviewer_jwt: 'reviewer',
+}
+const orchestratorRole = {
+  bound_service_account_names: 'till',
+  bound_service_account_namespaces: 'shop',
+  audience: 'muster',
+  token_policies: 'till',
+  token_bound_cidrs: '10.0.0.0/8',
+  token_ttl: '1h',
+}
+
 const policy = { Description: 'reads', Rules: 'key_prefix "" { policy = "read" }' }
 
 /** Throws for an answer that is none of success. */
@@ -78,6 +94,8 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
     const tuned = await server.ask('POST', `/v1/sys/auth/${path}/tune`, { max_lease_ttl: '1h' })
     if (tuned.status !== 204) throw new Error(tuned.body)
   }
+  await server.ask('POST', '/v1/auth/orchestrator/config', orchestratorConfig)
+  await server.ask('POST', '/v1/auth/orchestrator/role/till', orchestratorRole)
   const child = { hash: 'h'.repeat(43), accessor: 'child', name: '', description: '' }
   const rights = { type: 'client', policies: ['reads'], roles: [] }
   const token = { ...child, ...rights, createTimeMs: 1, expirationTimeMs: null }
@@ -131,9 +149,19 @@ export async function meetEveryTable(server: ServerOfOne): Promise<readonly Aske
     await put(`/v1/kv/short?release=${part(ID)}`, 'ours')
   }
 
+  await ask('GET', '/v1/auth/orchestrator/config')
+  await ask('GET', '/v1/auth/orchestrator/role?list=true')
+  await ask('GET', '/v1/auth/orchestrator/role/till')
+  await put('/v1/auth/orchestrator/login', { role: 'till', jwt: 'a.b.c' })
+  await put('/v1/auth/orchestrator/role/till', { token_ttl: '1m' })
+  await remove('/v1/auth/orchestrator/role/till')
+  await put('/v1/auth/orchestrator/role/till', orchestratorRole)
+  // As above: the token of the reviewer is sealed.
+  await put('/v1/auth/orchestrator/config', { ...orchestratorConfig, token_reviewer_jwt: '' })
   await ask('GET', '/v1/sys/auth')
   await put('/v1/sys/auth/ldap/tune', { default_lease_ttl: '1m' })
   await remove('/v1/sys/auth/ldap')
+  await remove('/v1/sys/auth/orchestrator')
   await put('/v1/namespace/prod', { Description: 'more' })
   await put('/v1/namespace/default', { Description: 'still' })
   await put('/v1/catalog/register', registration)

@@ -41,6 +41,18 @@ const session = {
 }
 const policy = { name: 'p', description: '', rules: 'key_prefix "app/" { policy = "read" }' }
 
+const at = { id: 'first-orchestrator', path: 'orchestrator' }
+const orchestrator = {
+  host: 'o.test',
+  authorities: '',
+  pemKeys: [
+    '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA8wgXTUKP7Rz8jvmFt9aqWLCOEd6hGF2nuAI9fU4OIZk=\n-----END PUBLIC KEY-----',
+  ],
+  disableLocalCaJwt: false,
+  disableIssValidation: true,
+  issuer: '',
+}
+
 /** What is asked, in this order; what the one before it made is `made`. */
 type Case = readonly [string, (made: never) => unknown]
 
@@ -70,6 +82,8 @@ const cases: readonly Case[] = [
   ['acl.deleteRole', () => ({ name: 'r' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
+  ['orchestrator.writeConfig', () => ({ at, config: orchestrator, reviewer: 'x' })],
+  ['orchestrator.deleteRole', () => ({ at, name: 'till' })],
   ['logins.tune', () => ({ path: 'ldap', maxLeaseTtlMs: 1_000 })],
   ['logins.tune', () => ({ path: 'none' })],
   ['logins.disable', () => ({ path: 'ldap' })],

@@ -61,13 +61,13 @@ export function drawLoginToken(grant: LoginGrant, createTimeMs: number) {
 
 /** At the leader. The caller has proved who logs in, and what that gives. */
 export async function issueLoginToken(
-  { propose, clock }: Pick<LeaderContext, 'propose' | 'clock'>,
+  context: Pick<LeaderContext, 'propose' | 'clock'>,
   grant: LoginGrant,
 ): Promise<IssuedLogin> {
   if (grant.kind === 'batch') {
     throw new MusterError('not_implemented', 'batch tokens are not issued by logins yet')
   }
-  const { token, secret, warnings } = drawLoginToken(grant, Math.floor(clock.wallMs()))
-  const { outcome } = await propose(createIssuedToken, token)
+  const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
+  const { outcome } = await context.propose(createIssuedToken, token)
   return { row: writtenToken(outcome), secret, warnings }
 }

@@ -6,7 +6,15 @@ import { Type } from 'typebox'
 import { AuthShape, nothingThere } from '../../api/envelope.ts'
 import type { ApiReply, ApiRequest, DescribedRoute, RouteMethod } from '../../api/route.ts'
 import { methodsServed } from '../../api/route-table.ts'
-import { count, flag, jsonType, nullable, text, type Replies } from '../../api/shape.ts'
+import {
+  consistency,
+  count,
+  flag,
+  jsonType,
+  nullable,
+  text,
+  type Replies,
+} from '../../api/shape.ts'
 import { assert } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { serviceKey } from '../../rpc/services.ts'
@@ -87,6 +95,7 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
   params: { '*': text('Path of the mount, and what is below it') },
   reply: anyReply,
   errors: ['not_found'],
+  ...((method === 'GET' || method === 'LIST') && { query: consistency }),
   ...(method === 'PUT' && {
     bodySchema: Type.Unsafe({ description: 'As at the path that the type has from the start' }),
     bodyBytesMax,

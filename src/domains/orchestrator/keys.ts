@@ -1,6 +1,7 @@
 /** The keys that verify tokens, made of what an operator gives: PEM public keys, or certificates, of which the key is taken. */
 import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { MusterError } from '../../lib/errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import type { Algorithm } from './jwt.ts'
 import { pemBlocks, type PemBlock } from './pem.ts'
 
@@ -94,4 +95,21 @@ export function checkAuthorities(pem: string, name: string): void {
 
 function unfit(text: string): MusterError {
   return new MusterError('invalid_argument', text)
+}
+
+/** Keys of the configurations in use; more are parsed again. */
+export const parsedKeysMax = 512
+
+/** Each text is parsed once, and its key made ready by the library once. */
+export class KeyCache {
+  readonly #keys = new LruMap<string, VerificationKey>(parsedKeysMax)
+
+  /** Throws as `verificationKey`. */
+  of(pem: string): VerificationKey {
+    const known = this.#keys.get(pem)
+    if (known !== undefined) return known
+    const key = verificationKey(pem)
+    this.#keys.set(pem, key)
+    return key
+  }
 }

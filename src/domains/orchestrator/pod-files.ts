@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 
 /** Where pods find them. */
-const podFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+export const usualPodFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const tokenFile = 'token'
 const authoritiesFile = 'ca.crt'
@@ -27,7 +27,7 @@ export class PodFiles {
   readonly #clock: Clock
   readonly #kept = new Map<string, Kept>()
 
-  constructor(clock: Clock, folder = podFolder) {
+  constructor(clock: Clock, folder: string) {
     this.#folder = folder
     this.#clock = clock
   }

@@ -37,6 +37,7 @@ const open: Readonly<Record<string, string>> = {
       'nothing is mounted at x; what is asks for itself',
     ]),
   ),
+  'POST /v1/auth/orchestrator/login': 'who logs in has no token yet',
 }
 
 /** Lists and reads that show each caller what it may see. */
@@ -81,6 +82,7 @@ const anyToken: ReadonlySet<string> = new Set([
 const unasked: ReadonlySet<string> = new Set([
   'GET /v1/catalog/datacenters',
   'GET /v1/openapi.json',
+  'POST /v1/auth/orchestrator/login',
   ...['GET', 'PUT', 'DELETE', 'LIST'].map((method) => `${method} /v1/auth/*`),
 ])
 

@@ -1,0 +1,125 @@
+/**
+ * Logging in by an orchestrator's token, and the renewal of what that gave. Callers get one text for whatever a token lacks;
+ * the log has the rule that refused it, by the request's id, and nothing of the token.
+ */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
+import { denied } from '../../rpc/refusal.ts'
+import { admittedBy } from '../acl/bound-cidrs.ts'
+import { readBarrier } from '../host.ts'
+import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
+import type { LoginMethod } from '../logins/login-type.ts'
+import { openSecret } from '../logins/secrets.ts'
+import type { Identity } from './claims.ts'
+import { proveAccount, type Judges } from './login.ts'
+import { At } from './methods.ts'
+import { aliasOf, notConfigured, reviewerOwner, type ConfigRow, type RoleRow } from './model.ts'
+import { configOf, roleOf } from './queries.ts'
+import { Refused } from './refused.ts'
+import { parsedKeys, podFiles, reviewClients } from './services.ts'
+
+/** How long a login waits until this server knows all that the leader does. */
+const barrierMs = 5_000
+/** What is longer names no role, and is not repeated. */
+const nameShownMax = 128
+
+const login = defineLocalMethod({
+  kind: 'local',
+  name: 'orchestrator.login',
+  ignoresToken: true,
+  args: Type.Object({ at: At, role: Type.String(), jwt: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { at, role: name, jwt }): Promise<IssuedLogin> => {
+    if (name === '') throw new MusterError('invalid_argument', 'missing role')
+    if (jwt === '') throw new MusterError('invalid_argument', 'missing jwt')
+    // A role that was deleted a moment ago lets nobody in, whichever server is asked.
+    await context.service(readBarrier)('leader', barrierMs, context.signal)
+    const row = roleOf(context.read(), at.id, name)
+    if (row === null) {
+      const shown = JSON.stringify(name.slice(0, nameShownMax))
+      throw new MusterError('invalid_argument', `invalid role name ${shown}`)
+    }
+    const { role } = row
+    const { boundCidrs } = role.tokens
+    if (boundCidrs.length > 0 && !admittedBy(boundCidrs)(context.caller.remote)) {
+      throw denied(`a login from the address ${context.caller.remote} is not allowed`)
+    }
+    const config = configOf(context.read(), at.id)
+    if (config === null) throw notConfigured()
+    const identity = await proved(context, at.path, jwt, judgesOf(context, config, row))
+    return issueLogin(context, at, {
+      alias: aliasOf(role.aliasNameSource, identity),
+      name: `${identity.namespace}-${identity.name}`,
+      path: 'login',
+      metadata: [
+        ['role', name],
+        ['service_account_name', identity.name],
+        ['service_account_namespace', identity.namespace],
+        ['service_account_secret_name', identity.secretName],
+        ['service_account_uid', identity.uid],
+      ],
+      policies: [],
+      parameters: role.tokens,
+      renewalSecret: null,
+    })
+  },
+})
+
+export function judgesOf(
+  context: LocalContext,
+  { mountId, config, hasReviewer }: ConfigRow,
+  { role }: RoleRow,
+): Judges {
+  const reviewer = hasReviewer ? openSecret(context, reviewerOwner(mountId)) : null
+  if (hasReviewer && reviewer === null) {
+    throw new MusterError('internal', 'the token of the reviewer is missing')
+  }
+  return {
+    config,
+    reviewer,
+    role,
+    clients: context.service(reviewClients),
+    pod: context.service(podFiles),
+    keys: context.service(parsedKeys),
+    nowMs: context.clock.wallMs(),
+    signal: context.signal,
+  }
+}
+
+/** Who logs in. Rejects with the one text for whatever is wrong with the token. */
+async function proved(
+  context: LocalContext,
+  mount: string,
+  jwt: string,
+  judges: Judges,
+): Promise<Identity> {
+  try {
+    return await proveAccount(jwt, judges)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    const { rule, message: reason } = error
+    const { requestId } = context.caller
+    // What an API server says may be its own fault, which an operator has to hear of.
+    const level = rule === 'review' ? 'warn' : 'debug'
+    context.log[level]('a login by a service account was refused', {
+      mount,
+      requestId,
+      rule,
+      reason,
+    })
+    throw denied('permission denied')
+  }
+}
+
+/** A role that is there, with its parameters as they are now: nobody is asked again. */
+const renew: LoginMethod['renew'] = async (context, { mount, token }) => {
+  const name = token.metadata?.find(([key]) => key === 'role')?.[1]
+  const row = name === undefined ? null : roleOf(context.read(), mount.id, name)
+  if (row === null) throw denied('the role of the login does not exist any more')
+  return row.role.tokens
+}
+
+export const orchestratorLogin: LoginMethod = { type: 'orchestrator', renew }
+
+export const orchestratorLoginMethods = { login }

@@ -1,0 +1,158 @@
+/** What may be asked about the configuration and the roles of an orchestrator mount. */
+import { Type, type Static } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery, type Requirement } from '../../rpc/method.ts'
+import { MountId, MountPath, mountTtls } from '../logins/model.ts'
+import { mountOf } from '../logins/queries.ts'
+import { sealSecret } from '../logins/secrets.ts'
+import { deleteRole, putConfig, putRole } from './commands.ts'
+import { checkConfig } from './config-check.ts'
+import {
+  changedRole,
+  Config,
+  reviewerOwner,
+  RoleChange,
+  RoleName,
+  roleWarnings,
+  type ConfigRow,
+  type RoleRow,
+} from './model.ts'
+import { configOf, roleNames, roleOf } from './queries.ts'
+import { podFiles } from './services.ts'
+import { orchestratorConfigs, orchestratorRoles } from './table.ts'
+
+/** The mount below which a route is served. */
+export const At = Type.Object({ id: MountId, path: MountPath })
+type At = Static<typeof At>
+
+/** How often a write is tried while others write the same role. */
+const attemptsMax = 8
+
+function about(access: 'read' | 'write' | 'list', below: (args: { name: string }) => string) {
+  return ({ at, name = '' }: { at: At; name?: string }): Requirement => ({
+    resource: 'auth',
+    path: `${at.path}/${below({ name })}`,
+    access,
+  })
+}
+
+const ofConfig = () => 'config'
+const ofRole = ({ name }: { name: string }) => `role/${name}`
+
+const readConfig = defineQuery({
+  kind: 'query',
+  name: 'orchestrator.readConfig',
+  args: Type.Object({ at: At }),
+  requires: about('read', ofConfig),
+  query: (reader, { at }) => {
+    const value: ConfigRow | null = configOf(reader, at.id)
+    return { value, index: value?.modifyIndex ?? reader.tableIndex(orchestratorConfigs) }
+  },
+})
+
+/** As it was sent: `checkConfig` says what is wrong with it. */
+const SentConfig = Type.Object({
+  ...Config.properties,
+  host: Type.String(),
+  authorities: Type.String(),
+  pemKeys: Type.Immutable(Type.Array(Type.String())),
+  issuer: Type.String(),
+})
+
+const writeConfig = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'orchestrator.writeConfig',
+  args: Type.Object({
+    at: At,
+    config: SentConfig,
+    /** '': none. */
+    reviewer: Type.String(),
+  }),
+  requires: about('write', ofConfig),
+  run: async (context, { at, config, reviewer }): Promise<null> => {
+    checkConfig(config, reviewer, await context.service(podFiles).exist())
+    const sealed =
+      reviewer === '' ? null : await sealSecret(context, reviewerOwner(at.id), reviewer)
+    const { outcome } = await context.propose(putConfig, {
+      mountId: at.id,
+      config,
+      reviewer: sealed,
+    })
+    if (outcome === 'mountIsGone') throw mountIsGone()
+    return null
+  },
+})
+
+const readRole = defineQuery({
+  kind: 'query',
+  name: 'orchestrator.readRole',
+  args: Type.Object({ at: At, name: RoleName }),
+  requires: about('read', ofRole),
+  query: (reader, { at, name }) => {
+    const value: RoleRow | null = roleOf(reader, at.id, name)
+    return { value, index: value?.modifyIndex ?? reader.tableIndex(orchestratorRoles) }
+  },
+})
+
+const listRoles = defineQuery({
+  kind: 'query',
+  name: 'orchestrator.listRoles',
+  long: true,
+  args: Type.Object({ at: At }),
+  requires: about('list', () => 'role'),
+  query: async (reader, { at }) => ({
+    value: await roleNames(reader, at.id),
+    index: reader.tableIndex(orchestratorRoles),
+  }),
+})
+
+const writeRole = defineLeaderMethod({
+  kind: 'leader',
+  name: 'orchestrator.writeRole',
+  args: Type.Object({ at: At, name: RoleName, change: RoleChange }),
+  requires: about('write', ofRole),
+  run: async (context, { at, name, change }): Promise<{ warnings: readonly string[] }> => {
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const reader = context.read()
+      const mount = mountOf(reader, at.id)
+      if (mount === null) throw mountIsGone()
+      const before = roleOf(reader, at.id, name)
+      const role = changedRole(before?.role ?? null, change, mountTtls(mount).maxTtlMs)
+      const { outcome } = await context.propose(putRole, {
+        mountId: at.id,
+        name,
+        role,
+        modifyIndex: before?.modifyIndex ?? 0,
+      })
+      if (outcome === 'mountIsGone') throw mountIsGone()
+      if (outcome === 'written') return { warnings: roleWarnings(role) }
+    }
+    throw new MusterError('overloaded', 'others write the same role all the time')
+  },
+})
+
+const removeRole = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'orchestrator.deleteRole',
+  args: Type.Object({ at: At, name: RoleName }),
+  requires: about('write', ofRole),
+  run: async (context, { at, name }): Promise<null> => {
+    await context.propose(deleteRole, { mountId: at.id, name })
+    return null
+  },
+})
+
+function mountIsGone(): MusterError {
+  return new MusterError('not_found', '')
+}
+
+export const orchestratorMethods = {
+  readConfig,
+  writeConfig,
+  readRole,
+  listRoles,
+  writeRole,
+  removeRole,
+}
