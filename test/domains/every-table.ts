@@ -96,6 +96,8 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   }
   await server.ask('POST', '/v1/auth/orchestrator/config', orchestratorConfig)
   await server.ask('POST', '/v1/auth/orchestrator/role/till', orchestratorRole)
+  const lock = { mountId: 'first-ldap', name: 'ada', nowMs: 1, untilMs: 4_000_000_000_000 }
+  await server.propose({ type: 'logins.lock', args: lock })
   const child = { hash: 'h'.repeat(43), accessor: 'child', name: '', description: '' }
   const rights = { type: 'client', policies: ['reads'], roles: [] }
   const token = { ...child, ...rights, createTimeMs: 1, expirationTimeMs: null }
@@ -159,6 +161,7 @@ export async function meetEveryTable(server: ServerOfOne): Promise<readonly Aske
   // As above: the token of the reviewer is sealed.
   await put('/v1/auth/orchestrator/config', { ...orchestratorConfig, token_reviewer_jwt: '' })
   await ask('GET', '/v1/sys/auth')
+  await ask('GET', '/v1/sys/locked-users')
   await put('/v1/sys/auth/ldap/tune', { default_lease_ttl: '1m' })
   await remove('/v1/sys/auth/ldap')
   await remove('/v1/sys/auth/orchestrator')

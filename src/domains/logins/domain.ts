@@ -4,14 +4,19 @@ import { openView, readBarrier, stateReader } from '../host.ts'
 import { loginRenewal } from '../acl/services.ts'
 import { loginCommands } from './commands.ts'
 import { loginReactions } from './ending-commands.ts'
+import { FailedLogins, LoginSources } from './failures.ts'
+import { countFailure } from './guard.ts'
 import { issueAtLeader } from './issue.ts'
+import { lockCommands, lockReactions } from './lock-commands.ts'
+import { lockMethods } from './lock-methods.ts'
+import { lockRoutes } from './lock-routes.ts'
 import { mountMethods } from './methods.ts'
 import { mountRoutes } from './mount-routes.ts'
 import { anyMountRoutes, mountedRoutes } from './mounted-routes.ts'
 import { Mounts } from './mounts.ts'
 import { renewalBy } from './renewal.ts'
-import { loginMethods, loginMounts } from './services.ts'
-import { mountRows } from './table.ts'
+import { failedLogins, loginMethods, loginMounts, loginSources } from './services.ts'
+import { lockRows, mountRows } from './table.ts'
 
 /** How long a request below a mount that is not known here waits for the leader to say that there is none. */
 const mountWaitMs = 2_000
@@ -19,9 +24,9 @@ const unending = new AbortController().signal
 
 export const loginsDomain = defineDomain({
   name: 'logins',
-  tables: [mountRows],
-  commands: loginCommands,
-  reactions: loginReactions,
+  tables: [mountRows, lockRows],
+  commands: { ...loginCommands, ...lockCommands },
+  reactions: [...loginReactions, ...lockReactions],
   services: [
     defineService(loginMounts, {
       create: ({ service, log }) =>
@@ -32,6 +37,8 @@ export const loginsDomain = defineDomain({
           log: log.named('logins'),
         }),
     }),
+    defineService(failedLogins, { create: () => new FailedLogins() }),
+    defineService(loginSources, { create: () => new LoginSources() }),
     defineService(loginMethods, {
       create: ({ domains }) =>
         new Map(
@@ -52,6 +59,11 @@ export const loginsDomain = defineDomain({
         ),
     }),
   ],
-  methods: [...Object.values(mountMethods), issueAtLeader],
-  routes: [...mountRoutes, ...anyMountRoutes],
+  methods: [
+    ...Object.values(mountMethods),
+    ...Object.values(lockMethods),
+    issueAtLeader,
+    countFailure,
+  ],
+  routes: [...mountRoutes, ...lockRoutes, ...anyMountRoutes],
 })

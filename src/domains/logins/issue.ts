@@ -13,9 +13,11 @@ import { drawLoginToken, issueLoginToken, type LoginGrant } from '../acl/login-g
 import type { TokenRow } from '../acl/model.ts'
 import { TokenParameters } from '../acl/token-parameters-model.ts'
 import { createLogin } from './commands.ts'
+import { lockNameOf } from './lock-model.ts'
 import { mountTtls, MountId, type MountRow } from './model.ts'
 import { mountOf } from './queries.ts'
 import { sealSecret } from './secrets.ts'
+import { failedLogins } from './services.ts'
 
 const Texts = Type.Immutable(Type.Array(Type.String()))
 
@@ -31,6 +33,8 @@ const Proved = Type.Object({
   /** Of the identity alone: those of `parameters` and `default` are added here. */
   policies: Texts,
   parameters: TokenParameters,
+  /** The name that `admitLogin` was asked for: its failures are forgotten. Absent: none. */
+  lockName: Type.Optional(Type.String()),
   /** Kept sealed until the token ends, for `LoginMethod.renew`; null: nothing. */
   renewalSecret: Type.Union([Type.Null(), Type.String()]),
 })
@@ -72,6 +76,9 @@ export const issueAtLeader = definePeerMethod({
   run: async (context, { mountId, login }): Promise<IssuedLogin> => {
     const mount = mountOf(context.read(), mountId)
     if (mount === null) throw gone()
+    const { lockName = '' } = login
+    const counted = lockNameOf(lockName)
+    if (counted !== null) context.service(failedLogins).forget(mountId, counted)
     const grant = grantOf(mount, login, context)
     if (grant.kind === 'batch' || login.renewalSecret === null) {
       const { row, secret, warnings } = await issueLoginToken(context, grant)

@@ -1,7 +1,8 @@
-/** Reads of mounts, those that no entry made among them. */
+/** Reads of mounts, those that no entry made among them, and of locked names. */
 import type { Reader } from '../../fsm/domain.ts'
+import type { LockRow } from './lock-model.ts'
 import { firstMounts, type MountRow } from './model.ts'
-import { mountRows } from './table.ts'
+import { lockRows, mountRows } from './table.ts'
 
 const firstById: ReadonlyMap<string, MountRow> = new Map(
   firstMounts.map((mount) => [mount.id, mount]),
@@ -27,4 +28,9 @@ export async function allMounts(reader: Pick<Reader, 'pages'>): Promise<readonly
   return [...byId.values()]
     .filter((mount) => mount.disabled !== true)
     .sort((left, right) => (left.path < right.path ? -1 : 1))
+}
+
+/** Also one whose time is over. */
+export function lockOf(reader: Pick<Reader, 'get'>, mountId: string, name: string): LockRow | null {
+  return reader.get(lockRows, [mountId, name]) ?? null
 }

@@ -14,6 +14,7 @@ import {
   type TokenParameters,
 } from '../../../src/domains/acl/token-parameters-model.ts'
 import { defineDomain, type Domain } from '../../../src/domains/domain.ts'
+import { admitLogin, failedLogin } from '../../../src/domains/logins/guard.ts'
 import { issueLogin } from '../../../src/domains/logins/issue.ts'
 import { MountId, type MountType } from '../../../src/domains/logins/model.ts'
 import { routesAtFirstPath, type LoginType } from '../../../src/domains/logins/mounted-routes.ts'
@@ -35,7 +36,11 @@ export function fakeLogin(type: MountType = 'ldap') {
     args: Type.Object({ mountId: MountId, name: Type.String(), password: Type.String() }),
     requires: () => ({ resource: 'none' }),
     run: async (context, { mountId, name, password }) => {
-      if (password !== name + name) throw denied('the password is wrong')
+      admitLogin(context, mountId, name)
+      if (password !== name + name) {
+        await failedLogin(context, mountId, name)
+        throw denied('the password is wrong')
+      }
       return issueLogin(
         context,
         { id: mountId },
@@ -46,6 +51,7 @@ export function fakeLogin(type: MountType = 'ldap') {
           metadata: [['username', name]],
           policies: ['people'],
           parameters: directory.parameters,
+          lockName: name,
           renewalSecret: password,
         },
       )

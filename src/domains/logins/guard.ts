@@ -1,0 +1,81 @@
+/**
+ * What a login method asks before it proves who logs in, and tells when the proof failed: a name that failed too often is locked
+ * on all servers, and an address that fails too often waits.
+ */
+import { Type } from 'typebox'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import { askLeader } from '../../rpc/ask-leader.ts'
+import { definePeerMethod, type LocalContext } from '../../rpc/method.ts'
+import { denied } from '../../rpc/refusal.ts'
+import { lockLogin } from './lock-commands.ts'
+import { LockName, lockNameOf } from './lock-model.ts'
+import { MountId } from './model.ts'
+import { lockOf, mountOf } from './queries.ts'
+import { failedLogins, loginSources } from './services.ts'
+
+/**
+ * `name`: whose login it is, normalised as the method compares names; null: that is not known before the proof. Throws
+ * `permission_denied` for a name that is locked, as for one that does not exist, and `rate_limited` for the address.
+ */
+export function admitLogin(context: LocalContext, mountId: string, name: string | null): void {
+  const nowMs = context.clock.monotonicMs()
+  const { remote } = context.caller
+  const sources = context.service(loginSources)
+  if (sources.waitMs(remote, nowMs) > 0) {
+    throw new MusterError('rate_limited', 'too many failed logins from this address, try later')
+  }
+  const locked = name === null ? null : lockNameOf(name)
+  if (locked === null) return
+  const lock = lockOf(context.read(), mountId, locked)
+  if (lock === null || lock.untilMs <= context.clock.wallMs()) return
+  sources.fail(remote, nowMs)
+  throw denied('the name is locked after too many failed logins')
+}
+
+/**
+ * The caller does not know the password, or shows no good token; not for a directory that fails. Resolves when it is counted,
+ * also where the leader cannot be reached.
+ */
+export async function failedLogin(
+  context: LocalContext,
+  mountId: string,
+  name: string | null,
+): Promise<void> {
+  context.service(loginSources).fail(context.caller.remote, context.clock.monotonicMs())
+  const counted = name === null ? null : lockNameOf(name)
+  if (counted === null) return
+  try {
+    await context.service(askLeader)(context, countFailure, { mountId, name: counted })
+  } catch (error) {
+    context.log.warn('a failed login could not be counted', { error: textOf(error) })
+  }
+}
+
+export const countFailure = definePeerMethod({
+  kind: 'peer',
+  at: 'leader',
+  name: 'logins.countFailure',
+  args: Type.Object({ mountId: MountId, name: LockName }),
+  reply: Type.Object({ locked: Type.Boolean() }),
+  run: async (context, { mountId, name }) => {
+    const mount = mountOf(context.read(), mountId)
+    if (mount === null || mount.lockout.disabled) return { locked: false }
+    const { clock, log } = context
+    const { lockout, path } = mount
+    if (!context.service(failedLogins).fail(mountId, name, lockout, clock.monotonicMs())) {
+      return { locked: false }
+    }
+    const nowMs = Math.floor(clock.wallMs())
+    const untilMs = nowMs + lockout.durationMs
+    const { outcome } = await context.propose(lockLogin, { mountId, name, nowMs, untilMs })
+    const { remote, requestId } = context.caller
+    log.warn('a name is locked after too many failed logins', {
+      mount: path,
+      name,
+      seconds: lockout.durationMs / 1_000,
+      remote,
+      requestId,
+    })
+    return outcome
+  },
+})

@@ -1,0 +1,68 @@
+/** What an operator may ask about locked names. */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { unlockLogin } from './lock-commands.ts'
+import { lockNameOf, locksMax } from './lock-model.ts'
+import { allMounts } from './queries.ts'
+import { failedLogins } from './services.ts'
+import { lockRows } from './table.ts'
+
+export type ShownLock = {
+  readonly mount_accessor: string
+  readonly mount_path: string
+  readonly alias: string
+  readonly locked_until: string
+}
+
+/** Those whose time is over are left out, by the clock of the server that answers. */
+const list = defineQuery({
+  kind: 'query',
+  name: 'logins.locks',
+  args: Type.Object({ nowMs: Type.Number() }),
+  requires: () => ({ resource: 'auth', path: 'sys/locked-users', access: 'read' }),
+  query: async (reader, { nowMs }) => {
+    const mounts = new Map((await allMounts(reader)).map((mount) => [mount.id, mount]))
+    const value: ShownLock[] = []
+    for await (const page of reader.pages(lockRows)) {
+      for (const { mountId, name, untilMs } of page) {
+        const mount = mounts.get(mountId)
+        if (mount === undefined || untilMs <= nowMs || value.length >= locksMax) continue
+        value.push({
+          mount_accessor: mount.accessor,
+          mount_path: `auth/${mount.path}/`,
+          alias: name,
+          locked_until: new Date(untilMs).toISOString(),
+        })
+      }
+    }
+    return { value, index: reader.tableIndex(lockRows) }
+  },
+})
+
+const unlock = defineLeaderMethod({
+  kind: 'leader',
+  name: 'logins.unlock',
+  args: Type.Object({ accessor: Type.String(), name: Type.String() }),
+  requires: () => ({ resource: 'auth', path: 'sys/locked-users', access: 'write' }),
+  run: async (context, { accessor, name: given }): Promise<{ readonly existed: boolean }> => {
+    const mounts = await allMounts(context.read())
+    const mount = mounts.find((known) => known.accessor === accessor)
+    if (mount === undefined) {
+      throw new MusterError('invalid_argument', 'no login method has this accessor')
+    }
+    const name = lockNameOf(given)
+    if (name === null) throw new MusterError('invalid_argument', 'the name is missing')
+    context.service(failedLogins).forget(mount.id, name)
+    const { outcome } = await context.propose(unlockLogin, { mountId: mount.id, name })
+    context.log.info('a name was unlocked', {
+      mount: mount.path,
+      name,
+      existed: outcome.existed,
+      requestId: context.caller.requestId,
+    })
+    return outcome
+  },
+})
+
+export const lockMethods = { list, unlock }

@@ -1,0 +1,136 @@
+import t, { type Test } from 'tap'
+import {
+  FailedLogins,
+  failuresPerSourceMax,
+  LoginSources,
+  sourceWindowMs,
+} from '../../../src/domains/logins/failures.ts'
+import { locksMax } from '../../../src/domains/logins/lock-model.ts'
+import { lockoutDefault } from '../../../src/domains/logins/model.ts'
+import { lockRows } from '../../../src/domains/logins/table.ts'
+import { serverOfOne } from '../server-of-one.ts'
+import { fakeLogin } from './fake-login.ts'
+
+async function begun(t: Test) {
+  const { domains } = fakeLogin()
+  const server = await serverOfOne(t, { domains, acl: { enabled: true } })
+  const answer = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = answer.json() as { SecretID: string }
+  const asRoot = (method: string, url: string, body?: unknown) =>
+    server.ask(method, url, body, root)
+  const logIn = async (name: string, password: string, path = 'ldap') =>
+    (await server.ask('POST', `/v1/auth/${path}/login/${name}`, { password })).status
+  const fail = async (name: string, times: number) => {
+    for (let time = 0; time < times; time += 1) t.equal(await logIn(name, 'wrong'), 403)
+  }
+  const locks = async () => {
+    const { data } = (await asRoot('GET', '/v1/sys/locked-users')).json() as {
+      data: { total: number; locked: { alias: string; mount_accessor: string }[] }
+    }
+    return data.locked
+  }
+  return { server, asRoot, logIn, fail, locks }
+}
+
+t.test('the fifth failure locks the name, at this mount alone', async (t) => {
+  const { asRoot, logIn, fail, locks } = await begun(t)
+  await asRoot('POST', '/v1/sys/auth/other', { type: 'ldap' })
+  await fail('ada', 4)
+  t.same(await locks(), [])
+  t.equal(await logIn('ada', 'adaada'), 200, 'a login forgets the failures')
+  await fail('ada', 5)
+  t.equal(await logIn('ada', 'adaada'), 403)
+  t.equal(await logIn('bob', 'bobbob'), 200)
+  t.equal(await logIn('ada', 'adaada', 'other'), 200)
+  t.match(await locks(), [
+    { alias: 'ada', mount_path: 'auth/ldap/', mount_accessor: /^auth_ldap_/ },
+  ])
+})
+
+t.test('a locked name is told what every refused one is', async (t) => {
+  const { server, fail } = await begun(t)
+  await fail('ada', 5)
+  const locked = await server.ask('POST', '/v1/auth/ldap/login/ada', { password: 'adaada' })
+  const wrong = await server.ask('POST', '/v1/auth/ldap/login/bob', { password: 'x' })
+  t.same([locked.status, locked.json()], [wrong.status, wrong.json()])
+})
+
+t.test('an operator unlocks a name, with the right to', async (t) => {
+  const { server, asRoot, logIn, fail, locks } = await begun(t)
+  await fail('a/b c', 5)
+  const [lock] = await locks()
+  t.equal(lock?.alias, 'a/b c')
+  const url = `/v1/sys/locked-users/${lock?.mount_accessor}/unlock/a/b%20c`
+  t.equal((await server.ask('POST', url, {})).status, 403)
+  t.equal((await asRoot('POST', '/v1/sys/locked-users/none/unlock/ada', {})).status, 400)
+  t.equal((await asRoot('POST', url, {})).status, 204)
+  t.same(await locks(), [])
+  t.equal(await logIn('a/b c', 'a/b ca/b c'), 200)
+})
+
+t.test('a mount says when names are locked, and whether', async (t) => {
+  const { asRoot, logIn, fail } = await begun(t)
+  const tune = (config: object) =>
+    asRoot('POST', '/v1/sys/auth/ldap/tune', { user_lockout_config: config })
+  await tune({ lockout_threshold: 2 })
+  await fail('ada', 2)
+  t.equal(await logIn('ada', 'adaada'), 403)
+  await tune({ lockout_disable: true })
+  await fail('bob', 9)
+  t.equal(await logIn('bob', 'bobbob'), 200)
+  await tune({ lockout_disable: false, lockout_duration: 0 })
+  await fail('eve', 2)
+  t.equal(await logIn('eve', 'eveeve'), 200, 'a lock of no time ends at once')
+})
+
+t.test('locks go with their mount', async (t) => {
+  const { server, asRoot, fail } = await begun(t)
+  await fail('ada', 5)
+  await asRoot('DELETE', '/v1/sys/auth/ldap')
+  const rows = []
+  for await (const page of server.machine.reader().pages(lockRows)) rows.push(...page)
+  t.same(rows, [])
+})
+
+t.test('made-up names fill neither memory nor state', async (t) => {
+  const { server, fail } = await begun(t)
+  for (let number = 0; number < 50; number += 1) await fail(`nobody-${number}`, 1)
+  let rows = 0
+  for await (const page of server.machine.reader().pages(lockRows)) rows += page.length
+  t.equal(rows, 0, 'nothing is written before a name is locked')
+
+  const lock = (name: string, nowMs: number, untilMs: number) =>
+    server.propose({ type: 'logins.lock', args: { mountId: 'first-ldap', name, nowMs, untilMs } })
+  await lock('over', 1, 2)
+  await lock('later', 3, 9)
+  t.equal(server.machine.reader().get(lockRows, ['first-ldap', 'over']), undefined)
+  for (let number = 1; number < locksMax; number += 1) await lock(`n${number}`, 3, 10)
+  await lock('one more', 3, 10)
+  t.equal(server.machine.reader().get(lockRows, ['first-ldap', 'later']), undefined)
+  t.not(server.machine.reader().get(lockRows, ['first-ldap', 'one more']), undefined)
+})
+
+t.test('failures that lie further back do not count', (t) => {
+  const failed = new FailedLogins()
+  const fail = (ms: number) => failed.fail('m', 'ada', { ...lockoutDefault, threshold: 2 }, ms)
+  t.equal(fail(0), false)
+  t.equal(fail(lockoutDefault.counterResetMs), false)
+  t.equal(fail(lockoutDefault.counterResetMs + 1), true)
+  t.equal(fail(lockoutDefault.counterResetMs + 2), false, 'counted anew')
+  failed.forget('m', 'ada')
+  t.equal(fail(lockoutDefault.counterResetMs + 3), false)
+  t.end()
+})
+
+t.test('an address that fails too often waits for the end of its minute', (t) => {
+  const sources = new LoginSources()
+  for (let time = 1; time < failuresPerSourceMax; time += 1) sources.fail('10.0.0.1', 0)
+  t.equal(sources.waitMs('10.0.0.1', 1_000), 0)
+  sources.fail('10.0.0.1', 1_000)
+  t.equal(sources.waitMs('10.0.0.1', 1_000), sourceWindowMs - 1_000)
+  t.equal(sources.waitMs('10.0.0.2', 1_000), 0)
+  t.equal(sources.waitMs('10.0.0.1', sourceWindowMs), 0)
+  sources.fail('10.0.0.1', sourceWindowMs)
+  t.equal(sources.waitMs('10.0.0.1', sourceWindowMs), 0)
+  t.end()
+})
