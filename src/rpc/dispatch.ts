@@ -47,12 +47,12 @@ export interface Dispatcher {
     caller: Caller,
     options?: CallOptions,
   ): Promise<AsyncIterableIterator<unknown>>
+  /** See `Authorizer.settle`. Absent: another process does it. */
+  settle?(caller: Caller): Promise<unknown> | null
   /**
    * Rejects for a caller that has none of these rights to anything; null: it has one, as is known at once. Asked before
    * its request is read whole, on the state of this server, or on a newer one before it is refused.
    */
-  /** See `Authorizer.settle`. Absent: another process does it. */
-  settle?(caller: Caller): Promise<unknown> | null
   admit(caller: Caller, rights: readonly LeastRight[]): Promise<void> | null
   contact(): Contact
   /** Answers all blocking queries with what there is, lets none wait any more, and ends all streams: the process is about to stop. */
