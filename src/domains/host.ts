@@ -51,3 +51,18 @@ export type SecretHasher = { of(secret: string): string }
 
 /** Of the domain that holds the cluster's keys. Null while this server lacks the key. */
 export const secretHasher = serviceKey<() => Promise<SecretHasher | null>>('secretHasher')
+
+export type OpenedText = { readonly text: string; readonly keyId: string }
+
+/** Seals texts that every server of the cluster opens, and nobody else: what is handed out and stored nowhere. */
+export interface TextSealer {
+  /** In letters that a header takes. Throws `unavailable` while this server has no key to seal with. */
+  seal(reader: Reader, text: string): Promise<string>
+  /** null: this is not what `seal` made, letter by letter, or this server cannot open it. Never throws. */
+  open(reader: Reader, sealed: string): OpenedText | null
+  /** Whether the key is still in the keyring. */
+  stands(reader: Reader, keyId: string): boolean
+}
+
+/** Of the domain that holds the cluster's keys. */
+export const textSealer = serviceKey<TextSealer>('textSealer')

@@ -6,7 +6,6 @@
  * Every request checks that: while the tables of tokens, policies and roles stand still there is nothing to look at; when
  * one of them has changed since, the caller's own rows are compared by the index of their last change.
  */
-import { hash } from 'node:crypto'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
@@ -17,10 +16,14 @@ import { allowAll, type Authorizer, type Permissions } from '../../rpc/authorize
 import type { Caller, Requirement } from '../../rpc/method.ts'
 import type { TokenOwners } from '../host.ts'
 import { isAllowed, missingText, type DefaultPolicy } from './authorize.ts'
+import { batchName, type BatchToken, type BatchTokens } from './batch-tokens.ts'
 import { admitted, admittedBy, type Admits } from './bound-cidrs.ts'
 import { endOf, type TokenRow } from './model.ts'
 import { aclIndex, tokenByHash } from './queries.ts'
+import { hashOf } from './secret-hash.ts'
 import { policiesOf, RuleSets, type Rules, type RulesSource } from './rule-sets.ts'
+
+export { hashOf }
 
 export type AclSettings = {
   readonly enabled: boolean
@@ -42,6 +45,8 @@ export type AclAuthorizerOptions = {
   readonly freshen: () => Promise<void>
   /** At the leader: one use fewer is left of the token with this hash. False: none was left, or it is gone. */
   readonly spend: (hash: string, caller: Caller) => Promise<boolean>
+  /** Opens tokens that are stored nowhere. */
+  readonly batch: Pick<BatchTokens, 'open' | 'stands'>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -57,6 +62,8 @@ type Known = {
   readonly admits: Admits | null
   /** null: it may be used any number of times. */
   readonly usesLeft: number | null
+  /** null: its row is stored, or it has no token. */
+  readonly batch: BatchToken | null
   readonly floorIndex: number
   /** Of the tables, when the rows above were last seen to stand. */
   tokensIndex: number
@@ -104,8 +111,13 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   }
 
   touch(reader: Reader, { token }: Caller): void {
-    const row = token === null ? null : tokenByHash(reader, this.#hashOf(token))
+    const row = token === null ? null : this.#rowOf(reader, token)
     policiesOf(reader, row)
+  }
+
+  #rowOf(reader: Reader, token: string): TokenRow | null {
+    const stored = tokenByHash(reader, this.#hashOf(token))
+    return stored ?? this.#options.batch.open(reader, token)?.row ?? null
   }
 
   #hashOf(token: string): string {
@@ -163,9 +175,10 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     const { reader } = this.#options
     // After a restore the same indexes may stand for other rows.
     if (known.floorIndex !== reader.floorIndex) return false
+    if (known.batch !== null && !this.#options.batch.stands(reader, known.batch)) return false
     const tokensIndex = aclIndex(reader, 'tokens')
     if (known.tokensIndex !== tokensIndex) {
-      if (known.subject !== null) {
+      if (known.subject !== null && known.batch === null) {
         const row = tokenByHash(reader, known.subject.hash)
         if (row?.modifyIndex !== known.subject.modifyIndex) return false
       }
@@ -184,16 +197,20 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   #look(token: string | null, knownHash: string | undefined): Known | null {
     const { reader, settings } = this.#options
     const hash = token === null ? null : (knownHash ?? hashOf(token))
-    const row = hash === null ? null : tokenByHash(reader, hash)
+    const stored = hash === null ? null : tokenByHash(reader, hash)
+    const batch = token === null || stored !== null ? null : this.#options.batch.open(reader, token)
+    const row = stored ?? batch?.row ?? null
     if (hash !== null && row === null) return null
     const rules = this.#ruleSets.of(reader, row)
+    const bearer = batch === null ? row : { accessor: batchName(batch.row) }
     return {
       subject: row === null ? null : subjectOf(row),
       rules,
-      permissions: permissionsOf(row, rules, settings.defaultPolicy),
+      permissions: permissionsOf(bearer, rules, settings.defaultPolicy),
       endMs: row === null ? Infinity : endOf(row),
       admits: row?.boundCidrs === undefined ? null : admittedBy(row.boundCidrs),
       usesLeft: row?.usesLeft ?? null,
+      batch,
       floorIndex: reader.floorIndex,
       tokensIndex: aclIndex(reader, 'tokens'),
       policiesIndex: aclIndex(reader, 'policies'),
@@ -204,11 +221,6 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
 
 function subjectOf({ hash, modifyIndex, type, policies, roles }: TokenRow): Subject {
   return { hash, modifyIndex, type, policies, roles }
-}
-
-/** As the state stores it. A secret is 256 bits of chance, so there is nothing that salt or slowness would protect. */
-export function hashOf(secret: string): string {
-  return hash('sha256', secret, 'base64url')
 }
 
 /** Of those whose rights do not follow from rules. */

@@ -1,8 +1,9 @@
 /** Tokens, policies, roles, and the one table of who may do what. */
 import { defineDomain, defineService } from '../domain.ts'
-import { authorizer, readBarrier, stateReader } from '../host.ts'
+import { authorizer, readBarrier, stateReader, textSealer } from '../host.ts'
 import { aclAuthorizer } from './authorizer.ts'
 import { RuleSets } from './rule-sets.ts'
+import { BatchTokens } from './batch-tokens.ts'
 import { aclCommands } from './commands.ts'
 import { aclConsulMethods } from './consul-methods.ts'
 import { aclConsulRoutes } from './consul-routes.ts'
@@ -20,7 +21,7 @@ import { aclMethods } from './methods.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyRoutes } from './policy-routes.ts'
 import { tokenRoutes } from './routes.ts'
-import { aclSettings, freshRuleSets, loginRenewal } from './services.ts'
+import { aclSettings, batchTokens, freshRuleSets, loginRenewal } from './services.ts'
 import {
   aclBootstraps,
   aclPolicies,
@@ -54,12 +55,22 @@ export const aclDomain = defineDomain({
   // Tokens end in the entry that ends their parent.
   reactions: tokenReactions,
   services: [
+    defineService(loginRenewal, { create: () => ({ current: null }) }),
+    defineService(batchTokens, {
+      create: ({ service, clock }) =>
+        new BatchTokens({
+          sealer: () => service(textSealer),
+          mounts: () => service(loginRenewal).current,
+          wallMs: () => clock.wallMs(),
+        }),
+    }),
     defineService(authorizer, {
       create: ({ service, clock, log }) =>
         aclAuthorizer({
           settings: service(aclSettings),
           reader: service(stateReader),
           freshen: () => service(readBarrier)('leader', tokenWaitMs, unending),
+          batch: service(batchTokens),
           spend: async (hash, caller) => {
             const from = { caller, signal: unending }
             return (await service(askLeader)(from, spendUseMethod, { hash })).spent
@@ -74,7 +85,6 @@ export const aclDomain = defineDomain({
         return () => new RuleSets(own)
       },
     }),
-    defineService(loginRenewal, { create: () => ({ current: null }) }),
   ],
   methods: [
     aclMethods,

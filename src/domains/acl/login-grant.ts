@@ -6,6 +6,7 @@ import { admittedBy } from './bound-cidrs.ts'
 import { drawToken, writtenToken, type CreatedToken, type TokenSpec } from './issue.ts'
 import { createIssuedToken } from './issued-commands.ts'
 import { lifetimeAtLogin, type MountLifetimes } from './lifetime-model.ts'
+import { batchTokens } from './services.ts'
 import { issuedPolicies, type TokenParameters } from './token-parameters-model.ts'
 
 export type LoginGrant = {
@@ -31,6 +32,11 @@ export type IssuedLogin = CreatedToken & { readonly warnings: readonly string[] 
  * `permission_denied` for an address outside the bound networks, `invalid_argument` for the policy `root`.
  */
 export function drawLoginToken(grant: LoginGrant, createTimeMs: number) {
+  const { spec, warnings } = specOfGrant(grant, createTimeMs)
+  return { ...drawToken(spec, null), warnings }
+}
+
+function specOfGrant(grant: LoginGrant, createTimeMs: number) {
   const { parameters, lifetimes, displayName, path, metadata, issuer, remote } = grant
   const { boundCidrs, numUses } = parameters
   if (boundCidrs.length > 0 && !admittedBy(boundCidrs)(remote)) {
@@ -40,7 +46,10 @@ export function drawLoginToken(grant: LoginGrant, createTimeMs: number) {
   if (policies.includes('root')) {
     throw new MusterError('invalid_argument', 'a login does not give the policy root')
   }
-  const { ttlMs, periodMs, explicitMaxTtlMs, warnings } = lifetimeAtLogin(parameters, lifetimes)
+  const isBatch = grant.kind === 'batch'
+  // It is neither renewed nor counted.
+  const asked = isBatch ? { ...parameters, periodMs: 0 } : parameters
+  const { ttlMs, periodMs, explicitMaxTtlMs, warnings } = lifetimeAtLogin(asked, lifetimes)
   const spec: TokenSpec = {
     name: displayName,
     description: '',
@@ -53,21 +62,24 @@ export function drawLoginToken(grant: LoginGrant, createTimeMs: number) {
     path,
     metadata,
     issuer,
-    ...(numUses > 0 && { usesLeft: numUses }),
+    ...(numUses > 0 && !isBatch && { usesLeft: numUses }),
     ...(boundCidrs.length > 0 && { boundCidrs }),
   }
-  return { ...drawToken(spec, null), warnings }
+  return { spec, warnings }
 }
 
 /** At the leader. The caller has proved who logs in, and what that gives. */
 export async function issueLoginToken(
-  context: Pick<LeaderContext, 'propose' | 'clock'>,
+  context: Pick<LeaderContext, 'propose' | 'clock' | 'read' | 'service'>,
   grant: LoginGrant,
 ): Promise<IssuedLogin> {
+  const nowMs = Math.floor(context.clock.wallMs())
   if (grant.kind === 'batch') {
-    throw new MusterError('not_implemented', 'batch tokens are not issued by logins yet')
+    const { spec, warnings } = specOfGrant(grant, nowMs)
+    const issued = await context.service(batchTokens).issue(context.read(), spec, null)
+    return { ...issued, warnings }
   }
-  const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
+  const { token, secret, warnings } = drawLoginToken(grant, nowMs)
   const { outcome } = await context.propose(createIssuedToken, token)
   return { row: writtenToken(outcome), secret, warnings }
 }

@@ -3,6 +3,7 @@ import { serviceKey, type Services } from '../../rpc/services.ts'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
+import type { BatchTokens } from './batch-tokens.ts'
 import type { AclSettings } from './authorizer.ts'
 import type { MountLifetimes } from './lifetime-model.ts'
 import type { TokenRow } from './model.ts'
@@ -38,6 +39,8 @@ export type LoginRenewal = {
 
 /** Filled in by the domain of login methods: `service(loginRenewal).current = …`. null: such tokens are not renewed. */
 export const loginRenewal = serviceKey<{ current: LoginRenewal | null }>('acl.loginRenewal')
+
+export const batchTokens = serviceKey<BatchTokens>('acl.batchTokens')
 
 /** Rows that somebody wrote while nobody had to ask would be in force once it is switched on. */
 export function assertAclEnabled({ service }: { readonly service: Services['get'] }): void {

@@ -4,12 +4,13 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { unknownToken } from '../../rpc/refusal.ts'
 import { checkMeta, Meta } from '../namespaces/model.ts'
+import { isBatchSecret, noBatch } from './batch-tokens.ts'
 import { drawToken, writtenToken } from './issue.ts'
 import { createIssuedToken } from './issued-commands.ts'
 import { shownAuth } from './issued-shown.ts'
 import { AclName, LifetimeMs, type TokenRow } from './model.ts'
 import { roleOf, tokenByAccessor } from './queries.ts'
-import { assertAclEnabled } from './services.ts'
+import { assertAclEnabled, batchTokens } from './services.ts'
 import { aclTokenRoles } from './table.ts'
 import { tokenOfWish, type Maker } from './token-create-model.ts'
 import { checkIssuedPolicies } from './token-parameters-model.ts'
@@ -50,6 +51,11 @@ const create = defineLeaderMethod({
     const nowMs = Math.floor(context.clock.wallMs())
     const checked = { ...wish, metadata: checkMeta(wish.metadata) }
     const { spec, warnings } = tokenOfWish(checked, maker, ruleOf(context, role), orphan, nowMs)
+    if (spec.kind === 'batch') {
+      const parent = spec.parent === undefined ? null : maker.row
+      const issued = await context.service(batchTokens).issue(context.read(), spec, parent)
+      return { auth: shownAuth(issued.row, issued.secret, nowMs), warnings }
+    }
     const { token, secret } = drawToken(spec, null)
     const { outcome } = await context.propose(createIssuedToken, token)
     return { auth: shownAuth(writtenToken(outcome), secret, nowMs), warnings }
@@ -59,8 +65,9 @@ const create = defineLeaderMethod({
 export const tokenCreateMethods = { create }
 
 async function makerOf(context: LeaderContext): Promise<Maker> {
-  const { accessor } = context
+  const { accessor, caller } = context
   const reader = context.read()
+  if (isBatchSecret(caller.token)) throw noBatch('cannot create more tokens')
   const row = accessor === null ? null : await tokenByAccessor(reader, accessor)
   if (row === null) throw unknownToken()
   const isSudo = context.may({ resource: 'acl', access: 'write' })

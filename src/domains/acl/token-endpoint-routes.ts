@@ -16,6 +16,7 @@ import {
 } from '../../api/route.ts'
 import { blocking, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isBatchSecret } from './batch-tokens.ts'
 import { hashOf } from './authorizer.ts'
 import { shownLookup } from './issued-shown.ts'
 import { accessorLengthMax, endOf } from './model.ts'
@@ -134,7 +135,7 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     reply: writtenReply,
     example: { status: 204, shownOnly: 'the examples that follow need the token' },
     ...small,
-    handle: (request) => revoke(request, { by: 'self' }),
+    handle: (request) => revoke(request, { by: 'self' }, ownSecret(request)),
   },
   {
     method: 'POST',
@@ -145,7 +146,10 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     reply: writtenReply,
     example: { body: { token: '{orphan_token}' }, status: 204 },
     ...small,
-    handle: (request) => revoke(request, bySecret(secretOf(fieldsOf(request)))),
+    handle: (request) => {
+      const secret = secretOf(fieldsOf(request))
+      return revoke(request, bySecret(secret), secret)
+    },
   },
   {
     method: 'POST',
@@ -156,7 +160,7 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     reply: writtenReply,
     example: { body: { accessor: '{issued_accessor}' }, status: 204 },
     ...small,
-    handle: (request) => revoke(request, byAccessor(fieldsOf(request))),
+    handle: (request) => revoke(request, byAccessor(fieldsOf(request)), ''),
   },
   {
     method: 'POST',
@@ -168,8 +172,9 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     example: { body: { token: '{role_token}' }, status: 204 },
     ...small,
     handle: async (request) => {
-      const hash = hashOf(secretOf(fieldsOf(request)))
-      await request.call(tokenLifeMethods.revokeOrphan, { hash })
+      const secret = secretOf(fieldsOf(request))
+      const asked = { hash: hashOf(secret), isBatch: isBatchSecret(secret) }
+      await request.call(tokenLifeMethods.revokeOrphan, asked)
       return envelope(request, {})
     },
   },
@@ -253,7 +258,8 @@ async function show(
   secret: string,
   isSelf = false,
 ): Promise<ApiReply> {
-  const { value } = await request.query(tokenLifeMethods.lookup, { which, isSelf })
+  const batch = isBatchSecret(secret) ? secret : null
+  const { value } = await request.query(tokenLifeMethods.lookup, { which, isSelf, batch })
   const nowMs = request.clock.wallMs()
   if (value === null || endOf(value) <= nowMs) throw unknownToken()
   return envelope(request, { data: shownLookup(value, secret, nowMs) })
@@ -261,12 +267,16 @@ async function show(
 
 async function renew(request: ApiRequest, which: Which, secret: string): Promise<ApiReply> {
   const incrementMs = fieldsOf(request).durationMs('increment') ?? 0
-  const { auth, warnings } = await request.call(tokenLifeMethods.renew, { which, incrementMs })
+  const { auth, warnings } = await request.call(tokenLifeMethods.renew, {
+    which,
+    incrementMs,
+    isBatch: isBatchSecret(secret),
+  })
   return envelope(request, { auth: { ...auth, client_token: secret }, warnings })
 }
 
-async function revoke(request: ApiRequest, which: Which): Promise<ApiReply> {
-  await request.call(tokenLifeMethods.revoke, { which })
+async function revoke(request: ApiRequest, which: Which, secret: string): Promise<ApiReply> {
+  await request.call(tokenLifeMethods.revoke, { which, isBatch: isBatchSecret(secret) })
   return envelope(request, {})
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../rpc/method.ts'
 import { denied, unknownToken } from '../../rpc/refusal.ts'
 import type { Reader } from '../../fsm/domain.ts'
+import { noBatch } from './batch-tokens.ts'
 import { hashOf } from './authorizer.ts'
 import { deleteTokens } from './commands.ts'
 import { renewToken } from './issued-commands.ts'
@@ -17,7 +18,7 @@ import { lifetimeAtRenewal, systemLifetimes } from './lifetime-model.ts'
 import { Accessor, endOf, hashLengthMax, LifetimeMs, type TokenRow } from './model.ts'
 import { orphanToken } from './orphan-commands.ts'
 import { aclIndex, allTokens, listedMax, tokenByAccessor, tokenByHash } from './queries.ts'
-import { assertAclEnabled, loginRenewal, type PresentLifetimes } from './services.ts'
+import { assertAclEnabled, batchTokens, loginRenewal, type PresentLifetimes } from './services.ts'
 import { aclTokenRoles } from './table.ts'
 
 /** Whose token: the caller's own, one whose secret the caller sent, or one by its accessor. */
@@ -61,20 +62,28 @@ function rowOf(reader: Reader, which: Which, own: string | null) {
 const lookup = defineQuery({
   kind: 'query',
   name: 'acl.lookupToken',
-  args: Type.Object({ which: Which, isSelf: Type.Boolean() }),
+  args: Type.Object({
+    which: Which,
+    isSelf: Type.Boolean(),
+    /** The secret of a batch token, in which all is that there is of it; null: another token. */
+    batch: Type.Union([Type.Null(), Type.String()]),
+  }),
   requires: ({ which, isSelf }) => ({
     resource: 'auth',
     path: isSelf ? 'token/lookup-self' : pathFor('lookup', which),
     // As the peer's policies have it: what is asked by POST needs the right to update.
     access: isSelf ? 'read' : 'write',
   }),
-  query: async (reader, { which, isSelf }, context) => {
+  query: async (reader, { which, isSelf, batch }, context) => {
     assertAclEnabled(context)
     const { token } = context.caller
     if (isSelf && (token === null || which.by !== 'token' || which.hash !== hashOf(token))) {
       throw denied('a token looks itself up')
     }
-    const found = await rowOf(reader, which, token)
+    const found =
+      batch === null
+        ? await rowOf(reader, which, token)
+        : (context.service(batchTokens).open(reader, batch)?.row ?? null)
     // The request that spent the last use sees its token; nobody else does.
     const row = found?.usesLeft === 0 && !isSelf ? null : found
     return { value: row, index: row?.modifyIndex ?? aclIndex(reader, 'tokens') }
@@ -104,10 +113,12 @@ const renew = defineLeaderMethod({
     which: Which,
     /** 0: none. */
     incrementMs: LifetimeMs,
+    isBatch: Type.Boolean(),
   }),
   requires: ({ which }) => ({ resource: 'auth', path: pathFor('renew', which), access: 'write' }),
-  run: async (context, { which, incrementMs }) => {
+  run: async (context, { which, incrementMs, isBatch }) => {
     assertAclEnabled(context)
+    if (isBatch) throw noBatch('cannot be renewed')
     const row = await find(context.read(), which, context, context.clock.wallMs())
     if (row === null) throw unknownToken()
     const { lease, accessor, createTimeMs } = row
@@ -141,10 +152,11 @@ const renew = defineLeaderMethod({
 const revoke = defineLeaderMethod({
   kind: 'leader',
   name: 'acl.revokeToken',
-  args: Type.Object({ which: Which }),
+  args: Type.Object({ which: Which, isBatch: Type.Boolean() }),
   requires: ({ which }) => ({ resource: 'auth', path: pathFor('revoke', which), access: 'write' }),
-  run: async (context, { which }): Promise<{ readonly revoked: boolean }> => {
+  run: async (context, { which, isBatch }): Promise<{ readonly revoked: boolean }> => {
     assertAclEnabled(context)
+    if (isBatch) throw noBatch('cannot be revoked')
     const row = await find(context.read(), which, context, context.clock.wallMs())
     if (row === null && which.by === 'accessor') throw unknownToken()
     if (row === null) return { revoked: false }
@@ -157,10 +169,11 @@ const revoke = defineLeaderMethod({
 const revokeOrphan = defineLeaderMethod({
   kind: 'leader',
   name: 'acl.revokeTokenAlone',
-  args: Type.Object({ hash: Type.String({ maxLength: hashLengthMax }) }),
+  args: Type.Object({ hash: Type.String({ maxLength: hashLengthMax }), isBatch: Type.Boolean() }),
   requires: () => ({ resource: 'auth', path: 'token/revoke-orphan', access: 'write' }),
-  run: async (context, { hash }): Promise<{ readonly revoked: boolean }> => {
+  run: async (context, { hash, isBatch }): Promise<{ readonly revoked: boolean }> => {
     assertAclEnabled(context)
+    if (isBatch) throw noBatch('cannot be revoked')
     const which = { by: 'token', hash } as const
     const row = await find(context.read(), which, context, context.clock.wallMs())
     if (row === null) return { revoked: false }

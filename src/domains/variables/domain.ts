@@ -1,6 +1,6 @@
 /** Encrypted items by check-and-set, and the keyring that seals them. */
 import { defineDomain, defineService } from '../domain.ts'
-import { onView, openView, secretHasher } from '../host.ts'
+import { onView, openView, secretHasher, textSealer } from '../host.ts'
 import { ClusterKeyShare } from './cluster-key-share.ts'
 import { variableCommands } from './commands.ts'
 import { startDuties } from './duties.ts'
@@ -14,6 +14,7 @@ import { variableRoutes } from './routes.ts'
 import { clusterHasher } from './secret-hasher.ts'
 import { clusterKeyLink, clusterKeyring, clusterKeys, clusterKeyShare } from './services.ts'
 import { hasVariables, keyring, sealedItems, variables } from './table.ts'
+import { KeyringSealer } from './text-sealer.ts'
 import { variableTopic } from './topics.ts'
 
 export const variablesDomain = defineDomain({
@@ -24,6 +25,9 @@ export const variablesDomain = defineDomain({
   services: [
     defineService(clusterKeyring, {
       create: ({ service }) => new ClusterKeyring(service(clusterKeys)),
+    }),
+    defineService(textSealer, {
+      create: ({ service }) => new KeyringSealer(service(clusterKeyring)),
     }),
     defineService(secretHasher, {
       create: ({ service }) =>

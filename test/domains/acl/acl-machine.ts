@@ -58,6 +58,7 @@ export class AclMachine {
       settings: { enabled: true, defaultPolicy: 'deny' },
       reader: reader ?? this.machine.reader(),
       freshen,
+      batch: { open: () => null, stands: () => false },
       spend: async (hash) => {
         const outcome = await this.apply('acl.spendUse', { hash, nowMs: this.nowMs })
         return (outcome as SpendUseOutcome).type !== 'gone'

@@ -177,6 +177,7 @@ void t.test('every route asks who is there', async (t) => {
     settings,
     reader: server.machine.reader(),
     freshen: async () => {},
+    batch: { open: () => null, stands: () => false },
     spend: async () => true,
     clock: systemClock,
     log: silentLogger,

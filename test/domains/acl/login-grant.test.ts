@@ -23,7 +23,15 @@ const grant: LoginGrant = {
 
 function issue(server: ServerOfOne, more: Partial<LoginGrant> = {}) {
   const propose = typedPropose((command) => server.propose(command))
-  return issueLoginToken({ propose, clock: systemClock }, { ...grant, ...more })
+  return issueLoginToken(
+    {
+      propose,
+      clock: systemClock,
+      read: () => server.machine.reader(),
+      service: server.services.get,
+    },
+    { ...grant, ...more },
+  )
 }
 
 void t.test('a login gets a token with its lease, whatever its policies are', async (t) => {

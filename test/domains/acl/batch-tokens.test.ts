@@ -1,0 +1,136 @@
+/** Batch tokens: good on their own, without a row, and worth nothing once they were altered or what they hang on is gone. */
+import t from 'tap'
+import { issueLoginToken } from '../../../src/domains/acl/login-grant.ts'
+import { systemLifetimes } from '../../../src/domains/acl/lifetime-model.ts'
+import { aclTokens } from '../../../src/domains/acl/table.ts'
+import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
+import { firstOf } from '../../../src/domains/define.ts'
+import { keyring } from '../../../src/domains/variables/table.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { typedPropose } from '../../../src/rpc/write.ts'
+import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
+
+type Auth = { readonly client_token: string; readonly accessor: string }
+
+async function started(t: Parameters<typeof serverOfOne>[0]) {
+  const server = await serverOfOne(t, { acl: { enabled: true, defaultPolicy: 'deny' } })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const rules = 'key_prefix "" { policy = "write" }\nauth "token/create" { policy = "write" }'
+  await server.ask('PUT', '/v1/acl/policy/keys', { Rules: rules }, root)
+  return { server, root }
+}
+
+async function make(server: ServerOfOne, token: string, body: object): Promise<Auth> {
+  const answer = await server.ask('POST', '/v1/auth/token/create', body, token)
+  const { auth } = answer.json() as { readonly auth?: Auth }
+  if (auth === undefined) throw new Error(answer.body)
+  return auth
+}
+
+async function statusWith(server: ServerOfOne, token: string): Promise<number> {
+  return (await server.ask('GET', '/v1/kv/a', undefined, token)).status
+}
+
+void t.test(
+  'a batch token does what its policies allow, and nothing is stored for it',
+  async (t) => {
+    const { server, root } = await started(t)
+    const before = server.machine.reader().tableIndex(aclTokens)
+    const batch = await make(server, root, {
+      type: 'batch',
+      policies: ['keys'],
+      ttl: '1h',
+      meta: { a: 'b' },
+    })
+    t.match(batch, { accessor: '', token_type: 'batch', renewable: false, lease_duration: 3_600 })
+    t.equal(server.machine.reader().tableIndex(aclTokens), before)
+    const token = batch.client_token
+    t.equal((await server.ask('PUT', '/v1/kv/a', 'x', token)).status, 200)
+    t.equal(await statusWith(server, token), 200)
+    t.equal((await server.ask('GET', '/v1/acl/tokens', undefined, token)).status, 403)
+    const self = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, token)
+    const data = { id: token, accessor: '', type: 'batch', renewable: false, meta: { a: 'b' } }
+    t.match(self.json(), { data })
+    t.match((await server.ask('POST', '/v1/auth/token/lookup', { token }, root)).json(), { data })
+    for (const [verb, body, asker] of [
+      ['renew-self', {}, token],
+      ['revoke-self', {}, token],
+      ['create', {}, token],
+      ['renew', { token }, root],
+      ['revoke', { token }, root],
+      ['revoke-orphan', { token }, root],
+    ] as const) {
+      const answer = await server.ask('POST', `/v1/auth/token/${verb}`, body, asker)
+      t.equal(answer.status, 400, verb)
+      t.match(answer.body, /batch/, verb)
+    }
+  },
+)
+
+void t.test('an altered, cut, lengthened or oversized one is refused', async (t) => {
+  const { server, root } = await started(t)
+  const { client_token: token } = await make(server, root, { type: 'batch', policies: ['keys'] })
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  const altered = (at: number) => {
+    const other = letters[(letters.indexOf(token[at] ?? '') + 1) % letters.length] ?? 'A'
+    return token.slice(0, at) + other + token.slice(at + 1)
+  }
+  const bad = [
+    ...[3, 4, 40, 60, 90, token.length - 2, token.length - 1].map(altered),
+    token.slice(0, -1),
+    token.slice(0, 60),
+    `${token}A`,
+    `${token}.`,
+    'mb.',
+    'mb.AAAA',
+    `mb.${'A'.repeat(9_000)}`,
+  ]
+  for (const secret of bad) {
+    const answer = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, secret)
+    t.equal(answer.status, 403, secret.slice(0, 20))
+    t.equal(answer.body, '{"errors":["permission denied"]}')
+  }
+  t.equal(await statusWith(server, token), 404)
+})
+
+void t.test('it ends with the token that made it, at once', async (t) => {
+  const { server, root } = await started(t)
+  const parent = await make(server, root, { policies: ['keys'] })
+  const { client_token: token } = await make(server, parent.client_token, { type: 'batch' })
+  const free = await make(server, root, { type: 'batch', policies: ['keys'], no_parent: true })
+  t.equal(await statusWith(server, token), 404)
+  await server.ask('POST', '/v1/auth/token/revoke-accessor', { accessor: parent.accessor }, root)
+  t.equal(await statusWith(server, token), 403)
+  t.equal(await statusWith(server, free.client_token), 404)
+})
+
+void t.test('it ends with the key that sealed it', async (t) => {
+  const { server, root } = await started(t)
+  const { client_token: token } = await make(server, root, { type: 'batch', policies: ['keys'] })
+  t.equal(await statusWith(server, token), 404)
+  const key = await firstOf(server.machine.reader().pages(keyring))
+  await server.ask('PUT', '/v1/operator/keyring/rotate', undefined, root)
+  await server.propose({ type: 'keyring.remove', args: { id: key?.id } })
+  t.equal(await statusWith(server, token), 403)
+})
+
+void t.test('a login gets one, which ends with its mount', async (t) => {
+  const { server } = await started(t)
+  const propose = typedPropose((command) => server.propose(command))
+  const read = () => server.machine.reader()
+  const context = { propose, clock: systemClock, read, service: server.services.get }
+  const issued = await issueLoginToken(context, {
+    kind: 'batch',
+    policies: ['keys'],
+    displayName: 'ldap-ada',
+    path: 'auth/ldap/login/ada',
+    metadata: [['username', 'ada']],
+    issuer: { mount: 'ldap', mountId: 'no-such-mount', alias: 'ada' },
+    parameters: { ...noTokenParameters, ttlMs: 60_000 },
+    lifetimes: systemLifetimes,
+    remote: '127.0.0.1',
+  })
+  t.match(issued.row, { kind: 'batch', accessor: '', name: 'ldap-ada' })
+  t.equal(await statusWith(server, issued.secret), 403, 'there is no such mount')
+})
