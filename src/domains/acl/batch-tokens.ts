@@ -2,16 +2,14 @@
  * Batch tokens: all that a token is, sealed by the cluster's keyring into its secret. Any server opens it, nothing is stored. It
  * ends with its time, its mount, the token that made it, or the key that sealed it, and in no other way.
  */
-import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { Reader } from '../../fsm/domain.ts'
-import { record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { OpenedText, TextSealer } from '../host.ts'
 import { hashOf } from './secret-hash.ts'
-import { endOf, hashLengthMax, IssuedToken, type TokenRow, type TokenSpec } from './model.ts'
+import { SealedToken } from './batch-model.ts'
+import { endOf, type TokenRow, type TokenSpec } from './model.ts'
 import { tokenByHash } from './queries.ts'
-import type { LoginRenewal } from './services.ts'
 
 /** No secret that is drawn has a dot. */
 const prefix = 'mb.'
@@ -29,20 +27,13 @@ export function noBatch(what: string): MusterError {
   return new MusterError('invalid_argument', `batch tokens ${what}`)
 }
 
-const { hash: _hash, accessor: _accessor, parent: _parent, ...members } = IssuedToken.properties
-
-/** `hash` and `accessor` are not drawn for it, and its parent is found by the hash of the parent's secret. */
-const Sealed = record({
-  ...members,
-  parentHash: Type.Union([Type.Null(), Type.String({ maxLength: hashLengthMax })]),
-})
-type Sealed = Readonly<Static<typeof Sealed>>
-
 export type BatchToken = {
   readonly row: TokenRow
   readonly parentHash: string | null
   readonly keyId: string
 }
+
+type MountsThere = { mountStands(reader: Reader, mountId: string): boolean }
 
 /** What stands for its accessor in refusals and audit lines: it has none. */
 export function batchName({ hash }: Pick<TokenRow, 'hash'>): string {
@@ -51,7 +42,7 @@ export function batchName({ hash }: Pick<TokenRow, 'hash'>): string {
 
 export type BatchTokensOptions = {
   readonly sealer: () => TextSealer
-  readonly mounts: () => Pick<LoginRenewal, 'mountStands'> | null
+  readonly mounts: () => MountsThere | null
   readonly wallMs: () => number
 }
 
@@ -66,7 +57,7 @@ export class BatchTokens {
   async issue(reader: Reader, spec: TokenSpec, parent: Pick<TokenRow, 'hash'> | null) {
     const { parent: _accessorOfParent, ...own } = spec
     const { lease } = own
-    const sealed: Sealed = {
+    const sealed: SealedToken = {
       ...own,
       kind: 'batch',
       ...(lease !== undefined && { lease: { ...lease, renewable: false } }),
@@ -107,16 +98,16 @@ export class BatchTokens {
   }
 }
 
-function parsed({ text }: OpenedText): Sealed | null {
+function parsed({ text }: OpenedText): SealedToken | null {
   try {
     const value: unknown = JSON.parse(text)
-    return Check(Sealed, value) ? (value as Sealed) : null
+    return Check(SealedToken, value) ? value : null
   } catch {
     return null
   }
 }
 
-function rowOf({ parentHash, ...sealed }: Sealed, secret: string): TokenRow {
+function rowOf({ parentHash, ...sealed }: SealedToken, secret: string): TokenRow {
   return {
     ...sealed,
     hash: hashOf(secret),
