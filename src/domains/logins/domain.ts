@@ -4,6 +4,8 @@ import { openView, readBarrier, stateReader } from '../host.ts'
 import { loginRenewal } from '../acl/services.ts'
 import { loginCommands } from './commands.ts'
 import { loginReactions } from './ending-commands.ts'
+import { mayExplainLogin } from './explain-methods.ts'
+import { explainRoutes } from './explain-routes.ts'
 import { FailedLogins, LoginSources } from './failures.ts'
 import { countFailure } from './guard.ts'
 import { issueAtLeader } from './issue.ts'
@@ -12,7 +14,7 @@ import { lockMethods } from './lock-methods.ts'
 import { lockRoutes } from './lock-routes.ts'
 import { mountMethods } from './methods.ts'
 import { mountRoutes } from './mount-routes.ts'
-import { anyMountRoutes, mountedRoutes } from './mounted-routes.ts'
+import { anyMountRoutes, loginExplanations, mountedRoutes } from './mounted-routes.ts'
 import { Mounts } from './mounts.ts'
 import { renewalBy } from './renewal.ts'
 import { failedLogins, loginMethods, loginMounts, loginSources } from './services.ts'
@@ -50,6 +52,16 @@ export const loginsDomain = defineDomain({
         service(loginRenewal).current = renewalBy(methods)
       },
     }),
+    defineService(loginExplanations, {
+      create: ({ domains }) =>
+        new Map(
+          domains
+            .flatMap(({ loginTypes = [] }) => loginTypes)
+            .flatMap(({ method, explain }) =>
+              explain === undefined ? [] : [[method.type, explain] as const],
+            ),
+        ),
+    }),
     defineService(mountedRoutes, {
       create: ({ domains }) =>
         new Map(
@@ -63,7 +75,8 @@ export const loginsDomain = defineDomain({
     ...Object.values(mountMethods),
     ...Object.values(lockMethods),
     issueAtLeader,
+    mayExplainLogin,
     countFailure,
   ],
-  routes: [...mountRoutes, ...lockRoutes, ...anyMountRoutes],
+  routes: [...mountRoutes, ...explainRoutes, ...lockRoutes, ...anyMountRoutes],
 })

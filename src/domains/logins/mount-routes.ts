@@ -6,13 +6,16 @@ import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { smallBodyBytesMax } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { explainBelow, explainSuffix } from './explain-routes.ts'
 import { mountMethods } from './methods.ts'
 import { MountTokenType, mountTtls, type Lockout, type MountRow } from './model.ts'
 import { EnableBody, ShownMount, TuneBody, Tuned } from './shapes.ts'
 import { shownMount, tokenMount } from './shown.ts'
 
 const ofPath = { path: text('Path of the mount: one segment') }
-const ofTail = { '*': text('Path of the mount, slashes included; with `/tune` behind it as there') }
+const ofTail = {
+  '*': text('Path of the mount, slashes included; with `/tune` or `/explain` behind it as there'),
+}
 
 export const mountRoutes: readonly DescribedRoute[] = [
   {
@@ -93,6 +96,9 @@ export const mountRoutes: readonly DescribedRoute[] = [
     handle: async (request) => {
       const { path, isTune } = placeOf(request)
       if (isTune) return tune(request, path)
+      if (path.endsWith(explainSuffix)) {
+        return explainBelow(request, path.slice(0, -explainSuffix.length))
+      }
       const fields = new CoercedFields(request.json)
       const { lockout: _lockout, ...settings } = settingsOf(fields.object('config'))
       const description = fields.string('description')

@@ -41,10 +41,16 @@ export type MountedRoute = Omit<DescribedRoute, 'path' | 'handle' | 'dialect'> &
 export type LoginType = {
   readonly method: LoginMethod
   readonly routes: readonly MountedRoute[]
+  /** Answers `POST /v1/sys/auth/<mount>/explain`, and judges the caller. Absent: the type cannot explain a login. */
+  readonly explain?: (request: ApiRequest, mount: MountRow) => Promise<ApiReply>
 }
 
 export const mountedRoutes =
   serviceKey<ReadonlyMap<MountType, readonly MountedRoute[]>>('logins.mountedRoutes')
+
+/** Of the types that can. */
+export const loginExplanations =
+  serviceKey<ReadonlyMap<MountType, NonNullable<LoginType['explain']>>>('logins.explanations')
 
 const front = '/v1/auth/'
 

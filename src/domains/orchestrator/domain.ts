@@ -3,6 +3,8 @@ import { defineDomain, defineService, type Domain } from '../domain.ts'
 import { routesAtFirstPath, type LoginType } from '../logins/mounted-routes.ts'
 import { orchestratorCommands } from './commands.ts'
 import { orchestratorReactions } from './ending-commands.ts'
+import { orchestratorExplainMethods } from './explain-methods.ts'
+import { explainLogin } from './explain-routes.ts'
 import { KeyCache } from './keys.ts'
 import { orchestratorLogin, orchestratorLoginMethods } from './login-methods.ts'
 import { orchestratorMethods } from './methods.ts'
@@ -12,7 +14,11 @@ import { orchestratorRoutes } from './routes.ts'
 import { parsedKeys, podFiles, reviewClients } from './services.ts'
 import { orchestratorConfigs, orchestratorRoles } from './table.ts'
 
-const loginType: LoginType = { method: orchestratorLogin, routes: orchestratorRoutes }
+const loginType: LoginType = {
+  method: orchestratorLogin,
+  routes: orchestratorRoutes,
+  explain: explainLogin,
+}
 
 /** `podFolder`: where the orchestrator's files are, if this process runs in a pod. */
 export function orchestratorIn(podFolder: string): Domain {
@@ -29,7 +35,11 @@ export function orchestratorIn(podFolder: string): Domain {
       defineService(podFiles, { create: ({ clock }) => new PodFiles(clock, podFolder) }),
       defineService(parsedKeys, { create: () => new KeyCache() }),
     ],
-    methods: [...Object.values(orchestratorMethods), ...Object.values(orchestratorLoginMethods)],
+    methods: [
+      ...Object.values(orchestratorMethods),
+      ...Object.values(orchestratorLoginMethods),
+      ...Object.values(orchestratorExplainMethods),
+    ],
     routes: routesAtFirstPath(loginType),
     loginTypes: [loginType],
   })

@@ -2,19 +2,20 @@
  * Logging in by an orchestrator's token, and the renewal of what that gave. Callers get one text for whatever a token lacks;
  * the log has the rule that refused it, by the request's id, and nothing of the token.
  */
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { readBarrier } from '../host.ts'
+import { admitLogin, failedLogin } from '../logins/guard.ts'
 import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
 import type { LoginMethod } from '../logins/login-type.ts'
 import { openSecret } from '../logins/secrets.ts'
 import type { Identity } from './claims.ts'
 import { proveAccount, type Judges } from './login.ts'
 import { At } from './methods.ts'
-import { aliasOf, notConfigured, reviewerOwner, type ConfigRow, type RoleRow } from './model.ts'
+import { aliasOf, notConfigured, reviewerOwner, type RoleRow } from './model.ts'
 import { configOf, roleOf } from './queries.ts'
 import { Refused } from './refused.ts'
 import { parsedKeys, podFiles, reviewClients } from './services.ts'
@@ -31,23 +32,15 @@ const login = defineLocalMethod({
   args: Type.Object({ at: At, role: Type.String(), jwt: Type.String() }),
   requires: () => ({ resource: 'none' }),
   run: async (context, { at, role: name, jwt }): Promise<IssuedLogin> => {
-    if (name === '') throw new MusterError('invalid_argument', 'missing role')
     if (jwt === '') throw new MusterError('invalid_argument', 'missing jwt')
-    // A role that was deleted a moment ago lets nobody in, whichever server is asked.
-    await context.service(readBarrier)('leader', barrierMs, context.signal)
-    const row = roleOf(context.read(), at.id, name)
-    if (row === null) {
-      const shown = JSON.stringify(name.slice(0, nameShownMax))
-      throw new MusterError('invalid_argument', `invalid role name ${shown}`)
-    }
+    admitLogin(context, at.id, null)
+    const row = await roleFor(context, at.id, name)
     const { role } = row
     const { boundCidrs } = role.tokens
     if (boundCidrs.length > 0 && !admittedBy(boundCidrs)(context.caller.remote)) {
       throw denied(`a login from the address ${context.caller.remote} is not allowed`)
     }
-    const config = configOf(context.read(), at.id)
-    if (config === null) throw notConfigured()
-    const identity = await proved(context, at.path, jwt, judgesOf(context, config, row))
+    const identity = await proved(context, at, jwt, judgesOf(context, row))
     return issueLogin(context, at, {
       alias: aliasOf(role.aliasNameSource, identity),
       name: `${identity.namespace}-${identity.name}`,
@@ -66,11 +59,25 @@ const login = defineLocalMethod({
   },
 })
 
-export function judgesOf(
+/** As the leader knows it: one that was deleted a moment ago lets nobody in, whichever server is asked. */
+export async function roleFor(
   context: LocalContext,
-  { mountId, config, hasReviewer }: ConfigRow,
-  { role }: RoleRow,
-): Judges {
+  mountId: string,
+  name: string,
+): Promise<RoleRow> {
+  if (name === '') throw new MusterError('invalid_argument', 'missing role')
+  await context.service(readBarrier)('leader', barrierMs, context.signal)
+  const row = roleOf(context.read(), mountId, name)
+  if (row !== null) return row
+  const shown = JSON.stringify(name.slice(0, nameShownMax))
+  throw new MusterError('invalid_argument', `invalid role name ${shown}`)
+}
+
+/** By the configuration as it is now. Throws `invalid_argument` without one. */
+export function judgesOf(context: LocalContext, { mountId, role }: RoleRow): Judges {
+  const row = configOf(context.read(), mountId)
+  if (row === null) throw notConfigured()
+  const { config, hasReviewer } = row
   const reviewer = hasReviewer ? openSecret(context, reviewerOwner(mountId)) : null
   if (hasReviewer && reviewer === null) {
     throw new MusterError('internal', 'the token of the reviewer is missing')
@@ -90,7 +97,7 @@ export function judgesOf(
 /** Who logs in. Rejects with the one text for whatever is wrong with the token. */
 async function proved(
   context: LocalContext,
-  mount: string,
+  at: Static<typeof At>,
   jwt: string,
   judges: Judges,
 ): Promise<Identity> {
@@ -100,10 +107,10 @@ async function proved(
     if (!(error instanceof Refused)) throw error
     const { rule, message: reason } = error
     const { requestId } = context.caller
-    // What an API server says may be its own fault, which an operator has to hear of.
-    const level = rule === 'review' ? 'warn' : 'debug'
-    context.log[level]('a login by a service account was refused', {
-      mount,
+    const isTheirs = rule !== 'unreachable'
+    if (isTheirs) await failedLogin(context, at.id, null)
+    context.log[isTheirs ? 'debug' : 'warn']('a login by a service account was refused', {
+      mount: at.path,
       requestId,
       rule,
       reason,

@@ -96,14 +96,47 @@ async function review(
   audiences: readonly string[],
   judges: Judges,
 ): Promise<void> {
-  const { config, pod, clients, signal } = judges
-  const usesPod = !config.disableLocalCaJwt
-  const reviewer = judges.reviewer ?? (usesPod ? await pod.token() : null)
-  const authorities =
-    config.authorities !== '' ? config.authorities : usesPod ? await pod.authorities() : null
-  const url = hostUrl(config.host, 'orchestrator_host') + reviewPath
+  const { url, authorities, reviewer } = await reviewWay(judges)
   const body = reviewQuestion(text, audiences)
-  const client = clients.of({ url, authorities })
-  const answer = await client.ask({ bearer: reviewer ?? text, body, signal })
+  const bearer = reviewer.token ?? text
+  const { signal } = judges
+  const answer = await judges.clients
+    .of({ url, authorities: authorities.pem })
+    .ask({ bearer, body, signal })
   checkReview(answer, identity, audiences)
+}
+
+/** Where a review is asked, and with what. */
+export type ReviewWay = {
+  readonly url: string
+  readonly authorities: {
+    readonly from: 'configuration' | 'pod' | 'system'
+    readonly pem: string | null
+  }
+  /** Null: the token that logs in. */
+  readonly reviewer: {
+    readonly from: 'configuration' | 'pod' | 'login'
+    readonly token: string | null
+  }
+}
+
+export async function reviewWay({
+  config,
+  reviewer,
+  pod,
+}: Pick<Judges, 'config' | 'reviewer' | 'pod'>): Promise<ReviewWay> {
+  const usesPod = !config.disableLocalCaJwt
+  const token = reviewer === null && usesPod ? await pod.token() : null
+  const pem = config.authorities === '' && usesPod ? await pod.authorities() : null
+  return {
+    url: hostUrl(config.host, 'orchestrator_host') + reviewPath,
+    authorities:
+      config.authorities !== ''
+        ? { from: 'configuration', pem: config.authorities }
+        : { from: pem === null ? 'system' : 'pod', pem },
+    reviewer:
+      reviewer !== null
+        ? { from: 'configuration', token: reviewer }
+        : { from: token === null ? 'login' : 'pod', token },
+  }
 }

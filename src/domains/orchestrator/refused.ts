@@ -15,7 +15,10 @@ export type Rule =
   | 'audience'
   | 'identity'
   | 'binding'
+  /** The API server says no. */
   | 'review'
+  /** The API server says nothing that counts: it is at fault, not the token. */
+  | 'unreachable'
 
 export class Refused extends Error {
   override readonly name = 'Refused'

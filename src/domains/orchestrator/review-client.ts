@@ -87,7 +87,7 @@ export class ReviewClient {
       const reason = ending.signal.aborted
         ? `no answer within ${reviewMsMax / 1_000} seconds`
         : `the API server cannot be asked: ${systemCodeOf(error) || 'the connection failed'}`
-      throw new Refused('review', reason)
+      throw new Refused('unreachable', reason)
     } finally {
       timer.cancel()
       unlisten()
@@ -142,7 +142,7 @@ async function bodyOf(response: IncomingMessage): Promise<string> {
   for await (const chunk of response) {
     chunks.push(chunk as Buffer)
     size += (chunk as Buffer).length
-    if (size > reviewBytesMax) throw new Refused('review', 'the answer is too long')
+    if (size > reviewBytesMax) throw new Refused('unreachable', 'the answer is too long')
   }
   return Buffer.concat(chunks).toString('utf8')
 }

@@ -39,7 +39,7 @@ export function checkReview(
 
 function statusOf(answer: ReviewAnswer): JsonObject {
   if (answer.status < 200 || answer.status > 299) {
-    throw refused(`the API server answered with status ${answer.status}`)
+    throw new Refused('unreachable', `the API server answered with status ${answer.status}`)
   }
   let review: unknown
   try {
