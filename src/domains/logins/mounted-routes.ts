@@ -99,6 +99,7 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
   summary,
   permission: 'none',
   params: { '*': text('Path of the mount, and what is below it') },
+  ...((method === 'GET' || method === 'LIST') && { query: consistency }),
   reply: anyReply,
   errors: ['not_found'],
   ...((method === 'GET' || method === 'LIST') && { query: consistency }),
