@@ -11,6 +11,7 @@ import { catalogDomain } from './catalog/domain.ts'
 import { stateDomains, type Domain } from './domain.ts'
 import { eventsDomain } from './events/domain.ts'
 import { kvDomain } from './kv/domain.ts'
+import { ldapDomain } from './ldap/domain.ts'
 import { loginsDomain } from './logins/domain.ts'
 import { namespacesDomain } from './namespaces/domain.ts'
 import { operatorDomain } from './operator/domain.ts'
@@ -27,6 +28,7 @@ export const serverDomains: readonly Domain[] = [
   kvDomain,
   variablesDomain,
   loginsDomain,
+  ldapDomain,
   orchestratorDomain,
   autopilotDomain,
   operatorDomain,

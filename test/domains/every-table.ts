@@ -98,6 +98,10 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await server.ask('POST', '/v1/auth/orchestrator/role/till', orchestratorRole)
   const lock = { mountId: 'first-ldap', name: 'ada', nowMs: 1, untilMs: 4_000_000_000_000 }
   await server.propose({ type: 'logins.lock', args: lock })
+  for (const [path, body] of directoryWrites) {
+    const written = await server.ask('POST', `/v1/auth/ldap/${path}`, body)
+    if (written.status !== 204) throw new Error(written.body)
+  }
   const child = { hash: 'h'.repeat(43), accessor: 'child', name: '', description: '' }
   const rights = { type: 'client', policies: ['reads'], roles: [] }
   const token = { ...child, ...rights, createTimeMs: 1, expirationTimeMs: null }
@@ -112,6 +116,12 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put(`/v1/kv/over?acquire=${over}`, 'v')
   await put(`/v1/session/destroy/${over}`)
 }
+
+const directoryWrites = [
+  ['config', { url: 'ldap://127.0.0.1:1', binddn: 'cn=service', bindpass: 'secret' }],
+  ['groups/ou=team,dc=test', { policies: 'reads' }],
+  ['users/ada', { policies: 'reads', groups: 'team' }],
+] as const
 
 type Asked = { readonly request: string; readonly answer: Answer }
 
@@ -163,6 +173,15 @@ export async function meetEveryTable(server: ServerOfOne): Promise<readonly Aske
   await ask('GET', '/v1/sys/auth')
   await ask('GET', '/v1/sys/locked-users')
   await put('/v1/sys/auth/ldap/tune', { default_lease_ttl: '1m' })
+  for (const [path, body] of directoryWrites) {
+    await ask('GET', `/v1/auth/ldap/${path}`)
+    await put(`/v1/auth/ldap/${path}`, body)
+  }
+  await ask('LIST', '/v1/auth/ldap/groups')
+  await ask('LIST', '/v1/auth/ldap/users')
+  await ask('POST', '/v1/auth/ldap/login/ada', { password: 'secret' })
+  await remove('/v1/auth/ldap/groups/ou=team,dc=test')
+  await remove('/v1/auth/ldap/users/ada')
   await remove('/v1/sys/auth/ldap')
   await remove('/v1/sys/auth/orchestrator')
   await put('/v1/namespace/prod', { Description: 'more' })

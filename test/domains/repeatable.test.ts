@@ -39,6 +39,7 @@ const session = {
   serviceChecks: null,
   checks: null,
 }
+const ldap = { id: 'first-ldap', path: 'ldap' }
 const policy = { name: 'p', description: '', rules: 'key_prefix "app/" { policy = "read" }' }
 
 const at = { id: 'first-orchestrator', path: 'orchestrator' }
@@ -84,6 +85,11 @@ const cases: readonly Case[] = [
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['orchestrator.writeConfig', () => ({ at, config: orchestrator, reviewer: 'x' })],
   ['orchestrator.deleteRole', () => ({ at, name: 'till' })],
+  ['ldap.writeGroup', () => ({ at: ldap, name: 'g', policies: ['p'] })],
+  ['ldap.writeUser', () => ({ at: ldap, name: 'u', policies: ['p'], groups: ['g'] })],
+  ['ldap.deleteGroup', () => ({ at: ldap, name: 'g' })],
+  ['ldap.deleteUser', () => ({ at: ldap, name: 'u' })],
+  ['ldap.writeUser', () => ({ at: { ...ldap, id: 'gone' }, name: 'u', policies: [], groups: [] })],
   ['logins.tune', () => ({ path: 'ldap', maxLeaseTtlMs: 1_000 })],
   ['logins.tune', () => ({ path: 'none' })],
   ['logins.disable', () => ({ path: 'ldap' })],

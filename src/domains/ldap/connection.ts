@@ -120,11 +120,12 @@ export class DirectoryConnection {
   async replacePassword(
     dn: string,
     attribute: string,
-    value: string,
+    value: string | Buffer,
     budget: Budget,
   ): Promise<void> {
     await this.#run(budget, async () => {
-      const modification = new Attribute({ type: attribute, values: [value] })
+      const values = [value] as string[] | Buffer[]
+      const modification = new Attribute({ type: attribute, values })
       await this.#client.modify(dn, new Change({ operation: 'replace', modification }))
     })
   }

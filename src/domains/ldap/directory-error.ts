@@ -12,7 +12,7 @@ export type DirectoryFailure =
   | 'protocol'
   /** The directory answered with a result code other than success. */
   | 'refused'
-  /** The user cannot be found, or not told from another. */
+  /** The user cannot be found, or not told from another, or the password is wrong. */
   | 'user'
   /** The groups are more than are looked at. */
   | 'groups'

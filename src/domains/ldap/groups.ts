@@ -154,6 +154,16 @@ async function knowsChainRule(
 ): Promise<boolean> {
   const known = chainRule.get(connection.url)
   if (known !== undefined) return known
+  const knows = await isActiveDirectory(connection, budget)
+  chainRule.set(connection.url, knows)
+  return knows
+}
+
+/** By what the root of the directory says of it. */
+export async function isActiveDirectory(
+  connection: DirectoryConnection,
+  budget: Budget,
+): Promise<boolean> {
   const [root] = await connection.search(
     {
       base: '',
@@ -163,9 +173,7 @@ async function knowsChainRule(
     },
     budget,
   )
-  const knows = root?.values('supportedCapabilities').includes(activeDirectoryOid) ?? false
-  chainRule.set(connection.url, knows)
-  return knows
+  return root?.values('supportedCapabilities').includes(activeDirectoryOid) ?? false
 }
 
 /** Level by level: first the user's groups, then those that these are members of. A group that was seen is not asked for again. */

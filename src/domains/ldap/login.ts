@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Budget } from './budget.ts'
 import type { DirectoryConnection, FoundEntry, Search } from './connection.ts'
-import type { Directory, DirectorySettings } from './directory.ts'
+import { invalidCredentials, type Directory, type DirectorySettings } from './directory.ts'
 import { DirectoryError } from './directory-error.ts'
 import { escapeDnValue, normalisedDn } from './dn.ts'
 import { escapeFilterValue, parseFilter } from './filter.ts'
@@ -79,7 +79,7 @@ async function steps(
       await connection.bind(nobody, password, budget).catch(() => undefined)
       throw new DirectoryError('user', 'no user, or more than one, has this name')
     }
-    await connection.bind(found.bindName, password, budget)
+    await bindUser(connection, found.bindName, password, budget)
     observe('bound', found.bindName)
     // Without a service account, searches run as the user, on the user's own connection.
     if (hasServiceAccount(settings)) connection.close()
@@ -100,6 +100,24 @@ async function steps(
     return { userDn, alias: found.alias, groups }
   } finally {
     connection.close()
+  }
+}
+
+/** A password that is wrong is the user's failure, not the directory's. */
+async function bindUser(
+  connection: DirectoryConnection,
+  name: string,
+  password: string,
+  budget: Budget,
+): Promise<void> {
+  try {
+    await connection.bind(name, password, budget)
+  } catch (error) {
+    if (!(error instanceof DirectoryError) || error.resultCode !== invalidCredentials) throw error
+    throw new DirectoryError('user', error.message, {
+      resultCode: invalidCredentials,
+      cause: error,
+    })
   }
 }
 

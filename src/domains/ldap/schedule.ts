@@ -92,3 +92,33 @@ function numberOf(text: string | undefined, { min, max, names }: FieldRule): num
   const value = named >= 0 ? named + min : /^\d{1,2}$/.test(text) ? Number(text) : NaN
   return value >= min && value <= max ? value : null
 }
+
+/** Days that are looked back: a 29 February that is a given weekday comes every 28 years, or 40. */
+const daysMax = 15_000
+const dayMs = 86_400_000
+
+/** The last moment at or before `atMs` that the schedule names, in UTC; null: there is none. */
+export function lastFireMs(schedule: Schedule, atMs: number): number | null {
+  const lastMinute = (ms: number): number => Math.floor(ms / 60_000) * 60_000
+  const today = Math.floor(atMs / dayMs) * dayMs
+  for (let day = 0; day < daysMax; day += 1) {
+    const startMs = today - day * dayMs
+    if (!isDay(schedule, new Date(startMs))) continue
+    const endMs = day === 0 ? lastMinute(atMs) : startMs + dayMs - 60_000
+    for (let ms = endMs; ms >= startMs; ms -= 60_000) {
+      const minutes = Math.floor((ms - startMs) / 60_000)
+      const isTime =
+        schedule.hours.has(Math.floor(minutes / 60)) && schedule.minutes.has(minutes % 60)
+      if (isTime) return ms
+    }
+  }
+  return null
+}
+
+function isDay(schedule: Schedule, date: Date): boolean {
+  if (!schedule.months.has(date.getUTCMonth() + 1)) return false
+  const ofMonth = schedule.daysOfMonth.has(date.getUTCDate())
+  const ofWeek = schedule.daysOfWeek.has(date.getUTCDay())
+  if (schedule.anyDayOfMonth || schedule.anyDayOfWeek) return ofMonth && ofWeek
+  return ofMonth || ofWeek
+}

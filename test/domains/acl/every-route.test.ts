@@ -31,6 +31,7 @@ const open: Readonly<Record<string, string>> = {
   'GET /v1/metrics': 'collectors have no token; it holds figures',
   'GET /v1/catalog/datacenters': 'it names the one there is',
   'GET /v1/openapi.json': 'it is the same for all',
+  'POST /v1/auth/ldap/login/*': 'who logs in has no token yet',
   ...Object.fromEntries(
     ['GET', 'PUT', 'DELETE', 'LIST'].map((method) => [
       `${method} /v1/auth/*`,
@@ -80,6 +81,7 @@ const anyToken: ReadonlySet<string> = new Set([
 
 /** Routes that ask no method, so that no token is looked at. */
 const unasked: ReadonlySet<string> = new Set([
+  'POST /v1/auth/ldap/login/*',
   'GET /v1/catalog/datacenters',
   'GET /v1/openapi.json',
   'POST /v1/auth/orchestrator/login',

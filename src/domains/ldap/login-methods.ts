@@ -1,0 +1,155 @@
+/**
+ * Logging in, and the renewal of what a login gave, which logs in again. Callers get one text for all failures; the log has the
+ * reason, by the request's id.
+ */
+import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
+import { denied } from '../../rpc/refusal.ts'
+import { admittedBy } from '../acl/bound-cidrs.ts'
+import { issuedPolicies } from '../acl/token-parameters-model.ts'
+import { admitLogin, failedLogin } from '../logins/guard.ts'
+import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
+import type { LoginMethod } from '../logins/login-type.ts'
+import { DirectoryError } from './directory-error.ts'
+import { authenticate, type DirectoryIdentity } from './login.ts'
+import { At } from './methods.ts'
+import { nameLengthMax, type ConfigRow } from './model.ts'
+import { checkName, groupKey, isName, userKey } from './names.ts'
+import { configOf, groupOf, userOf } from './queries.ts'
+import { directories } from './services.ts'
+
+/** The time of one login for everything that it asks of directories. */
+export const loginMsMax = 60_000
+/** Of a renewal, which the leader answers. */
+export const renewalMsMax = 20_000
+export const passwordLengthMax = 4_096
+
+const oneText = 'ldap operation failed: failed to bind as user'
+
+const login = defineLocalMethod({
+  kind: 'local',
+  name: 'ldap.login',
+  ignoresToken: true,
+  args: Type.Object({
+    at: At,
+    username: Type.String({ maxLength: 4 * nameLengthMax }),
+    password: Type.String({ maxLength: passwordLengthMax }),
+  }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { at, username, password }): Promise<IssuedLogin> => {
+    checkName('the user name', username)
+    const row = configured(context.read(), at.id)
+    const { tokens } = row.config
+    if (tokens.boundCidrs.length > 0 && !admittedBy(tokens.boundCidrs)(context.caller.remote)) {
+      throw denied(`a login from the address ${context.caller.remote} is not allowed`)
+    }
+    const name = userKey(username.trim(), row.config)
+    admitLogin(context, at.id, name)
+    const identity = await proved(context, at.path, row, username, password, loginMsMax, () =>
+      failedLogin(context, at.id, name),
+    )
+    const issued = await issueLogin(context, at, {
+      alias: identity.alias,
+      name: username,
+      path: `login/${username}`,
+      metadata: [['username', username]],
+      policies: policiesOf(context.read(), row, username, identity.groups),
+      parameters: tokens,
+      renewalSecret: password,
+      lockName: name,
+    })
+    const warnings = identity.groups.length === 0 ? [noGroups] : []
+    return { ...issued, warnings: [...warnings, ...issued.warnings] }
+  },
+})
+
+const noGroups =
+  'no LDAP groups found in groupDN; only policies from locally-defined groups available'
+
+function configured(reader: Reader, mountId: string): ConfigRow {
+  const row = configOf(reader, mountId)
+  if (row === null) throw new MusterError('invalid_argument', 'ldap backend not configured')
+  return row
+}
+
+/** Who logs in. Rejects with the one text for whatever went wrong at the directory. `onWrong`: name or password are. */
+async function proved(
+  context: LocalContext,
+  mountPath: string,
+  row: ConfigRow,
+  username: string,
+  password: string,
+  timeMs: number,
+  onWrong: () => Promise<void> = async () => undefined,
+): Promise<DirectoryIdentity> {
+  if (row.config.denyNullBind && password === '') {
+    throw new MusterError(
+      'invalid_argument',
+      'password cannot be of zero length when passwordless binds are being denied',
+    )
+  }
+  const { clock, signal } = context
+  const budget = { clock, signal, deadlineMs: clock.monotonicMs() + timeMs }
+  try {
+    return await context
+      .service(directories)
+      .use(context, row, (directory) => authenticate(directory, username, password, budget))
+  } catch (error) {
+    if (!(error instanceof DirectoryError)) throw error
+    const isTheirs = error.kind === 'user' || error.kind === 'refused'
+    context.log[isTheirs ? 'debug' : 'warn']('a directory login failed', {
+      mount: mountPath,
+      requestId: context.caller.requestId,
+      reason: error.kind,
+      error: textOf(error),
+    })
+    if (error.kind === 'user') await onWrong()
+    throw new MusterError('invalid_argument', oneText)
+  }
+}
+
+/** From local mappings; those of the configuration and `default` are added with the token. */
+export function policiesOf(
+  reader: Pick<Reader, 'get'>,
+  { mountId, config }: ConfigRow,
+  username: string,
+  directoryGroups: readonly string[],
+): readonly string[] {
+  const user = userOf(reader, mountId, userKey(username, config))
+  const groups = new Set(
+    [...(user?.groups ?? []), ...directoryGroups]
+      .filter(isName)
+      .map((name) => groupKey(name, config)),
+  )
+  return issuedPolicies([
+    ...[...groups].flatMap((key) => groupOf(reader, mountId, key)?.policies ?? []),
+    ...(user?.policies ?? []),
+  ])
+}
+
+/** Logs in again with what was sent at the login, by the configuration as it is now. */
+const renew: LoginMethod['renew'] = async (context, { mount, token, secret }) => {
+  const row = configured(context.read(), mount.id)
+  const username = token.metadata?.find(([name]) => name === 'username')?.[1]
+  if (username === undefined || secret === null) {
+    throw new MusterError('invalid_argument', 'the password of the login is not known any more')
+  }
+  const identity = await proved(context, mount.path, row, username, secret, renewalMsMax)
+  const { tokens } = row.config
+  const now = [...policiesOf(context.read(), row, username, identity.groups), ...tokens.policies]
+  if (named(now) !== named(token.policies)) {
+    throw new MusterError('invalid_argument', 'policies have changed, not renewing')
+  }
+  return tokens
+}
+
+/** One text for one set; `default` does not count. */
+function named(policies: readonly string[]): string {
+  return JSON.stringify(issuedPolicies(policies).filter((name) => name !== 'default'))
+}
+
+export const loginMethod: LoginMethod = { type: 'ldap', renew }
+
+export const ldapLoginMethods = { login }

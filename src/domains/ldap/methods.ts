@@ -1,0 +1,273 @@
+/** What may be asked about the configuration and the local mappings of a directory mount. */
+import { Type, type Static } from 'typebox'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import type { Requirement } from '../../rpc/method.ts'
+import { checkIssuedPolicies, issuedPolicies } from '../acl/token-parameters-model.ts'
+import { MountId, MountPath } from '../logins/model.ts'
+import { openSecret, sealSecret } from '../logins/secrets.ts'
+import { deleteGroup, deleteUser, putConfig, putGroup, putUser } from './commands.ts'
+import { changedConfig, ConfigChange } from './config-change-model.ts'
+import { checkConfig, configWarnings } from './config-check.ts'
+import {
+  bindpassOwner,
+  clientKeyOwner,
+  defaultConfig,
+  groupsPerUserMax,
+  nameLengthMax,
+  type DirectoryConfig,
+  type GroupRow,
+  type UserRow,
+} from './model.ts'
+import { checkName, groupKey, shownName, userKey } from './names.ts'
+import { configOf, groupOf, namesOf, userOf } from './queries.ts'
+import { rotatePassword } from './rotation.ts'
+import { directories } from './services.ts'
+import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
+
+/** Of the mount that a route is served below. */
+export const At = Type.Object({ id: MountId, path: MountPath })
+export type At = Static<typeof At>
+
+/** As it was sent: `checkName` says what is wrong with it. */
+const SentName = Type.String({ maxLength: 4 * nameLengthMax })
+const SentNames = Type.Immutable(Type.Array(Type.String(), { maxItems: 4_096 }))
+
+/** How often a write is tried while others write the same configuration. */
+const attemptsMax = 8
+
+function about(access: 'read' | 'write' | 'list', below: (args: { name: string }) => string) {
+  return ({ at, name = '' }: { at: At; name?: string }): Requirement => ({
+    resource: 'auth',
+    path: `${at.path}/${below({ name })}`,
+    access,
+  })
+}
+
+const ofConfig = () => 'config'
+const ofGroup = ({ name }: { name: string }) => `groups/${name}`
+const ofUser = ({ name }: { name: string }) => `users/${name}`
+
+export type ReadConfig = {
+  readonly config: DirectoryConfig
+  readonly warnings: readonly string[]
+}
+
+const readConfig = defineQuery({
+  kind: 'query',
+  name: 'ldap.readConfig',
+  args: Type.Object({ at: At }),
+  requires: about('read', ofConfig),
+  query: (reader, { at }) => {
+    const row = configOf(reader, at.id)
+    const config = row?.config ?? defaultConfig
+    const value: ReadConfig = { config, warnings: configWarnings(config) }
+    return { value, index: row?.modifyIndex ?? Math.max(1, reader.tableIndex(ldapConfigs)) }
+  },
+})
+
+const writeConfig = defineLeaderMethod({
+  kind: 'leader',
+  name: 'ldap.writeConfig',
+  args: Type.Object({ at: At, change: ConfigChange }),
+  requires: about('write', ofConfig),
+  run: async (context, { at, change }): Promise<{ warnings: readonly string[] }> => {
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const before = configOf(context.read(), at.id)
+      const config = changedConfig(before?.config ?? null, change)
+      checkConfig(config, change.clientTlsKey ?? stored(context, clientKeyOwner(at.id)) ?? '')
+      // Written again as it is, it says nothing of a rotation that is under way.
+      const isSame = change.bindpass === stored(context, bindpassOwner(at.id))
+      const bindpass = isSame ? undefined : change.bindpass
+      const { outcome } = await context.propose(putConfig, {
+        mountId: at.id,
+        config,
+        bindpass: await sealed(context, bindpassOwner(at.id), bindpass),
+        clientKey: await sealed(context, clientKeyOwner(at.id), change.clientTlsKey),
+        modifyIndex: before?.modifyIndex ?? 0,
+        nowMs: Math.floor(context.clock.wallMs()),
+      })
+      if (outcome === 'mountIsGone') throw mountIsGone()
+      if (outcome === 'written') return { warnings: configWarnings(config) }
+    }
+    throw new MusterError('overloaded', 'others write the same configuration all the time')
+  },
+})
+
+/** null: there is none, or it cannot be opened any more: then a new one can still be written. */
+function stored(context: LeaderContext, owner: string): string | null {
+  try {
+    return openSecret(context, owner)
+  } catch (error) {
+    context.log.warn('a secret of a login method cannot be opened', { owner, error: textOf(error) })
+    return null
+  }
+}
+
+async function sealed(context: LeaderContext, owner: string, text: string | undefined) {
+  if (text === undefined) return 'keep' as const
+  return text === '' ? ('none' as const) : await sealSecret(context, owner, text)
+}
+
+const readGroup = defineQuery({
+  kind: 'query',
+  name: 'ldap.readGroup',
+  args: Type.Object({ at: At, name: SentName }),
+  requires: about('read', ofGroup),
+  query: (reader, { at, name }) => {
+    const { config = defaultConfig } = configOf(reader, at.id) ?? {}
+    const value: GroupRow | null = groupOf(reader, at.id, groupKey(name, config))
+    return { value, index: Math.max(1, value?.modifyIndex ?? reader.tableIndex(ldapGroups)) }
+  },
+})
+
+const readUser = defineQuery({
+  kind: 'query',
+  name: 'ldap.readUser',
+  args: Type.Object({ at: At, name: SentName }),
+  requires: about('read', ofUser),
+  query: (reader, { at, name }) => {
+    const { config = defaultConfig } = configOf(reader, at.id) ?? {}
+    const value: UserRow | null = userOf(reader, at.id, userKey(name, config))
+    return { value, index: Math.max(1, value?.modifyIndex ?? reader.tableIndex(ldapUsers)) }
+  },
+})
+
+const listGroups = defineQuery({
+  kind: 'query',
+  name: 'ldap.listGroups',
+  long: true,
+  args: Type.Object({ at: At }),
+  requires: about('list', () => 'groups'),
+  query: async (reader, { at }) => ({
+    value: await namesOf(reader, ldapGroups, at.id),
+    index: Math.max(1, reader.tableIndex(ldapGroups)),
+  }),
+})
+
+const listUsers = defineQuery({
+  kind: 'query',
+  name: 'ldap.listUsers',
+  long: true,
+  args: Type.Object({ at: At }),
+  requires: about('list', () => 'users'),
+  query: async (reader, { at }) => ({
+    value: await namesOf(reader, ldapUsers, at.id),
+    index: Math.max(1, reader.tableIndex(ldapUsers)),
+  }),
+})
+
+const writeGroup = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'ldap.writeGroup',
+  args: Type.Object({ at: At, name: SentName, policies: SentNames }),
+  requires: about('write', ofGroup),
+  run: async (context, { at, name, policies }): Promise<null> => {
+    const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
+    checkName('the name of a group', name)
+    const { outcome } = await context.propose(putGroup, {
+      mountId: at.id,
+      key: groupKey(name, config),
+      name: shownName(name, config),
+      policies: mappedPolicies(policies),
+    })
+    if (!outcome.stands) throw mountIsGone()
+    return null
+  },
+})
+
+const writeUser = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'ldap.writeUser',
+  args: Type.Object({ at: At, name: SentName, policies: SentNames, groups: SentNames }),
+  requires: about('write', ofUser),
+  run: async (context, { at, name, policies, groups }): Promise<null> => {
+    const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
+    checkName('the name of a user', name)
+    const { outcome } = await context.propose(putUser, {
+      mountId: at.id,
+      key: userKey(name, config),
+      name: shownName(name, config),
+      policies: mappedPolicies(policies),
+      groups: mappedGroups(groups, config),
+    })
+    if (!outcome.stands) throw mountIsGone()
+    return null
+  },
+})
+
+function mappedPolicies(policies: readonly string[]): readonly string[] {
+  const mapped = issuedPolicies(policies)
+  checkIssuedPolicies('policies', mapped)
+  return mapped
+}
+
+function mappedGroups(groups: readonly string[], config: DirectoryConfig): readonly string[] {
+  const names = new Set(
+    groups.map((name) => shownName(name.trim(), config)).filter((name) => name !== ''),
+  )
+  if (names.size > groupsPerUserMax) {
+    throw new MusterError('invalid_argument', `groups may hold at most ${groupsPerUserMax} names`)
+  }
+  for (const name of names) checkName('the name of a group', name)
+  return [...names].sort()
+}
+
+const removeGroup = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'ldap.deleteGroup',
+  args: Type.Object({ at: At, name: SentName }),
+  requires: about('write', ofGroup),
+  run: async (context, { at, name }): Promise<null> => {
+    const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
+    checkName('the name of a group', name)
+    await context.propose(deleteGroup, { mountId: at.id, key: groupKey(name, config) })
+    return null
+  },
+})
+
+const removeUser = defineLeaderMethod({
+  kind: 'leader',
+  repeatable: true,
+  name: 'ldap.deleteUser',
+  args: Type.Object({ at: At, name: SentName }),
+  requires: about('write', ofUser),
+  run: async (context, { at, name }): Promise<null> => {
+    const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
+    checkName('the name of a user', name)
+    await context.propose(deleteUser, { mountId: at.id, key: userKey(name, config) })
+    return null
+  },
+})
+
+const rotateRoot = defineLeaderMethod({
+  kind: 'leader',
+  name: 'ldap.rotateRoot',
+  args: Type.Object({ at: At }),
+  requires: about('write', () => 'config/rotate-root'),
+  run: async (context, { at }): Promise<null> => {
+    await context.service(directories).alone(at.id, () => rotatePassword(context, at.id))
+    return null
+  },
+})
+
+function mountIsGone(): MusterError {
+  return new MusterError('not_found', '')
+}
+
+export const ldapMethods = {
+  readConfig,
+  writeConfig,
+  readGroup,
+  readUser,
+  listGroups,
+  listUsers,
+  writeGroup,
+  writeUser,
+  removeGroup,
+  removeUser,
+  rotateRoot,
+}

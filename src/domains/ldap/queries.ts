@@ -1,0 +1,34 @@
+/** Reads of configurations and local mappings. */
+import type { Reader } from '../../fsm/domain.ts'
+import type { ConfigRow, GroupRow, UserRow } from './model.ts'
+import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
+
+export function configOf(reader: Pick<Reader, 'get'>, mountId: string): ConfigRow | null {
+  return reader.get(ldapConfigs, [mountId]) ?? null
+}
+
+export function groupOf(
+  reader: Pick<Reader, 'get'>,
+  mountId: string,
+  key: string,
+): GroupRow | null {
+  return reader.get(ldapGroups, [mountId, key]) ?? null
+}
+
+export function userOf(reader: Pick<Reader, 'get'>, mountId: string, key: string): UserRow | null {
+  return reader.get(ldapUsers, [mountId, key]) ?? null
+}
+
+export async function namesOf(
+  reader: Pick<Reader, 'pages'>,
+  table: typeof ldapGroups | typeof ldapUsers,
+  mountId: string,
+): Promise<readonly string[]> {
+  const names: string[] = []
+  const pages: AsyncIterable<readonly { readonly name: string }[]> =
+    table === ldapGroups
+      ? reader.pages(ldapGroups, { prefix: [mountId] })
+      : reader.pages(ldapUsers, { prefix: [mountId] })
+  for await (const page of pages) names.push(...page.map(({ name }) => name))
+  return names
+}
