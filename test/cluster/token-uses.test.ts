@@ -56,7 +56,7 @@ void t.test('uses count once over all servers, whichever is asked', async (t) =>
   const unknown = /ACL token not found/
   const refused = answers.filter(({ status, body }) => status === 403 && unknown.test(body))
   t.equal(refused.length, 90 - uses, 'exactly so many were served')
-  t.same([...new Set(answers.map(({ status }) => status))].sort(), [200, 403])
+  t.same(new Set(answers.map(({ status }) => status)), new Set([200, 403]))
   for (const at of cluster.all) {
     t.equal((await ask(cluster, at, token, 'GET /v1/kv/a')).status, 403)
   }

@@ -1,8 +1,9 @@
 /** What may be asked about tokens. `issue.ts` makes them, at the leader. */
 import { Type, type Static } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page } from '../../rpc/list.ts'
-import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { secretHasher } from '../host.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
@@ -28,7 +29,7 @@ import {
 } from './model.ts'
 import { aclIndex, allTokens, listedMax, tokenByAccessor, tokenByHash } from './queries.ts'
 import { shownRights } from './rights.ts'
-import { aclSettings, assertAclEnabled } from './services.ts'
+import { aclSettings, assertAclEnabled, batchTokens } from './services.ts'
 import { shownToken, tokenFilters, type ShownToken } from './shown.ts'
 
 const Names = Type.Immutable(Type.Array(Type.String()))
@@ -95,6 +96,16 @@ const read = defineQuery({
   },
 })
 
+/** null: there is none. A batch token is opened, for it is not stored. */
+function ownRow(
+  reader: Reader,
+  token: string,
+  { service }: Pick<QueryContext, 'service'>,
+): TokenRow | null {
+  const stored = tokenByHash(reader, hashOf(token))
+  return stored ?? service(batchTokens).open(reader, token)?.row ?? null
+}
+
 /** Whoever has a token may see what it is good for. */
 const self = defineQuery({
   kind: 'query',
@@ -104,7 +115,7 @@ const self = defineQuery({
   query: async (reader, { expanded }, context) => {
     assertAclEnabled(context)
     const { token } = context.caller
-    const row = token === null ? null : tokenByHash(reader, hashOf(token))
+    const row = token === null ? null : ownRow(reader, token, context)
     // Those without a token have none to show, but what they may do is theirs to know.
     if (row === null && (token !== null || !expanded)) {
       throw denied('the request has no token')

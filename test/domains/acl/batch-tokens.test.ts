@@ -53,6 +53,11 @@ void t.test(
     const data = { id: token, accessor: '', type: 'batch', renewable: false, meta: { a: 'b' } }
     t.match(self.json(), { data })
     t.match((await server.ask('POST', '/v1/auth/token/lookup', { token }, root)).json(), { data })
+    const agent = await server.ask('GET', '/v1/acl/token/self?expanded=true', undefined, token)
+    t.match(agent.json(), {
+      AccessorID: '',
+      ExpandedPolicies: [{ Name: 'default' }, { Name: 'keys' }],
+    })
     for (const [verb, body, asker] of [
       ['renew-self', {}, token],
       ['revoke-self', {}, token],
