@@ -41,7 +41,7 @@ export const ldapRoutes: readonly MountedRoute[] = [
     query: consistency,
     reply: keysReply,
     errors: ['not_found'],
-    example: { status: 404 },
+    example: {},
     handle: async (request, { mount: { id, path } }) => {
       const { value } = await request.query(ldapMethods.listGroups, { at: { id, path } })
       return keysEnvelope(request, value)
@@ -56,7 +56,7 @@ export const ldapRoutes: readonly MountedRoute[] = [
     query: consistency,
     reply: dataReply(ShownGroup),
     errors: ['not_found'],
-    example: { url: '/v1/auth/ldap/groups/engineers', status: 404 },
+    example: { url: '/v1/auth/ldap/groups/engineers' },
     handle: async (request, at) => {
       const { value } = await request.query(ldapMethods.readGroup, named(at))
       if (value === null) throw nothingThere()
@@ -101,7 +101,7 @@ export const ldapRoutes: readonly MountedRoute[] = [
     query: consistency,
     reply: keysReply,
     errors: ['not_found'],
-    example: { status: 404 },
+    example: {},
     handle: async (request, { mount: { id, path } }) => {
       const { value } = await request.query(ldapMethods.listUsers, { at: { id, path } })
       return keysEnvelope(request, value)
@@ -116,7 +116,7 @@ export const ldapRoutes: readonly MountedRoute[] = [
     query: consistency,
     reply: dataReply(ShownUser),
     errors: ['not_found'],
-    example: { url: '/v1/auth/ldap/users/ada', status: 404 },
+    example: { url: '/v1/auth/ldap/users/ada' },
     handle: async (request, at) => {
       const { value } = await request.query(ldapMethods.readUser, named(at))
       if (value === null) throw nothingThere()

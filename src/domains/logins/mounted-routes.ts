@@ -108,7 +108,7 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
     bodyBytesMax,
     atLeast: [{ resource: 'auth', access: 'write' }],
   }),
-  example: { url: `${front}team/ldap/config`, status: 404 },
+  example: { url: `${front}elsewhere/config`, status: 404 },
   handle: (request) => serve(request, method),
 }))
 
