@@ -16,7 +16,7 @@ import { bufferLimits, changeSource } from './events/services.ts'
 import { openView, readBarrier, stateReader, type OpenView, type ReadBarrier } from './host.ts'
 import type { RaftControl } from './operator/raft.ts'
 import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
-import { archiving, raftControl, type RowSource } from './operator/services.ts'
+import { archiving, raftControl, thisServer, type RowSource } from './operator/services.ts'
 import { openApi } from './process/services.ts'
 import type { AppliedSource } from './sessions/deadlines.ts'
 import { appliedCommands } from './sessions/services.ts'
@@ -72,6 +72,10 @@ export function composeServer(
     wallMs: () => clock.wallMs(),
     folder: parts.restoreFolder,
     schedule: parts.snapshotSchedule,
+  })
+  services.provide(thisServer, {
+    version: () => parts.agent.member().tags['build'] ?? '',
+    leads: () => parts.agent.leads(),
   })
   services.provide(clusterHealth, parts.health)
   services.provide(knownNodes, parts.agents)

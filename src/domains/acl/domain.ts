@@ -20,6 +20,7 @@ import { spendUseMethod } from './use-methods.ts'
 import { aclMethods } from './methods.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyRoutes } from './policy-routes.ts'
+import { sysPolicyRoutes } from './sys-policy-routes.ts'
 import { tokenRoutes } from './routes.ts'
 import { aclSettings, batchTokens, freshRuleSets, loginRenewal } from './services.ts'
 import {
@@ -97,6 +98,7 @@ export const aclDomain = defineDomain({
     { spendUseMethod },
   ].flatMap((some) => Object.values(some)),
   routes: [
+    ...sysPolicyRoutes,
     ...tokenRoutes,
     ...policyRoutes,
     ...aclConsulRoutes,

@@ -15,7 +15,13 @@ import {
   type PolicyRow,
   type RoleRow,
 } from './model.ts'
-import { laterRuleOf, laterRulesVersion, parsePolicy } from './policy-model.ts'
+import {
+  hasPathRules,
+  laterRuleOf,
+  laterRulesVersion,
+  parsePolicy,
+  pathRulesVersion,
+} from './policy-model.ts'
 import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
@@ -73,6 +79,12 @@ const putPolicy = defineLeaderMethod({
     // What cannot be compiled is never stored.
     parsePolicy(rules)
     if (context.read().commandVersion < laterRulesVersion) assertKnownEverywhere(rules)
+    if (context.read().commandVersion < pathRulesVersion && hasPathRules(rules)) {
+      throw new MusterError(
+        'not_implemented',
+        'path rules need every server at command version 6: an older one would refuse all tokens with this policy',
+      )
+    }
     const { outcome } = await context.propose(storePolicy, {
       name,
       description: checkDescription(description),

@@ -62,6 +62,13 @@ export function parsePolicy(text: string): readonly Rule[] {
   return rules
 }
 
+/** The command version from which on every server reads `path` outside of `variables`. */
+export const pathRulesVersion = 6
+
+export function hasPathRules(text: string): boolean {
+  return parsePolicySource(text).blocks.some(({ kind }) => kind === 'path')
+}
+
 /** The first rule of a policy that servers below `laterRulesVersion` would refuse, and with it the whole policy; null: none. */
 export function laterRuleOf(text: string): string | null {
   const { values, blocks } = parsePolicySource(text)
@@ -96,11 +103,71 @@ function blockRules(block: SourceBlock): readonly Rule[] {
     checkBlockWithoutEffect(block)
     return []
   }
+  if (kind === 'path') return [pathRule(block)]
   const { family, prefix } = familyOf(kind, where)
   if (family === 'variables') {
     return refuse(where, 'variables stands inside of a namespace block: namespace "default" { … }')
   }
   return [ruleOf(block, family, prefix, rulesOf(family).scoped ? defaultScope : null)]
+}
+
+/** As the secrets service writes rules: `path "auth/ldap/*" { capabilities = ["read"] }`, of what is below `auth` and `sys` alone. */
+function pathRule({ labels, body, where }: SourceBlock): Rule {
+  const label = oneLabel('path', labels, where)
+  if (label === null) return refuse(where, 'path needs a name: path "auth/ldap/*"')
+  refuseOthers(body, ['capabilities'], 'path')
+  const list = body.values.get('capabilities')
+  if (list === undefined || !Array.isArray(list.value)) {
+    return refuse(
+      where,
+      `capabilities must be a list of ${Object.keys(pathCapabilities).join(', ')}`,
+    )
+  }
+  const capabilities = new Set<string>()
+  let deny = false
+  for (const given of list.value) {
+    if (!Object.hasOwn(pathCapabilities, given)) {
+      refuse(
+        list.where,
+        `no capability ${JSON.stringify(given.slice(0, 64))} of a path: they are ${Object.keys(pathCapabilities).join(', ')}`,
+      )
+    }
+    if (given === 'deny') deny = true
+    for (const capability of pathCapabilities[given] ?? []) capabilities.add(capability)
+  }
+  return {
+    family: 'auth',
+    namespace: null,
+    pattern: checkedPattern(authNameOf(label, where), where),
+    capabilities: deny ? [] : [...capabilities],
+    deny,
+    where,
+  }
+}
+
+/** The name that `auth` rules have for a path. */
+function authNameOf(path: string, where: string): string {
+  if (path.includes('+') || path.slice(0, -1).includes('*')) {
+    return refuse(where, 'a path has * at its end alone; write auth "*/login" for patterns')
+  }
+  if (path.startsWith('auth/')) return path.slice('auth/'.length)
+  if (path.startsWith('sys/auth') || path.startsWith('sys/locked-users')) return path
+  return refuse(
+    where,
+    `there are no rules for the path ${JSON.stringify(path.slice(0, 64))}: path is for what is below auth/, sys/auth and sys/locked-users; rules for the rest are key, variables, acl and others`,
+  )
+}
+
+/** What makes, changes and deletes is one right here. */
+const pathCapabilities: Readonly<Record<string, readonly string[]>> = {
+  create: ['write'],
+  update: ['write'],
+  patch: ['write'],
+  delete: ['write'],
+  read: ['read'],
+  list: ['list'],
+  sudo: [],
+  deny: [],
 }
 
 function checkWithoutEffect(name: string, { value, where }: SourceValue): void {

@@ -19,6 +19,8 @@ import { Mounts } from './mounts.ts'
 import { renewalBy } from './renewal.ts'
 import { failedLogins, loginMethods, loginMounts, loginSources } from './services.ts'
 import { lockRows, mountRows } from './table.ts'
+import { uiMethods } from './ui-methods.ts'
+import { uiRoutes } from './ui-routes.ts'
 
 /** How long a request below a mount that is not known here waits for the leader to say that there is none. */
 const mountWaitMs = 2_000
@@ -74,9 +76,10 @@ export const loginsDomain = defineDomain({
   methods: [
     ...Object.values(mountMethods),
     ...Object.values(lockMethods),
+    ...Object.values(uiMethods),
     issueAtLeader,
     mayExplainLogin,
     countFailure,
   ],
-  routes: [...mountRoutes, ...explainRoutes, ...lockRoutes, ...anyMountRoutes],
+  routes: [...mountRoutes, ...explainRoutes, ...lockRoutes, ...uiRoutes, ...anyMountRoutes],
 })

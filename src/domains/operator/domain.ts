@@ -7,6 +7,7 @@ import { ConsulSaver } from './consul-saver.ts'
 import { operatorMethods } from './methods.ts'
 import { Restorer } from './restore.ts'
 import { operatorRoutes } from './routes.ts'
+import { sysRoutes } from './sys-routes.ts'
 import { ScheduledSnapshots } from './scheduled-snapshots.ts'
 import { archiving, consulSaver, restorer, scheduledSnapshots } from './services.ts'
 import { snapshotMetrics } from './snapshot-metrics.ts'
@@ -47,7 +48,7 @@ export const operatorDomain = defineDomain({
     },
   },
   methods: [...Object.values(operatorMethods), ...Object.values(snapshotMethods)],
-  routes: operatorRoutes,
+  routes: [...operatorRoutes, ...sysRoutes],
 })
 
 function createSchedule({ service, clock, log }: ServiceContext): ScheduledSnapshots | null {

@@ -38,6 +38,9 @@ export const archiving = serviceKey<{
   readonly schedule: SnapshotSchedule | null
 }>('operator.archiving')
 
+/** Provided by the server: of its program, and of itself. */
+export const thisServer = serviceKey<{ version(): string; leads(): boolean }>('operator.thisServer')
+
 /** Provided by every process. */
 export const metricsSource = serviceKey<MetricsSource>('operator.metrics')
 

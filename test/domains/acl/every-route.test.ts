@@ -32,6 +32,10 @@ const open: Readonly<Record<string, string>> = {
   'GET /v1/catalog/datacenters': 'it names the one there is',
   'GET /v1/openapi.json': 'it is the same for all',
   'POST /v1/auth/ldap/login/*': 'who logs in has no token yet',
+  'GET /v1/sys/health': 'load balancers ask it',
+  'GET /v1/sys/seal-status': 'clients ask before they have a token',
+  'GET /v1/sys/init': 'clients ask before they have a token',
+  'GET /v1/sys/leader': 'clients look for the leader',
   ...Object.fromEntries(
     ['GET', 'PUT', 'DELETE', 'LIST'].map((method) => [
       `${method} /v1/auth/*`,
@@ -63,6 +67,9 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/coordinate/nodes',
   'GET /v1/coordinate/node/:node',
   'GET /v1/coordinate/datacenters',
+  'GET /v1/sys/internal/ui/mounts',
+  'GET /v1/sys/internal/ui/mounts/*',
+  'POST /v1/sys/capabilities-self',
 ])
 
 /** What they require follows from the check that the agent has. */
@@ -84,6 +91,8 @@ const unasked: ReadonlySet<string> = new Set([
   'POST /v1/auth/ldap/login/*',
   'GET /v1/catalog/datacenters',
   'GET /v1/openapi.json',
+  'GET /v1/sys/seal-status',
+  'GET /v1/sys/init',
   'POST /v1/auth/orchestrator/login',
   ...['GET', 'PUT', 'DELETE', 'LIST'].map((method) => `${method} /v1/auth/*`),
 ])
@@ -94,6 +103,9 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/acl/policy/:name': { body: { Rules: '' } },
   'PUT /v1/acl/token': { body: { Policies: ['x'] } },
   'PUT /v1/acl/role/:name': { body: { Policies: ['x'] } },
+  'POST /v1/sys/capabilities-self': { body: { paths: ['x'] } },
+  'PUT /v1/sys/policies/acl/:name': { body: { policy: '' } },
+  'PUT /v1/sys/policy/:name': { body: { policy: '' } },
   'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },
   'PUT /v1/catalog/agent': { body: { Node: 'n', Address: '10.0.0.1' } },
   'PUT /v1/catalog/deregister': { body: { Node: 'n' } },

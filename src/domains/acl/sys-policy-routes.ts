@@ -1,0 +1,116 @@
+/** `/v1/sys/policies/acl` and `/v1/sys/policy`: policies under the names that clients of the secrets service know. */
+import { Type } from 'typebox'
+import { CoercedFields } from '../../api/coerced-fields.ts'
+import { dataReply, envelope, keysEnvelope, keysReply, nothingThere } from '../../api/envelope.ts'
+import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { consistency, text } from '../../api/shape.ts'
+import { codeOf, MusterError } from '../../lib/errors.ts'
+import { builtInPolicy, defaultPolicyName } from './built-in-policy-model.ts'
+import { aclNameLengthMax } from './model.ts'
+import { policyMethods } from './policy-methods.ts'
+import { policyBodyBytesMax } from './policy-routes.ts'
+
+const named = { name: text('Name of the policy') }
+const firstPage = { prefix: '', filter: '', nextToken: null, perPage: null }
+
+/** By the older of the two names the text is `rules`. */
+function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedRoute[] {
+  const list = async (request: ApiRequest) => {
+    const { value } = await request.query(policyMethods.listPolicies, firstPage)
+    const names = value.rows.map(({ Name }) => Name)
+    return keysEnvelope(request, [...new Set([defaultPolicyName, ...names])])
+  }
+  return [
+    {
+      method: 'LIST',
+      path,
+      summary: 'List policies by name',
+      permission: 'acl:read',
+      query: consistency,
+      reply: keysReply,
+      example: {},
+      handle: list,
+    },
+    {
+      method: 'GET',
+      path,
+      summary: 'List policies by name',
+      permission: 'acl:read',
+      query: consistency,
+      reply: keysReply,
+      example: {},
+      handle: list,
+    },
+    {
+      method: 'GET',
+      path: `${path}/:name`,
+      summary: 'Read a policy',
+      permission: 'acl:read',
+      params: named,
+      query: consistency,
+      reply: dataReply(Type.Object({ name: Type.String(), [member]: Type.String() })),
+      errors: ['not_found'],
+      example: { url: `${path}/default` },
+      handle: async (request) => {
+        const name = nameOf(request)
+        const { value } = await request.query(policyMethods.readPolicy, { name })
+        const rules = value?.Rules ?? builtInPolicy(name)?.rules
+        if (rules === undefined) throw nothingThere()
+        return envelope(request, { data: { name, [member]: rules } })
+      },
+    },
+    {
+      method: 'PUT',
+      path: `${path}/:name`,
+      summary: 'Write a policy',
+      permission: 'acl:write',
+      params: named,
+      bodySchema: Type.Object({ policy: text('The text of the policy') }),
+      bodyBytesMax: policyBodyBytesMax,
+      atLeast: [{ resource: 'acl', access: 'write' }],
+      reply: { 204: {} },
+      example: {
+        url: `${path}/people`,
+        body: { policy: 'path "auth/token/lookup-self" { capabilities = ["read"] }' },
+        status: 204,
+      },
+      handle: async (request) => {
+        const fields = new CoercedFields(request.json)
+        const rules = fields.string('policy') ?? fields.string('rules')
+        if (rules === undefined) throw new MusterError('invalid_argument', 'policy is missing')
+        const name = nameOf(request)
+        await request.call(policyMethods.putPolicy, { name, description: '', rules })
+        return envelope(request, {})
+      },
+    },
+    {
+      method: 'DELETE',
+      path: `${path}/:name`,
+      summary: 'Delete a policy',
+      permission: 'acl:write',
+      params: named,
+      reply: { 204: {} },
+      example: { url: `${path}/people`, status: 204 },
+      handle: async (request) => {
+        try {
+          await request.call(policyMethods.deletePolicy, { name: nameOf(request) })
+        } catch (error) {
+          if (codeOf(error) !== 'not_found') throw error
+        }
+        return envelope(request, {})
+      },
+    },
+  ]
+}
+
+export const sysPolicyRoutes: readonly DescribedRoute[] = [
+  ...routesAt('/v1/sys/policies/acl', 'policy'),
+  ...routesAt('/v1/sys/policy', 'rules'),
+]
+
+/** Names of policies have no capitals there. Throws 404 for what no policy is named. */
+function nameOf(request: ApiRequest): string {
+  const name = request.parameter('name').toLowerCase()
+  if (name.length > aclNameLengthMax) throw nothingThere()
+  return name
+}

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { hasPathRules, parsePolicy } from '../../../src/domains/acl/policy-model.ts'
+
+const rows: readonly (readonly [
+  path: string,
+  given: readonly string[],
+  name: string,
+  has: readonly string[],
+])[] = [
+  ['auth/ldap/config', ['read'], 'ldap/config', ['read']],
+  ['auth/token/renew-self', ['update'], 'token/renew-self', ['write']],
+  ['auth/ldap/*', ['create', 'update', 'delete', 'list'], 'ldap/*', ['write', 'list']],
+  ['auth/ldap/users', ['list', 'sudo'], 'ldap/users', ['list']],
+  ['auth/*', ['deny', 'read'], '*', []],
+  ['sys/auth/team/*', ['update'], 'sys/auth/team/*', ['write']],
+]
+
+t.test('path rules of the secrets service are auth rules', (t) => {
+  for (const [path, given, name, has] of rows) {
+    const text = `path "${path}" { capabilities = ${JSON.stringify(given)} }`
+    const [rule] = parsePolicy(text)
+    t.equal(rule?.family, 'auth')
+    t.same(rule?.capabilities, has, text)
+    t.equal(rule?.deny, given.includes('deny'))
+    t.equal(rule?.pattern.pieces.join('*'), name)
+    t.ok(hasPathRules(text))
+  }
+  t.notOk(hasPathRules('namespace "x" { variables { path "y" { capabilities = ["read"] } } }'))
+  t.end()
+})
+
+t.test('what has no meaning here is refused with what to write instead', (t) => {
+  const refused = [
+    ['path "secret/data/x" { capabilities = ["read"] }', /key, variables, acl/],
+    ['path "auth/+/login" { capabilities = ["read"] }', /at its end alone/],
+    ['path "auth/*/login" { capabilities = ["read"] }', /at its end alone/],
+    ['path "auth/ldap/config" { capabilities = ["write"] }', /no capability "write"/],
+    ['path "auth/ldap/config" { policy = "read" }', /path has no policy/],
+    ['path "auth/ldap/config" { }', /capabilities must be a list/],
+    ['path { capabilities = ["read"] }', /path needs a name/],
+  ] as const
+  for (const [text, message] of refused) {
+    t.throws(() => parsePolicy(text), { code: 'invalid_argument', message }, text)
+  }
+  t.end()
+})
