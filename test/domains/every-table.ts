@@ -98,6 +98,8 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await server.ask('POST', '/v1/auth/orchestrator/role/till', orchestratorRole)
   const lock = { mountId: 'first-ldap', name: 'ada', nowMs: 1, untilMs: 4_000_000_000_000 }
   await server.propose({ type: 'logins.lock', args: lock })
+  const tokenRole = { allowed_policies: ['reads'], token_period: '1h' }
+  await server.ask('POST', '/v1/auth/token/roles/ci', tokenRole)
   for (const [path, body] of directoryWrites) {
     const written = await server.ask('POST', `/v1/auth/ldap/${path}`, body)
     if (written.status !== 204) throw new Error(written.body)

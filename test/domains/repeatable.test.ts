@@ -81,6 +81,7 @@ const cases: readonly Case[] = [
   ['acl.putRole', () => ({ name: 'r', description: '', policies: ['p'] })],
   ['acl.putRole', () => ({ name: 'r', description: '', policies: ['none'] })],
   ['acl.deleteRole', () => ({ name: 'r' })],
+  ['acl.deleteTokenRole', () => ({ name: 'r' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['acl.deletePolicy', () => ({ name: 'p' })],
   ['orchestrator.writeConfig', () => ({ at, config: orchestrator, reviewer: 'x' })],
