@@ -14,9 +14,8 @@ import type { ReviewAnswer } from './review.ts'
 export const reviewMsMax = 10_000
 /** An answer names a user, groups and audiences. */
 export const reviewBytesMax = 256 * 1024
-/** Connections to one API server, and those that are kept while nothing is asked. */
+/** Connections to one API server. All are kept for a while: with fewer, most reviews of a burst would begin with a handshake. */
 const socketsMax = 64
-const idleSocketsMax = 8
 /** Kept as long; an API server or a balancer between may close sooner. */
 const idleMsMax = 30_000
 /** Reviews of one API server at once, those included that wait for a connection. */
@@ -49,7 +48,7 @@ export class ReviewClient {
     this.#agent = new Agent({
       keepAlive: true,
       maxSockets: socketsMax,
-      maxFreeSockets: idleSocketsMax,
+      maxFreeSockets: socketsMax,
       timeout: idleMsMax,
       minVersion: 'TLSv1.2',
       rejectUnauthorized: true,

@@ -127,6 +127,12 @@ void t.test('connections are kept, and made anew when the other end closed them'
     Array.from({ length: 200 }, () => client.ask({ bearer: 'r', body, signal: never })),
   )
   t.ok(server.connections() <= 66, `${server.connections()} connections`)
+  const { connections } = server
+  const before = connections()
+  await Promise.all(
+    Array.from({ length: 64 }, () => client.ask({ bearer: 'r', body, signal: never })),
+  )
+  t.equal(connections(), before, 'a second burst needs no new ones')
 })
 
 void t.test('a redirect is not followed', async (t) => {
