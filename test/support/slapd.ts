@@ -107,7 +107,10 @@ const base = [
 ].join('')
 
 /** Stopped, and its folder removed, at the end of the test. */
-export async function startSlapd(t: Test, options: SlapdOptions = {}): Promise<Slapd> {
+export async function startSlapd(
+  t: { teardown(close: () => unknown): unknown },
+  options: SlapdOptions = {},
+): Promise<Slapd> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-slapd-'))
   const [port = 0, tlsPort = 0] = await freePorts(2)
   const authority = await Authority.create('Directory CA')

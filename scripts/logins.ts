@@ -1,0 +1,135 @@
+/**
+ * `npm run logins`: logins a second at three servers with one directory (slapd), every token replicated before it is answered; then
+ * what a look-up of such a token costs beside a read of a key.
+ *
+ *   npm run logins -- [--users 1000] [--seconds 5]
+ */
+import { readFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { Cluster } from '../test/support/cluster.ts'
+import { eventuallyTrue } from '../test/support/eventually.ts'
+import {
+  group,
+  person,
+  personDn,
+  serviceDn,
+  servicePassword,
+  startSlapd,
+} from '../test/support/slapd.ts'
+import { httpRequest } from './bench/system.ts'
+import { runLoad, type Figures } from './bench/plan.ts'
+
+const warmupMs = 1_000
+const concurrencies = [1, 16, 64] as const
+
+const tell = (what: string, value: string) => console.log(`${what.padEnd(36)} ${value}`)
+
+function shown({ perSecond, p50Ms, p99Ms }: Figures): string {
+  return `${perSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(1)} ms`
+}
+
+async function residentMiB(pid: number | null): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1_024
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      users: { type: 'string', default: '1000' },
+      seconds: { type: 'string', default: '5' },
+    },
+  })
+  const names = Array.from({ length: Number(values.users) }, (_, at) => `user${at}`)
+  const durationMs = Number(values.seconds) * 1_000
+  const closers: (() => unknown)[] = []
+  try {
+    const people = names.map((uid) => person({ uid, password: `password of ${uid}` })).join('')
+    const members = names.map((uid) => personDn({ uid }))
+    const slapd = await startSlapd(
+      { teardown: (close) => void closers.push(close) },
+      { ldif: people + group('ops', members) },
+    )
+    const cluster = await Cluster.start({
+      config: { acl: { enabled: true } },
+      writeFirst: false,
+      logLevel: 'warn',
+    })
+    closers.push(() => cluster.stop())
+    const leader = await cluster.waitForLeader()
+    const http = cluster.http(leader)
+    const { SecretID } = (await http.json('PUT', '/v1/acl/bootstrap')) as {
+      readonly SecretID: string
+    }
+    const headers = { 'X-Service-Token': SecretID }
+    const write = async (path: string, body: unknown) => {
+      const reply = await http.request('POST', path, { headers, body: JSON.stringify(body) })
+      if (reply.status !== 204) throw new Error(`${path}: ${reply.status} ${reply.body.toString()}`)
+      return true
+    }
+    const config = {
+      url: slapd.url,
+      binddn: serviceDn,
+      bindpass: servicePassword,
+      userdn: 'ou=people,dc=test',
+      userattr: 'uid',
+      groupdn: 'ou=groups,dc=test',
+      use_token_groups: false,
+      token_ttl: '1h',
+    }
+    // The cluster has just begun: the key that seals the password comes a moment later.
+    await eventuallyTrue('the directory is configured', () => write('/v1/auth/ldap/config', config))
+    await write('/v1/auth/ldap/groups/ops', { policies: 'ops' })
+    const logins = names.map((uid) =>
+      httpRequest(
+        'POST',
+        `/v1/auth/ldap/login/${uid}`,
+        JSON.stringify({ password: `password of ${uid}` }),
+      ),
+    )
+    const portOf = (at: number) => cluster.server(at).spec.ports.http
+    const follower = cluster.all.find((at) => at !== leader) ?? leader
+    for (const [where, at] of [
+      ['leader', leader],
+      ['follower', follower],
+    ] as const) {
+      for (const concurrency of concurrencies) {
+        const plan = { port: portOf(at), concurrency, warmupMs, durationMs, requests: logins }
+        tell(`logins at the ${where}, ${concurrency}`, shown(await runLoad(plan)))
+      }
+    }
+    const answer = await http.json('POST', '/v1/auth/ldap/login/user0', {
+      body: JSON.stringify({ password: 'password of user0' }),
+    })
+    const token = (answer as { readonly auth: { readonly client_token: string } }).auth.client_token
+    await http.json('PUT', '/v1/kv/bench', { headers, body: 'x' })
+    const ask = (path: string, secret: string) =>
+      httpRequest('GET', path, null).replace('\r\n\r\n', `\r\nX-Service-Token: ${secret}\r\n\r\n`)
+    for (const [what, request] of [
+      ['GET of a key, 64', ask('/v1/kv/bench', SecretID)],
+      ['look-up of a token, 64', ask('/v1/auth/token/lookup-self', token)],
+      ['GET of a key, 64', ask('/v1/kv/bench', SecretID)],
+      ['look-up of a token, 64', ask('/v1/auth/token/lookup-self', token)],
+    ] as const) {
+      const plan = {
+        port: portOf(leader),
+        concurrency: 64,
+        warmupMs,
+        durationMs,
+        requests: [request],
+      }
+      tell(what, shown(await runLoad(plan)))
+    }
+    for (const at of cluster.all) {
+      const { pid } = cluster.server(at)
+      tell(
+        `resident, ${at === leader ? 'the leader' : 'a follower'}`,
+        `${(await residentMiB(pid)).toFixed(0)} MiB`,
+      )
+    }
+  } finally {
+    for (const close of closers.toReversed()) await close()
+  }
+}
+
+await main()
