@@ -2,6 +2,7 @@ import t from 'tap'
 import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
 import { firstMounts } from '../../../src/domains/logins/model.ts'
 import { sealedItems } from '../../../src/domains/variables/table.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type Answer, type ServerOfOne } from '../server-of-one.ts'
 import { fakeLogin } from './fake-login.ts'
 
@@ -229,3 +230,30 @@ t.test('the secret of a token goes with it', async (t) => {
   t.equal((await asRoot('DELETE', `/v1/acl/token/${accessor}`)).status, 200)
   t.equal(secret(), undefined)
 })
+
+t.test(
+  'however many tokens a mount issued, all are refused in the entry that ends it',
+  async (t) => {
+    const { server, asRoot } = await begun(t)
+    const tokens: Auth['auth'][] = []
+    for (let number = 0; number < 700; number += 1) {
+      tokens.push(await logIn(server, 'ldap', `user-${number}`))
+    }
+    t.equal((await asRoot('DELETE', '/v1/sys/auth/ldap')).status, 204)
+    let refused = 0
+    for (const { client_token } of tokens) {
+      const answer = await server.ask('GET', '/v1/auth/token/lookup-self', undefined, client_token)
+      if (answer.status === 403) refused += 1
+    }
+    t.equal(refused, tokens.length)
+
+    const duty = server.startDuty('cascades')
+    t.teardown(() => duty.stop())
+    await eventuallyTrue('rows of tokens and their secrets are gone', async () => {
+      const reader = server.machine.reader()
+      return tokens.every(
+        ({ accessor }) => reader.get(sealedItems, ['.logins', `${accessor}/renewal`]) === undefined,
+      )
+    })
+  },
+)
