@@ -46,7 +46,7 @@ export type DirectorySettings = {
 }
 
 /** Connections that wait for a search, of each kind. */
-export const idleConnectionsMax = 32
+export const idleConnectionsMax = 128
 /** How long one waits for the next search before it is closed. */
 export const idleMs = 60_000
 /** How long a URL that did not answer is tried after the others. */
