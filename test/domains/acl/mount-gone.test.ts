@@ -3,6 +3,7 @@ import t from 'tap'
 import { drawToken, type TokenSpec } from '../../../src/domains/acl/issue.ts'
 import { tokenByAccessor } from '../../../src/domains/acl/queries.ts'
 import { aclTokenParents, aclTokens } from '../../../src/domains/acl/table.ts'
+import type { Table } from '../../../src/fsm/domain.ts'
 import { AclMachine, resolved } from './acl-machine.ts'
 import { specWith } from './token-rows.ts'
 
@@ -14,10 +15,9 @@ async function issue(acl: AclMachine, more: Partial<TokenSpec>) {
   return { ...token, secret }
 }
 
-async function rowsOf(acl: AclMachine, table: typeof aclTokens | typeof aclTokenParents) {
+async function rowsOf<Row>(acl: AclMachine, table: Table<Row>): Promise<number> {
   let rows = 0
-  for await (const page of acl.machine.reader().pages(table as typeof aclTokens))
-    rows += page.length
+  for await (const page of acl.machine.reader().pages(table)) rows += page.length
   return rows
 }
 
