@@ -3,8 +3,7 @@ import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { admittedBy } from './bound-cidrs.ts'
-import { drawToken, writtenToken, type CreatedToken, type TokenSpec } from './issue.ts'
-import { createIssuedToken } from './issued-commands.ts'
+import { drawToken, type CreatedToken, type TokenSpec } from './issue.ts'
 import { lifetimeAtLogin, type MountLifetimes } from './lifetime-model.ts'
 import { batchTokens } from './services.ts'
 import { issuedPolicies, type TokenParameters } from './token-parameters-model.ts'
@@ -68,18 +67,12 @@ function specOfGrant(grant: LoginGrant, createTimeMs: number) {
   return { spec, warnings }
 }
 
-/** At the leader. The caller has proved who logs in, and what that gives. */
-export async function issueLoginToken(
-  context: Pick<LeaderContext, 'propose' | 'clock' | 'read' | 'service'>,
+/** At the leader, of a grant of that kind: it is stored nowhere. The caller has proved who logs in, and what that gives. */
+export async function issueBatchLogin(
+  context: Pick<LeaderContext, 'clock' | 'read' | 'service'>,
   grant: LoginGrant,
 ): Promise<IssuedLogin> {
-  const nowMs = Math.floor(context.clock.wallMs())
-  if (grant.kind === 'batch') {
-    const { spec, warnings } = specOfGrant(grant, nowMs)
-    const issued = await context.service(batchTokens).issue(context.read(), spec, null)
-    return { ...issued, warnings }
-  }
-  const { token, secret, warnings } = drawLoginToken(grant, nowMs)
-  const { outcome } = await context.propose(createIssuedToken, token)
-  return { row: writtenToken(outcome), secret, warnings }
+  const { spec, warnings } = specOfGrant(grant, Math.floor(context.clock.wallMs()))
+  const issued = await context.service(batchTokens).issue(context.read(), spec, null)
+  return { ...issued, warnings }
 }

@@ -130,7 +130,7 @@ const CreateLogin = Type.Object({
 
 export type CreateLoginOutcome = IssuedTokenOutcome | { readonly type: 'mountIsGone' }
 
-/** A token together with the secret that renews it. */
+/** A token, with the secret that renews it where there is one. */
 export const createLogin = defineCommand({
   type: 'logins.createLogin',
   since: mountsVersion,

@@ -9,7 +9,7 @@ import { askLeader } from '../../rpc/ask-leader.ts'
 import { definePeerMethod, type LeaderContext, type LocalContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { writtenToken } from '../acl/issue.ts'
-import { drawLoginToken, issueLoginToken, type LoginGrant } from '../acl/login-grant.ts'
+import { drawLoginToken, issueBatchLogin, type LoginGrant } from '../acl/login-grant.ts'
 import type { TokenRow } from '../acl/model.ts'
 import { TokenParameters } from '../acl/token-parameters-model.ts'
 import { createLogin } from './commands.ts'
@@ -80,11 +80,11 @@ export const issueAtLeader = definePeerMethod({
     const counted = lockNameOf(lockName)
     if (counted !== null) context.service(failedLogins).forget(mountId, counted)
     const grant = grantOf(mount, login, context)
-    if (grant.kind === 'batch' || login.renewalSecret === null) {
-      const { row, secret, warnings } = await issueLoginToken(context, grant)
+    if (grant.kind === 'batch') {
+      const { row, secret, warnings } = await issueBatchLogin(context, grant)
       return { auth: authOf(row, secret), warnings }
     }
-    return issueWithSecret(context, grant, login.renewalSecret)
+    return issueService(context, grant, login.renewalSecret)
   },
 })
 
@@ -93,14 +93,19 @@ export function renewalOwner(accessor: string): string {
   return `${accessor}/renewal`
 }
 
-async function issueWithSecret(
+async function issueService(
   context: LeaderContext,
   grant: LoginGrant,
-  renewalSecret: string,
+  renewalSecret: string | null,
 ): Promise<IssuedLogin> {
   const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
-  const sealed = await sealSecret(context, renewalOwner(token.accessor), renewalSecret)
-  const { outcome } = await context.propose(createLogin, { token, secret: sealed })
+  const owner = renewalOwner(token.accessor)
+  const sealed = renewalSecret === null ? null : await sealSecret(context, owner, renewalSecret)
+  // The mount may have been disabled meanwhile: the entry decides.
+  const { outcome } = await context.propose(createLogin, {
+    token,
+    ...(sealed !== null && { secret: sealed }),
+  })
   if (outcome.type === 'mountIsGone') throw gone()
   return { auth: authOf(writtenToken(outcome), secret), warnings }
 }

@@ -1,13 +1,12 @@
 /** Batch tokens: good on their own, without a row, and worth nothing once they were altered or what they hang on is gone. */
 import t from 'tap'
-import { issueLoginToken } from '../../../src/domains/acl/login-grant.ts'
+import { issueBatchLogin } from '../../../src/domains/acl/login-grant.ts'
 import { systemLifetimes } from '../../../src/domains/acl/lifetime-model.ts'
 import { aclTokens } from '../../../src/domains/acl/table.ts'
 import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
 import { firstOf } from '../../../src/domains/define.ts'
 import { keyring } from '../../../src/domains/variables/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { typedPropose } from '../../../src/rpc/write.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 type Auth = { readonly client_token: string; readonly accessor: string }
@@ -122,10 +121,9 @@ void t.test('it ends with the key that sealed it', async (t) => {
 
 void t.test('a login gets one, which ends with its mount', async (t) => {
   const { server } = await started(t)
-  const propose = typedPropose((command) => server.propose(command))
   const read = () => server.machine.reader()
-  const context = { propose, clock: systemClock, read, service: server.services.get }
-  const issued = await issueLoginToken(context, {
+  const context = { clock: systemClock, read, service: server.services.get }
+  const issued = await issueBatchLogin(context, {
     kind: 'batch',
     policies: ['keys'],
     displayName: 'ldap-ada',

@@ -1,12 +1,13 @@
 /** Tokens of logins: made with a lease, renewed, and gone with their mount. */
 import t from 'tap'
-import { issueLoginToken, type LoginGrant } from '../../../src/domains/acl/login-grant.ts'
+import { writtenToken } from '../../../src/domains/acl/issue.ts'
+import { createIssuedToken } from '../../../src/domains/acl/issued-commands.ts'
+import { drawLoginToken, type LoginGrant } from '../../../src/domains/acl/login-grant.ts'
 import { noTokenParameters } from '../../../src/domains/acl/token-parameters-model.ts'
 import { systemLifetimes } from '../../../src/domains/acl/lifetime-model.ts'
 import { loginRenewal } from '../../../src/domains/acl/services.ts'
 import { tokenByAccessor, tokenByHash } from '../../../src/domains/acl/queries.ts'
 import { typedPropose } from '../../../src/rpc/write.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 const grant: LoginGrant = {
@@ -21,17 +22,11 @@ const grant: LoginGrant = {
   remote: '10.1.2.3',
 }
 
-function issue(server: ServerOfOne, more: Partial<LoginGrant> = {}) {
+async function issue(server: ServerOfOne, more: Partial<LoginGrant> = {}) {
+  const { token, warnings } = drawLoginToken({ ...grant, ...more }, Date.now())
   const propose = typedPropose((command) => server.propose(command))
-  return issueLoginToken(
-    {
-      propose,
-      clock: systemClock,
-      read: () => server.machine.reader(),
-      service: server.services.get,
-    },
-    { ...grant, ...more },
-  )
+  const { outcome } = await propose(createIssuedToken, token)
+  return { row: writtenToken(outcome), warnings }
 }
 
 void t.test('a login gets a token with its lease, whatever its policies are', async (t) => {
