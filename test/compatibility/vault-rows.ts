@@ -1,9 +1,12 @@
 /** Vault's command line. */
-import { get, local, post, put, row, rows, type Row } from './rows.ts'
+import { get, local, noted, post, put, remove, row, rows, type Row } from './rows.ts'
 
 const verbs = (group: string, ...names: readonly string[]) =>
   names.map((name) => `${group} ${name}`)
 const mounts = get('/v1/sys/internal/ui/mounts/secret/a')
+const written = { status: [200, 204] }
+const group = '/v1/auth/ldap/groups/compat'
+const noSecrets = "below `auth/` and `sys/`; Vault's secrets engines are not served"
 
 export const vaultRows: readonly Row[] = [
   ...local(
@@ -18,10 +21,18 @@ export const vaultRows: readonly Row[] = [
     'version',
   ),
   ...rows(verbs('audit', 'disable', 'enable', 'list'), get('/v1/sys/audit')),
-  ...rows(verbs('auth', 'disable', 'enable', 'help', 'list', 'move', 'tune'), get('/v1/sys/auth')),
-  row('debug', get('/v1/sys/health')),
-  ...rows(['delete', 'list', 'patch', 'read'], get('/v1/secret/a')),
-  row('write', put('/v1/secret/a', { a: 'b' })),
+  row('auth enable', put('/v1/sys/auth/compat', { type: 'ldap' }, [], written)),
+  row('auth list', get('/v1/sys/auth', ['data.ldap/.type', 'data.compat/.accessor'])),
+  row('auth help', get('/v1/sys/auth', ['data.ldap/.type'])),
+  row('auth tune', put('/v1/sys/auth/compat/tune', { description: 'a' }, [], written)),
+  row('auth move', put('/v1/sys/remount', { from: 'auth/compat', to: 'auth/other' })),
+  row('auth disable', remove('/v1/sys/auth/compat', undefined, written)),
+  row('debug', get('/v1/sys/health'), get('/v1/sys/host-info')),
+  noted(noSecrets, row('write', put(group, { policies: 'a' }, [], written))),
+  noted(noSecrets, row('read', get(group, ['data.policies']))),
+  noted(noSecrets, row('list', get('/v1/auth/ldap/groups?list=true', ['data.keys']))),
+  noted(noSecrets, row('delete', remove(group, undefined, written))),
+  row('patch', get('/v1/secret/a')),
   row('events subscribe', get('/v1/sys/events/subscribe/a')),
   ...rows(
     verbs(
@@ -52,23 +63,17 @@ export const vaultRows: readonly Row[] = [
     verbs('namespace', 'create', 'delete', 'list', 'lock', 'lookup', 'patch', 'unlock'),
     get('/v1/sys/namespaces'),
   ),
-  ...rows(
-    verbs(
-      'operator',
-      'generate-root',
-      'init',
-      'key-status',
-      'members',
-      'rekey',
-      'rotate',
-      'seal',
-      'step-down',
-      'unseal',
-      'usage',
-      'utilization',
-    ),
-    get('/v1/sys/seal-status'),
-  ),
+  row('operator generate-root', get('/v1/sys/generate-root/attempt')),
+  row('operator init', put('/v1/sys/init', { secret_shares: 1, secret_threshold: 1 })),
+  row('operator key-status', get('/v1/sys/key-status')),
+  row('operator members', get('/v1/sys/ha-status')),
+  row('operator rekey', get('/v1/sys/rekey/init')),
+  row('operator rotate', put('/v1/sys/rotate')),
+  row('operator seal', put('/v1/sys/seal')),
+  row('operator step-down', put('/v1/sys/step-down')),
+  row('operator unseal', put('/v1/sys/unseal', { key: 'a' })),
+  row('operator usage', get('/v1/sys/internal/counters/activity')),
+  row('operator utilization', get('/v1/sys/utilization-report')),
   ...rows(
     verbs(
       'operator raft',
@@ -105,11 +110,27 @@ export const vaultRows: readonly Row[] = [
     ),
     get('/v1/sys/plugins/catalog'),
   ),
-  ...rows(verbs('policy', 'delete', 'list', 'read', 'write'), get('/v1/sys/policies/acl')),
+  noted(
+    'in the language of policies here, or paths below `auth/` and `sys/auth`',
+    row(
+      'policy write',
+      put('/v1/sys/policies/acl/compat', { policy: 'agent { policy = "read" }' }, [], written),
+    ),
+  ),
+  row('policy read', get('/v1/sys/policies/acl/compat', ['data.policy'])),
+  row('policy list', get('/v1/sys/policies/acl?list=true', ['data.keys'])),
+  row('policy delete', remove('/v1/sys/policies/acl/compat', undefined, written)),
   ...rows(verbs('secrets', 'disable', 'enable', 'list', 'move', 'tune'), get('/v1/sys/mounts')),
   row('ssh', post('/v1/ssh/creds/a', {})),
   row('status', get('/v1/sys/seal-status', ['sealed', 'initialized', 'version'])),
-  ...rows(verbs('token', 'create', 'renew', 'revoke'), post('/v1/auth/token/create', {})),
+  row(
+    'token create',
+    put('/v1/auth/token/create', { policies: ['a'] }, ['auth.accessor', 'auth.lease_duration'], {
+      keep: { name: 'token', field: 'auth.client_token' },
+    }),
+  ),
+  row('token renew', put('/v1/auth/token/renew', { token: '{token}' }, ['auth.client_token'])),
+  row('token revoke', put('/v1/auth/token/revoke', { token: '{token}' }, [], written)),
   row('token capabilities', post('/v1/sys/capabilities-self', { paths: ['a'] })),
   row('token lookup', get('/v1/auth/token/lookup-self')),
   row('transform import', post('/v1/transform/transformations/fpe/a/import', {})),
