@@ -188,10 +188,7 @@ class Replay {
     if (!this.#map.isWhole()) {
       throw first.damagedAt(0, 'entries are missing that files before this one held')
     }
-    for (const { segment, start, end } of this.#remains) {
-      await segment.file.write(Buffer.alloc(end - start), start)
-      await segment.file.sync()
-    }
+    for (const remains of this.#remains) await cut(remains)
     if (this.#last !== null) {
       const { segment, start, bytes } = this.#last
       const frame = Buffer.alloc(bytes)
@@ -246,6 +243,22 @@ class Replay {
     }
     this.#end ??= { segment, offset: at }
     if (end > at) this.#remains.push({ segment, start: at, end, torn: isTorn(bytes, at, begun) })
+  }
+}
+
+/**
+ * Where the sync fails, the kernel may take zeros for clean that the disk does not hold: the next start would find nothing to cut,
+ * and write a frame between remains. So they are put back, for that start to cut them again.
+ */
+async function cut({ segment: { file }, start, end }: Remains): Promise<void> {
+  const before = Buffer.alloc(end - start)
+  await file.read(before, start)
+  await file.write(Buffer.alloc(end - start), start)
+  try {
+    await file.sync()
+  } catch (error) {
+    await file.write(before, start)
+    throw error
   }
 }
 

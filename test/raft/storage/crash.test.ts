@@ -195,6 +195,12 @@ for (const [first, last] of seedRanges('CRASH_SEEDS', { gate: 200, long: 600 }))
   })
 }
 
+await t.test('what a failed sync did not cut off is cut off by the next start', async (t) => {
+  // The sync of the cut fails, the process is killed, and the power fails while the next frame is written in that place.
+  const run = await randomRun(703_364_016)
+  t.ok(run.restarts > 3)
+})
+
 await t.test(
   'a name that a killed process did not sync is synced before the file is used',
   async (t) => {
