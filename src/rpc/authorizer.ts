@@ -11,6 +11,8 @@ export interface Permissions {
    * known whose rights are equal.
    */
   readonly rights?: object
+  /** Wall-clock ms: then the caller has to be resolved anew. Absent: what the caller may do has no end that is known. */
+  readonly endMs?: number
   may(requirement: Requirement): boolean
   /** Whether there may be anything that this right is for. Absent: there may. */
   maySome?(right: LeastRight): boolean

@@ -28,6 +28,8 @@ export type BlockingReads = {
 
 export class BlockingRead implements Waiter {
   untilMs = 0
+  /** Of the whole query; `untilMs` is that of one wait. */
+  #lastMs = 0
   group: WaitGroup | null = null
   /** How its last wait ended; null: there was none yet. */
   end: WaitEnd | null = null
@@ -83,7 +85,7 @@ export class BlockingRead implements Waiter {
   }
 
   #begin(): void {
-    this.untilMs = this.#reads.clock.monotonicMs() + this.#call.options.waitMs
+    this.#lastMs = this.#reads.clock.monotonicMs() + this.#call.options.waitMs
     this.#look()
   }
 
@@ -105,11 +107,11 @@ export class BlockingRead implements Waiter {
 
   #find(permissions: Permissions, sinceIndex: number): void {
     const call = this.#call
-    const { state, services, shared, draining } = this.#reads
+    const { services, shared } = this.#reads
     mustRead(call, permissions, services)
     const { least = [] } = call.method
     if (!maySeeSome(permissions, least)) throw lacksAll(permissions, [least])
-    const timeIsUp = draining || (this.end !== null && !this.end.changed)
+    const timeIsUp = this.#isTimeUp()
     const query = shared.find(call, permissions)
     if (query === null) {
       this.#lookAlone(permissions, sinceIndex, timeIsUp)
@@ -123,7 +125,7 @@ export class BlockingRead implements Waiter {
       return
     }
     // What was told last may be of a change that others were woken by later: any state since is new to this one.
-    const index = this.end?.changed === true ? this.end.index : state.appliedIndex
+    const index = this.end?.changed === true ? this.end.index : this.#reads.state.appliedIndex
     const needed: Needed = { index, exact: timeIsUp }
     const used = shared.useNow(query, needed)
     if (used !== null) {
@@ -198,11 +200,26 @@ export class BlockingRead implements Waiter {
     const first = this.#leave === null
     this.#leave ??= places.take(placeTaker(caller, permissions))
     if (signal.aborted) throw cancelled()
+    this.untilMs = this.#waitsUntil(permissions)
     parking.wait(this, { touched, query: query ?? touched, sinceIndex })
     this.#waits = true
     this.#query = query
     if (query !== null) query.waiting += 1
     if (first) signal.addEventListener('abort', this)
+  }
+
+  /** A wait that ended with the caller's token, or on a hint of it, is not the end of the query. */
+  #isTimeUp(): boolean {
+    const { draining, clock } = this.#reads
+    if (draining || this.end === null || this.end.changed) return draining
+    return this.untilMs >= this.#lastMs || clock.monotonicMs() >= this.#lastMs
+  }
+
+  /** No change of the state tells that a token's time is over, least of all of one that is stored nowhere. */
+  #waitsUntil({ endMs }: Permissions): number {
+    if (endMs === undefined) return this.#lastMs
+    const { clock } = this.#reads
+    return Math.min(this.#lastMs, clock.monotonicMs() + Math.max(1, endMs - clock.wallMs()))
   }
 
   #stopWaiting(): void {

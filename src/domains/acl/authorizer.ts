@@ -203,11 +203,13 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     if (hash !== null && row === null) return null
     const rules = this.#ruleSets.of(reader, row)
     const bearer = batch === null ? row : { accessor: batchName(batch.row) }
+    const permissions = permissionsOf(bearer, rules, settings.defaultPolicy)
+    const endMs = row === null ? Infinity : endOf(row)
     return {
       subject: row === null ? null : subjectOf(row),
       rules,
-      permissions: permissionsOf(bearer, rules, settings.defaultPolicy),
-      endMs: row === null ? Infinity : endOf(row),
+      permissions: endMs === Infinity ? permissions : { ...permissions, endMs },
+      endMs,
       admits: row?.boundCidrs === undefined ? null : admittedBy(row.boundCidrs),
       usesLeft: row?.usesLeft ?? null,
       batch,

@@ -5,8 +5,8 @@ import { serverOfOne } from '../server-of-one.ts'
 
 type Made = { readonly AccessorID: string; readonly SecretID: string }
 
-async function start(t: Test) {
-  const server = await serverOfOne(t, { begin: false, acl: { enabled: true } })
+async function start(t: Test, { begin = false } = {}) {
+  const server = await serverOfOne(t, { begin, acl: { enabled: true } })
   const root = ((await server.ask('PUT', '/v1/acl/bootstrap')).json() as Made).SecretID
   const manage = async (method: string, path: string, body?: unknown) => {
     const answer = await server.ask(method, path, body, root)
@@ -39,6 +39,28 @@ void t.test('a token that is revoked', async (t) => {
   const { answer } = await wait(SecretID)
   await manage('DELETE', `/v1/acl/token/${AccessorID}`)
   t.equal((await answer).status, 403)
+})
+
+void t.test('a token whose time is over, also one that is stored nowhere', async (t) => {
+  const { manage, wait } = await start(t, { begin: true })
+  for (const type of ['service', 'batch']) {
+    const made = await manage('POST', '/v1/auth/token/create', {
+      type,
+      policies: ['keys'],
+      ttl: '1s',
+    })
+    const { auth } = made.json() as { readonly auth: { readonly client_token: string } }
+    const { answer } = await wait(auth.client_token)
+    t.equal((await answer).status, 403, type)
+  }
+})
+
+void t.test('the end of the wait, long before that of the token', async (t) => {
+  const { manage, server } = await start(t)
+  const made = await manage('POST', '/v1/auth/token/create', { policies: ['keys'], ttl: '1h' })
+  const { auth } = made.json() as { readonly auth: { readonly client_token: string } }
+  const path = `/v1/kv/app/a?index=${server.machine.appliedIndex}&wait=100ms`
+  t.equal((await server.ask('GET', path, undefined, auth.client_token)).status, 200)
 })
 
 void t.test(
