@@ -151,6 +151,11 @@ type LeaderMethodSpec<Args extends TSchema, Value> = Common<Args> & {
    * learns that the outcome is unknown.
    */
   readonly repeatable?: true
+  /**
+   * It ends tokens: the server that the client asked answers once it refuses them itself, also where it asks no leader, as far
+   * as it can learn of it.
+   */
+  readonly endsTokens?: true
   readonly run: (context: LeaderContext, args: Static<Args>) => Promise<Value>
 }
 
@@ -226,6 +231,7 @@ export type AnyQuery = AnyCommon & {
 export type AnyLeaderMethod = AnyCommon & {
   readonly kind: 'leader'
   readonly repeatable?: true
+  readonly endsTokens?: true
   readonly run: (context: LeaderContext, args: never) => Promise<unknown>
 }
 

@@ -116,7 +116,9 @@ export class ServerDispatcher implements Dispatcher {
         trace,
         this.#limits.noLeaderMs,
       )
-      return await this.#forwarder.run(call)
+      const result = await this.#forwarder.run(call)
+      if (method.endsTokens === true) await this.#seen(deadlineMs, signal)
+      return result
     } catch (error) {
       failure = error ?? new Error('a method failed with nothing')
       throw error
@@ -260,6 +262,14 @@ export class ServerDispatcher implements Dispatcher {
     })
     method.checkReply(reply)
     return reply
+  }
+
+  /** What the leader has done is in this server's state. It is done also where that cannot be learnt. */
+  async #seen(deadlineMs: number, signal: AbortSignal): Promise<void> {
+    const { consensus, clock } = this.#options
+    if (consensus.isFresh('leader')) return
+    const latestMs = Math.min(deadlineMs, clock.monotonicMs() + this.#limits.noLeaderMs)
+    await consensus.readBarrier('leader', latestMs, signal).catch(() => undefined)
   }
 
   #latestMs(): number {

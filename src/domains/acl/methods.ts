@@ -165,6 +165,7 @@ const remove = defineLeaderMethod({
   kind: 'leader',
   repeatable: true,
   name: 'acl.deleteToken',
+  endsTokens: true,
   args: Type.Object({ accessor: Accessor }),
   requires: () => ({ resource: 'acl', access: 'write' }),
   run: async (context, { accessor }): Promise<{ readonly index: number }> => {

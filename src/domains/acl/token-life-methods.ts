@@ -152,6 +152,7 @@ const renew = defineLeaderMethod({
 const revoke = defineLeaderMethod({
   kind: 'leader',
   name: 'acl.revokeToken',
+  endsTokens: true,
   args: Type.Object({ which: Which, isBatch: Type.Boolean() }),
   requires: ({ which }) => ({ resource: 'auth', path: pathFor('revoke', which), access: 'write' }),
   run: async (context, { which, isBatch }): Promise<{ readonly revoked: boolean }> => {
@@ -169,6 +170,7 @@ const revoke = defineLeaderMethod({
 const revokeOrphan = defineLeaderMethod({
   kind: 'leader',
   name: 'acl.revokeTokenAlone',
+  endsTokens: true,
   args: Type.Object({ hash: Type.String({ maxLength: hashLengthMax }), isBatch: Type.Boolean() }),
   requires: () => ({ resource: 'auth', path: 'token/revoke-orphan', access: 'write' }),
   run: async (context, { hash, isBatch }): Promise<{ readonly revoked: boolean }> => {

@@ -93,6 +93,7 @@ const disable = defineLeaderMethod({
   kind: 'leader',
   repeatable: true,
   name: 'logins.disable',
+  endsTokens: true,
   args: Type.Object({ path: Path }),
   requires: ({ path }) => ofPath(path, 'write'),
   run: async (context, { path }): Promise<{ readonly existed: boolean }> => {
