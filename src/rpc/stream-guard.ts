@@ -9,7 +9,7 @@ import type { Caller, LeastRight, Requirement } from './method.ts'
 import { mustMay } from './refusal.ts'
 
 /** A stream that nobody looks at is ended this long after its caller lost the right to it. */
-export const renewMs = 1_000
+export const renewMs = 500
 
 export type StreamGuardOptions = {
   readonly authorizer: Authorizer
