@@ -19,6 +19,7 @@ const alone = [
   'gossip-forgery',
   'handover',
   'lock-command',
+  'login-ends',
   'repeated-writes',
   'rolling-restart',
   'rpc-tls-renewal',
