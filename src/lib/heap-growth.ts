@@ -5,7 +5,7 @@
 import { setFlagsFromString } from 'node:v8'
 
 /** Beyond what lives, in per cent of it. */
-const growthPercent = 12
+const growthPercent = 10
 
 /** From the next full collection on, for the whole process. */
 export function boundHeapGrowth(bounded: boolean): void {

@@ -7,9 +7,9 @@
  * Processor time that one turn of the event loop may take while many wake: when it took more, fewer wake in the next. Not
  * time by the clock: on a machine that is busy with others, to wake fewer would make no turn shorter.
  */
-export const turnMsMax = 4
+export const turnMsMax = 1
 /** Woken in one turn at least, whatever turns take; at most; and in the first. */
-const paceMin = 8
+const paceMin = 4
 const paceMax = 512
 const paceFirst = 32
 /** More in each turn that was short enough. */
