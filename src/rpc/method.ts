@@ -39,6 +39,8 @@ export type Requirement =
       readonly path: string
       readonly access: 'read' | 'write' | 'list'
     }
+  /** Logins at the mount with this path. */
+  | { readonly resource: 'login'; readonly mount: string; readonly access: 'explain' }
   /** Without a name: all events. */
   | {
       readonly resource: 'event'

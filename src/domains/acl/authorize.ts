@@ -32,6 +32,8 @@ const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question 
   event:     ({ event, access })              => orAll('event', event, access),
   key:       ({ namespace, key, access, prefix }) => inside('key', namespace, key, access, prefix),
   keyring:   ({ access })                     => about('keyring', '', access),
+  // It tests passwords: no default gives that away.
+  login:     ({ mount, access })              => ({ ...about('login', mount, access), byDefault: false }),
   namespace: ({ namespace, access })          => about('namespace', namespace, access),
   node:      ({ node, access })               => orAll('node', node, access),
   operator:  ({ access })                     => about('operator', '', access),

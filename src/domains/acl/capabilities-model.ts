@@ -65,6 +65,14 @@ export const families = {
     words: { list: readOnly, read: readOnly, write: readWrite },
   },
   keyring: { named: false, scoped: false, folded: false, ...usual },
+  // By the path of a mounted login method.
+  login: {
+    named: true,
+    scoped: false,
+    folded: false,
+    capabilities: ['explain'],
+    words: { explain: ['explain'] },
+  },
   namespace: {
     named: true,
     scoped: false,

@@ -15,13 +15,7 @@ import {
   type PolicyRow,
   type RoleRow,
 } from './model.ts'
-import {
-  hasPathRules,
-  laterRuleOf,
-  laterRulesVersion,
-  parsePolicy,
-  pathRulesVersion,
-} from './policy-model.ts'
+import { newestRuleOf, parsePolicy } from './policy-model.ts'
 import { aclIndex, allPolicies, allRoles, listedMax, policyOf, roleOf } from './queries.ts'
 import { assertAclEnabled } from './services.ts'
 import { policyFilters, shownPolicy, shownPolicyStub, shownRole } from './shown.ts'
@@ -78,13 +72,7 @@ const putPolicy = defineLeaderMethod({
     if (isNew === true && policyOf(context.read(), name) !== null) throw taken('Policy', name)
     // What cannot be compiled is never stored.
     parsePolicy(rules)
-    if (context.read().commandVersion < laterRulesVersion) assertKnownEverywhere(rules)
-    if (context.read().commandVersion < pathRulesVersion && hasPathRules(rules)) {
-      throw new MusterError(
-        'not_implemented',
-        'path rules need every server at command version 6: an older one would refuse all tokens with this policy',
-      )
-    }
+    assertKnownEverywhere(rules, context.read().commandVersion)
     const { outcome } = await context.propose(storePolicy, {
       name,
       description: checkDescription(description),
@@ -211,11 +199,11 @@ function taken(what: 'Policy' | 'Role', name: string): MusterError {
 }
 
 /** A server that cannot read a policy refuses every token that has it. */
-function assertKnownEverywhere(rules: string): void {
-  const later = laterRuleOf(rules)
-  if (later === null) return
+function assertKnownEverywhere(rules: string, commandVersion: number): void {
+  const newest = newestRuleOf(rules)
+  if (newest === null || newest.version <= commandVersion) return
   throw new MusterError(
     'not_implemented',
-    `rules about ${later} need every server at command version ${laterRulesVersion}: once all servers run this program the leader raises it within seconds`,
+    `rules about ${newest.word} need every server at command version ${newest.version}: once all servers run this program the leader raises it within seconds`,
   )
 }

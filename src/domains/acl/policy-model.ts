@@ -33,8 +33,8 @@ const withoutEffect = new Set(['identity', 'mesh', 'peering', 'query'])
 const namedWithoutEffect = new Set(['identity', 'query'])
 const wordsWithoutEffect: readonly unknown[] = ['read', 'write', 'deny']
 
-/** The command version from which on every server reads all rules. Programs of before know no rules of `laterRuleOf`. */
-export const laterRulesVersion = 3
+/** Of `keyring`, and of rules that have no effect here. */
+const laterRulesVersion = 3
 
 const everything = patternOf('*')
 
@@ -62,22 +62,31 @@ export function parsePolicy(text: string): readonly Rule[] {
   return rules
 }
 
-/** The command version from which on every server reads `path` outside of `variables`. */
-export const pathRulesVersion = 6
+/** A rule, and the command version from which on every server reads it. */
+export type NewRule = { readonly word: string; readonly version: number }
 
-export function hasPathRules(text: string): boolean {
-  return parsePolicySource(text).blocks.some(({ kind }) => kind === 'path')
+const pathRulesVersion = 6
+const loginRulesVersion = 7
+
+/** The newest rule of a policy. A server that does not know it refuses the whole policy. null: all versions know all its rules. */
+export function newestRuleOf(text: string): NewRule | null {
+  const { values, blocks } = parsePolicySource(text)
+  const words = [...values.keys(), ...blocks.map(({ kind }) => kind)].flatMap((word) => {
+    const version = versionOf(word.replace(/_prefix$/, ''))
+    return version === null ? [] : { word, version }
+  })
+  const everywhere = [...blocks, ...blocks.flatMap(({ body }) => body.blocks)]
+  if (everywhere.some(({ body }) => body.values.has('intentions'))) {
+    words.push({ word: 'intentions', version: laterRulesVersion })
+  }
+  return words.toSorted((left, right) => right.version - left.version)[0] ?? null
 }
 
-/** The first rule of a policy that servers below `laterRulesVersion` would refuse, and with it the whole policy; null: none. */
-export function laterRuleOf(text: string): string | null {
-  const { values, blocks } = parsePolicySource(text)
-  const isLater = (name: string) =>
-    name === 'keyring' || withoutEffect.has(name.replace(/_prefix$/, ''))
-  const word = [...values.keys(), ...blocks.map(({ kind }) => kind)].find(isLater)
-  if (word !== undefined) return word
-  const everywhere = [...blocks, ...blocks.flatMap(({ body }) => body.blocks)]
-  return everywhere.some(({ body }) => body.values.has('intentions')) ? 'intentions' : null
+/** Of a word that stands outside of all blocks; null: the first one. */
+function versionOf(word: string): number | null {
+  if (word === 'login') return loginRulesVersion
+  if (word === 'path') return pathRulesVersion
+  return word === 'keyring' || withoutEffect.has(word) ? laterRulesVersion : null
 }
 
 /** `operator = "read"` */

@@ -8,8 +8,9 @@ import type { Socket } from 'node:net'
 import { textOf } from '../../lib/errors.ts'
 import { bounded, type Budget } from './budget.ts'
 import { DirectoryError } from './directory-error.ts'
-import { encodeFilter, type FilterNode } from './filter.ts'
+import { encodeFilter, filterText, type FilterNode } from './filter.ts'
 import type { FramedSocket } from './framed-socket.ts'
+import { watched, type Watch } from './watch.ts'
 
 export type Dereference = 'never' | 'finding' | 'searching' | 'always'
 
@@ -65,11 +66,18 @@ export class DirectoryConnection {
   readonly #socket: FramedSocket
   readonly #client: Client
   readonly #requestTimeoutMs: number
+  readonly #watch: Watch | null
   /** The URL that it leads to, for logs. */
   readonly url: string
 
-  constructor(socket: FramedSocket, url: string, requestTimeoutMs: number) {
+  constructor(
+    socket: FramedSocket,
+    url: string,
+    requestTimeoutMs: number,
+    watch: Watch | null = null,
+  ) {
     this.#socket = socket
+    this.#watch = watch
     this.url = url
     this.#requestTimeoutMs = requestTimeoutMs
     let given = false
@@ -88,32 +96,18 @@ export class DirectoryConnection {
   }
 
   /** An empty password makes it an anonymous or unauthenticated bind. */
-  async bind(dn: string, password: string, budget: Budget): Promise<void> {
-    await this.#run(budget, async () => {
-      // A name that is one of SASL's mechanisms would not go out as a name.
-      await this.#client.bind({ toString: () => dn } as never, password)
-    })
+  bind(dn: string, password: string, budget: Budget): Promise<void> {
+    const asked = () => ({ step: 'bind' as const, name: dn, url: this.url })
+    return watched(this.#watch, budget.clock, asked, () => this.#bind(dn, password, budget))
   }
 
   /** All entries that were found, or a failure: never a part of them. */
-  async search(search: Search, budget: Budget): Promise<readonly FoundEntry[]> {
-    const { pageSize = 0 } = search
-    const found = await this.#run(budget, async () => {
-      const { searchEntries } = await this.#client.search(search.base, {
-        scope: search.scope,
-        filter: new EncodedFilter(search.filter),
-        derefAliases: dereferences[search.dereference ?? 'never'],
-        attributes: [...search.attributes],
-        explicitBufferAttributes: [...(search.binary ?? [])],
-        sizeLimit: search.sizeLimit ?? 0,
-        timeLimit: Math.ceil(this.#requestTimeoutMs / 1_000),
-        ...(pageSize > 0 ? { paged: { pageSize } } : {}),
-      })
-      // Only where a list may be cut off: of searches side by side, another one's end may be the last.
-      if (pageSize > 0 || (search.sizeLimit ?? 0) > 0) this.#assertWhole()
-      return searchEntries
-    })
-    return found.map(foundEntry)
+  search(search: Search, budget: Budget): Promise<readonly FoundEntry[]> {
+    const asked = () => {
+      const { base, filter } = search
+      return { step: 'search' as const, base, filter: filterText(filter), url: this.url }
+    }
+    return watched(this.#watch, budget.clock, asked, () => this.#search(search, budget))
   }
 
   /** Replaces the password of an entry. */
@@ -132,6 +126,33 @@ export class DirectoryConnection {
 
   close(): void {
     this.#socket.close()
+  }
+
+  async #bind(dn: string, password: string, budget: Budget): Promise<void> {
+    await this.#run(budget, async () => {
+      // A name that is one of SASL's mechanisms would not go out as a name.
+      await this.#client.bind({ toString: () => dn } as never, password)
+    })
+  }
+
+  async #search(search: Search, budget: Budget): Promise<readonly FoundEntry[]> {
+    const { pageSize = 0 } = search
+    const found = await this.#run(budget, async () => {
+      const { searchEntries } = await this.#client.search(search.base, {
+        scope: search.scope,
+        filter: new EncodedFilter(search.filter),
+        derefAliases: dereferences[search.dereference ?? 'never'],
+        attributes: [...search.attributes],
+        explicitBufferAttributes: [...(search.binary ?? [])],
+        sizeLimit: search.sizeLimit ?? 0,
+        timeLimit: Math.ceil(this.#requestTimeoutMs / 1_000),
+        ...(pageSize > 0 ? { paged: { pageSize } } : {}),
+      })
+      // Only where a list may be cut off: of searches side by side, another one's end may be the last.
+      if (pageSize > 0 || (search.sizeLimit ?? 0) > 0) this.#assertWhole()
+      return searchEntries
+    })
+    return found.map(foundEntry)
   }
 
   /** The package takes a list that was cut at a size limit for a whole one, and an empty page for the last. */
@@ -158,12 +179,25 @@ export class DirectoryConnection {
 function directoryError(error: unknown, socket: FramedSocket): DirectoryError {
   if (error instanceof DirectoryError) return error
   if (error instanceof ResultCodeError) {
-    return new DirectoryError('refused', error.message, { resultCode: error.code, cause: error })
+    return new DirectoryError('refused', refusalText(error), {
+      resultCode: error.code,
+      cause: error,
+    })
   }
   const kind = socket.isOpen ? 'protocol' : 'closed'
   // What cannot be parsed leaves the connection in a state that is not known.
   socket.destroy()
   return new DirectoryError(kind, textOf(error), { cause: error })
+}
+
+/** Characters of a directory's own words that are repeated. */
+const diagnosticLengthMax = 300
+
+/** `result code 49 (InvalidCredentials): …`, with what the directory says of it. */
+function refusalText({ code, name, message }: ResultCodeError): string {
+  const said = message.replace(/ Code: 0x[0-9a-f]+$/, '').trim()
+  const about = `result code ${code} (${name.replace(/Error$/, '')})`
+  return said === '' ? about : `${about}: ${said.slice(0, diagnosticLengthMax)}`
 }
 
 function foundEntry(entry: Entry): FoundEntry {

@@ -15,6 +15,7 @@ import {
   type ConfigRow,
   type DirectoryConfig,
 } from './model.ts'
+import type { Watch } from './watch.ts'
 
 /** Mounts whose directories are kept at a time. */
 export const directoriesMax = 64
@@ -41,25 +42,29 @@ export class Directories {
   }
 
   /** Runs one login; throws `overloaded` when there are too many. */
-  async use<T>(
+  use<T>(
     context: Pick<LocalContext, 'read' | 'service'>,
     row: ConfigRow,
     run: (directory: Directory) => Promise<T>,
   ): Promise<T> {
-    const { mountId } = row
-    const before = this.#underWay.get(mountId) ?? 0
-    if (this.#stopped || before >= loginsUnderWayMax) {
-      this.#refused += 1
-      throw new MusterError('overloaded', 'too many logins wait for the directory')
-    }
-    this.#underWay.set(mountId, before + 1)
-    try {
-      return await run(this.#directory(context, row))
-    } finally {
-      const left = (this.#underWay.get(mountId) ?? 1) - 1
-      if (left === 0) this.#underWay.delete(mountId)
-      else this.#underWay.set(mountId, left)
-    }
+    return this.#counted(row.mountId, () => run(this.#directory(context, row)))
+  }
+
+  /** With connections of its own and knowledge of no URL, so that `watch` is told of all that a first login asks. */
+  useWatched<T>(
+    context: Pick<LocalContext, 'read' | 'service'>,
+    row: ConfigRow,
+    watch: Watch,
+    run: (directory: Directory) => Promise<T>,
+  ): Promise<T> {
+    return this.#counted(row.mountId, async () => {
+      const directory = new Directory(settingsOf(context, row), this.#clock, watch)
+      try {
+        return await run(directory)
+      } finally {
+        directory.close()
+      }
+    })
   }
 
   /** Runs the only rotation of a mount's password; throws `conflict` while one is under way. */
@@ -80,6 +85,22 @@ export class Directories {
     this.#stopped = true
     for (const { directory } of this.#kept.values()) directory.close()
     this.#kept.clear()
+  }
+
+  async #counted<T>(mountId: string, run: () => Promise<T>): Promise<T> {
+    const before = this.#underWay.get(mountId) ?? 0
+    if (this.#stopped || before >= loginsUnderWayMax) {
+      this.#refused += 1
+      throw new MusterError('overloaded', 'too many logins wait for the directory')
+    }
+    this.#underWay.set(mountId, before + 1)
+    try {
+      return await run()
+    } finally {
+      const left = (this.#underWay.get(mountId) ?? 1) - 1
+      if (left === 0) this.#underWay.delete(mountId)
+      else this.#underWay.set(mountId, left)
+    }
   }
 
   #directory(context: Pick<LocalContext, 'read' | 'service'>, row: ConfigRow): Directory {

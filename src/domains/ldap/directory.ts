@@ -11,6 +11,7 @@ import { dial } from './dial.ts'
 import { DirectoryError } from './directory-error.ts'
 import type { TlsVersion } from './tls-model.ts'
 import { parseUrls, type DirectoryUrl } from './urls.ts'
+import { watched, type Watch } from './watch.ts'
 
 /** A configuration with its secrets open, in memory alone. */
 export type DirectorySettings = {
@@ -67,6 +68,7 @@ type Idle = { readonly connection: DirectoryConnection; readonly timer: Timer }
 export class Directory {
   readonly settings: DirectorySettings
   readonly #clock: Clock
+  readonly #watch: Watch | null
   readonly #urls: readonly (DirectoryUrl | null)[]
   readonly #idle: Readonly<Record<SearchKind, Idle[]>> = { service: [], unbound: [] }
   /** When the URL at a position is tried in its turn again. */
@@ -78,9 +80,10 @@ export class Directory {
   /** Whether the directory knows the matching rule that follows groups in groups; by URL. */
   readonly chainRule = new Map<string, boolean>()
 
-  constructor(settings: DirectorySettings, clock: Clock) {
+  constructor(settings: DirectorySettings, clock: Clock, watch: Watch | null = null) {
     this.settings = settings
     this.#clock = clock
+    this.#watch = watch
     this.#urls = parseUrls(settings.url)
   }
 
@@ -231,19 +234,15 @@ export class Directory {
     if (isProbe) this.#probes.set(position, outcome.promise)
     let answered = false
     try {
-      const socket = await dial(
-        url,
-        {
-          starttls: this.settings.starttls,
-          insecure: this.settings.insecureTls,
-          secureContext: () => this.#tls(),
-        },
-        budget,
-        limitMs,
+      const asked = () => ({ step: 'connect' as const, url: url.text })
+      const { starttls, insecureTls: insecure, requestTimeoutMs } = this.settings
+      const way = { starttls, insecure, secureContext: () => this.#tls() }
+      const socket = await watched(this.#watch, this.#clock, asked, () =>
+        dial(url, way, budget, limitMs),
       )
       answered = true
       this.#deadUntil.delete(position)
-      return new DirectoryConnection(socket, url.text, this.settings.requestTimeoutMs)
+      return new DirectoryConnection(socket, url.text, requestTimeoutMs, this.#watch)
     } catch (error) {
       // A caller that went away says nothing of the directory.
       if (!budget.signal.aborted) {

@@ -4,6 +4,8 @@ import { routesAtFirstPath, type LoginType } from '../logins/mounted-routes.ts'
 import { ldapCommands } from './commands.ts'
 import { Directories } from './directories.ts'
 import { ldapReactions } from './ending-commands.ts'
+import { ldapExplainMethods } from './explain-methods.ts'
+import { explainLogin } from './explain-routes.ts'
 import { ldapLoginMethods, loginMethod } from './login-methods.ts'
 import { ldapMethods } from './methods.ts'
 import { startRotation } from './rotation-duty.ts'
@@ -11,7 +13,7 @@ import { ldapRoutes } from './routes.ts'
 import { directories } from './services.ts'
 import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
 
-const ldapLogins: LoginType = { method: loginMethod, routes: ldapRoutes }
+const ldapLogins: LoginType = { method: loginMethod, routes: ldapRoutes, explain: explainLogin }
 
 export const ldapDomain = defineDomain({
   name: 'ldap',
@@ -24,7 +26,11 @@ export const ldapDomain = defineDomain({
       stop: (kept) => kept.stop(),
     }),
   ],
-  methods: [...Object.values(ldapMethods), ...Object.values(ldapLoginMethods)],
+  methods: [
+    ...Object.values(ldapMethods),
+    ...Object.values(ldapLoginMethods),
+    ...Object.values(ldapExplainMethods),
+  ],
   routes: routesAtFirstPath(ldapLogins),
   loginTypes: [ldapLogins],
   duties: [

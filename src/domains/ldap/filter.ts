@@ -44,6 +44,39 @@ function hex(byte: number): string {
   return byte.toString(16).padStart(2, '0')
 }
 
+/** A filter as RFC 4515 writes it, every value escaped. */
+export function filterText(node: FilterNode): string {
+  switch (node.type) {
+    case 'and':
+    case 'or':
+      return `(${node.type === 'and' ? '&' : '|'}${node.parts.map(filterText).join('')})`
+    case 'not':
+      return `(!${filterText(node.part)})`
+    case 'present':
+      return `(${node.attribute}=*)`
+    case 'substrings':
+      return `(${node.attribute}=${node.pieces.map(valueText).join('*')})`
+    case 'extensible': {
+      const rule = node.rule === '' ? '' : `:${node.rule}`
+      return `(${node.attribute}${node.dnAttributes ? ':dn' : ''}${rule}:=${valueText(node.value)})`
+    }
+    default:
+      return `(${node.attribute}${operators[node.type]}${valueText(node.value)})`
+  }
+}
+
+const operators = { equal: '=', greater: '>=', less: '<=', approx: '~=' } as const
+
+/** What is not plain, byte by byte as `\hh`. */
+function valueText(value: Buffer): string {
+  let text = ''
+  for (const byte of value) {
+    const character = String.fromCharCode(byte)
+    text += plain.test(character) ? character : `\\${hex(byte)}`
+  }
+  return text
+}
+
 /** Throws `invalid_argument` with the place of the first mistake. Blanks around the whole filter do not count. */
 export function parseFilter(text: string): FilterNode {
   const trimmed = text.trim()

@@ -65,10 +65,11 @@ const login = defineLocalMethod({
   },
 })
 
-const noGroups =
+export const noGroups =
   'no LDAP groups found in groupDN; only policies from locally-defined groups available'
 
-function configured(reader: Reader, mountId: string): ConfigRow {
+/** Throws `invalid_argument` without a configuration. */
+export function configured(reader: Reader, mountId: string): ConfigRow {
   const row = configOf(reader, mountId)
   if (row === null) throw new MusterError('invalid_argument', 'ldap backend not configured')
   return row
@@ -84,12 +85,7 @@ async function proved(
   timeMs: number,
   onWrong: () => Promise<void> = async () => undefined,
 ): Promise<DirectoryIdentity> {
-  if (row.config.denyNullBind && password === '') {
-    throw new MusterError(
-      'invalid_argument',
-      'password cannot be of zero length when passwordless binds are being denied',
-    )
-  }
+  if (row.config.denyNullBind && password === '') throw emptyPassword()
   const { clock, signal } = context
   const budget = { clock, signal, deadlineMs: clock.monotonicMs() + timeMs }
   try {
@@ -110,23 +106,43 @@ async function proved(
   }
 }
 
-/** From local mappings; those of the configuration and `default` are added with the token. */
-export function policiesOf(
+export function emptyPassword(): MusterError {
+  return new MusterError(
+    'invalid_argument',
+    'password cannot be of zero length when passwordless binds are being denied',
+  )
+}
+
+/** A local mapping that gives a login policies. */
+export type PolicySource = {
+  readonly from: 'user' | 'group'
+  readonly name: string
+  readonly policies: readonly string[]
+}
+
+/** Local mappings of the user, and of the groups that the user has in the directory or by the own mapping. */
+export function policySources(
   reader: Pick<Reader, 'get'>,
   { mountId, config }: ConfigRow,
   username: string,
   directoryGroups: readonly string[],
-): readonly string[] {
+): readonly PolicySource[] {
   const user = userOf(reader, mountId, userKey(username, config))
   const groups = new Set(
     [...(user?.groups ?? []), ...directoryGroups]
       .filter(isName)
       .map((name) => groupKey(name, config)),
   )
-  return issuedPolicies([
-    ...[...groups].flatMap((key) => groupOf(reader, mountId, key)?.policies ?? []),
-    ...(user?.policies ?? []),
-  ])
+  const mapped = [...groups].flatMap((key) => groupOf(reader, mountId, key) ?? [])
+  return [
+    ...mapped.map(({ name, policies }) => ({ from: 'group' as const, name, policies })),
+    ...(user === null ? [] : [{ from: 'user' as const, name: user.name, policies: user.policies }]),
+  ]
+}
+
+/** From local mappings; those of the configuration and `default` are added with the token. */
+export function policiesOf(...mapped: Parameters<typeof policySources>): readonly string[] {
+  return issuedPolicies(policySources(...mapped).flatMap(({ policies }) => policies))
 }
 
 /** Logs in again with what was sent at the login, by the configuration as it is now. */

@@ -21,9 +21,6 @@ export type DirectoryIdentity = {
   readonly groups: readonly string[]
 }
 
-/** What a step was about, for operators; never a password. */
-export type Observer = (step: string, detail: string) => void
-
 type User = { readonly bindName: string; readonly alias: string }
 
 const defaultUserFilter = '({{.UserAttr}}={{.Username}})'
@@ -47,10 +44,34 @@ export async function authenticate(
   username: string,
   password: string,
   budget: Budget,
-  observe: Observer = () => undefined,
 ): Promise<DirectoryIdentity> {
+  return failing(steps(directory, username, password, budget))
+}
+
+/**
+ * What `authenticate` finds, without the user's password: all searches are the service account's. Proves nothing. Rejects with a
+ * `DirectoryError`.
+ */
+export async function lookUp(
+  directory: Directory,
+  username: string,
+  budget: Budget,
+): Promise<DirectoryIdentity> {
+  const { settings } = directory
+  const search: Searcher = (run) => directory.search('service', budget, run)
+  const find = async () => {
+    const found = searchesForUser(settings)
+      ? await findUser(directory, username, budget)
+      : constructedUser(settings, username)
+    if (found === null) throw nobody()
+    return identityOf(directory, found, username, search, budget)
+  }
+  return failing(find())
+}
+
+async function failing<T>(outcome: Promise<T>): Promise<T> {
   try {
-    return await steps(directory, username, password, budget, observe)
+    return await outcome
   } catch (error) {
     if (error instanceof DirectoryError) throw error
     const kind = error instanceof MusterError ? 'user' : 'protocol'
@@ -58,49 +79,58 @@ export async function authenticate(
   }
 }
 
+function nobody(): DirectoryError {
+  return new DirectoryError('user', 'no user, or more than one, has this name')
+}
+
 async function steps(
   directory: Directory,
   username: string,
   password: string,
   budget: Budget,
-  observe: Observer,
 ): Promise<DirectoryIdentity> {
   const { settings } = directory
   const found = searchesForUser(settings)
     ? await findUser(directory, username, budget)
     : constructedUser(settings, username)
-  observe('user', found?.bindName ?? 'none, or more than one')
   const connection = await directory.connect(budget)
   try {
-    observe('connected', connection.url)
     if (found === null) {
       // As long as for a user who exists, as far as that is up to this side. Whatever is answered, nobody logs in.
-      const nobody = `cn=${randomUUID()},${settings.userdn}`
-      await connection.bind(nobody, password, budget).catch(() => undefined)
-      throw new DirectoryError('user', 'no user, or more than one, has this name')
+      const noName = `cn=${randomUUID()},${settings.userdn}`
+      await connection.bind(noName, password, budget).catch(() => undefined)
+      throw nobody()
     }
     await bindUser(connection, found.bindName, password, budget)
-    observe('bound', found.bindName)
     // Without a service account, searches run as the user, on the user's own connection.
     if (hasServiceAccount(settings)) connection.close()
     const search = searcher(directory, connection, budget)
-    const userDn = await userDnOf(settings, found, username, search, budget)
-    observe('entry', userDn)
-    const groups = await groupsOf(
-      settings,
-      { userDn, username },
-      {
-        search,
-        anonymous: (run) => directory.search('unbound', budget, run),
-        chainRule: directory.chainRule,
-        budget,
-      },
-    )
-    observe('groups', `${groups.length}`)
-    return { userDn, alias: found.alias, groups }
+    return await identityOf(directory, found, username, search, budget)
   } finally {
     connection.close()
   }
+}
+
+async function identityOf(
+  directory: Directory,
+  found: User,
+  username: string,
+  search: Searcher,
+  budget: Budget,
+): Promise<DirectoryIdentity> {
+  const { settings, chainRule } = directory
+  const userDn = await userDnOf(settings, found, username, search, budget)
+  const groups = await groupsOf(
+    settings,
+    { userDn, username },
+    {
+      search,
+      anonymous: (run) => directory.search('unbound', budget, run),
+      chainRule,
+      budget,
+    },
+  )
+  return { userDn, alias: found.alias, groups }
 }
 
 /** A password that is wrong is the user's failure, not the directory's. */

@@ -1,4 +1,4 @@
-/** Who may have a login explained: whoever may read tokens and policies. The login method asks for more. */
+/** What an explanation of any login asks of its caller: to read tokens and policies. The login method asks for `login:explain` too. */
 import { Type } from 'typebox'
 import { defineLocalMethod } from '../../rpc/method.ts'
 

@@ -5,7 +5,6 @@
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
-import { mustMay } from '../../rpc/refusal.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
 import type { Identity } from './claims.ts'
@@ -39,9 +38,8 @@ const explain = defineLocalMethod({
   kind: 'local',
   name: 'orchestrator.explainLogin',
   args: Type.Object({ at: At, role: Type.String(), jwt: Type.String() }),
-  requires: () => ({ resource: 'acl', access: 'read' }),
+  requires: ({ at }) => ({ resource: 'login', mount: at.path, access: 'explain' }),
   run: async (context, { at, role: name, jwt }): Promise<ExplainedLogin> => {
-    mustMay(context, { resource: 'auth', path: `sys/auth/${at.path}/explain`, access: 'write' })
     if (jwt === '') throw new MusterError('invalid_argument', 'missing jwt')
     const row = await roleFor(context, at.id, name)
     const judges = judgesOf(context, row)

@@ -359,8 +359,10 @@ function allBut(required: readonly Requirement[]): string {
   const rules: Rules = {}
   const inside: Record<string, object> = {}
   for (const family of familyNames.filter((name) => !needed.has(name))) {
-    const { named, scoped } = rulesOf(family)
-    if (family === 'namespace') Object.assign(inside, all)
+    const { named, scoped, words } = rulesOf(family)
+    if (words['write'] === undefined) {
+      add(rules, family, { '*': { policy: Object.keys(words)[0] } })
+    } else if (family === 'namespace') Object.assign(inside, all)
     else if (family === 'variables') inside[family] = { path: { '*': all } }
     else if (scoped) inside[family] = { '*': all }
     else add(rules, family, named ? { '*': all } : all)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hasPathRules, parsePolicy } from '../../../src/domains/acl/policy-model.ts'
+import { newestRuleOf, parsePolicy } from '../../../src/domains/acl/policy-model.ts'
 
 const rows: readonly (readonly [
   path: string,
@@ -23,9 +23,16 @@ t.test('path rules of the secrets service are auth rules', (t) => {
     t.same(rule?.capabilities, has, text)
     t.equal(rule?.deny, given.includes('deny'))
     t.equal(rule?.pattern.pieces.join('*'), name)
-    t.ok(hasPathRules(text))
+    t.same(newestRuleOf(text), { word: 'path', version: 6 })
   }
-  t.notOk(hasPathRules('namespace "x" { variables { path "y" { capabilities = ["read"] } } }'))
+  t.equal(
+    newestRuleOf('namespace "x" { variables { path "y" { capabilities = ["read"] } } }'),
+    null,
+  )
+  t.same(newestRuleOf('keyring = "read"\nlogin_prefix "" { policy = "explain" }'), {
+    word: 'login_prefix',
+    version: 7,
+  })
   t.end()
 })
 

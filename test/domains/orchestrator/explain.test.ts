@@ -81,11 +81,13 @@ void t.test('an explanation needs the rights for it', async (t) => {
     return (made.json() as { readonly SecretID: string }).SecretID
   }
   const read = 'acl = "read"'
-  const write = 'auth "sys/auth/orchestrator/explain" { policy = "write" }'
+  const explain = 'login "orchestrator" { policy = "explain" }'
+  const elsewhere = 'login "other" { policy = "explain" }'
   const asked = async (token: string) => (await server.ask('POST', url, body, token)).status
   t.equal(await asked(await tokenWith('one', read)), 403)
-  t.equal(await asked(await tokenWith('two', write)), 403)
-  t.equal(await asked(await tokenWith('both', `${read}\n${write}`)), 200)
+  t.equal(await asked(await tokenWith('two', explain)), 403)
+  t.equal(await asked(await tokenWith('other', `${read}\n${elsewhere}`)), 403)
+  t.equal(await asked(await tokenWith('both', `${read}\n${explain}`)), 200)
 })
 
 void t.test('mounts elsewhere, unknown ones, and what is missing', async (t) => {

@@ -1,0 +1,148 @@
+/**
+ * A login as an operator has it explained: what is asked of the directory, with times, and the rule that refused. It gives no
+ * token. A wrong password counts as one of a login, and a locked name is not tried: an explanation is no way around the lockout.
+ */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
+import { admittedBy } from '../acl/bound-cidrs.ts'
+import { issuedPolicies } from '../acl/token-parameters-model.ts'
+import { admitLogin, failedLogin } from '../logins/guard.ts'
+import { DirectoryError } from './directory-error.ts'
+import { authenticate, lookUp, type DirectoryIdentity } from './login.ts'
+import {
+  configured,
+  emptyPassword,
+  loginMsMax,
+  noGroups,
+  passwordLengthMax,
+  policySources,
+  type PolicySource,
+} from './login-methods.ts'
+import { At } from './methods.ts'
+import { nameLengthMax, type ConfigRow } from './model.ts'
+import { checkName, userKey } from './names.ts'
+import { directories } from './services.ts'
+import type { Answered } from './watch.ts'
+
+/** Requests to the directory that one explanation shows. */
+const stepsMax = 500
+
+export type ExplainedLogin = {
+  readonly allowed: boolean
+  /** What refused: a rule of this program, or how the directory failed (`DirectoryFailure`). */
+  readonly rule: string | null
+  readonly reason: string | null
+  /** Whether the password was sent to the directory. */
+  readonly bindTried: boolean
+  readonly steps: readonly Answered[]
+  readonly identity: DirectoryIdentity | null
+  readonly sources: readonly PolicySource[]
+  /** Of the configuration, for every login. */
+  readonly configured: readonly string[]
+  readonly policies: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+/** null: nothing refuses. */
+type Refusal = { readonly rule: string; readonly reason: string } | null
+
+const explain = defineLocalMethod({
+  kind: 'local',
+  name: 'ldap.explainLogin',
+  args: Type.Object({
+    at: At,
+    username: Type.String({ maxLength: 4 * nameLengthMax }),
+    /** null: the service account looks for the user and the groups, and nothing is proved. */
+    password: Type.Union([Type.Null(), Type.String({ maxLength: passwordLengthMax })]),
+  }),
+  requires: ({ at }) => ({ resource: 'login', mount: at.path, access: 'explain' }),
+  run: async (context, { at, username, password }): Promise<ExplainedLogin> => {
+    checkName('the user name', username)
+    const row = configured(context.read(), at.id)
+    const steps: Answered[] = []
+    let refusal = refusedBefore(context, at.id, row, username, password)
+    let identity: DirectoryIdentity | null = null
+    const isAsked = refusal === null
+    if (isAsked) {
+      try {
+        identity = await found(context, row, username, password, (step) => {
+          if (steps.length < stepsMax) steps.push(step)
+        })
+      } catch (error) {
+        if (!(error instanceof DirectoryError)) throw error
+        refusal = { rule: error.kind, reason: error.message }
+        if (error.kind === 'user' && password !== null) {
+          await failedLogin(context, at.id, userKey(username.trim(), row.config))
+        }
+      }
+    }
+    const groups = identity?.groups ?? []
+    const { tokens } = row.config
+    const sources = identity === null ? [] : policySources(context.read(), row, username, groups)
+    const added = tokens.noDefaultPolicy ? [] : ['default']
+    const mapped = sources.flatMap(({ policies }) => policies)
+    const policies = issuedPolicies([...mapped, ...tokens.policies, ...added])
+    if (refusal === null && policies.includes('root')) {
+      refusal = { rule: 'policies', reason: 'a login does not give the policy root' }
+    }
+    return {
+      allowed: refusal === null && password !== null,
+      rule: refusal?.rule ?? null,
+      reason: refusal?.reason ?? null,
+      bindTried: isAsked && password !== null,
+      steps,
+      identity,
+      sources,
+      configured: tokens.policies,
+      policies: identity === null ? [] : policies,
+      warnings: identity !== null && groups.length === 0 ? [noGroups] : [],
+    }
+  },
+})
+
+/** By what a login is refused without asking the directory. */
+function refusedBefore(
+  context: LocalContext,
+  mountId: string,
+  { config }: ConfigRow,
+  username: string,
+  password: string | null,
+): Refusal {
+  const { boundCidrs } = config.tokens
+  const { remote } = context.caller
+  if (boundCidrs.length > 0 && !admittedBy(boundCidrs)(remote)) {
+    return { rule: 'address', reason: `a login from the address ${remote} is not allowed` }
+  }
+  if (password === null) return null
+  if (password === '' && config.denyNullBind) {
+    return { rule: 'empty password', reason: emptyPassword().message }
+  }
+  try {
+    admitLogin(context, mountId, userKey(username.trim(), config))
+    return null
+  } catch (error) {
+    if (!(error instanceof MusterError)) throw error
+    return { rule: 'lockout', reason: error.message }
+  }
+}
+
+function found(
+  context: LocalContext,
+  row: ConfigRow,
+  username: string,
+  password: string | null,
+  watch: (answered: Answered) => void,
+): Promise<DirectoryIdentity> {
+  const { clock, signal } = context
+  const budget = { clock, signal, deadlineMs: clock.monotonicMs() + loginMsMax }
+  return context
+    .service(directories)
+    .useWatched(context, row, watch, (directory) =>
+      password === null
+        ? lookUp(directory, username, budget)
+        : authenticate(directory, username, password, budget),
+    )
+}
+
+export const ldapExplainMethods = { explain }
