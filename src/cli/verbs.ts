@@ -153,11 +153,15 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
     },
     login: {
       summary: 'Logs in and stores the token',
-      load: async () => (await import('./verbs/login.ts')).login,
+      load: async () => (await import('./verbs/login/login.ts')).login,
+    },
+    'login explain': {
+      summary: 'Shows what a login would come to, step by step',
+      load: async () => (await import('./verbs/login/explain.ts')).loginExplain,
     },
     logout: {
       summary: 'Forgets the stored token',
-      load: async () => (await import('./verbs/login.ts')).logout,
+      load: async () => (await import('./verbs/login/login.ts')).logout,
     },
     monitor: {
       summary: 'Follows the log of a server',

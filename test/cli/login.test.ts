@@ -184,3 +184,67 @@ t.test('tokens and login methods have commands of their own', async (t) => {
   t.same(bodyOf(), { description: '' })
   t.equal((await run(['auth', 'disable', 'corp/eu/'], { env })).code, 0)
 })
+
+t.test('a login is explained, with a password or without', async (t) => {
+  const HOME = await home(t)
+  const data = {
+    type: 'ldap',
+    allowed: false,
+    refused_by: 'user',
+    reason: 'result code 49 (InvalidCredentials)',
+    steps: [
+      { step: 'connect', url: 'ldap://d', passed: true, milliseconds: 1, entries: null },
+      {
+        step: 'search',
+        base: 'dc=d',
+        filter: '(uid=ada)',
+        passed: true,
+        milliseconds: 2.5,
+        entries: 1,
+      },
+      { step: 'bind', name: 'uid=ada,dc=d', passed: false, milliseconds: 3, failure: 'code 49' },
+    ],
+    user_dn: null,
+    alias: null,
+    groups: [],
+    mappings: [{ from: 'group', name: 'ops', policies: ['a', 'b'] }],
+    policies: [],
+  }
+  const server = await standIn(t, {
+    'POST /v1/sys/auth/corp/eu/explain': { json: { ...envelope, data } },
+    'POST /v1/sys/auth/orchestrator/explain': {
+      json: {
+        ...envelope,
+        data: {
+          type: 'orchestrator',
+          allowed: true,
+          refused_by: null,
+          reason: null,
+          steps: [],
+          service_account: { namespace: 'shop', name: 'till', uid: 'u' },
+          review: { url: 'https://o/review' },
+          policies: ['till'],
+        },
+      },
+    },
+  })
+  const env = { HOME, MUSTER_ADDR: server.address, MUSTER_TOKEN: 'operator' }
+  const words = ['login', 'explain', '-path=corp/eu', 'username=ada']
+  const typed = await run(words, { env, input: 'secret words', isTerminal: true })
+  t.equal(typed.code, 1, 'the login is refused')
+  t.match(typed.out, /^Refused by +│? *= user$/m)
+  t.match(typed.out, /Policies of group ops += a, b/)
+  t.match(typed.out, /search +yes +2\.5 +dc=d {2}\(uid=ada\) {2}1 found/)
+  t.match(typed.out, /bind +no +3 +uid=ada,dc=d {2}code 49/)
+  t.notMatch(typed.out + typed.err, 'secret words')
+  t.match(JSON.parse(server.asked[0]?.body ?? ''), { username: 'ada', password: 'secret words' })
+  t.equal(server.asked[0]?.headers['x-service-token'], 'operator')
+  t.equal((await run([...words, '-no-password'], { env })).code, 1)
+  t.same(JSON.parse(server.asked[1]?.body ?? ''), { username: 'ada' })
+  const pod = await run(['login', 'explain', '-method=orchestrator', 'role=web', 'jwt=a.b.c'], {
+    env,
+  })
+  t.equal(pod.code, 0)
+  t.match(pod.out, /Service account += shop\/till/)
+  t.notMatch(pod.out, 'a.b.c')
+})

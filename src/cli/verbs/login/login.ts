@@ -1,21 +1,16 @@
 /** `muster login`. */
-import { readFile } from 'node:fs/promises'
-import { MusterError } from '../../lib/errors.ts'
-import { objectOf, textOf } from '../api/answer.ts'
-import { ApiClient, escapePath } from '../api/client.ts'
-import { isObject, type Json } from '../api/json.ts'
-import { connectionFlags, readSettings } from '../api/settings.ts'
-import { storeToken } from '../api/token-file.ts'
-import { misused } from '../flags.ts'
-import { itemOf, itemsMax } from '../items.ts'
-import { Sources } from '../source.ts'
-import { exits, type Call, type Verb } from '../verb.ts'
-import { answerFlags, checkFormat, showAnswer } from './path/path.ts'
-
-/** Where a pod has the token of its service account. */
-const podTokenFile = '/var/run/secrets/kubernetes.io/serviceaccount/token'
-
-const passwordVariables = ['MUSTER_LDAP_PASSWORD', 'SERVICE_LDAP_PASSWORD', 'VAULT_LDAP_PASSWORD']
+import { MusterError } from '../../../lib/errors.ts'
+import { objectOf, textOf } from '../../api/answer.ts'
+import { ApiClient } from '../../api/client.ts'
+import { isObject, type Json } from '../../api/json.ts'
+import { connectionFlags, readSettings } from '../../api/settings.ts'
+import { storeToken } from '../../api/token-file.ts'
+import { misused } from '../../flags.ts'
+import { itemsMax } from '../../items.ts'
+import { Sources } from '../../source.ts'
+import { exits, type Call, type Verb } from '../../verb.ts'
+import { credentialsOf, mountOf, secret } from './credentials.ts'
+import { answerFlags, checkFormat, showAnswer } from '../path/path.ts'
 
 export const login: Verb = {
   operands: { usage: '[TOKEN | -] [KEY=VALUE...]', countMin: 0, countMax: itemsMax },
@@ -69,64 +64,22 @@ async function tokenOf(word: string, sources: Sources): Promise<string> {
 }
 
 async function byMethod(call: Call, method: string, sources: Sources): Promise<Json> {
-  const body = new Map<string, string>()
-  for (const word of call.operands) {
-    const [key, value] = await itemOf(word, sources)
-    body.set(key, value)
-  }
-  const mount = call.flags.last('path') ?? method
+  const sent = await credentialsOf(call, method, sources, true)
   // A token from before would only be sent for others to see.
   const client = new ApiClient({ ...(await readSettings(call)), token: null })
   const ask = async (path: string, json: Json) => (await client.ask('POST', path, { json })).json
-  const base = `/v1/auth/${escapePath(mount.replace(/^\/+|\/+$/g, ''))}/login`
-  switch (method) {
-    case 'ldap': {
-      const username = body.get('username') ?? call.terminal.env('USER') ?? ''
-      if (username === '') misused('who logs in? username=NAME')
-      body.delete('username')
-      const password = body.get('password') ?? (await passwordOf(call, username))
-      return signedIn(await ask(`${base}/${encodeURIComponent(username)}`, { password }))
-    }
-    case 'orchestrator':
-    case 'kubernetes': {
-      const role = body.get('role') ?? misused('as which role? role=NAME')
-      const jwt = (body.get('jwt') ?? (await readPodToken())).trim()
-      return signedIn(await ask(base, { role, jwt }))
-    }
-    default:
-      return misused(`-method is token, ldap, orchestrator or kubernetes, not ${method}`)
+  const base = `/v1/auth/${mountOf(call, method)}/login`
+  if (sent.type === 'orchestrator') {
+    const { role, jwt } = sent
+    return signedIn(await ask(base, { role, jwt }))
   }
+  const { username, password } = sent
+  return signedIn(await ask(`${base}/${encodeURIComponent(username)}`, { password }))
 }
 
 function signedIn(answer: Json): Json {
   if (isObject(answer) && isObject(answer['auth'])) return answer
   throw new MusterError('unavailable', 'the answer has no token: is a login method there?')
-}
-
-async function passwordOf(call: Call, username: string): Promise<string> {
-  for (const name of passwordVariables) {
-    const password = call.terminal.env(name)
-    if (password !== undefined) return password
-  }
-  return secret(call, `Password of ${username}`)
-}
-
-async function secret({ terminal }: Call, what: string): Promise<string> {
-  if (!terminal.inIsTerminal) misused(`${what}: there is no terminal to ask; see help login`)
-  terminal.err(`${what} (hidden): `)
-  try {
-    return await terminal.secret()
-  } finally {
-    terminal.err('\n')
-  }
-}
-
-async function readPodToken(): Promise<string> {
-  try {
-    return await readFile(podTokenFile, 'utf8')
-  } catch {
-    return misused(`jwt=@FILE is missing, and there is none in ${podTokenFile}`)
-  }
 }
 
 export const logout: Verb = {
@@ -136,7 +89,7 @@ Forgets the stored token. The token itself stays good: 'muster token revoke -sel
 `,
   flags: {},
   async run({ terminal }) {
-    const { forgetToken } = await import('../api/token-file.ts')
+    const { forgetToken } = await import('../../api/token-file.ts')
     await forgetToken(terminal)
     return exits.ok
   },
