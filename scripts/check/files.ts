@@ -18,6 +18,7 @@ const alone = [
   'full-disk',
   'gossip-forgery',
   'handover',
+  'lease-deadlines',
   'lock-command',
   'login-ends',
   'repeated-writes',

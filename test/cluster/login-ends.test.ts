@@ -21,6 +21,8 @@ type Ending = {
   readonly what: string
   /** What it says at its end. */
   readonly reason: RegExp
+  /** It is known to be there; of a blocking query that is not told. */
+  isOpen: boolean
   endedMs: number | null
   text: string
 }
@@ -73,13 +75,13 @@ async function use(
         ['/v1/event/stream?topic=KV:waited/*', told],
         [`/v1/kv/waited?${waits}`, unknown],
         [`/v1/kv/waited?stale&${waits}`, unknown],
-        ['/v1/agent/monitor?log_level=error', untold],
-        [`/v1/agent/monitor?log_level=error&server_id=${atLeader}`, untold],
+        ['/v1/agent/monitor?log_level=debug', untold],
+        [`/v1/agent/monitor?log_level=debug&server_id=${atLeader}`, untold],
       ] as const
     ).map(follows),
     followSocket(t, http, '/v1/event/stream?topic=KV:waited/*', token),
   ]
-  await eventuallyTrue('the stream is open', () => endings[0]?.text !== '')
+  await eventuallyTrue('the streams are open', () => endings.every(({ isOpen }) => isOpen))
   return { at, token, held, endings }
 }
 
@@ -90,10 +92,12 @@ function followSocket(t: Test, port: number, path: string, token: string): Endin
   const ending: Ending = {
     what,
     reason: /"Error":"[^"]*ACL token not found/,
+    isOpen: false,
     endedMs: null,
     text: '',
   }
   const socket = new WebSocket(`ws://127.0.0.1:${port}${path}&token=${token}`)
+  socket.addEventListener('open', () => (ending.isOpen = true))
   socket.addEventListener('message', ({ data }) => (ending.text += String(data)))
   socket.addEventListener('close', () => (ending.endedMs ??= performance.now()))
   t.teardown(() => socket.close())
@@ -105,12 +109,13 @@ function tokenHeader(token: string) {
 }
 
 function follow(t: Test, port: number, path: string, token: string, reason: RegExp): Ending {
-  const ending: Ending = { what: path, reason, endedMs: null, text: '' }
+  const ending: Ending = { what: path, reason, isOpen: reason === unknown, endedMs: null, text: '' }
   const end = (): void => {
     ending.endedMs ??= performance.now()
   }
   const options = { host: '127.0.0.1', port, path, agent: false, headers: tokenHeader(token) }
   const request = get(options, (response: IncomingMessage) => {
+    ending.isOpen = true
     ending.text = `${response.statusCode} `
     response.setEncoding('utf8')
     response.on('data', (text: string) => (ending.text += text))
