@@ -1,105 +1,152 @@
 /**
- * Logins by a directory over three servers whose leader is killed: no acknowledged token is missing, the directory's password
+ * Logins by a directory over three servers whose leader is killed while people log in, renew and revoke, and the password of the
+ * service account is replaced: no acknowledged token or renewal is missing, none that was revoked lives, the directory's password
  * stays known, and no secret is on any disk or in any log line.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { startCluster, type Cluster } from '../support/cluster.ts'
+import { amount } from '../support/chance.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { person, serviceDn, servicePassword, slapdIsThere, startSlapd } from '../support/slapd.ts'
+import {
+  authOf,
+  startTokenCluster,
+  type Answered,
+  type TokenCluster,
+} from '../support/token-cluster.ts'
 
 const password = 'planted-password-of-ada-4711'
-const kills = 2
+const logins = amount('DIRECTORY_LOGINS', { gate: 2_000, long: 6_000 })
+const kills = amount('DIRECTORY_KILLS', { gate: 2, long: 6 })
+const workersOfEach = 4
+const ttlSeconds = 600
+const renewedSeconds = 7_200
 
-type Asked = { readonly status: number; readonly body: string }
+/** What was acknowledged. */
+class Told {
+  readonly kept: string[] = []
+  readonly renewed: string[] = []
+  readonly revoked: string[] = []
+  /** Revoked, and served all the same by the server that said so. */
+  readonly served: string[] = []
+  count = 0
+}
 
-async function ask(
-  cluster: Cluster,
+/** Null: no answer, or one that says nothing of the outcome. */
+async function tried(asked: Promise<Answered>): Promise<Answered | null> {
+  const answer = await asked.catch(() => null)
+  return answer === null || answer.status >= 500 ? null : answer
+}
+
+/** Logs in at a server, and does every fourth time one thing and another with what it got. False: it did not get in. */
+async function oneLogin(all: TokenCluster, at: number, told: Told): Promise<boolean> {
+  const answer = await tried(all.ask(at, null, 'POST /v1/auth/ldap/login/ada', { password }))
+  if (answer?.status !== 200) return false
+  const { client_token: token } = authOf(answer.body)
+  told.count += 1
+  switch (told.count % 4) {
+    case 0: {
+      const increment = `${renewedSeconds}s`
+      const body = { increment }
+      const renewal = await tried(all.ask(at, token, 'POST /v1/auth/token/renew-self', body))
+      if (renewal?.status === 200) told.renewed.push(token)
+      else told.kept.push(token)
+      break
+    }
+    case 1: {
+      const revoked = await tried(all.ask(at, token, 'POST /v1/auth/token/revoke-self', {}))
+      if (revoked?.status !== 204) break
+      told.revoked.push(token)
+      const after = await tried(all.ask(at, token, 'GET /v1/auth/token/lookup-self?stale'))
+      if (after?.status === 200) told.served.push(token)
+      break
+    }
+    default:
+      told.kept.push(token)
+  }
+  return true
+}
+
+/** How long the token lives, in seconds, as a server knows it; 0: not at all. */
+async function lifeOf(all: TokenCluster, at: number, token: string): Promise<number> {
+  const answer = await all.ask(at, token, 'GET /v1/auth/token/lookup-self?stale')
+  if (answer.status !== 200) return 0
+  return (JSON.parse(answer.body) as { readonly data: { readonly ttl: number } }).data.ttl
+}
+
+/** How many do not live for so long; a few are asked at a time. */
+async function shorterThan(
+  all: TokenCluster,
   at: number,
-  method: string,
-  path: string,
-  { token, body }: { readonly token?: string; readonly body?: unknown } = {},
-): Promise<Asked> {
-  const reply = await cluster.http(at).request(method, path, {
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-    ...(token !== undefined && { headers: { 'x-service-token': token } }),
+  tokens: readonly string[],
+  seconds: number,
+): Promise<number> {
+  const rest = [...tokens]
+  let count = 0
+  const asking = Array.from({ length: 8 }, async () => {
+    for (let token = rest.pop(); token !== undefined; token = rest.pop()) {
+      if ((await lifeOf(all, at, token)) < seconds) count += 1
+    }
   })
-  return { status: reply.status, body: reply.body.toString() }
+  await Promise.all(asking)
+  return count
 }
 
 void t.test('logins while leaders die', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
   const slapd = await startSlapd(t, { ldif: person({ uid: 'ada', password }) })
-  const cluster = await startCluster(t, {
-    config: { acl: { enabled: true } },
-    writeFirst: false,
-    logLevel: 'trace',
-  })
-  const root = await eventually('the first token', async () => {
-    const answer = await ask(cluster, await cluster.waitForLeader(), 'PUT', '/v1/acl/bootstrap')
-    return (JSON.parse(answer.body) as { SecretID: string }).SecretID
-  })
-  const config = {
+  const all = await startTokenCluster(t, { logLevel: 'trace' })
+  const { cluster } = all
+  await all.asRoot('POST /v1/auth/ldap/config', {
     url: slapd.url,
     userdn: 'ou=people,dc=test',
     userattr: 'uid',
     binddn: serviceDn,
     bindpass: servicePassword,
     use_token_groups: false,
-  }
-  await eventuallyTrue('the method is configured', async () => {
-    const at = await cluster.waitForLeader()
-    const written = { token: root, body: config }
-    return (await ask(cluster, at, 'POST', '/v1/auth/ldap/config', written)).status === 204
+    token_ttl: `${ttlSeconds}s`,
   })
 
-  const acknowledged: string[] = []
-  const logIn = async (at: number): Promise<boolean> => {
-    const answer = await ask(cluster, at, 'POST', '/v1/auth/ldap/login/ada', {
-      body: { password },
-    }).catch(() => null)
-    if (answer?.status !== 200) return false
-    const { auth } = JSON.parse(answer.body) as { auth: { client_token: string } }
-    acknowledged.push(auth.client_token)
-    return true
-  }
-  const over = new AbortController()
-  const workers = cluster.all.map(async (at) => {
-    while (!over.signal.aborted) await logIn(at)
-  })
-  for (let kill = 0; kill < kills; kill += 1) {
-    const before = acknowledged.length
+  const told = new Told()
+  const startMs = performance.now()
+  const workers = cluster.all.flatMap((at) =>
+    Array.from({ length: workersOfEach }, async () => {
+      while (told.count < logins) await oneLogin(all, at, told)
+    }),
+  )
+  for (let kill = 1; kill <= kills; kill += 1) {
     const leader = await cluster.waitForLeader()
-    await eventuallyTrue('logins go on', () => acknowledged.length > before + 20)
+    const until = (logins * kill) / (kills + 1)
+    await eventuallyTrue('logins go on', () => told.count >= until, { timeoutMs: 120_000 })
     // Killed while it replaces the password of the service account.
-    const rotation = ask(cluster, leader, 'POST', '/v1/auth/ldap/config/rotate-root', {
-      token: root,
-    }).catch(() => null)
+    const rotation = tried(all.ask(leader, all.root, 'POST /v1/auth/ldap/config/rotate-root'))
     await cluster.kill(leader)
     await rotation
     await cluster.waitForLeader({ except: leader })
     await cluster.restart(leader)
   }
-  over.abort()
   await Promise.all(workers)
-  t.comment(`${acknowledged.length} logins`)
+  const seconds = (performance.now() - startMs) / 1_000
+  const { kept, renewed, revoked, served } = told
+  t.comment(
+    `${told.count} logins in ${seconds.toFixed(1)} s: ${kept.length} kept, ${renewed.length} renewed, ${revoked.length} revoked`,
+  )
+  t.ok(kept.length > 0 && renewed.length > 0 && revoked.length > 0)
+  t.same(served, [], 'what was revoked is refused at once where it was acknowledged')
   for (const at of cluster.all) {
-    await eventuallyTrue('everybody logs in everywhere', () => logIn(at))
-    let missing = 0
-    for (const token of acknowledged) {
-      const answer = await ask(cluster, at, 'GET', '/v1/auth/token/lookup-self', { token })
-      if (answer.status !== 200) missing += 1
-    }
-    t.equal(missing, 0, 'no acknowledged token is missing')
+    await eventuallyTrue('everybody logs in everywhere', () => oneLogin(all, at, told))
+    // Not a stale read: from here on the server has all that was acknowledged.
+    await all.settled(at, kept[0] ?? null, 'GET /v1/auth/token/lookup-self')
+    t.equal(await shorterThan(all, at, kept, 1), 0, 'no acknowledged token is missing')
+    t.equal(await shorterThan(all, at, renewed, ttlSeconds + 1), 0, 'no acknowledged renewal is')
+    t.equal(await shorterThan(all, at, revoked, 1), revoked.length, 'none that was revoked lives')
   }
-  await eventuallyTrue('the password can be replaced', async () => {
+  await eventually('the password can be replaced', async () => {
     const at = await cluster.waitForLeader()
-    const { status } = await ask(cluster, at, 'POST', '/v1/auth/ldap/config/rotate-root', {
-      token: root,
-    })
-    return status === 204
+    const answer = await tried(all.ask(at, all.root, 'POST /v1/auth/ldap/config/rotate-root'))
+    return answer?.status === 204 ? true : undefined
   })
-  t.ok(await logIn(0), 'and logins go on')
+  t.ok(await oneLogin(all, 0, told), 'and logins go on')
 
   await Promise.all(cluster.all.map((at) => cluster.kill(at)))
   const entries = await readdir(cluster.folder, { recursive: true, withFileTypes: true })
