@@ -20,6 +20,7 @@ import {
   tokenFamily,
 } from './endings/fill.ts'
 import type { Probed } from './endings/probe.ts'
+import { report, tell } from './endings/report.ts'
 
 const whats = ['keys', 'sessions', 'tokens'] as const
 type What = (typeof whats)[number]
@@ -30,8 +31,6 @@ const stepMs = 600_000
 /** The machine comes to rest. */
 const restMs = 8_000
 const lagSeconds = ['0.01', '0.05', '0.1', '0.5'] as const
-
-const tell = (what: string, value: string) => console.log(`${what.padEnd(44)} ${value}`)
 
 /** How to end it, and the token that the probes use. */
 type Filled = { readonly end: () => Promise<unknown>; readonly token: string }
@@ -65,24 +64,6 @@ async function fill(cluster: Cluster, leader: number, what: What, count: number)
   return {
     end: () => http.json('PUT', `/v1/session/destroy/${session}`, { timeoutMs: 60_000 }),
     token: '',
-  }
-}
-
-function report(probed: Probed, fromMs: number, toMs: number): void {
-  for (const [kind, all] of Object.entries(probed)) {
-    const some = all.filter(([atMs, ms]) => atMs + ms >= fromMs && atMs < toMs)
-    const times = some.map(([, ms]) => ms).sort((left, right) => left - right)
-    const at = (part: number) =>
-      (times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? NaN).toFixed(1)
-    const failed = some.filter(([, , ok]) => !ok).length
-    tell(kind, `${at(0.5)}, ${at(0.99)}, ${at(1)} ms (${times.length} asked, ${failed} failed)`)
-    const slowest = some.toSorted((left, right) => right[1] - left[1]).slice(0, 4)
-    tell(
-      '',
-      slowest
-        .map(([atMs, ms]) => `${ms.toFixed(0)} at ${((atMs - fromMs) / 1_000).toFixed(1)} s`)
-        .join(', '),
-    )
   }
 }
 

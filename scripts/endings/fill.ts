@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { writeArchive } from '../../src/domains/operator/archive.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import type { HttpClient } from '../../test/support/http-client.ts'
+import { drawToken, type TokenSpec } from '../../src/domains/acl/issue.ts'
 import { AclMachine } from '../../test/domains/acl/acl-machine.ts'
 
 const writersMax = 32
@@ -47,6 +48,91 @@ export async function createSessions(http: HttpClient, node: string, count: numb
   await each(count, async () => {
     await createSession(http, node)
   })
+}
+
+export type LeasedTokens = {
+  /** Its pieces. */
+  readonly archive: readonly Buffer[]
+  readonly root: string
+  /** The parent's accessor, and secrets of its children. */
+  readonly parent: string
+  readonly children: readonly string[]
+  /** Of tokens that are no children. */
+  readonly others: readonly string[]
+}
+
+const entriesPerBatch = 512
+const secretsKept = 50_000
+const leaseMs = 30 * 24 * 3_600_000
+
+/** Tokens with leases as a login makes them, `count` in all, of which one has so many children. */
+export async function leasedTokens(count: number, childCount: number): Promise<LeasedTokens> {
+  const ends: (() => unknown)[] = []
+  const acl = await AclMachine.open({ teardown: (end) => ends.unshift(end) })
+  acl.nowMs = Date.now()
+  try {
+    await acl.putPolicy('probe', 'key_prefix "" { policy = "write" }')
+    const root = await acl.makeToken({ type: 'management' })
+    const parent = await acl.makeToken({ policies: ['probe'] })
+    const secrets: { children: string[]; others: string[] } = { children: [], others: [] }
+    for (let made = 0; made < count; made += entriesPerBatch) {
+      const tokens = Array.from({ length: Math.min(entriesPerBatch, count - made) }, (_, step) => {
+        const isChild = made + step < childCount
+        const { token, secret } = drawToken(
+          {
+            ...leased(acl.nowMs, made + step),
+            ...(isChild ? { parent: parent.accessor } : {}),
+          },
+          null,
+        )
+        const kept = isChild ? secrets.children : secrets.others
+        if (kept.length < secretsKept) kept.push(secret)
+        return token
+      })
+      const first = acl.machine.appliedIndex + 1
+      await acl.machine.apply(
+        tokens.map((args, at) => ({
+          index: first + at,
+          term: 1,
+          kind: 'command' as const,
+          data: acl.machine.encodeCommand({ type: 'acl.createIssuedToken', args }),
+        })),
+      )
+    }
+    const rows = acl.machine.exportRows()
+    const header = { index: rows.index, term: 1, createdMs: 0, commandVersion, clusterKeys: [] }
+    const end = () => ({ rows: rows.rows, digest: rows.digest })
+    const archive: Buffer[] = []
+    for await (const piece of writeArchive(header, rows.blocks(), end)) {
+      archive.push(Buffer.from(piece))
+    }
+    rows.close()
+    return { archive, root: root.secret, parent: parent.accessor, ...secrets }
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+function leased(nowMs: number, number: number): TokenSpec {
+  return {
+    name: `ldap-user${number}`,
+    description: '',
+    type: 'client',
+    policies: ['default', 'probe'],
+    roles: [],
+    createTimeMs: nowMs,
+    // They end one after another.
+    expirationTimeMs: nowMs + leaseMs + number,
+    lease: {
+      ttlMs: leaseMs,
+      renewable: true,
+      periodMs: null,
+      explicitMaxTtlMs: null,
+      renewTimeMs: null,
+    },
+    metadata: [['username', `user${number}`]],
+    path: `auth/ldap/login/user${number}`,
+  }
 }
 
 export type TokenFamily = {
