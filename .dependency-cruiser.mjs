@@ -9,6 +9,7 @@
 /** The registry's order is the law: a domain knows earlier ones, never later ones. */
 const domainOrder = [
   'namespaces',
+  'entities',
   'acl',
   'catalog',
   'local-services',
@@ -196,7 +197,9 @@ function domainRows(domain, position) {
   const own = `^src/domains/${domain}/`
   const earlier = domainOrder.slice(0, position)
   const others = earlier.length === 0 ? [] : [`^src/domains/(${earlier.join('|')})/`]
-  const issuers = earlier.filter((name) => ['acl', 'allocations', 'logins'].includes(name))
+  const issuers = earlier.filter((name) =>
+    ['entities', 'acl', 'allocations', 'logins'].includes(name),
+  )
   const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
   // What a login method plugs into.
   const isLogin = earlier.includes('logins')

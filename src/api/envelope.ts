@@ -17,8 +17,8 @@ export type AuthAnswer = {
   /** Seconds. */
   readonly lease_duration: number
   readonly renewable: boolean
-  /** This program keeps no entities. */
-  readonly entity_id: ''
+  /** Empty: nobody in particular. */
+  readonly entity_id: string
   readonly token_type: 'service' | 'batch'
   readonly orphan: boolean
   readonly num_uses: number
@@ -83,7 +83,7 @@ export const AuthShape = Type.Object(
     metadata: nullable(mapOf(Type.String())),
     lease_duration: count('Seconds that the token is good for; 0: no end'),
     renewable: flag('Whether the token can be renewed'),
-    entity_id: text('Always empty'),
+    entity_id: text('Who the token stands for; empty: nobody in particular'),
     token_type: Type.Enum(['service', 'batch']),
     orphan: flag('Whether no other token ends this one'),
     num_uses: count('Requests that the token is good for; 0: not limited'),

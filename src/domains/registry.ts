@@ -9,6 +9,7 @@ import { autopilotDomain } from './autopilot/domain.ts'
 import { startCascadeDuty } from './cascade-duty.ts'
 import { catalogDomain } from './catalog/domain.ts'
 import { stateDomains, type Domain } from './domain.ts'
+import { entitiesDomain } from './entities/domain.ts'
 import { eventsDomain } from './events/domain.ts'
 import { kvDomain } from './kv/domain.ts'
 import { ldapDomain } from './ldap/domain.ts'
@@ -22,6 +23,7 @@ import { variablesDomain } from './variables/domain.ts'
 /** Of a server, in order. */
 export const serverDomains: readonly Domain[] = [
   namespacesDomain,
+  entitiesDomain,
   aclDomain,
   catalogDomain,
   sessionsDomain,

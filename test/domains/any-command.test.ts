@@ -26,6 +26,7 @@ const longs = [9_000, 800_000]
 const names = ['a', 'b', 'default', 'team', '', '*', '\0', '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0a']
 const numbers = [-1, 0, 1, 2, 3, 1_000, 2 ** 53 - 1, 2 ** 64, 1e300]
 const listLengthMax = 300
+const roundsMax = 20
 
 void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'muster-commands-'))
@@ -69,9 +70,14 @@ void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) =
         throw error
       }
     })
-    const result = await fc.check(property, { seed, numRuns: commandsOfEach, endOnFailure: true })
-    t.notOk(result.failed, `${type}: ${failureOf(result)}`)
-    t.ok(encoded > 0, `${type}: ${encoded} of ${result.numRuns} are within the schema`)
+    // Few values are within a schema with many members.
+    for (let round = 0; round < roundsMax; round += 1) {
+      const drawn = { seed: seed + round, numRuns: commandsOfEach, endOnFailure: true }
+      const result = await fc.check(property, drawn)
+      t.notOk(result.failed, `${type}: ${failureOf(result)}`)
+      if (encoded > 0) break
+    }
+    t.ok(encoded > 0, `${type}: ${encoded} are within the schema`)
     const { faults } = await sweepRows(machine)
     t.same(faults.slice(0, 3), [], `${type}: rows are such as their schemas say`)
   }

@@ -98,7 +98,14 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await server.ask('POST', '/v1/auth/orchestrator/role/till', orchestratorRole)
   const lock = { mountId: 'first-ldap', name: 'ada', nowMs: 1, untilMs: 4_000_000_000_000 }
   await server.propose({ type: 'logins.lock', args: lock })
-  const tokenRole = { allowed_policies: ['reads'], token_period: '1h' }
+  const aliases = [{ rule: 'dn', name: longValue.slice(0, 1_000) }]
+  const identity = { mountId: 'first-ldap', aliases, id: parent, nowMs: 1 }
+  await server.propose({ type: 'entities.identify', args: identity })
+  const tokenRole = {
+    allowed_policies: ['reads'],
+    token_period: '1h',
+    allowed_entity_aliases: 'ci',
+  }
   await server.ask('POST', '/v1/auth/token/roles/ci', tokenRole)
   for (const [path, body] of directoryWrites) {
     const written = await server.ask('POST', `/v1/auth/ldap/${path}`, body)

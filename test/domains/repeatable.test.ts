@@ -95,6 +95,7 @@ const cases: readonly Case[] = [
   ['logins.tune', () => ({ path: 'none' })],
   ['logins.disable', () => ({ path: 'ldap' })],
   ['logins.disable', () => ({ path: 'ldap' })],
+  ['entities.delete', () => ({ id: 'e' })],
   ['keyring.rotate', () => ({})],
   ['catalog.deregister', () => ({ node: 'n1', serviceId: null, checkId: null, namespace: null })],
 ]

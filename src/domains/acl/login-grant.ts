@@ -18,6 +18,8 @@ export type LoginGrant = {
   readonly path: string
   readonly metadata: readonly (readonly [string, string])[]
   readonly issuer: { readonly mount: string; readonly mountId: string; readonly alias: string }
+  /** null: the cluster keeps no entities yet. */
+  readonly entityId: string | null
   readonly parameters: TokenParameters
   readonly lifetimes: MountLifetimes
   /** The address that the login came from. */
@@ -36,7 +38,7 @@ export function drawLoginToken(grant: LoginGrant, createTimeMs: number) {
 }
 
 function specOfGrant(grant: LoginGrant, createTimeMs: number) {
-  const { parameters, lifetimes, displayName, path, metadata, issuer, remote } = grant
+  const { parameters, lifetimes, displayName, path, metadata, issuer, entityId, remote } = grant
   const { boundCidrs, numUses } = parameters
   if (boundCidrs.length > 0 && !admittedBy(boundCidrs)(remote)) {
     throw denied(`a login from the address ${remote} is not allowed`)
@@ -61,6 +63,7 @@ function specOfGrant(grant: LoginGrant, createTimeMs: number) {
     path,
     metadata,
     issuer,
+    ...(entityId !== null && { entityId }),
     ...(numUses > 0 && !isBatch && { usesLeft: numUses }),
     ...(boundCidrs.length > 0 && { boundCidrs }),
   }

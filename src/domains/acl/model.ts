@@ -6,6 +6,7 @@ import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { TimeMs } from '../define.ts'
+import { EntityId } from '../entities/model.ts'
 import { Meta } from '../namespaces/model.ts'
 import { policyBytesMax } from './policy-source-model.ts'
 
@@ -127,6 +128,8 @@ export const issuedMembers = {
   path: Type.Optional(Type.String({ maxLength: pathLengthMax })),
   /** The role of the token endpoints that it was made by; a renewal reads the role again. */
   tokenRole: Type.Optional(AclName),
+  /** Who the token stands for. Absent: nobody in particular, or it was made below `entitiesVersion`. */
+  entityId: Type.Optional(EntityId),
 }
 
 /** Of tokens that are not an operator's, shown as their display name. */

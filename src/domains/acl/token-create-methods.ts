@@ -3,6 +3,8 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { unknownToken } from '../../rpc/refusal.ts'
+import { entityOfToken } from '../entities/issue.ts'
+import { aliasNameLengthMax } from '../entities/model.ts'
 import { checkMeta, Meta } from '../namespaces/model.ts'
 import { isBatchSecret, noBatch } from './batch-tokens.ts'
 import { drawToken, writtenToken } from './issue.ts'
@@ -28,6 +30,8 @@ const Wish = Type.Object({
   type: Type.String({ maxLength: 32 }),
   noParent: Type.Boolean(),
   noDefaultPolicy: Type.Boolean(),
+  /** Absent: of a server that knows no entities. */
+  entityAlias: Type.Optional(Type.String({ maxLength: aliasNameLengthMax })),
 })
 
 const create = defineLeaderMethod({
@@ -50,7 +54,11 @@ const create = defineLeaderMethod({
     const maker = await makerOf(context)
     const nowMs = Math.floor(context.clock.wallMs())
     const checked = { ...wish, metadata: checkMeta(wish.metadata) }
-    const { spec, warnings } = tokenOfWish(checked, maker, ruleOf(context, role), orphan, nowMs)
+    const made = tokenOfWish(checked, maker, ruleOf(context, role), orphan, nowMs)
+    const { warnings } = made
+    const { entityAlias = '' } = wish
+    const entity = entityAlias === '' ? {} : { entityId: await entityOfToken(context, entityAlias) }
+    const spec = { ...made.spec, ...entity }
     if (spec.kind === 'batch') {
       const parent = spec.parent === undefined ? null : maker.row
       const issued = await context.service(batchTokens).issue(context.read(), spec, parent)

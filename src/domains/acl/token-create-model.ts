@@ -4,7 +4,12 @@ import { defaultPolicyName, rootPolicy } from './built-in-policy-model.ts'
 import { lifetimeAtLogin, systemLifetimes } from './lifetime-model.ts'
 import { tokenNameBytesMax, type TokenRow, type TokenSpec } from './model.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
-import { refusedPolicy, restrictsPolicies, type TokenRoleRow } from './token-role-model.ts'
+import {
+  allowsEntityAlias,
+  refusedPolicy,
+  restrictsPolicies,
+  type TokenRoleRow,
+} from './token-role-model.ts'
 
 export type TokenWish = {
   /** Empty: those of the caller's token, or of the role. */
@@ -20,6 +25,8 @@ export type TokenWish = {
   readonly type: string
   readonly noParent: boolean
   readonly noDefaultPolicy: boolean
+  /** Lower-case; absent or empty: none. */
+  readonly entityAlias?: string
 }
 
 export type Maker = {
@@ -45,6 +52,7 @@ export function tokenOfWish(
     throw refused('a token with a limited number of uses cannot create more tokens')
   }
   if (role === null) assertMayAsk(wish, maker)
+  assertMayHaveAlias(wish, role)
   const kind = kindOf(wish.type, role)
   const policies = policiesOfWish(wish, maker, role)
   const isRoot = policies.includes(rootPolicy)
@@ -82,6 +90,8 @@ export function tokenOfWish(
     }),
     ...(kind === 'batch' && { kind }),
     ...(!isOrphan && { parent: maker.row.accessor }),
+    // With an alias of its own the token gets another entity afterwards.
+    ...(!isOrphan && maker.row.entityId !== undefined && { entityId: maker.row.entityId }),
     ...(numUses > 0 && { usesLeft: numUses }),
     ...(boundCidrs !== undefined && { boundCidrs }),
     ...(wish.metadata.length > 0 && { metadata: wish.metadata }),
@@ -95,6 +105,14 @@ function assertMayAsk({ noParent, periodMs }: TokenWish, { isSudo }: Maker): voi
   if (isSudo) return
   if (noParent) throw refused('root or sudo privileges are required to create an orphan token')
   if (periodMs > 0) throw refused('root or sudo privileges are required to create a periodic token')
+}
+
+function assertMayHaveAlias({ entityAlias = '' }: TokenWish, role: TokenRoleRow | null): void {
+  if (entityAlias === '') return
+  if (role === null) throw refused('entity_alias goes with a role: use token/create/<role>')
+  if (!allowsEntityAlias(role, entityAlias)) {
+    throw refused('the role does not give this entity_alias: see its allowed_entity_aliases')
+  }
 }
 
 function kindOf(type: string, role: TokenRoleRow | null): 'service' | 'batch' {

@@ -31,7 +31,7 @@ import {
   SecretBody,
 } from './token-endpoint-shapes.ts'
 import { tokenLifeMethods } from './token-life-methods.ts'
-import { isTokenRoleName } from './token-role-model.ts'
+import { entityAliasLengthMax, isTokenRoleName } from './token-role-model.ts'
 
 type Which = { readonly by: 'self' } | BySecret | ByAccessor
 type BySecret = { readonly by: 'token'; readonly hash: string }
@@ -222,10 +222,11 @@ function wishOf(fields: CoercedFields) {
   if ((fields.string('id') ?? '') !== '') {
     throw new MusterError('invalid_argument', 'id is drawn by the cluster: leave it out')
   }
-  if ((fields.string('entity_alias') ?? '') !== '') {
+  const entityAlias = (fields.string('entity_alias') ?? '').trim().toLowerCase()
+  if (entityAlias.length > entityAliasLengthMax) {
     throw new MusterError(
       'invalid_argument',
-      'entity_alias is not served: this program keeps no entities',
+      `entity_alias has at most ${entityAliasLengthMax} characters`,
     )
   }
   return {
@@ -240,6 +241,7 @@ function wishOf(fields: CoercedFields) {
     type: fields.string('type') ?? '',
     noParent: fields.boolean('no_parent') ?? false,
     noDefaultPolicy: fields.boolean('no_default_policy') ?? false,
+    entityAlias,
   }
 }
 

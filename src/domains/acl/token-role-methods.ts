@@ -1,6 +1,9 @@
 /** What may be asked about roles of the token endpoints. */
 import { Type, type Static } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { entitiesVersion } from '../entities/model.ts'
 import { AclName } from './model.ts'
 import { assertAclEnabled } from './services.ts'
 import { aclTokenRoles } from './table.ts'
@@ -58,10 +61,20 @@ const put = defineLeaderMethod({
     const before = specOf(context.read().get(aclTokenRoles, [name]))
     const role: TokenRoleSpec = { ...(before ?? newTokenRole(name)), ...changes }
     checkTokenRole(role)
+    if (role.allowedEntityAliases !== undefined) assertEntities(context.read())
     const { index } = await context.propose(storeTokenRole, role)
     return { index }
   },
 })
+
+/** Servers of before cannot read a role with aliases. */
+function assertEntities({ commandVersion }: Pick<Reader, 'commandVersion'>): void {
+  if (commandVersion >= entitiesVersion) return
+  throw new MusterError(
+    'not_implemented',
+    `allowed_entity_aliases needs every server at command version ${entitiesVersion}; the cluster runs at ${commandVersion}`,
+  )
+}
 
 function specOf(row: TokenRoleRow | undefined): TokenRoleSpec | null {
   if (row === undefined) return null

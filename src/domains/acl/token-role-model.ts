@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { aliasNameLengthMax } from '../entities/model.ts'
 import { AclName, aclNameLengthMax, LifetimeMs, PolicyNames } from './model.ts'
 import {
   BoundCidrs,
@@ -11,10 +12,17 @@ import {
 } from './token-parameters-model.ts'
 
 export const pathSuffixLengthMax = 128
+export const entityAliasLengthMax = aliasNameLengthMax
+/** Of one role. */
+const entityAliasesMax = 256
 
 /** `default-…`: that type, unless the request names another. */
 export const TokenRoleType = Type.Enum(['service', 'batch', 'default-service', 'default-batch'])
 export type TokenRoleType = Static<typeof TokenRoleType>
+
+const EntityAliases = Type.Immutable(
+  Type.Array(Type.String({ maxLength: entityAliasLengthMax }), { maxItems: entityAliasesMax }),
+)
 
 export const TokenRoleSpec = Type.Object({
   name: AclName,
@@ -33,6 +41,8 @@ export const TokenRoleSpec = Type.Object({
   noDefaultPolicy: Type.Boolean(),
   numUses: Count,
   type: TokenRoleType,
+  /** Names and globs, lower-case, that a token by the role may be given as its alias. Absent: none. */
+  allowedEntityAliases: Type.Optional(EntityAliases),
 })
 export type TokenRoleSpec = Readonly<Static<typeof TokenRoleSpec>>
 
@@ -60,7 +70,15 @@ export function newTokenRole(name: string): TokenRoleSpec {
 
 /** Throws `invalid_argument`. */
 export function checkTokenRole(role: TokenRoleSpec): void {
-  const { pathSuffix, numUses, type, periodMs, explicitMaxTtlMs } = role
+  const { pathSuffix, numUses, type, periodMs, explicitMaxTtlMs, allowedEntityAliases = [] } = role
+  if (
+    allowedEntityAliases.length > entityAliasesMax ||
+    allowedEntityAliases.some((alias) => alias === '' || alias.length > entityAliasLengthMax)
+  ) {
+    throw refused(
+      `allowed_entity_aliases has at most ${entityAliasesMax} names of 1 to ${entityAliasLengthMax} characters`,
+    )
+  }
   checkIssuedPolicies('allowed_policies', role.allowedPolicies)
   checkIssuedPolicies('disallowed_policies', role.disallowedPolicies)
   checkIssuedPolicies('allowed_policies_glob', role.allowedPolicyGlobs)
@@ -93,6 +111,11 @@ export function restrictsPolicies(role: TokenRoleSpec): boolean {
   return [allowedPolicies, disallowedPolicies, allowedPolicyGlobs, disallowedPolicyGlobs].some(
     ({ length }) => length > 0,
   )
+}
+
+/** Whether a token by the role may have this alias, which is lower-case. */
+export function allowsEntityAlias(role: TokenRoleSpec, alias: string): boolean {
+  return (role.allowedEntityAliases ?? []).some((glob) => matches(glob, alias))
 }
 
 /** null: the role gives these policies. Else the first one that it does not. */

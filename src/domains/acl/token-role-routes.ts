@@ -110,6 +110,9 @@ function changesOf(fields: CoercedFields): TokenRoleChanges {
     noDefaultPolicy: fields.boolean('token_no_default_policy'),
     numUses: fields.integer('token_num_uses'),
     type: type === undefined ? undefined : typeOf(type),
+    allowedEntityAliases: fields
+      .list('allowed_entity_aliases')
+      ?.map((alias) => alias.trim().toLowerCase()),
   })
 }
 
@@ -156,6 +159,7 @@ function shownRole(row: TokenRoleRow) {
     token_no_default_policy: row.noDefaultPolicy,
     token_num_uses: row.numUses,
     token_type: row.type,
+    allowed_entity_aliases: row.allowedEntityAliases ?? [],
     explicit_max_ttl: Math.floor(maxSeconds),
     period: Math.floor(periodSeconds),
     bound_cidrs: row.boundCidrs,

@@ -36,7 +36,7 @@ export const explainLogin: NonNullable<LoginType['explain']> = async (request, {
       failure,
     })),
     user_dn: identity?.userDn ?? null,
-    alias: identity?.alias ?? null,
+    alias: identity?.aliases[0].name ?? null,
     groups: identity?.groups ?? [],
     mappings: found.sources,
     configured_policies: found.configured,

@@ -51,7 +51,7 @@ const login = defineLocalMethod({
       failedLogin(context, at.id, name),
     )
     const issued = await issueLogin(context, at, {
-      alias: identity.alias,
+      aliases: identity.aliases,
       name: username,
       path: `login/${username}`,
       metadata: [['username', username]],

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { MusterError, textOf } from '../../lib/errors.ts'
+import type { Alias } from '../entities/model.ts'
 import type { Budget } from './budget.ts'
 import type { DirectoryConnection, FoundEntry, Search } from './connection.ts'
 import { invalidCredentials, type Directory, type DirectorySettings } from './directory.ts'
@@ -15,13 +16,13 @@ import { fillTemplate, parseTemplate } from './template.ts'
 
 export type DirectoryIdentity = {
   readonly userDn: string
-  /** What this person is called wherever it logs in from. */
-  readonly alias: string
+  /** What this person is called by the present settings, and by its entry's name, which says the same whatever the settings are. */
+  readonly aliases: readonly [Alias, ...Alias[]]
   /** As the directory calls them, each once. */
   readonly groups: readonly string[]
 }
 
-type User = { readonly bindName: string; readonly alias: string }
+type User = { readonly bindName: string; readonly alias: Alias }
 
 const defaultUserFilter = '({{.UserAttr}}={{.Username}})'
 
@@ -130,7 +131,9 @@ async function identityOf(
       budget,
     },
   )
-  return { userDn, alias: found.alias, groups }
+  const { alias } = found
+  const ofEntry: Alias = { rule: 'dn', name: normalisedDn(userDn) }
+  return { userDn, aliases: alias.rule === 'dn' ? [alias] : [alias, ofEntry], groups }
 }
 
 /** A password that is wrong is the user's failure, not the directory's. */
@@ -226,24 +229,33 @@ function constructedUser(settings: DirectorySettings, username: string): User {
 }
 
 /** After a search: the value of `userattr`, or else the entry's name. Of several values, the one that was logged in with. */
-function aliasOf(settings: DirectorySettings, username: string, entry: FoundEntry): string {
+function aliasOf(settings: DirectorySettings, username: string, entry: FoundEntry): Alias {
   if (settings.usernameAsAlias) return loginNameAlias(settings, username)
   const values = entry
     .values(settings.userattr)
     .map(String)
     .filter((value) => value !== '')
   const same = values.find((value) => value.toLowerCase() === username.toLowerCase())
-  return same ?? values.toSorted()[0] ?? normalisedDn(entry.dn)
+  const name = same ?? values.toSorted()[0]
+  if (name === undefined) return { rule: 'dn', name: normalisedDn(entry.dn) }
+  const rule = `attribute:${settings.userattr.toLowerCase()}`
+  return { rule, name: foldedName(settings, name) }
 }
 
-function aliasWithout(settings: DirectorySettings, username: string, bindName: string): string {
+function aliasWithout(settings: DirectorySettings, username: string, bindName: string): Alias {
   if (settings.usernameAsAlias) return loginNameAlias(settings, username)
-  return settings.upndomain === '' ? bindName : `${username}@${settings.upndomain}`
+  return settings.upndomain === ''
+    ? { rule: 'dn', name: normalisedDn(bindName) }
+    : { rule: 'upn', name: foldedName(settings, `${username}@${settings.upndomain}`) }
+}
+
+function loginNameAlias(settings: DirectorySettings, username: string): Alias {
+  return { rule: 'username', name: foldedName(settings, username) }
 }
 
 /** Some directories ignore blanks and letter case, and one person must not become many. */
-function loginNameAlias({ caseSensitiveNames }: DirectorySettings, username: string): string {
-  const trimmed = username.trim()
+function foldedName({ caseSensitiveNames }: DirectorySettings, name: string): string {
+  const trimmed = name.trim()
   return caseSensitiveNames ? trimmed : trimmed.toLowerCase()
 }
 

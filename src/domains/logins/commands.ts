@@ -9,6 +9,8 @@ import {
   type IssuedTokenOutcome,
 } from '../acl/issued-commands.ts'
 import { IssuedToken } from '../acl/model.ts'
+import { applyIdentity, loadIdentity, type IdentifyOutcome } from '../entities/commands.ts'
+import { entitiesVersion, Identity } from '../entities/model.ts'
 import { commandsByType, defineCommand, put, remove, replace, TimeMs } from '../define.ts'
 import {
   firstMounts,
@@ -147,4 +149,24 @@ export const createLogin = defineCommand({
   },
 })
 
-export const loginCommands = commandsByType([enableMount, disableMount, tuneMount, createLogin])
+/** Who logs in, for a login that follows. */
+export const identifyLogin = defineCommand({
+  type: 'logins.identify',
+  since: entitiesVersion,
+  args: Identity,
+  load: async (reader, identity) => ({
+    stands: mountStands(reader, identity.mountId),
+    found: await loadIdentity(reader, identity),
+  }),
+  apply: (context, identity, { stands, found }): Applied<IdentifyOutcome | null> =>
+    // With the mount its aliases have gone.
+    stands ? applyIdentity(context, identity, found) : { changes: [], outcome: null },
+})
+
+export const loginCommands = commandsByType([
+  enableMount,
+  disableMount,
+  tuneMount,
+  createLogin,
+  identifyLogin,
+])

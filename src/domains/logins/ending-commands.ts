@@ -1,8 +1,10 @@
-/** What ends with a mount or a token besides tokens: the secrets that were sealed for it. */
+/** What ends with a mount or a token besides tokens: the secrets that were sealed for it, and what the mount calls its entities. */
 import type { AnyReaction, Fact, Reacted } from '../../fsm/domain.ts'
 import { defineReaction } from '../../fsm/fact.ts'
 import { mountGone, tokenGone } from '../acl/fact-model.ts'
 import { removeRow } from '../define.ts'
+import { entitiesVersion } from '../entities/model.ts'
+import { entityAliases } from '../entities/table.ts'
 import type { SealedRow } from '../variables/model.ts'
 import { sealedItems } from '../variables/table.ts'
 import { mountsVersion } from './model.ts'
@@ -29,7 +31,24 @@ function endsSecrets<Payload>(
   })
 }
 
+/** Entities stay: a token of another mount may stand for one. */
+const endsAliases: AnyReaction = defineReaction({
+  name: 'logins.aliasesOfMount',
+  sinceVersion: entitiesVersion,
+  on: mountGone,
+  table: entityAliases,
+  index: 'byMount',
+  prefix: ({ mountId }) => [mountId],
+  since: null,
+  emits: [],
+  react: (_reader, _moment, _mount, rows): Reacted => ({
+    changes: rows.map((row) => removeRow(entityAliases, row)),
+    happened: [],
+  }),
+})
+
 export const loginReactions: readonly AnyReaction[] = [
   endsSecrets('logins.secretsOfMount', mountGone, ({ mountId }) => mountId),
   endsSecrets('logins.secretsOfToken', tokenGone, ({ accessor }) => accessor),
+  endsAliases,
 ]

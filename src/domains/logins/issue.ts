@@ -2,6 +2,7 @@
  * From a proved identity to a token. The server that got the login has proved it, however slow the directory was; the leader
  * only draws the token, and answers when it is committed.
  */
+import { createHash, randomUUID } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import type { MusterError } from '../../lib/errors.ts'
@@ -12,7 +13,15 @@ import { writtenToken } from '../acl/issue.ts'
 import { drawLoginToken, issueBatchLogin, type LoginGrant } from '../acl/login-grant.ts'
 import type { TokenRow } from '../acl/model.ts'
 import { TokenParameters } from '../acl/token-parameters-model.ts'
-import { createLogin } from './commands.ts'
+import {
+  Aliases,
+  aliasNameLengthMax,
+  entitiesVersion,
+  ruleLengthMax,
+  type Alias,
+} from '../entities/model.ts'
+import { knownEntity } from '../entities/queries.ts'
+import { createLogin, identifyLogin } from './commands.ts'
 import { lockNameOf } from './lock-model.ts'
 import { mountTtls, MountId, type MountRow } from './model.ts'
 import { mountOf } from './queries.ts'
@@ -23,7 +32,12 @@ const Texts = Type.Immutable(Type.Array(Type.String()))
 
 /** What a login method says once it knows who logs in. */
 const Proved = Type.Object({
-  /** One identity, however often it logs in. */
+  /**
+   * One identity, however often it logs in; by the present settings first, and what else the same proof says. Absent: of a
+   * server that knows `alias` alone.
+   */
+  aliases: Type.Optional(Aliases),
+  /** The first of them, by its name alone. */
   alias: Type.String(),
   /** Of the display name, after the mount: `ada`, `<namespace>-<account>`. */
   name: Type.String(),
@@ -38,7 +52,9 @@ const Proved = Type.Object({
   /** Kept sealed until the token ends, for `LoginMethod.renew`; null: nothing. */
   renewalSecret: Type.Union([Type.Null(), Type.String()]),
 })
-export type ProvedLogin = Readonly<Static<typeof Proved>>
+export type ProvedLogin = Omit<Readonly<Static<typeof Proved>>, 'alias' | 'aliases'> & {
+  readonly aliases: readonly [Alias, ...Alias[]]
+}
 
 /** `auth` of a login's answer. */
 const Answer = Type.Object({
@@ -49,7 +65,7 @@ const Answer = Type.Object({
   metadata: Type.Union([Type.Null(), Type.Record(Type.String(), Type.String())]),
   lease_duration: Type.Integer(),
   renewable: Type.Boolean(),
-  entity_id: Type.Literal(''),
+  entity_id: Type.String(),
   token_type: Type.Enum(['service', 'batch']),
   orphan: Type.Boolean(),
   num_uses: Type.Integer(),
@@ -64,7 +80,19 @@ export function issueLogin(
   mount: Pick<MountRow, 'id'>,
   login: ProvedLogin,
 ): Promise<IssuedLogin> {
-  return context.service(askLeader)(context, issueAtLeader, { mountId: mount.id, login })
+  const aliases = login.aliases.map(bounded)
+  const proved = { ...login, aliases, alias: aliases[0]?.name ?? '' }
+  return context.service(askLeader)(context, issueAtLeader, { mountId: mount.id, login: proved })
+}
+
+/** A directory may have names longer than a key of the state. */
+function bounded({ rule, name }: Alias): Alias {
+  return { rule: fitting(rule, ruleLengthMax), name: fitting(name, aliasNameLengthMax) }
+}
+
+function fitting(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`
 }
 
 export const issueAtLeader = definePeerMethod({
@@ -79,7 +107,7 @@ export const issueAtLeader = definePeerMethod({
     const { lockName = '' } = login
     const counted = lockNameOf(lockName)
     if (counted !== null) context.service(failedLogins).forget(mountId, counted)
-    const grant = grantOf(mount, login, context)
+    const grant = grantOf(mount, login, await entityOf(context, mountId, login), context)
     if (grant.kind === 'batch') {
       const { row, secret, warnings } = await issueBatchLogin(context, grant)
       return { auth: authOf(row, secret), warnings }
@@ -110,7 +138,29 @@ async function issueService(
   return { auth: authOf(writtenToken(outcome), secret), warnings }
 }
 
-function grantOf(mount: MountRow, login: ProvedLogin, { caller }: LeaderContext): LoginGrant {
+/** null: the cluster keeps none yet, or the server that proved the login does not. */
+async function entityOf(
+  context: LeaderContext,
+  mountId: string,
+  { aliases }: Static<typeof Proved>,
+): Promise<string | null> {
+  const reader = context.read()
+  if (aliases === undefined || reader.commandVersion < entitiesVersion) return null
+  const known = knownEntity(reader, mountId, aliases)
+  if (known !== null) return known
+  const nowMs = Math.floor(context.clock.wallMs())
+  const identity = { mountId, aliases, id: randomUUID(), nowMs }
+  const { outcome } = await context.propose(identifyLogin, identity)
+  if (outcome === null) throw gone()
+  return outcome.entityId
+}
+
+function grantOf(
+  mount: MountRow,
+  login: Static<typeof Proved>,
+  entityId: string | null,
+  { caller }: LeaderContext,
+): LoginGrant {
   const { alias, name, path, metadata, policies, parameters } = login
   const added = parameters.noDefaultPolicy ? [] : ['default']
   return {
@@ -120,6 +170,7 @@ function grantOf(mount: MountRow, login: ProvedLogin, { caller }: LeaderContext)
     path: `auth/${mount.path}/${path}`,
     metadata,
     issuer: { mount: mount.path, mountId: mount.id, alias },
+    entityId,
     parameters,
     lifetimes: mountTtls(mount),
     remote: caller.remote,
@@ -152,7 +203,7 @@ function authOf(row: TokenRow, secret: string): IssuedLogin['auth'] {
     metadata: row.metadata === undefined ? null : Object.fromEntries(row.metadata),
     lease_duration: Math.floor((endMs - row.createTimeMs) / 1_000),
     renewable: !isBatch && row.lease?.renewable === true,
-    entity_id: '',
+    entity_id: row.entityId ?? '',
     token_type: isBatch ? 'batch' : 'service',
     orphan: row.parent === undefined,
     num_uses: row.usesLeft ?? 0,

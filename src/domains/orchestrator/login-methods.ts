@@ -15,7 +15,7 @@ import { openSecret } from '../logins/secrets.ts'
 import type { Identity } from './claims.ts'
 import { proveAccount, type Judges } from './login.ts'
 import { At } from './methods.ts'
-import { aliasOf, notConfigured, reviewerOwner, type RoleRow } from './model.ts'
+import { aliasesOf, notConfigured, reviewerOwner, type RoleRow } from './model.ts'
 import { configOf, roleOf } from './queries.ts'
 import { Refused } from './refused.ts'
 import { parsedKeys, podFiles, reviewClients } from './services.ts'
@@ -42,7 +42,7 @@ const login = defineLocalMethod({
     }
     const identity = await proved(context, at, jwt, judgesOf(context, row))
     return issueLogin(context, at, {
-      alias: aliasOf(role.aliasNameSource, identity),
+      aliases: aliasesOf(role.aliasNameSource, identity),
       name: `${identity.namespace}-${identity.name}`,
       path: 'login',
       metadata: [

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'
+import type { Alias } from '../entities/model.ts'
 import {
   checkTokenParameters,
   noTokenParameters,
@@ -122,12 +123,14 @@ export function roleWarnings({ audience }: Role): readonly string[] {
   return audience === '' ? [noAudience] : []
 }
 
-/** One service account, however often it logs in. */
-export function aliasOf(
+/** One service account, however often it logs in: by the source of the role first. */
+export function aliasesOf(
   source: AliasNameSource,
-  identity: { readonly namespace: string; readonly name: string; readonly uid: string },
-): string {
-  return source === 'serviceaccount_name' ? `${identity.namespace}/${identity.name}` : identity.uid
+  { namespace, name, uid }: Readonly<Record<'namespace' | 'name' | 'uid', string>>,
+): readonly [Alias, Alias] {
+  const byUid: Alias = { rule: 'serviceaccount_uid', name: uid }
+  const byName: Alias = { rule: 'serviceaccount_name', name: `${namespace}/${name}` }
+  return source === 'serviceaccount_name' ? [byName, byUid] : [byUid, byName]
 }
 
 export function notConfigured(): MusterError {

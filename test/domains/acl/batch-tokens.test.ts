@@ -130,6 +130,7 @@ void t.test('a login gets one, which ends with its mount', async (t) => {
     path: 'auth/ldap/login/ada',
     metadata: [['username', 'ada']],
     issuer: { mount: 'ldap', mountId: 'no-such-mount', alias: 'ada' },
+    entityId: null,
     parameters: { ...noTokenParameters, ttlMs: 60_000 },
     lifetimes: systemLifetimes,
     remote: '127.0.0.1',

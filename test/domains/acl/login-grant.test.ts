@@ -17,6 +17,7 @@ const grant: LoginGrant = {
   path: 'auth/ldap/login/ada',
   metadata: [['username', 'ada']],
   issuer: { mount: 'ldap', mountId: 'm1', alias: 'ada' },
+  entityId: null,
   parameters: { ...noTokenParameters, ttlMs: 60_000, numUses: 2, boundCidrs: ['10.0.0.0/8'] },
   lifetimes: systemLifetimes,
   remote: '10.1.2.3',

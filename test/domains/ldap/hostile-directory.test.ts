@@ -43,7 +43,7 @@ function login(t: Test, changes: Partial<DirectorySettings>, budget: Budget = bu
 
 t.test('the fake is a directory like any other', async (t) => {
   const { url } = await startFakeDirectory(t, right)
-  t.match(await login(t, { url }), { userDn: ada, alias: 'ada' })
+  t.match(await login(t, { url }), { userDn: ada, aliases: [{ name: 'ada' }] })
 })
 
 t.test('whatever is wrong with an answer refuses the login and ends the connection', async (t) => {

@@ -25,6 +25,7 @@ const ldif = [
 type Auth = {
   readonly client_token: string
   readonly accessor: string
+  readonly entity_id: string
   readonly policies: readonly string[]
   readonly metadata: Readonly<Record<string, string>>
   readonly lease_duration: number
@@ -95,6 +96,32 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     })
     const key = await server.ask('PUT', '/v1/kv/a', 'text', auth.client_token)
     t.equal(key.status, 200, key.body)
+  })
+
+  await t.test('a person is one entity, whatever the settings call it', async (t) => {
+    const { asRoot, configure, loggedIn } = await begun(t, slapd)
+    const { entity_id: ada } = await loggedIn('Ada', 'ada-password')
+    t.match(ada, /^[0-9a-f-]{36}$/)
+    for (const change of [
+      { username_as_alias: true },
+      { userattr: 'cn' },
+      { username_as_alias: false },
+    ]) {
+      await configure(change)
+      t.equal((await loggedIn('ada', 'ada-password')).entity_id, ada, JSON.stringify(change))
+    }
+    const url = `/v1/identity/entity/id/${ada}`
+    const { data } = (await asRoot('GET', url)).json() as {
+      data: { aliases: readonly { rule: string }[] }
+    }
+    t.same(data.aliases.map(({ rule }) => rule).toSorted(), [
+      'attribute:cn',
+      'attribute:uid',
+      'dn',
+      'username',
+    ])
+    t.equal((await asRoot('DELETE', '/v1/sys/auth/ldap')).status, 204)
+    t.match((await asRoot('GET', url)).json(), { data: { id: ada, aliases: [] } })
   })
 
   await t.test('a name with a slash is one name', async (t) => {

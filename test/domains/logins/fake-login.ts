@@ -45,7 +45,7 @@ export function fakeLogin(type: MountType = 'ldap') {
         context,
         { id: mountId },
         {
-          alias: name,
+          aliases: [{ rule: 'username', name }],
           name,
           path: `login/${name}`,
           metadata: [['username', name]],

@@ -22,6 +22,7 @@ void t.test('a login that a disabled mount overtakes gets no token', async (t) =
           path: `auth/${path}/login`,
           metadata: [],
           issuer: { mount: path, mountId: id, alias: 'ada' },
+          entityId: null,
           parameters: noTokenParameters,
           lifetimes: systemLifetimes,
           remote: '127.0.0.1',

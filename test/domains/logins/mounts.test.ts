@@ -179,7 +179,7 @@ t.test('a login issues a token of the mount, good for every endpoint', async (t)
       metadata: { username: 'ada' },
       lease_duration: 60,
       renewable: true,
-      entity_id: '',
+      entity_id: /^[0-9a-f-]{36}$/,
       token_type: 'service',
       orphan: true,
       num_uses: 0,
