@@ -51,12 +51,14 @@ export type SlapdOptions = {
   readonly wantsClientCertificate?: boolean
 }
 
+type LdifValue = string | Buffer
+
 /** Values that LDIF cannot hold as they are go in base64. */
 export function ldifEntry(
   dn: string,
-  attributes: Readonly<Record<string, string | readonly string[]>>,
+  attributes: Readonly<Record<string, LdifValue | readonly LdifValue[]>>,
 ): string {
-  const line = (name: string, value: string): string =>
+  const line = (name: string, value: LdifValue): string =>
     `${name}:: ${Buffer.from(value).toString('base64')}`
   const lines = Object.entries(attributes).flatMap(([name, values]) =>
     [values].flat().map((value) => line(name, value)),
@@ -69,7 +71,7 @@ export type Person = {
   /** As it stands in a name, escaped. Default: `uid`. */
   readonly rdn?: string
   readonly password: string
-  readonly more?: Readonly<Record<string, string | readonly string[]>>
+  readonly more?: Readonly<Record<string, LdifValue | readonly LdifValue[]>>
 }
 
 export function personDn({ uid, rdn = uid }: Pick<Person, 'uid' | 'rdn'>): string {
@@ -171,7 +173,8 @@ function configText(folder: string, tls: TlsFiles, options: SlapdOptions): strin
     "attributetype ( 1.3.6.1.4.1.99999.1 NAME 'userPrincipalName' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 SINGLE-VALUE )",
     "attributetype ( 1.3.6.1.4.1.99999.2 NAME 'sAMAccountName' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 SINGLE-VALUE )",
     "attributetype ( 1.3.6.1.4.1.99999.3 NAME 'tokenGroups' SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )",
-    "objectclass ( 1.3.6.1.4.1.99999.4 NAME 'principal' AUXILIARY MAY ( userPrincipalName $ sAMAccountName $ tokenGroups ) )",
+    "attributetype ( 1.3.6.1.4.1.99999.5 NAME 'objectSid' EQUALITY octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 SINGLE-VALUE )",
+    "objectclass ( 1.3.6.1.4.1.99999.4 NAME 'principal' AUXILIARY MAY ( userPrincipalName $ sAMAccountName $ tokenGroups $ objectSid ) )",
     'modulepath /usr/lib/ldap',
     'moduleload back_mdb',
     'moduleload memberof',

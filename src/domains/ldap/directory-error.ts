@@ -33,3 +33,8 @@ export class DirectoryError extends Error {
     this.resultCode = options.resultCode ?? null
   }
 }
+
+/** A login whose groups are not all looked at is refused: one of the others might have denied something. */
+export function tooMany(what: string): DirectoryError {
+  return new DirectoryError('groups', `more ${what} than are looked at`)
+}

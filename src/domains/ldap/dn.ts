@@ -108,6 +108,18 @@ export function commonNameOf(text: string): string | null {
   return parts.find(({ type }) => type.toLowerCase() === 'cn' || type === '2.5.4.3')?.value ?? null
 }
 
+/** The parts `dc=` at the end of a DN, which name a domain; null: there are none, or the text is no DN. */
+export function domainOf(text: string): string | null {
+  const dn = parseDn(text) ?? []
+  const last = dn.findLastIndex((rdn) => rdn.length > 1 || !isDomainPart(rdn[0]))
+  const domain = dn.slice(last + 1).flat()
+  return domain.map(({ value }) => `dc=${escapeDnValue(value)}`).join(',') || null
+}
+
+function isDomainPart(part: DnPart | undefined): boolean {
+  return part?.type.toLowerCase() === 'dc' || part?.type === '0.9.2342.19200300.100.1.25'
+}
+
 function hex(byte: number): string {
   return byte.toString(16).padStart(2, '0')
 }

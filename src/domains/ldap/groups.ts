@@ -3,13 +3,14 @@
  * filter asks for it by the matching rule of Active Directory. A directory that does not know the rule is walked level by level.
  */
 import type { Budget } from './budget.ts'
-import type { DirectoryConnection, FoundEntry, Search } from './connection.ts'
+import { chunks } from './chunks.ts'
+import type { DirectoryConnection, FoundEntry } from './connection.ts'
 import type { DirectorySettings } from './directory.ts'
-import { DirectoryError } from './directory-error.ts'
+import { tooMany } from './directory-error.ts'
 import { commonNameOf, normalisedDn, parseDn } from './dn.ts'
 import { escapeFilterValue, parseFilter, type FilterNode } from './filter.ts'
-import { sidText } from './sid.ts'
 import { fillTemplate, parseTemplate } from './template.ts'
+import { tokenGroups } from './token-groups.ts'
 
 /** `LDAP_MATCHING_RULE_IN_CHAIN`. */
 export const chainRuleOid = '1.2.840.113556.1.4.1941'
@@ -22,10 +23,6 @@ export const walkSearchesMax = 10
 export const walkWidth = 500
 /** Groups of one user. */
 export const groupsMax = 10_000
-/** Values of tokenGroups that are looked up. */
-export const sidsMax = 2_048
-/** Those that are asked for at a time on one connection. */
-const sidsAtOnce = 32
 
 export const defaultGroupFilter =
   '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))'
@@ -57,52 +54,6 @@ export async function groupsOf(
 
 function groupAttribute({ groupattr }: DirectorySettings): string {
   return groupattr === '' ? 'cn' : groupattr
-}
-
-async function tokenGroups(
-  connection: DirectoryConnection,
-  settings: DirectorySettings,
-  userDn: string,
-  budget: Budget,
-): Promise<readonly FoundEntry[]> {
-  const anyEntry = parseFilter('(objectClass=*)')
-  const dereference = settings.dereferenceAliases
-  const [user] = await connection.search(
-    {
-      base: userDn,
-      scope: 'base',
-      filter: anyEntry,
-      attributes: ['tokenGroups'],
-      binary: ['tokenGroups'],
-      dereference,
-    },
-    budget,
-  )
-  const values = user?.values('tokenGroups') ?? []
-  const sids = values.flatMap((value) => sidText(Buffer.from(value)) ?? [])
-  if (sids.length > sidsMax) throw tooMany(`${sids.length} values of tokenGroups`)
-  const found: FoundEntry[] = []
-  for (let at = 0; at < sids.length; at += sidsAtOnce) {
-    const batch = sids.slice(at, at + sidsAtOnce).map(async (sid) => {
-      const base = `<SID=${sid}>`
-      try {
-        const search: Search = {
-          base,
-          scope: 'base',
-          filter: anyEntry,
-          attributes: ['1.1'],
-          dereference,
-        }
-        return await connection.search(search, budget)
-      } catch (error) {
-        // One that the directory does not find counts for nothing; a directory that is gone ends the login.
-        if (error instanceof DirectoryError && error.kind === 'refused') return []
-        throw error
-      }
-    })
-    found.push(...(await Promise.all(batch)).flat())
-  }
-  return found
 }
 
 async function filteredGroups(
@@ -218,12 +169,6 @@ function withoutChainRule(node: FilterNode, members: readonly string[] | null): 
   }
 }
 
-function chunks<T>(items: readonly T[], size: number): (readonly T[])[] {
-  const parts: (readonly T[])[] = []
-  for (let at = 0; at < items.length; at += size) parts.push(items.slice(at, at + size))
-  return parts
-}
-
 /** `attribute` null: each entry counts by its own name. */
 function namesOf(entries: readonly FoundEntry[], attribute: string | null): readonly string[] {
   const names = new Map<string, string>()
@@ -240,8 +185,4 @@ function namesOf(entries: readonly FoundEntry[], attribute: string | null): read
     }
   }
   return [...names.values()]
-}
-
-function tooMany(what: string): DirectoryError {
-  return new DirectoryError('groups', `more ${what} than are looked at`)
 }

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { commonNameOf, escapeDnValue, normalisedDn, parseDn } from '../../../src/domains/ldap/dn.ts'
+import {
+  commonNameOf,
+  domainOf,
+  escapeDnValue,
+  normalisedDn,
+  parseDn,
+} from '../../../src/domains/ldap/dn.ts'
 import fc from '../../support/fast-check.ts'
 
 t.test('values are escaped for names (RFC 4514, 2.4)', async (t) => {
@@ -51,4 +57,17 @@ t.test('the common name of a name is its first', async (t) => {
     ['cn=a\\', null],
   ]
   for (const [dn, name] of rows) t.equal(commonNameOf(dn), name, dn)
+})
+
+t.test('the domain of a name is the parts at its end', async (t) => {
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['cn=a, OU=b ,DC=Corp , dc=test', 'dc=Corp,dc=test'],
+    ['cn=a,dc=inner,ou=b,0.9.2342.19200300.100.1.25=test', 'dc=test'],
+    ['dc=a\\,b,dc=c', 'dc=a\\,b,dc=c'],
+    ['cn=a,dc=b+l=c,dc=d', 'dc=d'],
+    ['cn=a,o=b', null],
+    ['', null],
+    ['ada@corp.test', null],
+  ]
+  for (const [name, domain] of rows) t.equal(domainOf(name), domain, name)
 })

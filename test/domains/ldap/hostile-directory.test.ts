@@ -197,25 +197,3 @@ t.test('the connection that a password was tried on serves nothing else', async 
   t.ok([...bindsOf.values()].every((binds) => binds === 1))
   t.equal(bindsOf.size, 6, 'one of the service account, and one for each login')
 })
-
-t.test('token groups are looked up one by one, and malformed ones are skipped', async (t) => {
-  const sid = Buffer.from('010200000000000520000000fe010000', 'hex')
-  const fake = await startFakeDirectory(t, (asked) => {
-    const text = asked.message.toString('latin1')
-    if (asked.tag === tag.search && text.includes('tokenGroups')) {
-      const tokenGroups = [
-        sid,
-        Buffer.from('rubbish'),
-        Buffer.from('010100000000000500000000', 'hex'),
-      ]
-      asked.socket.write(entry(asked.id, ada, { tokenGroups }))
-      asked.socket.write(result(asked.id, tag.done))
-    } else if (text.includes('<SID=S-1-5-32-510>')) {
-      asked.socket.write(entry(asked.id, 'CN=Enterprise\\, Admins,CN=Builtin,DC=test'))
-      asked.socket.write(result(asked.id, tag.done))
-    } else if (text.includes('<SID=')) asked.socket.write(result(asked.id, tag.done, 32))
-    else right(asked)
-  })
-  const { groups } = await login(t, { url: fake.url, useTokenGroups: true, groupdn: 'dc=test' })
-  t.same(groups, ['Enterprise, Admins'])
-})
