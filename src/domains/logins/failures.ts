@@ -14,10 +14,16 @@ const sourcesMax = 16_384
 export const failuresPerSourceMax = 600
 export const sourceWindowMs = 60_000
 
+/** Names that the failures of one address lock in `lockingWindowMs`: it does not lock a whole company out. */
+export const locksPerSourceMax = 32
+export const lockingWindowMs = 900_000
+
 type Failures = { count: number; lastMs: number }
+type Counted = { count: number; readonly sinceMs: number }
 
 export class FailedLogins {
   readonly #names = new LruMap<string, Failures>(namesMax)
+  readonly #locking = new LruMap<string, Counted>(sourcesMax)
 
   /** Monotonic `nowMs`. True: the name is to be locked now, and counted anew. */
   fail(mountId: string, name: string, { threshold, counterResetMs }: Lockout, nowMs: number) {
@@ -33,6 +39,14 @@ export class FailedLogins {
     return true
   }
 
+  /** Whether a name is locked for failures of this address; then it counts as one more. */
+  mayLock(address: string, nowMs: number): boolean {
+    const counted = countedIn(this.#locking, address, lockingWindowMs, nowMs)
+    if (counted.count >= locksPerSourceMax) return false
+    counted.count += 1
+    return true
+  }
+
   /** The name logged in, or was unlocked. */
   forget(mountId: string, name: string): void {
     this.#names.delete(keyOf(mountId, name))
@@ -40,13 +54,15 @@ export class FailedLogins {
 }
 
 export class LoginSources {
-  readonly #sources = new LruMap<string, { count: number; readonly sinceMs: number }>(sourcesMax)
+  readonly #sources = new LruMap<string, Counted>(sourcesMax)
 
   fail(address: string, nowMs: number): void {
-    const client = clientOf(address)
-    const before = this.#sources.get(client)
-    if (before !== undefined && nowMs - before.sinceMs < sourceWindowMs) before.count += 1
-    else this.#sources.set(client, { count: 1, sinceMs: nowMs })
+    countedIn(this.#sources, address, sourceWindowMs, nowMs).count += 1
+  }
+
+  /** It waits from now on, however often it has failed here. */
+  stop(address: string, nowMs: number): void {
+    this.#sources.set(clientOf(address), { count: failuresPerSourceMax, sinceMs: nowMs })
   }
 
   /** Milliseconds until it may try again; 0: now. */
@@ -55,6 +71,21 @@ export class LoginSources {
     if (known === undefined || known.count < failuresPerSourceMax) return 0
     return Math.max(0, known.sinceMs + sourceWindowMs - nowMs)
   }
+}
+
+/** What is counted of an address in this window; from 0 where none is open. */
+function countedIn(
+  sources: LruMap<string, Counted>,
+  address: string,
+  windowMs: number,
+  nowMs: number,
+): Counted {
+  const client = clientOf(address)
+  const before = sources.get(client)
+  if (before !== undefined && nowMs - before.sinceMs < windowMs) return before
+  const counted = { count: 0, sinceMs: nowMs }
+  sources.set(client, counted)
+  return counted
 }
 
 function keyOf(mountId: string, name: string): string {

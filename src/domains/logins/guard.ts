@@ -41,11 +41,15 @@ export async function failedLogin(
   mountId: string,
   name: string | null,
 ): Promise<void> {
-  context.service(loginSources).fail(context.caller.remote, context.clock.monotonicMs())
+  const sources = context.service(loginSources)
+  const { remote } = context.caller
+  sources.fail(remote, context.clock.monotonicMs())
   const counted = name === null ? null : lockNameOf(name)
   if (counted === null) return
   try {
-    await context.service(askLeader)(context, countFailure, { mountId, name: counted })
+    const args = { mountId, name: counted }
+    const { stops = false } = await context.service(askLeader)(context, countFailure, args)
+    if (stops) sources.stop(remote, context.clock.monotonicMs())
   } catch (error) {
     context.log.warn('a failed login could not be counted', { error: textOf(error) })
   }
@@ -56,19 +60,26 @@ export const countFailure = definePeerMethod({
   at: 'leader',
   name: 'logins.countFailure',
   args: Type.Object({ mountId: MountId, name: LockName }),
-  reply: Type.Object({ locked: Type.Boolean() }),
-  run: async (context, { mountId, name }) => {
+  reply: Type.Object({
+    locked: Type.Boolean(),
+    /** The address has locked enough names: it waits instead of locking one more. */
+    stops: Type.Optional(Type.Boolean()),
+  }),
+  run: async (context, { mountId, name }): Promise<{ locked: boolean; stops?: boolean }> => {
     const mount = mountOf(context.read(), mountId)
     if (mount === null || mount.lockout.disabled) return { locked: false }
     const { clock, log } = context
     const { lockout, path } = mount
-    if (!context.service(failedLogins).fail(mountId, name, lockout, clock.monotonicMs())) {
-      return { locked: false }
+    const { remote, requestId } = context.caller
+    const failed = context.service(failedLogins)
+    if (!failed.fail(mountId, name, lockout, clock.monotonicMs())) return { locked: false }
+    if (!failed.mayLock(remote, clock.monotonicMs())) {
+      log.warn('an address that locked many names has to wait', { mount: path, remote, requestId })
+      return { locked: false, stops: true }
     }
     const nowMs = Math.floor(clock.wallMs())
     const untilMs = nowMs + lockout.durationMs
     const { outcome } = await context.propose(lockLogin, { mountId, name, nowMs, untilMs })
-    const { remote, requestId } = context.caller
     log.warn('a name is locked after too many failed logins', {
       mount: path,
       name,

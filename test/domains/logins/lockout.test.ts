@@ -2,6 +2,8 @@ import t, { type Test } from 'tap'
 import {
   FailedLogins,
   failuresPerSourceMax,
+  lockingWindowMs,
+  locksPerSourceMax,
   LoginSources,
   sourceWindowMs,
 } from '../../../src/domains/logins/failures.ts'
@@ -90,6 +92,24 @@ t.test('locks go with their mount', async (t) => {
   const rows = []
   for await (const page of server.machine.reader().pages(lockRows)) rows.push(...page)
   t.same(rows, [])
+})
+
+t.test('one address locks some names, and waits instead of locking them all', async (t) => {
+  const { asRoot, logIn, fail, locks } = await begun(t)
+  await asRoot('POST', '/v1/sys/auth/ldap/tune', { user_lockout_config: { lockout_threshold: 1 } })
+  for (let number = 0; number < locksPerSourceMax; number += 1) await fail(`name-${number}`, 1)
+  t.equal((await locks()).length, locksPerSourceMax)
+  t.equal(await logIn('ada', 'adaada'), 200, 'others log in from there')
+  await fail('bob', 1)
+  t.equal((await locks()).length, locksPerSourceMax, 'one more is not locked')
+  t.equal(await logIn('bob', 'wrong'), 429, 'but the address waits')
+  t.equal(await logIn('ada', 'adaada'), 429)
+
+  const failed = new FailedLogins()
+  for (let lock = 0; lock < locksPerSourceMax; lock += 1) t.ok(failed.mayLock('10.0.0.1', lock))
+  t.notOk(failed.mayLock('10.0.0.1', lockingWindowMs - 1))
+  t.ok(failed.mayLock('10.0.0.2', lockingWindowMs - 1))
+  t.ok(failed.mayLock('10.0.0.1', lockingWindowMs))
 })
 
 t.test('made-up names fill neither memory nor state', async (t) => {
