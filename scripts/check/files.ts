@@ -21,6 +21,7 @@ const alone = [
   'lease-deadlines',
   'lock-command',
   'login-ends',
+  'login-flood',
   'repeated-writes',
   'rolling-restart',
   'rpc-tls-renewal',
