@@ -8,6 +8,7 @@ import { entityAliases } from '../entities/table.ts'
 import type { SealedRow } from '../variables/model.ts'
 import { sealedItems } from '../variables/table.ts'
 import { mountsVersion } from './model.ts'
+import { endsWithMount } from './mount-rows-commands.ts'
 
 function endsSecrets<Payload>(
   name: string,
@@ -32,20 +33,7 @@ function endsSecrets<Payload>(
 }
 
 /** Entities stay: a token of another mount may stand for one. */
-const endsAliases: AnyReaction = defineReaction({
-  name: 'logins.aliasesOfMount',
-  sinceVersion: entitiesVersion,
-  on: mountGone,
-  table: entityAliases,
-  index: 'byMount',
-  prefix: ({ mountId }) => [mountId],
-  since: null,
-  emits: [],
-  react: (_reader, _moment, _mount, rows): Reacted => ({
-    changes: rows.map((row) => removeRow(entityAliases, row)),
-    happened: [],
-  }),
-})
+const endsAliases = endsWithMount('logins.aliasesOfMount', entityAliases, entitiesVersion)
 
 export const loginReactions: readonly AnyReaction[] = [
   endsSecrets('logins.secretsOfMount', mountGone, ({ mountId }) => mountId),

@@ -1,11 +1,10 @@
 /** Locks names and unlocks them. A lock ends by itself: readers compare its time, and later locks remove its row. */
 import { Type } from 'typebox'
 import type { AnyReaction, Reader } from '../../fsm/domain.ts'
-import { defineReaction } from '../../fsm/fact.ts'
-import { mountGone } from '../acl/fact-model.ts'
 import { commandsByType, defineCommand, put, remove, removeRow, TimeMs } from '../define.ts'
 import { endedLocksPerEntryMax, LockName, locksMax, type LockRow } from './lock-model.ts'
 import { MountId, mountsVersion } from './model.ts'
+import { endsWithMount } from './mount-rows-commands.ts'
 import { mountStands } from './queries.ts'
 import { lockRows } from './table.ts'
 
@@ -65,18 +64,5 @@ export const unlockLogin = defineCommand({
 export const lockCommands = commandsByType([lockLogin, unlockLogin])
 
 export const lockReactions: readonly AnyReaction[] = [
-  defineReaction({
-    name: 'logins.locksOfMount',
-    sinceVersion: mountsVersion,
-    on: mountGone,
-    table: lockRows,
-    index: 'byMount',
-    prefix: ({ mountId }) => [mountId],
-    since: null,
-    emits: [],
-    react: (_reader, _moment, _mount, rows) => ({
-      changes: rows.map((row) => removeRow(lockRows, row)),
-      happened: [],
-    }),
-  }),
+  endsWithMount('logins.locksOfMount', lockRows, mountsVersion),
 ]
