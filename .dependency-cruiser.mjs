@@ -205,7 +205,7 @@ function domainRows(domain, position) {
   const isLogin = earlier.includes('logins')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/login-grant[.]ts$')
   if (isLogin) {
-    methodsOf.push('^src/domains/logins/(guard|login-type|secrets)[.]ts$')
+    methodsOf.push('^src/domains/logins/(at-mount|guard|login-type|secrets)[.]ts$')
     methodsOf.push('^src/domains/acl/bound-cidrs[.]ts$')
   }
   // One machine's part of the catalog: it shows, reads and parses what the catalog does.

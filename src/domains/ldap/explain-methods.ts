@@ -7,6 +7,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
+import { At } from '../logins/at-mount.ts'
 import { admitLogin, failedLogin } from '../logins/guard.ts'
 import { DirectoryError } from './directory-error.ts'
 import { authenticate, lookUp, type DirectoryIdentity } from './login.ts'
@@ -19,7 +20,6 @@ import {
   policySources,
   type PolicySource,
 } from './login-methods.ts'
-import { At } from './methods.ts'
 import { nameLengthMax, type ConfigRow } from './model.ts'
 import { checkName, userKey } from './names.ts'
 import { directories } from './services.ts'

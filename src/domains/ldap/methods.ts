@@ -1,10 +1,9 @@
 /** What may be asked about the configuration and the local mappings of a directory mount. */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
-import type { Requirement } from '../../rpc/method.ts'
 import { checkIssuedPolicies, issuedPolicies } from '../acl/token-parameters-model.ts'
-import { MountId, MountPath } from '../logins/model.ts'
+import { At, belowMount, mountIsGone } from '../logins/at-mount.ts'
 import { openSecret, sealSecret } from '../logins/secrets.ts'
 import { deleteGroup, deleteUser, putConfig, putGroup, putUser } from './commands.ts'
 import { changedConfig, ConfigChange } from './config-change-model.ts'
@@ -25,24 +24,12 @@ import { rotatePassword } from './rotation.ts'
 import { directories } from './services.ts'
 import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
 
-/** Of the mount that a route is served below. */
-export const At = Type.Object({ id: MountId, path: MountPath })
-export type At = Static<typeof At>
-
 /** As it was sent: `checkName` says what is wrong with it. */
 const SentName = Type.String({ maxLength: 4 * nameLengthMax })
 const SentNames = Type.Immutable(Type.Array(Type.String(), { maxItems: 4_096 }))
 
 /** How often a write is tried while others write the same configuration. */
 const attemptsMax = 8
-
-function about(access: 'read' | 'write' | 'list', below: (args: { name: string }) => string) {
-  return ({ at, name = '' }: { at: At; name?: string }): Requirement => ({
-    resource: 'auth',
-    path: `${at.path}/${below({ name })}`,
-    access,
-  })
-}
 
 const ofConfig = () => 'config'
 const ofGroup = ({ name }: { name: string }) => `groups/${name}`
@@ -57,7 +44,7 @@ const readConfig = defineQuery({
   kind: 'query',
   name: 'ldap.readConfig',
   args: Type.Object({ at: At }),
-  requires: about('read', ofConfig),
+  requires: belowMount('read', ofConfig),
   query: (reader, { at }) => {
     const row = configOf(reader, at.id)
     const config = row?.config ?? defaultConfig
@@ -70,7 +57,7 @@ const writeConfig = defineLeaderMethod({
   kind: 'leader',
   name: 'ldap.writeConfig',
   args: Type.Object({ at: At, change: ConfigChange }),
-  requires: about('write', ofConfig),
+  requires: belowMount('write', ofConfig),
   run: async (context, { at, change }): Promise<{ warnings: readonly string[] }> => {
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const before = configOf(context.read(), at.id)
@@ -113,7 +100,7 @@ const readGroup = defineQuery({
   kind: 'query',
   name: 'ldap.readGroup',
   args: Type.Object({ at: At, name: SentName }),
-  requires: about('read', ofGroup),
+  requires: belowMount('read', ofGroup),
   query: (reader, { at, name }) => {
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
     const value: GroupRow | null = groupOf(reader, at.id, groupKey(name, config))
@@ -125,7 +112,7 @@ const readUser = defineQuery({
   kind: 'query',
   name: 'ldap.readUser',
   args: Type.Object({ at: At, name: SentName }),
-  requires: about('read', ofUser),
+  requires: belowMount('read', ofUser),
   query: (reader, { at, name }) => {
     const { config = defaultConfig } = configOf(reader, at.id) ?? {}
     const value: UserRow | null = userOf(reader, at.id, userKey(name, config))
@@ -138,7 +125,7 @@ const listGroups = defineQuery({
   name: 'ldap.listGroups',
   long: true,
   args: Type.Object({ at: At }),
-  requires: about('list', () => 'groups'),
+  requires: belowMount('list', () => 'groups'),
   query: async (reader, { at }) => ({
     value: await namesOf(reader, ldapGroups, at.id),
     index: Math.max(1, reader.tableIndex(ldapGroups)),
@@ -150,7 +137,7 @@ const listUsers = defineQuery({
   name: 'ldap.listUsers',
   long: true,
   args: Type.Object({ at: At }),
-  requires: about('list', () => 'users'),
+  requires: belowMount('list', () => 'users'),
   query: async (reader, { at }) => ({
     value: await namesOf(reader, ldapUsers, at.id),
     index: Math.max(1, reader.tableIndex(ldapUsers)),
@@ -162,7 +149,7 @@ const writeGroup = defineLeaderMethod({
   repeatable: true,
   name: 'ldap.writeGroup',
   args: Type.Object({ at: At, name: SentName, policies: SentNames }),
-  requires: about('write', ofGroup),
+  requires: belowMount('write', ofGroup),
   run: async (context, { at, name, policies }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a group', name)
@@ -182,7 +169,7 @@ const writeUser = defineLeaderMethod({
   repeatable: true,
   name: 'ldap.writeUser',
   args: Type.Object({ at: At, name: SentName, policies: SentNames, groups: SentNames }),
-  requires: about('write', ofUser),
+  requires: belowMount('write', ofUser),
   run: async (context, { at, name, policies, groups }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a user', name)
@@ -220,7 +207,7 @@ const removeGroup = defineLeaderMethod({
   repeatable: true,
   name: 'ldap.deleteGroup',
   args: Type.Object({ at: At, name: SentName }),
-  requires: about('write', ofGroup),
+  requires: belowMount('write', ofGroup),
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a group', name)
@@ -234,7 +221,7 @@ const removeUser = defineLeaderMethod({
   repeatable: true,
   name: 'ldap.deleteUser',
   args: Type.Object({ at: At, name: SentName }),
-  requires: about('write', ofUser),
+  requires: belowMount('write', ofUser),
   run: async (context, { at, name }): Promise<null> => {
     const { config = defaultConfig } = configOf(context.read(), at.id) ?? {}
     checkName('the name of a user', name)
@@ -247,16 +234,12 @@ const rotateRoot = defineLeaderMethod({
   kind: 'leader',
   name: 'ldap.rotateRoot',
   args: Type.Object({ at: At }),
-  requires: about('write', () => 'config/rotate-root'),
+  requires: belowMount('write', () => 'config/rotate-root'),
   run: async (context, { at }): Promise<null> => {
     await context.service(directories).alone(at.id, () => rotatePassword(context, at.id))
     return null
   },
 })
-
-function mountIsGone(): MusterError {
-  return new MusterError('not_found', '')
-}
 
 export const ldapMethods = {
   readConfig,

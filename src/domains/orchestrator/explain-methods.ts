@@ -7,10 +7,10 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
+import { At } from '../logins/at-mount.ts'
 import type { Identity } from './claims.ts'
 import { judgesOf, roleFor } from './login-methods.ts'
 import { proveAccount, reviewWay, type ReviewWay, type Step } from './login.ts'
-import { At } from './methods.ts'
 import { Refused } from './refused.ts'
 
 export type ExplainedStep = {

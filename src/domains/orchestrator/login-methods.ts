@@ -2,19 +2,19 @@
  * Logging in by an orchestrator's token, and the renewal of what that gave. Callers get one text for whatever a token lacks;
  * the log has the rule that refused it, by the request's id, and nothing of the token.
  */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { readBarrier } from '../host.ts'
+import { At } from '../logins/at-mount.ts'
 import { admitLogin, failedLogin } from '../logins/guard.ts'
 import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
 import type { LoginMethod } from '../logins/login-type.ts'
 import { openSecret } from '../logins/secrets.ts'
 import type { Identity } from './claims.ts'
 import { proveAccount, type Judges } from './login.ts'
-import { At } from './methods.ts'
 import { aliasesOf, notConfigured, reviewerOwner, type RoleRow } from './model.ts'
 import { configOf, roleOf } from './queries.ts'
 import { Refused } from './refused.ts'
@@ -97,7 +97,7 @@ export function judgesOf(context: LocalContext, { mountId, role }: RoleRow): Jud
 /** Who logs in. Rejects with the one text for whatever is wrong with the token. */
 async function proved(
   context: LocalContext,
-  at: Static<typeof At>,
+  at: At,
   jwt: string,
   judges: Judges,
 ): Promise<Identity> {

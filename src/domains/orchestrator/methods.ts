@@ -1,8 +1,9 @@
 /** What may be asked about the configuration and the roles of an orchestrator mount. */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
-import { defineLeaderMethod, defineQuery, type Requirement } from '../../rpc/method.ts'
-import { MountId, MountPath, mountTtls } from '../logins/model.ts'
+import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { At, belowMount, mountIsGone } from '../logins/at-mount.ts'
+import { mountTtls } from '../logins/model.ts'
 import { mountOf } from '../logins/queries.ts'
 import { sealSecret } from '../logins/secrets.ts'
 import { deleteRole, putConfig, putRole } from './commands.ts'
@@ -21,20 +22,8 @@ import { configOf, roleNames, roleOf } from './queries.ts'
 import { podFiles } from './services.ts'
 import { orchestratorConfigs, orchestratorRoles } from './table.ts'
 
-/** The mount below which a route is served. */
-export const At = Type.Object({ id: MountId, path: MountPath })
-type At = Static<typeof At>
-
 /** How often a write is tried while others write the same role. */
 const attemptsMax = 8
-
-function about(access: 'read' | 'write' | 'list', below: (args: { name: string }) => string) {
-  return ({ at, name = '' }: { at: At; name?: string }): Requirement => ({
-    resource: 'auth',
-    path: `${at.path}/${below({ name })}`,
-    access,
-  })
-}
 
 const ofConfig = () => 'config'
 const ofRole = ({ name }: { name: string }) => `role/${name}`
@@ -43,7 +32,7 @@ const readConfig = defineQuery({
   kind: 'query',
   name: 'orchestrator.readConfig',
   args: Type.Object({ at: At }),
-  requires: about('read', ofConfig),
+  requires: belowMount('read', ofConfig),
   query: (reader, { at }) => {
     const value: ConfigRow | null = configOf(reader, at.id)
     return { value, index: value?.modifyIndex ?? reader.tableIndex(orchestratorConfigs) }
@@ -69,7 +58,7 @@ const writeConfig = defineLeaderMethod({
     /** '': none. */
     reviewer: Type.String(),
   }),
-  requires: about('write', ofConfig),
+  requires: belowMount('write', ofConfig),
   run: async (context, { at, config, reviewer }): Promise<null> => {
     checkConfig(config, reviewer, await context.service(podFiles).exist())
     const sealed =
@@ -88,7 +77,7 @@ const readRole = defineQuery({
   kind: 'query',
   name: 'orchestrator.readRole',
   args: Type.Object({ at: At, name: RoleName }),
-  requires: about('read', ofRole),
+  requires: belowMount('read', ofRole),
   query: (reader, { at, name }) => {
     const value: RoleRow | null = roleOf(reader, at.id, name)
     return { value, index: value?.modifyIndex ?? reader.tableIndex(orchestratorRoles) }
@@ -100,7 +89,7 @@ const listRoles = defineQuery({
   name: 'orchestrator.listRoles',
   long: true,
   args: Type.Object({ at: At }),
-  requires: about('list', () => 'role'),
+  requires: belowMount('list', () => 'role'),
   query: async (reader, { at }) => ({
     value: await roleNames(reader, at.id),
     index: reader.tableIndex(orchestratorRoles),
@@ -111,7 +100,7 @@ const writeRole = defineLeaderMethod({
   kind: 'leader',
   name: 'orchestrator.writeRole',
   args: Type.Object({ at: At, name: RoleName, change: RoleChange }),
-  requires: about('write', ofRole),
+  requires: belowMount('write', ofRole),
   run: async (context, { at, name, change }): Promise<{ warnings: readonly string[] }> => {
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const reader = context.read()
@@ -137,16 +126,12 @@ const removeRole = defineLeaderMethod({
   repeatable: true,
   name: 'orchestrator.deleteRole',
   args: Type.Object({ at: At, name: RoleName }),
-  requires: about('write', ofRole),
+  requires: belowMount('write', ofRole),
   run: async (context, { at, name }): Promise<null> => {
     await context.propose(deleteRole, { mountId: at.id, name })
     return null
   },
 })
-
-function mountIsGone(): MusterError {
-  return new MusterError('not_found', '')
-}
 
 export const orchestratorMethods = {
   readConfig,
