@@ -102,7 +102,6 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
   ...((method === 'GET' || method === 'LIST') && { query: consistency }),
   reply: anyReply,
   errors: ['not_found'],
-  ...((method === 'GET' || method === 'LIST') && { query: consistency }),
   ...(method === 'PUT' && {
     bodySchema: Type.Unsafe({ description: 'As at the path that the type has from the start' }),
     bodyBytesMax,
