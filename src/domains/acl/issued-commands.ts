@@ -14,7 +14,7 @@ import {
   type TokenParentRow,
   type TokenRow,
 } from './model.ts'
-import { isTaken, tokenByAccessor } from './queries.ts'
+import { isIssuedTaken, isTaken, tokenByAccessor } from './queries.ts'
 import { aclTokenParents, aclTokens } from './table.ts'
 
 export type IssuedTokenOutcome = Exclude<CreateChildTokenOutcome, { type: 'unknownName' }>
@@ -32,9 +32,10 @@ export async function loadIssuedToken(
   reader: Reader,
   token: IssuedToken,
 ): Promise<IssuedTokenState> {
-  const { parent } = token
+  const { parent, issuer } = token
+  const isLinked = parent !== undefined || issuer !== undefined
   return {
-    taken: await isTaken(reader, token),
+    taken: isLinked ? isIssuedTaken(reader, token) : await isTaken(reader, token),
     parentRow: parent === undefined ? null : await tokenByAccessor(reader, parent),
     ancestors: parent === undefined ? 0 : ancestorsWith(reader, parent, ancestorsMax + 1),
   }
