@@ -1,7 +1,8 @@
 /**
  * The directory of one configuration: its URLs in order, which of them did not answer of late, and the connections that
- * searches share. A connection of the service account serves one login at a time and is bound once; a user's bind is always on
- * a connection of its own, so no answer to another identity can be taken for one to the user.
+ * logins share. A connection of the service account serves one login at a time and is bound once. Users' binds have connections
+ * that nothing else is asked on, one bind at a time: one whose answer did not come ends the connection, so no answer to
+ * another identity can be taken for one to the user.
  */
 import { createSecureContext, type SecureContext, type SecureVersion } from 'node:tls'
 import type { Clock, Timer } from '../../lib/clock.ts'
@@ -63,6 +64,9 @@ const secureVersions: Readonly<Record<TlsVersion, SecureVersion>> = {
 /** service: bound as the service account, or anonymously where there is none. unbound: as it was connected. */
 export type SearchKind = 'service' | 'unbound'
 
+/** user: for the next user's bind, which replaces whoever is bound (RFC 4511, 4.2.1). */
+type IdleKind = SearchKind | 'user'
+
 type Idle = { readonly connection: DirectoryConnection; readonly timer: Timer }
 
 export class Directory {
@@ -70,7 +74,7 @@ export class Directory {
   readonly #clock: Clock
   readonly #watch: Watch | null
   readonly #urls: readonly (DirectoryUrl | null)[]
-  readonly #idle: Readonly<Record<SearchKind, Idle[]>> = { service: [], unbound: [] }
+  readonly #idle: Readonly<Record<IdleKind, Idle[]>> = { service: [], unbound: [], user: [] }
   /** When the URL at a position is tried in its turn again. */
   readonly #deadUntil = new Map<number, number>()
   /** Attempts at URLs that did not answer: others wait for the outcome instead of adding to them. */
@@ -131,26 +135,41 @@ export class Directory {
       try {
         return await this.#lend(kind, waiting, run)
       } catch (error) {
-        const ended = error instanceof DirectoryError && error.kind === 'closed'
-        if (!ended) throw error
+        if (!hadEnded(error)) throw error
       }
     }
     return this.#lend(kind, await this.#open(kind, budget), run)
   }
 
+  /** Binds as a user on a connection for users' binds, and asks nothing else on it. */
+  async bindUser(name: string, password: string, budget: Budget): Promise<void> {
+    const bind = (connection: DirectoryConnection) => connection.bind(name, password, budget)
+    const waiting = this.#takeIdle('user')
+    if (waiting !== null) {
+      try {
+        return await this.#lend('user', waiting, bind)
+      } catch (error) {
+        if (!hadEnded(error)) throw error
+      }
+    }
+    return this.#lend('user', await this.connect(budget), bind)
+  }
+
   /** Closes what waits; what is lent is closed when it comes back. */
   close(): void {
     this.#closed = true
-    for (const idle of [...this.#idle.service, ...this.#idle.unbound]) {
-      idle.timer.cancel()
-      idle.connection.close()
+    for (const idle of Object.values(this.#idle)) {
+      for (const { timer, connection } of idle) {
+        timer.cancel()
+        connection.close()
+      }
+      idle.length = 0
     }
-    this.#idle.service.length = 0
-    this.#idle.unbound.length = 0
   }
 
   get idleCount(): number {
-    return this.#idle.service.length + this.#idle.unbound.length
+    const { service, unbound, user } = this.#idle
+    return service.length + unbound.length + user.length
   }
 
   /** Binds as the service account, with each password that may be right. */
@@ -180,7 +199,7 @@ export class Directory {
   }
 
   async #lend<T>(
-    kind: SearchKind,
+    kind: IdleKind,
     connection: DirectoryConnection,
     run: (connection: DirectoryConnection) => Promise<T>,
   ): Promise<T> {
@@ -191,7 +210,7 @@ export class Directory {
     }
   }
 
-  #takeIdle(kind: SearchKind): DirectoryConnection | null {
+  #takeIdle(kind: IdleKind): DirectoryConnection | null {
     for (;;) {
       const idle = this.#idle[kind].pop()
       if (idle === undefined) return null
@@ -201,7 +220,7 @@ export class Directory {
     }
   }
 
-  #giveBack(kind: SearchKind, connection: DirectoryConnection): void {
+  #giveBack(kind: IdleKind, connection: DirectoryConnection): void {
     const idle = this.#idle[kind]
     if (this.#closed || !connection.isOpen || idle.length >= idleConnectionsMax) {
       connection.close()
@@ -265,6 +284,11 @@ export class Directory {
 }
 
 export const invalidCredentials = 49
+
+/** Of a connection that had ended while it waited. */
+function hadEnded(error: unknown): boolean {
+  return error instanceof DirectoryError && error.kind === 'closed'
+}
 
 export function secureContextOf(
   settings: Pick<

@@ -59,13 +59,12 @@ export async function lookUp(
   budget: Budget,
 ): Promise<DirectoryIdentity> {
   const { settings } = directory
-  const search: Searcher = (run) => directory.search('service', budget, run)
   const find = async () => {
     const found = searchesForUser(settings)
       ? await findUser(directory, username, budget)
       : constructedUser(settings, username)
     if (found === null) throw nobody()
-    return identityOf(directory, found, username, search, budget)
+    return identityOf(directory, found, username, byService(directory, budget), budget)
   }
   return failing(find())
 }
@@ -94,21 +93,40 @@ async function steps(
   const found = searchesForUser(settings)
     ? await findUser(directory, username, budget)
     : constructedUser(settings, username)
+  if (hasServiceAccount(settings)) {
+    const user = await proved(found, settings, (name) => directory.bindUser(name, password, budget))
+    return identityOf(directory, user, username, byService(directory, budget), budget)
+  }
+  // Without a service account, searches run as the user, on the user's own connection.
   const connection = await directory.connect(budget)
   try {
-    if (found === null) {
-      // As long as for a user who exists, as far as that is up to this side. Whatever is answered, nobody logs in.
-      const noName = `cn=${randomUUID()},${settings.userdn}`
-      await connection.bind(noName, password, budget).catch(() => undefined)
-      throw nobody()
-    }
-    await bindUser(connection, found.bindName, password, budget)
-    // Without a service account, searches run as the user, on the user's own connection.
-    if (hasServiceAccount(settings)) connection.close()
-    const search = searcher(directory, connection, budget)
-    return await identityOf(directory, found, username, search, budget)
+    const user = await proved(found, settings, (name) => connection.bind(name, password, budget))
+    return await identityOf(directory, user, username, (run) => run(connection), budget)
   } finally {
     connection.close()
+  }
+}
+
+/** Binds as the user who was found. A password that is wrong is the user's failure, not the directory's. */
+async function proved(
+  found: User | null,
+  { userdn }: DirectorySettings,
+  bind: (name: string) => Promise<void>,
+): Promise<User> {
+  if (found === null) {
+    // As long as for a user who exists, as far as that is up to this side. Whatever is answered, nobody logs in.
+    await bind(`cn=${randomUUID()},${userdn}`).catch(() => undefined)
+    throw nobody()
+  }
+  try {
+    await bind(found.bindName)
+    return found
+  } catch (error) {
+    if (!(error instanceof DirectoryError) || error.resultCode !== invalidCredentials) throw error
+    throw new DirectoryError('user', error.message, {
+      resultCode: invalidCredentials,
+      cause: error,
+    })
   }
 }
 
@@ -136,29 +154,10 @@ async function identityOf(
   return { userDn, aliases: alias.rule === 'dn' ? [alias] : [alias, ofEntry], groups }
 }
 
-/** A password that is wrong is the user's failure, not the directory's. */
-async function bindUser(
-  connection: DirectoryConnection,
-  name: string,
-  password: string,
-  budget: Budget,
-): Promise<void> {
-  try {
-    await connection.bind(name, password, budget)
-  } catch (error) {
-    if (!(error instanceof DirectoryError) || error.resultCode !== invalidCredentials) throw error
-    throw new DirectoryError('user', error.message, {
-      resultCode: invalidCredentials,
-      cause: error,
-    })
-  }
-}
-
 /** Runs searches as the service account, or else as the user. */
 export type Searcher = <T>(run: (connection: DirectoryConnection) => Promise<T>) => Promise<T>
 
-function searcher(directory: Directory, own: DirectoryConnection, budget: Budget): Searcher {
-  if (!hasServiceAccount(directory.settings)) return (run) => run(own)
+function byService(directory: Directory, budget: Budget): Searcher {
   return (run) => directory.search('service', budget, run)
 }
 

@@ -184,16 +184,59 @@ t.test('logins while the only URL is dead wait for one attempt at it', async (t)
   t.equal(silent.counts.connections, connections + 1)
 })
 
-t.test('the connection that a password was tried on serves nothing else', async (t) => {
-  const bindsOf = new Map<unknown, number>()
+t.test('connections of passwords serve one bind at a time and nothing else', async (t) => {
+  const tags = new Map<unknown, number[]>()
+  let underWay = 0
+  let mostUnderWay = 0
   const fake = await startFakeDirectory(t, (asked) => {
-    if (asked.tag === tag.bind) bindsOf.set(asked.socket, (bindsOf.get(asked.socket) ?? 0) + 1)
-    right(asked)
+    tags.set(asked.socket, [...(tags.get(asked.socket) ?? []), asked.tag])
+    if (asked.tag !== tag.bind) return right(asked)
+    underWay += 1
+    mostUnderWay = Math.max(mostUnderWay, underWay)
+    setImmediate(() => {
+      underWay -= 1
+      right(asked)
+    })
   })
   const directory = directoryWith(t, { url: fake.url })
-  for (let again = 0; again < 5; again += 1) {
-    await authenticate(directory, 'ada', 'password', budgetOf(30_000))
+  const once = () => authenticate(directory, 'ada', 'password', budgetOf(30_000))
+  for (let again = 0; again < 5; again += 1) await once()
+  const [service, user] = [...tags.values()]
+  t.same(service, [tag.bind, ...Array.from({ length: 5 }, () => tag.search)])
+  t.same(
+    user,
+    Array.from({ length: 5 }, () => tag.bind),
+  )
+  await Promise.all(Array.from({ length: 8 }, once))
+  t.ok(mostUnderWay > 1, 'logins side by side have connections of their own')
+  for (const asked of tags.values()) {
+    const binds = asked.filter((one) => one === tag.bind).length
+    t.ok(binds === asked.length || binds === 1, 'binds of users alone, or one and then searches')
   }
-  t.ok([...bindsOf.values()].every((binds) => binds === 1))
-  t.equal(bindsOf.size, 6, 'one of the service account, and one for each login')
+})
+
+t.test('an answer to an earlier bind lets nobody in on the same connection', async (t) => {
+  const rightFor = 'password of bob'
+  for (const stray of ['again', 'unasked', 'next'] as const) {
+    const bob = { id: 0, socket: null as unknown }
+    const fake = await startFakeDirectory(t, (asked) => {
+      const { id, socket, message } = asked
+      if (asked.tag !== tag.bind || message.includes('secret')) return right(asked)
+      if (message.includes(rightFor)) {
+        Object.assign(bob, { id, socket })
+        socket.write(result(id, tag.bound))
+        // Before anything is asked: of the next request, or of none.
+        if (stray === 'unasked') socket.write(result(0, tag.bound))
+        if (stray === 'next') socket.write(result(id + 1, tag.bound))
+        return
+      }
+      // The answer to Bob's bind comes once more, in front of the one to this bind.
+      if (stray === 'again' && socket === bob.socket) socket.write(result(bob.id, tag.bound))
+      socket.write(result(id, tag.bound, 49))
+    })
+    const directory = directoryWith(t, { url: fake.url })
+    await authenticate(directory, 'ada', rightFor, budgetOf(30_000))
+    const eve = authenticate(directory, 'ada', 'wrong', budgetOf(30_000))
+    await t.rejects(eve, DirectoryError, stray)
+  }
 })
