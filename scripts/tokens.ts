@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import { Cluster } from '../test/support/cluster.ts'
 import { eventually, eventuallyTrue } from '../test/support/eventually.ts'
-import { metricsOf, usedBy } from '../test/support/server-numbers.ts'
+import { metricsOf, usedBy, type Used } from '../test/support/server-numbers.ts'
 import { httpRequest } from './bench/system.ts'
 import { runLoad } from './bench/plan.ts'
 import { leasedTokens } from './endings/fill.ts'
@@ -29,21 +29,24 @@ const shortLease = '5s'
 const secondsSince = (fromMs: number) => `${((performance.now() - fromMs) / 1_000).toFixed(1)} s`
 const tokenHeader = (token: string) => ({ 'X-Service-Token': token })
 
-async function residents(cluster: Cluster): Promise<readonly number[]> {
-  const pids = cluster.all.map((at) => cluster.server(at).pid)
-  return Promise.all(pids.map(async (pid) => (await usedBy(pid ?? 0)).residentMiB))
+async function usedByAll(cluster: Cluster): Promise<readonly Used[]> {
+  return Promise.all(cluster.all.map((at) => usedBy(cluster.server(at).pid ?? 0)))
 }
 
+/** What is not the process's own are pages of files: of the program, and of the tables of the store. */
 async function tellMemory(
   cluster: Cluster,
   when: string,
-  before: readonly number[],
+  before: readonly Used[],
   count: number,
-) {
-  const now = await residents(cluster)
-  tell(`resident MiB ${when}`, now.map((mebibytes) => mebibytes.toFixed(0)).join(', '))
-  const more = now.map((mebibytes, at) => ((mebibytes - (before[at] ?? 0)) * 2 ** 20) / count)
-  tell('  bytes a token, above the empty server', more.map((bytes) => bytes.toFixed(0)).join(', '))
+): Promise<void> {
+  const now = await usedByAll(cluster)
+  const shown = now.map(
+    ({ residentMiB, ownMiB }) => `${residentMiB.toFixed(0)} (${ownMiB.toFixed(0)})`,
+  )
+  tell(`resident MiB (its own) ${when}`, shown.join(', '))
+  const more = now.map(({ ownMiB }, at) => ((ownMiB - (before[at]?.ownMiB ?? 0)) * 2 ** 20) / count)
+  tell('  its own bytes a token', more.map((bytes) => bytes.toFixed(0)).join(', '))
 }
 
 /** Requests of the probes, from now to the answer of `work` and so much longer. */
@@ -170,7 +173,7 @@ async function main(): Promise<void> {
       readonly SecretID: string
     }
     await delay(restMs)
-    const empty = await residents(cluster)
+    const empty = await usedByAll(cluster)
     fromMs = performance.now()
     await cluster.http(leader).json('PUT', '/v1/operator/snapshot', {
       body: archive,

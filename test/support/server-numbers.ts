@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises'
 
 export type Used = {
   readonly residentMiB: number
+  /** Of those: without the pages of files, which the system takes back when it needs them. */
+  readonly ownMiB: number
   /** Since it started. */
   readonly peakMiB: number
   readonly cpuSeconds: number
@@ -19,6 +21,7 @@ export async function usedBy(pid: number): Promise<Used> {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return {
     residentMiB: mebibytesOf('VmRSS'),
+    ownMiB: mebibytesOf('RssAnon'),
     peakMiB: mebibytesOf('VmHWM'),
     cpuSeconds: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
   }
