@@ -62,10 +62,14 @@ async function use(
 ): Promise<Used> {
   const { cluster } = all
   const held = holds ? await lock(t, all, at, token) : null
-  const { headers } = await cluster
-    .http(at)
-    .request('GET', '/v1/kv/waited', { headers: tokenHeader(token) })
-  const waits = `index=${String(headers['x-consul-index'])}&wait=120s`
+  const waiting = async (path: string): Promise<string> => {
+    const { headers } = await cluster.http(at).request('GET', path, { headers: tokenHeader(token) })
+    const mark = path.includes('?') ? '&' : '?'
+    return `${path}${mark}index=${String(headers['x-service-index'] ?? 1)}&wait=120s`
+  }
+  const waits = await Promise.all(
+    ['/v1/kv/waited', '/v1/kv/waited?stale', '/v1/coordinate/nodes'].map(waiting),
+  )
   const { http } = cluster.server(at).spec.ports
   const follows = ([path, reason]: readonly [string, RegExp]) =>
     follow(t, http, path, token, reason)
@@ -73,8 +77,7 @@ async function use(
     ...(
       [
         ['/v1/event/stream?topic=KV:waited/*', told],
-        [`/v1/kv/waited?${waits}`, unknown],
-        [`/v1/kv/waited?stale&${waits}`, unknown],
+        ...waits.map((path) => [path, unknown] as const),
         ['/v1/agent/monitor?log_level=debug', untold],
         [`/v1/agent/monitor?log_level=debug&server_id=${atLeader}`, untold],
       ] as const
