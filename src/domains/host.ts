@@ -1,5 +1,6 @@
 /** What a process provides to its domains, whichever they are, and what it wants of them, whichever provides it. */
 import type { Reader } from '../fsm/domain.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Authorizer } from '../rpc/authorizer.ts'
 import { serviceKey } from '../rpc/services.ts'
 
@@ -56,8 +57,11 @@ export type OpenedText = { readonly text: string; readonly keyId: string }
 
 /** Seals texts that every server of the cluster opens, and nobody else: what is handed out and stored nowhere. */
 export interface TextSealer {
-  /** In letters that a header takes. Throws `unavailable` while this server has no key to seal with. */
-  seal(reader: Reader, text: string): Promise<string>
+  /** In letters that a header takes. Rejects with `unavailable` when this server has no key to seal with for some seconds. */
+  seal(
+    context: { read(): Reader; readonly clock: Clock; readonly signal: AbortSignal },
+    text: string,
+  ): Promise<string>
   /** null: this is not what `seal` made, letter by letter, or this server cannot open it. Never throws. */
   open(reader: Reader, sealed: string): OpenedText | null
   /** Whether the key is still in the keyring. */

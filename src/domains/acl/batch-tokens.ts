@@ -40,6 +40,9 @@ export function batchName({ hash }: Pick<TokenRow, 'hash'>): string {
   return `batch:${hash.slice(0, 22)}`
 }
 
+/** Of the request that makes one. */
+export type SealContext = Parameters<TextSealer['seal']>[0]
+
 export type BatchTokensOptions = {
   readonly sealer: () => TextSealer
   readonly mounts: () => MountsThere | null
@@ -54,7 +57,7 @@ export class BatchTokens {
   }
 
   /** The caller has decided that it may be made. Throws `unavailable` without a key, `invalid_argument` when it gets too long. */
-  async issue(reader: Reader, spec: TokenSpec, parent: Pick<TokenRow, 'hash'> | null) {
+  async issue(context: SealContext, spec: TokenSpec, parent: Pick<TokenRow, 'hash'> | null) {
     const { parent: _accessorOfParent, ...own } = spec
     const { lease } = own
     const sealed: SealedToken = {
@@ -63,7 +66,7 @@ export class BatchTokens {
       ...(lease !== undefined && { lease: { ...lease, renewable: false } }),
       parentHash: parent?.hash ?? null,
     }
-    const text = await this.#options.sealer().seal(reader, JSON.stringify(sealed))
+    const text = await this.#options.sealer().seal(context, JSON.stringify(sealed))
     const secret = `${prefix}${text}`
     if (secret.length > batchTokenLengthMax) {
       throw new MusterError(

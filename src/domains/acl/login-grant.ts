@@ -72,10 +72,10 @@ function specOfGrant(grant: LoginGrant, createTimeMs: number) {
 
 /** At the leader, of a grant of that kind: it is stored nowhere. The caller has proved who logs in, and what that gives. */
 export async function issueBatchLogin(
-  context: Pick<LeaderContext, 'clock' | 'read' | 'service'>,
+  context: Pick<LeaderContext, 'clock' | 'read' | 'service' | 'signal'>,
   grant: LoginGrant,
 ): Promise<IssuedLogin> {
   const { spec, warnings } = specOfGrant(grant, Math.floor(context.clock.wallMs()))
-  const issued = await context.service(batchTokens).issue(context.read(), spec, null)
+  const issued = await context.service(batchTokens).issue(context, spec, null)
   return { ...issued, warnings }
 }

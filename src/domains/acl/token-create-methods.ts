@@ -61,7 +61,7 @@ const create = defineLeaderMethod({
     const spec = { ...made.spec, ...entity }
     if (spec.kind === 'batch') {
       const parent = spec.parent === undefined ? null : maker.row
-      const issued = await context.service(batchTokens).issue(context.read(), spec, parent)
+      const issued = await context.service(batchTokens).issue(context, spec, parent)
       return { auth: shownAuth(issued.row, issued.secret, nowMs), warnings }
     }
     const { token, secret } = drawToken(spec, null)

@@ -8,10 +8,10 @@ import { secretRow } from './secrets-table.ts'
 
 /**
  * For the arguments of a command, which writes it by `putSecret`. `owner`: see `SecretOwner`. Throws `invalid_argument` for one
- * that is too long, `unavailable` while this server has no key to seal with.
+ * that is too long, `unavailable` when this server has no key to seal with for some seconds.
  */
 export async function sealSecret(
-  context: Pick<LocalContext, 'read' | 'service'>,
+  context: Pick<LocalContext, 'clock' | 'read' | 'service' | 'signal'>,
   owner: string,
   text: string,
 ): Promise<SealedSecret> {
@@ -19,13 +19,7 @@ export async function sealSecret(
     throw new MusterError('invalid_argument', `a secret has at most ${secretBytesMax} bytes`)
   }
   const keyring = context.service(clusterKeyring)
-  const key = await keyring.active(context.read())
-  if (key === null) {
-    throw new MusterError(
-      'unavailable',
-      'the keyring that seals secrets is not ready: a majority of servers must hold the cluster key first',
-    )
-  }
+  const key = await keyring.ready(context)
   const place = { namespace: secretsNamespace, path: owner }
   return { owner, keyId: key.id, sealed: keyring.seal(key, place, [['text', text]]) }
 }

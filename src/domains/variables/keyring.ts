@@ -4,6 +4,8 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Reader } from '../../fsm/domain.ts'
+import { delay } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { missingClusterKey, type ClusterKey, type ClusterKeys } from './cluster-key.ts'
 import { activeKey, type KeyRow } from './keyring-model.ts'
@@ -12,6 +14,17 @@ import { keyBytes, Sealer, unwrapKey, wrapKey, type Owner } from './seal.ts'
 import { keyring, keysOf } from './table.ts'
 
 export type NewKey = Pick<KeyRow, 'id' | 'clusterKeyId' | 'wrapped'>
+
+/** How long a write waits for the keyring: a cluster that has just begun has none. */
+const keyringWaitMs = 5_000
+const keyringPollMs = 50
+
+/** Of a request that seals. */
+export type SealContext = {
+  read(): Reader
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
 
 /** Unwrapped data keys kept in memory. */
 const unwrappedMax = 256
@@ -41,6 +54,27 @@ export class ClusterKeyring {
     }
     const { row } = this.#active
     return row !== null && this.keys.get(row.clusterKeyId) !== null ? row : null
+  }
+
+  /**
+   * The key to seal with, waited for: nothing is stored unsealed. Rejects with `unavailable` when there is none in time, `cancelled`
+   * when the caller goes away.
+   */
+  async ready(context: SealContext): Promise<KeyRow> {
+    const { clock, signal } = context
+    const deadlineMs = clock.monotonicMs() + keyringWaitMs
+    for (;;) {
+      const active = await this.active(context.read())
+      if (active !== null) return active
+      if (signal.aborted) throw new MusterError('cancelled', 'the caller went away')
+      if (clock.monotonicMs() >= deadlineMs) {
+        throw new MusterError(
+          'unavailable',
+          'the keyring that seals secrets is not ready: a majority of servers must hold the cluster key first',
+        )
+      }
+      await delay(clock, keyringPollMs, signal)
+    }
   }
 
   /** What wraps the active key. */

@@ -1,7 +1,6 @@
 /** What may be asked about variables. The leader seals before it proposes; reads are opened where they arrive. */
 import { Type } from 'typebox'
 import { assertNever, present } from '../../lib/assert.ts'
-import { delay } from '../../lib/async.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { onePage, streamed } from '../../rpc/list.ts'
 import {
@@ -20,8 +19,6 @@ import {
   type DeleteVariable,
   type PutVariable,
 } from './commands.ts'
-import type { ClusterKeyring } from './keyring.ts'
-import type { KeyRow } from './keyring-model.ts'
 import { listFilters, scanOf } from './list.ts'
 import {
   Cas,
@@ -36,10 +33,6 @@ import { listVariables, variableOf } from './queries.ts'
 import { clusterKeyring } from './services.ts'
 import { variables } from './table.ts'
 import { leastForVariables } from './topics.ts'
-
-/** How long a write waits for a keyring in a cluster that has just begun. */
-export const keyringWaitMs = 5_000
-const keyringPollMs = 50
 
 /** How often a write seals anew because its key went meanwhile. */
 const sealAttemptsMax = 3
@@ -142,7 +135,7 @@ const put = defineLeaderMethod({
     const checked = checkItems(items)
     for (let attempt = 1; ; attempt++) {
       const keyring = context.service(clusterKeyring)
-      const key = await sealingKey(keyring, context)
+      const key = await keyring.ready(context)
       const sealed = keyring.seal(key, { namespace, path }, checked)
       const timeMs = Math.floor(context.clock.wallMs())
       const args: PutVariable = { namespace, path, keyId: key.id, sealed, timeMs, cas, fence }
@@ -238,23 +231,6 @@ function listRange(
 ) {
   if (namespace !== allNamespaces) checkNamespaceName(namespace)
   return { namespace, prefix, start: nextToken === null ? null : parseListToken(nextToken) }
-}
-
-/** The active key. A write never goes on without one: nothing is stored unsealed. */
-async function sealingKey(keyring: ClusterKeyring, context: LeaderContext): Promise<KeyRow> {
-  const deadlineMs = context.clock.monotonicMs() + keyringWaitMs
-  for (;;) {
-    const active = await keyring.active(context.read())
-    if (active !== null) return active
-    if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
-    if (context.clock.monotonicMs() >= deadlineMs) {
-      throw new MusterError(
-        'unavailable',
-        'the keyring that seals variables is not ready: a majority of servers must hold the cluster key first',
-      )
-    }
-    await delay(context.clock, keyringPollMs, context.signal)
-  }
 }
 
 /** What a request body may take: items whose every byte is escaped, and room for the rest. */

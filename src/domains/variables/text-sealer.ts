@@ -1,8 +1,7 @@
 /** Texts sealed by the keyring for tokens that are stored nowhere: one length byte, the id of the key, the sealed bytes, as base64url. */
 import type { Reader } from '../../fsm/domain.ts'
-import { MusterError } from '../../lib/errors.ts'
 import type { OpenedText, TextSealer } from '../host.ts'
-import type { ClusterKeyring } from './keyring.ts'
+import type { ClusterKeyring, SealContext } from './keyring.ts'
 import { keyring } from './table.ts'
 
 /** No namespace has such a name, so that no sealed text is taken for a variable, nor a variable for a text. */
@@ -15,14 +14,8 @@ export class KeyringSealer implements TextSealer {
     this.#keyring = clusterKeyring
   }
 
-  async seal(reader: Reader, text: string): Promise<string> {
-    const key = await this.#keyring.active(reader)
-    if (key === null) {
-      throw new MusterError(
-        'unavailable',
-        'the keyring that seals tokens is not ready: a majority of servers must hold the cluster key first',
-      )
-    }
+  async seal(context: SealContext, text: string): Promise<string> {
+    const key = await this.#keyring.ready(context)
     const id = Buffer.from(key.id)
     const sealed = this.#keyring.seal(key, place, [['text', text]])
     return Buffer.concat([Buffer.of(id.length), id, sealed]).toString('base64url')

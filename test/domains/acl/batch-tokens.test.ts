@@ -122,7 +122,8 @@ void t.test('it ends with the key that sealed it', async (t) => {
 void t.test('a login gets one, which ends with its mount', async (t) => {
   const { server } = await started(t)
   const read = () => server.machine.reader()
-  const context = { clock: systemClock, read, service: server.services.get }
+  const { signal } = new AbortController()
+  const context = { clock: systemClock, read, service: server.services.get, signal }
   const issued = await issueBatchLogin(context, {
     kind: 'batch',
     policies: ['keys'],

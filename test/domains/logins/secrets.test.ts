@@ -3,11 +3,17 @@ import { openSecret, sealSecret } from '../../../src/domains/logins/secrets.ts'
 import { secretBytesMax } from '../../../src/domains/logins/secrets-model.ts'
 import { putSecret, removeSecret } from '../../../src/domains/logins/secrets-table.ts'
 import { sealedItems } from '../../../src/domains/variables/table.ts'
-import { serverOfOne } from '../server-of-one.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
+
+function contextOf({ machine, services }: ServerOfOne) {
+  const { signal } = new AbortController()
+  return { clock: systemClock, read: () => machine.reader(), service: services.get, signal }
+}
 
 t.test('a secret opens for its owner alone, and there is nothing to be found of it', async (t) => {
   const server = await serverOfOne(t)
-  const context = { read: () => server.machine.reader(), service: server.services.get }
+  const context = contextOf(server)
   const secret = await sealSecret(context, 'mount-1/bindpass', 'hunter2')
   t.notOk(Buffer.from(secret.sealed).includes('hunter2'))
   t.match(putSecret(secret, 7), { row: { path: 'mount-1/bindpass', modifyIndex: 7 } })
@@ -35,7 +41,7 @@ t.test('a secret opens for its owner alone, and there is nothing to be found of 
 
 t.test('a secret is bounded', async (t) => {
   const server = await serverOfOne(t)
-  const context = { read: () => server.machine.reader(), service: server.services.get }
+  const context = contextOf(server)
   await sealSecret(context, 'm/x', 'x'.repeat(secretBytesMax))
   await t.rejects(sealSecret(context, 'm/x', 'x'.repeat(secretBytesMax + 1)), {
     code: 'invalid_argument',
