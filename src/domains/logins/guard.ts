@@ -10,7 +10,7 @@ import { denied } from '../../rpc/refusal.ts'
 import { lockLogin } from './lock-commands.ts'
 import { LockName, lockNameOf } from './lock-model.ts'
 import { MountId } from './model.ts'
-import { lockOf, mountOf } from './queries.ts'
+import { isLocked, mountOf } from './queries.ts'
 import { failedLogins, loginSources } from './services.ts'
 
 /**
@@ -26,15 +26,19 @@ export function admitLogin(context: LocalContext, mountId: string, name: string 
   }
   const locked = name === null ? null : lockNameOf(name)
   if (locked === null) return
-  const lock = lockOf(context.read(), mountId, locked)
-  if (lock === null || lock.untilMs <= context.clock.wallMs()) return
+  if (!isLocked(context.read(), mountId, locked, context.clock.wallMs())) return
   sources.fail(remote, nowMs)
-  throw denied('the name is locked after too many failed logins')
+  throw nameIsLocked()
+}
+
+/** Of a login that began before the name was locked too: its answer does not tell whether the password was right. */
+export function nameIsLocked(): MusterError {
+  return denied('the name is locked after too many failed logins')
 }
 
 /**
  * The caller does not know the password, or shows no good token; not for a directory that fails. Resolves when it is counted,
- * also where the leader cannot be reached.
+ * also where the leader cannot be reached. Rejects with `permission_denied` when the name was locked meanwhile.
  */
 export async function failedLogin(
   context: LocalContext,
@@ -46,13 +50,22 @@ export async function failedLogin(
   sources.fail(remote, context.clock.monotonicMs())
   const counted = name === null ? null : lockNameOf(name)
   if (counted === null) return
+  let wasLocked = false
   try {
     const args = { mountId, name: counted }
-    const { stops = false } = await context.service(askLeader)(context, countFailure, args)
-    if (stops) sources.stop(remote, context.clock.monotonicMs())
+    const reply = await context.service(askLeader)(context, countFailure, args)
+    if (reply.stops === true) sources.stop(remote, context.clock.monotonicMs())
+    wasLocked = reply.wasLocked === true
   } catch (error) {
     context.log.warn('a failed login could not be counted', { error: textOf(error) })
   }
+  if (wasLocked) throw nameIsLocked()
+}
+
+type Counted = {
+  readonly locked: boolean
+  readonly stops?: boolean
+  readonly wasLocked?: boolean
 }
 
 export const countFailure = definePeerMethod({
@@ -64,8 +77,13 @@ export const countFailure = definePeerMethod({
     locked: Type.Boolean(),
     /** The address has locked enough names: it waits instead of locking one more. */
     stops: Type.Optional(Type.Boolean()),
+    /** Before this failure, which does not count then. */
+    wasLocked: Type.Optional(Type.Boolean()),
   }),
-  run: async (context, { mountId, name }): Promise<{ locked: boolean; stops?: boolean }> => {
+  run: async (context, { mountId, name }): Promise<Counted> => {
+    if (isLocked(context.read(), mountId, name, context.clock.wallMs())) {
+      return { locked: true, wasLocked: true }
+    }
     const mount = mountOf(context.read(), mountId)
     if (mount === null || mount.lockout.disabled) return { locked: false }
     const { clock, log } = context

@@ -22,9 +22,10 @@ import {
 } from '../entities/model.ts'
 import { knownEntity } from '../entities/queries.ts'
 import { createLogin, identifyLogin } from './commands.ts'
+import { nameIsLocked } from './guard.ts'
 import { lockNameOf } from './lock-model.ts'
 import { mountTtls, MountId, type MountRow } from './model.ts'
-import { mountOf } from './queries.ts'
+import { isLocked, mountOf } from './queries.ts'
 import { sealSecret } from './secrets.ts'
 import { failedLogins } from './services.ts'
 
@@ -106,7 +107,11 @@ export const issueAtLeader = definePeerMethod({
     if (mount === null) throw gone()
     const { lockName = '' } = login
     const counted = lockNameOf(lockName)
-    if (counted !== null) context.service(failedLogins).forget(mountId, counted)
+    if (counted !== null) {
+      // Of many guesses at once, those that were under way when the name was locked are worth nothing.
+      if (isLocked(context.read(), mountId, counted, context.clock.wallMs())) throw nameIsLocked()
+      context.service(failedLogins).forget(mountId, counted)
+    }
     const grant = grantOf(mount, login, await entityOf(context, mountId, login), context)
     if (grant.kind === 'batch') {
       const { row, secret, warnings } = await issueBatchLogin(context, grant)

@@ -34,3 +34,13 @@ export async function allMounts(reader: Pick<Reader, 'pages'>): Promise<readonly
 export function lockOf(reader: Pick<Reader, 'get'>, mountId: string, name: string): LockRow | null {
   return reader.get(lockRows, [mountId, name]) ?? null
 }
+
+export function isLocked(
+  reader: Pick<Reader, 'get'>,
+  mountId: string,
+  name: string,
+  nowMs: number,
+): boolean {
+  const lock = lockOf(reader, mountId, name)
+  return lock !== null && lock.untilMs > nowMs
+}

@@ -24,12 +24,21 @@ import { defineLocalMethod } from '../../../src/rpc/method.ts'
 
 export type FakeDirectory = {
   parameters: TokenParameters
+  /** What each login waits for before its password is looked at. */
+  answers: Promise<void>
+  /** Logins that do so. */
+  waiting: number
   /** What renewals were given. */
   readonly renewed: (string | null)[]
 }
 
 export function fakeLogin(type: MountType = 'ldap') {
-  const directory: FakeDirectory = { parameters: noTokenParameters, renewed: [] }
+  const directory: FakeDirectory = {
+    parameters: noTokenParameters,
+    answers: Promise.resolve(),
+    waiting: 0,
+    renewed: [],
+  }
   const login = defineLocalMethod({
     kind: 'local',
     name: 'fake.login',
@@ -37,6 +46,9 @@ export function fakeLogin(type: MountType = 'ldap') {
     requires: () => ({ resource: 'none' }),
     run: async (context, { mountId, name, password }) => {
       admitLogin(context, mountId, name)
+      directory.waiting += 1
+      await directory.answers
+      directory.waiting -= 1
       if (password !== name + name) {
         await failedLogin(context, mountId, name)
         throw denied('the password is wrong')

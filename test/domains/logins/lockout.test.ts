@@ -10,11 +10,12 @@ import {
 import { locksMax } from '../../../src/domains/logins/lock-model.ts'
 import { lockoutDefault } from '../../../src/domains/logins/model.ts'
 import { lockRows } from '../../../src/domains/logins/table.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne } from '../server-of-one.ts'
 import { fakeLogin } from './fake-login.ts'
 
 async function begun(t: Test) {
-  const { domains } = fakeLogin()
+  const { domains, directory } = fakeLogin()
   const server = await serverOfOne(t, { domains, acl: { enabled: true } })
   const answer = await server.ask('PUT', '/v1/acl/bootstrap')
   const { SecretID: root } = answer.json() as { SecretID: string }
@@ -31,7 +32,7 @@ async function begun(t: Test) {
     }
     return data.locked
   }
-  return { server, asRoot, logIn, fail, locks }
+  return { server, asRoot, logIn, fail, locks, directory }
 }
 
 t.test('the fifth failure locks the name, at this mount alone', async (t) => {
@@ -92,6 +93,25 @@ t.test('locks go with their mount', async (t) => {
   const rows = []
   for await (const page of server.machine.reader().pages(lockRows)) rows.push(...page)
   t.same(rows, [])
+})
+
+t.test('a login that began before its name was locked tells nothing of its password', async (t) => {
+  const { directory, logIn, fail, server, asRoot, locks } = await begun(t)
+  const slow = Promise.withResolvers<void>()
+  directory.answers = slow.promise
+  const guesses = ['wrong', 'adaada', 'also wrong'].map((password) =>
+    server.ask('POST', '/v1/auth/ldap/login/ada', { password }),
+  )
+  await eventuallyTrue('all are under way', () => directory.waiting === 3)
+  directory.answers = Promise.resolve()
+  await fail('ada', 5)
+  slow.resolve()
+  const answers = await Promise.all(guesses)
+  t.same(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size, 1)
+  t.equal(answers[0]?.status, 403)
+  const [lock] = await locks()
+  await asRoot('POST', `/v1/sys/locked-users/${lock?.mount_accessor}/unlock/ada`, {})
+  t.equal(await logIn('ada', 'adaada'), 200)
 })
 
 t.test('one address locks some names, and waits instead of locking them all', async (t) => {
