@@ -34,26 +34,30 @@ export type FoundEntry = {
   values(attribute: string): readonly (string | Buffer)[]
 }
 
-const dereferences = {
-  never: 'never',
-  finding: 'find',
-  searching: 'search',
-  always: 'always',
-} as const
+const dereferences: Readonly<Record<Dereference, number>> = {
+  never: 0,
+  searching: 1,
+  finding: 2,
+  always: 3,
+}
 
 /** A filter that was encoded here. The package would have its own idea of escaped bytes. */
 class EncodedFilter extends Filter {
   readonly type: Filter['type']
   readonly #content: Buffer
+  readonly #onSend: () => void
 
-  constructor(node: FilterNode) {
+  /** `onSend` is called before each request with it is handed to the socket. */
+  constructor(node: FilterNode, onSend: () => void) {
     super()
+    this.#onSend = onSend
     const { tag, content } = encodeFilter(node)
     this.type = tag as Filter['type']
     this.#content = content
   }
 
   override write(writer: BerWriter): void {
+    this.#onSend()
     writer.writeBuffer(this.#content, this.type)
   }
 
@@ -140,8 +144,9 @@ export class DirectoryConnection {
     const found = await this.#run(budget, async () => {
       const { searchEntries } = await this.#client.search(search.base, {
         scope: search.scope,
-        filter: new EncodedFilter(search.filter),
-        derefAliases: dereferences[search.dereference ?? 'never'],
+        filter: new EncodedFilter(search.filter, () => {
+          this.#socket.dereference = dereferences[search.dereference ?? 'never']
+        }),
         attributes: [...search.attributes],
         explicitBufferAttributes: [...(search.binary ?? [])],
         sizeLimit: search.sizeLimit ?? 0,

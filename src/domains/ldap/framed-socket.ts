@@ -6,6 +6,7 @@
  */
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
+import { assert } from '../../lib/assert.ts'
 import { DirectoryError } from './directory-error.ts'
 
 /** What one operation of a directory may answer, all its pages together. */
@@ -22,6 +23,7 @@ const answers: ReadonlyMap<number, readonly number[]> = new Map([
   [0x66, [0x67]], // modify
   [0x77, [0x78]], // extended
 ])
+const searchRequest = 0x63
 const searchDone = 0x65
 /** Answers that are not the last of their request. */
 const parts: readonly number[] = [0x64, 0x73]
@@ -43,6 +45,8 @@ export class FramedSocket extends EventEmitter {
   #messagesLeft = answerMessagesMax
   #failure: DirectoryError | null = null
   #closed = false
+  /** How the next search treats aliases of entries, as RFC 4511 (4.5.1.3) counts: the package sends 0 whatever it is told. */
+  dereference = 0
   /** Result code of the last search that was done. */
   lastSearchCode = 0
   /** Whether the directory held back further pages of it. */
@@ -89,6 +93,9 @@ export class FramedSocket extends EventEmitter {
         return false
       }
       this.#underWay.set(envelope.id, envelope.tag)
+      if (envelope.tag === searchRequest) {
+        setDereference(message, envelope.contentAt, this.dereference)
+      }
     }
     return this.#socket.write(message, () => written?.())
   }
@@ -179,6 +186,15 @@ export class FramedSocket extends EventEmitter {
     this.#chunks = [joined]
     return joined
   }
+}
+
+/** The second of two enumerations behind the name of the base. */
+function setDereference(request: Buffer, contentAt: number, value: number): void {
+  const base = readLength(request, contentAt + 1)
+  assert(base !== null && base !== 'short', 'a search has a base')
+  const at = base.end + base.value + 3
+  assert(request.readUInt16BE(at) === 0x0a01, 'a search says what it does with aliases')
+  request.writeUInt8(value, at + 2)
 }
 
 function tooLarge(): DirectoryError {
