@@ -48,8 +48,8 @@ const soaks = [
 const longest = [
   'test/cluster/chaos.test.ts',
   'test/cluster/survives-kills.test.ts',
-  'test/cluster/directory-logins.test.ts',
   'test/cluster/gossip-membership.test.ts',
+  'test/cluster/directory-logins.test.ts',
   'test/cluster/client-agent.test.ts',
   'test/cluster/mixed-versions.test.ts',
   'test/cluster/same-names.test.ts',
