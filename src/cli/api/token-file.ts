@@ -1,6 +1,7 @@
 /** The token of the last `muster login`, in a file of the user's home that nobody else may read. */
-import { open, rename, rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeDurably } from '../../lib/durable-file.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { misused } from '../flags.ts'
 import type { Terminal } from '../verb.ts'
@@ -33,14 +34,9 @@ export async function storedToken(terminal: Terminal): Promise<string | null> {
 export async function storeToken(terminal: Terminal, token: string): Promise<string> {
   const path = tokenFile(terminal)
   if (path === null) misused('HOME is not set, so the token has no place; -no-store prints it')
-  const written = `${path}.${process.pid}`
   try {
-    await using file = await open(written, 'wx', 0o600)
-    await file.writeFile(`${token}\n`)
-    await file.sync()
-    await rename(written, path)
+    await writeDurably(path, `${token}\n`)
   } catch (error) {
-    await rm(written, { force: true })
     throw new MusterError('invalid_argument', `the token was not stored: ${textOf(error)}`, {
       cause: error,
     })
