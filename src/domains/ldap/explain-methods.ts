@@ -8,7 +8,9 @@ import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
 import { At } from '../logins/at-mount.ts'
-import { admitLogin, failedLogin } from '../logins/guard.ts'
+import { admitLogin, failedLogin, nameIsLocked } from '../logins/guard.ts'
+import { lockNameOf } from '../logins/lock-model.ts'
+import { lockOf } from '../logins/queries.ts'
 import { DirectoryError } from './directory-error.ts'
 import { authenticate, lookUp, type DirectoryIdentity } from './login.ts'
 import {
@@ -35,6 +37,8 @@ export type ExplainedLogin = {
   readonly reason: string | null
   /** Whether the password was sent to the directory. */
   readonly bindTried: boolean
+  /** When the lock of the name ends; null: it was not locked before. */
+  readonly lockedUntilMs: number | null
   readonly steps: readonly Answered[]
   readonly identity: DirectoryIdentity | null
   readonly sources: readonly PolicySource[]
@@ -63,7 +67,10 @@ const explain = defineLocalMethod({
     const steps: Answered[] = []
     let refusal = refusedBefore(context, at.id, row, username, password)
     let identity: DirectoryIdentity | null = null
-    const isAsked = refusal === null
+    // Without a password a look at the directory is no try, and locks and networks do not stop it.
+    const isAsked = refusal === null || password === null
+    const name = userKey(username.trim(), row.config)
+    const lockedUntilMs = lockEndMs(context, at.id, name)
     if (isAsked) {
       try {
         identity = await found(context, row, username, password, (step) => {
@@ -71,11 +78,16 @@ const explain = defineLocalMethod({
         })
       } catch (error) {
         if (!(error instanceof DirectoryError)) throw error
-        refusal = { rule: error.kind, reason: error.message }
+        refusal ??= { rule: error.kind, reason: error.message }
         if (error.kind === 'user' && password !== null) {
-          await failedLogin(context, at.id, userKey(username.trim(), row.config))
+          await failedLogin(context, at.id, name)
         }
       }
+    }
+    // As for a login: one that began before the lock does not tell whether the password was right.
+    const wasTried = isAsked && password !== null
+    if (wasTried && identity !== null && lockEndMs(context, at.id, name) !== null) {
+      throw nameIsLocked()
     }
     const groups = identity?.groups ?? []
     const { tokens } = row.config
@@ -90,7 +102,8 @@ const explain = defineLocalMethod({
       allowed: refusal === null && password !== null,
       rule: refusal?.rule ?? null,
       reason: refusal?.reason ?? null,
-      bindTried: isAsked && password !== null,
+      bindTried: wasTried,
+      lockedUntilMs,
       steps,
       identity,
       sources,
@@ -100,6 +113,13 @@ const explain = defineLocalMethod({
     }
   },
 })
+
+/** null: the name is not locked. */
+function lockEndMs(context: LocalContext, mountId: string, name: string): number | null {
+  const locked = lockNameOf(name)
+  const lock = locked === null ? null : lockOf(context.read(), mountId, locked)
+  return lock === null || lock.untilMs <= context.clock.wallMs() ? null : lock.untilMs
+}
 
 /** By what a login is refused without asking the directory. */
 function refusedBefore(

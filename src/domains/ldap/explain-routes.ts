@@ -28,6 +28,7 @@ export const explainLogin: NonNullable<LoginType['explain']> = async (request, {
     refused_by: found.rule,
     reason: found.reason,
     bind_tried: found.bindTried,
+    locked_until: found.lockedUntilMs === null ? null : new Date(found.lockedUntilMs).toISOString(),
     steps: found.steps.map(({ ms, failure, found: entries, ...asked }) => ({
       ...asked,
       passed: failure === null,

@@ -81,6 +81,7 @@ void t.test(
         allowed: true,
         refused_by: null,
         bind_tried: true,
+        locked_until: null,
         user_dn: personDn({ uid: 'ada' }),
         alias: 'ada',
         groups: ['Engineers', 'rooted'],
@@ -134,6 +135,8 @@ void t.test('what refused, and how far it came', async (t) => {
   t.same(told(unreachable), ['connect false'])
   await configure({ token_bound_cidrs: '10.0.0.0/8' })
   t.match(await explain({ password }), { data: { refused_by: 'address', steps: [] } })
+  const looked = await explain({})
+  t.match(looked, { data: { refused_by: 'address', user_dn: personDn({ uid: 'ada' }) } })
 })
 
 void t.test('without a password the service account looks, and nothing is proved', async (t) => {
@@ -157,6 +160,10 @@ void t.test('wrong passwords count, and a locked name is not tried', async (t) =
   await explain({ password: 'wrong-password' })
   t.match(await explain({ password }), {
     data: { allowed: false, refused_by: 'lockout', bind_tried: false, steps: [] },
+  })
+  const looked = await explain({})
+  t.match(looked, {
+    data: { refused_by: null, locked_until: /^\d{4}-.*Z$/, groups: ['Engineers', 'rooted'] },
   })
 })
 

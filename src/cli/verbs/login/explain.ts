@@ -70,7 +70,9 @@ function bodyOf(sent: Awaited<ReturnType<typeof credentialsOf>>): Json {
 function factsOf(data: JsonObject): readonly (readonly [string, string])[] {
   if (textOf(data, 'type') === 'ldap') {
     const mappings = listOf(data['mappings']).map(objectOf)
+    const lockedUntil = optional(data, 'locked_until')
     return [
+      ...(lockedUntil === '' ? [] : [['Locked until', lockedUntil] as const]),
       ['User DN', optional(data, 'user_dn')],
       ['Alias', optional(data, 'alias')],
       ['Groups', textsOf(data, 'groups').join(', ')],
