@@ -202,8 +202,17 @@ t.test('a login is explained, with a password or without', async (t) => {
         milliseconds: 2.5,
         entries: 1,
       },
+      {
+        step: 'search',
+        base: 'dc=d',
+        filter: `(|${'(member=cn=g)'.repeat(500)})`,
+        passed: true,
+        milliseconds: 4,
+        entries: 0,
+      },
       { step: 'bind', name: 'uid=ada,dc=d', passed: false, milliseconds: 3, failure: 'code 49' },
     ],
+    locked_until: '2026-01-01T00:00:00.000Z',
     user_dn: null,
     alias: null,
     groups: [],
@@ -233,8 +242,11 @@ t.test('a login is explained, with a password or without', async (t) => {
   const typed = await run(words, { env, input: 'secret words', isTerminal: true })
   t.equal(typed.code, 1, 'the login is refused')
   t.match(typed.out, /^Refused by +│? *= user$/m)
+  t.match(typed.out, /^Locked until += 2026-01-01T/m)
   t.match(typed.out, /Policies of group ops += a, b/)
   t.match(typed.out, /search +yes +2\.5 +dc=d {2}\(uid=ada\) {2}1 found/)
+  t.match(typed.out, /cn=g.{0,20}… {2}0 found/, 'a long filter is cut')
+  t.ok(typed.out.split('\n').every((line) => line.length < 400))
   t.match(typed.out, /bind +no +3 +uid=ada,dc=d {2}code 49/)
   t.notMatch(typed.out + typed.err, 'secret words')
   t.match(JSON.parse(server.asked[0]?.body ?? ''), { username: 'ada', password: 'secret words' })

@@ -95,9 +95,16 @@ function factsOf(data: JsonObject): readonly (readonly [string, string])[] {
 
 /** Of a step of the directory what was asked, and what came of it. */
 function aboutStep(step: JsonObject): string {
-  const words = ['url', 'name', 'base', 'filter'].map((name) => optional(step, name))
+  const words = ['url', 'name', 'base', 'filter'].map((name) => shortened(optional(step, name)))
   const entries = typeof step['entries'] === 'number' ? `${step['entries']} found` : ''
   return [...words, entries, optional(step, 'failure')].filter((word) => word !== '').join('  ')
+}
+
+/** Of a filter, which may ask for hundreds of groups; `-json` has all of it. */
+const shownLengthMax = 300
+
+function shortened(word: string): string {
+  return word.length <= shownLengthMax ? word : `${word.slice(0, shownLengthMax)}…`
 }
 
 /** Empty where it is absent or null. */
