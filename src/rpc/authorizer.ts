@@ -1,11 +1,13 @@
 /** What `rpc` needs of access control, declared here; `domains/acl` gives its form. */
 import type { Reader } from '../fsm/domain.ts'
-import type { Caller, LeastRight, Requirement } from './method.ts'
+import type { Caller, LeastRight, MadeUntil, Requirement } from './method.ts'
 
 /** What one caller may do, decided on the state as it was when the caller was resolved. */
 export interface Permissions {
   /** Of the token; absent for callers without one. */
   readonly accessor?: string
+  /** Of a token that is stored nowhere. */
+  readonly madeUntil?: MadeUntil
   /**
    * What `may` follows from: whoever has the same object is answered the same by it, to everything. Absent: it is not
    * known whose rights are equal.

@@ -13,6 +13,7 @@ import type {
   LocalContext,
   Requirement,
   StreamContext,
+  MadeUntil,
 } from './method.ts'
 import type { Services } from './services.ts'
 import type { ReadableState, RecordingView } from './state.ts'
@@ -75,6 +76,10 @@ export class MethodContext implements LeaderContext, LocalContext {
 
   get accessor(): string | null {
     return this.#permissions.accessor ?? null
+  }
+
+  get madeUntil(): MadeUntil | null {
+    return this.#permissions.madeUntil ?? null
   }
 
   may(requirement: Requirement): boolean {

@@ -324,6 +324,14 @@ export type StreamContext = LocalContext & {
   maySeeSome(rights: readonly LeastRight[]): boolean
 }
 
+/**
+ * What ends what is made with a token that is stored nowhere: at `endMs` (wall-clock; Infinity: never) the token's time, and before the
+ * stored token that it ends with (null: none).
+ */
+export type MadeUntil = { readonly accessor: string | null; readonly endMs: number }
+
 export type LeaderContext = LocalContext & {
+  /** null: what is made with the caller's token ends with that token. */
+  readonly madeUntil: MadeUntil | null
   readonly propose: Propose
 }

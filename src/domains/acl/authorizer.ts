@@ -203,8 +203,11 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     if (hash !== null && row === null) return null
     const rules = this.#ruleSets.of(reader, row)
     const bearer = batch === null ? row : { accessor: batchName(batch.row) }
-    const permissions = permissionsOf(bearer, rules, settings.defaultPolicy)
     const endMs = row === null ? Infinity : endOf(row)
+    const permissions = {
+      ...permissionsOf(bearer, rules, settings.defaultPolicy),
+      ...(batch !== null && { madeUntil: { accessor: accessorOver(reader, batch), endMs } }),
+    }
     return {
       subject: row === null ? null : subjectOf(row),
       rules,
@@ -219,6 +222,11 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
       rolesIndex: aclIndex(reader, 'roles'),
     }
   }
+}
+
+/** Of the token that a batch token ends with. */
+function accessorOver(reader: Reader, { parentHash }: BatchToken): string | null {
+  return parentHash === null ? null : (tokenByHash(reader, parentHash)?.accessor ?? null)
 }
 
 function subjectOf({ hash, modifyIndex, type, policies, roles }: TokenRow): Subject {

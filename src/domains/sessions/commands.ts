@@ -19,6 +19,7 @@ import {
   SessionPlace,
   SessionSpec,
   SessionToken,
+  TokenEndMs,
   stretchMax,
   type SessionRow,
 } from './model.ts'
@@ -34,6 +35,7 @@ const Create = Type.Object({
   ...SessionPlace.properties,
   ...SessionSpec.properties,
   token: SessionToken,
+  tokenEndMs: TokenEndMs,
 })
 
 const End = Type.Object({

@@ -77,12 +77,20 @@ export class SessionDeadlines {
     return this.#known.size
   }
 
-  /** Monotonic ms of this server; null for a session without a time to live. */
+  /** Monotonic ms of this server; null for a session without a time to live that hangs on no token's time. */
   untilMs(row: SessionRow): number | null {
     const ttlMs = ttlMsOf(row.ttl)
-    if (ttlMs === null) return null
+    const ofToken = this.#tokenUntilMs(row)
+    if (ttlMs === null) return ofToken
     const known = this.#known.get(row.id)
-    return known?.untilMs ?? this.#sinceMs + stretchedMs(ttlMs, this.#stretchHeard)
+    const ofTtl = known?.untilMs ?? this.#sinceMs + stretchedMs(ttlMs, this.#stretchHeard)
+    return ofToken === null ? ofTtl : Math.min(ofToken, ofTtl)
+  }
+
+  /** By this server's wall clock, as its tokens end. */
+  #tokenUntilMs({ tokenEndMs }: SessionRow): number | null {
+    const { clock } = this.#options
+    return tokenEndMs === undefined ? null : clock.monotonicMs() + tokenEndMs - clock.wallMs()
   }
 
   /** There is one listener, the leader's. Returns the way to stop listening. */

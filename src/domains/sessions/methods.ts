@@ -29,6 +29,7 @@ import {
   checkTtl,
   chooseChecks,
   parseSessionId,
+  tokenEndVersion,
   type SessionPlace,
   type SessionRow,
 } from './model.ts'
@@ -72,12 +73,27 @@ const create = defineLeaderMethod({
       behavior: given.behavior,
       ttl: checkTtl(given.ttl),
       ...chooseChecks(given),
-      token: context.accessor,
+      ...bondOf(context),
     }
     const proposed = await context.propose(createSession, args)
     return createdOf(proposed.outcome, args)
   },
 })
+
+/** The token that the session ends with, and when it ends if that is stored nowhere. */
+function bondOf(context: LeaderContext): Pick<CreateSession, 'token' | 'tokenEndMs'> {
+  const { accessor, madeUntil } = context
+  if (madeUntil === null) return { token: accessor }
+  const { commandVersion } = context.read()
+  if (commandVersion < tokenEndVersion) {
+    throw new MusterError(
+      'not_implemented',
+      `sessions of batch tokens need every server at command version ${tokenEndVersion}; the cluster runs at ${commandVersion}`,
+    )
+  }
+  const isEndless = madeUntil.endMs === Infinity
+  return { token: madeUntil.accessor, ...(!isEndless && { tokenEndMs: madeUntil.endMs }) }
+}
 
 const read = defineQuery({
   kind: 'query',

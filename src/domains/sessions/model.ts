@@ -11,6 +11,7 @@ import { durationLengthMax, parseDurationNs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { Accessor } from '../acl/model.ts'
 import { Name } from '../catalog/model.ts'
+import { TimeMs } from '../define.ts'
 import { NamespaceName } from '../namespaces/model.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
@@ -81,6 +82,12 @@ export type SessionPlace = Readonly<Static<typeof SessionPlace>>
 /** Accessor of the token that made a session; null without one. */
 export const SessionToken = Type.Union([Type.Null(), Accessor])
 
+/** Wall-clock ms: when the token is over that made the session and is stored nowhere. Absent: `token` is that token, or there is none. */
+export const TokenEndMs = Type.Optional(TimeMs)
+
+/** The command version from which on all servers end sessions at that time. */
+export const tokenEndVersion = 7
+
 /** Never changes from its creation to its end: a renewal is no change of the record. */
 export const SessionRow = record({
   ...SessionPlace.properties,
@@ -88,6 +95,7 @@ export const SessionRow = record({
   /** Ids of checks in lower case, without doubles: when one of them is lost, so is the session. */
   boundChecks: Type.Immutable(Type.Array(CheckKey, { maxItems: 3 * boundChecksMax })),
   token: SessionToken,
+  tokenEndMs: TokenEndMs,
   createIndex: Count,
 })
 export type SessionRow = Readonly<Static<typeof SessionRow>>

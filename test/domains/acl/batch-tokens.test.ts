@@ -7,6 +7,7 @@ import { noTokenParameters } from '../../../src/domains/acl/token-parameters-mod
 import { firstOf } from '../../../src/domains/define.ts'
 import { keyring } from '../../../src/domains/variables/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
 type Auth = { readonly client_token: string; readonly accessor: string }
@@ -138,4 +139,40 @@ void t.test('a login gets one, which ends with its mount', async (t) => {
   })
   t.match(issued.row, { kind: 'batch', accessor: '', name: 'ldap-ada' })
   t.equal(await statusWith(server, issued.secret), 403, 'there is no such mount')
+})
+
+void t.test('its sessions end with its time, and with the token that it ends with', async (t) => {
+  const { server, root } = await started(t)
+  const rules = 'session_prefix "" { policy = "write" }\nauth "token/create" { policy = "write" }'
+  await server.ask('PUT', '/v1/acl/policy/locks', { Rules: rules }, root)
+  const node = { Node: 'n', Address: '127.0.0.1' }
+  await server.ask('PUT', '/v1/catalog/register', node, root)
+  const session = async (token: string, body: object = {}): Promise<string> => {
+    const answer = await server.ask(
+      'PUT',
+      '/v1/session/create',
+      { Node: 'n', Checks: [], ...body },
+      token,
+    )
+    t.equal(answer.status, 200, answer.body)
+    return (answer.json() as { readonly ID: string }).ID
+  }
+  const isThere = async (id: string): Promise<boolean> =>
+    ((await server.ask('GET', `/v1/session/info/${id}`, undefined, root)).json() as unknown[])
+      .length > 0
+  const own = { policies: ['locks'], ttl: '2s' }
+  const short = await make(server, root, { ...own, type: 'batch' })
+  const plain = await session(short.client_token)
+  const timed = await session(short.client_token, { TTL: '1h' })
+  t.ok((await isThere(plain)) && (await isThere(timed)))
+
+  const maker = await make(server, root, { policies: ['locks'], ttl: '1h' })
+  const child = await make(server, maker.client_token, { type: 'batch', ttl: '1h' })
+  const ofChild = await session(child.client_token)
+  await server.ask('POST', '/v1/auth/token/revoke', { token: maker.client_token }, root)
+  t.notOk(await isThere(ofChild), 'in the entry that revokes its parent')
+  await eventuallyTrue(
+    'both have ended',
+    async () => !(await isThere(plain)) && !(await isThere(timed)),
+  )
 })
