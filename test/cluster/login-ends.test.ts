@@ -32,7 +32,7 @@ type Used = {
   readonly at: number
   readonly token: string
   /** null: the token is none that sessions hang on. */
-  readonly held: { readonly session: string; readonly key: string } | null
+  readonly held: { readonly session: string; readonly key: string }
   readonly endings: readonly Ending[]
 }
 
@@ -53,15 +53,9 @@ async function lock(t: Test, all: TokenCluster, at: number, token: string) {
   return { session, key }
 }
 
-async function use(
-  t: Test,
-  all: TokenCluster,
-  at: number,
-  token: string,
-  holds: boolean,
-): Promise<Used> {
+async function use(t: Test, all: TokenCluster, at: number, token: string): Promise<Used> {
   const { cluster } = all
-  const held = holds ? await lock(t, all, at, token) : null
+  const held = await lock(t, all, at, token)
   const waiting = async (path: string): Promise<string> => {
     const { headers } = await cluster.http(at).request('GET', path, { headers: tokenHeader(token) })
     const mark = path.includes('?') ? '&' : '?'
@@ -156,7 +150,6 @@ async function ended(t: Test, all: TokenCluster, used: readonly Used[], sinceMs:
       t.ok(tookMs <= boundMs + slackMs, `${what} ends after ${tookMs.toFixed(0)} ms`)
       t.match(ending.text, reason, 'and says why')
     }
-    if (held === null) continue
     await eventuallyTrue('the session is gone, and so is what it held', async () => {
       const info = await all.ask(at, all.root, `GET /v1/session/info/${held.session}`)
       const key = await all.ask(at, all.root, `GET /v1/kv/${held.key}`)
@@ -207,9 +200,9 @@ void t.test(
     const logIn = (mount = ldap) =>
       Promise.all([follower, leader].map((at) => all.login(at, mount, 'ada', password)))
     const places = [follower, leader]
-    const useAll = (auths: readonly Auth[], holds = true) =>
+    const useAll = (auths: readonly Auth[]) =>
       Promise.all(
-        auths.map(({ client_token: token }, n) => use(t, all, places[n] ?? leader, token, holds)),
+        auths.map(({ client_token: token }, n) => use(t, all, places[n] ?? leader, token)),
       )
 
     await t.test('when it is revoked, by itself or by others', async (t) => {
@@ -239,7 +232,7 @@ void t.test(
         const sentMs = performance.now()
         const auths = await Promise.all(places.map((at) => all.made(at, { ...body, ...kind })))
         const madeMs = performance.now()
-        const used = await useAll(auths, kind.type === 'service')
+        const used = await useAll(auths)
         t.same(still(used), [], `${kind.type}: nothing ends before`)
         t.ok(performance.now() < sentMs + leaseSeconds * 1_000, 'it began in time')
         await ended(t, all, used, madeMs + leaseSeconds * 1_000)
