@@ -12,8 +12,12 @@ export type Dn = readonly (readonly DnPart[])[]
 export const dnLengthMax = 8_192
 const rdnsMax = 256
 
+/** Names of such characters alone, which most are, stand in a DN as they are. */
+const nothingToEscape = /^[A-Za-z0-9._@-]*$/
+
 /** `name` as a value within a DN. What looks escaped is not: its backslash is escaped as well. */
 export function escapeDnValue(name: string): string {
+  if (nothingToEscape.test(name)) return name
   let escaped = ''
   const characters = Array.from(name)
   characters.forEach((character, at) => {

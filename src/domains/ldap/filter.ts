@@ -28,10 +28,11 @@ export type FilterNode =
       readonly value: Buffer
     }
 
-const plain = /^[\x20-\x27\x2b-\x5b\x5d-\x7e]$/
+const plain = /^[\x20-\x27\x2b-\x5b\x5d-\x7e]*$/
 
 /** Everything but printable ASCII, and `* ( ) \`, as `\hh` of its UTF-8 bytes. */
 export function escapeFilterValue(value: string): string {
+  if (plain.test(value)) return value
   let escaped = ''
   for (const character of value) {
     if (plain.test(character)) escaped += character
