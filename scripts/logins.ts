@@ -16,6 +16,7 @@ import {
   servicePassword,
   startSlapd,
 } from '../test/support/slapd.ts'
+import { usedBy } from '../test/support/server-numbers.ts'
 import { httpRequest } from './bench/system.ts'
 import { runLoad, type Figures } from './bench/plan.ts'
 
@@ -31,6 +32,17 @@ function shown({ perSecond, p50Ms, p99Ms }: Figures): string {
 async function residentMiB(pid: number | null): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1_024
+}
+
+/** By name, since the process started. */
+async function cpuSeconds(
+  pids: ReadonlyMap<string, number | null>,
+): Promise<Readonly<Record<string, number>>> {
+  const seconds: Record<string, number> = {}
+  for (const [name, pid] of pids) {
+    if (pid !== null) seconds[name] = (await usedBy(pid)).cpuSeconds
+  }
+  return seconds
 }
 
 async function main(): Promise<void> {
@@ -89,13 +101,30 @@ async function main(): Promise<void> {
     )
     const portOf = (at: number) => cluster.server(at).spec.ports.http
     const follower = cluster.all.find((at) => at !== leader) ?? leader
+    const pids = new Map<string, number | null>([
+      ...cluster.all.map((at): [string, number | null] => [
+        at === leader ? 'leader' : at === follower ? 'asked follower' : 'other follower',
+        cluster.server(at).pid,
+      ]),
+      ['slapd', slapd.pid()],
+    ])
     for (const [where, at] of [
       ['leader', leader],
       ['follower', follower],
     ] as const) {
       for (const concurrency of concurrencies) {
         const plan = { port: portOf(at), concurrency, warmupMs, durationMs, requests: logins }
-        tell(`logins at the ${where}, ${concurrency}`, shown(await runLoad(plan)))
+        const before = await cpuSeconds(pids)
+        const figures = await runLoad(plan)
+        const after = await cpuSeconds(pids)
+        tell(`logins at the ${where}, ${concurrency}`, shown(figures))
+        // The warm-up is taken for as busy as the rest.
+        const answered = (figures.perSecond * (warmupMs + durationMs)) / 1_000
+        const each = Object.entries(after).map(([name, seconds]) => {
+          const ms = ((seconds - (before[name] ?? 0)) * 1_000) / answered
+          return `${name} ${ms.toFixed(2)} ms`
+        })
+        tell('  of processors for each', each.join(', '))
       }
     }
     const answer = await http.json('POST', '/v1/auth/ldap/login/user0', {

@@ -35,6 +35,8 @@ export type Slapd = {
   /** Of the authority that signed its certificate. */
   readonly ca: string
   readonly authority: Authority
+  /** Null: it does not run. */
+  pid(): number | null
   /** A kill that it does not notice. */
   kill(): Promise<void>
   pause(): void
@@ -148,6 +150,7 @@ export async function startSlapd(
     tlsUrl,
     ca: authority.cert,
     authority,
+    pid: () => child?.pid ?? null,
     kill,
     start,
     pause: () => child?.kill('SIGSTOP'),
