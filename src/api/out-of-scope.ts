@@ -190,8 +190,8 @@ export const outOfScopeAreas: readonly Area[] = [
   },
   {
     paths: ['/v1/identity'],
-    reason: "Vault's identities are not served; tokens and roles are at /v1/acl",
-    isVault: true,
+    // As the errors of the paths that are served below it.
+    reason: "of Vault's identities only entity/id is served; tokens and roles are at /v1/acl",
   },
   {
     paths: [
