@@ -14,7 +14,7 @@ import {
 export const pathSuffixLengthMax = 128
 export const entityAliasLengthMax = aliasNameLengthMax
 /** Of one role. */
-const entityAliasesMax = 256
+const entityAliasesMax = 128
 
 /** `default-…`: that type, unless the request names another. */
 export const TokenRoleType = Type.Enum(['service', 'batch', 'default-service', 'default-batch'])
