@@ -4,7 +4,7 @@
  * spread over all servers.
  */
 import type { KnownServers } from '../domains/process/process-info.ts'
-import type { GossipNode } from '../gossip/gossip.ts'
+import type { GossipNode, MemberView } from '../gossip/gossip.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { randomInteger, type Random } from '../lib/random.ts'
 import { serverOf } from '../gossip-pool/tags.ts'
@@ -27,13 +27,18 @@ const addressPattern = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(
 export class Servers implements KnownServers {
   readonly #options: ServersOptions
   readonly #unsubscribe: () => void
+  /** Where the living servers are, by their names in the pool: kept as events come, a pool may have thousands of other members. */
+  readonly #found = new Map<string, HttpAddress>()
   #places: readonly HttpAddress[] = []
   /** By command. */
   #isNamed = false
 
   constructor(options: ServersOptions) {
     this.#options = options
-    this.#unsubscribe = options.gossip.onEvent(() => this.#look())
+    this.#unsubscribe = options.gossip.onEvent((event) => {
+      if ('member' in event && this.#note(event.member)) this.#look()
+    })
+    for (const member of options.gossip.members()) this.#note(member)
     this.#look()
   }
 
@@ -75,14 +80,21 @@ export class Servers implements KnownServers {
     this.#take(places)
   }
 
+  /** Whether that member is another server than before, or none. */
+  #note(member: MemberView): boolean {
+    const { region, tlsOnly } = this.#options
+    const isUp = member.status === 'alive' || member.status === 'leaving'
+    const http = isUp ? (serverOf(member, region)?.http ?? null) : null
+    if (http === null) return this.#found.delete(member.name)
+    const place = tlsOnly ? { ...http, secure: true } : http
+    const before = this.#found.get(member.name)
+    if (before !== undefined && same(before, place)) return false
+    this.#found.set(member.name, place)
+    return true
+  }
+
   #look(): void {
-    const { gossip, region, tlsOnly } = this.#options
-    const found = gossip.members().flatMap((member) => {
-      const isUp = member.status === 'alive' || member.status === 'leaving'
-      const http = isUp ? (serverOf(member, region)?.http ?? null) : null
-      if (http === null) return []
-      return [tlsOnly ? { ...http, secure: true } : http]
-    })
+    const found = [...this.#found.values()]
     if (this.#isNamed && (found.length === 0 || this.#sameAs(found))) return
     this.#isNamed = false
     if (!this.#sameAs(found)) this.#take(found)

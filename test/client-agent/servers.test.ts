@@ -26,14 +26,18 @@ function server(digit: number, status: Status = 'alive', http = true): MemberVie
 }
 
 function pool(t: { teardown(run: () => void): void }, members: MemberView[], tlsOnly = false) {
-  const listeners: (() => void)[] = []
+  const listeners: ((event: GossipEvent) => void)[] = []
+  let readings = 0
   const gone: HttpAddress[] = []
   const silent = new Set<string>()
   const servers = new Servers({
     gossip: {
-      members: () => members,
+      members: () => {
+        readings += 1
+        return members
+      },
       onEvent(listener: (event: GossipEvent) => void) {
-        listeners.push(listener as () => void)
+        listeners.push(listener)
         return () => void listeners.pop()
       },
     },
@@ -45,12 +49,18 @@ function pool(t: { teardown(run: () => void): void }, members: MemberView[], tls
     onGone: (place) => gone.push(place),
   })
   t.teardown(() => servers.stop())
+  const tell = (event: GossipEvent) => {
+    for (const listener of listeners) listener(event)
+  }
   const become = (...next: MemberView[]) => {
+    const gone = members.filter(({ name }) => !next.some((member) => member.name === name))
     members.splice(0, members.length, ...next)
-    for (const listener of listeners) listener()
+    for (const member of next) tell({ type: 'member-updated', member })
+    for (const { name } of gone)
+      tell({ type: 'member-reaped', member: memberView(name, { status: 'left' }) })
   }
   const hosts = () => servers.places.map(({ host }) => host)
-  return { servers, become, hosts, gone, silent }
+  return { servers, become, tell, hosts, gone, silent, readings: () => readings }
 }
 
 t.test('those that are up and say where their API is, the one in use first', async (t) => {
@@ -82,8 +92,20 @@ t.test('those that are up and say where their API is, the one in use first', asy
   )
 })
 
+t.test('a pool of thousands of others costs nothing for each of them', async (t) => {
+  const { servers, tell, readings } = pool(t, [server(1)])
+  const before = readings()
+  const tags = clientTagsOf({ id: id(9), region: 'eu', datacenter: 'dc1', version: '1' })
+  for (let at = 0; at < 1_000; at += 1) {
+    tell({ type: 'member-updated', member: memberView(`c${at}.eu`, { tags }) })
+  }
+  tell({ type: 'member-updated', member: server(2) })
+  t.equal(readings(), before, 'the pool is not looked through')
+  t.equal(servers.list().length, 2)
+})
+
 t.test('an operator names them, and gossip has the last word', async (t) => {
-  const { servers, become, silent, gone } = pool(t, [server(1), server(2)])
+  const { servers, become, tell, silent, gone } = pool(t, [server(1)])
   silent.add('10.0.0.8')
   await t.rejects(servers.replace(['10.0.0.9:4646', '10.0.0.8:4646']), {
     code: 'invalid_argument',
@@ -92,10 +114,12 @@ t.test('an operator names them, and gossip has the last word', async (t) => {
   for (const wrong of ['', 'x', '1.2.3.4', '1.2.3.4:0', '1.2.3.4:70000', 'a b:1', 'http://a:1']) {
     await t.rejects(servers.replace([wrong]), { code: 'invalid_argument' }, wrong)
   }
-  t.same(servers.list(), ['10.0.0.1:4646', '10.0.0.2:4646'])
+  t.same(servers.list(), ['10.0.0.1:4646'])
   await servers.replace(['10.0.0.9:4646', '[::1]:4646', '10.0.0.9:4646'])
   t.same(servers.list(), ['10.0.0.9:4646', '[::1]:4646'])
-  t.equal(gone.length, 2)
+  t.equal(gone.length, 1)
+  tell({ type: 'member-updated', member: memberView('c1.eu', {}) })
+  t.equal(servers.list().length, 2, 'other members are no news')
   become()
   t.equal(servers.list().length, 2, 'no servers are no news')
   become(server(3))
