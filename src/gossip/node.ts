@@ -43,6 +43,8 @@ import { textBytes } from './wire/text.ts'
 
 /** Suspicions kept to explain flaps. */
 const suspicionsMax = 256
+/** A question whose time ran out noticed so much later: this member was held up, see `answers`. */
+const lateMsMax = 100
 
 type Running = {
   readonly core: GossipCore
@@ -220,7 +222,9 @@ class Gossip implements GossipNode {
       throw new MusterError('invalid_argument', `${endpoint} is no IP address and port`)
     }
     const { transport, loop } = this.#require()
-    const sequence = randomInteger(this.#options.random, 0, 2 ** 32)
+    const { random, clock } = this.#options
+    const sequence = randomInteger(random, 0, 2 ** 32)
+    const askedMs = clock.monotonicMs()
     try {
       await transport.ping(
         { address, port },
@@ -231,8 +235,10 @@ class Gossip implements GossipNode {
       return true
     } catch (error) {
       const code = codeOf(error)
-      // Too many streams are open here, or this member stops: that says nothing of the other.
-      return code === 'overloaded' || code === 'cancelled' ? null : false
+      // Too many streams are open here, this member stops, or it was held up and the answer lies unread: that says
+      // nothing of the other.
+      const isLate = code === 'timeout' && clock.monotonicMs() - askedMs > timeoutMs + lateMsMax
+      return code === 'overloaded' || code === 'cancelled' || isLate ? null : false
     }
   }
 

@@ -357,3 +357,21 @@ await t.test('a member answers to its name and to its own mark, and to nothing e
   await b.stop()
   t.equal(await a.answers(`127.0.0.1:${port}`, 'b', 2_000), false)
 })
+
+await t.test(
+  'a member that was held up itself does not know whether another answered',
+  async (t) => {
+    const silent = createServer()
+    silent.listen(0, '127.0.0.1')
+    t.teardown(() => silent.close())
+    await once(silent, 'listening')
+    const endpoint = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+    let lateMs = 0
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + lateMs }
+    const a = await startNode(t, 'a', { profile, clock })
+    t.equal(await a.answers(endpoint, 'b', 50), false)
+    const asked = a.answers(endpoint, 'b', 50)
+    lateMs = 1_000
+    t.equal(await asked, null)
+  },
+)
