@@ -47,6 +47,8 @@ export interface Reader {
   pages<Row>(table: Table<Row>, range?: Range): AsyncIterable<readonly Row[]>
   /** As `pages`, in the order of a secondary index. */
   pagesBy<Row>(table: Table<Row>, index: string, range?: Range): AsyncIterable<readonly Row[]>
+  /** The first key of a secondary index that is not below `from`, as `encodeKey` has it; null: there is none. */
+  nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null>
   /**
    * Index of the last change of any row of the table, deletions included, and of a restore. At least 1.
    * Reading it does not park a reader on the table.

@@ -33,6 +33,7 @@ import {
   openMarks,
   restoredRowsVersion,
 } from './fact.ts'
+import { IndexGaps } from './index-gaps.ts'
 import { encodeKey } from './keys.ts'
 
 /**
@@ -191,6 +192,7 @@ class Cascade {
   readonly changes: Change[] = []
   readonly #options: CascadeOptions
   readonly #seen = new Set<string>()
+  readonly #gaps: IndexGaps
   /** The one that goes on is the last; those before it led to it, or wait for it. */
   readonly #open: Open[] = []
   #moment: Moment | null
@@ -198,6 +200,7 @@ class Cascade {
 
   constructor(options: CascadeOptions) {
     this.#options = options
+    this.#gaps = new IndexGaps(options.reader)
     this.#moment = options.moment
     this.#rowsLeft = options.rowsMax
   }
@@ -289,9 +292,9 @@ class Cascade {
       if (!open.isMarked && hasMark(reader, open)) return false
       this.#rowsLeft -= scanRows
       open.isPaid = true
-      this.#beginScans()
+      await this.#beginScans()
     }
-    open.scan ??= new Scan(reader, reaction, open)
+    open.scan ??= new StoredScan(reader, reaction, open)
     const rows = await open.scan.next(this.#rowsTogether(reaction))
     if (rows.length === 0) {
       await open.scan.close()
@@ -314,13 +317,15 @@ class Cascade {
     return isWhole
   }
 
-  /** Those that come next, all at once. */
-  #beginScans(): void {
-    for (const open of this.#open.slice(-scansMax)) {
+  /** Those that come next, all at once but for looks at what follows a prefix. */
+  async #beginScans(): Promise<void> {
+    for (const open of this.#open.slice(-scansMax).toReversed()) {
       const reaction = open.reactions[open.position]
-      if (open.scan === null && reaction !== undefined) {
-        open.scan = new Scan(this.#options.reader, reaction, open)
-      }
+      if (open.scan !== null || reaction === undefined) continue
+      const { table, index } = reaction
+      const prefix = reaction.prefix(open.payload as never)
+      const isEmpty = open.from === null && (await this.#gaps.isEmpty(table, index, prefix))
+      open.scan = isEmpty ? emptyScan : new StoredScan(this.#options.reader, reaction, open)
     }
   }
 
@@ -370,8 +375,15 @@ function placeOf({ table, index }: AnyReaction, row: unknown): Key {
   return [...indexed, ...table.key(row as never)]
 }
 
-/** Rows of an index, a few at a time. */
-class Scan {
+/** Rows of an index, a few at a time; an empty page is the end. */
+type Scan = {
+  next(rowsMax: number): Promise<readonly unknown[]>
+  close(): Promise<void>
+}
+
+const emptyScan: Scan = { next: () => Promise.resolve([]), close: () => Promise.resolve() }
+
+class StoredScan implements Scan {
   readonly #pages: AsyncIterator<readonly unknown[]>
   readonly #placeOf: (row: unknown) => Key
   /** The row here was looked at, if it is still there. */

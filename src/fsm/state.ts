@@ -117,9 +117,14 @@ export class State {
 
   /**
    * Rows of a range in pages, with other work between them; the state is retained from the first page to the last.
-   * `extra` lies over everything: the rows of a batch that is being built.
+   * `extra` lies over everything: the rows of a batch that is being built. `firstRowsMax`: fetched for the first page.
    */
-  async *pages(range: KeyRange, withKeys: boolean, extra?: Rows): AsyncGenerator<Page> {
+  async *pages(
+    range: KeyRange,
+    withKeys: boolean,
+    extra?: Rows,
+    firstRowsMax = pageRowsMax,
+  ): AsyncGenerator<Page> {
     const front = this.generationPrefix
     const prefix = front + range.prefix
     const from = front + range.from
@@ -133,8 +138,8 @@ export class State {
     try {
       iterator = this.store.iterator({ from, prefix, keys, snapshot: this.#snapshot })
       const merge = merging ? new Merge(changes) : null
-      for (;;) {
-        const stored = await this.store.nextPage(iterator)
+      for (let rowsMax = firstRowsMax; ; rowsMax = pageRowsMax) {
+        const stored = await this.store.nextPage(iterator, rowsMax)
         const ended = stored.length === 0
         const page: Page =
           merge === null

@@ -191,9 +191,9 @@ export class Store {
   }
 
   /** The next page of an iterator; empty at the end. Throws `unavailable` when the store was closed meanwhile. */
-  async nextPage(iterator: StoreIterator): Promise<[Buffer, Buffer][]> {
+  async nextPage(iterator: StoreIterator, rowsMax = pageRowsMax): Promise<[Buffer, Buffer][]> {
     try {
-      return await iterator.nextv(pageRowsMax)
+      return await iterator.nextv(rowsMax)
     } catch (error) {
       throw this.#readFailure(error)
     }

@@ -9,7 +9,7 @@ import type { Batch } from './batch.ts'
 import { unpack } from './codec.ts'
 import type { Page, State } from './state.ts'
 import { indexOf, keyRange, rowKey } from './table.ts'
-import type { BoundTable, Tables } from './table.ts'
+import type { BoundTable, KeyRange, Tables } from './table.ts'
 import { asTouched, Touched } from './touched.ts'
 
 /** What a reader reads, and where it notes it. */
@@ -70,6 +70,13 @@ class TableReader implements Reader {
         )
       },
     }
+  }
+
+  nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null> {
+    const { tables, state, touched } = this.#source
+    const { prefix } = indexOf(tables.get(table.name), index)
+    touched?.addPrefix(prefix)
+    return firstKey(prefix, from, (keys) => state().pages(keys, true, undefined, 1))
   }
 
   tableIndex(table: Table<never> | Table<unknown>): number {
@@ -173,6 +180,12 @@ export class BatchReader implements Reader {
     }
   }
 
+  nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null> {
+    const { state, rows } = this.#batch
+    const { prefix } = indexOf(this.#tables.get(table.name), index)
+    return firstKey(prefix, from, (keys) => state.pages(keys, true, rows, 1))
+  }
+
   tableIndex(table: Table<never> | Table<unknown>): number {
     const { position } = this.#batch.state
     const { name } = this.#tables.get(table.name)
@@ -187,6 +200,18 @@ function decodePages<Row>(open: () => AsyncIterable<Page>): AsyncIterable<readon
       for await (const page of open()) yield page.map(([, bytes]) => unpack(bytes) as Row)
     },
   }
+}
+
+/** Without `base`, which all keys of the index begin with. */
+async function firstKey(
+  base: string,
+  from: Key,
+  pages: (range: KeyRange) => AsyncIterable<Page>,
+): Promise<string | null> {
+  for await (const [first] of pages(keyRange(base, { from }))) {
+    if (first !== undefined) return first[0].slice(base.length)
+  }
+  return null
 }
 
 /** The rows that a page of index entries points to. */

@@ -93,6 +93,7 @@ export class FakeState implements ReadableState {
       pagesBy() {
         throw new Error('the fake has no secondary indexes')
       },
+      nextBy: () => Promise.resolve(null),
       tableIndex: () => tableIndex,
       touched: () => touched,
       alsoTouched: (other) => {

@@ -78,6 +78,7 @@ function stateWith(rows: readonly KeyRow[]): Reader & { close(): void } {
       yield rows as unknown as readonly Row[]
     },
     pagesBy: async function* pagesBy() {},
+    nextBy: () => Promise.resolve(null),
     tableIndex: () => 1,
     close() {},
   }
