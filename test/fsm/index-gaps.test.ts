@@ -19,7 +19,7 @@ function counted(reader: Reader): { readonly reader: Reader; readonly looks: () 
   return { reader: counting, looks: () => looks }
 }
 
-const tagOf = (number: number) => `${String(number).padStart(4, '0')}`
+const tagOf = (number: number) => String(number).padStart(4, '0')
 
 t.test('the next key of an index, over rows that come and go', async (t) => {
   const machine = await toyMachine(t)
