@@ -183,6 +183,7 @@ export async function furnish(sender: Sender, token: string | null): Promise<rea
       headers,
       body: Buffer.from(JSON.stringify(body)),
     })
+    if (outcome.type === 'broken') throw new Error(`${method} ${path}: ${outcome.why}`)
     return outcome.type === 'answer' && outcome.status === 200 ? outcome.body.toString() : 'null'
   }
   for (const [method, path, body] of first) await ask(method, path, body)

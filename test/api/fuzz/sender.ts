@@ -69,7 +69,7 @@ export class Sender {
 
 /** Blocking queries, profiles over a time, and the log. */
 function mayWait(method: string, path: string): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false
+  if (!['GET', 'HEAD', 'LIST'].includes(method)) return false
   return (
     /[?&](?:index|i%|%|seconds)/i.test(path) || /^\/v1\/(?:agent\/monitor|event\/stream)/.test(path)
   )
