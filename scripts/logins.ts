@@ -21,6 +21,8 @@ import { httpRequest } from './bench/system.ts'
 import { runLoad, type Figures } from './bench/plan.ts'
 
 const warmupMs = 1_000
+/** Before a server's first figure: what one login at a time costs while V8 still interprets says nothing of a server that runs for a day. */
+const compileMs = 6_000
 const concurrencies = [1, 16, 64] as const
 
 const tell = (what: string, value: string) => console.log(`${what.padEnd(36)} ${value}`)
@@ -112,6 +114,13 @@ async function main(): Promise<void> {
       ['leader', leader],
       ['follower', follower],
     ] as const) {
+      await runLoad({
+        port: portOf(at),
+        concurrency: 16,
+        warmupMs: 0,
+        durationMs: compileMs,
+        requests: logins,
+      })
       for (const concurrency of concurrencies) {
         const plan = { port: portOf(at), concurrency, warmupMs, durationMs, requests: logins }
         const before = await cpuSeconds(pids)
