@@ -58,7 +58,6 @@ export class LocalDispatcher implements Dispatcher {
     options: CallOptions = {},
   ): Promise<unknown> {
     return this.#calls.run(method.name, caller, fromClient, async () => {
-      method.check(args)
       if (method.kind === 'leader') throw onlyServers()
       here(options)
       return this.#runner.run(method, args, caller, options.signal ?? never)
@@ -72,7 +71,6 @@ export class LocalDispatcher implements Dispatcher {
     options: CallOptions = {},
   ): Promise<AsyncIterableIterator<unknown>> {
     return this.#calls.run(method.name, caller, fromClient, async () => {
-      method.check(args)
       here(options)
       return this.#streams.run(method, args, caller, options.signal ?? never)
     })

@@ -1,4 +1,4 @@
-/** Runs a method in this process: the caller's rights, the context it sees, and its views closed behind it. */
+/** Runs a method in this process: its arguments checked, the caller's rights, the context it sees, and its views closed behind it. */
 import type { Authorizer, Permissions } from './authorizer.ts'
 import { MethodContext, type MethodContextOptions } from './method-context.ts'
 import type { AnyLeaderMethod, AnyLocalMethod, AnyPeerMethod, Caller } from './method.ts'
@@ -33,6 +33,7 @@ export class MethodRunner {
     deadlineMs = 0,
     write?: WriteOptions,
   ): Promise<unknown> {
+    method.check(args)
     const { authorizer, services } = this.#options
     const ignoresToken = method.kind === 'local' && method.ignoresToken === true
     const caller = ignoresToken ? withoutToken(from) : from
@@ -56,6 +57,7 @@ export class MethodRunner {
     signal: AbortSignal,
     deadlineMs: number,
   ): Promise<unknown> {
+    method.check(args)
     const context = this.#context(ofServer, caller, signal, deadlineMs)
     try {
       return await method.run(context, args as never)

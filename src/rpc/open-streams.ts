@@ -35,13 +35,14 @@ export class OpenStreams {
     for (const stream of this.#streams) stream.abort(stopping())
   }
 
-  /** Runs a method of this process. Its arguments are checked. */
+  /** Runs a method of this process. */
   async run(
     method: AnyStreamMethod,
     args: unknown,
     caller: Caller,
     signal: AbortSignal,
   ): Promise<AsyncIterableIterator<unknown>> {
+    method.check(args)
     const { authorizer, clock, services, writer } = this.#options
     const stop = new AbortController()
     const guard = await StreamGuard.open({

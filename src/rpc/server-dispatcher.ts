@@ -1,7 +1,8 @@
 /**
- * Whatever a server is asked comes through here: arguments checked, then run where the method belongs (a query where it
- * arrives, a write at the leader, a local one at the server that the client names), and one audit line at the end. What runs
- * on this server does so in `read.ts`, `method-runner.ts` and `open-streams.ts`, authorized on this server's state.
+ * Whatever a server is asked comes through here: run where the method belongs (a query where it arrives, a write at the
+ * leader, a local one at the server that the client names), and one audit line at the end. What runs on this server does so
+ * in `read.ts`, `method-runner.ts` and `open-streams.ts`. The server that runs a method checks its arguments, once, and
+ * authorizes it on its own state; one that forwards a call does neither.
  */
 import type { Static, TSchema } from 'typebox'
 import { MusterError } from '../lib/errors.ts'
@@ -102,7 +103,6 @@ export class ServerDispatcher implements Dispatcher {
     const startMs = this.#calls.begin()
     let failure: unknown = null
     try {
-      method.check(args)
       if (method.kind === 'local') return await this.#callLocal(method, args, caller, options)
       const { deadlineMs = this.#latestMs(), signal = never, trace = null } = options
       const call = new LeaderCall(
@@ -134,7 +134,6 @@ export class ServerDispatcher implements Dispatcher {
     options: CallOptions = {},
   ): Promise<AsyncIterableIterator<unknown>> {
     return this.#calls.run(method.name, caller, fromClient, async () => {
-      method.check(args)
       const { deadlineMs = this.#latestMs(), signal = never } = options
       const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
       if (target === null) return this.#streams.run(method, args, caller, signal)
@@ -158,10 +157,9 @@ export class ServerDispatcher implements Dispatcher {
         `${method.name} is no stream: it is a ${method.kind}`,
       )
     }
-    return this.#calls.run(method.name, caller, fromServer, async () => {
-      method.check(args)
-      return this.#streams.run(method, args, caller, signal)
-    })
+    return this.#calls.run(method.name, caller, fromServer, () =>
+      this.#streams.run(method, args, caller, signal),
+    )
   }
 
   /**
@@ -182,7 +180,6 @@ export class ServerDispatcher implements Dispatcher {
       )
     }
     return this.#calls.run(method.name, caller, fromServer, async () => {
-      method.check(args)
       if (method.kind === 'local') return this.#runner.run(method, args, caller, signal)
       const timeoutMs = Math.min(Math.max(0, request.timeoutMs), this.#limits.forwardedMsMax)
       const deadlineMs = this.#options.clock.monotonicMs() + timeoutMs
@@ -248,7 +245,6 @@ export class ServerDispatcher implements Dispatcher {
     method: PeerMethod<Args, Reply>,
     args: Static<Args>,
   ): Promise<Static<Reply>> {
-    method.check(args)
     const caller: Caller = { ...from, token: null }
     const deadlineMs = this.#latestMs()
     const reply = await this.#forwarder.run({

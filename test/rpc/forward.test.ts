@@ -51,6 +51,34 @@ t.test('a follower passes the request on with its caller and the time that is le
   t.ok((sent?.timeoutMs ?? 0) <= 9_000)
 })
 
+t.test('arguments are checked once, by the server that runs the method', async (t) => {
+  const checkedBy: string[] = []
+  const counted = (name: string) => ({
+    ...put,
+    check: (args: unknown) => {
+      checkedBy.push(name)
+      put.check(args)
+    },
+  })
+  const follower = fakeServer({ methods: [counted('follower')] })
+  const leader = fakeServer({ methods: [counted('leader')] })
+  leader.consensus.self = b
+  leader.consensus.elect(b)
+  follower.consensus.elect(b)
+  follower.link.handlers.set('b:1', leader.dispatcher.handleForwarded)
+  const ask = (server: FakeServer, name: string, args: unknown) =>
+    server.dispatcher.call(counted(name), args, caller)
+  await ask(follower, 'follower', { key: 'k' })
+  t.same(checkedBy.splice(0), ['leader'], 'of a forwarded call')
+  await ask(leader, 'leader', { key: 'k' })
+  t.same(checkedBy.splice(0), ['leader'], 'of a call of its own')
+  await t.rejects(ask(follower, 'follower', { key: 1 }), {
+    code: 'invalid_argument',
+    message: 'rows.put: key must be string',
+  })
+  t.same(checkedBy, ['leader'])
+})
+
 t.test('refusals of the leader come back as they are', async (t) => {
   const { follower, leader } = pair()
   leader.consensus.onPropose = () => Promise.reject(new MusterError('overloaded', 'full'))
