@@ -26,7 +26,7 @@ import type { WireTls } from '../wire/tls.ts'
 import { Wire } from '../wire/wire.ts'
 import type { AddressOf } from './consensus.ts'
 import { measuredLog, measuredMachine, type Observer } from './measured.ts'
-import { answerSendState, requestStateBy, sendStateCall } from './state-transfer.ts'
+import { requestStateBy } from './state-transfer.ts'
 
 export type ConsensusStackOptions = {
   readonly id: string
@@ -97,13 +97,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
     logger: logger.named('wire'),
   })
   const transport = new GrpcRaftTransport({ wire })
-  const calls = new CallService({
-    wire,
-    handler: async (request, signal) =>
-      request.method === sendStateCall
-        ? answerSendState(node, request.args)
-        : options.onCall(request, signal),
-  })
+  const calls = new CallService({ wire, handler: options.onCall })
   const streams = new StreamService({ wire, handler: options.onStream })
   const server = new WireServer({
     wire,

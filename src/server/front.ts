@@ -16,6 +16,7 @@ import type { Cluster } from './cluster.ts'
 import { serverDirectory } from './directory.ts'
 import { serverMethods } from './peer-methods.ts'
 import type { ServerConfig } from './server-config.ts'
+import { sendStateMethod } from './state-transfer.ts'
 import type { Telemetry } from './telemetry.ts'
 import { serverBearers } from './token-bearers.ts'
 
@@ -60,7 +61,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   const sent = new SentWrites({ applied: machine, clock, prefix })
   opened.defer(() => sent.stop())
   const dispatcher = new ServerDispatcher({
-    methods: [...composed.methods, ...serverMethods],
+    methods: [...composed.methods, ...serverMethods, sendStateMethod],
     services,
     consensus,
     link,

@@ -19,6 +19,7 @@ import { membershipAnswers } from './peer-methods.ts'
 import { loadClusterKeys, providedBy } from './provided.ts'
 import { loadRpcTls, rpcWarningOf } from './rpc-tls.ts'
 import type { ServerConfig } from './server-config.ts'
+import { stateSender } from './state-transfer.ts'
 import { Telemetry } from './telemetry.ts'
 
 export type { ServerConfig } from './server-config.ts'
@@ -70,6 +71,7 @@ export async function startServer(
 
   const services = new Services()
   services.provide(membershipAnswers, membership)
+  services.provide(stateSender, node)
   const own = { config, dependencies, cluster, telemetry, opened }
   const parts = providedBy({ ...own, clusterKeys, reloadable })
   const composed = composeServer(serverDomains, services, parts)

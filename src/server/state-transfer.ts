@@ -1,23 +1,31 @@
 /** The call by which a server that lost its state asks another member for one: what it asks, and what is answered. */
 import { Type } from 'typebox'
-import { Validator } from '../fsm/validator.ts'
-import { MusterError } from '../lib/errors.ts'
-import type { RaftNode } from '../raft/node.ts'
-import type { RaftNodeOptions } from '../raft/raft.ts'
+import type { RaftNodeDoor, RaftNodeOptions } from '../raft/raft.ts'
 import type { PeerLink } from '../rpc/link.ts'
+import { definePeerMethod } from '../rpc/method.ts'
+import { callPeer } from '../rpc/peer-call.ts'
+import { serviceKey } from '../rpc/services.ts'
 import type { AddressOf } from './consensus.ts'
-
-export const sendStateCall = 'server.sendState'
 
 const callTimeoutMs = 2_000
 
-const Args = new Validator(
-  Type.Object({
+export const stateSender = serviceKey<Pick<RaftNodeDoor, 'sendState'>>('server.stateSender')
+
+/** The answer comes at once; the snapshot is on its way then. */
+export const sendStateMethod = definePeerMethod({
+  kind: 'peer',
+  name: 'server.sendState',
+  args: Type.Object({
     /** Of the server that asks. It gets the state at the address that the configuration of the cluster has for it. */
     id: Type.String({ minLength: 1, maxLength: 64 }),
     atLeast: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   }),
-)
+  reply: Type.Null(),
+  run: ({ service }, { id, atLeast }) => {
+    service(stateSender).sendState(id, atLeast)
+    return null
+  },
+})
 
 export function requestStateBy(options: {
   readonly id: string
@@ -26,26 +34,7 @@ export function requestStateBy(options: {
 }): NonNullable<RaftNodeOptions['requestState']> {
   const { id, link, addressOf } = options
   return async (member, atLeast) => {
-    await link.call(
-      { address: addressOf(member), id: member.id },
-      {
-        method: sendStateCall,
-        args: { id, atLeast },
-        token: null,
-        remote: '',
-        requestId: sendStateCall,
-        timeoutMs: callTimeoutMs,
-      },
-    )
+    const target = { address: addressOf(member), id: member.id }
+    await callPeer(link, target, sendStateMethod, { id, atLeast }, callTimeoutMs)
   }
-}
-
-/** The answer comes at once; the snapshot is on its way then. */
-export function answerSendState(node: RaftNode | null, args: unknown): null {
-  if (!Args.accepts(args)) {
-    throw new MusterError('invalid_argument', `${sendStateCall} needs id and atLeast`)
-  }
-  if (node === null) throw new MusterError('unavailable', 'this server is starting')
-  node.sendState(args.id, args.atLeast)
-  return null
 }

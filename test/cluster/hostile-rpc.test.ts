@@ -87,6 +87,7 @@ const methods = [
   'server.identity',
   'server.join',
   'server.grant',
+  'server.sendState',
   'catalog.agentUpdate',
   'keyring.clusterKey',
   'members.join',
