@@ -73,7 +73,8 @@ export function tokenOfWish(
   if (isEndless && maker.row.expirationTimeMs !== null) {
     throw refused('a root token that expires cannot create a root token that does not')
   }
-  const isOrphan = orphan || wish.noParent || role?.orphan === true
+  // By a role only the role decides: whoever may use it need not be allowed to make orphans.
+  const isOrphan = role === null ? orphan || wish.noParent : role.orphan
   const boundCidrs =
     role !== null && role.boundCidrs.length > 0 ? role.boundCidrs : maker.row.boundCidrs
   const renewable = kind === 'service' && !isEndless && wish.renewable && role?.renewable !== false
@@ -98,8 +99,11 @@ export function tokenOfWish(
     path: pathOf(orphan, role),
     ...(role !== null && { tokenRole: role.name }),
   }
-  return { spec, warnings }
+  const ignored = wish.noParent && !isOrphan ? [noParentIgnored] : []
+  return { spec, warnings: [...warnings, ...ignored] }
 }
+
+const noParentIgnored = 'no_parent is ignored: whether tokens of a role are orphans is its "orphan"'
 
 function assertMayAsk({ noParent, periodMs }: TokenWish, { isSudo }: Maker): void {
   if (isSudo) return

@@ -180,6 +180,30 @@ void t.test('what a token may not ask for is 400', async (t) => {
   t.equal(denied.status, 403)
 })
 
+void t.test('by a role only the role makes orphans, whatever the caller asks for', async (t) => {
+  const { server, root } = await started(t)
+  const rules = 'auth "token/create/*" { policy = "write" }'
+  await server.ask('PUT', '/v1/acl/policy/makers', { Rules: rules }, root)
+  await server.ask('POST', '/v1/auth/token/roles/kept', {}, root)
+  await server.ask('POST', '/v1/auth/token/roles/free', { orphan: true }, root)
+  const maker = await make(server, root, { policies: ['makers'] })
+  const made = async (token: string, role: string, body: object) => {
+    const answer = await server.ask('POST', `/v1/auth/token/create/${role}`, body, token)
+    return { auth: authOf(answer), warnings: inside(answer).warnings }
+  }
+  const kept = await made(maker.client_token, 'kept', { no_parent: true })
+  t.equal(kept.auth.orphan, false)
+  t.match(kept.warnings, [/no_parent is ignored/])
+  const asRoot = await made(root, 'kept', { no_parent: true, policies: ['a'] })
+  t.equal(asRoot.auth.orphan, false)
+  const free = await made(maker.client_token, 'free', { no_parent: true })
+  t.equal(free.auth.orphan, true)
+  t.equal(free.warnings, null)
+  await server.ask('POST', '/v1/auth/token/revoke', { token: maker.client_token }, root)
+  t.equal(await statusOfSelf(server, kept.auth.client_token), 403)
+  t.equal(await statusOfSelf(server, free.auth.client_token), 200)
+})
+
 void t.test('without the policy default a token cannot look itself up', async (t) => {
   const { server, root } = await started(t)
   const bare = await make(server, root, { policies: ['x'], no_default_policy: true })
