@@ -24,7 +24,15 @@ export const vaultRows: readonly Row[] = [
   row('auth enable', put('/v1/sys/auth/compat', { type: 'ldap' }, [], written)),
   row('auth list', get('/v1/sys/auth', ['data.ldap/.type', 'data.compat/.accessor'])),
   row('auth help', get('/v1/sys/auth', ['data.ldap/.type'])),
-  row('auth tune', put('/v1/sys/auth/compat/tune', { description: 'a' }, [], written)),
+  row(
+    'auth tune',
+    put(
+      '/v1/sys/mounts/auth/compat/tune',
+      { description: 'a', default_lease_ttl: '' },
+      [],
+      written,
+    ),
+  ),
   row('auth move', put('/v1/sys/remount', { from: 'auth/compat', to: 'auth/other' })),
   row('auth disable', remove('/v1/sys/auth/compat', undefined, written)),
   row('debug', get('/v1/sys/health'), get('/v1/sys/host-info')),

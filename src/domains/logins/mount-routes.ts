@@ -1,7 +1,7 @@
 /** `/v1/sys/auth`: which login methods are enabled, where, and how their tokens are issued. */
 import { Type, type Static } from 'typebox'
 import { CoercedFields } from '../../api/coerced-fields.ts'
-import { dataReply, envelope, writtenReply } from '../../api/envelope.ts'
+import { dataReply, envelope, nothingThere, writtenReply } from '../../api/envelope.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { smallBodyBytesMax } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
@@ -16,6 +16,12 @@ const ofPath = { path: text('Path of the mount: one segment') }
 const ofTail = {
   '*': text('Path of the mount, slashes included; with `/tune` or `/explain` behind it as there'),
 }
+
+/** Each member of `data` also stands beside it. */
+const tunedMember = Type.Unsafe({ description: 'As in `data`' })
+const tuneSuffix = '/tune'
+/** Vault's command line tunes login methods here, as it does secret engines. */
+const ofTunedTail = { '*': text('Path of the mount, slashes included, and `/tune`') }
 
 export const mountRoutes: readonly DescribedRoute[] = [
   {
@@ -40,7 +46,7 @@ export const mountRoutes: readonly DescribedRoute[] = [
     permission: 'auth:read',
     params: ofPath,
     query: consistency,
-    reply: dataReply(Tuned),
+    reply: dataReply(Tuned, tunedMember),
     errors: ['not_found'],
     example: { url: '/v1/sys/auth/ldap/tune' },
     handle: (request) => readTuned(request, request.parameter('path')),
@@ -68,7 +74,7 @@ export const mountRoutes: readonly DescribedRoute[] = [
     permission: 'auth:read',
     params: ofTail,
     query: consistency,
-    reply: dataReply(Type.Union([ShownMount, Tuned])),
+    reply: dataReply(Type.Union([ShownMount, Tuned]), tunedMember),
     errors: ['not_found'],
     example: { url: '/v1/sys/auth/ldap' },
     handle: async (request) => {
@@ -124,6 +130,35 @@ export const mountRoutes: readonly DescribedRoute[] = [
       return envelope(request, {})
     },
   },
+  {
+    method: 'GET',
+    path: '/v1/sys/mounts/auth/*',
+    summary: 'Read how a login method is tuned, as `vault read sys/mounts/auth/…/tune` asks',
+    permission: 'auth:read',
+    params: ofTunedTail,
+    query: consistency,
+    reply: dataReply(Tuned, tunedMember),
+    errors: ['not_found'],
+    example: { url: '/v1/sys/mounts/auth/ldap/tune' },
+    handle: (request) => readTuned(request, tunedPathOf(request)),
+  },
+  {
+    method: 'POST',
+    path: '/v1/sys/mounts/auth/*',
+    summary: 'Tune a login method, as `vault auth tune` asks',
+    permission: 'auth:write',
+    params: ofTunedTail,
+    bodySchema: TuneBody,
+    bodyBytesMax: smallBodyBytesMax,
+    reply: writtenReply,
+    errors: ['not_found'],
+    example: {
+      url: '/v1/sys/mounts/auth/ldap/tune',
+      body: { default_lease_ttl: '', max_lease_ttl: '24h' },
+      status: 204,
+    },
+    handle: (request) => tune(request, tunedPathOf(request)),
+  },
 ]
 
 function mapOfMounts() {
@@ -134,16 +169,24 @@ function pathOf(tail: string): string {
   return tail.replaceAll(/^\/+|\/+$/g, '')
 }
 
+/** Below `/v1/sys/mounts/auth`, where login methods can be tuned alone. */
+function tunedPathOf({ tail }: ApiRequest): string {
+  const path = pathOf(tail)
+  if (!path.endsWith(tuneSuffix)) throw nothingThere()
+  return path.slice(0, -tuneSuffix.length)
+}
+
 function placeOf({ tail }: ApiRequest): { readonly path: string; readonly isTune: boolean } {
   const path = pathOf(tail)
-  const isTune = path.endsWith('/tune')
-  return { path: isTune ? path.slice(0, -'/tune'.length) : path, isTune }
+  const isTune = path.endsWith(tuneSuffix)
+  return { path: isTune ? path.slice(0, -tuneSuffix.length) : path, isTune }
 }
 
 async function readTuned(request: ApiRequest, path: string): Promise<ApiReply> {
   const { value } = await request.query(mountMethods.read, { path, tune: true })
   if (value === null) throw noMount()
-  return envelope(request, { data: shownTuned(value) })
+  const data = shownTuned(value)
+  return envelope(request, { data, beside: data })
 }
 
 async function tune(request: ApiRequest, path: string): Promise<ApiReply> {
@@ -165,8 +208,8 @@ type Settings = {
 }
 
 function settingsOf(fields: CoercedFields = new CoercedFields({})): Settings {
-  const defaultLeaseTtlMs = fields.durationMs('default_lease_ttl')
-  const maxLeaseTtlMs = fields.durationMs('max_lease_ttl')
+  const defaultLeaseTtlMs = leaseTtlMsOf(fields, 'default_lease_ttl')
+  const maxLeaseTtlMs = leaseTtlMsOf(fields, 'max_lease_ttl')
   const tokenType = tokenTypeOf(fields.string('token_type'))
   const lockout = fields.object('user_lockout_config')
   return {
@@ -175,6 +218,14 @@ function settingsOf(fields: CoercedFields = new CoercedFields({})): Settings {
     ...(tokenType !== undefined && { tokenType }),
     ...(lockout !== undefined && { lockout: lockoutOf(lockout) }),
   }
+}
+
+/** As Vault's command line sends them: an empty text stands for a flag that was not given, `system` for the default. */
+function leaseTtlMsOf(fields: CoercedFields, name: string): number | undefined {
+  if (!fields.has(name)) return undefined
+  const text = fields.string(name)
+  if (text === '') return undefined
+  return text === 'system' ? 0 : fields.durationMs(name)
 }
 
 function lockoutOf(fields: CoercedFields): Partial<Lockout> {

@@ -104,6 +104,8 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/acl/token': { body: { Policies: ['x'] } },
   'PUT /v1/acl/role/:name': { body: { Policies: ['x'] } },
   'POST /v1/sys/capabilities-self': { body: { paths: ['x'] } },
+  'GET /v1/sys/mounts/auth/*': { url: '/v1/sys/mounts/auth/x/tune' },
+  'POST /v1/sys/mounts/auth/*': { url: '/v1/sys/mounts/auth/x/tune' },
   'PUT /v1/sys/policies/acl/:name': { body: { policy: '' } },
   'PUT /v1/sys/policy/:name': { body: { policy: '' } },
   'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },

@@ -78,6 +78,42 @@ t.test('a mount is enabled at any path, listed, tuned and disabled', async (t) =
   t.equal((await asRoot('DELETE', '/v1/sys/auth/team/eu/pods')).status, 204, 'also when absent')
 })
 
+t.test("a mount is tuned as Vault's command line does it", async (t) => {
+  const { server, asRoot } = await begun(t)
+  const config = { default_lease_ttl: '1h', max_lease_ttl: '2h' }
+  for (const mount of ['ldap2', 'team/eu/pods']) {
+    await asRoot('POST', `/v1/sys/auth/${mount}`, { type: 'ldap', description: 'first', config })
+    const paths = [`/v1/sys/auth/${mount}/tune`, `/v1/sys/mounts/auth/${mount}/tune`]
+    for (const [at, path] of paths.entries()) {
+      // What `vault auth tune -description=… <path>` sends: flags that were not given are empty texts.
+      const sent = {
+        options: null,
+        default_lease_ttl: '',
+        max_lease_ttl: '',
+        force_no_cache: false,
+        description: `tuned ${at}`,
+      }
+      const written = await asRoot('POST', path, sent)
+      t.equal(written.status, 204, written.body)
+      const expected = {
+        default_lease_ttl: 3_600,
+        max_lease_ttl: 7_200,
+        description: `tuned ${at}`,
+      }
+      for (const each of paths) {
+        const read = await asRoot('GET', each)
+        t.match(read.json(), { ...expected, data: expected }, each)
+      }
+    }
+    const [, mounted = ''] = paths
+    t.equal((await asRoot('PUT', mounted, { max_lease_ttl: 'system' })).status, 204)
+    t.match((await asRoot('GET', mounted)).json(), { data: { max_lease_ttl: 768 * 3_600 } })
+  }
+  t.equal((await asRoot('GET', '/v1/sys/mounts/auth/none/tune')).status, 404)
+  t.equal((await asRoot('POST', '/v1/sys/mounts/auth/ldap', {})).status, 404)
+  t.equal((await server.ask('GET', '/v1/sys/mounts/auth/ldap/tune')).status, 403)
+})
+
 t.test('what a mount tells is a whole word, a free path and a known type', async (t) => {
   const { asRoot } = await begun(t)
   t.equal((await asRoot('POST', '/v1/sys/auth/a/b', { type: 'ldap' })).status, 204)

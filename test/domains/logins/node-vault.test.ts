@@ -26,6 +26,10 @@ t.test('node-vault works unchanged', async (t) => {
   t.match(mounts, { 'team/': { type: 'ldap' }, 'token/': { type: 'token' } })
   await vault.write('sys/auth/team/tune', { default_lease_ttl: '5m' })
   t.match(await vault.read('sys/auth/team/tune'), { data: { default_lease_ttl: 300 } })
+  await vault.write('sys/mounts/auth/team/tune', { max_lease_ttl: '1h', default_lease_ttl: '' })
+  t.match(await vault.read('sys/mounts/auth/team/tune'), {
+    data: { default_lease_ttl: 300, max_lease_ttl: 3_600 },
+  })
   t.same(((await vault.list('auth/team/role')) as Answer).data, { keys: ['b', 'team'] })
 
   const rules = 'path "auth/team/*" { capabilities = ["list"] }'
