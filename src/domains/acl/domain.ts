@@ -5,6 +5,8 @@ import { aclAuthorizer } from './authorizer.ts'
 import { RuleSets } from './rule-sets.ts'
 import { BatchTokens } from './batch-tokens.ts'
 import { aclCommands } from './commands.ts'
+import { capabilityMethods } from './capability-methods.ts'
+import { capabilityRoutes } from './capability-routes.ts'
 import { aclConsulMethods } from './consul-methods.ts'
 import { aclConsulRoutes } from './consul-routes.ts'
 import { policyConsulRoutes } from './consul-policy-routes.ts'
@@ -95,6 +97,7 @@ export const aclDomain = defineDomain({
     tokenCreateMethods,
     tokenLifeMethods,
     tokenRoleMethods,
+    capabilityMethods,
     { spendUseMethod },
   ].flatMap((some) => Object.values(some)),
   routes: [
@@ -107,6 +110,7 @@ export const aclDomain = defineDomain({
     // A role is read before tokens are made by it, as the examples of the routes are.
     ...tokenRoleRoutes,
     ...tokenEndpointRoutes,
+    ...capabilityRoutes,
   ],
   topics: [tokenTopic, policyTopic, roleTopic],
   duties: [

@@ -1,15 +1,12 @@
-/** `/v1/sys/internal/ui/mounts` and `/v1/sys/capabilities-self`. */
+/** `/v1/sys/internal/ui/mounts`. */
 import { Type } from 'typebox'
-import { CoercedFields } from '../../api/coerced-fields.ts'
 import { dataReply, envelope } from '../../api/envelope.ts'
-import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
+import type { DescribedRoute } from '../../api/route.ts'
 import { consistency, mapOf, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { ShownMount } from './shapes.ts'
 import { shownMount } from './shown.ts'
-import { pathsMax, uiMethods } from './ui-methods.ts'
-
-const Capabilities = Type.Array(Type.String())
+import { uiMethods } from './ui-methods.ts'
 
 export const uiRoutes: readonly DescribedRoute[] = [
   {
@@ -44,28 +41,6 @@ export const uiRoutes: readonly DescribedRoute[] = [
       if (value === null)
         throw new MusterError('permission_denied', 'there is no mount that the caller may see')
       return envelope(request, { data: { path: `auth/${value.path}/`, ...shownMount(value) } })
-    },
-  },
-  {
-    method: 'POST',
-    path: '/v1/sys/capabilities-self',
-    summary: 'What the caller may do at paths',
-    permission: 'filtered',
-    query: consistency,
-    bodySchema: Type.Object({ paths: Type.Array(Type.String()) }),
-    bodyBytesMax: smallBodyBytesMax,
-    reply: dataReply(mapOf(Capabilities), Capabilities),
-    example: { body: { paths: ['auth/ldap/config'] } },
-    handle: async (request) => {
-      const fields = new CoercedFields(request.json)
-      const paths = fields.list('paths') ?? fields.list('path') ?? []
-      if (paths.length === 0 || paths.length > pathsMax) {
-        throw new MusterError('invalid_argument', `paths must name 1 to ${pathsMax} paths`)
-      }
-      const { value } = await request.query(uiMethods.capabilities, { paths })
-      const [first] = value
-      const data = Object.fromEntries([...value, ['capabilities', first?.[1] ?? []] as const])
-      return envelope(request, { data, beside: data })
     },
   },
 ]

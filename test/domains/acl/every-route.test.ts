@@ -69,7 +69,6 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/coordinate/datacenters',
   'GET /v1/sys/internal/ui/mounts',
   'GET /v1/sys/internal/ui/mounts/*',
-  'POST /v1/sys/capabilities-self',
 ])
 
 /** What they require follows from the check that the agent has. */
@@ -84,6 +83,7 @@ const ofItsService: ReadonlySet<string> = new Set(
 const anyToken: ReadonlySet<string> = new Set([
   'GET /v1/acl/token/self',
   'GET /v1/acl/token/self (consul)',
+  'POST /v1/sys/capabilities-self',
 ])
 
 /** Routes that ask no method, so that no token is looked at. */
@@ -104,6 +104,8 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/acl/token': { body: { Policies: ['x'] } },
   'PUT /v1/acl/role/:name': { body: { Policies: ['x'] } },
   'POST /v1/sys/capabilities-self': { body: { paths: ['x'] } },
+  'POST /v1/sys/capabilities': { body: { token: 'x', paths: ['x'] } },
+  'POST /v1/sys/capabilities-accessor': { body: { accessor: 'x', paths: ['x'] } },
   'GET /v1/sys/mounts/auth/*': { url: '/v1/sys/mounts/auth/x/tune' },
   'POST /v1/sys/mounts/auth/*': { url: '/v1/sys/mounts/auth/x/tune' },
   'PUT /v1/sys/policies/acl/:name': { body: { policy: '' } },

@@ -66,6 +66,15 @@ t.test('node-vault works unchanged', async (t) => {
   t.match(await vault.tokenLookupAccessor({ accessor }), {
     data: { policies: ['default', 'people'] },
   })
+  t.same(
+    (
+      (await vault.write('sys/capabilities-accessor', {
+        accessor,
+        path: 'auth/team/role',
+      })) as Answer
+    ).data,
+    { 'auth/team/role': ['list'], capabilities: ['list'] },
+  )
   await vault.tokenRevokeAccessor({ accessor })
   await t.rejects(vault.tokenLookupAccessor({ accessor }))
 

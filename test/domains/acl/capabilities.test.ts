@@ -1,0 +1,106 @@
+/** What a token may do at paths, in the words and shapes of Vault: `/v1/sys/capabilities`, `-accessor` and `-self`. */
+import t from 'tap'
+import { serverOfOne } from '../server-of-one.ts'
+
+type Auth = { readonly auth: { readonly client_token: string; readonly accessor: string } }
+
+const rules = `
+  auth "token/create" { policy = "write" }
+  auth "sys/auth/team/*" { policy = "read" }
+  path "auth/ldap/*" { capabilities = ["list"] }
+`
+
+const all = ['create', 'delete', 'list', 'read', 'update'] as const
+
+async function begun(t: Parameters<typeof serverOfOne>[0]) {
+  const server = await serverOfOne(t, { acl: { enabled: true, defaultPolicy: 'deny' } })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const asRoot = (url: string, body: unknown) => server.ask('POST', url, body, root)
+  const policy = await server.ask('PUT', '/v1/acl/policy/some', { Rules: rules }, root)
+  t.equal(policy.status, 200)
+  const make = async (body: object) =>
+    ((await asRoot('/v1/auth/token/create', body)).json() as Auth).auth
+  return { server, root, asRoot, make }
+}
+
+void t.test('each path has a member, and a single one is also called capabilities', async (t) => {
+  const { server, root, asRoot, make } = await begun(t)
+  const { client_token: token, accessor } = await make({ policies: ['some'] })
+  const self = (body: unknown) => server.ask('POST', '/v1/sys/capabilities-self', body, token)
+  const rows: readonly (readonly [path: string, capabilities: readonly string[]])[] = [
+    ['auth/token/create', all],
+    ['auth/token/create/ci', ['deny']],
+    ['auth/token/lookup-self', all],
+    ['/auth/ldap/users', ['list']],
+    ['sys/auth', ['deny']],
+    ['sys/auth/team/eu', ['list', 'read']],
+    ['sys/mounts/auth/team/eu/tune', ['list', 'read']],
+    ['sys/mounts/auth/team/eu', ['deny']],
+    ['sys/policies/acl/some', ['deny']],
+    ['secret/data/x', ['deny']],
+  ]
+  for (const [path, capabilities] of rows) {
+    const expected = { [path]: capabilities, capabilities }
+    for (const body of [{ paths: [path] }, { paths: path }, { path }, { path: [path] }]) {
+      const answer = await self(body)
+      const { data, ...rest } = answer.json() as { data: unknown }
+      t.strictSame(data, expected, path)
+      t.match(rest, expected, 'also at the top level')
+    }
+    const others = [
+      await asRoot('/v1/sys/capabilities', { token, paths: [path] }),
+      await asRoot('/v1/sys/capabilities-accessor', { accessor, paths: [path] }),
+    ]
+    for (const other of others) {
+      t.strictSame((other.json() as { data: unknown }).data, expected, path)
+    }
+  }
+  const paths = rows.map(([path]) => path)
+  const several = (await self({ paths })).json() as { data: unknown }
+  t.strictSame(several.data, Object.fromEntries(rows), 'of several none is called capabilities')
+  const rooted = await asRoot('/v1/sys/capabilities', { token: root, path: 'x' })
+  t.match(rooted.json(), { data: { x: ['root'], capabilities: ['root'] } })
+  t.equal(rooted.headers['cache-control'], 'no-store')
+})
+
+void t.test('batch tokens are judged by their secret', async (t) => {
+  const { server, asRoot, make } = await begun(t)
+  const { client_token: token } = await make({ policies: ['some'], type: 'batch' })
+  const asked = { paths: ['auth/token/create'] }
+  const expected = { data: { capabilities: all } }
+  t.match((await asRoot('/v1/sys/capabilities', { token, ...asked })).json(), expected)
+  const self = await server.ask('POST', '/v1/sys/capabilities-self', asked, token)
+  t.match(self.json(), expected)
+})
+
+void t.test('an unknown token is 400, a wrong caller 403', async (t) => {
+  const { server, asRoot, make } = await begun(t)
+  const paths = ['auth/token/create']
+  const { client_token: token, accessor } = await make({ policies: ['some'] })
+  const refused: readonly (readonly [url: string, body: object, text: string])[] = [
+    ['capabilities', { token: 'none', paths }, 'invalid token'],
+    ['capabilities', { token: 'mb.none', paths }, 'invalid token'],
+    ['capabilities', { paths }, 'missing token'],
+    ['capabilities', { token }, 'paths must be supplied'],
+    ['capabilities', { token, paths: [''] }, 'missing path'],
+    ['capabilities-accessor', { accessor: 'none', paths }, 'invalid accessor'],
+    ['capabilities-accessor', { accessor: 'x'.repeat(500), paths }, 'invalid accessor'],
+    ['capabilities-accessor', { paths }, 'missing accessor'],
+    ['capabilities-self', {}, 'paths must be supplied'],
+  ]
+  for (const [url, body, text] of refused) {
+    const answer = await asRoot(`/v1/sys/${url}`, body)
+    t.same([answer.status, answer.json()], [400, { errors: [text] }], `${url} ${text}`)
+  }
+  for (const [url, body] of [
+    ['capabilities', { token, paths }],
+    ['capabilities-accessor', { accessor, paths }],
+  ] as const) {
+    t.equal((await server.ask('POST', `/v1/sys/${url}`, body, token)).status, 403, url)
+  }
+  t.equal((await server.ask('POST', '/v1/sys/capabilities-self', { paths })).status, 403)
+  t.equal((await asRoot('/v1/auth/token/revoke', { token })).status, 204)
+  t.equal((await asRoot('/v1/sys/capabilities', { token, paths })).status, 400)
+  t.equal((await asRoot('/v1/sys/capabilities-accessor', { accessor, paths })).status, 400)
+})
