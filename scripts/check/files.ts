@@ -35,12 +35,10 @@ const alone = [
 const soaks = [
   'catch-up',
   'chaos',
-  'gossip-forgery',
   'lock-command',
   'releases',
   'repeated-writes',
   'rolling-restart',
-  'stalled-bodies',
   'survives-kills',
 ]
 
