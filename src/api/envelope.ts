@@ -4,6 +4,7 @@
  */
 import { Type, type TSchema } from 'typebox'
 import { MusterError } from '../lib/errors.ts'
+import type { Listed } from '../rpc/list.ts'
 import type { ApiReply, ApiRequest } from './route.ts'
 import { count, flag, jsonType, mapOf, nullable, text, type Replies } from './shape.ts'
 
@@ -57,16 +58,14 @@ export function envelope(
   return { json, headers: uncached }
 }
 
-/** Names of a list in order; throws `nothingThere` for none. */
+/** Names of a page in order; throws `nothingThere` for none. */
 export function keysEnvelope(
   request: Pick<ApiRequest, 'requestId'>,
-  names: readonly string[],
+  { rows, nextToken }: Pick<Listed<string>, 'rows' | 'nextToken'>,
 ): ApiReply {
-  if (names.length === 0) throw nothingThere()
-  const keys = names.toSorted((left, right) =>
-    Buffer.compare(Buffer.from(left), Buffer.from(right)),
-  )
-  return envelope(request, { data: { keys } })
+  if (rows.length === 0) throw nothingThere()
+  const keys = rows.toSorted((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+  return { ...envelope(request, { data: { keys } }), nextToken }
 }
 
 /** 404 with an empty list of errors. */

@@ -97,3 +97,66 @@ t.test('what is no page is refused', async (t) => {
     t.equal(status, 400, query)
   }
 })
+
+const names = ['Ab', 'a-x', 'a.y', 'b', 'c1', 'c2', 'c3']
+
+async function withNames(t: Test) {
+  const server = await serverOfOne(t, {
+    acl: { enabled: true, defaultPolicy: 'deny' },
+    begin: false,
+  })
+  const made = await server.ask('PUT', '/v1/acl/bootstrap')
+  const { SecretID: root } = made.json() as { readonly SecretID: string }
+  const ask = (method: string, url: string, body?: object) => server.ask(method, url, body, root)
+  const post = async (url: string, body: object) => {
+    const { status, body: text } = await ask('POST', url, body)
+    t.ok(status === 200 || status === 204, `${url} ${status} ${text}`)
+  }
+  for (const name of names) {
+    await post(`/v1/auth/token/roles/${name}`, {})
+    await post(`/v1/auth/ldap/groups/${name}`, { policies: 'p' })
+    await post(`/v1/auth/ldap/users/${name}`, { policies: 'p' })
+    const bound = { bound_service_account_names: ['*'], bound_service_account_namespaces: ['*'] }
+    await post(`/v1/auth/orchestrator/role/${name}`, { ...bound, audience: 'muster' })
+    await post('/v1/auth/token/create', { policies: 'p' })
+  }
+  return ask
+}
+
+t.test('lists of names have the same pages, prefix and filter', async (t) => {
+  const ask = await withNames(t)
+  const lists = [
+    '/v1/auth/token/roles',
+    '/v1/auth/token/accessors',
+    '/v1/auth/ldap/groups',
+    '/v1/auth/ldap/users',
+    '/v1/auth/orchestrator/role',
+  ]
+  for (const path of lists) {
+    const get = async (query: Readonly<Record<string, string>>) => {
+      const answer = await ask('LIST', `${path}?${new URLSearchParams(query).toString()}`)
+      t.equal(answer.status, 200, `${path} ${JSON.stringify(query)} ${answer.body.slice(0, 200)}`)
+      const { data } = answer.json() as { readonly data: { readonly keys: readonly string[] } }
+      return { keys: data.keys, next: answer.headers['x-service-nexttoken'] }
+    }
+    const whole = await get({})
+    t.equal(whole.next, undefined)
+    t.ok(whole.keys.length >= names.length, path)
+    for (const size of [1, 3]) {
+      const found: string[] = []
+      let page = await get({ per_page: String(size) })
+      found.push(...page.keys)
+      while (typeof page.next === 'string') {
+        t.equal(page.keys.length, size)
+        page = await get({ per_page: String(size), next_token: page.next })
+        found.push(...page.keys)
+      }
+      t.same(found, whole.keys, path)
+    }
+    const [first = ''] = whole.keys
+    t.same((await get({ prefix: first })).keys, [first])
+    t.same((await get({ filter: `Name == "${first}"` })).keys, [first])
+    t.equal((await ask('LIST', `${path}?prefix=nothing`)).status, 404)
+    t.equal((await ask('LIST', `${path}?filter=(`)).status, 400)
+  }
+})

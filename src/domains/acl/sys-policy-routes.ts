@@ -18,7 +18,10 @@ function routesAt(path: string, member: 'policy' | 'rules'): readonly DescribedR
   const list = async (request: ApiRequest) => {
     const { value } = await request.query(policyMethods.listPolicies, firstPage)
     const names = value.rows.map(({ Name }) => Name)
-    return keysEnvelope(request, [...new Set([defaultPolicyName, ...names])])
+    return keysEnvelope(request, {
+      rows: [...new Set([defaultPolicyName, ...names])],
+      nextToken: null,
+    })
   }
   return [
     {

@@ -8,13 +8,14 @@ import {
   keysReply,
   writtenReply,
 } from '../../api/envelope.ts'
+import { pageOf } from '../../api/pages.ts'
 import {
   smallBodyBytesMax,
   type ApiReply,
   type ApiRequest,
   type DescribedRoute,
 } from '../../api/route.ts'
-import { blocking, text } from '../../api/shape.ts'
+import { blocking, listing, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { isBatchSecret } from './batch-tokens.ts'
 import { hashOf } from './authorizer.ts'
@@ -47,12 +48,12 @@ export const tokenEndpointRoutes: readonly DescribedRoute[] = [
     path: `${underToken}/accessors`,
     summary: 'List the accessors of tokens',
     permission: 'auth:list',
-    query: blocking,
+    query: { ...blocking, ...listing },
     reply: keysReply,
     errors: ['not_found'],
     example: {},
     handle: async (request) => {
-      const { value } = await request.query(tokenLifeMethods.accessors, {})
+      const { value } = await request.query(tokenLifeMethods.accessors, pageOf(request))
       return keysEnvelope(request, value)
     },
   },

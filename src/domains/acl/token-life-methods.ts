@@ -1,12 +1,14 @@
 /** Looks tokens up, renews and revokes them: `/v1/auth/token`. Secrets come as hashes, made where the request arrived. */
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import { Page } from '../../rpc/list.ts'
 import {
   defineLeaderMethod,
   defineQuery,
   type LeaderContext,
   type QueryContext,
 } from '../../rpc/method.ts'
+import { pageOfNames } from '../../rpc/name-list.ts'
 import { denied, unknownToken } from '../../rpc/refusal.ts'
 import type { Reader } from '../../fsm/domain.ts'
 import { noBatch } from './batch-tokens.ts'
@@ -17,7 +19,7 @@ import { shownAuth } from './issued-shown.ts'
 import { lifetimeAtRenewal, systemLifetimes } from './lifetime-model.ts'
 import { Accessor, endOf, hashLengthMax, LifetimeMs, type TokenRow } from './model.ts'
 import { orphanToken } from './orphan-commands.ts'
-import { aclIndex, allTokens, listedMax, tokenByAccessor, tokenByHash } from './queries.ts'
+import { aclIndex, allTokens, tokenByAccessor, tokenByHash } from './queries.ts'
 import { assertAclEnabled, batchTokens, loginRenewal, type PresentLifetimes } from './services.ts'
 import { aclTokenRoles } from './table.ts'
 
@@ -93,16 +95,16 @@ const lookup = defineQuery({
 const accessors = defineQuery({
   kind: 'query',
   name: 'acl.tokenAccessors',
-  args: Type.Object({}),
+  args: Type.Object(Page),
   requires: () => ({ resource: 'auth', path: 'token/accessors', access: 'list' }),
-  query: async (reader, _args, context) => {
+  query: async (reader, args, context) => {
     assertAclEnabled(context)
-    const names: string[] = []
-    for await (const page of allTokens(reader)) {
-      for (const { accessor } of page) if (names.length < listedMax) names.push(accessor)
-      if (names.length >= listedMax || context.signal.aborted) break
-    }
-    return { value: names, index: aclIndex(reader, 'tokens') }
+    const value = await pageOfNames(context, args, {
+      pages: allTokens(reader),
+      keyOf: ({ accessor }) => [accessor],
+      nameOf: ({ accessor }) => accessor,
+    })
+    return { value, index: aclIndex(reader, 'tokens') }
   },
 })
 

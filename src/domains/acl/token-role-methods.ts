@@ -2,7 +2,9 @@
 import { Type, type Static } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { pageOfNames } from '../../rpc/name-list.ts'
 import { entitiesVersion } from '../entities/model.ts'
 import { AclName } from './model.ts'
 import { assertAclEnabled } from './services.ts'
@@ -14,9 +16,6 @@ import {
   TokenRoleSpec,
   type TokenRoleRow,
 } from './token-role-model.ts'
-
-/** Names of one answer. */
-const listedMax = 100_000
 
 const read = defineQuery({
   kind: 'query',
@@ -33,16 +32,16 @@ const read = defineQuery({
 const list = defineQuery({
   kind: 'query',
   name: 'acl.tokenRoles',
-  args: Type.Object({}),
+  args: Type.Object(Page),
   requires: () => ({ resource: 'auth', path: 'token/roles', access: 'list' }),
-  query: async (reader, _args, context) => {
+  query: async (reader, args, context) => {
     assertAclEnabled(context)
-    const names: string[] = []
-    for await (const page of reader.pages(aclTokenRoles)) {
-      for (const { name } of page) if (names.length < listedMax) names.push(name)
-      if (names.length >= listedMax) break
-    }
-    return { value: names, index: reader.tableIndex(aclTokenRoles) }
+    const value = await pageOfNames(context, args, {
+      pages: reader.pages(aclTokenRoles, { startsWith: args.prefix }),
+      keyOf: aclTokenRoles.key,
+      nameOf: ({ name }) => name,
+    })
+    return { value, index: reader.tableIndex(aclTokenRoles) }
   },
 })
 

@@ -8,8 +8,9 @@ import {
   nothingThere,
   writtenReply,
 } from '../../api/envelope.ts'
+import { pageOf } from '../../api/pages.ts'
 import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../api/route.ts'
-import { blocking, text } from '../../api/shape.ts'
+import { blocking, listing, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { RoleBody, TokenRole } from './token-endpoint-shapes.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
@@ -26,12 +27,12 @@ export const tokenRoleRoutes: readonly DescribedRoute[] = [
     path: '/v1/auth/token/roles',
     summary: 'List roles of the token endpoints',
     permission: 'auth:list',
-    query: blocking,
+    query: { ...blocking, ...listing },
     reply: keysReply,
     errors: ['not_found'],
     example: {},
     handle: async (request) =>
-      keysEnvelope(request, (await request.query(tokenRoleMethods.list, {})).value),
+      keysEnvelope(request, (await request.query(tokenRoleMethods.list, pageOf(request))).value),
   },
   {
     method: 'GET',

@@ -1,27 +1,26 @@
 /** What may be asked about entities. */
 import { Type } from 'typebox'
+import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { pageOfNames } from '../../rpc/name-list.ts'
 import { deleteEntity } from './commands.ts'
 import { EntityId, type AliasRow, type EntityRow } from './model.ts'
 import { aliasesOf, entityOf } from './queries.ts'
 import { entities } from './table.ts'
 
-/** Ids of one answer. */
-const listedMax = 100_000
-
 const list = defineQuery({
   kind: 'query',
   name: 'entities.list',
   long: true,
-  args: Type.Object({}),
+  args: Type.Object(Page),
   requires: () => ({ resource: 'acl', access: 'list' }),
-  query: async (reader) => {
-    const ids: string[] = []
-    for await (const page of reader.pages(entities)) {
-      ids.push(...page.map(({ id }) => id))
-      if (ids.length >= listedMax) break
-    }
-    return { value: ids.slice(0, listedMax), index: Math.max(1, reader.tableIndex(entities)) }
+  query: async (reader, args, context) => {
+    const value = await pageOfNames(context, args, {
+      pages: reader.pages(entities, { startsWith: args.prefix }),
+      keyOf: entities.key,
+      nameOf: ({ id }) => id,
+    })
+    return { value, index: Math.max(1, reader.tableIndex(entities)) }
   },
 })
 

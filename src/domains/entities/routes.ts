@@ -8,8 +8,9 @@ import {
   nothingThere,
   writtenReply,
 } from '../../api/envelope.ts'
+import { pageOf } from '../../api/pages.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
-import { blocking, text } from '../../api/shape.ts'
+import { blocking, listing, text } from '../../api/shape.ts'
 import { entityMethods, type ShownEntity } from './methods.ts'
 import { idLengthMax } from './model.ts'
 
@@ -39,12 +40,12 @@ export const entityRoutes: readonly DescribedRoute[] = [
     path: '/v1/identity/entity/id',
     summary: 'List the ids of entities',
     permission: 'acl:list',
-    query: blocking,
+    query: { ...blocking, ...listing },
     reply: keysReply,
     errors: ['not_found'],
     example: { status: 404 },
     handle: async (request) =>
-      keysEnvelope(request, (await request.query(entityMethods.list, {})).value),
+      keysEnvelope(request, (await request.query(entityMethods.list, pageOf(request))).value),
   },
   {
     method: 'GET',

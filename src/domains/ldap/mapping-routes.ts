@@ -8,8 +8,9 @@ import {
   nothingThere,
   writtenReply,
 } from '../../api/envelope.ts'
+import { pageOf } from '../../api/pages.ts'
 import { smallBodyBytesMax, type ApiRequest } from '../../api/route.ts'
-import { consistency, text } from '../../api/shape.ts'
+import { consistency, listing, text } from '../../api/shape.ts'
 import type { MountedAt, MountedRoute } from '../logins/mounted-routes.ts'
 import { ldapMethods } from './methods.ts'
 import { checkName } from './names.ts'
@@ -84,12 +85,15 @@ function routesOf(mapping: Mapping): readonly MountedRoute[] {
       path: `${noun}s`,
       summary: `List local ${noun}s of a directory login method`,
       permission: 'auth:list',
-      query: consistency,
+      query: { ...consistency, ...listing },
       reply: keysReply,
       errors: ['not_found'],
       example: {},
       handle: async (request, { mount: { id, path } }) => {
-        const { value } = await request.query(mapping.list, { at: { id, path } })
+        const { value } = await request.query(mapping.list, {
+          ...pageOf(request),
+          at: { id, path },
+        })
         return keysEnvelope(request, value)
       },
     },

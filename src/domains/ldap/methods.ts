@@ -1,7 +1,9 @@
 /** What may be asked about the configuration and the local mappings of a directory mount. */
 import { Type } from 'typebox'
 import { MusterError, textOf } from '../../lib/errors.ts'
+import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import { pageOfNames } from '../../rpc/name-list.ts'
 import { checkIssuedPolicies, issuedPolicies } from '../acl/token-parameters-model.ts'
 import { At, belowMount, mountIsGone } from '../logins/at-mount.ts'
 import { openSecret, sealSecret } from '../logins/secrets.ts'
@@ -19,7 +21,7 @@ import {
   type UserRow,
 } from './model.ts'
 import { checkName, groupKey, shownName, userKey } from './names.ts'
-import { configOf, groupOf, namesOf, userOf } from './queries.ts'
+import { configOf, groupOf, userOf } from './queries.ts'
 import { rotatePassword } from './rotation.ts'
 import { directories } from './services.ts'
 import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
@@ -124,24 +126,32 @@ const listGroups = defineQuery({
   kind: 'query',
   name: 'ldap.listGroups',
   long: true,
-  args: Type.Object({ at: At }),
+  args: Type.Object({ ...Page, at: At }),
   requires: belowMount('list', () => 'groups'),
-  query: async (reader, { at }) => ({
-    value: await namesOf(reader, ldapGroups, at.id),
-    index: Math.max(1, reader.tableIndex(ldapGroups)),
-  }),
+  query: async (reader, { at, ...args }, context) => {
+    const value = await pageOfNames(context, args, {
+      pages: reader.pages(ldapGroups, { prefix: [at.id] }),
+      keyOf: ldapGroups.key,
+      nameOf: ({ name }) => name,
+    })
+    return { value, index: Math.max(1, reader.tableIndex(ldapGroups)) }
+  },
 })
 
 const listUsers = defineQuery({
   kind: 'query',
   name: 'ldap.listUsers',
   long: true,
-  args: Type.Object({ at: At }),
+  args: Type.Object({ ...Page, at: At }),
   requires: belowMount('list', () => 'users'),
-  query: async (reader, { at }) => ({
-    value: await namesOf(reader, ldapUsers, at.id),
-    index: Math.max(1, reader.tableIndex(ldapUsers)),
-  }),
+  query: async (reader, { at, ...args }, context) => {
+    const value = await pageOfNames(context, args, {
+      pages: reader.pages(ldapUsers, { prefix: [at.id] }),
+      keyOf: ldapUsers.key,
+      nameOf: ({ name }) => name,
+    })
+    return { value, index: Math.max(1, reader.tableIndex(ldapUsers)) }
+  },
 })
 
 const writeGroup = defineLeaderMethod({

@@ -18,17 +18,3 @@ export function groupOf(
 export function userOf(reader: Pick<Reader, 'get'>, mountId: string, key: string): UserRow | null {
   return reader.get(ldapUsers, [mountId, key]) ?? null
 }
-
-export async function namesOf(
-  reader: Pick<Reader, 'pages'>,
-  table: typeof ldapGroups | typeof ldapUsers,
-  mountId: string,
-): Promise<readonly string[]> {
-  const names: string[] = []
-  const pages: AsyncIterable<readonly { readonly name: string }[]> =
-    table === ldapGroups
-      ? reader.pages(ldapGroups, { prefix: [mountId] })
-      : reader.pages(ldapUsers, { prefix: [mountId] })
-  for await (const page of pages) names.push(...page.map(({ name }) => name))
-  return names
-}

@@ -8,6 +8,7 @@ import type { ApiReply, ApiRequest, DescribedRoute, RouteMethod } from '../../ap
 import { methodsServed } from '../../api/route-table.ts'
 import {
   consistency,
+  listing,
   count,
   flag,
   jsonType,
@@ -99,7 +100,8 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
   summary,
   permission: 'none',
   params: { '*': text('Path of the mount, and what is below it') },
-  ...((method === 'GET' || method === 'LIST') && { query: consistency }),
+  ...(method === 'GET' && { query: consistency }),
+  ...(method === 'LIST' && { query: { ...consistency, ...listing } }),
   reply: anyReply,
   errors: ['not_found'],
   ...(method === 'PUT' && {

@@ -1,7 +1,9 @@
 /** What may be asked about the configuration and the roles of an orchestrator mount. */
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { pageOfNames } from '../../rpc/name-list.ts'
 import { At, belowMount, mountIsGone } from '../logins/at-mount.ts'
 import { mountTtls } from '../logins/model.ts'
 import { mountOf } from '../logins/queries.ts'
@@ -18,7 +20,7 @@ import {
   type ConfigRow,
   type RoleRow,
 } from './model.ts'
-import { configOf, roleNames, roleOf } from './queries.ts'
+import { configOf, roleOf } from './queries.ts'
 import { podFiles } from './services.ts'
 import { orchestratorConfigs, orchestratorRoles } from './table.ts'
 
@@ -88,12 +90,16 @@ const listRoles = defineQuery({
   kind: 'query',
   name: 'orchestrator.listRoles',
   long: true,
-  args: Type.Object({ at: At }),
+  args: Type.Object({ ...Page, at: At }),
   requires: belowMount('list', () => 'role'),
-  query: async (reader, { at }) => ({
-    value: await roleNames(reader, at.id),
-    index: reader.tableIndex(orchestratorRoles),
-  }),
+  query: async (reader, { at, ...args }, context) => {
+    const value = await pageOfNames(context, args, {
+      pages: reader.pages(orchestratorRoles, { prefix: [at.id] }),
+      keyOf: orchestratorRoles.key,
+      nameOf: ({ name }) => name,
+    })
+    return { value, index: reader.tableIndex(orchestratorRoles) }
+  },
 })
 
 const writeRole = defineLeaderMethod({

@@ -13,14 +13,3 @@ export function roleOf(reader: Pick<Reader, 'get'>, mountId: string, name: strin
   const key = roleKey(name)
   return key === null ? null : (reader.get(orchestratorRoles, [mountId, key]) ?? null)
 }
-
-export async function roleNames(
-  reader: Pick<Reader, 'pages'>,
-  mountId: string,
-): Promise<readonly string[]> {
-  const names: string[] = []
-  for await (const page of reader.pages(orchestratorRoles, { prefix: [mountId] })) {
-    names.push(...page.map(({ name }) => name))
-  }
-  return names
-}

@@ -9,8 +9,9 @@ import {
   nothingThere,
   writtenReply,
 } from '../../api/envelope.ts'
+import { pageOf } from '../../api/pages.ts'
 import { smallBodyBytesMax, type ApiReply } from '../../api/route.ts'
-import { consistency, text } from '../../api/shape.ts'
+import { consistency, listing, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { MountedAt, MountedRoute } from '../logins/mounted-routes.ts'
 import { orchestratorLoginMethods } from './login-methods.ts'
@@ -95,12 +96,13 @@ export const orchestratorRoutes: readonly MountedRoute[] = [
     path: 'role',
     summary: 'List roles of orchestrator logins',
     permission: 'auth:list',
-    query: consistency,
+    query: { ...consistency, ...listing },
     reply: keysReply,
     errors: ['not_found'],
     example: {},
     handle: async (request, at) => {
-      const { value } = await request.query(orchestratorMethods.listRoles, { at: placeOf(at) })
+      const args = { ...pageOf(request), at: placeOf(at) }
+      const { value } = await request.query(orchestratorMethods.listRoles, args)
       return keysEnvelope(request, value)
     },
   },

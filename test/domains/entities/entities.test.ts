@@ -62,6 +62,15 @@ void t.test('entities are listed, read and forgotten', async (t) => {
   t.equal((await asRoot('LIST', '/v1/identity/entity/id')).status, 404, 'there is none')
   const ada = await logIn([uid('ada'), dn('cn=ada')])
   t.match((await asRoot('LIST', '/v1/identity/entity/id')).json(), { data: { keys: [ada] } })
+  t.equal((await asRoot('LIST', '/v1/identity/entity/id?prefix=x')).status, 404)
+  const grace = await logIn([uid('grace')])
+  const page = await asRoot('LIST', '/v1/identity/entity/id?per_page=1')
+  const after = page.headers['x-service-nexttoken']
+  const rest = await asRoot('LIST', `/v1/identity/entity/id?per_page=1&next_token=${String(after)}`)
+  t.match(
+    [page.json(), rest.json()],
+    [ada, grace].toSorted().map((id) => ({ data: { keys: [id] } })),
+  )
   const url = `/v1/identity/entity/id/${ada}`
   t.match((await asRoot('GET', url)).json(), {
     data: {

@@ -103,7 +103,10 @@ export function fakeLogin(type: MountType = 'ldap') {
         errors: ['not_found'],
         example: {},
         handle: (request, { mount }) =>
-          keysEnvelope(request, mount.path === 'ldap' ? [] : ['b', mount.path]),
+          keysEnvelope(request, {
+            rows: mount.path === 'ldap' ? [] : ['b', mount.path],
+            nextToken: null,
+          }),
       },
       {
         method: 'PUT',
