@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Clock } from '../lib/clock.ts'
 import type { SharedResult } from '../rpc/shared-reads.ts'
-import { errorReply } from './errors.ts'
+import { errorReply, hasJsonErrors } from './errors.ts'
 import { acceptsGzip, type ReplyHeaderNames } from './headers.ts'
 import { decodeJsonExact, encodeJson } from './json.ts'
 import { Head, leave } from './leaving.ts'
@@ -144,6 +144,10 @@ function headOf(rules: ReplyRules, exchange: Exchange, reply: ApiReply, type: st
   if (reply.nextToken) head.setAll(names.nextToken, reply.nextToken)
   if (reply.headers !== undefined) {
     for (const [name, value] of Object.entries(reply.headers)) head.set(name, value)
+  }
+  // Good answers there say so themselves, refusals and unknown paths do not.
+  if (hasJsonErrors(exchange.path) && !head.has('cache-control')) {
+    head.set('Cache-Control', 'no-store')
   }
   return head
 }

@@ -151,7 +151,7 @@ function notAllowed(fitting: readonly MountedRoute[]): ApiReply {
   return {
     status: 405,
     json: { errors: [] },
-    headers: { Allow: [...allowed].sort().join(', '), 'Cache-Control': 'no-store' },
+    headers: { Allow: [...allowed].sort().join(', ') },
   }
 }
 

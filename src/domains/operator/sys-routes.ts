@@ -5,7 +5,6 @@ import { count, flag, jsonType, ok, text } from '../../api/shape.ts'
 import { operatorMethods } from './methods.ts'
 import { thisServer } from './services.ts'
 
-const uncached = { 'Cache-Control': 'no-store' }
 const clusterName = 'muster'
 
 const Health = Type.Object({
@@ -72,7 +71,7 @@ export const sysRoutes: readonly DescribedRoute[] = [
         cluster_name: clusterName,
         cluster_id: '',
       }
-      return { status: leaderId === null ? 503 : 200, json, headers: uncached }
+      return { status: leaderId === null ? 503 : 200, json }
     },
   },
   {
@@ -99,7 +98,6 @@ export const sysRoutes: readonly DescribedRoute[] = [
         recovery_seal: false,
         storage_type: 'raft',
       },
-      headers: uncached,
     }),
   },
   {
@@ -109,7 +107,7 @@ export const sysRoutes: readonly DescribedRoute[] = [
     permission: 'none',
     reply: ok(Type.Object({ initialized: Type.Boolean() })),
     example: {},
-    handle: () => ({ json: { initialized: true }, headers: uncached }),
+    handle: () => ({ json: { initialized: true } }),
   },
   {
     method: 'GET',
@@ -129,7 +127,7 @@ export const sysRoutes: readonly DescribedRoute[] = [
         performance_standby: false,
         performance_standby_last_remote_wal: 0,
       }
-      return { json, headers: uncached }
+      return { json }
     },
   },
 ]

@@ -23,7 +23,7 @@ import { shownConfig, shownRole } from './shown.ts'
 
 /** Of a configuration: two PEM texts whose every newline is escaped, and room for the rest. */
 const configBodyBytesMax = 262_144
-const none: ApiReply = { status: 204, headers: { 'Cache-Control': 'no-store' } }
+const none: ApiReply = { status: 204 }
 const ofRole = { name: text('Name of the role; letter case does not count') }
 
 /** Throws 404 for what is no name of a role. */

@@ -293,3 +293,36 @@ t.test(
     })
   },
 )
+
+t.test('no answer below auth and sys is for a cache, whatever its status', async (t) => {
+  const { server, asRoot } = await begun(t)
+  const rows: readonly (readonly [method: string, url: string, status: number, body?: unknown])[] =
+    [
+      ['GET', '/v1/sys/auth', 200],
+      ['GET', '/v1/sys/health', 200],
+      ['POST', '/v1/sys/auth/x', 204, { type: 'ldap' }],
+      ['POST', '/v1/sys/auth/x', 400, { type: 'ldap' }],
+      ['POST', '/v1/auth/token/create', 400, { ttl: 'long' }],
+      ['GET', '/v1/auth/none/config', 404],
+      ['GET', '/v1/auth/token/none', 404],
+      ['GET', '/v1/sys/auth/none', 404],
+      ['PATCH', '/v1/sys/auth', 405],
+      ['DELETE', '/v1/auth/ldap/login/ada', 405],
+      ['PATCH', '/v1/auth/token/create', 405],
+      ['POST', '/v1/auth/token/create', 413, { display_name: 'x'.repeat(70_000) }],
+      ['GET', '/v1/sys/mounts', 501],
+    ]
+  for (const [method, url, status, body] of rows) {
+    const answer = await asRoot(method, url, body)
+    t.same(
+      [answer.status, answer.headers['cache-control']],
+      [status, 'no-store'],
+      `${method} ${url}`,
+    )
+  }
+  const refused = await server.ask('GET', '/v1/sys/auth')
+  t.same([refused.status, refused.headers['cache-control']], [403, 'no-store'])
+  const login = await server.ask('POST', '/v1/auth/ldap/login/ada', { password: 'wrong' })
+  t.same([login.status, login.headers['cache-control']], [403, 'no-store'])
+  t.equal((await asRoot('GET', '/v1/kv/x')).headers['cache-control'], undefined)
+})
