@@ -237,25 +237,29 @@ function aliasOf(settings: DirectorySettings, username: string, entry: FoundEntr
   const same = values.find((value) => value.toLowerCase() === username.toLowerCase())
   const name = same ?? values.toSorted()[0]
   if (name === undefined) return { rule: 'dn', name: normalisedDn(entry.dn) }
-  const rule = `attribute:${settings.userattr.toLowerCase()}`
-  return { rule, name: foldedName(settings, name) }
+  return namedBy(`attribute:${settings.userattr.toLowerCase()}`, settings, name)
 }
 
 function aliasWithout(settings: DirectorySettings, username: string, bindName: string): Alias {
   if (settings.usernameAsAlias) return loginNameAlias(settings, username)
   return settings.upndomain === ''
     ? { rule: 'dn', name: normalisedDn(bindName) }
-    : { rule: 'upn', name: foldedName(settings, `${username}@${settings.upndomain}`) }
+    : namedBy('upn', settings, `${username}@${settings.upndomain}`)
 }
 
 function loginNameAlias(settings: DirectorySettings, username: string): Alias {
-  return { rule: 'username', name: foldedName(settings, username) }
+  return namedBy('username', settings, username)
 }
 
-/** Some directories ignore blanks and letter case, and one person must not become many. */
-function foldedName({ caseSensitiveNames }: DirectorySettings, name: string): string {
+/**
+ * Some directories ignore blanks and letter case, and one person must not become many. Names that count letter by letter are by a
+ * rule of their own: under one rule, `Ada` and `ada` would be two people after a change of the setting.
+ */
+function namedBy(rule: string, { caseSensitiveNames }: DirectorySettings, name: string): Alias {
   const trimmed = name.trim()
-  return caseSensitiveNames ? trimmed : trimmed.toLowerCase()
+  return caseSensitiveNames
+    ? { rule: `${rule}:exact`, name: trimmed }
+    : { rule, name: trimmed.toLowerCase() }
 }
 
 /** With `upndomain` and no search for the user, the name that was bound is no DN: it is looked up. */

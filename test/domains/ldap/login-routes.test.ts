@@ -104,11 +104,14 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     t.match(ada, /^[0-9a-f-]{36}$/)
     for (const change of [
       { username_as_alias: true },
+      { case_sensitive_names: true },
       { userattr: 'cn' },
       { username_as_alias: false },
+      { case_sensitive_names: false },
+      { username_as_alias: true },
     ]) {
       await configure(change)
-      t.equal((await loggedIn('ada', 'ada-password')).entity_id, ada, JSON.stringify(change))
+      t.equal((await loggedIn('Ada', 'ada-password')).entity_id, ada, JSON.stringify(change))
     }
     const url = `/v1/identity/entity/id/${ada}`
     const { data } = (await asRoot('GET', url)).json() as {
@@ -116,9 +119,11 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     }
     t.same(data.aliases.map(({ rule }) => rule).toSorted(), [
       'attribute:cn',
+      'attribute:cn:exact',
       'attribute:uid',
       'dn',
       'username',
+      'username:exact',
     ])
     t.equal((await asRoot('DELETE', '/v1/sys/auth/ldap')).status, 204)
     t.match((await asRoot('GET', url)).json(), { data: { id: ada, aliases: [] } })
