@@ -203,7 +203,7 @@ function domainRows(domain, position) {
   const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
   // What a login method plugs into.
   const isLogin = earlier.includes('logins')
-  if (domain === 'logins') methodsOf.push('^src/domains/acl/login-grant[.]ts$')
+  if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')
   if (isLogin) {
     methodsOf.push('^src/domains/logins/(at-mount|guard|login-type|secrets)[.]ts$')
     methodsOf.push('^src/domains/acl/bound-cidrs[.]ts$')
