@@ -2,8 +2,10 @@
  * docs/compatibility.md: every command of Consul's, Nomad's and Vault's command lines and the calls of programs that know Consul,
  * replayed against a running server. The verdicts are what came back; `npm run compatibility` writes them anew.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { consulRows } from '../compatibility/consul-rows.ts'
+import { NpmConsul } from '../compatibility/npm-consul-run.ts'
+import { npmRows } from '../compatibility/npm-consul-rows.ts'
 import { nomadRows } from '../compatibility/nomad-rows.ts'
 import { programRows, pythonConsulRows } from '../compatibility/program-rows.ts'
 import { Replay, type Outcome } from '../compatibility/replay.ts'
@@ -55,23 +57,38 @@ t.test('the document says what a server answers', async (t) => {
     return (await http.request('PUT', path, { body, headers: consul })).status === 200
   })
   const node = await passing()
+  const { ports } = cluster.server(0).spec
+  const gossip = `127.0.0.1:${ports.gossip}`
+  const npm = new NpmConsul(ports.http, secret, { node, gossip })
+  t.same(npmRows.map(({ name }) => name).toSorted(), npm.names(), 'every call of the package')
+  const npmOutcomes: (readonly [{ readonly name: string }, Outcome])[] = []
+  for (const row of npmRows) npmOutcomes.push([row, await npm.outcomeOf(row)])
+  await written(t, 'npm-consul', npmOutcomes)
   for (const [name, rows, headers] of tools) {
     await passing()
-    const replay = new Replay(http, headers, { node, primary })
+    const replay = new Replay(http, headers, { node, primary, gossip })
     const outcomes: (readonly [Row, Outcome])[] = []
     for (const row of rows) outcomes.push([row, await replay.outcomeOf(row)])
-    for (const [row, { verdict, note }] of outcomes) {
-      if (verdict === 'out of scope') t.ok(note.length > 20, `${row.name} says why`)
-    }
-    await documentTable(t, {
-      document,
-      name,
-      writtenBy: 'test/cluster/compatibility.test.ts',
-      rows: [
-        ['command', 'verdict', 'what to know'],
-        ...outcomes.map(([row, { verdict, note }]) => [`\`${row.name}\``, verdict, note]),
-      ],
-    })
+    await written(t, name, outcomes)
   }
   t.not(gossipKey, primary)
 })
+
+async function written(
+  t: Test,
+  name: string,
+  outcomes: readonly (readonly [{ readonly name: string }, Outcome])[],
+): Promise<void> {
+  for (const [row, { verdict, note }] of outcomes) {
+    if (verdict === 'out of scope') t.ok(note.length > 20, `${row.name} says why`)
+  }
+  await documentTable(t, {
+    document,
+    name,
+    writtenBy: 'test/cluster/compatibility.test.ts',
+    rows: [
+      ['command', 'verdict', 'what to know'],
+      ...outcomes.map(([row, { verdict, note }]) => [`\`${row.name}\``, verdict, note]),
+    ],
+  })
+}

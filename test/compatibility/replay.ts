@@ -87,24 +87,24 @@ function firstOf(value: unknown): unknown {
 }
 
 /** A field that is null is there. */
-function fieldOf(value: unknown, path: string): unknown {
+export function fieldOf(value: unknown, path: string): unknown {
   let at = value
   for (const name of path.split('.')) {
     if (typeof at !== 'object' || at === null) return undefined
-    at = (at as Readonly<Record<string, unknown>>)[name]
+    at = Reflect.get(at, name)
   }
   return at
 }
 
 /** Of both shapes of errors. */
-function reasonOf(text: string): string {
+export function reasonOf(text: string): string {
   const value = parsed(text)
   const errors = fieldOf(value, 'errors')
   return Array.isArray(errors) ? errors.join('; ') : text
 }
 
 /** One cell of a table. */
-function cut(text: string): string {
+export function cut(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').replaceAll('|', '/')
   return line.length > noteLengthMax ? `${line.slice(0, noteLengthMax - 1)}…` : line
 }
