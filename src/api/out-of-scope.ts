@@ -61,6 +61,10 @@ export const outOfScopeAreas: readonly Area[] = [
       "an agent's own token is not set by the API; set `acl.agent_token` in its configuration",
   },
   {
+    paths: ['/v1/agent/metrics/stream'],
+    reason: 'metrics are not sent as a stream; ask /v1/agent/metrics again for the next interval',
+  },
+  {
     paths: ['/v1/coordinate/update'],
     reason: 'coordinates are not written by the API: gossip measures them',
   },
@@ -82,6 +86,19 @@ export const outOfScopeAreas: readonly Area[] = [
     reason: 'licences and usage reports are not served: this program needs no licence',
   },
   {
+    paths: ['/v1/operator/segment'],
+    reason: 'network segments are not served: all agents are in one gossip pool',
+  },
+  {
+    paths: ['/debug'],
+    reason:
+      'profiles by these paths are not served; they are at /v1/agent/pprof, with enable_debug',
+  },
+  {
+    paths: ['/ui'],
+    reason: 'a web interface is not served; `muster` on the command line shows the same',
+  },
+  {
     paths: ['/v1/operator/audit'],
     reason: "the audit log is not steered by the API; set `audit` in the agent's configuration",
   },
@@ -96,6 +113,7 @@ export const outOfScopeAreas: readonly Area[] = [
       '/v1/acl/login',
       '/v1/acl/logout',
       '/v1/acl/oidc',
+      '/v1/acl/identity',
     ],
     reason: 'login by auth methods is not served; give clients tokens by /v1/acl/token',
   },
@@ -166,6 +184,19 @@ export const outOfScopeAreas: readonly Area[] = [
   {
     paths: ['/v1/sentinel'],
     reason: 'Sentinel policies are not served; write policies by /v1/acl/policy/:name',
+  },
+  {
+    paths: ['/.well-known'],
+    reason: 'workload identities are not served: this version schedules no jobs',
+  },
+  {
+    paths: ['/v1/agent/monitor/export'],
+    reason:
+      "the system's journal is not sent by the API; the log as it comes is at /v1/agent/monitor",
+  },
+  {
+    paths: ['/v1/operator/keyring/key'],
+    reason: 'no key is removed by the API: the leader removes what seals nothing any more',
   },
   {
     paths: ['/v1/operator/root-keyring', '/v1/operator/upgrade-check'],

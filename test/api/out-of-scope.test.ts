@@ -12,7 +12,7 @@ const { app } = apiFake({ routes: [served] }).http
 
 t.test('every method on an area that is not served gets 501 and its sentence', async (t) => {
   for (const method of ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS'] as const) {
-    for (const url of ['/v1/query', '/v1/query/x/execute?near=_agent', '/v1/jobs']) {
+    for (const url of ['/v1/query', '/v1/query/x/execute?near=_agent', '/v1/jobs', '/ui/']) {
       const reply = await app.inject({ method, url })
       t.equal(reply.statusCode, 501, `${method} ${url}`)
       t.match(reply.body, /not served/)
@@ -54,6 +54,6 @@ t.test('no path stands in two rows, and every reason is one sentence', (t) => {
   const paths = outOfScopeAreas.flatMap((area) => area.paths)
   t.equal(new Set(paths).size, paths.length)
   for (const { reason } of outOfScopeAreas) t.notMatch(reason, /\. |\.$|\n/)
-  for (const path of paths) t.match(path, /^\/(api|v1(\/[a-z-]+){1,3})$/)
+  for (const path of paths) t.match(path, /^\/(api|debug|ui|\.well-known|v1(\/[a-z-]+){1,3})$/)
   t.end()
 })

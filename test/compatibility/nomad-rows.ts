@@ -15,7 +15,7 @@ export const nomadRows: readonly Row[] = [
   ),
   row('acl policy list', get('/v1/acl/policies', ['Name', 'Description'])),
   row('acl policy info', get('/v1/acl/policy/compat', ['Name', 'Rules', 'CreateIndex'])),
-  row('acl policy self', get('/v1/acl/policy/self')),
+  row('acl policy self', get('/v1/acl/token/self', ['Type']), get('/v1/acl/policy/self')),
   row('acl policy delete', remove('/v1/acl/policy/compat')),
   row(
     'acl token create',
@@ -24,11 +24,30 @@ export const nomadRows: readonly Row[] = [
   row('acl token list', get('/v1/acl/tokens')),
   row('acl token info', get('/v1/acl/token/self', ['AccessorID', 'Type'])),
   row('acl token self', get('/v1/acl/token/self', ['AccessorID', 'Type'])),
-  ...rows(
-    verbs('acl role', 'create', 'delete', 'info', 'update'),
-    get('/v1/acl/role/compat', ['ID', 'Name']),
+  row(
+    'acl role create',
+    put('/v1/acl/policy/of-role', { Name: 'of-role', Rules: 'agent { policy = "read" }' }),
+    put('/v1/acl/role', { Name: 'of-nomad', Policies: [{ Name: 'of-role' }] }, ['ID', 'Name'], {
+      keep: { name: 'role', field: 'ID' },
+    }),
   ),
-  row('acl role list', get('/v1/acl/roles')),
+  row(
+    'acl role info',
+    get('/v1/acl/role/{role}', ['ID', 'Name', 'Policies', 'CreateIndex']),
+    get('/v1/acl/role/name/of-nomad', ['ID', 'Name']),
+  ),
+  row(
+    'acl role update',
+    get('/v1/acl/role/{role}', ['ID', 'Name', 'Policies']),
+    put('/v1/acl/role/{role}', {
+      ID: '{role}',
+      Name: 'of-nomad',
+      Description: 'new',
+      Policies: [{ Name: 'of-role' }],
+    }),
+  ),
+  row('acl role list', get('/v1/acl/roles', ['ID', 'Name', 'Policies'])),
+  row('acl role delete', remove('/v1/acl/role/{role}')),
   ...rows(
     verbs('acl auth-method', 'create', 'delete', 'info', 'list', 'update'),
     get('/v1/acl/auth-methods'),

@@ -96,7 +96,8 @@ export const aclConsulRoutes: readonly DescribedRoute[] = [
     bodyBytesMax,
     handle: async (request) => {
       const secret = request.json === undefined ? '' : bodyOf(request).text('BootstrapSecret')
-      return created(await request.call(aclMethods.bootstrap, { secret: secret || null }), true)
+      const first = { secret: secret || null, forConsul: true }
+      return created(await request.call(aclMethods.bootstrap, first), true)
     },
   },
   {

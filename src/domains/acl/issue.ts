@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
-import { unknownToken } from '../../rpc/refusal.ts'
+import { denied, unknownToken } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
 import {
   bootstrapAcl,
@@ -73,6 +73,7 @@ export async function issueFirstToken(
   context: Pick<LeaderContext, 'clock' | 'propose'>,
   chosen: string | null,
   resetIndex: number | null,
+  refusal: (resetIndex: number) => MusterError = bootstrapDone,
 ): Promise<CreatedToken> {
   const spec: OperatorTokenSpec = {
     name: 'Bootstrap Token',
@@ -92,13 +93,20 @@ export async function issueFirstToken(
     case 'taken':
       throw new MusterError('invalid_argument', 'another token has this secret: choose a new one')
     case 'done':
-      throw new MusterError(
-        'invalid_argument',
-        `ACL bootstrap already done (reset index: ${outcome.resetIndex})`,
-      )
+      throw refusal(outcome.resetIndex)
     default:
       return assertNever(outcome)
   }
+}
+
+function bootstrapDone(resetIndex: number): MusterError {
+  const text = `ACL bootstrap already done (reset index: ${resetIndex})`
+  return new MusterError('invalid_argument', text)
+}
+
+/** As Consul refuses, in the words that its tools look for. */
+export function bootstrapNoLonger(resetIndex: number): MusterError {
+  return denied(`ACL bootstrap no longer allowed (reset index: ${resetIndex})`)
 }
 
 export function writtenToken(outcome: CreateChildTokenOutcome): TokenRow {

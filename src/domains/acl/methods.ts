@@ -9,6 +9,7 @@ import { denied } from '../../rpc/refusal.ts'
 import { hashOf } from './authorizer.ts'
 import { deleteTokens, updateToken, type UpdateToken } from './commands.ts'
 import {
+  bootstrapNoLonger,
   issueFirstToken,
   issueToken,
   writtenToken,
@@ -29,8 +30,9 @@ import {
 } from './model.ts'
 import { aclIndex, allTokens, listedMax, tokenByAccessor, tokenByHash } from './queries.ts'
 import { shownRights } from './rights.ts'
+import { policiesOf } from './rule-sets.ts'
 import { aclSettings, assertAclEnabled, batchTokens } from './services.ts'
-import { shownToken, tokenFilters, type ShownToken } from './shown.ts'
+import { shownPolicyStub, shownToken, tokenFilters, type ShownToken } from './shown.ts'
 
 const Names = Type.Immutable(Type.Array(Type.String()))
 
@@ -53,11 +55,18 @@ const CreateToken = Type.Object({
 const bootstrap = defineLeaderMethod({
   kind: 'leader',
   name: 'acl.bootstrap',
-  args: Type.Object({ secret: Type.Union([Type.Null(), Type.String()]) }),
+  args: Type.Object({
+    secret: Type.Union([Type.Null(), Type.String()]),
+    /** Asked in Consul's dialect. */
+    forConsul: Type.Optional(Type.Boolean()),
+  }),
   requires: () => ({ resource: 'none' }),
-  run: async (context, { secret }): Promise<CreatedToken> => {
+  run: async (context, { secret, forConsul }): Promise<CreatedToken> => {
     assertAclEnabled(context)
-    return issueFirstToken(context, secret, await context.service(aclSettings).readResetIndex())
+    const resetIndex = await context.service(aclSettings).readResetIndex()
+    return forConsul === true
+      ? issueFirstToken(context, secret, resetIndex, bootstrapNoLonger)
+      : issueFirstToken(context, secret, resetIndex)
   },
 })
 
@@ -131,6 +140,22 @@ const self = defineQuery({
   },
 })
 
+/** Whoever has a token may see which policies its rights are made of; a management token needs none. */
+const ownPolicies = defineQuery({
+  kind: 'query',
+  name: 'acl.ownPolicies',
+  args: Type.Object({}),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, _, context) => {
+    assertAclEnabled(context)
+    const { token } = context.caller
+    const row = token === null ? null : ownRow(reader, token, context)
+    if (row === null) throw denied('the request has no token')
+    const index = Math.max(aclIndex(reader, 'policies'), aclIndex(reader, 'roles'), row.modifyIndex)
+    return { value: policiesOf(reader, row).map(shownPolicyStub), index }
+  },
+})
+
 const create = defineLeaderMethod({
   kind: 'leader',
   name: 'acl.createToken',
@@ -180,7 +205,7 @@ const remove = defineLeaderMethod({
   },
 })
 
-export const aclMethods = { bootstrap, list, read, self, create, update, remove }
+export const aclMethods = { bootstrap, list, read, self, ownPolicies, create, update, remove }
 
 type TokenFields = {
   readonly name: string | null

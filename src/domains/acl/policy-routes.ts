@@ -1,4 +1,4 @@
-/** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
+/** `/v1/acl/policies`, `/v1/acl/policy/:name`, `/v1/acl/policy/self`, `/v1/acl/roles` and `/v1/acl/role/:name`. */
 import { Type } from 'typebox'
 import { listReply, pageOf } from '../../api/pages.ts'
 import {
@@ -9,11 +9,12 @@ import {
 } from '../../api/route.ts'
 import { blocking, listing, ok } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { aclMethods } from './methods.ts'
 import { AclName } from './model.ts'
 import { policyMethods } from './policy-methods.ts'
 import { policyBytesMax } from './policy-source-model.ts'
 import { bodyOf, namesOf } from './routes.ts'
-import { Policy, PolicyBody, PolicyStub, Role, RoleBody } from './shapes.ts'
+import { NewRoleBody, Policy, PolicyBody, PolicyStub, Role, RoleBody } from './shapes.ts'
 import { shownPolicy, shownRole } from './shown.ts'
 
 /** Every letter of a policy may be escaped. */
@@ -31,14 +32,22 @@ const putPolicy = async (request: ApiRequest): Promise<ApiReply> => {
   return { json: shownPolicy(row), index: row.modifyIndex }
 }
 
-const putRole = async (request: ApiRequest): Promise<ApiReply> => {
+const putRole = async (request: ApiRequest, isNew: boolean): Promise<ApiReply> => {
   const fields = bodyOf(request)
+  const name = fields.text('Name') ?? ''
   const row = await request.call(policyMethods.putRole, {
-    name: nameOf(request, fields.text('Name') ?? ''),
+    name: isNew ? name : nameOf(request, name),
     description: fields.text('Description') ?? '',
     policies: namesOf(fields, 'Policies') ?? [],
+    isNew,
   })
   return { json: shownRole(row), index: row.modifyIndex }
+}
+
+const readRole = async (request: ApiRequest): Promise<ApiReply> => {
+  const name = request.parameter('name')
+  const { value } = await request.query(policyMethods.readRole, { name })
+  return value === null ? { status: 404, text: 'ACL role not found' } : { json: value }
 }
 
 const named = { name: AclName }
@@ -55,6 +64,19 @@ export const policyRoutes: readonly DescribedRoute[] = [
     handle: async (request) => {
       const { value } = await request.query(policyMethods.listPolicies, pageOf(request))
       return listReply(value)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/acl/policy/self',
+    summary: 'List the policies that the rights of the caller are made of',
+    permission: 'any token',
+    query: blocking,
+    reply: ok(Type.Array(PolicyStub)),
+    example: {},
+    handle: async (request) => {
+      const { value } = await request.query(aclMethods.ownPolicies, {})
+      return { json: value }
     },
   },
   {
@@ -130,11 +152,31 @@ export const policyRoutes: readonly DescribedRoute[] = [
     reply: ok(Role),
     errors: ['not_found'],
     example: { url: '/v1/acl/role/shop' },
-    handle: async (request) => {
-      const name = request.parameter('name')
-      const { value } = await request.query(policyMethods.readRole, { name })
-      return value === null ? { status: 404, text: 'ACL role not found' } : { json: value }
-    },
+    handle: readRole,
+  },
+  // As Nomad's tools ask, whose roles have ids beside their names: here they are the same.
+  {
+    method: 'GET',
+    path: '/v1/acl/role/name/:name',
+    summary: 'Read a role, by its name as other products say it',
+    permission: 'acl:read',
+    params: named,
+    query: blocking,
+    reply: ok(Role),
+    errors: ['not_found'],
+    example: { url: '/v1/acl/role/name/shop' },
+    handle: readRole,
+  },
+  {
+    method: 'PUT',
+    path: '/v1/acl/role',
+    summary: 'Create a role',
+    permission: 'acl:write',
+    bodySchema: NewRoleBody,
+    reply: ok(Role),
+    example: { body: { Name: 'warehouse', Policies: ['app'] } },
+    bodyBytesMax: smallBodyBytesMax,
+    handle: (request) => putRole(request, true),
   },
   {
     method: 'PUT',
@@ -146,7 +188,7 @@ export const policyRoutes: readonly DescribedRoute[] = [
     reply: ok(Role),
     example: { url: '/v1/acl/role/shop', body: { Policies: ['app'] } },
     bodyBytesMax: smallBodyBytesMax,
-    handle: putRole,
+    handle: (request) => putRole(request, false),
   },
   {
     method: 'DELETE',

@@ -97,6 +97,12 @@ export const RoleBody = Type.Object({
   Policies: TokenLinks,
 })
 
+export const NewRoleBody = Type.Object({
+  Name: AclName,
+  Description: Type.Optional(Description),
+  Policies: TokenLinks,
+})
+
 const Hash = Type.Null()
 
 const consulTokenMembers = {

@@ -16,6 +16,7 @@ import {
   DeregistrationBody,
   HealthOfService,
   Node,
+  NodeWithServiceList,
   NodeWithServices,
   RegistrationBody,
   ServiceOfNode,
@@ -171,6 +172,24 @@ export const catalogRoutes: readonly DescribedRoute[] = [
     async (request) => {
       const args = { node: named(request, 'node', 'node name'), filter: filterOf(request) }
       return listed((await request.query(catalogMethods.node, args)).value)
+    },
+  ),
+  route(
+    'GET',
+    '/v1/catalog/node-services/:node',
+    {
+      summary: 'Read a node with a list of its services',
+      permission: 'filtered',
+      params: ofNode,
+      query: { ...blocking, ...filterable },
+      reply: ok(NodeWithServiceList),
+      example: { url: '/v1/catalog/node-services/web-1' },
+    },
+    async (request) => {
+      const args = { node: named(request, 'node', 'node name'), filter: filterOf(request) }
+      const { value: found, ...rest } = (await request.query(catalogMethods.node, args)).value
+      const value = { Node: found?.Node ?? null, Services: Object.values(found?.Services ?? {}) }
+      return listed({ value, ...rest })
     },
   ),
   route(

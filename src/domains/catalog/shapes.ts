@@ -81,6 +81,11 @@ export const NodeWithServices = nullable(
   Type.Object({ Node, Services: mapOf(Service, 'By ID') }, { title: 'NodeWithServices' }),
 )
 
+export const NodeWithServiceList = Type.Object(
+  { Node: nullable(Node), Services: Type.Array(Service) },
+  { title: 'NodeWithServiceList' },
+)
+
 export const HealthOfService = Type.Object(
   { Node, Service, Checks: Type.Array(Check) },
   { title: 'HealthOfService' },

@@ -1,4 +1,4 @@
-/** `/v1/metrics`. */
+/** `/v1/metrics`, and the same under the path that Consul's tools ask. */
 import { Type } from 'typebox'
 import type { DescribedRoute } from '../../api/route.ts'
 import { jsonType, mapOf, optionally, text, textType } from '../../api/shape.ts'
@@ -7,11 +7,11 @@ import { metricsMethods } from './metrics.ts'
 
 const shownLengthMax = 100
 
-export const metricsRoutes: readonly DescribedRoute[] = [
-  {
+function figuresAt(path: string, summary: string): DescribedRoute {
+  return {
     method: 'GET',
-    path: '/v1/metrics',
-    summary: 'Figures of this agent',
+    path,
+    summary,
     permission: 'none',
     query: optionally({ format: text('`prometheus`; JSON unless said') }),
     reply: {
@@ -20,7 +20,7 @@ export const metricsRoutes: readonly DescribedRoute[] = [
         [textType]: text("Prometheus' text format"),
       },
     },
-    example: { url: '/v1/metrics?format=prometheus' },
+    example: { url: `${path}?format=prometheus` },
     anyRegion: true,
     handle: async (request) => {
       const format = request.search.text('format') || null
@@ -31,5 +31,10 @@ export const metricsRoutes: readonly DescribedRoute[] = [
         `format ${JSON.stringify(format.slice(0, shownLengthMax))} is not known: say prometheus, or leave it out for JSON`,
       )
     },
-  },
+  }
+}
+
+export const metricsRoutes: readonly DescribedRoute[] = [
+  figuresAt('/v1/metrics', 'Figures of this agent'),
+  figuresAt('/v1/agent/metrics', "Figures of this agent, under Consul's path"),
 ]

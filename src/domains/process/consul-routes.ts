@@ -1,10 +1,10 @@
-/** `/v1/agent/self` in Consul's shape: every member is an object, as clients in Go expect. */
+/** `/v1/agent/version`, and `/v1/agent/self` in Consul's shape: every member is an object, as clients in Go expect. */
 import type { DescribedRoute } from '../../api/route.ts'
 import { ok } from '../../api/shape.ts'
 import { shownForConsul } from '../members/shown.ts'
 import { processMethods } from './methods.ts'
 import type { AgentMember } from './process-info.ts'
-import { ConsulSelf } from './shapes.ts'
+import { ConsulSelf, ConsulVersion } from './shapes.ts'
 
 export const processConsulRoutes: readonly DescribedRoute[] = [
   {
@@ -18,10 +18,7 @@ export const processConsulRoutes: readonly DescribedRoute[] = [
     anyRegion: true,
     handle: async (request) => {
       const { config, member, stats } = await request.call(processMethods.self, {})
-      const text = (name: string): string => {
-        const value = config[name]
-        return typeof value === 'string' ? value : ''
-      }
+      const text = (name: string): string => textOf(config, name)
       const name = text('NodeName') || member.name
       const isServer = stats['raft'] !== undefined
       return {
@@ -34,9 +31,9 @@ export const processConsulRoutes: readonly DescribedRoute[] = [
             Revision: text('Revision'),
             Server: isServer,
             Version: text('Version'),
-            BuildDate: '1970-01-01T00:00:00Z',
+            BuildDate,
           },
-          DebugConfig: config,
+          DebugConfig: { ...config, ACLsEnabled: isAclEnabled(config['ACL']) },
           // Coordinates have their own path: /v1/coordinate/node/:node.
           Coord: null,
           Member: shownInConsul(member, name),
@@ -46,7 +43,34 @@ export const processConsulRoutes: readonly DescribedRoute[] = [
       }
     },
   },
+  {
+    method: 'GET',
+    path: '/v1/agent/version',
+    summary: 'Version of the program of this agent',
+    permission: 'agent:read',
+    reply: ok(ConsulVersion),
+    example: {},
+    anyRegion: true,
+    handle: async (request) => {
+      const { config } = await request.call(processMethods.self, {})
+      const HumanVersion = textOf(config, 'Version')
+      return { json: { SHA: textOf(config, 'Revision'), BuildDate, HumanVersion, FIPS: '' } }
+    },
+  },
 ]
+
+/** Of no release: builds are the same whenever they are made. */
+const BuildDate = '1970-01-01T00:00:00Z'
+
+function textOf(config: Readonly<Record<string, unknown>>, name: string): string {
+  const value = config[name]
+  return typeof value === 'string' ? value : ''
+}
+
+/** Absent where the agent is a client, which has no access control of its own. */
+function isAclEnabled(acl: unknown): boolean {
+  return typeof acl === 'object' && acl !== null && 'Enabled' in acl && acl.Enabled === true
+}
 
 function shownInConsul({ protocol, delegate, ...member }: AgentMember, name: string): unknown {
   const versions = {

@@ -23,6 +23,13 @@ export const Self = Type.Object({
   stats: Stats,
 })
 
+export const ConsulVersion = Type.Object({
+  SHA: Type.String(),
+  BuildDate: Type.String(),
+  HumanVersion: Type.String(),
+  FIPS: Type.String(),
+})
+
 export const ConsulSelf = Type.Object({
   Config: Type.Object({
     Datacenter: Type.String(),

@@ -7,6 +7,7 @@ import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
   blocking,
   count,
+  flag,
   listing,
   inNamespace,
   jsonType,
@@ -57,7 +58,19 @@ const read = async (request: ApiRequest): Promise<ApiReply> => {
     : { encoded: encodedOf(value) }
 }
 
+/** Nomad's locks of variables. Reading such a request as a plain write would let its sender believe that it holds one. */
+const lockOperations = ['lock-acquire', 'lock-renew', 'lock-release'] as const
+
+function refuseLockOperations(request: ApiRequest): void {
+  if (!lockOperations.some((name) => request.search.has(name))) return
+  throw new MusterError(
+    'not_implemented',
+    'variables have no locks of their own; hold one by a session at /v1/kv, and write with lock and lock_index',
+  )
+}
+
 const put = async (request: ApiRequest): Promise<ApiReply> => {
+  refuseLockOperations(request)
   const path = pathOf(request)
   const cas = casOf(request)
   const fields = request.fields()
@@ -99,6 +112,12 @@ const cas = optionally({
   cas: count('ModifyIndex that the variable must have; 0: it must not exist'),
 })
 
+const ownLocks = optionally({
+  'lock-acquire': flag('Answered with 501: variables have no locks of their own'),
+  'lock-renew': flag('As `lock-acquire`'),
+  'lock-release': flag('As `lock-acquire`'),
+})
+
 export const variableRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
@@ -128,7 +147,7 @@ export const variableRoutes: readonly DescribedRoute[] = [
     summary: 'Write a variable',
     permission: 'variables:write',
     params: ofVariable,
-    query: { ...inNamespace, ...locked, ...cas },
+    query: { ...inNamespace, ...locked, ...cas, ...ownLocks },
     bodySchema: VariableBody,
     reply: { 200: { [jsonType]: VariableShape }, 409: { [jsonType]: ConflictShape } },
     errors: ['conflict'],

@@ -30,6 +30,8 @@ t.test('the first token is shown with its secret and its policy', async (t) => {
     AccessorID: first['AccessorID'],
     SecretID: root,
   })
+  const again = await ask('PUT', '/v1/acl/bootstrap')
+  t.match([again.status, again.body], [403, /ACL bootstrap no longer allowed \(reset index: \d+\)/])
 })
 
 t.test('a policy has an id that stays, and is found by it and by its name', async (t) => {

@@ -100,10 +100,25 @@ void t.test('a token may do what its policies and roles say', async (t) => {
   t.equal((await manage('PUT', '/v1/acl/policy/ops', { Rules: 'operator = "read"' })).status, 200)
   const role = await manage('PUT', '/v1/acl/role/r', { Policies: [{ Name: 'ops' }] })
   t.match(role.json(), { Name: 'r', Policies: [{ Name: 'ops' }] })
+  t.match((await manage('GET', '/v1/acl/role/name/r')).json(), { ID: 'r', Name: 'r' })
+  const again = await manage('PUT', '/v1/acl/role', { Name: 'r', Policies: ['ops'] })
+  t.match([again.status, again.body], [400, /A Role with Name "r" already exists/])
+  const other = await manage('PUT', '/v1/acl/role', { Name: 'q', Policies: [{ Name: 'ops' }] })
+  t.match(other.json(), { ID: 'q', Name: 'q', Policies: [{ Name: 'ops' }] })
   const path = `/v1/acl/token/${token.AccessorID}`
   const changed = await manage('PUT', path, { Roles: [{ Name: 'r' }] })
   t.match(changed.json(), { Policies: ['p'], Roles: [{ ID: 'r', Name: 'r' }] })
   t.equal((await mine('GET', '/v1/operator/raft/configuration')).status, 200, 'at once')
+
+  const own = await mine('GET', '/v1/acl/policy/self')
+  t.match(
+    [own.status, own.json()],
+    [200, [{ Name: 'ops' }, { Name: 'p' }]],
+    'those of its role too',
+  )
+  t.notMatch(own.body, /Rules/)
+  t.same((await manage('GET', '/v1/acl/policy/self')).json(), [], 'management needs none')
+  t.equal((await as(undefined)('GET', '/v1/acl/policy/self')).status, 403)
 
   await manage('PUT', '/v1/acl/policy/ops', { Rules: 'operator = "deny"' })
   t.equal((await mine('GET', '/v1/operator/raft/configuration')).status, 403, 'a changed policy')

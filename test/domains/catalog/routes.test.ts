@@ -75,6 +75,11 @@ void t.test('what is registered is read back in the peer’s shapes', async (t) 
     })
   }
   t.equal(await get('/v1/catalog/node/none'), null)
+  t.match(await get('/v1/catalog/node-services/web'), {
+    Node: { Node: 'web' },
+    Services: [{ ID: /./, Service: /./ }],
+  })
+  t.same(await get('/v1/catalog/node-services/none'), { Node: null, Services: [] })
 
   const ping = {
     Node: 'web',

@@ -13,12 +13,20 @@ t.test('what an agent says of itself has objects under all names', async (t) => 
     Config: { NodeName: 'one', Server: true, NodeID: 's1' },
     Member: { Name: 'one', Addr: '127.0.0.1', Port: 4648, Status: 1, ProtocolCur: 2 },
     Stats: { raft: { term: '1' }, consul: { server: 'true' } },
+    DebugConfig: { ACLsEnabled: false },
     Coord: null,
     Meta: {},
   })
   for (const [name, value] of Object.entries(self)) t.equal(typeof value, 'object', name)
   const common = (await server.ask('GET', '/v1/agent/self')).json() as object
   t.same(Object.keys(common), ['config', 'member', 'stats'], 'the other dialect has its own shape')
+})
+
+t.test('the version of an agent has its own path', async (t) => {
+  const server = await serverOfOne(t)
+  const answer = await server.ask('GET', '/v1/agent/version')
+  t.equal(answer.status, 200, answer.body)
+  t.match(answer.json(), { HumanVersion: /^/, SHA: /^/, BuildDate: /Z$/, FIPS: '' })
 })
 
 t.test('a check is reported by GET, in this dialect alone', async (t) => {

@@ -15,6 +15,15 @@ type Shown = {
 
 const items = (value: string) => ({ Items: { value } })
 
+void t.test("a lock of Nomad's variables is refused, and writes nothing", async (t) => {
+  const server = await serverOfOne(t)
+  for (const operation of ['lock-acquire', 'lock-renew', 'lock-release']) {
+    const answer = await server.ask('PUT', `/v1/var/app/lock?${operation}`, items('held'))
+    t.match([answer.status, answer.body], [501, /hold one by a session/])
+  }
+  t.equal((await server.ask('GET', '/v1/var/app/lock')).status, 404)
+})
+
 void t.test('a variable is written, read, changed and deleted', async (t) => {
   const server = await serverOfOne(t)
   const created = await server.ask('PUT', '/v1/var/app/db', {
