@@ -32,11 +32,14 @@ import { silentLogger } from '../../src/lib/log.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import type { Entry } from '../../src/raft/core/message.ts'
 import { decodeConfiguration } from '../../src/raft/core/membership.ts'
+import { wholeList } from '../../src/rpc/list.ts'
 import type { QueryContext } from '../../src/rpc/method.ts'
 import { transfer } from '../fsm/toy.ts'
 import { amount, seed } from '../support/chance.ts'
 import { hashOf, History, keyNames, namespaces, nodes, startMs } from './cascade-history.ts'
 import { sweepRows } from './row-faults.ts'
+
+const wholeTree = { ...wholeList, filter: '' }
 
 const histories = amount('FUZZ_HISTORIES', { gate: 2, long: 6 })
 const steps = 150
@@ -100,7 +103,7 @@ function queriesOf({ ids, tokens: accessors }: History): readonly Query[] {
       ...['', 'd', 'd/', 'd/e', 'x'].map((key) => ({
         name: `list ${namespace} ${key}`,
         read: async (reader: Reader) => {
-          const { value, index } = await listEntries(reader, { namespace, key }, context)
+          const { value, index } = await listEntries(reader, { namespace, key }, wholeTree, context)
           return { value: await all(value), index }
         },
       })),

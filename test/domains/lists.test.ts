@@ -160,3 +160,47 @@ t.test('lists of names have the same pages, prefix and filter', async (t) => {
     t.equal((await ask('LIST', `${path}?filter=(`)).status, 400)
   }
 })
+
+t.test('keys below a prefix come in pages too, whole and as names', async (t) => {
+  const server = await serverOfOne(t)
+  const keys = ['a', 'a/x/1', 'a/x/2', 'a/y', 'a/z/1', 'a/z/2', 'ａ', '𝒜']
+  for (const key of keys) {
+    const { status } = await server.ask('PUT', `/v1/kv/${encodeURIComponent(key)}?flags=7`, key)
+    t.equal(status, 200)
+  }
+  const lists: readonly (readonly [string, readonly string[]])[] = [
+    ['/v1/kv/?recurse', keys],
+    ['/v1/kv/?keys', keys],
+    ['/v1/kv/a/?recurse', keys.slice(1, 6)],
+    ['/v1/kv/a/?keys&separator=/', ['a/x/', 'a/y', 'a/z/']],
+  ]
+  for (const [url, whole] of lists) {
+    const get = async (query: string) => {
+      const { status, headers, ...answer } = await server.ask('GET', `${url}&${query}`)
+      t.equal(status, 200, `${url}&${query}`)
+      const rows = answer.json() as readonly (string | { readonly Key: string })[]
+      return {
+        names: rows.map((row) => (typeof row === 'string' ? row : row.Key)),
+        next: headers['x-service-nexttoken'],
+        index: headers['x-service-index'],
+      }
+    }
+    const all = await get('')
+    t.same(all.names, whole, url)
+    for (const size of [1, 2, whole.length]) {
+      const found: string[] = []
+      let page = await get(`per_page=${size}`)
+      found.push(...page.names)
+      while (typeof page.next === 'string') {
+        t.equal(page.names.length, size)
+        page = await get(`per_page=${size}&next_token=${encodeURIComponent(page.next)}`)
+        t.equal(page.index, all.index, 'a page has the index of the prefix')
+        found.push(...page.names)
+      }
+      t.same(found, whole, `${url} by ${size}`)
+    }
+    const filter = encodeURIComponent('Key contains "y" and Flags == 7')
+    t.same((await get(`filter=${filter}`)).names, ['a/y'])
+  }
+  t.equal((await server.ask('GET', '/v1/kv/a/?recurse&filter=(')).status, 400)
+})

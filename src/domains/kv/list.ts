@@ -3,7 +3,8 @@
  * before the answer begins, for its index comes first; of a short list nothing is read twice.
  */
 import type { Reader } from '../../fsm/domain.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import { onePage, streamed, type PageArgs, type Scan } from '../../rpc/list.ts'
 import type { QueryContext } from '../../rpc/method.ts'
 import { deletionIndex } from './deletion-queries.ts'
 import { findIn } from './held-queries.ts'
@@ -11,8 +12,24 @@ import type { KeyPlace, KvRow } from './model.ts'
 import type { ShownEntry } from './operation-model.ts'
 import { indexOf, keysBelow, storeIndex, withValue } from './queries.ts'
 
-/** Rows of a list that are kept from its first pass; a longer list is read again as it is sent. */
+/**
+ * Rows of a list that are kept from its first pass; a longer list is read again as it is sent. Also rows of one page that a
+ * caller may ask for, with their values.
+ */
 const keptRowsMax = 2_048
+
+/** Fields of a key that a filter may name, as the list shows them. */
+const filters = new FilterCompiler({
+  Key: 'string',
+  Session: 'string',
+  Flags: 'unsigned',
+  LockIndex: 'unsigned',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+})
+const textBytesPerRow = 128
+
+export type ListArgs = PageArgs & { readonly filter: string }
 
 /** Pages to be read once, while the query's view is open. */
 export type Listing<Item> = AsyncIterable<readonly Item[]> & {
@@ -20,52 +37,55 @@ export type Listing<Item> = AsyncIterable<readonly Item[]> & {
   readonly empty: boolean
   /** Some of it the caller may not see. */
   readonly filtered: boolean
+  /** Null: there is no more. */
+  readonly nextToken: string | null
 }
 
-type Scan = {
-  readonly index: number
-  readonly empty: boolean
-  readonly filtered: boolean
-  readonly pages: () => AsyncIterable<readonly KvRow[]>
+/** What is listed of rows. */
+type Form<Item extends { readonly key: string }, Shown> = {
+  /** Of one list: called with its rows page by page. */
+  readonly itemsOf: () => (rows: readonly KvRow[]) => readonly Item[]
+  readonly show: (item: Item) => Shown
 }
 
 /** Keys with their values. */
-export async function listEntries(
+export function listEntries(
   reader: Reader,
   place: KeyPlace,
+  args: ListArgs,
   context: QueryContext,
 ): Promise<{ readonly value: Listing<ShownEntry>; readonly index: number }> {
-  const scanned = await scan(reader, place, context)
-  const { empty, filtered, index } = scanned
-  async function* pages() {
-    for await (const page of scanned.pages()) yield page.map((row) => withValue(reader, row))
-  }
-  return { value: { empty, filtered, [Symbol.asyncIterator]: pages }, index }
+  const perPage = args.perPage === null ? null : Math.min(args.perPage, keptRowsMax)
+  return list(reader, place, { ...args, perPage }, context, {
+    itemsOf: () => (rows) => rows,
+    show: (row) => withValue(reader, row),
+  })
 }
 
 /** Names of keys, cut behind the first `separator` after the prefix; '' cuts none. */
-export async function listNames(
+export function listNames(
   reader: Reader,
   place: KeyPlace,
   separator: string,
+  args: ListArgs,
   context: QueryContext,
 ): Promise<{ readonly value: Listing<string>; readonly index: number }> {
-  const scanned = await scan(reader, place, context)
-  const { empty, filtered, index } = scanned
-  async function* pages() {
-    let last: string | null = null
-    for await (const page of scanned.pages()) {
-      const names: string[] = []
-      for (const { key } of page) {
-        const name = cut(key, place.key.length, separator)
-        // What is cut to the same name stands together: keys come in order.
-        if (name !== last) names.push(name)
-        last = name
+  return list(reader, place, args, context, {
+    itemsOf: () => {
+      let last: string | null = null
+      return (rows) => {
+        const items: { readonly key: string; readonly name: string }[] = []
+        for (const { key } of rows) {
+          const name = cut(key, place.key.length, separator)
+          // What is cut to the same name stands together: keys come in order.
+          if (name !== last) items.push({ key, name })
+          last = name
+        }
+        return items
       }
-      yield names
-    }
-  }
-  return { value: { empty, filtered, [Symbol.asyncIterator]: pages }, index }
+    },
+    show: ({ name }) => name,
+  })
 }
 
 function cut(key: string, prefixLength: number, separator: string): string {
@@ -74,31 +94,77 @@ function cut(key: string, prefixLength: number, separator: string): string {
   return at < 0 ? key : key.slice(0, at + separator.length)
 }
 
-async function scan(reader: Reader, place: KeyPlace, context: QueryContext): Promise<Scan> {
-  const { namespace } = place
-  const may = ({ key }: KvRow) => context.may({ resource: 'key', namespace, key, access: 'read' })
-  let kept: KvRow[] = []
-  let index = await deletionIndex(reader, place)
-  let rows = 0
-  let seen = 0
-  const find = findIn(reader)
-  for await (const page of keysBelow(reader, place)) {
-    if (context.signal.aborted) throw new MusterError('cancelled', 'the caller went away')
-    for (const stored of page) {
-      const { row, release } = find(stored)
-      index = Math.max(index, indexOf(reader, row ?? { modifyIndex: release?.moment.index ?? 0 }))
-      if (row === null) continue
-      rows += 1
-      if (!may(row)) continue
-      seen += 1
-      if (seen <= keptRowsMax) kept.push(row)
-      else kept = []
-    }
+async function list<Item extends { readonly key: string }, Shown>(
+  reader: Reader,
+  place: KeyPlace,
+  { filter, ...page }: ListArgs,
+  context: QueryContext,
+  { itemsOf, show }: Form<Item, Shown>,
+): Promise<{ readonly value: Listing<Shown>; readonly index: number }> {
+  const { index, empty, filtered, pages } = await lookThrough(reader, place, filter, context)
+  async function* items() {
+    const next = itemsOf()
+    for await (const rows of pages()) yield next(rows)
   }
-  async function* again() {
-    for await (const page of keysBelow(reader, place)) {
-      yield page.flatMap((stored) => find(stored).row ?? []).filter(may)
-    }
+  async function* whole() {
+    for await (const found of items()) yield found.map(show)
+  }
+  if (page.perPage === null && page.nextToken === null) {
+    return { value: { empty, filtered, nextToken: null, [Symbol.asyncIterator]: whole }, index }
+  }
+  const { rows, nextToken } = await onePage(context, page, {
+    pages: items(),
+    keyOf: ({ key }) => [key],
+    show: (item) => item,
+    filter: null,
+  })
+  async function* onlyPage() {
+    yield rows.map(show)
+  }
+  return { value: { empty, filtered, nextToken, [Symbol.asyncIterator]: onlyPage }, index }
+}
+
+type LookedThrough = {
+  readonly index: number
+  readonly empty: boolean
+  readonly filtered: boolean
+  readonly pages: () => AsyncIterable<readonly KvRow[]>
+}
+
+async function lookThrough(
+  reader: Reader,
+  place: KeyPlace,
+  filter: string,
+  context: QueryContext,
+): Promise<LookedThrough> {
+  const find = findIn(reader)
+  let index = await deletionIndex(reader, place)
+  let filtered = false
+  const scan = (show: (stored: KvRow) => KvRow | null): Scan<KvRow, KvRow> => ({
+    pages: keysBelow(reader, place),
+    show,
+    filter: filters.compile(filter),
+    recordOf,
+    recordBytes: textBytesPerRow,
+  })
+  const visible = (row: KvRow | null): KvRow | null => {
+    if (row === null) return null
+    const { namespace, key } = row
+    if (context.may({ resource: 'key', namespace, key, access: 'read' })) return row
+    filtered = true
+    return null
+  }
+  const counted = (stored: KvRow): KvRow | null => {
+    const { row, release } = find(stored)
+    index = Math.max(index, indexOf(reader, row ?? { modifyIndex: release?.moment.index ?? 0 }))
+    return visible(row)
+  }
+  let kept: KvRow[] = []
+  let seen = 0
+  for await (const rows of streamed(context, scan(counted))) {
+    seen += rows.length
+    if (seen <= keptRowsMax) kept.push(...rows)
+    else kept = []
   }
   async function* first() {
     const rows = kept
@@ -109,7 +175,24 @@ async function scan(reader: Reader, place: KeyPlace, context: QueryContext): Pro
   return {
     index: index === 0 ? storeIndex(reader) : index,
     empty: seen === 0,
-    filtered: seen < rows,
-    pages: seen <= keptRowsMax ? first : again,
+    filtered,
+    pages: () =>
+      seen <= keptRowsMax
+        ? first()
+        : streamed(
+            context,
+            scan((row) => visible(find(row).row)),
+          ),
+  }
+}
+
+function recordOf(row: KvRow): Readonly<Record<string, unknown>> {
+  return {
+    Key: row.key,
+    Session: row.session ?? '',
+    Flags: BigInt(row.flags),
+    LockIndex: row.lockIndex,
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
   }
 }

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { present } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { Page } from '../../rpc/list.ts'
 import {
   defineLeaderMethod,
   defineQuery,
@@ -34,6 +35,7 @@ import { evaluateReads, keyOf, storeIndex } from './queries.ts'
 import { leastForKeys } from './topics.ts'
 
 const Place = { namespace: NamespaceName, key: Key }
+const ListArgs = { filter: Page.filter, perPage: Page.perPage, nextToken: Page.nextToken }
 const Operations = Type.Array(Operation, { maxItems: txnOperationsMax })
 const treeVerbs: ReadonlySet<Verb> = new Set<Verb>(['get-tree', 'delete-tree'])
 
@@ -55,12 +57,12 @@ export const kvList = defineQuery({
   name: 'kv.list',
   least: leastForKeys,
   long: true,
-  args: Type.Object(Place),
+  args: Type.Object({ ...Place, ...ListArgs }),
   requires: () => ({ resource: 'none' }),
-  query: (reader, { namespace, key }, context) => {
+  query: (reader, { namespace, key, ...args }, context) => {
     checkNamespaceName(namespace)
     checkPrefix(key)
-    return listEntries(reader, { namespace, key }, context)
+    return listEntries(reader, { namespace, key }, args, context)
   },
 })
 
@@ -69,12 +71,16 @@ export const kvNames = defineQuery({
   name: 'kv.names',
   least: leastForKeys,
   long: true,
-  args: Type.Object({ ...Place, separator: Type.String({ maxLength: keyLengthMax }) }),
+  args: Type.Object({
+    ...Place,
+    ...ListArgs,
+    separator: Type.String({ maxLength: keyLengthMax }),
+  }),
   requires: () => ({ resource: 'none' }),
-  query: (reader, { namespace, key, separator }, context) => {
+  query: (reader, { namespace, key, separator, ...args }, context) => {
     checkNamespaceName(namespace)
     checkPrefix(key)
-    return listNames(reader, { namespace, key }, separator, context)
+    return listNames(reader, { namespace, key }, separator, args, context)
   },
 })
 

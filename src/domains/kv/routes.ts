@@ -1,20 +1,22 @@
 /** `/v1/kv/*`: shapes of HTTP to operations and back. */
 import { Type } from 'typebox'
-import { filteredHeader } from '../../api/headers.ts'
 import { encodeJson } from '../../api/json.ts'
 import { lockOf } from '../../api/lock-condition.ts'
+import { listHeaders, readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import type { Search } from '../../api/search.ts'
 import {
   blocking,
   bytes,
   count,
+  filterable,
   flag,
   inNamespace,
   jsonType,
   locked,
   ok,
   optionally,
+  paged,
   text,
   textType,
 } from '../../api/shape.ts'
@@ -44,8 +46,6 @@ const rawHeaders = {
   'Content-Security-Policy': 'sandbox',
 }
 
-const filteredHeaders = { [filteredHeader]: 'true' }
-
 const ofKey = { '*': text('The key, slashes included') }
 
 const read = { switches: 'presence', waitMsMax: kvWaitMsMax } as const
@@ -61,6 +61,8 @@ export const kvRoutes: readonly DescribedRoute[] = [
     query: {
       ...blocking,
       ...inNamespace,
+      ...filterable,
+      ...paged,
       ...optionally({
         raw: flag('The value alone, as it was written'),
         recurse: flag('All keys that begin with the path'),
@@ -158,23 +160,27 @@ async function single(request: ApiRequest): Promise<ApiReply> {
 }
 
 async function tree(request: ApiRequest): Promise<ApiReply> {
-  const { value } = await request.query(kvList, placeOf(request))
-  if (value.empty) return { status: 404, ...filtered(value) }
-  return { rows: shownPages(value), ...filtered(value) }
+  const { value } = await request.query(kvList, { ...placeOf(request), ...listArgs(request) })
+  const headers = listHeaders(value)
+  if (value.empty) return { status: 404, ...headers }
+  return { rows: shownPages(value), ...headers }
 }
 
 async function names(request: ApiRequest): Promise<ApiReply> {
   const { search } = request
   const place = placeOf(request)
   const separator = search.text('separator') ?? search.text('seperator') ?? ''
-  const { value } = await request.query(kvNames, { ...place, separator })
+  const args = { ...place, ...listArgs(request), separator }
+  const { value } = await request.query(kvNames, args)
+  const headers = listHeaders(value)
   // Of the whole store an empty list is an answer; of a prefix it says that nothing is there.
-  if (value.empty && place.key !== '') return { status: 404, ...filtered(value) }
-  return { rows: value, ...filtered(value) }
+  if (value.empty && place.key !== '') return { status: 404, ...headers }
+  return { rows: value, ...headers }
 }
 
-function filtered(listing: { readonly filtered: boolean }): Pick<ApiReply, 'headers'> {
-  return listing.filtered ? { headers: filteredHeaders } : {}
+/** The prefix of a list is the path. */
+function listArgs({ search }: ApiRequest) {
+  return { filter: search.text('filter') ?? '', ...readPaging(search) }
 }
 
 async function write(request: ApiRequest): Promise<ApiReply> {
