@@ -11,19 +11,26 @@ export type NamedLock = { readonly key: string; readonly lockIndex: number }
 /** Null when the request names no lock. 400 when it names half of one. */
 export function lockOf(request: ApiRequest): NamedLock | null {
   const key = request.search.text('lock') ?? decoded(request.header('x-service-lock'))
-  const index = request.search.text('lock_index') ?? request.header('x-service-lock-index')
-  if (key === null && index === null) return null
-  if (key === null || key === '' || index === null) {
+  const lockIndex = lockIndexOf(request)
+  if (key === null && lockIndex === null) return null
+  if (key === null || key === '' || lockIndex === null) {
     throw new MusterError(
       'invalid_argument',
       'a write that depends on a lock names both the key (lock) and its LockIndex (lock_index)',
     )
   }
-  const lockIndex = parseUnsigned(index)
+  return { key, lockIndex }
+}
+
+function lockIndexOf(request: ApiRequest): number | null {
+  const asked = request.search.unsigned('lock_index')
+  const header = request.header('x-service-lock-index')
+  if (asked === null && header === null) return null
+  const lockIndex = asked ?? parseUnsigned(header ?? '')
   if (lockIndex === undefined || lockIndex > BigInt(Number.MAX_SAFE_INTEGER)) {
     throw new MusterError('invalid_argument', 'lock_index must be the LockIndex of a key')
   }
-  return { key, lockIndex: Number(lockIndex) }
+  return Number(lockIndex)
 }
 
 function decoded(header: string | null): string | null {

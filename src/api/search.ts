@@ -75,6 +75,12 @@ export class Search {
     return value
   }
 
+  /** Whatever is no decimal integer of at most nine digits is `otherwise`. */
+  wholeOr(name: string, otherwise: number): number {
+    const text = this.text(name)
+    return text !== null && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : otherwise
+  }
+
   /** Milliseconds of a Go-style duration; absent and empty are null. */
   durationMs(name: string): number | null {
     const text = this.text(name)

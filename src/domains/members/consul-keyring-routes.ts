@@ -68,8 +68,8 @@ export const keyringRoutesOfConsul: readonly DescribedRoute[] = [
 
 /** Consul's tools send `relay-factor` with every request, 0 by default: more is no part of this operation here. */
 function assertNoRelay({ search }: ApiRequest): void {
-  const relays = search.text('relay-factor') || '0'
-  if (relays === '0') return
+  const relays = search.integer('relay-factor', { min: 0, max: 255 }) ?? 0
+  if (relays === 0) return
   throw new MusterError('invalid_argument', 'relay-factor must be 0: keys travel without relays')
 }
 

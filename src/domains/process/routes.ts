@@ -349,9 +349,9 @@ function targetOf(request: ApiRequest): string | null {
 async function profileReply(request: ApiRequest, at: string | null): Promise<ApiReply> {
   const name = request.parameter('name')
   // A value that is no time means the default, as Nomad's and Consul's tools expect.
-  const asked = wholeOr(request.search.text('seconds'), 0)
+  const asked = request.search.wholeOr('seconds', 0)
   const seconds = asked < 1 ? null : asked
-  const asText = wholeOr(request.search.text('debug'), 0) > 0
+  const asText = request.search.wholeOr('debug', 0) > 0
   if (asked > profileSecondsMax) {
     throw new MusterError('invalid_argument', `seconds must be at most ${profileSecondsMax}`)
   }
@@ -372,10 +372,6 @@ async function profileReply(request: ApiRequest, at: string | null): Promise<Api
     ? {}
     : { 'Content-Disposition': `attachment; filename="${name}"` }
   return { bytes, type, headers }
-}
-
-function wholeOr(text: string | null, otherwise: number): number {
-  return text !== null && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : otherwise
 }
 
 function settingsReply({
