@@ -3,12 +3,11 @@
  * token. A wrong password counts as one of a login, and a locked name is not tried: an explanation is no way around the lockout.
  */
 import { Type } from 'typebox'
-import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
 import { At } from '../logins/at-mount.ts'
-import { admitLogin, failedLogin, nameIsLocked } from '../logins/guard.ts'
+import { failedLogin, nameIsLocked, refusedUnproved } from '../logins/guard.ts'
 import { lockNameOf } from '../logins/lock-model.ts'
 import { lockOf } from '../logins/queries.ts'
 import { DirectoryError } from './directory-error.ts'
@@ -79,9 +78,8 @@ const explain = defineLocalMethod({
       } catch (error) {
         if (!(error instanceof DirectoryError)) throw error
         refusal ??= { rule: error.kind, reason: error.message }
-        if (error.kind === 'user' && password !== null) {
-          await failedLogin(context, at.id, name)
-        }
+        const isCounted = error.kind === 'user' && password !== null
+        if (isCounted && (await failedLogin(context, at.id, name, null))) throw nameIsLocked()
       }
     }
     // As for a login: one that began before the lock does not tell whether the password was right.
@@ -138,13 +136,8 @@ function refusedBefore(
   if (password === '' && config.denyNullBind) {
     return { rule: 'empty password', reason: emptyPassword().message }
   }
-  try {
-    admitLogin(context, mountId, userKey(username.trim(), config))
-    return null
-  } catch (error) {
-    if (!(error instanceof MusterError)) throw error
-    return { rule: 'lockout', reason: error.message }
-  }
+  const refused = refusedUnproved(context, mountId, userKey(username.trim(), config))
+  return refused === null ? null : { rule: 'lockout', reason: refused.message }
 }
 
 function found(

@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
-import { MusterError, textOf } from '../../lib/errors.ts'
+import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
@@ -45,10 +45,12 @@ const login = defineLocalMethod({
     if (tokens.boundCidrs.length > 0 && !admittedBy(tokens.boundCidrs)(context.caller.remote)) {
       throw denied(`a login from the address ${context.caller.remote} is not allowed`)
     }
+    if (row.config.denyNullBind && password === '') throw emptyPassword()
+    const beganMs = context.clock.monotonicMs()
     const name = userKey(username.trim(), row.config)
-    admitLogin(context, at.id, name)
+    await admitLogin(context, at.id, name, failed)
     const identity = await proved(context, at.path, row, username, password, loginMsMax, () =>
-      failedLogin(context, at.id, name),
+      failedLogin(context, at.id, name, beganMs),
     )
     const issued = await issueLogin(context, at, {
       aliases: identity.aliases,
@@ -59,11 +61,21 @@ const login = defineLocalMethod({
       parameters: tokens,
       renewalSecret: password,
       lockName: name,
-    })
+    }).catch(asFailed)
     const warnings = identity.groups.length === 0 ? [noGroups] : []
     return { ...issued, warnings: [...warnings, ...issued.warnings] }
   },
 })
+
+/** One text for whatever failed, and for a name that is locked. */
+function failed(): MusterError {
+  return new MusterError('invalid_argument', oneText)
+}
+
+/** The name was locked, or the mount disabled, while the directory was asked. */
+function asFailed(error: unknown): never {
+  throw codeOf(error) === 'permission_denied' ? failed() : error
+}
 
 export const noGroups =
   'no LDAP groups found in groupDN; only policies from locally-defined groups available'
@@ -83,7 +95,7 @@ async function proved(
   username: string,
   password: string,
   timeMs: number,
-  onWrong: () => Promise<void> = async () => undefined,
+  onWrong: () => Promise<unknown> = async () => undefined,
 ): Promise<DirectoryIdentity> {
   if (row.config.denyNullBind && password === '') throw emptyPassword()
   const { clock, signal } = context
@@ -102,7 +114,7 @@ async function proved(
       error: textOf(error),
     })
     if (error.kind === 'user') await onWrong()
-    throw new MusterError('invalid_argument', oneText)
+    throw failed()
   }
 }
 

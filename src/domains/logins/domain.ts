@@ -6,7 +6,7 @@ import { loginCommands } from './commands.ts'
 import { loginReactions } from './ending-commands.ts'
 import { mayExplainLogin } from './explain-methods.ts'
 import { explainRoutes } from './explain-routes.ts'
-import { FailedLogins, LoginSources } from './failures.ts'
+import { FailedLogins, LoginSources, RefusalTimes } from './failures.ts'
 import { countFailure } from './guard.ts'
 import { issueAtLeader } from './issue.ts'
 import { lockCommands, lockReactions } from './lock-commands.ts'
@@ -17,7 +17,7 @@ import { mountRoutes } from './mount-routes.ts'
 import { anyMountRoutes, loginExplanations, mountedRoutes } from './mounted-routes.ts'
 import { Mounts } from './mounts.ts'
 import { renewalBy } from './renewal.ts'
-import { failedLogins, loginMethods, loginMounts, loginSources } from './services.ts'
+import { failedLogins, loginMethods, loginMounts, loginSources, refusalTimes } from './services.ts'
 import { lockRows, mountRows } from './table.ts'
 import { uiMethods } from './ui-methods.ts'
 import { uiRoutes } from './ui-routes.ts'
@@ -43,6 +43,7 @@ export const loginsDomain = defineDomain({
     }),
     defineService(failedLogins, { create: () => new FailedLogins() }),
     defineService(loginSources, { create: () => new LoginSources() }),
+    defineService(refusalTimes, { create: () => new RefusalTimes() }),
     defineService(loginMethods, {
       create: ({ domains }) =>
         new Map(

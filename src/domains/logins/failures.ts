@@ -3,9 +3,10 @@
  * has costs an entry here and none in the state until then. By address at each server: one that guesses has to wait.
  * A new leader counts from 0, and so does one that has forgotten the names which failed longest ago.
  */
+import { randomInt } from 'node:crypto'
 import { clientOf } from '../../lib/client-address.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { Lockout } from './model.ts'
+import { mountsMax, type Lockout } from './model.ts'
 
 const namesMax = 65_536
 const sourcesMax = 16_384
@@ -70,6 +71,30 @@ export class LoginSources {
     const known = this.#sources.get(clientOf(address))
     if (known === undefined || known.count < failuresPerSourceMax) return 0
     return Math.max(0, known.sinceMs + sourceWindowMs - nowMs)
+  }
+}
+
+/** Refused logins of one mount whose times are kept. */
+const timesMax = 64
+/** Where no login was refused yet. */
+const unknownTimeMs = 10
+
+/**
+ * How long refused logins took at this server: one by a locked name, which asks nobody, is refused after as long as another, so that
+ * its time tells no more than its text.
+ */
+export class RefusalTimes {
+  readonly #byMount = new LruMap<string, number[]>(mountsMax)
+
+  add(mountId: string, ms: number): void {
+    const times = this.#byMount.get(mountId) ?? []
+    this.#byMount.set(mountId, [...times.slice(1 - timesMax), ms])
+  }
+
+  /** One of the last ones. */
+  draw(mountId: string): number {
+    const times = this.#byMount.get(mountId) ?? [unknownTimeMs]
+    return times[randomInt(times.length)] ?? unknownTimeMs
   }
 }
 

@@ -3,6 +3,7 @@
  * on all servers, and an address that fails too often waits.
  */
 import { Type } from 'typebox'
+import { delay } from '../../lib/async.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { askLeader } from '../../rpc/ask-leader.ts'
 import { definePeerMethod, type LocalContext } from '../../rpc/method.ts'
@@ -11,24 +12,45 @@ import { lockLogin } from './lock-commands.ts'
 import { LockName, lockNameOf } from './lock-model.ts'
 import { MountId } from './model.ts'
 import { isLocked, mountOf } from './queries.ts'
-import { failedLogins, loginSources } from './services.ts'
+import { failedLogins, loginSources, refusalTimes } from './services.ts'
 
 /**
- * `name`: whose login it is, normalised as the method compares names; null: that is not known before the proof. Throws
- * `permission_denied` for a name that is locked, as for one that does not exist, and `rate_limited` for the address.
+ * `name`: whose login it is, normalised as the method compares names; null: that is not known before the proof. Rejects with
+ * `rate_limited` for the address, and for a name that is locked with `refusal`, the method's own for any failed login, after as
+ * long as that takes.
  */
-export function admitLogin(context: LocalContext, mountId: string, name: string | null): void {
+export async function admitLogin(
+  context: LocalContext,
+  mountId: string,
+  name: string | null,
+  refusal: () => MusterError,
+): Promise<void> {
+  const refused = refusedUnproved(context, mountId, name)
+  if (refused === null) return
+  if (refused.code === 'rate_limited') throw refused
+  const { clock, log, signal, caller } = context
+  log.debug('a login was refused', { requestId: caller.requestId, error: refused.message })
+  await delay(clock, context.service(refusalTimes).draw(mountId), signal)
+  throw refusal()
+}
+
+/** Why a login is refused that proves nothing yet: the address waits, or the name is locked. null: it is not. */
+export function refusedUnproved(
+  context: LocalContext,
+  mountId: string,
+  name: string | null,
+): MusterError | null {
   const nowMs = context.clock.monotonicMs()
   const { remote } = context.caller
   const sources = context.service(loginSources)
   if (sources.waitMs(remote, nowMs) > 0) {
-    throw new MusterError('rate_limited', 'too many failed logins from this address, try later')
+    return new MusterError('rate_limited', 'too many failed logins from this address, try later')
   }
   const locked = name === null ? null : lockNameOf(name)
-  if (locked === null) return
-  if (!isLocked(context.read(), mountId, locked, context.clock.wallMs())) return
+  if (locked === null) return null
+  if (!isLocked(context.read(), mountId, locked, context.clock.wallMs())) return null
   sources.fail(remote, nowMs)
-  throw nameIsLocked()
+  return nameIsLocked()
 }
 
 /** Of a login that began before the name was locked too: its answer does not tell whether the password was right. */
@@ -38,28 +60,31 @@ export function nameIsLocked(): MusterError {
 
 /**
  * The caller does not know the password, or shows no good token; not for a directory that fails. Resolves when it is counted,
- * also where the leader cannot be reached. Rejects with `permission_denied` when the name was locked meanwhile.
+ * also where the leader cannot be reached: to whether the name was locked before. `beganMs`: monotonic; null: no login.
  */
 export async function failedLogin(
   context: LocalContext,
   mountId: string,
   name: string | null,
-): Promise<void> {
+  beganMs: number | null,
+): Promise<boolean> {
   const sources = context.service(loginSources)
+  const { clock } = context
   const { remote } = context.caller
-  sources.fail(remote, context.clock.monotonicMs())
+  sources.fail(remote, clock.monotonicMs())
   const counted = name === null ? null : lockNameOf(name)
-  if (counted === null) return
+  if (counted === null) return false
   let wasLocked = false
   try {
     const args = { mountId, name: counted }
     const reply = await context.service(askLeader)(context, countFailure, args)
-    if (reply.stops === true) sources.stop(remote, context.clock.monotonicMs())
+    if (reply.stops === true) sources.stop(remote, clock.monotonicMs())
     wasLocked = reply.wasLocked === true
   } catch (error) {
     context.log.warn('a failed login could not be counted', { error: textOf(error) })
   }
-  if (wasLocked) throw nameIsLocked()
+  if (beganMs !== null) context.service(refusalTimes).add(mountId, clock.monotonicMs() - beganMs)
+  return wasLocked
 }
 
 type Counted = {

@@ -33,7 +33,7 @@ const login = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { at, role: name, jwt }): Promise<IssuedLogin> => {
     if (jwt === '') throw new MusterError('invalid_argument', 'missing jwt')
-    admitLogin(context, at.id, null)
+    await admitLogin(context, at.id, null, refused)
     const row = await roleFor(context, at.id, name)
     const { role } = row
     const { boundCidrs } = role.tokens
@@ -108,15 +108,19 @@ async function proved(
     const { rule, message: reason } = error
     const { requestId } = context.caller
     const isTheirs = rule !== 'unreachable'
-    if (isTheirs) await failedLogin(context, at.id, null)
+    if (isTheirs) await failedLogin(context, at.id, null, null)
     context.log[isTheirs ? 'debug' : 'warn']('a login by a service account was refused', {
       mount: at.path,
       requestId,
       rule,
       reason,
     })
-    throw denied('permission denied')
+    throw refused()
   }
+}
+
+function refused(): MusterError {
+  return denied('permission denied')
 }
 
 /** A role that is there, with its parameters as they are now: nobody is asked again. */

@@ -222,7 +222,15 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     for (let failure = 0; failure < 5; failure += 1) {
       t.equal((await login(failure % 2 === 0 ? 'bob' : 'BOB', { password: 'x' })).status, 400)
     }
-    t.equal((await login('bob', { password: 'bob-password' })).status, 403)
+    const locked = await login('bob', { password: 'bob-password' })
+    const wrong = await login('nobody', { password: 'x' })
+    const told = (answer: Answer) => {
+      const { date: _date, 'x-request-id': _id, ...headers } = answer.headers
+      return [answer.status, answer.body, headers]
+    }
+    t.same(told(locked), told(wrong), 'a locked name is told what every other one is')
+    const empty = (name: string) => login(name, { password: '' })
+    t.same(told(await empty('bob')), told(await empty('nobody')))
     await loggedIn('Ada', 'ada-password')
   })
 

@@ -32,6 +32,8 @@ export type FakeDirectory = {
   readonly renewed: (string | null)[]
 }
 
+const wrong = () => denied('the password is wrong')
+
 export function fakeLogin(type: MountType = 'ldap') {
   const directory: FakeDirectory = {
     parameters: noTokenParameters,
@@ -45,13 +47,14 @@ export function fakeLogin(type: MountType = 'ldap') {
     args: Type.Object({ mountId: MountId, name: Type.String(), password: Type.String() }),
     requires: () => ({ resource: 'none' }),
     run: async (context, { mountId, name, password }) => {
-      admitLogin(context, mountId, name)
+      const beganMs = context.clock.monotonicMs()
+      await admitLogin(context, mountId, name, wrong)
       directory.waiting += 1
       await directory.answers
       directory.waiting -= 1
       if (password !== name + name) {
-        await failedLogin(context, mountId, name)
-        throw denied('the password is wrong')
+        await failedLogin(context, mountId, name, beganMs)
+        throw wrong()
       }
       return issueLogin(
         context,

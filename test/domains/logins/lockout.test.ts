@@ -5,18 +5,23 @@ import {
   lockingWindowMs,
   locksPerSourceMax,
   LoginSources,
+  RefusalTimes,
   sourceWindowMs,
 } from '../../../src/domains/logins/failures.ts'
 import { locksMax } from '../../../src/domains/logins/lock-model.ts'
 import { lockoutDefault } from '../../../src/domains/logins/model.ts'
 import { lockRows } from '../../../src/domains/logins/table.ts'
+import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne } from '../server-of-one.ts'
 import { fakeLogin } from './fake-login.ts'
 
-async function begun(t: Test) {
+/** Of a directory that is slower than anything else here. */
+const slowMs = 1_000_000
+
+async function begun(t: Test, options: { readonly requestClock?: Clock } = {}) {
   const { domains, directory } = fakeLogin()
-  const server = await serverOfOne(t, { domains, acl: { enabled: true } })
+  const server = await serverOfOne(t, { domains, acl: { enabled: true }, ...options })
   const answer = await server.ask('PUT', '/v1/acl/bootstrap')
   const { SecretID: root } = answer.json() as { SecretID: string }
   const asRoot = (method: string, url: string, body?: unknown) =>
@@ -56,6 +61,44 @@ t.test('a locked name is told what every refused one is', async (t) => {
   const locked = await server.ask('POST', '/v1/auth/ldap/login/ada', { password: 'adaada' })
   const wrong = await server.ask('POST', '/v1/auth/ldap/login/bob', { password: 'x' })
   t.same([locked.status, locked.json()], [wrong.status, wrong.json()])
+})
+
+t.test('a locked name is refused after as long as another one', async (t) => {
+  let skewMs = 0
+  const waits: number[] = []
+  const requestClock: Clock = {
+    ...systemClock,
+    monotonicMs: () => systemClock.monotonicMs() + skewMs,
+    setTimer: (ms, run) => {
+      waits.push(ms)
+      const isLong = ms >= slowMs && ms < 2 * slowMs
+      return systemClock.setTimer(isLong ? 0 : ms, run)
+    },
+  }
+  const { server, fail, directory } = await begun(t, { requestClock })
+  const slow = Promise.withResolvers<void>()
+  directory.answers = slow.promise
+  const failing = Array.from({ length: 5 }, () =>
+    server.ask('POST', '/v1/auth/ldap/login/ada', { password: 'wrong' }),
+  )
+  await eventuallyTrue('all are under way', () => directory.waiting === 5)
+  skewMs = slowMs
+  slow.resolve()
+  await Promise.all(failing)
+  waits.length = 0
+  await fail('ada', 1)
+  const waited = waits.filter((ms) => ms >= slowMs && ms < 2 * slowMs)
+  t.equal(waited.length, 1, 'as long as the directory took, though it is not asked')
+
+  const times = new RefusalTimes()
+  t.ok(times.draw('m') > 0, 'where none was refused yet')
+  for (let number = 1; number <= 100; number += 1) times.add('m', number)
+  const drawn = Array.from({ length: 500 }, () => times.draw('m'))
+  t.ok(
+    drawn.every((ms) => ms > 36 && ms <= 100),
+    'of the last 64',
+  )
+  t.ok(new Set(drawn).size > 20)
 })
 
 t.test('an operator unlocks a name, with the right to', async (t) => {
