@@ -47,6 +47,24 @@ export interface TokenOwners {
   accessorOf(token: string): string | null
 }
 
+/** What happened to a name that logs in, for the audit log beside the lines of requests. */
+export type LoginAuditEvent = {
+  readonly type: 'lockout' | 'unlock'
+  /** Of the request that led to it. */
+  readonly requestId: string
+  readonly remote: string
+  /** Of the token of that request; null: it needed none. */
+  readonly accessor: string | null
+  /** Path of the mount. */
+  readonly mount: string
+  readonly name: string
+  /** Of a lockout; null: it ended here. */
+  readonly untilMs: number | null
+}
+
+/** The audit log of this server, as far as domains write to it. At once, and never throws. */
+export const auditEvents = serviceKey<{ note(event: LoginAuditEvent): void }>('auditEvents')
+
 /** Hashes a secret as the audit log shows it. */
 export type SecretHasher = { of(secret: string): string }
 

@@ -4,12 +4,16 @@
  */
 import type { AuditedRequest } from '../api/audit.ts'
 import { shownError, shownTarget } from '../api/audit-target.ts'
+import type { LoginAuditEvent } from '../domains/host.ts'
 
 /** What is recorded besides what the request brought. */
 export type AuditEntry = AuditedRequest & {
   /** At its end. */
   readonly wallMs: number
 }
+
+/** What is no request, but follows from one. */
+export type AuditedEvent = LoginAuditEvent & { readonly wallMs: number }
 
 /** What a line shows of a token; null: this agent does not know. */
 export type ShownToken = { readonly accessor: string | null; readonly hash: string | null }
@@ -35,6 +39,25 @@ export function auditLine(server: string, entry: AuditEntry, shown: ShownToken):
     error: error === null ? null : shownError(error, token),
     ms: Math.round(durationMs * 1_000) / 1_000,
     forwarded: entry.forwarded,
+  }
+  return `${JSON.stringify(line)}\n`
+}
+
+/** The request that led to it has a line of its own, maybe at another server. */
+export function eventLine(
+  server: string,
+  { type, requestId, remote, accessor, mount, name, untilMs, wallMs }: AuditedEvent,
+): string {
+  const line = {
+    time: new Date(wallMs).toISOString(),
+    type,
+    server,
+    id: requestId,
+    remote,
+    accessor: accessor ?? 'anonymous',
+    mount,
+    name,
+    until: untilMs === null ? null : new Date(untilMs).toISOString(),
   }
   return `${JSON.stringify(line)}\n`
 }

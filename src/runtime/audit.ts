@@ -4,12 +4,21 @@
  * `audit.required` says so, requests.
  */
 import type { AuditedRequest, RequestAudit } from '../api/audit.ts'
+import type { LoginAuditEvent } from '../domains/host.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { RotatedFile } from '../lib/rotated-file.ts'
 import { within } from '../lib/async.ts'
-import { type AuditEntry, auditLine, gapLine, nothingShown, type ShownToken } from './audit-line.ts'
+import {
+  auditLine,
+  eventLine,
+  gapLine,
+  nothingShown,
+  type AuditedEvent,
+  type AuditEntry,
+  type ShownToken,
+} from './audit-line.ts'
 
 export type AuditSettings = {
   readonly enabled: boolean
@@ -62,7 +71,7 @@ const noneShown: ReadonlyMap<string, ShownToken> = new Map()
 
 /** Lines that are missing, at the place where they are. */
 type Gap = { readonly type: 'gap'; readonly sinceWallMs: number; dropped: number }
-type Waiting = Gap | ({ readonly type: 'request' } & AuditEntry)
+type Waiting = Gap | ({ readonly type: 'request' } & AuditEntry) | AuditedEvent
 
 export class AuditLog implements RequestAudit {
   readonly #options: AuditLogOptions
@@ -115,18 +124,32 @@ export class AuditLog implements RequestAudit {
   }
 
   record(request: AuditedRequest): void {
-    if (this.#file === null || this.#closed) return
-    const wallMs = this.#options.clock.wallMs()
-    if (!this.#settings.required && !this.#hasRoom()) {
-      this.#drop(wallMs)
-      return
-    }
-    this.#endGap()
+    const wallMs = this.#wallMsOfNext()
+    if (wallMs === null) return
     const { token } = request
     const accessor = request.accessor ?? (token === null ? null : this.accessorOf(token))
     this.#queue.push({ type: 'request', ...request, accessor, wallMs })
     this.#pathLengths += request.url.length
     this.#arm(gatherMs)
+  }
+
+  note(event: LoginAuditEvent): void {
+    const wallMs = this.#wallMsOfNext()
+    if (wallMs === null) return
+    this.#queue.push({ ...event, wallMs })
+    this.#arm(gatherMs)
+  }
+
+  /** null: the line is not kept. */
+  #wallMsOfNext(): number | null {
+    if (this.#file === null || this.#closed) return null
+    const wallMs = this.#options.clock.wallMs()
+    if (!this.#settings.required && !this.#hasRoom()) {
+      this.#drop(wallMs)
+      return null
+    }
+    this.#endGap()
+    return wallMs
   }
 
   /**
@@ -241,18 +264,23 @@ export class AuditLog implements RequestAudit {
     const entries = this.#queue.splice(0, batchLinesMax)
     const tokens = new Set<string>()
     for (const entry of entries) {
-      if (entry.type === 'gap') continue
+      if (entry.type !== 'request') continue
       this.#pathLengths -= entry.url.length
       if (entry.token !== null) tokens.add(entry.token)
     }
     const shown = await bearers.shown(tokens).catch(() => noneShown)
     const shownOf = (token: string | null) =>
       (token === null ? undefined : shown.get(token)) ?? nothingShown
-    const lines = entries.map((entry) =>
-      entry.type === 'gap'
-        ? gapLine(server, { ...entry, wallMs: clock.wallMs() })
-        : auditLine(server, entry, shownOf(entry.token)),
-    )
+    const lines = entries.map((entry) => {
+      switch (entry.type) {
+        case 'gap':
+          return gapLine(server, { ...entry, wallMs: clock.wallMs() })
+        case 'request':
+          return auditLine(server, entry, shownOf(entry.token))
+        default:
+          return eventLine(server, entry)
+      }
+    })
     return { text: lines.join(''), lines: lines.length }
   }
 

@@ -4,7 +4,7 @@ import { defaultHttpLimits } from '../api/http-limits.ts'
 import { Outgoing } from '../api/outgoing.ts'
 import { HttpServer } from '../api/server.ts'
 import type { Composed } from '../domains/domain.ts'
-import { authorizer as authorizerKey, secretHasher } from '../domains/host.ts'
+import { auditEvents, authorizer as authorizerKey, secretHasher } from '../domains/host.ts'
 import { boundHeapGrowth } from '../lib/heap-growth.ts'
 import { SentWrites } from '../rpc/sent-writes.ts'
 import { ServerDispatcher } from '../rpc/server-dispatcher.ts'
@@ -54,6 +54,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     log: logger.named('audit'),
   })
   opened.defer(() => audit.stop())
+  services.provide(auditEvents, audit)
 
   const httpSettings = httpSettingsOf(config)
   const outgoing = new Outgoing({ ...defaultHttpLimits, ...httpSettings.limits })

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { HttpServer } from '../../src/api/server.ts'
-import { authorizer } from '../../src/domains/host.ts'
+import { auditEvents, authorizer, type LoginAuditEvent } from '../../src/domains/host.ts'
 import { noDefinitions } from '../../src/domains/local-services/definitions.ts'
 import { serverDomains } from '../../src/domains/registry.ts'
 import { composeServer } from '../../src/domains/server-parts.ts'
@@ -60,6 +60,8 @@ export type ServerOfOne = {
   readonly composed: Composed
   readonly services: Services
   readonly clusterKeys: ClusterKeys
+  /** What domains wrote to the audit log. */
+  readonly auditNotes: readonly LoginAuditEvent[]
   readonly folder: string
   /** Whether consensus answers; without, there is no leader. */
   leaderIsKnown: boolean
@@ -193,6 +195,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
   }
   const aclSettings = { enabled: false, defaultPolicy: 'deny' as const, ...options.acl }
   const services = new Services()
+  const auditNotes: LoginAuditEvent[] = []
+  services.provide(auditEvents, { note: (event) => void auditNotes.push(event) })
   const composed = composeServer(list, services, {
     acl: {
       ...aclSettings,
@@ -323,6 +327,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     composed,
     services,
     clusterKeys,
+    auditNotes,
     folder,
     leaderIsKnown: true,
     leaderIsGone: false,

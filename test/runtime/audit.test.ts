@@ -131,6 +131,41 @@ t.test('a line says when, who, what, how it ended and how long it took', async (
   t.equal((await stat(path)).mode & 0o777, 0o600)
 })
 
+t.test('what follows from a request has a line of its own', async (t) => {
+  const { audit, lines } = await opened(t)
+  const lockout = {
+    type: 'lockout',
+    requestId: 'r-1',
+    remote: '10.0.0.7',
+    accessor: null,
+    mount: 'team/ldap',
+    name: 'ada',
+    untilMs: Date.UTC(2026, 0, 1),
+  } as const
+  audit.record(request)
+  audit.note(lockout)
+  audit.note({ ...lockout, type: 'unlock', requestId: 'r-2', accessor, untilMs: null })
+  await audit.stop()
+  const [first, second, third] = await lines()
+  t.match(first, { type: 'request' })
+  t.equal(
+    Object.keys(second ?? {}).join(' '),
+    'time type server id remote accessor mount name until',
+  )
+  t.match(second, {
+    time: /^\d{4}-/,
+    type: 'lockout',
+    server: 's1',
+    id: 'r-1',
+    remote: '10.0.0.7',
+    accessor: 'anonymous',
+    mount: 'team/ldap',
+    name: 'ada',
+    until: '2026-01-01T00:00:00.000Z',
+  })
+  t.match(third, { type: 'unlock', id: 'r-2', accessor, until: null })
+})
+
 t.test('of a token there is a hash that anyone with the cluster key can make', async (t) => {
   const { audit, lines, path } = await opened(t)
   for (let at = 0; at < 3; at += 1) audit.record({ ...request, token: secret })

@@ -3,6 +3,7 @@
  * on all servers, and an address that fails too often waits.
  */
 import { Type } from 'typebox'
+import { auditEvents } from '../host.ts'
 import { delay } from '../../lib/async.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { askLeader } from '../../rpc/ask-leader.ts'
@@ -123,6 +124,15 @@ export const countFailure = definePeerMethod({
     const nowMs = Math.floor(clock.wallMs())
     const untilMs = nowMs + lockout.durationMs
     const { outcome } = await context.propose(lockLogin, { mountId, name, nowMs, untilMs })
+    context.service(auditEvents).note({
+      type: 'lockout',
+      requestId,
+      remote,
+      accessor: null,
+      mount: path,
+      name,
+      untilMs,
+    })
     log.warn('a name is locked after too many failed logins', {
       mount: path,
       name,

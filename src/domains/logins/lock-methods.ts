@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
+import { auditEvents } from '../host.ts'
 import { unlockLogin } from './lock-commands.ts'
 import { lockNameOf, locksMax } from './lock-model.ts'
 import { allMounts } from './queries.ts'
@@ -55,11 +56,23 @@ const unlock = defineLeaderMethod({
     if (name === null) throw new MusterError('invalid_argument', 'the name is missing')
     context.service(failedLogins).forget(mount.id, name)
     const { outcome } = await context.propose(unlockLogin, { mountId: mount.id, name })
+    const { requestId, remote } = context.caller
+    if (outcome.existed) {
+      context.service(auditEvents).note({
+        type: 'unlock',
+        requestId,
+        remote,
+        accessor: context.accessor,
+        mount: mount.path,
+        name,
+        untilMs: null,
+      })
+    }
     context.log.info('a name was unlocked', {
       mount: mount.path,
       name,
       existed: outcome.existed,
-      requestId: context.caller.requestId,
+      requestId,
     })
     return outcome
   },

@@ -114,6 +114,32 @@ t.test('an operator unlocks a name, with the right to', async (t) => {
   t.equal(await logIn('a/b c', 'a/b ca/b c'), 200)
 })
 
+t.test('the audit log is told who is locked, by whom, and who unlocks', async (t) => {
+  const { server, asRoot, fail, locks } = await begun(t)
+  await fail('ada', 4)
+  t.same(server.auditNotes, [])
+  await fail('ada', 3)
+  const locked = {
+    type: 'lockout',
+    accessor: null,
+    remote: '127.0.0.1',
+    requestId: /./,
+    mount: 'ldap',
+    name: 'ada',
+    untilMs: Number,
+  }
+  t.match(server.auditNotes, [locked])
+  t.equal(server.auditNotes.length, 1, 'failures of a locked name add no line')
+  const [lock] = await locks()
+  const url = `/v1/sys/locked-users/${lock?.mount_accessor}/unlock/ada`
+  t.equal((await asRoot('POST', url, {})).status, 204)
+  t.equal((await asRoot('POST', url, {})).status, 204)
+  const self = (await asRoot('GET', '/v1/acl/token/self')).json() as { AccessorID: string }
+  const unlocked = { ...locked, type: 'unlock', accessor: self.AccessorID, untilMs: null }
+  t.match(server.auditNotes, [locked, unlocked])
+  t.equal(server.auditNotes.length, 2, 'nor does one who was not locked')
+})
+
 t.test('a mount says when names are locked, and whether', async (t) => {
   const { asRoot, logIn, fail } = await begun(t)
   const tune = (config: object) =>
