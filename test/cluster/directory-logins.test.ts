@@ -104,6 +104,8 @@ void t.test('logins while leaders die', { skip: !slapdIsThere(t) && 'no slapd' }
     bindpass: servicePassword,
     use_token_groups: false,
     token_ttl: `${ttlSeconds}s`,
+    // By the leader's own duty too, which the next leader takes over.
+    rotation_period: '10s',
   })
 
   const told = new Told()
