@@ -5,6 +5,7 @@
 import { MusterError } from '../../lib/errors.ts'
 import { isNamespaceName } from '../namespaces/model.ts'
 import { familyNames, foldName, isFamily, rulesOf, type Family } from './capabilities-model.ts'
+import { ruleInsteadOf } from './other-path-model.ts'
 import { patternLengthMax, patternOf, starsMax, type Pattern } from './pattern-model.ts'
 import {
   parsePolicySource,
@@ -163,7 +164,7 @@ function authNameOf(path: string, where: string): string {
   if (path.startsWith('sys/auth') || path.startsWith('sys/locked-users')) return path
   return refuse(
     where,
-    `there are no rules for the path ${JSON.stringify(path.slice(0, 64))}: path is for what is below auth/, sys/auth and sys/locked-users; rules for the rest are key, variables, acl and others`,
+    `there are no rules for the path ${JSON.stringify(path.slice(0, 64))}: path is for what is below auth/, sys/auth and sys/locked-users; ${ruleInsteadOf(path)}`,
   )
 }
 

@@ -38,7 +38,14 @@ t.test('path rules of the secrets service are auth rules', (t) => {
 
 t.test('what has no meaning here is refused with what to write instead', (t) => {
   const refused = [
-    ['path "secret/data/x" { capabilities = ["read"] }', /key, variables, acl/],
+    ['path "other/x" { capabilities = ["read"] }', /rules for the rest are key, variables, acl/],
+    ['path "secret/data/x" { capabilities = ["read"] }', /write key "name"/],
+    ['path "sys/capabilities" { capabilities = ["update"] }', /auth "sys\/capabilities"/],
+    ['path "sys/capabilities-self" { capabilities = ["update"] }', /no rule is needed/],
+    ['path "sys/mounts/auth/ldap/tune" { capabilities = ["update"] }', /"sys\/auth\/<path>\/tune"/],
+    ['path "sys/policies/acl/*" { capabilities = ["read"] }', /acl = "read"/],
+    ['path "sys/policy" { capabilities = ["read"] }', /acl = "read"/],
+    ['path "identity/entity/id" { capabilities = ["list"] }', /acl = "read"/],
     ['path "auth/+/login" { capabilities = ["read"] }', /at its end alone/],
     ['path "auth/*/login" { capabilities = ["read"] }', /at its end alone/],
     ['path "auth/ldap/config" { capabilities = ["write"] }', /no capability "write"/],
