@@ -69,7 +69,8 @@ const enable = defineLeaderMethod({
       path,
       id: randomUUID(),
       type,
-      accessor: `auth_${type}_${randomBytes(4).toString('hex')}`,
+      // By the word that was sent: what `kubernetes` was asked for is shown as that.
+      accessor: `auth_${word}_${randomBytes(4).toString('hex')}`,
       description: settings.description?.toWellFormed() ?? '',
       defaultLeaseTtlMs,
       maxLeaseTtlMs,

@@ -27,6 +27,12 @@ const typeAliases: Readonly<Record<string, MountType>> = {
   kubernetes: 'orchestrator',
 }
 
+/** As the mount was enabled: its accessor begins with that word, and it is shown by it. */
+export function shownMountType({ type, accessor }: Pick<MountRow, 'type' | 'accessor'>): string {
+  const word = /^auth_([a-z]+)_/.exec(accessor)?.[1] ?? type
+  return typeAliases[word] === type ? word : type
+}
+
 /** service, batch: whatever a method's configuration says. default-…: where the configuration says `default`. */
 export const MountTokenType = Type.Enum(['default-service', 'default-batch', 'service', 'batch'])
 export type MountTokenType = Static<typeof MountTokenType>

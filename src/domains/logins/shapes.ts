@@ -8,7 +8,9 @@ const Duration = (description: string) =>
 
 export const ShownMount = Type.Object(
   {
-    type: text('`ldap`, `orchestrator`, or `token` for the tokens themselves'),
+    type: text(
+      'As it was enabled: `ldap`, `orchestrator`, `kubernetes`; or `token` for the tokens themselves',
+    ),
     description: Type.String(),
     accessor: text('Name of the mount that stays whatever its path is'),
     uuid: text('Id of the mount: one that is enabled anew has another'),

@@ -1,5 +1,5 @@
 /** Mounts as clients of the secrets service read them. */
-import type { MountRow } from './model.ts'
+import { shownMountType, type MountRow } from './model.ts'
 
 export type ShownMount = {
   readonly type: string
@@ -41,9 +41,9 @@ export const tokenMount: ShownMount = {
 }
 
 export function shownMount(mount: MountRow): ShownMount {
-  const { type, description, accessor, id, defaultLeaseTtlMs, maxLeaseTtlMs, tokenType } = mount
+  const { description, accessor, id, defaultLeaseTtlMs, maxLeaseTtlMs, tokenType } = mount
   return {
-    type,
+    type: shownMountType(mount),
     description,
     accessor,
     uuid: id,

@@ -54,7 +54,8 @@ t.test('a mount is enabled at any path, listed, tuned and disabled', async (t) =
   const read = async (path: string) =>
     ((await asRoot('GET', path)).json() as { data: unknown }).data
   t.match(await read('/v1/sys/auth/team/eu/pods'), {
-    type: 'orchestrator',
+    type: 'kubernetes',
+    accessor: /^auth_kubernetes_[0-9a-f]{8}$/,
     description: 'pods',
     config: { default_lease_ttl: 3_600, max_lease_ttl: 7_200, token_type: 'batch' },
   })
@@ -76,6 +77,23 @@ t.test('a mount is enabled at any path, listed, tuned and disabled', async (t) =
   t.equal((await asRoot('DELETE', '/v1/sys/auth/team/eu/pods')).status, 204)
   t.equal((await asRoot('GET', '/v1/sys/auth/team/eu/pods')).status, 404)
   t.equal((await asRoot('DELETE', '/v1/sys/auth/team/eu/pods')).status, 204, 'also when absent')
+})
+
+t.test('a mount is shown by the word that it was enabled with', async (t) => {
+  const { asRoot } = await begun(t)
+  for (const type of ['kubernetes', 'orchestrator', 'ldap']) {
+    t.equal((await asRoot('POST', `/v1/sys/auth/my/${type}`, { type })).status, 204)
+    t.match((await asRoot('GET', `/v1/sys/auth/my/${type}`)).json(), { data: { type } })
+  }
+  const words = {
+    'my/kubernetes/': { type: 'kubernetes' },
+    'my/orchestrator/': { type: 'orchestrator' },
+    'my/ldap/': { type: 'ldap' },
+    'orchestrator/': { type: 'orchestrator' },
+  }
+  t.match((await asRoot('GET', '/v1/sys/auth')).json(), { ...words, data: words })
+  const ui = await asRoot('GET', '/v1/sys/internal/ui/mounts')
+  t.match(ui.json(), { data: { auth: words } })
 })
 
 t.test("a mount is tuned as Vault's command line does it", async (t) => {
