@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
+import { stackTraceOf } from '../lib/stack-trace.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
 import { auditedRequest, identityOf, noAudit, notAuditable, type RequestAudit } from './audit.ts'
 import { announcesBody, BodyReader, readAway } from './body.ts'
@@ -412,7 +413,7 @@ export class HttpServer {
     const { log } = this.#options
     const [code, text] = [codeOf(error), textOf(error)]
     if (code === 'internal') {
-      const stack = error instanceof Error ? (error.stack ?? null) : null
+      const stack = stackTraceOf(error)
       log.error('a request failed', { requestId, path, error: text, stack })
     } else if (isServerFailure(error)) {
       log.debug('a request could not be served', { requestId, path, code, error: text })

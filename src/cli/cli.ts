@@ -5,6 +5,7 @@
  * This file finds the command that is meant, and holds what all of them share: help, exit codes, how a failure is told.
  */
 import { MusterError, textOf } from '../lib/errors.ts'
+import { stackTraceOf } from '../lib/stack-trace.ts'
 import { findVerb, type Found } from './find-verb.ts'
 import { isMisuse, ownWords, parseCommandLine } from './flags.ts'
 import { groupHelp, nextWords, verbHelp } from './help.ts'
@@ -91,7 +92,8 @@ async function reporting(
     if (isMisuse(error)) return misuse(terminal, error.message, `help ${name}`)
     for (const line of textOf(error).split('\n')) terminal.err(`muster ${name}: ${line}\n`)
     // What is not ours is a defect, and its place is all that there is to go by.
-    if (!(error instanceof MusterError) && error instanceof Error) terminal.err(`${error.stack}\n`)
+    const trace = error instanceof MusterError ? null : stackTraceOf(error)
+    if (trace !== null) terminal.err(`${trace}\n`)
     return exits.failed
   }
 }

@@ -8,6 +8,7 @@
 import type { Clock, Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import { stackTraceOf } from '../lib/stack-trace.ts'
 
 /** A leader hands over and open requests finish well within this. */
 export const STOP_MS_MAX = 10_000
@@ -195,5 +196,5 @@ export function watchLife(options: LifeOptions): Life {
 
 /** With the stack: a defect is looked for by its place. */
 function described(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return stackTraceOf(error) ?? (error instanceof Error ? error.message : String(error))
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { codeOf, textOf, type ErrorCode } from '../lib/errors.ts'
 import type { Abortable } from '../lib/lazy-abort.ts'
 import type { Logger } from '../lib/log.ts'
+import { stackTraceOf } from '../lib/stack-trace.ts'
 import type { AnyQuery, Caller, ReadOptions } from './method.ts'
 import type { QueryCall } from './query.ts'
 
@@ -78,7 +79,7 @@ export class Calls {
     const { log } = this.#options
     const { requestId, remote } = caller
     if (code === 'internal') {
-      const stack = error instanceof Error ? (error.stack ?? null) : null
+      const stack = stackTraceOf(error)
       log.error('a method failed', { method, requestId, error: textOf(error), stack })
     } else if (code === 'permission_denied' || code === 'unauthenticated') {
       log.debug('a request was refused', { method, requestId, remote, code })

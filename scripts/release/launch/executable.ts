@@ -7,17 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getAsset, getRawAsset } from 'node:sea'
 import { cachePurpose, load, runProgram } from './program.ts'
-import { nameSources } from './stack-traces.ts'
+import { sourceNamer } from './stack-traces.ts'
 
 const file = '/muster/muster.cjs'
 
-nameSources(file, () => getAsset('map', 'utf8'))
 runProgram(
   {
     file,
     code: Buffer.from(getRawAsset('code')).toString('latin1'),
     cache: readCache(),
     loadBinding,
+    nameSources: sourceNamer(file, () => getAsset('map', 'utf8')),
   },
   require,
 )

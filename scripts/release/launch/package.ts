@@ -2,7 +2,7 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { cachePurpose, load, runProgram } from './program.ts'
-import { nameSources } from './stack-traces.ts'
+import { sourceNamer } from './stack-traces.ts'
 
 /** How much of the bundle is code; its source map follows. The build puts the number here. */
 declare const codeBytes: number
@@ -10,16 +10,13 @@ declare const codeBytes: number
 const platform = `${process.platform}-${process.arch}`
 const file = join(__dirname, 'muster.cjs')
 
-nameSources(file, () => {
-  const bundle = readFileSync(file, 'latin1')
-  return Buffer.from(bundle.slice(bundle.lastIndexOf(',') + 1), 'base64').toString()
-})
 runProgram(
   {
     file,
     code: readCode(),
     cache: readCache(),
     loadBinding: () => load(join(__dirname, `classic-level-${platform}.node`)),
+    nameSources: sourceNamer(file, readMap),
   },
   require,
 )
@@ -32,6 +29,12 @@ function readCode(): string {
   closeSync(descriptor)
   if (length !== codeBytes) throw new Error(`${file} is cut short; install it again`)
   return bytes.toString('latin1')
+}
+
+/** What follows the code, behind the last comma. */
+function readMap(): string {
+  const bundle = readFileSync(file, 'latin1')
+  return Buffer.from(bundle.slice(bundle.lastIndexOf(',') + 1), 'base64').toString()
 }
 
 function readCache(): Buffer | undefined {

@@ -13,13 +13,15 @@ export type Program = {
   readonly cache: Buffer | undefined
   /** Loads LevelDB's binding. Called once, when a state is opened. */
   readonly loadBinding: () => unknown
+  /** Names source files in a stack trace. Absent: it stays as it is. */
+  readonly nameSources?: (trace: string) => string
 }
 
 /** Runs the bundle. Returns the compiled script, for the build to take the code from. */
 export function runProgram(program: Program, requireOwn: NodeJS.Require): Script {
-  const { file, code, cache, loadBinding } = program
+  const { file, code, cache, loadBinding, nameSources } = program
   const script = new Script(
-    `(function (exports, require, module, __filename, __dirname, loadBinding) {\n${code}\n})`,
+    `(function (exports, require, module, __filename, __dirname, loadBinding, nameSources) {\n${code}\n})`,
     {
       filename: file,
       // The first line is ours.
@@ -31,7 +33,7 @@ export function runProgram(program: Program, requireOwn: NodeJS.Require): Script
   const module = { exports: {} }
   const run: unknown = script.runInThisContext()
   if (typeof run !== 'function') throw new TypeError(`${file} is not a program`)
-  run(module.exports, requireOwn, module, file, '', loadBinding)
+  run(module.exports, requireOwn, module, file, '', loadBinding, nameSources)
   return script
 }
 

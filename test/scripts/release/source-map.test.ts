@@ -2,7 +2,7 @@
 import { SourceMap } from 'node:module'
 import t from 'tap'
 import { sourcesOf } from '../../../scripts/release/launch/source-map.ts'
-import { PLACES_MAX, tracer, type Frame } from '../../../scripts/release/launch/stack-traces.ts'
+import { PLACES_MAX, sourceNamer } from '../../../scripts/release/launch/stack-traces.ts'
 
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
@@ -82,39 +82,38 @@ t.test('what the map does not know is left as it is', async (t) => {
 
 const file = '/somewhere/muster.cjs'
 
-function frame(name: string, line: number, column: number): Frame {
-  return {
-    getFileName: () => name,
-    getLineNumber: () => line,
-    getColumnNumber: () => column,
-    toString: () => `run (${name}:${line}:${column})`,
-  }
-}
-
 t.test('a trace names sources in frames of the bundle alone', async (t) => {
   let reads = 0
   const mappings = encodeAll([[], [[0, 0, 41, 6]]])
-  const trace = tracer(file, () => {
+  const name = sourceNamer(file, () => {
     reads += 1
     return JSON.stringify({ sources: ['src/a.ts'], mappings })
   })
-  const error = new RangeError('no')
-  const frames = [frame(file, 2, 30), frame('node:fs', 7, 1), frame(file, 9, 9)]
+  const trace = [
+    'RangeError: no',
+    `    at run (${file}:2:30)`,
+    '    at run (node:fs:7:1)',
+    `    at async ${file}:2:31`,
+    `    at run (${file}:9:9)`,
+  ].join('\n')
   const expected = [
     'RangeError: no',
     '    at run (src/a.ts:42:7)',
     '    at run (node:fs:7:1)',
+    '    at async src/a.ts:42:7',
     `    at run (${file}:9:9)`,
   ].join('\n')
-  t.equal(trace(error, frames), expected)
-  for (let column = 1; column <= 2 * PLACES_MAX; column += 1) trace(error, [frame(file, 3, column)])
-  t.equal(trace(error, frames), expected, 'also of a place that was looked up long ago')
+  t.equal(name('Error: no\n    at run (node:fs:7:1)'), 'Error: no\n    at run (node:fs:7:1)')
+  t.equal(reads, 0, 'a trace without a frame of the bundle needs no map')
+  t.equal(name(trace), expected)
+  for (let column = 1; column <= 2 * PLACES_MAX; column += 1) name(`at ${file}:3:${column}`)
+  t.equal(name(trace), expected, 'also of a place that was looked up long ago')
   t.equal(reads, 1, 'the map is read once')
 })
 
 t.test('a broken map takes nothing but the names', async (t) => {
   for (const map of ['', 'null', '{}', '{"sources": 1}', '{"sources": [], "mappings": 1}']) {
-    const trace = tracer(file, () => map)
-    t.equal(trace(new Error('no'), [frame(file, 1, 1)]), `Error: no\n    at run (${file}:1:1)`)
+    const trace = `Error: no\n    at run (${file}:1:1)`
+    t.equal(sourceNamer(file, () => map)(trace), trace)
   }
 })
