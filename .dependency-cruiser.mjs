@@ -5,30 +5,30 @@
  * Each row names a folder, what of ours it may import beside itself, and which packages. What a row does not name is
  * refused, so a new folder is refused until it has a row.
  */
+import { readFileSync } from 'node:fs'
 
-/** The registry's order is the law: a domain knows earlier ones, never later ones. */
-const domainOrder = [
-  'namespaces',
-  'entities',
-  'acl',
-  'catalog',
-  'local-services',
-  'sessions',
-  'kv',
-  'variables',
-  'nodes',
-  'jobs',
-  'allocations',
-  'logins',
-  'ldap',
-  'orchestrator',
-  'events',
-  'autopilot',
-  'operator',
-  'members',
-  'user-events',
-  'process',
-]
+/** The registry's order is the law: a domain knows earlier ones, never later ones. Folders of domains, in that order. */
+const domainOrder = foldersOf(
+  'registry',
+  'serverDomains',
+  foldersOf('local-registry', 'localDomains'),
+)
+
+/** Reads the text of the list: these rules judge sources, and run none of them. `spread`: folders of the list it ends with. */
+function foldersOf(file, list, spread = []) {
+  const text = readFileSync(new URL(`./src/domains/${file}.ts`, import.meta.url), 'utf8')
+  const imports = text.matchAll(/^import \{ (\w+) \} from '[.]\/([a-z-]+)\/[a-z-]*domain[.]ts'$/gm)
+  const folders = new Map(Array.from(imports, ([, name, folder]) => [name, folder]))
+  const [, items] =
+    text.match(new RegExp(`^export const ${list}: [^=]*= \\[\\n(.*?)^\\]`, 'ms')) ?? []
+  const named = Array.from(items?.matchAll(/^ {2}(\w+),$/gm) ?? [], ([, name]) => folders.get(name))
+  if (named.length !== folders.size || named.includes(undefined)) {
+    throw new Error(
+      `src/domains/${file}.ts: ${list} does not name the domains that it imports, a line each`,
+    )
+  }
+  return [...new Set([...named, ...spread])]
+}
 
 /** `keyring-model.ts` is a model too: a domain may hold a second thing with the same roles. */
 const stateRoles = '[a-z-]*(model|table|commands|queries)[.]ts$'
@@ -197,9 +197,7 @@ function domainRows(domain, position) {
   const own = `^src/domains/${domain}/`
   const earlier = domainOrder.slice(0, position)
   const others = earlier.length === 0 ? [] : [`^src/domains/(${earlier.join('|')})/`]
-  const issuers = earlier.filter((name) =>
-    ['entities', 'acl', 'allocations', 'logins'].includes(name),
-  )
+  const issuers = earlier.filter((name) => ['entities', 'acl', 'logins'].includes(name))
   const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
   // What a login method plugs into.
   const isLogin = earlier.includes('logins')
