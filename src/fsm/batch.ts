@@ -2,13 +2,14 @@
  * The changes of consecutive entries on their way to one atomic write: rows, index entries, the tables' last
  * indexes. Only `load` of the entries in it sees it before it is whole.
  */
-import { assert } from '../lib/assert.ts'
+import { assert, present } from '../lib/assert.ts'
 import type { Configuration } from '../raft/core/message.ts'
 import type { Change } from './domain.ts'
 import type { ChangedRows } from './changed-rows.ts'
 import { pack, rowBytesMax, unpack } from './codec.ts'
 import { counterFloorVersion, floorOfSuccession, succeeds } from './counter-floor.ts'
 import { encodeKey, encodeNumber } from './keys.ts'
+import { keptRow, notKept } from './kept-row.ts'
 import {
   appliedRow,
   commandVersionRow,
@@ -39,6 +40,8 @@ export class Batch {
   readonly state: State
   /** Full keys; the newest value of each. */
   readonly rows = new Map<string, Uint8Array | null>()
+  /** Of those the rows of tables, as reading them gives them; null: removed; `notKept`: to be unpacked. */
+  readonly written = new Map<string, unknown>()
   readonly changed: ChangedKeys[] = []
   readonly tableIndexes = new Map<string, number>()
   readonly #tables: Tables
@@ -84,17 +87,23 @@ export class Batch {
 
   /** The decoded row of `key`, without generation, in the current one. Not to be changed. */
   row(key: string): unknown {
-    const changed = this.rows.get(this.state.generationPrefix + key)
-    if (changed === undefined) return this.state.row(key)
-    return changed === null ? undefined : unpack(changed)
+    const full = this.state.generationPrefix + key
+    const written = this.written.get(full)
+    return written === undefined ? this.state.row(full) : this.#unpacked(full, written)
   }
 
   /** `before`: of the state and what earlier entries changed; absent: look it up. */
-  #rowBefore(key: string, before: unknown): unknown {
-    if (before === undefined) return this.row(key)
-    const changed = this.rows.get(this.state.generationPrefix + key)
-    if (changed === undefined) return before
-    return changed === null ? undefined : unpack(changed)
+  #rowBefore(full: string, before: unknown): unknown {
+    const written = this.written.get(full)
+    if (written !== undefined) return this.#unpacked(full, written)
+    return before === undefined ? this.state.row(full) : before
+  }
+
+  /** `written` of the row at `full`. */
+  #unpacked(full: string, written: unknown): unknown {
+    if (written === null) return undefined
+    if (written !== notKept) return written
+    return unpack(present(this.rows.get(full), 'the bytes of a row that was put'))
   }
 
   /** The changes of one entry, in their order. They may come in several parts. */
@@ -202,8 +211,9 @@ export class Batch {
     const front = this.state.generationPrefix
     const primary = encodeKey(keyOfRow(bound, row))
     const key = bound.rowPrefix + primary
+    const full = front + key
     if (bound.indexes.length > 0) {
-      const old = change.type === 'insert' ? undefined : this.#rowBefore(key, change.before)
+      const old = change.type === 'insert' ? undefined : this.#rowBefore(full, change.before)
       for (const index of bound.indexes) {
         const oldEntry = old === undefined ? null : indexEntryKey(index, old, primary)
         const newEntry = indexEntryKey(index, row, primary)
@@ -217,7 +227,9 @@ export class Batch {
       }
     }
     const bytes = packRow(bound, row)
-    this.rows.set(front + key, bytes)
+    this.rows.set(full, bytes)
+    // What is inserted may never be read: it is kept once somebody does.
+    this.written.set(full, change.type === 'insert' ? notKept : keptRow(row))
     keys.push(key)
     if (this.#followed?.wants(bound.name) === true) {
       this.#followed.note(entryIndex, bound.name, false, bytes)
@@ -234,7 +246,8 @@ export class Batch {
   ): boolean {
     const front = this.state.generationPrefix
     const primary = encodeKey(key)
-    const old = this.#rowBefore(bound.rowPrefix + primary, before)
+    const full = front + bound.rowPrefix + primary
+    const old = this.#rowBefore(full, before)
     if (old === undefined) return false
     if (bound.indexes.length > 0) {
       for (const index of bound.indexes) {
@@ -244,7 +257,8 @@ export class Batch {
         keys.push(entry)
       }
     }
-    this.rows.set(front + bound.rowPrefix + primary, null)
+    this.rows.set(full, null)
+    this.written.set(full, null)
     keys.push(bound.rowPrefix + primary)
     if (this.#followed?.wants(bound.name) === true) {
       this.#followed.note(entryIndex, bound.name, true, packRow(bound, old))

@@ -1,5 +1,5 @@
 /**
- * Rows read or changed lately, decoded, so that a point read of them asks no database. A row is good from the applied
+ * Rows read or written lately, decoded, so that a point read of them asks no database. A row is good from the applied
  * index it was seen at until a batch changes it: a state older than that reads past the cache.
  *
  * Of keys without a row the last ones asked for are remembered too: some are asked for by every command, such as the one that
@@ -10,6 +10,7 @@
  */
 import { LruMap } from '../lib/lru-map.ts'
 import { unpack } from './codec.ts'
+import { notKept } from './kept-row.ts'
 
 /** Bytes of encoded rows in one half. Decoded they take a few times as much. */
 const halfBytesMax = 8 * 1024 * 1024
@@ -26,9 +27,17 @@ const rowBytesMax = 64 * 1024
 type Kept = {
   /** The row is the same in every state from this applied index on. */
   since: number
-  bytes: Uint8Array
+  /** Packed, when nobody has read it; null: `row` is it. */
+  packed: Uint8Array | null
   row: unknown
-  decoded: boolean
+  /** Of the packed row. */
+  bytes: number
+}
+
+/** What a batch did to rows of tables, by full key: see `Batch`. */
+export type Written = {
+  readonly rows: ReadonlyMap<string, Uint8Array | null>
+  readonly written: ReadonlyMap<string, unknown>
 }
 
 export class RowCache {
@@ -52,9 +61,9 @@ export class RowCache {
       this.#keep(key, kept)
     }
     if (kept.since > appliedIndex) return undefined
-    if (!kept.decoded) {
-      kept.row = unpack(kept.bytes)
-      kept.decoded = true
+    if (kept.packed !== null) {
+      kept.row = unpack(kept.packed)
+      kept.packed = null
     }
     return kept.row
   }
@@ -70,34 +79,36 @@ export class RowCache {
     this.#absent.set(key, appliedIndex)
   }
 
-  /** A row just read from the newest state, which stands at `appliedIndex`. */
-  add(key: string, bytes: Uint8Array, row: unknown, appliedIndex: number): void {
-    if (bytes.byteLength <= rowBytesMax) {
-      this.#keep(key, { since: appliedIndex, bytes, row, decoded: true })
-    }
+  /** A row just read from the newest state, which stands at `appliedIndex`; `bytes`: packed. */
+  add(key: string, bytes: number, row: unknown, appliedIndex: number): void {
+    if (bytes <= rowBytesMax) this.#keep(key, { since: appliedIndex, packed: null, row, bytes })
   }
 
-  /** A batch changed these rows; the state with it stands at `appliedIndex`. Rows that are not here stay so. */
-  changed(rows: ReadonlyMap<string, Uint8Array | null>, appliedIndex: number): void {
-    if (this.#young.size + this.#old.size + this.#absent.size === 0) return
-    for (const [key, bytes] of rows) {
+  /** A batch changed these rows; the state with it stands at `appliedIndex`. */
+  changed({ rows, written }: Written, appliedIndex: number): void {
+    for (const [key, row] of written) {
       this.#absent.delete(key)
-      const kept = this.#young.get(key) ?? this.#old.get(key)
-      if (kept === undefined) continue
-      if (bytes === null || bytes.byteLength > rowBytesMax) {
+      const young = this.#young.get(key)
+      const kept = young ?? this.#old.get(key)
+      const packed = rows.get(key) ?? null
+      if (row === null || packed === null || packed.byteLength > rowBytesMax) {
+        if (kept === undefined) continue
         this.#young.delete(key)
         this.#old.delete(key)
-      } else {
+      } else if (kept !== undefined) {
+        if (young !== undefined) this.#youngBytes += packed.byteLength - kept.bytes
+        kept.bytes = packed.byteLength
         kept.since = appliedIndex
-        kept.bytes = bytes
-        kept.row = undefined
-        kept.decoded = false
+        kept.packed = row === notKept ? packed : null
+        kept.row = row === notKept ? undefined : row
+      } else if (row !== notKept) {
+        this.add(key, packed.byteLength, row, appliedIndex)
       }
     }
   }
 
   #keep(key: string, kept: Kept): void {
-    const bytes = entryBytes + 2 * key.length + kept.bytes.byteLength
+    const bytes = entryBytes + 2 * key.length + kept.bytes
     if (this.#youngBytes + bytes > this.#halfBytesMax) {
       this.#old = this.#young
       this.#young = new Map()

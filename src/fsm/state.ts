@@ -82,9 +82,8 @@ export class State {
     if (this.#snapshot === null) this.#overlays = overlays
   }
 
-  /** The decoded row of `key`, without generation. It is shared: not to be changed. */
-  row(key: string): unknown {
-    const full = this.generationPrefix + key
+  /** The decoded row at the key `full`, generation in front. It is shared: not to be changed. */
+  row(full: string): unknown {
     const { appliedIndex } = this.position
     const kept = this.cache.get(full, appliedIndex)
     if (kept !== undefined) return kept
@@ -97,7 +96,7 @@ export class State {
     }
     const row = unpack(bytes)
     // For an older state it is unknown here whether the row has changed since.
-    if (!this.#superseded) this.cache.add(full, bytes, row, appliedIndex)
+    if (!this.#superseded) this.cache.add(full, bytes.byteLength, row, appliedIndex)
     return row
   }
 

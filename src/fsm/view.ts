@@ -47,7 +47,8 @@ class TableReader implements Reader {
     const bound = tables.get(table.name)
     const encoded = rowKey(bound, key)
     touched?.addKey(encoded, bound.rowPrefix)
-    return state().row(encoded) as Row | undefined
+    const current = state()
+    return current.row(current.generationPrefix + encoded) as Row | undefined
   }
 
   pages<Row>(table: Table<Row>, range: Range = {}): AsyncIterable<readonly Row[]> {

@@ -100,7 +100,7 @@ export class WriteBehind {
     const restored = position.generations !== this.#state.position.generations
     // Views of the old state get their snapshot now: nothing newer is on its way to the store yet.
     this.#state.supersede()
-    this.#state.cache.changed(batch.rows, position.appliedIndex)
+    this.#state.cache.changed(batch, position.appliedIndex)
     this.#pending = [...this.#pending, batch.rows]
     this.#state = new State(this.#store, position, this.#pending, this.#state.cache)
     this.#gathered.push(batch.rows)
