@@ -32,6 +32,8 @@ export type RunningServer = RunningProcess<'http' | 'rpc' | 'gossip' | 'ops', Re
 
 /** Requests under way when the server stops have this long to end. */
 const drainMs = 5_000
+/** What waited for this server to lead is served in 10 to 20 ms. */
+const firstRequestsMs = 50
 
 export async function startServer(
   config: ServerConfig,
@@ -87,6 +89,8 @@ export async function startServer(
   const leadership = new Leadership({
     node,
     onReplaced: (listener) => machine.onReplaced(listener),
+    firstRequestsMs,
+    clock,
     logger,
     duties: composed.duties.map((duty) => ({
       name: duty.name,

@@ -403,6 +403,8 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
             onChange: () => () => {},
           },
           onReplaced: (listener) => machine.onReplaced(listener),
+          firstRequestsMs: 0,
+          clock: systemClock,
           duties: ['keyring', 'sessions', 'keys']
             .filter((name) => composed.duties.some((duty) => duty.name === name))
             .map((name) => ({

@@ -4,9 +4,13 @@ import t from 'tap'
 import { silentLogger } from '../../src/lib/log.ts'
 import { Leadership, type Duty } from '../../src/server/leadership.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const firstRequestsMs = 50
 
 function leadershipOf() {
   const told: string[] = []
+  const clock = manualClock()
   const listeners = new Set<() => void>()
   const replaced = new Set<() => void>()
   const node = { role: 'follower', term: 1, settled: false }
@@ -36,11 +40,14 @@ function leadershipOf() {
       return () => replaced.delete(listener)
     },
     duties: [duty('a'), duty('b')],
+    firstRequestsMs,
+    clock,
     logger: silentLogger,
   })
   return {
     leadership,
     told,
+    clock,
     become: (role: string, term: number, settled = role === 'leader') => {
       Object.assign(node, { role, term, settled })
       for (const listener of listeners) listener()
@@ -55,7 +62,10 @@ function leadershipOf() {
     },
     listening: () => listeners.size + replaced.size,
     tells: (what: readonly string[]) =>
-      eventuallyTrue(what.join(', '), () => told.join() === what.join()),
+      eventuallyTrue(what.join(', '), () => {
+        clock.advance(firstRequestsMs)
+        return told.join() === what.join()
+      }),
   }
 }
 
@@ -73,9 +83,10 @@ void t.test('all duties start anew when the state is replaced under a leader', a
 })
 
 void t.test('duties start when the first entry of the term is applied, not before', async (t) => {
-  const { leadership, become, replace, told, tells } = leadershipOf()
+  const { leadership, become, replace, told, tells, clock } = leadershipOf()
   become('leader', 2, false)
   replace()
+  clock.advance(firstRequestsMs)
   await setImmediate()
   t.same(told, [])
   become('leader', 2, true)
@@ -85,6 +96,29 @@ void t.test('duties start when the first entry of the term is applied, not befor
   become('leader', 3, true)
   await tells([...started, ...stopped, ...started])
   await leadership.stop()
+})
+
+void t.test('requests that waited for a leader come before its duties', async (t) => {
+  const { leadership, become, told, clock } = leadershipOf()
+  const pass = async (ms: number) => {
+    clock.advance(ms)
+    await setImmediate()
+  }
+  become('leader', 2)
+  await pass(0)
+  await pass(firstRequestsMs - 1)
+  t.same(told, [])
+  become('leader', 2)
+  await pass(1)
+  t.same(told, started, 'news of the same term do not begin the moment anew')
+  become('leader', 3)
+  await pass(0)
+  t.same(told, [...started, ...stopped])
+  become('follower', 4)
+  await pass(firstRequestsMs)
+  t.same(told, [...started, ...stopped], 'a leader of a moment starts none')
+  await leadership.stop()
+  t.equal(clock.timerCount, 0)
 })
 
 void t.test('a state that is replaced while duties stop costs no second start', async () => {
