@@ -1,5 +1,17 @@
 /** Consul's command line, after its registry of commands, without those of Consul Enterprise. */
-import { get, gossipKey, local, noted, post, put, remove, row, rows, type Row } from './rows.ts'
+import {
+  get,
+  gossipKey,
+  local,
+  noted,
+  post,
+  put,
+  remove,
+  row,
+  rows,
+  unset,
+  type Row,
+} from './rows.ts'
 
 const self = get('/v1/agent/self', ['Config.NodeName', 'Config.Datacenter', 'Member.Name', 'Stats'])
 const session = put('/v1/session/create', { Name: 'compat', TTL: '15s' }, ['ID'], {
@@ -8,6 +20,17 @@ const session = put('/v1/session/create', { Name: 'compat', TTL: '15s' }, ['ID']
 const policy = { Name: 'compat', Description: '', Rules: 'key "a" { policy = "read" }' }
 const policyReads = ['ID', 'Name', 'Rules', 'CreateIndex', 'ModifyIndex']
 const tokenReads = ['AccessorID', 'SecretID', 'Policies', 'Local', 'CreateTime']
+/** As Go prints a token whose fields were not set. */
+const token = {
+  AccessorID: '',
+  SecretID: '',
+  Description: '',
+  Policies: [{ ID: '', Name: 'compat' }],
+  Local: false,
+  CreateTime: '0001-01-01T00:00:00Z',
+  ...unset,
+}
+const role = { Name: 'compat', Description: '', Policies: [{ ID: '', Name: 'compat' }] }
 const roleReads = ['ID', 'Name', 'Policies']
 const configEntry = get('/v1/config/service-defaults')
 const intentions = get('/v1/connect/intentions')
@@ -15,35 +38,110 @@ const peering = get('/v1/peerings')
 const resource = get('/api/demo/v2/artist')
 
 export const consulRows: readonly Row[] = [
-  row(
-    'acl bootstrap',
-    put('/v1/acl/bootstrap', undefined, tokenReads, { status: [200, 403, 401] }),
+  noted(
+    'replayed where there is a first token: 403 in the words of Consul',
+    row('acl bootstrap', put('/v1/acl/bootstrap', undefined, [], { status: [403] })),
   ),
-  row('acl policy create', put('/v1/acl/policy', policy, policyReads)),
+  row(
+    'acl policy create',
+    put('/v1/acl/policy', { ID: '', ...policy, Datacenters: null, ...unset }, policyReads, {
+      keep: { name: 'policy', field: 'ID' },
+    }),
+  ),
   row('acl policy list', get('/v1/acl/policies', ['ID', 'Name'])),
-  row('acl policy read', get('/v1/acl/policy/name/compat', policyReads)),
-  row('acl policy update', get('/v1/acl/policy/name/compat', policyReads)),
-  row('acl policy delete', get('/v1/acl/policy/name/compat', policyReads)),
+  row(
+    'acl policy read',
+    get('/v1/acl/policy/{policy}', policyReads),
+    get('/v1/acl/policy/name/compat', policyReads),
+  ),
+  noted(
+    'but for `-name` beside `-id`: a policy keeps its name',
+    row(
+      'acl policy update',
+      get('/v1/acl/policies', ['ID', 'Name']),
+      get('/v1/acl/policy/{policy}', policyReads),
+      put(
+        '/v1/acl/policy/{policy}',
+        { ID: '{policy}', ...policy, Description: 'new', Datacenters: null, ...unset },
+        policyReads,
+      ),
+    ),
+  ),
+  row(
+    'acl policy delete',
+    put('/v1/acl/policy', { ...policy, Name: 'gone' }, policyReads, {
+      keep: { name: 'gone', field: 'ID' },
+    }),
+    get('/v1/acl/policies', ['ID', 'Name']),
+    remove('/v1/acl/policy/{gone}'),
+    get('/v1/acl/policy/{gone}', [], { status: [404] }),
+  ),
   row('acl set-agent-token', put('/v1/agent/token/agent', { Token: 'x' })),
-  row('acl token create', put('/v1/acl/token', { Policies: [{ Name: 'compat' }] }, tokenReads)),
-  row('acl token clone', put('/v1/acl/token/self/clone', {}, tokenReads)),
+  row(
+    'acl token create',
+    put('/v1/acl/token', token, tokenReads, { keep: { name: 'token', field: 'AccessorID' } }),
+  ),
+  row(
+    'acl token clone',
+    get('/v1/acl/tokens', ['AccessorID']),
+    put('/v1/acl/token/{token}/clone', { Description: '' }, tokenReads, {
+      keep: { name: 'clone', field: 'AccessorID' },
+    }),
+  ),
   row('acl token list', get('/v1/acl/tokens', ['AccessorID', 'CreateTime', 'Local'])),
-  row('acl token read', get('/v1/acl/token/self', tokenReads)),
-  row('acl token update', get('/v1/acl/token/self', tokenReads)),
+  noted(
+    'without the secret, of which the cluster keeps a hash alone; `-self` shows it',
+    row(
+      'acl token read',
+      get('/v1/acl/token/{token}', tokenReads),
+      get('/v1/acl/token/self', tokenReads),
+    ),
+  ),
+  row(
+    'acl token update',
+    get('/v1/acl/token/{token}', tokenReads),
+    put(
+      '/v1/acl/token/{token}',
+      { ...token, AccessorID: '{token}', Description: 'new', Policies: [{ ID: '{policy}' }] },
+      tokenReads,
+    ),
+  ),
   row(
     'acl token delete',
-    remove('/v1/acl/token/00000000-0000-4000-8000-000000000000', undefined, {
-      status: [200, 403, 404],
-    }),
+    get('/v1/acl/tokens', ['AccessorID']),
+    remove('/v1/acl/token/{clone}'),
+    get('/v1/acl/token/{clone}', [], { status: [404] }),
   ),
   row(
     'acl role create',
-    put('/v1/acl/role', { Name: 'compat', Policies: [{ Name: 'compat' }] }, roleReads),
+    put('/v1/acl/role', { ID: '', ...role, ...unset }, roleReads, {
+      keep: { name: 'role', field: 'ID' },
+    }),
   ),
   row('acl role list', get('/v1/acl/roles', ['ID', 'Name'])),
-  row('acl role read', get('/v1/acl/role/name/compat', roleReads)),
-  row('acl role update', get('/v1/acl/role/name/compat', roleReads)),
-  row('acl role delete', get('/v1/acl/role/name/compat', roleReads)),
+  row(
+    'acl role read',
+    get('/v1/acl/role/{role}', roleReads),
+    get('/v1/acl/role/name/compat', roleReads),
+  ),
+  noted(
+    'but for `-name`: a role keeps its name',
+    row(
+      'acl role update',
+      get('/v1/acl/role/{role}', roleReads),
+      put(
+        '/v1/acl/role/{role}',
+        { ID: '{role}', ...role, Description: 'new', ...unset },
+        roleReads,
+      ),
+    ),
+  ),
+  row(
+    'acl role delete',
+    get('/v1/acl/role/name/compat', roleReads),
+    remove('/v1/acl/role/{role}'),
+    get('/v1/acl/role/{role}', [], { status: [404] }),
+  ),
   ...rows(
     ['create', 'list', 'read', 'update', 'delete'].map((verb) => `acl auth-method ${verb}`),
     get('/v1/acl/auth-methods'),
@@ -70,23 +168,30 @@ export const consulRows: readonly Row[] = [
     get('/v1/agent/connect/ca/roots'),
   ),
   ...local('connect envoy pipe-bootstrap'),
-  row(
-    'debug',
-    self,
-    get('/v1/agent/host'),
-    get('/v1/agent/metrics'),
-    get('/v1/agent/members?wan=1', ['Name']),
+  noted(
+    'keeps agent, host, members and Raft; metrics, log and profiles come by paths that are not served',
+    row(
+      'debug',
+      get('/v1/agent/self', [
+        'Config.Version',
+        'DebugConfig.EnableDebug',
+        'DebugConfig.ACLsEnabled',
+      ]),
+      get('/v1/agent/host'),
+      get('/v1/agent/members?wan=1', ['Name']),
+      get('/v1/operator/raft/configuration', ['Servers']),
+      get('/v1/agent/metrics/stream'),
+    ),
   ),
   row('event', self, put('/v1/event/fire/compat', 'payload', ['ID', 'Name', 'Version', 'LTime'])),
-  noted(
-    'no agent of this program runs commands for others; `muster lock` runs one beside a lock',
-    row(
-      'exec',
-      self,
-      session,
-      put('/v1/kv/_rexec/compat/job?acquire={session}', '{}'),
-      put('/v1/event/fire/_rexec', '{}', [], { status: [500] }),
-    ),
+  row(
+    'exec',
+    self,
+    put('/v1/session/create', { Name: 'Remote Exec', Behavior: 'delete', TTL: '15s' }, ['ID'], {
+      keep: { name: 'session', field: 'ID' },
+    }),
+    put('/v1/kv/_rexec/{session}/job?acquire={session}&flags=0', '{}'),
+    put('/v1/event/fire/_rexec', '{}', ['ID']),
   ),
   row('force-leave', put('/v1/agent/force-leave/compat')),
   row('info', self),
@@ -94,7 +199,7 @@ export const consulRows: readonly Row[] = [
     ['check', 'create', 'delete', 'get', 'list', 'match'].map((verb) => `intention ${verb}`),
     intentions,
   ),
-  row('join', put('/v1/agent/join/127.0.0.1:1', undefined, [], { status: [200, 500, 503] })),
+  row('join', put('/v1/agent/join/{gossip}')),
   ...local('keygen'),
   noted(
     '`-relay-factor` above 0 is refused; the list has one row, as there is one pool',

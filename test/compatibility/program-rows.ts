@@ -37,7 +37,7 @@ export const pythonConsulRows: readonly Row[] = [
     put('/v1/agent/maintenance?enable=true'),
     put('/v1/agent/maintenance?enable=false'),
   ),
-  row('agent.join', get('/v1/agent/join/127.0.0.1')),
+  row('agent.join', get('/v1/agent/join/{gossip}')),
   row('agent.force_leave', get('/v1/agent/force-leave/nobody')),
   row(
     'agent.service.register, deregister',

@@ -70,6 +70,9 @@ export function local(...names: readonly string[]): readonly Row[] {
   return names.map((name) => row(name))
 }
 
+/** A policy, a role or a token that is shown without its fields that are empty in Go. */
+export const unset = { CreateIndex: 0, ModifyIndex: 0, Hash: null } as const
+
 export const base64 = (text: string): string => Buffer.from(text).toString('base64')
 /** 32 bytes that no member has. */
 export const gossipKey = Buffer.alloc(32, 7).toString('base64')

@@ -8,6 +8,13 @@ import { ShownMount } from './shapes.ts'
 import { shownMount } from './shown.ts'
 import { uiMethods } from './ui-methods.ts'
 
+/** What `vault kv` asks first, of a path below no method of logging in. */
+const noEngines = (): MusterError =>
+  new MusterError(
+    'not_implemented',
+    "Vault's secrets engines are not served; encrypted variables are at /v1/var/:path",
+  )
+
 export const uiRoutes: readonly DescribedRoute[] = [
   {
     method: 'GET',
@@ -37,6 +44,7 @@ export const uiRoutes: readonly DescribedRoute[] = [
     handle: async (request) => {
       const path = request.tail.replaceAll(/\/+$/g, '')
       const { value } = await request.query(uiMethods.over, { path })
+      if (!/^auth(\/|$)/.test(path)) throw noEngines()
       // Whether there is none, or the caller may do nothing there.
       if (value === null)
         throw new MusterError('permission_denied', 'there is no mount that the caller may see')

@@ -28,6 +28,9 @@ const NextEvents = Type.Object({
 
 export type EventList = { readonly events: readonly UserEvent[]; readonly index: number }
 
+/** What `consul exec` fires. Taken like any other it would end well, and nothing would have run. */
+const remoteCommands = '_rexec'
+
 type May = Pick<LocalContext, 'may' | 'service'>
 
 const fire = defineLocalMethod({
@@ -37,6 +40,12 @@ const fire = defineLocalMethod({
   requires: ({ name }) => ({ resource: 'event', event: name, access: 'write' }),
   run: async (context, args): Promise<UserEventMessage> => {
     const { nodeFilter, serviceFilter, tagFilter } = args
+    if (args.name === remoteCommands) {
+      throw new MusterError(
+        'not_implemented',
+        'no agent runs commands for others; `muster lock` runs one beside a lock, `muster watch` on a change',
+      )
+    }
     if (tagFilter !== '' && serviceFilter === '') {
       throw new MusterError('invalid_argument', 'a tag filter needs a service filter beside it')
     }

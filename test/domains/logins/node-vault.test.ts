@@ -32,6 +32,11 @@ t.test('node-vault works unchanged', async (t) => {
   })
   t.same(((await vault.list('auth/team/role')) as Answer).data, { keys: ['b', 'team'] })
 
+  const over = 'sys/internal/ui/mounts'
+  t.match(await vault.read(`${over}/auth/team/role`), { data: { path: 'auth/team/' } })
+  await t.rejects(vault.read(`${over}/auth/none`), { message: /permission denied/ })
+  await t.rejects(vault.read(`${over}/secret/a`), { message: /secrets engines are not served/ })
+
   const rules = 'path "auth/team/*" { capabilities = ["list"] }'
   await vault.addPolicy({ name: 'people', rules })
   t.match(await vault.getPolicy({ name: 'people' }), { data: { name: 'people', rules } })

@@ -82,6 +82,14 @@ t.test(
   },
 )
 
+t.test("what Consul's exec fires is refused, as no agent runs commands", async (t) => {
+  const { pool } = loop()
+  const server = await serverOfOne(t, { userEvents: pool, begin: false })
+  const fired = await server.ask('PUT', '/v1/event/fire/_rexec', '{}')
+  t.match([fired.status, fired.body], [501, /no agent runs commands for others/])
+  t.same((await server.ask('GET', '/v1/event/list')).json(), [])
+})
+
 t.test('a blocking query waits for another event of its name, and the wait ends', async (t) => {
   const { pool } = loop()
   const server = await serverOfOne(t, { userEvents: pool, begin: false })
