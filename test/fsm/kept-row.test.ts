@@ -1,6 +1,6 @@
 /** A row that is kept as it was put is what unpacking its bytes gives, whatever it holds. */
 import { isDeepStrictEqual } from 'node:util'
-import * as fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t from 'tap'
 import { pack, unpack } from '../../src/fsm/codec.ts'
 import { keptRow, notKept } from '../../src/fsm/kept-row.ts'

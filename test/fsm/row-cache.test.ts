@@ -1,6 +1,6 @@
 /** Rows kept in memory: never older than the state that asks, never newer either, and not too many. */
 import t from 'tap'
-import * as fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import { pack } from '../../src/fsm/codec.ts'
 import { notKept } from '../../src/fsm/kept-row.ts'
 import { RowCache, type Written } from '../../src/fsm/row-cache.ts'
