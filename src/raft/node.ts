@@ -15,7 +15,7 @@ import type { Fetch, Ready } from './core/ready.ts'
 import type {
   MembershipChange,
   ProposeOptions,
-  RaftNodeDoor,
+  Raft,
   RaftNodeOptions,
   RaftStatus,
   ReadMode,
@@ -34,7 +34,7 @@ export { configurationAfter, decodeConfiguration } from './core/membership.ts'
 
 type Give<Result> = (core: RaftCore, now: number) => Result
 
-export class RaftNode implements RaftNodeDoor {
+export class RaftNode implements Raft {
   readonly #options: RaftNodeOptions
   readonly #writer: LogWriter
   readonly #applier: Applier

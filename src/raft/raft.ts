@@ -98,7 +98,7 @@ export type ProposeOptions = {
 /** See `rpc/consensus.ts`. */
 export type ReadMode = 'linearizable' | 'leader'
 
-export interface RaftNodeDoor {
+export interface Raft {
   start(): Promise<void>
   /** Writes the first configuration into an empty log. Refuses on a log that holds anything. */
   bootstrap(configuration: Configuration): Promise<void>

@@ -3,7 +3,7 @@ import { firstOf } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Member } from '../raft/core/message.ts'
-import type { RaftNodeDoor, RaftStatus } from '../raft/raft.ts'
+import type { Raft, RaftStatus } from '../raft/raft.ts'
 import type { Consensus, LeaderInfo, Proposed, ProposeOptions } from '../rpc/consensus.ts'
 
 /** Where a member is dialed: its advertised address, unless the configuration file or gossip knows another. */
@@ -15,7 +15,7 @@ export type AddressOf = (member: {
 
 /** What this asks of `RaftNode`. */
 type AskedNode = Pick<
-  RaftNodeDoor,
+  Raft,
   'status' | 'propose' | 'readBarrier' | 'isFresh' | 'lastContactMs' | 'onChange'
 >
 

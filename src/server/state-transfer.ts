@@ -1,6 +1,6 @@
 /** The call by which a server that lost its state asks another member for one: what it asks, and what is answered. */
 import { Type } from 'typebox'
-import type { RaftNodeDoor, RaftNodeOptions } from '../raft/raft.ts'
+import type { Raft, RaftNodeOptions } from '../raft/raft.ts'
 import type { PeerLink } from '../rpc/link.ts'
 import { definePeerMethod } from '../rpc/method.ts'
 import { callPeer } from '../rpc/peer-call.ts'
@@ -9,7 +9,7 @@ import type { AddressOf } from './consensus.ts'
 
 const callTimeoutMs = 2_000
 
-export const stateSender = serviceKey<Pick<RaftNodeDoor, 'sendState'>>('server.stateSender')
+export const stateSender = serviceKey<Pick<Raft, 'sendState'>>('server.stateSender')
 
 /** The answer comes at once; the snapshot is on its way then. */
 export const sendStateMethod = definePeerMethod({

@@ -1,4 +1,4 @@
-/** Several members of ours on real sockets, and the door's promises. */
+/** Several members of ours on real sockets, and what its entry point promises. */
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'

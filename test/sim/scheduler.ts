@@ -1,6 +1,6 @@
 /**
  * The simulator runs the production Raft node (core, driver, durable log) in a world made of one thread, one seed
- * and one clock. Nothing here is imported by the program; everything here may look behind the program's doors.
+ * and one clock. Nothing here is imported by the program; everything here may look inside the program.
  *
  * This file is that clock: a queue of events by simulated time. Between two events every promise that can go on
  * does go on, so a run is a sequence of events and nothing else, and the same seed gives the same run.
