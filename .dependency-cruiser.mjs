@@ -42,6 +42,8 @@ const raftContracts = [
   '^src/raft/transport/transport[.]ts$',
 ]
 
+const belowServer = ['^src/(lib|wire|fsm|rpc|api|metrics|domains|gossip|gossip-pool|runtime)/']
+
 const rows = [
   { name: 'lib', from: '^src/lib/', ours: [], packages: noPackage },
   {
@@ -152,12 +154,21 @@ const rows = [
   },
   {
     name: 'server',
-    from: '^src/server/',
+    from: '^src/server/(?!consensus-stack[.]ts$)',
     ours: [
-      '^src/(lib|wire|fsm|rpc|api|metrics|domains|gossip|gossip-pool|runtime)/',
-      '^src/raft/(?!core/)',
-      '^src/raft/core/message[.]ts$',
+      '^src/server/',
+      ...belowServer,
+      ...raftContracts,
+      '^src/raft/quorum-recovery[.]ts$',
+      '^src/raft/storage/log-store[.]ts$',
     ],
+    packages: anyPackage,
+  },
+  {
+    // Alone makes a log, a transport and a node.
+    name: 'server-consensus-stack',
+    from: '^src/server/consensus-stack[.]ts$',
+    ours: ['^src/server/', ...belowServer, '^src/raft/(?!core/)', '^src/raft/core/message[.]ts$'],
     packages: anyPackage,
   },
   {

@@ -2,7 +2,7 @@
  * The driver: a thin loop around the core. Inputs come from the transport, the disk, the state machine, timers and
  * callers; after a turn's inputs one `Ready` is taken and performed in the order that its type demands.
  *
- * This and `raft.ts` are the entry point of the folder: others import `RaftNode` and the contracts beside it, nothing behind them.
+ * `raft.ts` is the entry point of the folder; the server's composition (`server/consensus-stack.ts`) alone makes a `RaftNode`.
  */
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
@@ -28,9 +28,6 @@ import { startOf } from './startup.ts'
 import { Suspension } from './suspension.ts'
 import { DeadlineWaiters, Proposals, type Applied } from './waiters.ts'
 import { LogWriter } from './writer.ts'
-
-/** What a configuration entry holds, for the state machine; and what a log that was opened says of its cluster. */
-export { configurationAfter, decodeConfiguration } from './core/membership.ts'
 
 type Give<Result> = (core: RaftCore, now: number) => Result
 

@@ -1,5 +1,5 @@
 /**
- * The entry point of `raft`: what the rest of the program and the simulator see of a running Raft node (`node.ts`).
+ * The entry point of `raft`: what the rest of the program and the simulator see of a running Raft node, which `node.ts` is.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { DiskGate } from '../lib/disk-gate.ts'
@@ -10,6 +10,9 @@ import type { Configuration, LogIndex, Member, ServerId, Term } from './core/mes
 import type { StateMachine } from './state-machine.ts'
 import type { LogStore, RecoveredLog } from './storage/log-store.ts'
 import type { Peer, RaftTransport } from './transport/transport.ts'
+
+/** What a configuration entry holds, for the state machine; and what a log that was opened says of its cluster. */
+export { configurationAfter, decodeConfiguration } from './core/membership.ts'
 
 export type RaftTiming = {
   /** A follower that heard nothing for a random time in [electionMs, 1.5 electionMs) asks for votes. */
@@ -109,9 +112,9 @@ export interface Raft {
     data: Uint8Array,
     options?: ProposeOptions,
   ): Promise<{ readonly index: LogIndex; readonly outcome: unknown }>
-  /** Resolves once the local state is as new as the cluster was at the call; with `cancelled`, if `signal` fired by then. */
   /** `readBarrier` would resolve at once: this server leads under a lease, and has applied all that is committed. */
   isFresh(mode: ReadMode): boolean
+  /** Resolves once the local state is as new as the cluster was at the call; with `cancelled`, if `signal` fired by then. */
   readBarrier(
     mode: ReadMode,
     deadlineMs: number,

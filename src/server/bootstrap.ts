@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 import {
   grantUseMs,
   type GrantAnswer,
@@ -23,7 +23,7 @@ export type BootstrapOptions = {
   readonly region: string
   readonly bootstrapExpect: number
   readonly source: PeerSource
-  readonly node: RaftNode
+  readonly node: Raft
   readonly grants: BootstrapGrants
   readonly holdsData: () => boolean
   readonly identityAt: (address: string) => Promise<Identity>

@@ -10,9 +10,15 @@ import type { Clock } from '../lib/clock.ts'
 import { DiskGate } from '../lib/disk-gate.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Random } from '../lib/random.ts'
-import { configurationAfter, decodeConfiguration, RaftNode } from '../raft/node.ts'
+import { RaftNode } from '../raft/node.ts'
 import type { Configuration } from '../raft/core/message.ts'
-import type { RaftLimits, RaftTiming } from '../raft/raft.ts'
+import {
+  configurationAfter,
+  decodeConfiguration,
+  type Raft,
+  type RaftLimits,
+  type RaftTiming,
+} from '../raft/raft.ts'
 import { openDurableLog } from '../raft/storage/durable-log.ts'
 import type { LogStore, RecoveredLog } from '../raft/storage/log-store.ts'
 import { systemDisk } from '../raft/storage/system-disk.ts'
@@ -53,7 +59,7 @@ export type ConsensusStackOptions = {
 
 export type ConsensusStack = {
   readonly machine: Machine
-  readonly node: RaftNode
+  readonly node: Raft
   readonly link: PeerLink & StreamLink
   readonly wire: Wire
   readonly rpcPort: number
@@ -84,7 +90,7 @@ export async function startConsensus(options: ConsensusStackOptions): Promise<Co
   // Before both: what waits for the disk would hold up their end.
   opened.defer(() => gate.close())
 
-  let node: RaftNode | null = null
+  let node: Raft | null = null
   const wire = new Wire({
     identity: () => ({
       serverId: id,

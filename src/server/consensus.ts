@@ -13,7 +13,7 @@ export type AddressOf = (member: {
   readonly address: string
 }) => string
 
-/** What this asks of `RaftNode`. */
+/** What this asks of `Raft`. */
 type AskedNode = Pick<
   Raft,
   'status' | 'propose' | 'readBarrier' | 'isFresh' | 'lastContactMs' | 'onChange'

@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Member } from '../raft/core/message.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 import type { Autopilot } from './autopilot.ts'
 import { Departures } from './departures.ts'
 import {
@@ -34,7 +34,7 @@ const leaveMs = 3_000
 export type DepartingOptions = {
   readonly self: Self
   readonly bootstrapExpect: number
-  readonly node: Pick<RaftNode, 'status' | 'changeMembership'>
+  readonly node: Pick<Raft, 'status' | 'changeMembership'>
   readonly call: CallMember
   /** Gives leadership to another voter. Never rejects. */
   readonly handOver: () => Promise<void>

@@ -1,12 +1,12 @@
 /** The servers of this cluster by id and name, as the Raft configuration has them. */
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 import type { ServerDirectory } from '../rpc/servers.ts'
 import type { AddressOf } from './consensus.ts'
 
 export function serverDirectory(options: {
   readonly id: string
   readonly region: string
-  readonly node: RaftNode
+  readonly node: Raft
   readonly addressOf: AddressOf
 }): ServerDirectory {
   const { id: selfId, region, node, addressOf } = options

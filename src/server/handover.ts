@@ -3,7 +3,7 @@ import { delay } from '../lib/async.ts'
 import type { Clock } from '../lib/clock.ts'
 import { textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 
 /** A handover that takes longer is given up: the others elect a leader without it. */
 const handoverMs = 1_500
@@ -15,7 +15,7 @@ const handoverMs = 1_500
 const followMs = 150
 
 /** So that nobody waits for an election: requests here wait for the next leader and are passed on to it. */
-export async function handOver(node: RaftNode, clock: Clock, logger: Logger): Promise<void> {
+export async function handOver(node: Raft, clock: Clock, logger: Logger): Promise<void> {
   const { role, configuration } = node.status()
   const voters = configuration.members.filter((member) => member.role === 'voter')
   if (role !== 'leader' || voters.length < 2) return

@@ -5,7 +5,7 @@
 import type { KnownNodes, PoolAgent, ServerMember } from '../domains/catalog/duties.ts'
 import type { GossipNode, MemberView } from '../gossip/gossip.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 import { clientOf, serverOf, type GossipClient } from '../gossip-pool/tags.ts'
 
 /**
@@ -33,7 +33,7 @@ const tellingEvents: readonly string[] = [
 type MemberOptions = {
   /** Null: this server takes part in no gossip. */
   readonly gossip: Pick<GossipNode, 'members' | 'onEvent' | 'answers'> | null
-  readonly node: Pick<RaftNode, 'status'>
+  readonly node: Pick<Raft, 'status'>
   readonly config: {
     readonly region: string
     readonly datacenter: string

@@ -13,7 +13,7 @@ import type { Running } from '../lib/periodic.ts'
 
 export type Duty = { readonly name: string; start(): Running }
 
-/** What this asks of `RaftNode`. */
+/** What this asks of `Raft`. */
 export type LeadingNode = {
   status(): { readonly role: string; readonly term: number; readonly settled: boolean }
   onChange(listener: () => void): () => void

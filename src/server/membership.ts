@@ -9,7 +9,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Clock, Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 import type { PeerLink } from '../rpc/link.ts'
 import type { PeerMethod } from '../rpc/method.ts'
 import { callPeer } from '../rpc/peer-call.ts'
@@ -36,7 +36,7 @@ export type MembershipOptions = {
   readonly gossip: () => string | null
   /** Servers that begin a cluster together; 0: this one only ever joins. */
   readonly bootstrapExpect: number
-  readonly node: RaftNode
+  readonly node: Raft
   readonly link: PeerLink
   readonly logger: Logger
   /** The one that the node has: times of contact are compared with it. */

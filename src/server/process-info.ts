@@ -14,14 +14,14 @@ import {
   type AgentSettings,
 } from '../runtime/shown-agent.ts'
 import { rpcWarningOf } from './rpc-tls.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 
 export type ProcessInfoOptions = {
   readonly id: string
   readonly config: AgentSettings
   readonly reloadable: Reloadable
   readonly origin: AgentOrigin
-  readonly node: RaftNode
+  readonly node: Raft
   /** That the cluster runs at. */
   readonly commandVersion: () => number
   /** Null: this server takes part in no gossip. */

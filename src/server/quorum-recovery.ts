@@ -13,7 +13,7 @@ import { systemClock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { silentLogger } from '../lib/log.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
-import { decodeConfiguration } from '../raft/node.ts'
+import { decodeConfiguration } from '../raft/raft.ts'
 import {
   logAndState,
   readStoppedLog,

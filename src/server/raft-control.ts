@@ -2,13 +2,10 @@
 import type { RaftControl, ServerStatus } from '../domains/operator/raft.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { GossipServer } from '../gossip-pool/tags.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 
 export type RaftControlOptions = {
-  readonly node: Pick<
-    RaftNode,
-    'status' | 'lastContactMs' | 'transferLeadership' | 'changeMembership'
-  >
+  readonly node: Pick<Raft, 'status' | 'lastContactMs' | 'transferLeadership' | 'changeMembership'>
   /** Its connection closed and a new one was refused; none was made since. */
   readonly isGone: (id: string) => boolean
   /** The other servers in the pool, also those that failed; none without gossip. */

@@ -3,7 +3,7 @@ import type { ClusterKeyLink } from '../domains/variables/cluster-key-share.ts'
 import { clusterKeyMethod } from '../domains/variables/peer-methods.ts'
 import { callPeer } from '../rpc/peer-call.ts'
 import { MusterError } from '../lib/errors.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft } from '../raft/raft.ts'
 import type { PeerLink } from '../rpc/link.ts'
 import type { AddressOf } from './consensus.ts'
 
@@ -11,7 +11,7 @@ const callTimeoutMs = 2_000
 
 export function serverLink(options: {
   readonly id: string
-  readonly node: RaftNode
+  readonly node: Raft
   readonly link: PeerLink
   readonly addressOf: AddressOf
 }): ClusterKeyLink {

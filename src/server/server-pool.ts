@@ -2,8 +2,7 @@
 import { GossipPool, type GossipPoolOptions } from '../gossip-pool/pool.ts'
 import { memberName, strangerTo, tagsOf, type ServerTags } from '../gossip-pool/tags.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
-import type { RaftStatus } from '../raft/raft.ts'
-import type { RaftNode } from '../raft/node.ts'
+import type { Raft, RaftStatus } from '../raft/raft.ts'
 import { GossipPeers } from './gossip-peers.ts'
 
 export type ServerPoolOptions = Omit<GossipPoolOptions, 'name' | 'tags' | 'refuses'> & {
@@ -50,7 +49,7 @@ export class ServerPool {
    * Once this server belongs to a cluster it says so to the pool, and keeps servers of others out. Returns the way to
    * stop that.
    */
-  follow(node: Pick<RaftNode, 'status' | 'onChange'>): () => void {
+  follow(node: Pick<Raft, 'status' | 'onChange'>): () => void {
     const look = ({ configuration: { clusterId } }: RaftStatus): void => this.#tell({ clusterId })
     look(node.status())
     return node.onChange(look)

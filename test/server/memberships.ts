@@ -4,7 +4,7 @@ import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Configuration, Member } from '../../src/raft/core/message.ts'
 import type { MembershipChange, RaftStatus } from '../../src/raft/raft.ts'
-import type { RaftNode } from '../../src/raft/node.ts'
+import type { Raft } from '../../src/raft/raft.ts'
 import type { PeerLink } from '../../src/rpc/link.ts'
 import { assert } from '../../src/lib/assert.ts'
 import type { AnyPeerMethod, LeaderContext } from '../../src/rpc/method.ts'
@@ -121,7 +121,7 @@ export function servers(names: readonly string[], options: Options) {
       source,
       gossip: () => null,
       bootstrapExpect: expect,
-      node: node as unknown as RaftNode,
+      node: node as unknown as Raft,
       link,
       logger: silentLogger,
       clock: systemClock,
