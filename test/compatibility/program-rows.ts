@@ -1,5 +1,5 @@
 /** What libraries and programs ask that know Consul's API: by the calls that their sources make. */
-import { base64, get, put, remove, row, type Row } from './rows.ts'
+import { base64, get, post, put, remove, row, type Row } from './rows.ts'
 
 const index = { index: true }
 const sessionReads = ['ID', 'Name', 'Node', 'LockDelay', 'Behavior', 'TTL', 'CreateIndex']
@@ -29,6 +29,11 @@ export const pythonConsulRows: readonly Row[] = [
     get('/v1/health/state/any', ['Status'], index),
   ),
   row('acl.list', get('/v1/acl/list')),
+  row('acl.info', get('/v1/acl/info/x')),
+  row('acl.create', put('/v1/acl/create', {})),
+  row('acl.update', put('/v1/acl/update', { ID: 'x' })),
+  row('acl.clone', put('/v1/acl/clone/x')),
+  row('acl.destroy', put('/v1/acl/destroy/x')),
   row('agent.self', get('/v1/agent/self', ['Config', 'Member'])),
   row('agent.members', get('/v1/agent/members', ['Name', 'Addr', 'Status'])),
   row('agent.services, agent.checks', get('/v1/agent/services'), get('/v1/agent/checks')),
@@ -99,7 +104,10 @@ export const pythonConsulRows: readonly Row[] = [
     remove('/v1/kv/py?cas=0', undefined, {}),
     remove('/v1/kv/py'),
   ),
-  row('query.list, create', get('/v1/query')),
+  row('query.list', get('/v1/query')),
+  row('query.create', post('/v1/query', { Service: { Service: 'web' } })),
+  row('query.get, update, delete', get('/v1/query/x')),
+  row('query.execute, explain', get('/v1/query/x/execute')),
   row(
     'session.create, renew, info, node, list, destroy',
     session,
@@ -110,10 +118,6 @@ export const pythonConsulRows: readonly Row[] = [
     put('/v1/session/destroy/{session}'),
   ),
   row('status.leader, peers', get('/v1/status/leader'), get('/v1/status/peers')),
-  row(
-    'txn.put',
-    put('/v1/txn', [{ KV: { Verb: 'set', Key: 'py-txn', Value: base64('x') } }], ['Results']),
-  ),
   row('operator.raft_config', get('/v1/operator/raft/configuration', ['Servers'])),
 ]
 
