@@ -5,6 +5,7 @@
 import { chmod, copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compile, type Bundle } from './bundle.ts'
+import { assertMachine } from './elf.ts'
 import {
   bindingName,
   cacheName,
@@ -18,7 +19,7 @@ import {
 /** By which Node.js knows that something was put into it. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
-/** Makes `output`. */
+/** Makes `output`. Throws where Node.js or the binding is of another platform, or the assets are not in it afterwards. */
 export async function makeExecutable(
   bundle: Bundle,
   options: {
@@ -30,6 +31,9 @@ export async function makeExecutable(
 ): Promise<void> {
   const { platform, node, output } = options
   const { folder } = bundle
+  const binding = join(folder, bindingName(platform))
+  await assertMachine(node, platform)
+  await assertMachine(binding, platform)
   const main = join(folder, 'executable.cjs')
   await compile('scripts/release/launch/executable.ts', main, [])
   const code = join(folder, 'muster.code')
@@ -48,7 +52,7 @@ export async function makeExecutable(
     assets: {
       code,
       map: join(folder, 'muster.cjs.map'),
-      binding: join(folder, bindingName(platform)),
+      binding,
       // V8's code is of the machine that makes the release.
       ...(own &&
         Object.fromEntries(
@@ -62,4 +66,13 @@ export async function makeExecutable(
   await copyFile(node, output)
   await chmod(output, 0o755)
   await runTool(tool('postject'), [output, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', fuse])
+  await assertMachine(output, platform)
+  await assertInjected(output, blob)
+}
+
+/** Most executables are for machines on which they are not tried. */
+export async function assertInjected(output: string, blob: string): Promise<void> {
+  const program = await readFile(output)
+  if (!program.includes(`${fuse}:1`)) throw new Error(`${output} was not told of its assets`)
+  if (!program.includes(await readFile(blob))) throw new Error(`${output} does not hold ${blob}`)
 }

@@ -37,7 +37,7 @@ export const cacheName = (purpose: CachePurpose): string =>
 const binaries = join(root, 'node_modules/.bin')
 
 /** LevelDB's binding for a platform, as its package has it. */
-export function bindingOf({ binding }: Platform): string {
+export function bindingOf({ binding }: Pick<Platform, 'binding'>): string {
   return join(root, 'node_modules/classic-level/prebuilds', binding)
 }
 
