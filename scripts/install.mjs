@@ -83,6 +83,52 @@ export function removeHeaders(root) {
   }
 }
 
+/** Of a package's own folder: what its developers run. */
+const developersFolders = ['test', 'tests', 'benchmark', 'benchmarks', 'examples']
+/** Declarations of types and source maps. */
+const developersFile = /\.(?:d\.[cm]?ts|map)$/
+
+/**
+ * Removes what never runs here from packages that run the program: 30 MB of 187. The next `npm ci` brings it back, as `npm test`
+ * runs one.
+ *
+ * @param {string} root
+ * @param {string} [platform] as prebuilt bindings are named by it
+ */
+export function removeUnneeded(root, platform = `${process.platform}-${process.arch}`) {
+  const modules = join(root, 'node_modules')
+  for (const folder of packagesIn(modules)) {
+    for (const name of developersFolders) remove(join(folder, name))
+    const prebuilds = join(folder, 'prebuilds')
+    for (const name of existsSync(prebuilds) ? readdirSync(prebuilds) : []) {
+      if (name !== platform) remove(join(prebuilds, name))
+    }
+  }
+  const names = readdirSync(modules, { encoding: 'utf8', recursive: true })
+  for (const name of names) if (developersFile.test(name)) remove(join(modules, name))
+}
+
+/**
+ * @param {string} modules
+ * @returns {string[]} their folders
+ */
+function packagesIn(modules) {
+  if (!existsSync(modules)) return []
+  return readdirSync(modules, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+    .flatMap(({ name }) => {
+      const folder = join(modules, name)
+      return name.startsWith('@')
+        ? packagesIn(folder)
+        : [folder, ...packagesIn(join(folder, 'node_modules'))]
+    })
+}
+
+/** @param {string} path */
+function remove(path) {
+  rmSync(path, { recursive: true, force: true })
+}
+
 /**
  * @param {string} root
  * @param {boolean} production
@@ -114,6 +160,7 @@ function install(root, production) {
   const left = result.status === 0 ? reasonToInstall(root, production) : null
   if (result.status === 0 && left === null) {
     removeHeaders(root)
+    if (production) removeUnneeded(root)
     return 0
   }
   console.error(output.trimEnd())

