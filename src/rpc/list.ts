@@ -132,7 +132,10 @@ export async function onePage<Row, Item extends ListedRecord>(
       if (found.length === limit)
         return { rows: found, filtered, nextToken: tokenOf?.(row) ?? tokenOfKey(keyOf(row)) }
       if (found.length === max) {
-        throw new MusterError('too_large', `the list has more than ${max} entries: filter it`)
+        throw new MusterError(
+          'too_large',
+          `the list has more than ${max} entries: ask for it page by page, with per_page, or filter it`,
+        )
       }
       const item = items[at]
       if (item !== undefined) found.push(item)
@@ -160,9 +163,18 @@ function tokenOfKey(key: Key): string {
   return key.map((part) => encodeURIComponent(part)).join('/')
 }
 
+/** The first part of the key that a page begins at, for rows that are read from there on. Null: at the first row. */
+export function startOf({ nextToken }: Pick<PageArgs, 'nextToken'>): string | null {
+  return nextToken === null ? null : (partsOfToken(nextToken)[0] ?? null)
+}
+
 function keyOfToken(token: string): readonly Buffer[] {
+  return partsOfToken(token).map((part) => Buffer.from(part))
+}
+
+function partsOfToken(token: string): readonly string[] {
   try {
-    return token.split('/').map((part) => Buffer.from(decodeURIComponent(part)))
+    return token.split('/').map((part) => decodeURIComponent(part))
   } catch {
     throw new MusterError('invalid_argument', 'next_token is not one that a page gave')
   }

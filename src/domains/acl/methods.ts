@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { onePage, Page } from '../../rpc/list.ts'
+import { onePage, Page, startOf } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { secretHasher } from '../host.ts'
 import { denied } from '../../rpc/refusal.ts'
@@ -82,7 +82,7 @@ const list = defineQuery({
       (policy === '' || row.policies.includes(policy)) &&
       (role === '' || row.roles.includes(role))
     const value = await onePage(context, page, {
-      pages: allTokens(reader),
+      pages: allTokens(reader, startOf(page)),
       keyOf: (row) => [row.accessor],
       show: (row) => (isWanted(row) ? shownToken(row) : null),
       filter: tokenFilters.compile(page.filter),

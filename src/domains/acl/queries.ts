@@ -1,7 +1,14 @@
 /** Reads of tokens, policies and roles. */
 import type { Reader } from '../../fsm/domain.ts'
 import { firstOf } from '../define.ts'
-import { endOf, type BootstrapRow, type PolicyRow, type RoleRow, type TokenRow } from './model.ts'
+import {
+  accessorLengthMax,
+  endOf,
+  type BootstrapRow,
+  type PolicyRow,
+  type RoleRow,
+  type TokenRow,
+} from './model.ts'
 import { isGone } from './gone-queries.ts'
 import { aclBootstraps, aclPolicies, aclRoles, aclTokenParents, aclTokens } from './table.ts'
 
@@ -52,9 +59,13 @@ export function isIssuedTaken(
   )
 }
 
-/** In the order of their accessors. */
-export async function* allTokens(reader: Reader): AsyncGenerator<readonly TokenRow[]> {
-  for await (const page of reader.pagesBy(aclTokens, 'accessor')) {
+/** In the order of their accessors, those before `from` left unread; null: all. */
+export async function* allTokens(
+  reader: Reader,
+  from: string | null = null,
+): AsyncGenerator<readonly TokenRow[]> {
+  const range = from === null || from.length > accessorLengthMax ? {} : { from: [from] }
+  for await (const page of reader.pagesBy(aclTokens, 'accessor', range)) {
     yield page.filter((row) => row.usesLeft !== 0 && !isGone(reader, row))
   }
 }

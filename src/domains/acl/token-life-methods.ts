@@ -1,7 +1,7 @@
 /** Looks tokens up, renews and revokes them: `/v1/auth/token`. Secrets come as hashes, made where the request arrived. */
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
-import { Page } from '../../rpc/list.ts'
+import { Page, startOf } from '../../rpc/list.ts'
 import {
   defineLeaderMethod,
   defineQuery,
@@ -100,7 +100,7 @@ const accessors = defineQuery({
   query: async (reader, args, context) => {
     assertAclEnabled(context)
     const value = await pageOfNames(context, args, {
-      pages: allTokens(reader),
+      pages: allTokens(reader, startOf(args)),
       keyOf: ({ accessor }) => [accessor],
       nameOf: ({ accessor }) => accessor,
     })

@@ -1,5 +1,6 @@
 /** The life of a token as clients of the secrets service see it: made, looked up, renewed, revoked, with those below it. */
 import t from 'tap'
+import { allTokens } from '../../../src/domains/acl/queries.ts'
 import { serverOfOne, type Answer, type ServerOfOne } from '../server-of-one.ts'
 
 type Auth = {
@@ -178,6 +179,41 @@ void t.test('what a token may not ask for is 400', async (t) => {
   const plain = await make(server, root, { policies: ['nothing'] })
   const denied = await server.ask('POST', '/v1/auth/token/create', {}, plain.client_token)
   t.equal(denied.status, 403)
+})
+
+void t.test('a page of accessors costs what is on it, and not what is before it', async (t) => {
+  const { server, root } = await started(t)
+  for (let made = 0; made < 12; made += 1) await make(server, root, { policies: ['a'] })
+  const page = async (query: string) => {
+    const url = `/v1/auth/token/accessors?list=true&${query}`
+    const answer = await server.ask('GET', url, undefined, root)
+    t.equal(answer.status, 200, answer.body)
+    const keys = inside(answer).data?.['keys'] as readonly string[]
+    return { keys, next: answer.headers['x-service-nexttoken'] }
+  }
+  const whole = await page('')
+  t.equal(whole.keys.length, 13)
+  const found: string[] = []
+  let next: unknown = ''
+  while (typeof next === 'string') {
+    const part = await page(`per_page=5${next === '' ? '' : `&next_token=${next}`}`)
+    found.push(...part.keys)
+    next = part.next
+  }
+  t.same(found, whole.keys)
+
+  const reader = server.machine.reader()
+  const from = whole.keys[10] ?? ''
+  const read: string[] = []
+  for await (const rows of allTokens(reader, from)) {
+    read.push(...rows.map(({ accessor }) => accessor))
+  }
+  t.same(read, whole.keys.slice(10), 'rows before the page are not read')
+  for (const token of ['x'.repeat(9_000), '%00', 'a/b/c/d', '%F0%9D%92%9C']) {
+    const url = `/v1/auth/token/accessors?list=true&per_page=5&next_token=${token}`
+    const { status } = await server.ask('GET', url, undefined, root)
+    t.ok([200, 400, 404].includes(status), `${status} for ${token.slice(0, 20)}`)
+  }
 })
 
 void t.test('by a role only the role makes orphans, whatever the caller asks for', async (t) => {
