@@ -328,7 +328,14 @@ export type StreamContext = LocalContext & {
  * What ends what is made with a token that is stored nowhere: at `endMs` (wall-clock; Infinity: never) the token's time, and before the
  * stored token that it ends with (null: none).
  */
-export type MadeUntil = { readonly accessor: string | null; readonly endMs: number }
+export type MadeUntil = {
+  readonly accessor: string | null
+  readonly endMs: number
+  /** The login method that the token ends with; null: none. */
+  readonly mountId: string | null
+  /** Whether the token is still good in a state, but for its time. */
+  stands(reader: Reader): boolean
+}
 
 export type LeaderContext = LocalContext & {
   /** null: what is made with the caller's token ends with that token. */

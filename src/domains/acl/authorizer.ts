@@ -206,7 +206,14 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
     const endMs = row === null ? Infinity : endOf(row)
     const permissions = {
       ...permissionsOf(bearer, rules, settings.defaultPolicy),
-      ...(batch !== null && { madeUntil: { accessor: accessorOver(reader, batch), endMs } }),
+      ...(batch !== null && {
+        madeUntil: {
+          accessor: accessorOver(reader, batch),
+          endMs,
+          mountId: batch.row.issuer?.mountId ?? null,
+          stands: (later: Reader) => this.#options.batch.stands(later, batch),
+        },
+      }),
     }
     return {
       subject: row === null ? null : subjectOf(row),

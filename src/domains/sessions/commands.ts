@@ -20,6 +20,7 @@ import {
   SessionSpec,
   SessionToken,
   TokenEndMs,
+  TokenMountId,
   stretchMax,
   type SessionRow,
 } from './model.ts'
@@ -36,6 +37,7 @@ const Create = Type.Object({
   ...SessionSpec.properties,
   token: SessionToken,
   tokenEndMs: TokenEndMs,
+  tokenMountId: TokenMountId,
 })
 
 const End = Type.Object({
@@ -91,12 +93,13 @@ export const createSession = defineCommand({
       check: namedCheck(reader, args.node, id),
     }))
     const boundChecks = checks.flatMap(({ check }) => (check === null ? [] : [keyOfName(check.id)]))
-    const { node, token } = args
+    const { node, token, tokenMountId } = args
     const createIndex = reader.appliedIndex
     const loaded = {
       tokenIsGone: false,
       othersEnd:
-        hasMarks(reader) && endingsIn(reader)({ node, boundChecks, token, createIndex }) !== null,
+        hasMarks(reader) &&
+        endingsIn(reader)({ node, boundChecks, token, tokenMountId, createIndex }) !== null,
       hasNamespace: reader.get(namespaces, [args.namespace]) !== undefined,
       node: nodeOf(reader, args.node),
       checks,

@@ -4,6 +4,7 @@
  */
 import type { Moment } from '../../fsm/domain.ts'
 import { hasMarks, markedAt, type MarkReader } from '../../fsm/fact.ts'
+import { mountGone } from '../acl/fact-model.ts'
 import { tokenGoneAt } from '../acl/gone-queries.ts'
 import { checkLost, nodeLost } from '../catalog/fact-model.ts'
 import { keyOfName } from '../catalog/model.ts'
@@ -12,19 +13,22 @@ import type { SessionPlace, SessionRow, SessionSpec } from './model.ts'
 import { sessions } from './table.ts'
 
 /** What a session hangs on. */
-type Bonds = Pick<SessionRow, 'node' | 'boundChecks' | 'token' | 'createIndex'>
+type Bonds = Pick<SessionRow, 'node' | 'boundChecks' | 'token' | 'createIndex'> & {
+  readonly tokenMountId?: string | undefined
+}
 
 type Ended = Pick<SessionSpec, 'behavior' | 'lockDelayNs'> & { readonly moment: Moment }
 
 /** For rows of one state: when the session of a row ended, null for one that stands. */
 export function endingsIn(reader: MarkReader): (row: Bonds) => Moment | null {
   if (!hasMarks(reader)) return () => null
-  return ({ node, boundChecks, token, createIndex }) => {
+  return ({ node, boundChecks, token, tokenMountId, createIndex }) => {
     const key = keyOfName(node)
     const moments = [
       markedAt(reader, nodeLost, [key], createIndex),
       ...boundChecks.map((check) => markedAt(reader, checkLost, [key, check], createIndex)),
       token === null ? null : tokenGoneAt(reader, token, createIndex),
+      tokenMountId === undefined ? null : markedAt(reader, mountGone, [tokenMountId], createIndex),
     ]
     return moments.reduce(earlier, null)
   }

@@ -1,13 +1,13 @@
 /** How sessions end: by a command of their own, or with what they were bound to. What hangs on them goes in the same entry. */
 import type { AnyReaction, Fact, Happening, Moment, Reacted, Reader } from '../../fsm/domain.ts'
 import { defineReaction, happened } from '../../fsm/fact.ts'
-import { tokenGone } from '../acl/fact-model.ts'
+import { mountGone, tokenGone } from '../acl/fact-model.ts'
 import { checkLost, nodeLost, type Loss } from '../catalog/fact-model.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { removeRow } from '../define.ts'
 import { endingsIn } from './ended-queries.ts'
 import { sessionEnded } from './fact-model.ts'
-import type { SessionRow } from './model.ts'
+import { tokenMountVersion, type SessionRow } from './model.ts'
 import { sessions } from './table.ts'
 
 export function endOf(rows: readonly SessionRow[]): Reacted {
@@ -48,6 +48,17 @@ export const sessionReactions: readonly AnyReaction[] = [
     since: createIndexOf,
     emits,
     react: (reader, moment, _token, rows) => endOf(standingAt(reader, moment, rows)),
+  }),
+  defineReaction({
+    name: 'sessions.ofMount',
+    sinceVersion: tokenMountVersion,
+    on: mountGone,
+    table: sessions,
+    index: 'byMount',
+    prefix: ({ mountId }) => [mountId],
+    since: createIndexOf,
+    emits,
+    react: (reader, moment, _mount, rows) => endOf(standingAt(reader, moment, rows)),
   }),
   defineReaction({
     name: 'sessions.ofNode',

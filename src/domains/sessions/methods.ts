@@ -30,6 +30,7 @@ import {
   chooseChecks,
   parseSessionId,
   tokenEndVersion,
+  tokenMountVersion,
   type SessionPlace,
   type SessionRow,
 } from './model.ts'
@@ -76,12 +77,20 @@ const create = defineLeaderMethod({
       ...bondOf(context),
     }
     const proposed = await context.propose(createSession, args)
-    return createdOf(proposed.outcome, args)
+    const row = createdOf(proposed.outcome, args)
+    // A token that is stored nowhere may have ended with its login method before the entry was applied.
+    if (context.madeUntil?.stands(context.read()) !== false) return row
+    const places = [{ namespace: row.namespace, id: row.id }]
+    const nowMs = Math.floor(context.clock.wallMs())
+    await context.propose(endSessions, { places, nowMs })
+    throw unknownToken()
   },
 })
 
 /** The token that the session ends with, and when it ends if that is stored nowhere. */
-function bondOf(context: LeaderContext): Pick<CreateSession, 'token' | 'tokenEndMs'> {
+function bondOf(
+  context: LeaderContext,
+): Pick<CreateSession, 'token' | 'tokenEndMs' | 'tokenMountId'> {
   const { accessor, madeUntil } = context
   if (madeUntil === null) return { token: accessor }
   const { commandVersion } = context.read()
@@ -92,7 +101,13 @@ function bondOf(context: LeaderContext): Pick<CreateSession, 'token' | 'tokenEnd
     )
   }
   const isEndless = madeUntil.endMs === Infinity
-  return { token: madeUntil.accessor, ...(!isEndless && { tokenEndMs: madeUntil.endMs }) }
+  const { accessor: token, endMs, mountId } = madeUntil
+  const hasMount = mountId !== null && commandVersion >= tokenMountVersion
+  return {
+    token,
+    ...(!isEndless && { tokenEndMs: endMs }),
+    ...(hasMount && { tokenMountId: mountId }),
+  }
 }
 
 const read = defineQuery({

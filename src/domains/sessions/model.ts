@@ -9,7 +9,7 @@ import { Type, type Static } from 'typebox'
 import { Count, record } from '../../fsm/row-schema.ts'
 import { durationLengthMax, parseDurationNs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { Accessor } from '../acl/model.ts'
+import { Accessor, MountId } from '../acl/model.ts'
 import { Name } from '../catalog/model.ts'
 import { TimeMs } from '../define.ts'
 import { NamespaceName } from '../namespaces/model.ts'
@@ -88,6 +88,12 @@ export const TokenEndMs = Type.Optional(TimeMs)
 /** The command version from which on all servers end sessions at that time. */
 export const tokenEndVersion = 7
 
+/** Of the login method that such a token is of. Absent: of none, or of a server that knew no bond to it. */
+export const TokenMountId = Type.Optional(MountId)
+
+/** The command version from which on all servers end sessions with the login method of such a token. */
+export const tokenMountVersion = 8
+
 /** Never changes from its creation to its end: a renewal is no change of the record. */
 export const SessionRow = record({
   ...SessionPlace.properties,
@@ -96,6 +102,7 @@ export const SessionRow = record({
   boundChecks: Type.Immutable(Type.Array(CheckKey, { maxItems: 3 * boundChecksMax })),
   token: SessionToken,
   tokenEndMs: TokenEndMs,
+  tokenMountId: TokenMountId,
   createIndex: Count,
 })
 export type SessionRow = Readonly<Static<typeof SessionRow>>

@@ -10,6 +10,8 @@ export const sessions: Table<SessionRow> = {
   indexes: {
     /** Names of nodes match in any letter case. */
     byNode: (row) => [keyOfName(row.node)],
+    /** Of tokens that are stored nowhere: with a login method that is disabled. */
+    byMount: (row) => (row.tokenMountId === undefined ? null : [row.tokenMountId]),
     byToken: (row) => (row.token === null ? null : [row.token]),
   },
 }

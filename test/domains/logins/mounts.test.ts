@@ -79,6 +79,36 @@ t.test('a mount is enabled at any path, listed, tuned and disabled', async (t) =
   t.equal((await asRoot('DELETE', '/v1/sys/auth/team/eu/pods')).status, 204, 'also when absent')
 })
 
+t.test('sessions and locks of batch tokens end with their mount', async (t) => {
+  const { directory, server, asRoot } = await begun(t)
+  const rules = 'session_prefix "" { policy = "write" }\nkey_prefix "" { policy = "write" }'
+  await asRoot('PUT', '/v1/acl/policy/people', { Rules: rules })
+  await asRoot('PUT', '/v1/catalog/register', { Node: 'n', Address: '127.0.0.1' })
+  directory.parameters = { ...noTokenParameters, type: 'batch' }
+  await asRoot('POST', '/v1/sys/auth/other', { type: 'ldap' })
+  const locked = async (path: string, key: string): Promise<string> => {
+    const { client_token: token } = await logIn(server, path, 'ada')
+    t.match(token, /^mb\./)
+    const made = await server.ask('PUT', '/v1/session/create', { Node: 'n', Checks: [] }, token)
+    t.equal(made.status, 200, made.body)
+    const { ID } = made.json() as { readonly ID: string }
+    const lock = await server.ask('PUT', `/v1/kv/${key}?acquire=${ID}`, 'mine', token)
+    t.equal(lock.body.trim(), 'true')
+    return ID
+  }
+  const holderOf = async (key: string) =>
+    ((await asRoot('GET', `/v1/kv/${key}`)).json() as { Session?: string }[])[0]?.Session
+  const session = await locked('ldap', 'a')
+  const stays = await locked('other', 'b')
+  t.equal(await holderOf('a'), session)
+  t.equal((await asRoot('DELETE', '/v1/sys/auth/ldap')).status, 204)
+  t.equal(await holderOf('a'), undefined, 'in the entry that disables the mount')
+  t.same((await asRoot('GET', `/v1/session/info/${session}`)).json(), [])
+  t.equal(await holderOf('b'), stays)
+  t.equal((await asRoot('DELETE', '/v1/sys/auth/other')).status, 204)
+  t.equal(await holderOf('b'), undefined)
+})
+
 t.test('a mount is shown by the word that it was enabled with', async (t) => {
   const { asRoot } = await begun(t)
   for (const type of ['kubernetes', 'orchestrator', 'ldap']) {
