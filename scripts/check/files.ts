@@ -27,6 +27,7 @@ const alone = [
   'rpc-tls-renewal',
   'session-deadlines',
   'silent-leader',
+  'silent-to-clients',
   'stalled-bodies',
   'watchers',
 ]

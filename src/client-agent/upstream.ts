@@ -20,7 +20,7 @@ const idleSocketsMax = 64
 /** Of an `expect` header: the body is sent once the server asks for it, and never if it answers before that. */
 export const expectation = '100-continue'
 /** To answer a question that takes no work; a server that is slower is taken for one that stands still. */
-const aliveMs = 2_000
+const aliveMs = 1_000
 
 export type Ask = {
   readonly method: string
