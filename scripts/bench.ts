@@ -3,7 +3,7 @@
  * and then the other, round by round. `--quick` is short, `--json` for machines, `--only muster` or `--only etcd`,
  * `--figures PUT` takes figures whose names begin so, `--no-failover` leaves that out, `--rounds 10` measures each
  * figure so often. `--against FOLDER` measures the Muster in another checkout instead of etcd. `--cold` measures only how
- * both are right after a start; `--program FILE` runs an installed release. `--tokens` measures only what finding a caller
+ * both are right after a start, second by second, and how long a start of Muster takes; `--program FILE` runs an installed release. `--tokens` measures only what finding a caller
  * costs while other tokens are made.
  */
 import { mkdir } from 'node:fs/promises'
@@ -14,6 +14,7 @@ import { EtcdSystem, etcdIsInstalled } from './bench/etcd.ts'
 import { measureFailover } from './bench/failover.ts'
 import { MusterSystem } from './bench/muster.ts'
 import { middle, runLoad, type Round } from './bench/plan.ts'
+import { startTable } from './bench/start.ts'
 import { loadTable, otherTable, targets, type Measured } from './bench/report.ts'
 import { keys, type System } from './bench/system.ts'
 import { measureTokens, tokensTable } from './bench/tokens.ts'
@@ -92,6 +93,9 @@ try {
   else print(await measure())
 } finally {
   for (const system of systems) await system.stop()
+}
+if (values.cold && values.only !== 'etcd') {
+  console.log(`\n${await startTable(resolve(values.program ?? 'bin/muster'))}`)
 }
 
 async function measureEachCold(): Promise<Map<string, readonly Cold[]>> {

@@ -10,14 +10,11 @@ import { keys, type System } from './system.ts'
 export type Cold = {
   /** From the start of the processes to the first accepted write. */
   readonly firstWriteMs: number
-  /** Of the single client, in its first seconds, and once it has written for a while. */
-  readonly earlyP50Ms: number
-  readonly laterP50Ms: number
+  /** Of the single client, for each second since its first write. */
+  readonly p50BySecondMs: readonly number[]
 }
 
-const earlyMs = 3_000
-const betweenMs = 7_000
-const laterMs = 3_000
+const seconds = 12
 const probeEveryMs = 20
 const probeTimeoutMs = 10_000
 const startMsMax = 60_000
@@ -29,10 +26,14 @@ export async function measureCold(system: System): Promise<Cold> {
   await Promise.all(members.map((at) => system.launch(at)))
   const firstWriteMs = (await firstWrite(system, members)) - fromMs
   const writer = await system.leader()
-  const early = await write(system, writer, earlyMs)
-  await write(system, writer, betweenMs)
-  const later = await write(system, writer, laterMs)
-  return { firstWriteMs, earlyP50Ms: early, laterP50Ms: later }
+  const { p50BySecondMs } = await runLoad({
+    port: system.member(writer).httpPort,
+    concurrency: 1,
+    warmupMs: 0,
+    durationMs: seconds * 1_000,
+    requests: Array.from({ length: keys }, (_, key) => system.putRequest(key)),
+  })
+  return { firstWriteMs, p50BySecondMs }
 }
 
 /** When it was accepted. */
@@ -54,31 +55,24 @@ async function firstWrite(system: System, members: readonly number[]): Promise<n
   return Math.min(...accepted)
 }
 
-async function write(system: System, at: number, durationMs: number): Promise<number> {
-  const { p50Ms } = await runLoad({
-    port: system.member(at).httpPort,
-    concurrency: 1,
-    warmupMs: 0,
-    durationMs,
-    requests: Array.from({ length: keys }, (_, key) => system.putRequest(key)),
-  })
-  return p50Ms
-}
-
+/** Medians of the rounds, and how often the last system's time the first one takes. */
 export function coldTable(measured: ReadonlyMap<string, readonly Cold[]>): string {
-  const head = `${''.padEnd(10)} first write ms   p50 ms, 0 to 3 s   p50 ms, 10 to 13 s`
-  const rows = [...measured].map(([name, rounds]) => {
-    const cell = (pick: (cold: Cold) => number, digits: number) => {
-      const sorted = rounds.map(pick).toSorted((a, b) => a - b)
-      const [median, worst] = [sorted[sorted.length >> 1] ?? NaN, sorted.at(-1) ?? NaN]
-      return `${median.toFixed(digits)} (${worst.toFixed(digits)})`
-    }
-    return [
-      name.padEnd(10),
-      cell(({ firstWriteMs }) => firstWriteMs, 0).padStart(15),
-      cell(({ earlyP50Ms }) => earlyP50Ms, 2).padStart(18),
-      cell(({ laterP50Ms }) => laterP50Ms, 2).padStart(20),
-    ].join(' ')
-  })
-  return [head, ...rows, 'median of the rounds, the worst in brackets'].join('\n')
+  const all = [...measured.values()]
+  const row = (what: string, pick: (cold: Cold) => number, digits: number) => {
+    const times = all.map((rounds) => {
+      return rounds.map(pick).toSorted((a, b) => a - b)[rounds.length >> 1] ?? NaN
+    })
+    const cells = times.map((time) => time.toFixed(digits).padStart(10)).join('')
+    const [first = NaN] = times
+    const ratio =
+      times.length > 1 ? `${(first / (times.at(-1) ?? NaN)).toFixed(2)}x`.padStart(9) : ''
+    return `${what.padEnd(18)}${cells}${ratio}`
+  }
+  return [
+    `${'ms'.padEnd(18)}${[...measured.keys()].map((name) => name.padStart(10)).join('')}`,
+    row('first write', ({ firstWriteMs }) => firstWriteMs, 0),
+    ...Array.from({ length: seconds }, (_, at) =>
+      row(`p50, second ${at + 1}`, ({ p50BySecondMs }) => p50BySecondMs[at] ?? NaN, 2),
+    ),
+  ].join('\n')
 }

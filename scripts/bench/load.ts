@@ -14,6 +14,8 @@ const statusStart = 'HTTP/1.1 '.length
 const plan = JSON.parse(readFileSync(0, 'utf8')) as LoadPlan
 const requests = plan.requests.map((text) => Buffer.from(text))
 const latenciesMs: number[] = []
+/** The same by the second in which they were answered. */
+const bySecondMs: number[][] = []
 let next = 0
 let errors = 0
 let firstError = ''
@@ -51,7 +53,10 @@ function keepBusy(): void {
     if (reply.toString('latin1', statusStart, statusStart + 3) !== '200') {
       errors += 1
       firstError ||= reply.toString('latin1', 0, 400)
-    } else if (sentMs >= measureFromMs) latenciesMs.push(nowMs - sentMs)
+    } else if (sentMs >= measureFromMs) {
+      latenciesMs.push(nowMs - sentMs)
+      ;(bySecondMs[Math.floor((nowMs - measureFromMs) / 1_000)] ??= []).push(nowMs - sentMs)
+    }
     send()
   })
 }
@@ -81,6 +86,9 @@ function finish(socket: Socket): void {
     perSecond: (sorted.length * 1000) / plan.durationMs,
     p50Ms: at(0.5),
     p99Ms: at(0.99),
+    p50BySecondMs: Array.from(bySecondMs, (second = []) => {
+      return second.toSorted((a, b) => a - b)[second.length >> 1] ?? 0
+    }),
     errors,
     firstError,
   }

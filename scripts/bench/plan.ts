@@ -15,6 +15,8 @@ export type Figures = {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
+  /** Of each whole or begun second; 0 where nothing was answered. */
+  readonly p50BySecondMs: readonly number[]
   /** Replies other than 200, and broken connections. */
   readonly errors: number
   readonly firstError: string
