@@ -187,6 +187,7 @@ void t.test('whatever servers answer it answers, and everything reaches the lead
     ['/v1/agent/health?type=server', 500],
     ['/v1/agent/schedulers', 400],
     ['/v1/agent/metrics', 200],
+    ['/v1/agent/nothing', 404],
     ['/v1/metrics', 200],
   ] as const) {
     t.equal((await client.http.request('GET', path)).status, status, path)
