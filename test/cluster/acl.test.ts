@@ -152,6 +152,64 @@ void t.test('a revoked token is refused by every read that begins afterwards', a
   }
 })
 
+void t.test(
+  'a server that is cut off lets a revoked token read what it has, and no more',
+  async (t) => {
+    const cluster = await startCluster(t, { config: { acl }, proxies: true, writeFirst: false })
+    const { root } = await begin(cluster)
+    const cutOff = await cluster.follower()
+    const rules = 'key_prefix "" { policy = "write" }'
+    await settled(root, cutOff, 'PUT', '/v1/acl/policy/writer', { Rules: rules })
+    await settled(root, cutOff, 'PUT', '/v1/kv/x', 'before')
+    const made = await settled(root, cutOff, 'PUT', '/v1/acl/token', { Policies: ['writer'] })
+    const token = JSON.parse(made) as Token
+    const mine = clientOf(cluster, token.SecretID)
+    await settled(mine, cutOff, 'GET', '/v1/kv/x?stale')
+
+    await cluster.network.isolate(cutOff)
+    const leader = await cluster.waitForLeader({ except: cutOff })
+    await settled(root, leader, 'DELETE', `/v1/acl/token/${token.AccessorID}`)
+    await settled(root, leader, 'PUT', '/v1/kv/x', 'after')
+    t.equal(
+      (await mine(leader, 'GET', '/v1/kv/x?stale')).status,
+      403,
+      'refused where it was revoked',
+    )
+    const asked = [
+      ['GET', '/v1/kv/x'],
+      ['GET', '/v1/kv/x?consistent'],
+      ['PUT', '/v1/kv/x'],
+    ] as const
+    await Promise.all(
+      asked.map(async ([method, path]) => {
+        const body = method === 'PUT' ? 'mine' : undefined
+        // A write that was sent on its way waits for the answer that does not come.
+        const status = await mine(cutOff, method, path, body).then(
+          (answer) => answer.status,
+          () => 'no answer',
+        )
+        t.ok(
+          status === 500 || status === 'no answer',
+          `${method} ${path} needs a leader: ${status}`,
+        )
+      }),
+    )
+    const stale = await mine(cutOff, 'GET', '/v1/kv/x?stale&raw')
+    t.same(stale, { status: 200, body: 'before' }, 'a stale read is as old as the server’s state')
+
+    await cluster.network.heal()
+    await eventually('it is refused there as well', async () => {
+      const { status } = await mine(cutOff, 'GET', '/v1/kv/x?stale')
+      return status === 403 ? true : undefined
+    })
+    t.equal(
+      await settled(root, cutOff, 'GET', '/v1/kv/x?raw'),
+      'after',
+      'nothing was written with it',
+    )
+  },
+)
+
 void t.test('the token of the configuration is the first one', async (t) => {
   const secret = 'a-secret-of-the-operator-0123456789abcdef'
   const cluster = await startCluster(t, {
