@@ -15,7 +15,7 @@ const plan = JSON.parse(readFileSync(0, 'utf8')) as LoadPlan
 const requests = plan.requests.map((text) => Buffer.from(text))
 const latenciesMs: number[] = []
 /** The same by the second in which they were answered. */
-const bySecondMs: number[][] = []
+const bySecondMs: (number[] | undefined)[] = []
 let next = 0
 let errors = 0
 let firstError = ''
