@@ -11,6 +11,7 @@ import type { Terminal } from './cli/verb.ts'
 import { makeVerbs } from './cli/verbs.ts'
 import { systemClock } from './lib/clock.ts'
 import { systemRandom } from './lib/random.ts'
+import { prepareStackTraces } from './lib/stack-trace.ts'
 
 let outIsGone = false
 
@@ -81,6 +82,7 @@ async function runAgentHere(args: AgentArguments): Promise<void> {
     startClient: async (...given) =>
       (await import('./client-agent/client.ts')).startClient(...given),
   })
+  prepareStackTraces()
 }
 
 /** A release is one executable that holds the program; else Node.js runs the file that it was given. */

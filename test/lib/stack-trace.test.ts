@@ -1,6 +1,6 @@
 /** Traces that are shown name source files, where a bundle's launcher hands in how. */
 import t from 'tap'
-import { stackTraceOf } from '../../src/lib/stack-trace.ts'
+import { prepareStackTraces, stackTraceOf } from '../../src/lib/stack-trace.ts'
 
 t.test('from sources a trace is shown as it is', async (t) => {
   const error = new RangeError('no')
@@ -8,4 +8,8 @@ t.test('from sources a trace is shown as it is', async (t) => {
   t.equal(stackTraceOf('no'), null, 'what is no error has none')
   delete error.stack
   t.equal(stackTraceOf(error), null)
+})
+
+t.test('V8 is asked for a first trace once, and nothing comes of it', async (t) => {
+  t.doesNotThrow(prepareStackTraces)
 })
