@@ -170,10 +170,10 @@ function pathOf(tail: string): string {
 }
 
 /** Below `/v1/sys/mounts/auth`, where login methods can be tuned alone. */
-function tunedPathOf({ tail }: ApiRequest): string {
-  const path = pathOf(tail)
-  if (!path.endsWith(tuneSuffix)) throw nothingThere()
-  return path.slice(0, -tuneSuffix.length)
+function tunedPathOf(request: ApiRequest): string {
+  const { path, isTune } = placeOf(request)
+  if (!isTune) throw nothingThere()
+  return path
 }
 
 function placeOf({ tail }: ApiRequest): { readonly path: string; readonly isTune: boolean } {
