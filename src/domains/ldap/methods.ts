@@ -3,9 +3,8 @@ import { Type } from 'typebox'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
-import { pageOfNames } from '../../rpc/name-list.ts'
 import { checkIssuedPolicies, issuedPolicies } from '../acl/token-parameters-model.ts'
-import { At, belowMount, mountIsGone } from '../logins/at-mount.ts'
+import { At, belowMount, mountIsGone, namesBelow } from '../logins/at-mount.ts'
 import { openSecret, sealSecret } from '../logins/secrets.ts'
 import { deleteGroup, deleteUser, putConfig, putGroup, putUser } from './commands.ts'
 import { changedConfig, ConfigChange } from './config-change-model.ts'
@@ -128,14 +127,10 @@ const listGroups = defineQuery({
   long: true,
   args: Type.Object({ ...Page, at: At }),
   requires: belowMount('list', () => 'groups'),
-  query: async (reader, { at, ...args }, context) => {
-    const value = await pageOfNames(context, args, {
-      pages: reader.pages(ldapGroups, { prefix: [at.id] }),
-      keyOf: ldapGroups.key,
-      nameOf: ({ name }) => name,
-    })
-    return { value, index: Math.max(1, reader.tableIndex(ldapGroups)) }
-  },
+  query: async (reader, args, context) => ({
+    value: await namesBelow(reader, ldapGroups, args, context),
+    index: Math.max(1, reader.tableIndex(ldapGroups)),
+  }),
 })
 
 const listUsers = defineQuery({
@@ -144,14 +139,10 @@ const listUsers = defineQuery({
   long: true,
   args: Type.Object({ ...Page, at: At }),
   requires: belowMount('list', () => 'users'),
-  query: async (reader, { at, ...args }, context) => {
-    const value = await pageOfNames(context, args, {
-      pages: reader.pages(ldapUsers, { prefix: [at.id] }),
-      keyOf: ldapUsers.key,
-      nameOf: ({ name }) => name,
-    })
-    return { value, index: Math.max(1, reader.tableIndex(ldapUsers)) }
-  },
+  query: async (reader, args, context) => ({
+    value: await namesBelow(reader, ldapUsers, args, context),
+    index: Math.max(1, reader.tableIndex(ldapUsers)),
+  }),
 })
 
 const writeGroup = defineLeaderMethod({

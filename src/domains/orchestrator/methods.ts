@@ -3,8 +3,7 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
-import { pageOfNames } from '../../rpc/name-list.ts'
-import { At, belowMount, mountIsGone } from '../logins/at-mount.ts'
+import { At, belowMount, mountIsGone, namesBelow } from '../logins/at-mount.ts'
 import { mountTtls } from '../logins/model.ts'
 import { mountOf } from '../logins/queries.ts'
 import { sealSecret } from '../logins/secrets.ts'
@@ -92,14 +91,10 @@ const listRoles = defineQuery({
   long: true,
   args: Type.Object({ ...Page, at: At }),
   requires: belowMount('list', () => 'role'),
-  query: async (reader, { at, ...args }, context) => {
-    const value = await pageOfNames(context, args, {
-      pages: reader.pages(orchestratorRoles, { prefix: [at.id] }),
-      keyOf: orchestratorRoles.key,
-      nameOf: ({ name }) => name,
-    })
-    return { value, index: reader.tableIndex(orchestratorRoles) }
-  },
+  query: async (reader, args, context) => ({
+    value: await namesBelow(reader, orchestratorRoles, args, context),
+    index: reader.tableIndex(orchestratorRoles),
+  }),
 })
 
 const writeRole = defineLeaderMethod({
