@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { askOnce } from './connection.ts'
-import { runLoad } from './plan.ts'
+import { medianOf, runLoad } from './plan.ts'
 import { keys, type System } from './system.ts'
 
 export type Cold = {
@@ -59,9 +59,7 @@ async function firstWrite(system: System, members: readonly number[]): Promise<n
 export function coldTable(measured: ReadonlyMap<string, readonly Cold[]>): string {
   const all = [...measured.values()]
   const row = (what: string, pick: (cold: Cold) => number, digits: number) => {
-    const times = all.map((rounds) => {
-      return rounds.map(pick).toSorted((a, b) => a - b)[rounds.length >> 1] ?? NaN
-    })
+    const times = all.map((rounds) => medianOf(rounds.map(pick)))
     const cells = times.map((time) => time.toFixed(digits).padStart(10)).join('')
     const [first = NaN] = times
     const ratio =

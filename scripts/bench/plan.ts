@@ -50,3 +50,8 @@ export function middle(rounds: readonly Round[]): Round {
   if (found === undefined) throw new RangeError('no rounds')
   return found
 }
+
+/** NaN of none. */
+export function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN
+}

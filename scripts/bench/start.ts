@@ -1,6 +1,7 @@
 /** How long a program takes to start: a command to its end, and an agent until it listens and until it leads. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { medianOf } from './plan.ts'
 
 /** The first one fills the caches of the system. */
 const rounds = 5
@@ -16,8 +17,7 @@ export async function startTable(program: string): Promise<string> {
     starts.push(await startAgent(program))
   }
   const row = (what: string, times: readonly number[]) => {
-    const sorted = times.toSorted((a, b) => a - b)
-    const [median, worst] = [sorted[sorted.length >> 1] ?? NaN, sorted.at(-1) ?? NaN]
+    const [median, worst] = [medianOf(times), Math.max(...times)]
     return `${what.padEnd(32)} ${median.toFixed(0).padStart(6)} ${worst.toFixed(0).padStart(6)}`
   }
   return [

@@ -5,6 +5,7 @@
  */
 import type { AclAuthorizer } from '../../src/domains/acl/authorizer.ts'
 import { AclMachine } from '../../test/domains/acl/acl-machine.ts'
+import { medianOf } from './plan.ts'
 
 export type LookUps = {
   readonly callers: number
@@ -100,10 +101,6 @@ async function measure(
     aloneUs: medianOf(alone),
     besideUs: medianOf(beside),
   }
-}
-
-function medianOf(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN
 }
 
 export function tokensTable(results: readonly LookUps[]): string {
