@@ -27,6 +27,9 @@ export const marksVersion = 4
  */
 export const restoredRowsVersion = 5
 
+/** The command version from which on an entry looks at a quarter of the rows that it looked at before. */
+export const smallCascadesVersion = 9
+
 /** Writes what marks stand for, `rowsMax` rows of it. Proposed by the leader for as long as its outcome says that there is more. */
 export const continueCascades = proposable<
   { readonly rowsMax: number },

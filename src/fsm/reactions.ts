@@ -32,6 +32,7 @@ import {
   momentsMax,
   openMarks,
   restoredRowsVersion,
+  smallCascadesVersion,
 } from './fact.ts'
 import { IndexGaps } from './index-gaps.ts'
 import { encodeKey } from './keys.ts'
@@ -40,7 +41,10 @@ import { encodeKey } from './keys.ts'
  * Rows that the reactions of one entry look at. Part of what an entry means: another number needs a command version of its
  * own.
  */
-export const cascadeRowsMax = 1_024
+const cascadeRowsMax = 256
+
+/** Of programs before `smallCascadesVersion`. */
+const largeCascadeRowsMax = 1_024
 
 /** A scan costs as much as so many rows. */
 const scanRows = 4
@@ -81,9 +85,10 @@ export class Reactions {
   readonly #byFact = new Map<string, AnyReaction[]>()
   /** In the order of the domains that react first. */
   readonly #facts: readonly Fact<never>[]
-  readonly #rowsMax: number
+  /** Null: the program's. */
+  readonly #rowsMax: number | null
 
-  constructor(domains: readonly Domain[], rowsMax: number = cascadeRowsMax) {
+  constructor(domains: readonly Domain[], rowsMax: number | null = null) {
     const facts = new Set<Fact<never>>()
     for (const reaction of reactionsOf(domains)) {
       const { name } = reaction.on
@@ -145,13 +150,18 @@ export class Reactions {
   }
 
   #begin(reader: Reader, moment: Moment | null, rowsMax = Infinity): Cascade {
-    const bound = reader.commandVersion >= marksVersion ? this.#rowsMax : Infinity
     return new Cascade({
       reader,
       moment,
-      rowsMax: Math.min(bound, rowsMax),
+      rowsMax: Math.min(this.#boundOf(reader), rowsMax),
       byFact: this.#byFact,
     })
+  }
+
+  #boundOf({ commandVersion }: Reader): number {
+    if (commandVersion < marksVersion) return Infinity
+    const programs = commandVersion < smallCascadesVersion ? largeCascadeRowsMax : cascadeRowsMax
+    return this.#rowsMax ?? programs
   }
 
   #tablesBehind({ name }: Fact<never>, tables: Set<string>): void {

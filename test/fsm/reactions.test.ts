@@ -10,6 +10,7 @@ import {
   markedAt,
   marksVersion,
   openMarks,
+  smallCascadesVersion,
 } from '../../src/fsm/fact.ts'
 import type { Machine, MachineOptions } from '../../src/fsm/machine.ts'
 import { Count, record } from '../../src/fsm/row-schema.ts'
@@ -323,6 +324,30 @@ void t.test('a reaction runs, and counts, from the command version that brought 
   t.ok(hasMarks(machine.reader()))
   while (await goOn(machine));
   t.equal(machine.reader().get(items, ['d1'])?.owner, null)
+})
+
+void t.test('an entry looks at fewer rows from the command version that says so', async (t) => {
+  const machine = await toyMachine(t, {
+    domains: [owning, having],
+    commandVersion: smallCascadesVersion,
+  })
+  const raise = async (version: number) => apply(machine, 'state.raiseVersion', { version })
+  const leavesMarks = async (count: number) => {
+    await apply(machine, 'owners.put', { id: 'a', parent: null })
+    for (let at = 0; at < count; at += 1) {
+      await apply(machine, 'items.put', { id: `a${at}`, owner: 'a' })
+    }
+    await apply(machine, 'owners.remove', { ids: ['a'] })
+    const has = hasMarks(machine.reader())
+    while (await goOn(machine));
+    return has
+  }
+  await raise(smallCascadesVersion - 1)
+  t.equal(await leavesMarks(1_000), false)
+  t.equal(await leavesMarks(1_024), true)
+  await raise(smallCascadesVersion)
+  t.equal(await leavesMarks(240), false)
+  t.equal(await leavesMarks(256), true)
 })
 
 void t.test('random histories: bounded entries show what one entry would', async (t) => {
