@@ -2,7 +2,11 @@
  * How every release form starts the bundle: compiled with the code that V8 kept of a run at build time, so that a start
  * neither parses nor compiles what it needs.
  */
+import { writeSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { constants, Script } from 'node:vm'
+
+const stderrFd = 2
 
 export type Program = {
   /** What stack traces call it. */
@@ -20,6 +24,7 @@ export type Program = {
 /** Runs the bundle. Returns the compiled script, for the build to take the code from. */
 export function runProgram(program: Program, requireOwn: NodeJS.Require): Script {
   const { file, code, cache, loadBinding, nameSources } = program
+  if (nameSources !== undefined) showUncaught(nameSources)
   const script = new Script(
     `(function (exports, require, module, __filename, __dirname, loadBinding, nameSources) {\n${code}\n})`,
     {
@@ -35,6 +40,21 @@ export function runProgram(program: Program, requireOwn: NodeJS.Require): Script
   if (typeof run !== 'function') throw new TypeError(`${file} is not a program`)
   run(module.exports, requireOwn, module, file, '', loadBinding, nameSources)
   return script
+}
+
+/**
+ * What no handler of the program takes, as while it is loaded: Node.js would show positions in the bundle. Only what ends the
+ * process is shown here, so the source map is read by no other trace.
+ */
+function showUncaught(nameSources: (trace: string) => string): void {
+  process.on('uncaughtException', (error) => {
+    if (process.listenerCount('uncaughtException') > 1) return
+    try {
+      writeSync(stderrFd, `${nameSources(inspect(error))}\n\nNode.js ${process.version}\n`)
+    } finally {
+      process.exit(1)
+    }
+  })
 }
 
 /** A shared library's exports. */
