@@ -204,3 +204,29 @@ t.test('keys below a prefix come in pages too, whole and as names', async (t) =>
   }
   t.equal((await server.ask('GET', '/v1/kv/a/?recurse&filter=(')).status, 400)
 })
+
+t.test('locked names are a list like others', async (t) => {
+  const server = await serverOfOne(t)
+  for (const [at, name] of ['ada', 'bob', 'ben', 'eve'].entries()) {
+    const lock = { mountId: 'first-ldap', name, nowMs: 1, untilMs: at < 3 ? 4_000_000_000_000 : 2 }
+    await server.propose({ type: 'logins.lock', args: lock })
+  }
+  const get = async (query: string) => {
+    const answer = await server.ask('GET', `/v1/sys/locked-users?${query}`)
+    t.equal(answer.status, 200, answer.body)
+    const { data } = answer.json() as {
+      readonly data: { readonly total: number; readonly locked: readonly { alias: string }[] }
+    }
+    t.equal(data.total, data.locked.length)
+    const next = answer.headers['x-service-nexttoken']
+    return { names: data.locked.map(({ alias }) => alias), next }
+  }
+  t.same((await get('')).names, ['ada', 'ben', 'bob'])
+  const first = await get('per_page=2')
+  t.same(first.names, ['ada', 'ben'])
+  const second = await get(`per_page=2&next_token=${String(first.next)}`)
+  t.same(second, { names: ['bob'], next: undefined })
+  t.same((await get('prefix=b')).names, ['ben', 'bob'])
+  t.same((await get('filter=alias%20matches%20%22a%22')).names, ['ada'])
+  t.same((await get('filter=mount_path%20%21%3D%20%22auth/ldap/%22')).names, [])
+})

@@ -1,10 +1,12 @@
 /** What an operator may ask about locked names. */
 import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { auditEvents } from '../host.ts'
 import { unlockLogin } from './lock-commands.ts'
-import { lockNameOf, locksMax } from './lock-model.ts'
+import { lockNameOf } from './lock-model.ts'
 import { allMounts } from './queries.ts'
 import { failedLogins } from './services.ts'
 import { lockRows } from './table.ts'
@@ -16,27 +18,35 @@ export type ShownLock = {
   readonly locked_until: string
 }
 
-/** Those whose time is over are left out, by the clock of the server that answers. */
+const filters = new FilterCompiler({
+  mount_accessor: 'string',
+  mount_path: 'string',
+  alias: 'string',
+})
+
+/** Those whose time is over are left out, by the clock of the server that answers. `prefix`: of the name. */
 const list = defineQuery({
   kind: 'query',
   name: 'logins.locks',
-  args: Type.Object({ nowMs: Type.Number() }),
+  args: Type.Object({ ...Page, nowMs: Type.Number() }),
   requires: () => ({ resource: 'auth', path: 'sys/locked-users', access: 'read' }),
-  query: async (reader, { nowMs }) => {
+  query: async (reader, { nowMs, prefix, filter, ...page }, context) => {
     const mounts = new Map((await allMounts(reader)).map((mount) => [mount.id, mount]))
-    const value: ShownLock[] = []
-    for await (const page of reader.pages(lockRows)) {
-      for (const { mountId, name, untilMs } of page) {
+    const value = await onePage(context, page, {
+      pages: reader.pages(lockRows),
+      keyOf: lockRows.key,
+      show: ({ mountId, name, untilMs }): ShownLock | null => {
         const mount = mounts.get(mountId)
-        if (mount === undefined || untilMs <= nowMs || value.length >= locksMax) continue
-        value.push({
+        if (mount === undefined || untilMs <= nowMs || !name.startsWith(prefix)) return null
+        return {
           mount_accessor: mount.accessor,
           mount_path: `auth/${mount.path}/`,
           alias: name,
           locked_until: new Date(untilMs).toISOString(),
-        })
-      }
-    }
+        }
+      },
+      filter: filters.compile(filter),
+    })
     return { value, index: reader.tableIndex(lockRows) }
   },
 })

@@ -1,8 +1,9 @@
 /** `/v1/sys/locked-users`: names that failed to log in too often. */
 import { Type } from 'typebox'
 import { dataReply, envelope } from '../../api/envelope.ts'
+import { pageOf } from '../../api/pages.ts'
 import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
-import { consistency, text, Time } from '../../api/shape.ts'
+import { consistency, count, listing, text, Time } from '../../api/shape.ts'
 import { lockMethods } from './lock-methods.ts'
 
 const Locked = Type.Object({
@@ -18,13 +19,17 @@ export const lockRoutes: readonly DescribedRoute[] = [
     path: '/v1/sys/locked-users',
     summary: 'List locked names',
     permission: 'auth:read',
-    query: consistency,
-    reply: dataReply(Type.Object({ total: Type.Integer(), locked: Type.Array(Locked) })),
+    query: { ...consistency, ...listing },
+    reply: dataReply(
+      Type.Object({ total: count('Names in this answer'), locked: Type.Array(Locked) }),
+    ),
     example: {},
     handle: async (request) => {
-      const nowMs = request.clock.wallMs()
-      const { value } = await request.query(lockMethods.list, { nowMs })
-      return envelope(request, { data: { total: value.length, locked: value } })
+      const args = { ...pageOf(request), nowMs: request.clock.wallMs() }
+      const { value } = await request.query(lockMethods.list, args)
+      const { rows } = value
+      const reply = envelope(request, { data: { total: rows.length, locked: rows } })
+      return { ...reply, nextToken: value.nextToken }
     },
   },
   {
