@@ -59,6 +59,11 @@ const lineRules: readonly LineRule[] = [
     pattern: /@ts-(ignore|nocheck)\b|\b(eslint|oxlint)-disable\b/,
     text: 'a check switched off; make the code say it',
   },
+  {
+    applies: /^src\/(?!lib\/)/,
+    pattern: /(?<!\.)\bset(Timeout|Interval)\b|\bnew Date\(\)|\bDate\.now\b/,
+    text: 'a timer or a clock of the system; take a Clock, and wait by lib/async.ts',
+  },
 ]
 
 /** `snapshot.json` and the like are data, and so is the lock file: only code has to be short. */

@@ -43,7 +43,7 @@ const terminal: Terminal = {
     return readSecret(process.stdin.setEncoding('utf8'))
   },
   env: (name) => process.env[name] || undefined,
-  nowMs: () => Date.now(),
+  nowMs: () => systemClock.wallMs(),
   self: selfCommand(),
   onSignals(signals, listener) {
     for (const signal of signals) process.on(signal, listener)

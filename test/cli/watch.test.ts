@@ -7,6 +7,7 @@ import { ApiClient } from '../../src/cli/api/client.ts'
 import { Servers } from '../../src/cli/api/servers.ts'
 import { changes, type Change } from '../../src/cli/watch/changes.ts'
 import type { View } from '../../src/cli/watch/views.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverForCli } from './server-for-cli.ts'
@@ -141,6 +142,7 @@ async function read(t: Test, replies: readonly Scripted[], of: View = view) {
   const reading = (async () => {
     const all = changes({
       servers: new Servers([new ApiClient(settings)], manualClock()),
+      clock: systemClock,
       view: of,
       search: {},
       signal: stop.signal,

@@ -2,6 +2,7 @@
 import type { ClientRequest } from 'node:http'
 import type { Socket } from 'node:net'
 import { once } from 'node:events'
+import { systemClock } from '../../lib/clock.ts'
 
 /** A machine that does not say a word, while others are left to be asked. */
 const connectMsMax = 3_000
@@ -26,9 +27,9 @@ export async function connected(
 ): Promise<void> {
   const limit = isLast
     ? null
-    : setTimeout(() => {
+    : systemClock.setTimer(connectMsMax, () => {
         request.destroy(new Error(`no connection within ${connectMsMax} ms`))
-      }, connectMsMax)
+      })
   try {
     const [socket] = (await once(request, 'socket')) as [Socket]
     const failed = once(request, 'error').then(([error]) => Promise.reject(error as Error))
@@ -38,6 +39,6 @@ export async function connected(
   } catch (error) {
     throw new Unreached(error)
   } finally {
-    if (limit !== null) clearTimeout(limit)
+    limit?.cancel()
   }
 }

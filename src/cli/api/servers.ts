@@ -1,5 +1,5 @@
 /** Several servers of one cluster, asked one after another: what one cannot answer the next may. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { ApiRefusal, type Answer, type ApiClient, type Ask } from './client.ts'
@@ -71,9 +71,8 @@ export class Servers {
         return await this.attempt(method, path, ask)
       } catch (error) {
         if (ask.signal.aborted || !mayPass(error)) throw error
-        await delay(pauseMs, null, { signal: ask.signal }).catch(() => {
-          throw error
-        })
+        await delay(this.#clock, pauseMs, ask.signal)
+        if (ask.signal.aborted) throw error
         pauseMs = Math.min(pauseMs * 2, pauseMsMax)
       }
     }

@@ -1,5 +1,6 @@
 /** Reading the same thing again whenever it changes, over failures of servers. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { mayPass } from '../api/servers.ts'
 import type { Seen } from './entries.ts'
 
@@ -8,6 +9,12 @@ const pauseMs = 1_000
 /** How many reads may fail in a row, each a second after the one before; null: as many as will. */
 export type ReadRetries = number | null
 
+export type FollowOptions = {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly retries: ReadRetries
+}
+
 /**
  * Reads until `judge` says something other than undefined. `after` is the index of the last read, undefined to read at once;
  * an index that went back is none to wait on. Throws the failure when too many came in a row, and when the signal fires.
@@ -15,7 +22,7 @@ export type ReadRetries = number | null
 export async function follow<Value, Verdict>(
   read: (after: string | undefined) => Promise<Seen<Value>>,
   judge: (seen: Seen<Value>) => Verdict | undefined | Promise<Verdict | undefined>,
-  { signal, retries }: { readonly signal: AbortSignal; readonly retries: ReadRetries },
+  { clock, signal, retries }: FollowOptions,
 ): Promise<Verdict> {
   let after: string | undefined
   let failures = 0
@@ -32,7 +39,7 @@ export async function follow<Value, Verdict>(
       failures += 1
       if (retries !== null && failures > retries) throw error
       after = undefined
-      await delay(pauseMs, null, { signal })
+      await delay(clock, pauseMs, signal)
     }
   }
 }

@@ -1,5 +1,5 @@
 /** One command under one lock: wait for it, run the command, end the command when the lock is lost, let the lock go. */
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Terminal } from '../verb.ts'
 import type { Exclusion, Held, Loss } from './exclusion.ts'
@@ -48,17 +48,18 @@ export type Release = string | null
 
 /** Resolves with the command dead and the lock let go, as far as servers could be told. */
 export async function runHolding(options: HolderOptions): Promise<Outcome> {
-  const { terminal, guard } = options
+  const { terminal, guard, clock } = options
   const stop = new AbortController()
   let group: ProcessGroup | null = null
-  let killing: NodeJS.Timeout | null = null
+  const killing: { timer: Timer | null } = { timer: null }
   const unheard = terminal.onSignals(passedSignals, (signal) => {
     const isStop = stopSignals.includes(signal)
     if (isStop && stop.signal.aborted) group?.signal('SIGKILL')
     else group?.signal(signal)
     if (!isStop) return
     stop.abort()
-    if (group !== null) killing ??= setTimeout(() => group?.signal('SIGKILL'), stopGraceMs)
+    if (group !== null)
+      killing.timer ??= clock.setTimer(stopGraceMs, () => group?.signal('SIGKILL'))
   })
   try {
     const won = await acquire(options, stop.signal)
@@ -76,7 +77,7 @@ export async function runHolding(options: HolderOptions): Promise<Outcome> {
     return await watch(options, keeper, exclusion, held, group)
   } finally {
     unheard()
-    if (killing !== null) clearTimeout(killing)
+    killing.timer?.cancel()
     await guard.stop()
   }
 }

@@ -1,6 +1,6 @@
 /** A session and its renewals, over whichever server answers. How long it can be counted on is `lease.ts`'s to say. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseDurationMs } from '../../lib/duration.ts'
+import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { textOf as reasonOf } from '../../lib/errors.ts'
 import { listOf, objectOf, textOf } from '../api/answer.ts'
@@ -120,7 +120,7 @@ export class LeaseKeeper {
     for (;;) {
       const dueMs = this.#sentMs + this.#lease.renewAfterMs - clock.monotonicMs()
       const waitMs = this.#lastFailure === null ? Math.max(0, dueMs) : pauseMs
-      await delay(waitMs, null, { signal }).catch(() => {})
+      await delay(clock, waitMs, signal)
       if (signal.aborted) return
       try {
         if (!(await this.#renew(signal))) {

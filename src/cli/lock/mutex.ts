@@ -2,7 +2,8 @@
  * A lock of one holder: a key that a session locks, marked as Consul's clients mark theirs, so that they contend for the same.
  * The key stays when it is free: a waiting client sees a release and nothing else, and its LockIndexes go up one by one.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Entries } from './entries.ts'
 import type { Exclusion, Held, Loss } from './exclusion.ts'
@@ -14,6 +15,7 @@ export const mutexFlags = 3_304_740_253_564_472_344n
 const heldBackMs = 500
 
 export type MutexOptions = {
+  readonly clock: Clock
   readonly entries: Entries
   readonly key: string
   readonly retries: ReadRetries
@@ -30,7 +32,7 @@ export class Mutex implements Exclusion {
   }
 
   async acquire(session: string, signal: AbortSignal): Promise<Held> {
-    const { entries, key } = this.#options
+    const { clock, entries, key } = this.#options
     return follow(
       (after) => entries.read(key, signal, after),
       async (seen) => {
@@ -45,17 +47,17 @@ export class Mutex implements Exclusion {
           }
           if (entry?.session === session) return { key, lockIndex: entry.lockIndex }
           const locked = await entries.lock(key, session, mutexFlags, signal)
-          if (!locked) await delay(heldBackMs, null, { signal })
+          if (!locked) await delay(clock, heldBackMs, signal)
           entry = (await entries.read(key, signal)).value
         }
         return undefined
       },
-      { signal, retries: null },
+      { clock, signal, retries: null },
     )
   }
 
   async lost(session: string, held: Held, signal: AbortSignal): Promise<Loss> {
-    const { entries, key, retries, isAlive } = this.#options
+    const { clock, entries, key, retries, isAlive } = this.#options
     return follow(
       (after) => entries.read(key, signal, after),
       async ({ value }) => {
@@ -72,7 +74,7 @@ export class Mutex implements Exclusion {
         const what = value === null ? 'deleted' : 'released'
         return { reason: `its key was ${what} by someone else`, isHeldBack: false }
       },
-      { signal, retries },
+      { clock, signal, retries },
     )
   }
 

@@ -1,6 +1,7 @@
 /** A command in a process group of its own, so that all it starts can be ended with it. */
 import { spawn } from 'node:child_process'
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../../lib/async.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { programOf } from '../program.ts'
 import type { Terminal } from '../verb.ts'
@@ -61,7 +62,7 @@ export class ProcessGroup {
     for (let waitedMs = 0; waitedMs < graceMs + goneMsMax; waitedMs += pollMs) {
       if (waitedMs >= graceMs) signalGroup(this.id, 'SIGKILL')
       if (!signalGroup(this.id, 0)) return
-      await delay(pollMs)
+      await delay(systemClock, pollMs)
     }
   }
 }

@@ -3,7 +3,8 @@
  * own below the prefix, and one entry lists the holders. A contender that changes the list has read it, drops holders whose key is
  * gone, and writes it only if it is still as it was and its own key still locked.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { isObject, parseJson } from '../api/json.ts'
 import type { Entries, Entry } from './entries.ts'
@@ -18,6 +19,7 @@ export const semaphoreFlags = 16_210_313_421_097_356_768n
 const pauseMs = 50
 
 export type SemaphoreOptions = {
+  readonly clock: Clock
   readonly entries: Entries
   readonly prefix: string
   readonly holdersMax: number
@@ -42,7 +44,7 @@ export class Semaphore implements Exclusion {
   }
 
   async acquire(session: string, signal: AbortSignal): Promise<Held> {
-    const { entries, holdersMax } = this.#options
+    const { clock, entries, holdersMax } = this.#options
     const key = this.#contender(session)
     if (!(await entries.lock(key, session, semaphoreFlags, signal))) {
       throw new MusterError('conflict', `the key ${JSON.stringify(key)} is locked by another one`)
@@ -64,15 +66,16 @@ export class Semaphore implements Exclusion {
           // Whatever came of it, the list says.
           found = (await this.#list(signal)).value
           if (!this.#places(found).holders.includes(session)) {
-            await delay(pauseMs, null, { signal })
+            await delay(clock, pauseMs, signal)
           }
         }
       },
-      { signal, retries: null },
+      { clock, signal, retries: null },
     )
   }
 
   async lost(session: string, held: Held, signal: AbortSignal): Promise<Loss> {
+    const { clock, retries } = this.#options
     return follow(
       (after) => this.#list(signal, after),
       ({ value }) => {
@@ -83,18 +86,18 @@ export class Semaphore implements Exclusion {
         if (this.#places(value).holders.includes(session)) return undefined
         return { reason: 'its place was given away', isHeldBack: false }
       },
-      { signal, retries: this.#options.retries },
+      { clock, signal, retries },
     )
   }
 
   async release(session: string, held: Held, signal: AbortSignal): Promise<void> {
-    const { entries } = this.#options
+    const { clock, entries } = this.#options
     for (;;) {
       const { holders, index } = this.#places((await this.#list(signal)).value)
       if (!holders.includes(session)) break
       const rest = holders.filter((holder) => holder !== session)
       const done = await this.#write(rest, index, held, signal).catch(() => false)
-      if (!done) await delay(pauseMs, null, { signal })
+      if (!done) await delay(clock, pauseMs, signal)
     }
     await entries.delete(held.key, signal)
     const { holders, index } = this.#places((await this.#list(signal)).value)

@@ -76,13 +76,14 @@ lost.
     const waitMsMax = durationFlag(flags, 'timeout') ?? durationFlag(flags, 'try') ?? null
     const clients = await ApiClient.openAll(call)
     const namespace = clients[0]?.settings.namespace ?? null
-    const servers = new Servers(clients, machineClock)
+    const clock = machineClock
+    const servers = new Servers(clients, clock)
     await servers.assertReachable()
     const entries = new Entries(servers, namespace)
     const key = semaphoreListKey(prefix)
     const outcome = await runHolding({
       terminal,
-      clock: machineClock,
+      clock,
       lease,
       session: {
         servers,
@@ -92,8 +93,8 @@ lost.
       },
       exclusion: (keeper): Exclusion =>
         count === 1
-          ? new Mutex({ entries, key, retries, isAlive: (signal) => keeper.isAlive(signal) })
-          : new Semaphore({ entries, prefix, holdersMax: count, retries }),
+          ? new Mutex({ clock, entries, key, retries, isAlive: (signal) => keeper.isAlive(signal) })
+          : new Semaphore({ clock, entries, prefix, holdersMax: count, retries }),
       guard: await Guard.start([...terminal.self, watchdogWord]),
       command: {
         words,

@@ -52,6 +52,7 @@ gets too.
     try {
       const found = changes({
         servers,
+        clock: machineClock,
         view,
         search: {
           namespace: clients[0]?.settings.namespace,

@@ -1,5 +1,6 @@
 /** One view, read again and again by blocking queries: what it shows, each time that is something else. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Search } from '../api/client.ts'
 import { lineOfJson, type Json } from '../api/json.ts'
@@ -17,6 +18,7 @@ export type Change = { readonly index: string; readonly shown: Json }
 
 export type ChangesOptions = {
   readonly servers: Servers
+  readonly clock: Clock
   readonly view: View
   /** Of every read. */
   readonly search: Search
@@ -26,7 +28,7 @@ export type ChangesOptions = {
 
 /** First what there is, then each change. Ends when the signal fires. Throws when the very first read fails. */
 export async function* changes(options: ChangesOptions): AsyncGenerator<Change> {
-  const { view, signal, warn } = options
+  const { clock, view, signal, warn } = options
   let after: string | null = null
   let known: string | null = null
   let failures = 0
@@ -43,7 +45,7 @@ export async function* changes(options: ChangesOptions): AsyncGenerator<Change> 
       warn(`${textOf(error)}; asking again in ${pauseMs / 1_000} s`)
       // From the start: another server may be asked, or a cluster that was restored.
       after = null
-      await delay(pauseMs, null, { signal }).catch(() => {})
+      await delay(clock, pauseMs, signal)
       continue
     }
     const isBack: boolean =
