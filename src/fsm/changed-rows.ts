@@ -1,32 +1,9 @@
 /**
  * The subscriber to every row that entries change, as it was written or as it was before it went: told in the order of
- * the log, once the state with them is visible. A holder of a row holds no more than its packed bytes: a copy of them,
- * for the originals lie in blocks with their neighbours, which may be large.
+ * the log, once the state with them is visible.
  */
 import { assert } from '../lib/assert.ts'
-import { unpack } from './codec.ts'
 import type { ChangedRow, ChangesListener } from './domain.ts'
-
-class PackedRow implements ChangedRow {
-  readonly table: string
-  readonly removed: boolean
-  /** Latin-1: a letter a byte. Many small texts are cheaper to keep than many small buffers. */
-  readonly #packed: string
-
-  constructor(table: string, removed: boolean, packed: Buffer) {
-    this.table = table
-    this.removed = removed
-    this.#packed = packed.toString('latin1')
-  }
-
-  get byteLength(): number {
-    return this.#packed.length
-  }
-
-  row(): unknown {
-    return unpack(Buffer.from(this.#packed, 'latin1'))
-  }
-}
 
 const nothing: ReadonlySet<string> = new Set()
 
@@ -62,7 +39,7 @@ export class ChangedRows {
   }
 
   note(index: number, table: string, removed: boolean, packed: Buffer): void {
-    const row = new PackedRow(table, removed, packed)
+    const row = { table, removed, packed }
     const last = this.#untold.at(-1)
     if (last?.index === index) last.rows.push(row)
     else this.#untold.push({ index, rows: [row] })

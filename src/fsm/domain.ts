@@ -187,13 +187,14 @@ export type Domain = {
 }
 
 /** A row that an entry wrote or, when `removed`, took away: then the row as it was. */
-export interface ChangedRow {
+export type ChangedRow = {
   readonly table: string
   readonly removed: boolean
-  /** What it keeps in memory. */
-  readonly byteLength: number
-  /** Decoded anew at each call. */
-  row(): unknown
+  /**
+   * `Machine.unpackRow` reads it. It lies in a block with its neighbours, which may be large: a listener that keeps it takes a
+   * copy.
+   */
+  readonly packed: Uint8Array
 }
 
 /** What one entry changed, in the order of its changes. */

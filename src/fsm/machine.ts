@@ -25,7 +25,7 @@ import { RowExport } from './archive.ts'
 import { Batch } from './batch.ts'
 import { ChangedRows } from './changed-rows.ts'
 import { assertKnown, versionCommands } from './cluster-version.ts'
-import { CommandCodec, commandVersion } from './codec.ts'
+import { CommandCodec, commandVersion, unpack } from './codec.ts'
 import type { ChangesListener, Command, Domain, Proposable, Reader } from './domain.ts'
 import { EntryApplier, type Definition } from './entry-applier.ts'
 import { StateFolder } from './folder.ts'
@@ -254,6 +254,11 @@ export class Machine implements StateMachine {
   /** Rows of these tables, after each batch: see `ChangedRows`. For one listener; returns the way to stop. */
   onChanges(tables: readonly string[], listener: ChangesListener): () => void {
     return this.#changes.listen(tables, listener)
+  }
+
+  /** What `ChangedRow.packed` holds; another object at each call. */
+  unpackRow(packed: Uint8Array): unknown {
+    return unpack(packed)
   }
 
   /** Called when another state took the place of this one whole: a snapshot or an archive. */

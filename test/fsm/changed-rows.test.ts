@@ -8,14 +8,18 @@ import { things, toyMachine, ToyLog, type Thing } from './toy.ts'
 function listen(machine: Machine) {
   const heard: string[] = []
   const leave = machine.onChanges(['things'], (entries, appliedIndex) => {
-    heard.push(entries === null ? `lost, ${appliedIndex}` : entries.map(shown).join('; '))
+    heard.push(
+      entries === null
+        ? `lost, ${appliedIndex}`
+        : entries.map((entry) => shown(machine, entry)).join('; '),
+    )
   })
   return { heard, leave }
 }
 
-function shown({ index, rows }: ChangedEntry): string {
+function shown(machine: Machine, { index, rows }: ChangedEntry): string {
   const changes = rows.map((changed) => {
-    const { name, value } = changed.row() as Thing
+    const { name, value } = machine.unpackRow(changed.packed) as Thing
     return `${changed.removed ? '-' : '+'}${name} ${value}`
   })
   return `${index}: ${changes.join(', ')}`
@@ -41,7 +45,7 @@ void t.test('a row is visible when it is told', async (t) => {
     t.equal(machine.appliedIndex, appliedIndex)
     for (const { rows } of entries ?? []) {
       for (const changed of rows) {
-        const { space, name } = changed.row() as Thing
+        const { space, name } = machine.unpackRow(changed.packed) as Thing
         seen.push(machine.reader().get(things, [space, name]) !== undefined)
       }
     }

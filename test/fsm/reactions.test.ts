@@ -221,7 +221,7 @@ void t.test('all that follows is written in the entry of the fact', async (t) =>
   t.equal(hasMarks(machine.reader()), false)
   const rows = told.find((entry) => entry.index === index)?.rows ?? []
   t.same(
-    rows.map((row) => (row.row() as { readonly id: string }).id),
+    rows.map(({ packed }) => (machine.unpackRow(packed) as { readonly id: string }).id),
     ['a', 'b', 'c', 'd', 'd1', 'd2', 'b1', 'b2', 'c1', 'c2', 'a1', 'a2'],
     'reactions in the order of the domains, and what follows from rows before the next reaction',
   )

@@ -1,12 +1,16 @@
 /**
  * The changes of the last entries, in order, for readers that follow and readers that come back. Bounded by their count
- * and by what they keep in memory: the oldest go. Readers hold a place in it, never a copy, and nobody who applies waits
- * for one of them.
+ * and by what they keep in memory: the oldest go. Readers hold a place in it, never a copy, and no apply waits for one of them.
+ *
+ * The rows are kept as packed bytes (`lib/record-ring.ts`): without readers nothing is made of them, and a write costs a copy of
+ * its rows.
  */
 import type { ChangedEntry, ChangesListener } from '../../fsm/domain.ts'
+import { present } from '../../lib/assert.ts'
 import { firstOf } from '../../lib/async.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { RecordRing, type RingRecord } from '../../lib/record-ring.ts'
 import { Places, type PlaceTaker } from '../../rpc/places.ts'
 
 export type EventBufferLimits = {
@@ -24,8 +28,8 @@ export const eventBufferLimits: EventBufferLimits = {
   readersMax: 1_024,
 }
 
-/** What a kept row costs beside its bytes: the objects around it, measured on a full buffer. */
-export const rowOverheadBytes = 256
+/** What a kept row costs beside its bytes: its numbers, and the room at the end of a block. */
+export const rowOverheadBytes = 32
 
 /** Readers woken in one turn of the event loop. */
 const wakesPerTurn = 32
@@ -33,25 +37,48 @@ const wakesPerTurn = 32
 /** Between two times that readers are woken. The first change after a pause is told at once. */
 const gatherMs = 10
 
-/** Entries that went are cut off the array when there are this many of them, and half of it. */
-const goneMin = 1_024
+/** A row that is kept, made for the reader that asks for it. */
+export class KeptRow {
+  /** No other row has it. */
+  readonly id: number
+  readonly table: string
+  readonly removed: boolean
+  readonly #record: RingRecord
+  readonly #unpack: ChangeSource['unpackRow']
 
-type Kept = { readonly entry: ChangedEntry; readonly bytes: number }
+  constructor(record: RingRecord, tables: readonly string[], unpack: ChangeSource['unpackRow']) {
+    this.id = record.place
+    this.table = present(tables[record.tag >>> 1], 'the table of a kept row')
+    this.removed = (record.tag & 1) === 1
+    this.#record = record
+    this.#unpack = unpack
+  }
+
+  /** Decoded anew at each call. */
+  row(): unknown {
+    return this.#unpack(this.#record.bytes)
+  }
+}
+
+/** What is kept of one entry. */
+export type KeptEntry = { readonly index: number; readonly rows: readonly KeptRow[] }
 
 /** How a server hears of what it applies; the machine gives it. */
 export type ChangeSource = {
   readonly appliedIndex: number
   onChanges(tables: readonly string[], listener: ChangesListener): () => void
+  /** What `ChangedRow.packed` holds. */
+  unpackRow(packed: Uint8Array): unknown
 }
 
 export class EventBuffer {
+  readonly #unpack: ChangeSource['unpackRow']
+  readonly #tables: readonly string[]
   readonly #clock: Clock
   readonly #limits: EventBufferLimits
   readonly #unsubscribe: () => void
-  /** From `#gone` on. */
-  #kept: Kept[] = []
-  #gone = 0
-  #events = 0
+  /** A row each. The tag is the table's number, doubled, and one more where the row was removed. */
+  readonly #rows = new RecordRing()
   #bytes = 0
   readonly #places: Places
   #behind = 0
@@ -70,6 +97,8 @@ export class EventBuffer {
     clock: Clock,
     limits: EventBufferLimits = eventBufferLimits,
   ) {
+    this.#unpack = (packed) => source.unpackRow(packed)
+    this.#tables = tables
     this.#clock = clock
     this.#limits = limits
     this.#places = new Places({ max: limits.readersMax, limit: 'limits.event_streams_max' })
@@ -100,7 +129,7 @@ export class EventBuffer {
     readonly behind: number
   } {
     return {
-      events: this.#events,
+      events: this.#count,
       bytes: this.#bytes,
       readers: this.#places.taken,
       behind: this.#behind,
@@ -136,13 +165,18 @@ export class EventBuffer {
     for (const wake of this.#waiting) wake()
   }
 
-  /** The first entries from `index` to `upTo`, at most so many. Nothing is said of what is not kept any more. */
-  entries(index: number, upTo: number, entriesMax: number): readonly ChangedEntry[] {
-    const found: ChangedEntry[] = []
-    for (let place = this.#placeOf(index); found.length < entriesMax; place += 1) {
-      const entry = this.#kept[place]?.entry
-      if (entry === undefined || entry.index > upTo) break
-      found.push(entry)
+  /** The first entries from index `from` to `upTo`, at most so many. Nothing is said of what is not kept any more. */
+  entries(from: number, upTo: number, entriesMax: number): readonly KeptEntry[] {
+    const found: { readonly index: number; readonly rows: KeptRow[] }[] = []
+    for (let id = this.#rows.placeOf(from); id < this.#rows.endPlace; id += 1) {
+      const index = this.#rows.indexAt(id)
+      const last = found.at(-1)
+      if (last?.index === index) {
+        last.rows.push(this.#keptRow(id))
+        continue
+      }
+      if (index > upTo || found.length === entriesMax) break
+      found.push({ index, rows: [this.#keptRow(id)] })
     }
     return found
   }
@@ -160,7 +194,9 @@ export class EventBuffer {
         const wake = (): void => found(true)
         this.#waiting.add(wake)
         // Not at once, so that a reader who keeps up with many changes is given some of them together too.
-        if (index < this.#firstIndex || this.#placeOf(index) < this.#kept.length) this.#wakeSoon()
+        if (index < this.#firstIndex || this.#rows.placeOf(index) < this.#rows.endPlace) {
+          this.#wakeSoon()
+        }
         return () => this.#waiting.delete(wake)
       },
       timeout: inVain,
@@ -168,51 +204,39 @@ export class EventBuffer {
     })
   }
 
-  /** Of the first entry at `index` or later: where the next one will stand when there is none. */
-  #placeOf(index: number): number {
-    let low = this.#gone
-    let high = this.#kept.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((this.#kept[middle]?.entry.index ?? Infinity) < index) low = middle + 1
-      else high = middle
-    }
-    return low
+  get #count(): number {
+    return this.#rows.endPlace - this.#rows.firstPlace
+  }
+
+  #keptRow(id: number): KeptRow {
+    return new KeptRow(this.#rows.recordAt(id), this.#tables, this.#unpack)
   }
 
   #add(entries: readonly ChangedEntry[]): void {
-    for (const entry of entries) {
-      const bytes = entry.rows.reduce((sum, row) => sum + rowOverheadBytes + row.byteLength, 0)
-      this.#kept.push({ entry, bytes })
-      this.#events += entry.rows.length
-      this.#bytes += bytes
+    for (const { index, rows } of entries) {
+      for (const { table, removed, packed } of rows) {
+        this.#rows.append(index, this.#tables.indexOf(table) * 2 + (removed ? 1 : 0), packed)
+        this.#bytes += rowOverheadBytes + packed.byteLength
+      }
     }
-    while (this.#events > this.#limits.eventsMax || this.#bytes > this.#limits.bytesMax) {
+    while (this.#count > this.#limits.eventsMax || this.#bytes > this.#limits.bytesMax) {
       this.#dropOldest()
-    }
-    if (this.#gone >= goneMin && this.#gone * 2 >= this.#kept.length) {
-      this.#kept = this.#kept.slice(this.#gone)
-      this.#gone = 0
     }
     this.#wakeSoon()
   }
 
+  /** An entry, whole. */
   #dropOldest(): void {
-    const oldest = this.#kept[this.#gone]
-    if (oldest === undefined) return
-    const { entry, bytes } = oldest
-    // Gone from here on, so that its memory is, whatever the array keeps.
-    this.#kept[this.#gone] = { entry: { index: entry.index, rows: [] }, bytes: 0 }
-    this.#gone += 1
-    this.#events -= entry.rows.length
-    this.#bytes -= bytes
-    this.#firstIndex = entry.index + 1
+    const rows = this.#rows
+    const index = rows.indexAt(rows.firstPlace)
+    while (rows.firstPlace < rows.endPlace && rows.indexAt(rows.firstPlace) === index) {
+      this.#bytes -= rowOverheadBytes + rows.takeFirst().byteLength
+    }
+    this.#firstIndex = index + 1
   }
 
   #restart(): void {
-    this.#kept = []
-    this.#gone = 0
-    this.#events = 0
+    this.#rows.clear()
     this.#bytes = 0
     this.#firstIndex = this.#appliedIndex + 1
     this.#wakeSoon()

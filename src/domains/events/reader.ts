@@ -3,11 +3,11 @@
  * about to hand over, and goes on when those were taken: a reader that is slow falls behind the buffer, and is told.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { ChangedEntry, ChangedRow, Reader } from '../../fsm/domain.ts'
+import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import type { StreamContext } from '../../rpc/method.ts'
-import type { EventBuffer } from './buffer.ts'
+import type { EventBuffer, KeptEntry, KeptRow } from './buffer.ts'
 import {
   endOfSnapshotFrame,
   errorFrame,
@@ -162,7 +162,7 @@ class EventReader {
   }
 
   /** Null: nothing of it is this reader's. A promise only where it gives others a turn: most entries are small. */
-  #frameOf(entry: ChangedEntry): string | null | Promise<string | null> {
+  #frameOf(entry: KeptEntry): string | null | Promise<string | null> {
     this.#looked += entry.rows.length
     if (this.#looked < changesPerTurn) {
       const texts: string[] = []
@@ -172,7 +172,7 @@ class EventReader {
     return this.#frameInTurns(entry)
   }
 
-  async #frameInTurns({ index, rows }: ChangedEntry): Promise<string | null> {
+  async #frameInTurns({ index, rows }: KeptEntry): Promise<string | null> {
     const texts: string[] = []
     for (const [at, row] of rows.entries()) {
       if (at % changesPerTurn === 0) {
@@ -185,7 +185,7 @@ class EventReader {
     return texts.length === 0 ? null : eventsFrame(index, texts)
   }
 
-  #addText(texts: string[], row: ChangedRow, index: number): void {
+  #addText(texts: string[], row: KeptRow, index: number): void {
     const { selection, shown } = this.#options
     const topic = selection.topicOf(row.table)
     if (topic === null) return

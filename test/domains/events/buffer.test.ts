@@ -4,8 +4,10 @@ import {
   EventBuffer,
   rowOverheadBytes,
   type EventBufferLimits,
+  type KeptEntry,
 } from '../../../src/domains/events/buffer.ts'
 import type { ChangedEntry, ChangesListener } from '../../../src/fsm/domain.ts'
+import { present } from '../../../src/lib/assert.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
 /** Says what was applied, in the machine's stead. */
@@ -30,10 +32,14 @@ class Source {
     for (const count of counts) {
       this.appliedIndex += 1
       const index = this.appliedIndex
-      const row = { table: 'things', removed: false, byteLength: 100, row: () => null }
+      const row = { table: 'things', removed: false, packed: Buffer.alloc(100, index) }
       if (count > 0) entries.push({ index, rows: Array.from({ length: count }, () => row) })
     }
     this.#listener?.(entries, this.appliedIndex)
+  }
+
+  unpackRow(packed: Uint8Array): unknown {
+    return packed[0]
   }
 
   replace(appliedIndex: number): void {
@@ -109,6 +115,42 @@ void t.test(
     t.equal(first(buffer, 3), 3)
   },
 )
+
+void t.test('a reader is given the rows as they were told, and may keep them', async (t) => {
+  const changes = new Map([
+    [1, ['+things one', '-others two']],
+    [2, ['+others three']],
+  ])
+  const limits = { eventsMax: 2, bytesMax: 1_000, readersMax: 1 }
+  let tell: ChangesListener | null = null
+  const source = {
+    appliedIndex: 0,
+    onChanges: (_tables: readonly string[], listener: ChangesListener) => {
+      tell = listener
+      return () => {}
+    },
+    unpackRow: (packed: Uint8Array) => Buffer.from(packed).toString(),
+  }
+  const buffer = new EventBuffer(source, ['things', 'others'], systemClock, limits)
+  t.teardown(() => buffer.close())
+  const listener = present<ChangesListener>(tell, 'the listener')
+  const kept: KeptEntry[] = []
+  for (const [index, texts] of changes) {
+    const rows = texts.map((text) => {
+      const [name = '', row = ''] = text.slice(1).split(' ')
+      return { table: name, removed: text.startsWith('-'), packed: Buffer.from(row) }
+    })
+    listener([{ index, rows }], index)
+    kept.push(...buffer.entries(index, index, 9))
+  }
+  t.equal(buffer.firstIndex, 2, 'the first entry went')
+  const shown = kept.map(({ index, rows }) => [
+    index,
+    rows.map((row) => `${row.removed ? '-' : '+'}${row.table} ${String(row.row())}`),
+  ])
+  t.same(shown, [...changes])
+  t.equal(new Set(kept.flatMap(({ rows }) => rows.map(({ id }) => id))).size, 3)
+})
 
 void t.test('places stay right for as long as it goes on', async (t) => {
   const { source, buffer } = bufferAt(t, 0, { eventsMax: 100 })
