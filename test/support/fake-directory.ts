@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { berElement } from '../../src/domains/ldap/filter.ts'
-import { envelopeOf, readLength } from '../../src/domains/ldap/framed-socket.ts'
+import { berElement, readLength } from '../../src/domains/ldap/ber.ts'
+import { envelopeOf } from '../../src/domains/ldap/messages.ts'
 
 export type Asked = {
   readonly id: number
@@ -20,6 +20,7 @@ export const tag = {
   entry: 0x64,
   done: 0x65,
   reference: 0x73,
+  abandon: 0x50,
   extended: 0x77,
   extendedDone: 0x78,
 } as const

@@ -1,15 +1,15 @@
 /**
- * A connection to one URL of a directory: TCP, then TLS where the URL or `starttls` wants it. StartTLS is done here rather than by
- * the package: its answer must be the only thing that came in clear text, or bytes that somebody put behind it would be taken
- * for the directory's.
+ * A connection to one URL of a directory: TCP, then TLS where the URL or `starttls` wants it. The answer to StartTLS must be the
+ * only thing that came in clear text, or bytes that somebody put behind it would be taken for the directory's.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'
 import { textOf } from '../../lib/errors.ts'
 import { bounded, type Budget } from './budget.ts'
+import { berElement, readLength } from './ber.ts'
 import { DirectoryError } from './directory-error.ts'
-import { berElement } from './filter.ts'
-import { envelopeOf, FramedSocket, readLength, resultCodeOf } from './framed-socket.ts'
+import { FramedSocket } from './framed-socket.ts'
+import { envelopeOf, operation, resultOf } from './messages.ts'
 import type { DirectoryUrl } from './urls.ts'
 
 export type DialOptions = {
@@ -23,12 +23,11 @@ const startTlsOid = '1.3.6.1.4.1.1466.20037'
 /** A refusal has a text of the directory's in it. */
 const startTlsAnswerMax = 16_384
 
-/** Message 1: the package counts from 2. */
 const startTlsRequest = berElement(
   0x30,
   Buffer.concat([
     Buffer.from([0x02, 0x01, 0x01]),
-    berElement(0x77, berElement(0x80, Buffer.from(startTlsOid))),
+    berElement(operation.extended, berElement(0x80, Buffer.from(startTlsOid))),
   ]),
 )
 
@@ -119,9 +118,10 @@ async function startTls(socket: Socket): Promise<void> {
     socket.on('data', onData).once('close', onClose)
   })
   const envelope = envelopeOf(answer)
-  if (envelope === null || envelope.id !== 1 || envelope.tag !== 0x78) {
+  if (envelope === null || envelope.id !== 1 || envelope.tag !== operation.extendedDone) {
     throw new DirectoryError('protocol', 'no answer to StartTLS')
   }
-  const resultCode = resultCodeOf(answer, envelope.contentAt)
+  const resultCode = resultOf(answer, envelope.contentAt)?.code ?? null
+  if (resultCode === null) throw new DirectoryError('protocol', 'no answer to StartTLS')
   if (resultCode !== 0) throw new DirectoryError('refused', 'StartTLS refused', { resultCode })
 }

@@ -1,15 +1,17 @@
 /**
  * The directory of one configuration: its URLs in order, which of them did not answer of late, and the connections that
- * logins share. A connection of the service account serves one login at a time and is bound once. Users' binds have connections
- * that nothing else is asked on, one bind at a time: one whose answer did not come ends the connection, so no answer to
- * another identity can be taken for one to the user.
+ * logins share. A connection of the service account is bound once, and serves the searches of many logins at a time. Users' binds
+ * have connections that nothing else is asked on, one bind at a time: one whose answer did not come ends the connection, so no
+ * answer to another identity can be taken for one to the user.
  */
 import { createSecureContext, type SecureContext, type SecureVersion } from 'node:tls'
-import type { Clock, Timer } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { leftMs, type Budget } from './budget.ts'
-import { DirectoryConnection, type Dereference } from './connection.ts'
+import { DirectoryConnection } from './connection.ts'
+import { ConnectionPool, type Pooled } from './connection-pool.ts'
 import { dial } from './dial.ts'
 import { DirectoryError } from './directory-error.ts'
+import type { Dereference } from './messages.ts'
 import type { TlsVersion } from './tls-model.ts'
 import { parseUrls, type DirectoryUrl } from './urls.ts'
 import { watched, type Watch } from './watch.ts'
@@ -47,10 +49,8 @@ export type DirectorySettings = {
   readonly enableSamaccountnameLogin: boolean
 }
 
-/** Connections that wait for a search, of each kind. */
-export const idleConnectionsMax = 128
-/** How long one waits for the next search before it is closed. */
-export const idleMs = 60_000
+/** Logins that search on one connection at a time: a few connections carry all of them, many requests in one packet. */
+export const searchesPerConnection = 32
 /** How long a URL that did not answer is tried after the others. */
 export const deadMs = 30_000
 
@@ -65,22 +65,19 @@ const secureVersions: Readonly<Record<TlsVersion, SecureVersion>> = {
 export type SearchKind = 'service' | 'unbound'
 
 /** user: for the next user's bind, which replaces whoever is bound (RFC 4511, 4.2.1). */
-type IdleKind = SearchKind | 'user'
-
-type Idle = { readonly connection: DirectoryConnection; readonly timer: Timer }
+type PoolKind = SearchKind | 'user'
 
 export class Directory {
   readonly settings: DirectorySettings
   readonly #clock: Clock
   readonly #watch: Watch | null
   readonly #urls: readonly (DirectoryUrl | null)[]
-  readonly #idle: Readonly<Record<IdleKind, Idle[]>> = { service: [], unbound: [], user: [] }
+  readonly #pools: Readonly<Record<PoolKind, ConnectionPool>>
   /** When the URL at a position is tried in its turn again. */
   readonly #deadUntil = new Map<number, number>()
   /** Attempts at URLs that did not answer: others wait for the outcome instead of adding to them. */
   readonly #probes = new Map<number, Promise<boolean>>()
   #secureContext: SecureContext | null = null
-  #closed = false
   /** Whether the directory knows the matching rule that follows groups in groups; by URL. */
   readonly chainRule = new Map<string, boolean>()
 
@@ -89,6 +86,11 @@ export class Directory {
     this.#clock = clock
     this.#watch = watch
     this.#urls = parseUrls(settings.url)
+    this.#pools = {
+      service: new ConnectionPool(clock, searchesPerConnection),
+      unbound: new ConnectionPool(clock, searchesPerConnection),
+      user: new ConnectionPool(clock, 1),
+    }
   }
 
   /** A new connection to the first URL that can be connected to. The caller closes it. */
@@ -124,52 +126,29 @@ export class Directory {
     throw new DirectoryError('unreachable', failures.join('; ') || 'there is no URL')
   }
 
-  /** Runs searches on a shared connection. One that had ended while it waited is replaced once. */
-  async search<T>(
+  /** Runs searches on a shared connection. One that had ended is replaced once. */
+  search<T>(
     kind: SearchKind,
     budget: Budget,
     run: (connection: DirectoryConnection) => Promise<T>,
   ): Promise<T> {
-    const waiting = this.#takeIdle(kind)
-    if (waiting !== null) {
-      try {
-        return await this.#lend(kind, waiting, run)
-      } catch (error) {
-        if (!hadEnded(error)) throw error
-      }
-    }
-    return this.#lend(kind, await this.#open(kind, budget), run)
+    return this.#lent(kind, () => this.#open(kind, budget), run)
   }
 
   /** Binds as a user on a connection for users' binds, and asks nothing else on it. */
-  async bindUser(name: string, password: string, budget: Budget): Promise<void> {
+  bindUser(name: string, password: string, budget: Budget): Promise<void> {
     const bind = (connection: DirectoryConnection) => connection.bind(name, password, budget)
-    const waiting = this.#takeIdle('user')
-    if (waiting !== null) {
-      try {
-        return await this.#lend('user', waiting, bind)
-      } catch (error) {
-        if (!hadEnded(error)) throw error
-      }
-    }
-    return this.#lend('user', await this.connect(budget), bind)
+    return this.#lent('user', () => this.connect(budget), bind)
   }
 
   /** Closes what waits; what is lent is closed when it comes back. */
   close(): void {
-    this.#closed = true
-    for (const idle of Object.values(this.#idle)) {
-      for (const { timer, connection } of idle) {
-        timer.cancel()
-        connection.close()
-      }
-      idle.length = 0
-    }
+    for (const pool of Object.values(this.#pools)) pool.close()
   }
 
   get idleCount(): number {
-    const { service, unbound, user } = this.#idle
-    return service.length + unbound.length + user.length
+    const { service, unbound, user } = this.#pools
+    return service.idleCount + unbound.idleCount + user.idleCount
   }
 
   /** Binds as the service account, with each password that may be right. */
@@ -198,40 +177,21 @@ export class Directory {
     }
   }
 
-  async #lend<T>(
-    kind: IdleKind,
-    connection: DirectoryConnection,
+  async #lent<T>(
+    kind: PoolKind,
+    open: () => Promise<DirectoryConnection>,
     run: (connection: DirectoryConnection) => Promise<T>,
   ): Promise<T> {
-    try {
-      return await run(connection)
-    } finally {
-      this.#giveBack(kind, connection)
+    const pool = this.#pools[kind]
+    const waiting = pool.take()
+    if (waiting !== null) {
+      try {
+        return await lend(pool, waiting, run)
+      } catch (error) {
+        if (!hadEnded(error)) throw error
+      }
     }
-  }
-
-  #takeIdle(kind: IdleKind): DirectoryConnection | null {
-    for (;;) {
-      const idle = this.#idle[kind].pop()
-      if (idle === undefined) return null
-      idle.timer.cancel()
-      if (idle.connection.isOpen) return idle.connection
-      idle.connection.close()
-    }
-  }
-
-  #giveBack(kind: IdleKind, connection: DirectoryConnection): void {
-    const idle = this.#idle[kind]
-    if (this.#closed || !connection.isOpen || idle.length >= idleConnectionsMax) {
-      connection.close()
-      return
-    }
-    const timer = this.#clock.setTimer(idleMs, () => {
-      const at = idle.findIndex((waiting) => waiting.connection === connection)
-      if (at >= 0) idle.splice(at, 1)
-      connection.close()
-    })
-    idle.push({ connection, timer })
+    return lend(pool, pool.add(await open()), run)
   }
 
   /** In their order, those that did not answer of late behind the others. */
@@ -280,6 +240,18 @@ export class Directory {
   #tls(): SecureContext {
     this.#secureContext ??= secureContextOf(this.settings)
     return this.#secureContext
+  }
+}
+
+async function lend<T>(
+  pool: ConnectionPool,
+  pooled: Pooled,
+  run: (connection: DirectoryConnection) => Promise<T>,
+): Promise<T> {
+  try {
+    return await run(pooled.connection)
+  } finally {
+    pool.giveBack(pooled)
   }
 }
 

@@ -1,10 +1,10 @@
 /**
  * LDAP search filters (RFC 4515): values escaped for them, and a filter's text as the bytes that go to the directory.
  *
- * The package's own parser turns each escaped byte into a character, so that `\c3\a9` would arrive as four bytes. Here a
- * filter is parsed once, into a tree whose values are bytes.
+ * A filter is parsed once, into a tree whose values are bytes: `\c3\a9` is one letter of two bytes.
  */
 import { MusterError } from '../../lib/errors.ts'
+import { tagOf, type BerWriter } from './ber.ts'
 
 /** Nested `(&(|(!…)))`. */
 export const filterDepthMax = 32
@@ -226,62 +226,52 @@ const tags = {
   extensible: 0xa9,
 } as const
 
-/** The tag, and the content behind the length. */
-export function encodeFilter(node: FilterNode): { readonly tag: number; readonly content: Buffer } {
-  return { tag: tags[node.type], content: contentOf(node) }
+/** The filter as the directory gets it. */
+export function writeFilter(writer: BerWriter, node: FilterNode): void {
+  if (node.type === 'present') {
+    writer.text(node.attribute, tags.present)
+    return
+  }
+  const before = writer.length
+  writeContent(writer, node)
+  writer.wrap(tags[node.type], before)
 }
 
-function contentOf(node: FilterNode): Buffer {
+/** The last part first, as `BerWriter` has it. */
+function writeContent(writer: BerWriter, node: Exclude<FilterNode, { type: 'present' }>): void {
   switch (node.type) {
     case 'and':
     case 'or':
-      return Buffer.concat(node.parts.map(element))
+      for (const part of node.parts.toReversed()) writeFilter(writer, part)
+      return
     case 'not':
-      return element(node.part)
-    case 'equal':
-    case 'greater':
-    case 'less':
-    case 'approx':
-      return Buffer.concat([
-        berElement(0x04, Buffer.from(node.attribute)),
-        berElement(0x04, node.value),
-      ])
-    case 'present':
-      return Buffer.from(node.attribute)
-    case 'substrings':
-      return Buffer.concat([
-        berElement(0x04, Buffer.from(node.attribute)),
-        berElement(0x30, Buffer.concat(substringsOf(node.pieces))),
-      ])
+      writeFilter(writer, node.part)
+      return
+    case 'substrings': {
+      const before = writer.length
+      writePieces(writer, node.pieces)
+      writer.wrap(tagOf.sequence, before)
+      writer.text(node.attribute)
+      return
+    }
     case 'extensible':
-      return Buffer.concat([
-        ...(node.rule === '' ? [] : [berElement(0x81, Buffer.from(node.rule))]),
-        ...(node.attribute === '' ? [] : [berElement(0x82, Buffer.from(node.attribute))]),
-        berElement(0x83, node.value),
-        ...(node.dnAttributes ? [berElement(0x84, Buffer.from([0xff]))] : []),
-      ])
+      if (node.dnAttributes) writer.octets(Buffer.from([0xff]), 0x84)
+      writer.octets(node.value, 0x83)
+      if (node.attribute !== '') writer.text(node.attribute, 0x82)
+      if (node.rule !== '') writer.text(node.rule, 0x81)
+      return
+    default:
+      writer.octets(node.value)
+      writer.text(node.attribute)
   }
 }
 
 /** initial [0], any [1], final [2]; empty ones are left out. */
-function substringsOf(pieces: readonly Buffer[]): Buffer[] {
-  return pieces.flatMap((piece, at) => {
-    if (piece.length === 0) return []
-    const tag = at === 0 ? 0x80 : at === pieces.length - 1 ? 0x82 : 0x81
-    return [berElement(tag, piece)]
-  })
-}
-
-function element(node: FilterNode): Buffer {
-  const { tag, content } = encodeFilter(node)
-  return berElement(tag, content)
-}
-
-/** One element of BER with a definite length. */
-export function berElement(tag: number, content: Buffer): Buffer {
-  const { length } = content
-  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content])
-  const bytes: number[] = []
-  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256)
-  return Buffer.concat([Buffer.from([tag, 0x80 | bytes.length, ...bytes]), content])
+function writePieces(writer: BerWriter, pieces: readonly Buffer[]): void {
+  const last = pieces.length - 1
+  for (const [back, piece] of pieces.toReversed().entries()) {
+    if (piece.length === 0) continue
+    const at = last - back
+    writer.octets(piece, at === 0 ? 0x80 : at === last ? 0x82 : 0x81)
+  }
 }

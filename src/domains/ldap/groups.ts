@@ -4,11 +4,12 @@
  */
 import type { Budget } from './budget.ts'
 import { chunks } from './chunks.ts'
-import type { DirectoryConnection, FoundEntry } from './connection.ts'
+import type { DirectoryConnection } from './connection.ts'
 import type { DirectorySettings } from './directory.ts'
 import { tooMany } from './directory-error.ts'
 import { commonNameOf, normalisedDn, parseDn } from './dn.ts'
 import { escapeFilterValue, parseFilter, type FilterNode } from './filter.ts'
+import type { FoundEntry } from './messages.ts'
 import { fillTemplate, parseTemplate } from './template.ts'
 import { tokenGroups } from './token-groups.ts'
 

@@ -4,11 +4,12 @@
  */
 import type { Budget } from './budget.ts'
 import { chunks } from './chunks.ts'
-import type { DirectoryConnection, FoundEntry } from './connection.ts'
+import type { DirectoryConnection } from './connection.ts'
 import type { DirectorySettings } from './directory.ts'
 import { DirectoryError, tooMany } from './directory-error.ts'
 import { domainOf } from './dn.ts'
 import { parseFilter } from './filter.ts'
+import type { FoundEntry } from './messages.ts'
 import { sidText } from './sid.ts'
 
 /** Values of tokenGroups that are looked up. */

@@ -1,9 +1,10 @@
 import t from 'tap'
+import { BerWriter } from '../../../src/domains/ldap/ber.ts'
 import {
   escapeFilterValue,
-  encodeFilter,
   filterDepthMax,
   parseFilter,
+  writeFilter,
 } from '../../../src/domains/ldap/filter.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import fc from '../../support/fast-check.ts'
@@ -51,8 +52,11 @@ t.test('a filter goes out as the bytes that RFC 4511 names', async (t) => {
     ['(cn=\\c3\\a9)', 'a3 0402636e 0402c3a9'],
   ]
   for (const [text, expected] of rows) {
-    const { tag, content } = encodeFilter(parseFilter(text))
-    t.equal(`${tag.toString(16)}${content.toString('hex')}`, expected.replaceAll(' ', ''), text)
+    const writer = new BerWriter()
+    writeFilter(writer, parseFilter(text))
+    const written = writer.take()
+    const head = written.subarray(0, 1).toString('hex')
+    t.equal(`${head}${written.subarray(2).toString('hex')}`, expected.replaceAll(' ', ''), text)
   }
 })
 

@@ -1,7 +1,11 @@
 /** A directory that is slow, dead, or lies: it lets nobody in, and costs bounded time, memory and connections. */
 import t, { type Test } from 'tap'
 import type { Budget } from '../../../src/domains/ldap/budget.ts'
-import { Directory, type DirectorySettings } from '../../../src/domains/ldap/directory.ts'
+import {
+  Directory,
+  searchesPerConnection,
+  type DirectorySettings,
+} from '../../../src/domains/ldap/directory.ts'
 import { DirectoryError } from '../../../src/domains/ldap/directory-error.ts'
 import { answerBytesMax, answerMessagesMax } from '../../../src/domains/ldap/framed-socket.ts'
 import { authenticate } from '../../../src/domains/ldap/login.ts'
@@ -186,17 +190,18 @@ t.test('logins while the only URL is dead wait for one attempt at it', async (t)
 
 t.test('connections of passwords serve one bind at a time and nothing else', async (t) => {
   const tags = new Map<unknown, number[]>()
-  let underWay = 0
-  let mostUnderWay = 0
+  /** Binds that wait until so many are under way. */
+  const held: Asked[] = []
+  let heldMin = 1
   const fake = await startFakeDirectory(t, (asked) => {
     tags.set(asked.socket, [...(tags.get(asked.socket) ?? []), asked.tag])
     if (asked.tag !== tag.bind) return right(asked)
-    underWay += 1
-    mostUnderWay = Math.max(mostUnderWay, underWay)
-    setImmediate(() => {
-      underWay -= 1
-      right(asked)
-    })
+    t.notOk(
+      held.some(({ socket }) => socket === asked.socket),
+      'one at a time',
+    )
+    held.push(asked)
+    if (held.length >= heldMin) held.splice(0).forEach(right)
   })
   const directory = directoryWith(t, { url: fake.url })
   const once = () => authenticate(directory, 'ada', 'password', budgetOf(30_000))
@@ -207,12 +212,65 @@ t.test('connections of passwords serve one bind at a time and nothing else', asy
     user,
     Array.from({ length: 5 }, () => tag.bind),
   )
+  heldMin = 8
   await Promise.all(Array.from({ length: 8 }, once))
-  t.ok(mostUnderWay > 1, 'logins side by side have connections of their own')
+  t.equal(tags.size, 9, 'logins side by side share the connection for searches, none for binds')
   for (const asked of tags.values()) {
     const binds = asked.filter((one) => one === tag.bind).length
     t.ok(binds === asked.length || binds === 1, 'binds of users alone, or one and then searches')
   }
+})
+
+t.test('searches of many logins are under way on one connection', async (t) => {
+  const held: Asked[] = []
+  let heldMin = 1
+  const sockets = new Set<unknown>()
+  const fake = await startFakeDirectory(t, (asked) => {
+    if (asked.tag !== tag.search) return right(asked)
+    held.push(asked)
+    sockets.add(asked.socket)
+    // The last one first: answers come in any order.
+    if (held.length >= heldMin) held.splice(0).toReversed().forEach(right)
+  })
+  const directory = directoryWith(t, { url: fake.url })
+  const once = () => authenticate(directory, 'ada', 'password', budgetOf(30_000))
+  await once()
+  heldMin = searchesPerConnection + 1
+  for (const { userDn } of await Promise.all(Array.from({ length: heldMin }, once))) {
+    t.equal(userDn, ada)
+  }
+  t.equal(sockets.size, 2, 'one that is full, and one more')
+})
+
+t.test('a caller that goes away ends nobody else’s search on the same connection', async (t) => {
+  const held: Asked[] = []
+  let holds = false
+  const abandoned: number[] = []
+  const fake = await startFakeDirectory(t, (asked) => {
+    if (asked.tag === tag.abandon) abandoned.push(asked.id)
+    if (asked.tag === tag.search && holds) held.push(asked)
+    else right(asked)
+  })
+  const directory = directoryWith(t, { url: fake.url })
+  const once = (signal?: AbortSignal) =>
+    authenticate(directory, 'ada', 'password', budgetOf(30_000, signal))
+  await once()
+  holds = true
+  const away = new AbortController()
+  const [gone, stays] = [once(away.signal), once()]
+  await eventuallyTrue('both are asked', () => held.length === 2)
+  const shared = held[0]?.socket
+  t.ok(shared !== undefined && shared === held[1]?.socket)
+  away.abort()
+  t.match(await failureOf(gone), { kind: 'timeout' })
+  await eventuallyTrue('the directory is told', () => abandoned.length === 1)
+  // What still comes for the one that was given up counts for nothing.
+  holds = false
+  held.forEach(right)
+  t.match(await stays, { userDn: ada })
+  await eventuallyTrue('the connection ends', () => shared !== undefined && !fake.open.has(shared))
+  await once()
+  t.equal(fake.counts.connections, 3, 'one for searches in its place')
 })
 
 t.test('an answer to an earlier bind lets nobody in on the same connection', async (t) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { Directory } from '../../../src/domains/ldap/directory.ts'
-import { envelopeOf } from '../../../src/domains/ldap/framed-socket.ts'
+import { envelopeOf } from '../../../src/domains/ldap/messages.ts'
 import {
   defaultConfig,
   type ConfigRow,
