@@ -1,4 +1,7 @@
-/** Several servers of one cluster, asked one after another: what one cannot answer the next may. */
+/**
+ * Several servers of one cluster, asked one after another: what one cannot answer the next may. A server that does not answer one
+ * request will not answer the others either: a read that waits there for a change is asked of the next one with it.
+ */
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -19,6 +22,8 @@ export class Servers {
   readonly #clock: Clock
   /** The one that answered last. */
   #at = 0
+  /** Reads under way, by the server that they were sent to. */
+  readonly #reads = new Map<AbortController, number>()
 
   constructor(clients: readonly ApiClient[], clock: Clock) {
     if (clients.length === 0) throw new MusterError('internal', 'there is no server to ask')
@@ -42,18 +47,43 @@ export class Servers {
     }
   }
 
-  /** Asks one server, once. What failed there is asked of the next one the next time. */
+  /**
+   * Asks one server, once. What failed there is asked of the next one the next time; a read already now, if it was another
+   * request that failed.
+   */
   async attempt(method: string, path: string, ask: Ask): Promise<Sent> {
-    const at = this.#at
+    for (;;) {
+      const at = this.#at
+      const moved = new AbortController()
+      if (method === 'GET') this.#reads.set(moved, at)
+      const signal =
+        ask.signal === undefined ? moved.signal : AbortSignal.any([moved.signal, ask.signal])
+      const sentMs = this.#clock.monotonicMs()
+      try {
+        return { ...(await this.#clientAt(at).ask(method, path, { ...ask, signal })), sentMs }
+      } catch (error) {
+        const isCancelled = ask.signal?.aborted === true
+        if (moved.signal.aborted && !isCancelled) continue
+        this.#reads.delete(moved)
+        if (mayPass(error) && !isCancelled && this.#at === at) this.#leave(at, error)
+        throw error
+      } finally {
+        this.#reads.delete(moved)
+      }
+    }
+  }
+
+  #clientAt(at: number): ApiClient {
     const client = this.#clients[at]
     if (client === undefined) throw new MusterError('internal', `there is no server ${at}`)
-    const sentMs = this.#clock.monotonicMs()
-    try {
-      return { ...(await client.ask(method, path, ask)), sentMs }
-    } catch (error) {
-      if (mayPass(error) && this.#at === at) this.#at = (at + 1) % this.#clients.length
-      throw error
-    }
+    return client
+  }
+
+  #leave(at: number, error: unknown): void {
+    this.#at = (at + 1) % this.#clients.length
+    // A server that refuses for now still answers what waits there.
+    if (error instanceof ApiRefusal || this.#at === at) return
+    for (const [moved, sentTo] of this.#reads) if (sentTo === at) moved.abort()
   }
 
   /**
