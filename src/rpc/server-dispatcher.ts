@@ -41,6 +41,8 @@ import type { Services } from './services.ts'
 import { Writer } from './write.ts'
 
 const never = new AbortController().signal
+/** After a method was first forwarded, the check of its arguments is compiled: later than its answer is written. */
+const compileAfterMs = 100
 
 export class ServerDispatcher implements Dispatcher {
   readonly #options: ServerDispatcherOptions
@@ -52,6 +54,8 @@ export class ServerDispatcher implements Dispatcher {
   readonly #streams: OpenStreams
   readonly #forwarder: Forwarder
   readonly #placement: Placement
+  /** Names of methods that were forwarded from here. */
+  readonly #forwarded = new Set<string>()
 
   constructor(options: ServerDispatcherOptions) {
     this.#options = options
@@ -117,6 +121,7 @@ export class ServerDispatcher implements Dispatcher {
         this.#limits.noLeaderMs,
       )
       const result = await this.#forwarder.run(call)
+      if (!this.#options.consensus.isLeader()) this.#prepareToLead(method, args)
       if (method.endsTokens === true) await this.#seen(deadlineMs, signal)
       return result
     } catch (error) {
@@ -258,6 +263,22 @@ export class ServerDispatcher implements Dispatcher {
     })
     method.checkReply(reply)
     return reply
+  }
+
+  /**
+   * What this server forwards it is asked to run itself once it leads. The first check of a method's arguments is compiled, in
+   * 3 to 10 ms, for which all that waited for the new leader would wait.
+   */
+  #prepareToLead(method: AnyLeaderMethod, args: unknown): void {
+    if (this.#forwarded.has(method.name)) return
+    this.#forwarded.add(method.name)
+    this.#options.clock.setTimer(compileAfterMs, () => {
+      try {
+        method.check(args)
+      } catch {
+        // The server that ran it judged them.
+      }
+    })
   }
 
   /** What the leader has done is in this server's state. It is done also where that cannot be learnt. */

@@ -79,6 +79,21 @@ t.test('arguments are checked once, by the server that runs the method', async (
   t.same(checkedBy, ['leader'])
 })
 
+t.test('a server that forwards a method compiles its check soon after, once', async (t) => {
+  let checked = 0
+  const counted = { ...put, check: () => void (checked += 1) }
+  const clock = manualClock()
+  const { follower } = pair({}, clock)
+  const ask = () => follower.dispatcher.call(counted, { key: 'k' }, caller)
+  await Promise.all([ask(), ask()])
+  t.equal(checked, 0, 'the answer does not wait for it')
+  clock.advance(1_000)
+  t.equal(checked, 1)
+  await ask()
+  clock.advance(1_000)
+  t.equal(checked, 1)
+})
+
 t.test('refusals of the leader come back as they are', async (t) => {
   const { follower, leader } = pair()
   leader.consensus.onPropose = () => Promise.reject(new MusterError('overloaded', 'full'))
