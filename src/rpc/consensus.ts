@@ -47,7 +47,8 @@ export interface Consensus {
   isLeader(): boolean
   /**
    * This server leads and is not `isLeader` for a moment: it was just elected, and its state still lacks entries that were
-   * acknowledged before, or it hands over. Both take a few round trips.
+   * acknowledged before, or it hands over. Both take a few round trips. A server that handed over settles until it knows its
+   * successor: a refusal before that would only be sent again.
    */
   isSettling(): boolean
   /** The leader this server follows or is, if it knows one. */

@@ -83,7 +83,7 @@ export class Forwarder {
 
   /**
    * A call for the leader reached this server, which leads and takes no calls for a moment, see `isSettling`: resolves once it
-   * does, or no longer leads, or at the deadline (monotonic ms). Null: there is nothing to wait for.
+   * does, or another server leads, or at the deadline (monotonic ms). Null: there is nothing to wait for.
    */
   settled(deadlineMs: number, signal: AbortSignal): Promise<void> | null {
     return this.#options.consensus.isSettling() ? this.#settled(deadlineMs, signal) : null

@@ -25,6 +25,8 @@ export class RaftConsensus implements Consensus {
   readonly #clock: Clock
   #status: RaftStatus
   #leader: LeaderInfo | null = null
+  /** It hands over or did, and knows no other leader yet. */
+  #handsOver = false
   readonly #waiting = new Set<(leader: LeaderInfo) => void>()
   readonly #listeners = new Set<() => void>()
 
@@ -62,7 +64,7 @@ export class RaftConsensus implements Consensus {
   }
 
   isSettling(): boolean {
-    return this.#status.role === 'leader' && !this.isLeader()
+    return (this.#status.role === 'leader' || this.#handsOver) && !this.isLeader()
   }
 
   leader(): LeaderInfo | null {
@@ -98,6 +100,8 @@ export class RaftConsensus implements Consensus {
 
   #changed(status: RaftStatus): void {
     this.#status = status
+    if (status.role === 'leader') this.#handsOver = status.transferring
+    else if (status.leaderId !== null) this.#handsOver = false
     const member = status.configuration.members.find(({ id }) => id === status.leaderId)
     const leads = status.role === 'leader'
     const accepts = !leads || (status.settled && !status.transferring)

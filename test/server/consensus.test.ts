@@ -59,8 +59,15 @@ const cases: readonly (readonly [
     { leads: false, settles: true, leader: null },
   ],
   [
-    'one that handed over',
+    'one that handed over and knows no successor yet',
     { term: 2, leaderId: null },
+    { leads: false, settles: true, leader: null },
+  ],
+  ['one that knows it', { term: 2 }, { leads: false, settles: false, leader: 'b' }],
+  ['a leader again', { ...leader, term: 3 }, { leads: true, settles: false, leader: 'a' }],
+  [
+    'one that was deposed',
+    { term: 4, leaderId: null },
     { leads: false, settles: false, leader: null },
   ],
 ]
