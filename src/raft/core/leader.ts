@@ -40,10 +40,14 @@ export function becomeLeader(state: State): void {
   const { log, now } = state
   const progress = new Map<ServerId, Progress>()
   for (const id of state.membership.peers) progress.set(id, new Progress(log.lastIndex + 1, now))
+  const noopIndex = log.lastIndex + 1
+  const statement = statementOf(state.membership.configuration, noopIndex)
+  const isComplete = statement === null && state.appliedIndex === log.lastIndex
   const leader: Leader = {
     type: 'leader',
     progress,
-    noopIndex: log.lastIndex + 1,
+    noopIndex,
+    settledIndex: isComplete ? log.lastIndex : noopIndex,
     round: 0,
     roundsSentAt: new Map(),
     acks: 0,
@@ -59,7 +63,6 @@ export function becomeLeader(state: State): void {
   state.leaderId = state.id
   state.quickElections = 0
   state.unappliedBytes = 0
-  const statement = statementOf(state.membership.configuration, leader.noopIndex)
   if (statement === null) appendOwn(state, 'noop', empty)
   else appendOwn(state, 'configuration', encodeConfiguration(statement))
   broadcastHeartbeat(state, leader)
