@@ -1,6 +1,7 @@
 /**
  * What callers may do at a client agent: their tokens' policies, asked of a server and kept for a moment, and judged here
- * by the same rules. So a token that was revoked is good here for `freshMs` more, and while no server answers for `staleMs`.
+ * by the same rules. So a token that was revoked is good here for `freshMs` more, and with `extend-cache` for `staleMs` while no
+ * server answers.
  *
  * The same answer says who they are in the audit log: the key that hashes secrets there stays with the servers.
  */
@@ -22,7 +23,7 @@ import { requestJson, readAnswer } from './json-request.ts'
 import type { Upstream } from './upstream.ts'
 
 const freshMs = 1_000
-/** As a Consul agent keeps resolved tokens while it cannot reach a server. */
+/** With `extend-cache`, as a Consul agent keeps resolved tokens while it cannot reach a server. */
 const staleMs = 30_000
 const callersKeptMax = 4_096
 const askMs = 10_000
@@ -142,7 +143,8 @@ class KnownCallers implements Authorizer, TokenBearers {
     } catch (error) {
       if (codeOf(error) === 'unauthenticated') this.#kept.delete(key)
       const kept = this.#kept.get(key)
-      if (kept !== undefined && this.#ageOf(kept) < staleMs) return kept
+      const isTrusted = this.#options.settings.downPolicy === 'extend-cache'
+      if (isTrusted && kept !== undefined && this.#ageOf(kept) < staleMs) return kept
       // Some things are everybody's, such as the word that no server answers.
       if (token === null) return nothing
       throw error

@@ -6,6 +6,8 @@ export type AclConfig = {
   readonly enabled: boolean
   /** Where no rule says anything. */
   readonly defaultPolicy: 'allow' | 'deny'
+  /** Of tokens while no leader says whether they were revoked. */
+  readonly downPolicy: 'deny' | 'extend-cache'
   /** The secret of the first token; null: the first client that asks gets one. */
   readonly bootstrapToken: string | null
   /** The secret with which a client agent keeps its node in the catalog; null: none. */
@@ -31,6 +33,7 @@ export function completeAcl(file: NonNullable<ConfigFile['acl']>, complain: Comp
   return {
     enabled: file.enabled ?? false,
     defaultPolicy: file.default_policy ?? 'deny',
+    downPolicy: file.down_policy ?? 'deny',
     bootstrapToken: secret,
     agentToken,
   }

@@ -222,11 +222,16 @@ const tlsSchema = Type.Object(
 
 export const aclDefaults = ['allow', 'deny'] as const
 
+const downPolicies = ['deny', 'extend-cache'] as const
+
 const aclSchema = Type.Object(
   {
     enabled: Type.Optional(boolean),
     default_policy: Type.Optional(
       Type.Enum([...aclDefaults], { description: `one of ${aclDefaults.join(', ')}` }),
+    ),
+    down_policy: Type.Optional(
+      Type.Enum([...downPolicies], { description: `one of ${downPolicies.join(', ')}` }),
     ),
     /** Checked later, by a refusal that does not show it. */
     bootstrap_token: Type.Optional(Type.String({ description: 'a secret drawn by chance' })),

@@ -57,6 +57,7 @@ export type AgentSettings = {
   readonly acl: {
     readonly enabled: boolean
     readonly defaultPolicy: 'allow' | 'deny'
+    readonly downPolicy: 'deny' | 'extend-cache'
     readonly bootstrapToken: string | null
     readonly agentToken: string | null
   }
@@ -127,6 +128,7 @@ export function shownConfig(options: ShownOptions) {
     ACL: {
       Enabled: config.acl.enabled,
       DefaultPolicy: config.acl.defaultPolicy,
+      DownPolicy: config.acl.downPolicy,
       BootstrapToken: config.acl.bootstrapToken === null ? '' : redacted,
       AgentToken: config.acl.agentToken === null ? '' : redacted,
       ReplicationToken: '',

@@ -7,12 +7,17 @@ import { clientCallers } from '../../src/client-agent/permissions.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { Permissions } from '../../src/rpc/authorizer.ts'
+import type { AclSettings } from '../../src/domains/acl/authorizer.ts'
 import type { Requirement } from '../../src/rpc/method.ts'
 import { serverStandIn, upstreamTo } from './server-stand-in.ts'
 
 type Answer = { status: number; body: unknown }
 
-async function stage(t: Test, answers: Record<string, Answer>) {
+async function stage(
+  t: Test,
+  answers: Record<string, Answer>,
+  downPolicy: AclSettings['downPolicy'] = 'deny',
+) {
   const seen = { asked: 0, isUp: true, hangs: false, nowMs: 0 }
   const place = await serverStandIn(t, (request, response) => {
     // Whether it is there at all is another question.
@@ -24,7 +29,7 @@ async function stage(t: Test, answers: Record<string, Answer>) {
   })
   const upstream = upstreamTo(t, () => (seen.isUp ? [place] : []))
   const clock: Clock = { ...systemClock, monotonicMs: () => seen.nowMs }
-  const settings = { enabled: true, defaultPolicy: 'deny' } as const
+  const settings = { enabled: true, defaultPolicy: 'deny', downPolicy } as const
   const callers = clientCallers({ settings, upstream, clock, log: silentLogger })
   const resolve = async (token: string | null, remote = ''): Promise<Permissions> =>
     callers.authorizer.resolve({ token, remote, requestId: '' })
@@ -85,9 +90,19 @@ t.test('a token that is bound to networks is refused from everywhere else', asyn
   t.equal(bearers.accessorOf('web'), 'accessor', 'the audit log knows whose it is')
 })
 
-t.test('what is kept is asked again, and stands for a while when nobody answers', async (t) => {
+t.test('what is kept stands for a second alone when nobody answers', async (t) => {
+  const { resolve, seen } = await stage(t, { web: tokenWith() })
+  await resolve('web')
+  seen.isUp = false
+  seen.nowMs = 999
+  t.ok(await resolve('web'))
+  seen.nowMs = 1_000
+  await t.rejects(resolve('web'), { code: 'no_leader' })
+})
+
+t.test('with extend-cache it is asked again, and stands for a while longer', async (t) => {
   const answers: Record<string, Answer> = { web: tokenWith('service "web" { policy = "write" }') }
-  const { resolve, seen } = await stage(t, answers)
+  const { resolve, seen } = await stage(t, answers, 'extend-cache')
   await Promise.all([resolve('web'), resolve('web')])
   t.equal(seen.asked, 1, 'asked once for both')
   seen.nowMs = 999
@@ -159,7 +174,7 @@ t.test('a server that hangs holds up no line for longer than a second', async (t
 
 t.test('without access control everybody may everything, and nobody is asked', async (t) => {
   const { authorizer, bearers } = clientCallers({
-    settings: { enabled: false, defaultPolicy: 'deny' },
+    settings: { enabled: false, defaultPolicy: 'deny', downPolicy: 'deny' },
     upstream: upstreamTo(t, () => []),
     clock: systemClock,
     log: silentLogger,

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startCluster, type Cluster, steadyLeadership } from '../support/cluster.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, eventuallyTrue } from '../support/eventually.ts'
 
 const acl = { enabled: true }
 
@@ -153,7 +153,7 @@ void t.test('a revoked token is refused by every read that begins afterwards', a
 })
 
 void t.test(
-  'a server that is cut off lets a revoked token read what it has, and no more',
+  'a server that is cut off serves no token, or what it has where the operator chose that',
   async (t) => {
     const cluster = await startCluster(t, { config: { acl }, proxies: true, writeFirst: false })
     const { root } = await begin(cluster)
@@ -165,6 +165,8 @@ void t.test(
     const token = JSON.parse(made) as Token
     const mine = clientOf(cluster, token.SecretID)
     await settled(mine, cutOff, 'GET', '/v1/kv/x?stale')
+
+    const nobody = clientOf(cluster, null)
 
     await cluster.network.isolate(cutOff)
     const leader = await cluster.waitForLeader({ except: cutOff })
@@ -194,8 +196,19 @@ void t.test(
         )
       }),
     )
+    const local = ['/v1/kv/x?stale', '/v1/agent/self'] as const
+    for (const path of local) {
+      const refused = await mine(cutOff, 'GET', path)
+      t.equal(refused.status, 500, `${path}: nobody says that the token stands`)
+      t.match(refused.body, /^No cluster leader.*acl\.down_policy/)
+    }
+    t.equal((await nobody(cutOff, 'GET', '/v1/status/leader?stale')).status, 200, 'without a token')
+
+    await cluster.reconfigure(cutOff, { acl: { ...acl, down_policy: 'extend-cache' } })
+    const trusting = async () => (await mine(cutOff, 'GET', '/v1/kv/x?stale&raw')).status === 200
+    await eventuallyTrue('by the operator’s choice it reads what the server has', trusting)
     const stale = await mine(cutOff, 'GET', '/v1/kv/x?stale&raw')
-    t.same(stale, { status: 200, body: 'before' }, 'a stale read is as old as the server’s state')
+    t.same(stale, { status: 200, body: 'before' }, 'which is as old as the server’s state')
 
     await cluster.network.heal()
     await eventually('it is refused there as well', async () => {

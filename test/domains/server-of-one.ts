@@ -193,7 +193,12 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     transferLeadership: async () => {},
     changeMembership: async () => {},
   }
-  const aclSettings = { enabled: false, defaultPolicy: 'deny' as const, ...options.acl }
+  const aclSettings = {
+    enabled: false,
+    defaultPolicy: 'deny' as const,
+    downPolicy: 'deny' as const,
+    ...options.acl,
+  }
   const services = new Services()
   const auditNotes: LoginAuditEvent[] = []
   services.provide(auditEvents, { note: (event) => void auditNotes.push(event) })

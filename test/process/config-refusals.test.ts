@@ -33,6 +33,11 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
     `${smallest}acl {\n  default_policy = "maybe"\n}`,
     'a.hcl:6: acl.default_policy: must be one of allow, deny, not "maybe"',
   ],
+  [
+    'a policy without a leader that is none',
+    `${smallest}acl {\n  down_policy = "async-cache"\n}`,
+    'a.hcl:6: acl.down_policy: must be one of deny, extend-cache, not "async-cache"',
+  ],
   ['a label on a block', 'server "x" {}', 'a.hcl:1: the block server takes no label; found "x"'],
   [
     'a value for a block',

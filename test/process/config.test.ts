@@ -38,7 +38,13 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       rpc: null,
     },
     client: null,
-    acl: { enabled: false, defaultPolicy: 'deny', bootstrapToken: null, agentToken: null },
+    acl: {
+      enabled: false,
+      defaultPolicy: 'deny',
+      downPolicy: 'deny',
+      bootstrapToken: null,
+      agentToken: null,
+    },
     server: {
       enabled: true,
       bootstrapExpect: 1,

@@ -29,7 +29,11 @@ export type AclSettings = {
   readonly enabled: boolean
   /** Where no rule says anything. */
   readonly defaultPolicy: DefaultPolicy
+  /** Of tokens while no leader says whether they were revoked. */
+  readonly downPolicy: DownPolicy
 }
+
+export type DownPolicy = 'deny' | 'extend-cache'
 
 /** Callers whose permissions are kept, those without a token not counted; the least recently seen one is evicted. */
 export const callersKeptMax = 16_384
@@ -43,6 +47,8 @@ export type AclAuthorizerOptions = {
    * been made a moment ago.
    */
   readonly freshen: () => Promise<void>
+  /** Null: a token that is known here stands. Otherwise resolves once that is so, or rejects. */
+  readonly confirm: () => Promise<void> | null
   /** At the leader: one use fewer is left of the token with this hash. False: none was left, or it is gone. */
   readonly spend: (hash: string, caller: Caller) => Promise<boolean>
   /** Opens tokens that are stored nowhere. */
@@ -95,6 +101,13 @@ export class AclAuthorizer implements Authorizer, TokenOwners {
   }
 
   resolve(caller: Caller): Permissions | Promise<Permissions> {
+    const confirming = caller.token === null ? null : this.#options.confirm()
+    return confirming === null
+      ? this.#resolve(caller)
+      : confirming.then(() => this.#resolve(caller))
+  }
+
+  #resolve(caller: Caller): Permissions | Promise<Permissions> {
     const known = this.#find(caller.token)
     if (known === null) return this.#findFresh(caller)
     return known.usesLeft === null ? admitted(known, caller.remote) : this.#counted(known, caller)

@@ -39,9 +39,10 @@ import { tokenLifeMethods } from './token-life-methods.ts'
 import { tokenRoleCommands } from './token-role-commands.ts'
 import { tokenRoleMethods } from './token-role-methods.ts'
 import { tokenRoleRoutes } from './token-role-routes.ts'
+import { LeaderContact } from './leader-contact.ts'
 import { policyTopic, roleTopic, tokenTopic } from './topics.ts'
 
-/** How long a request with a token that is not known here waits for the leader to say that there is none. */
+/** How long a request with a token waits for the leader where only the leader can say whether it stands. */
 const tokenWaitMs = 2_000
 const unending = new AbortController().signal
 
@@ -68,11 +69,15 @@ export const aclDomain = defineDomain({
         }),
     }),
     defineService(authorizer, {
-      create: ({ service, clock, log }) =>
-        aclAuthorizer({
-          settings: service(aclSettings),
+      create: ({ service, clock, log }) => {
+        const settings = service(aclSettings)
+        const freshen = () => service(readBarrier)('leader', tokenWaitMs, unending)
+        const contact = new LeaderContact({ freshen, clock, log: log.named('acl') })
+        return aclAuthorizer({
+          settings,
           reader: service(stateReader),
-          freshen: () => service(readBarrier)('leader', tokenWaitMs, unending),
+          freshen,
+          confirm: () => (settings.downPolicy === 'deny' ? contact.confirm() : null),
           batch: service(batchTokens),
           spend: async (hash, caller) => {
             const from = { caller, signal: unending }
@@ -80,7 +85,8 @@ export const aclDomain = defineDomain({
           },
           clock,
           log: log.named('acl'),
-        }),
+        })
+      },
     }),
     defineService(freshRuleSets, {
       create: ({ log }) => {

@@ -55,9 +55,10 @@ export class AclMachine {
   /** `freshen`: what asking the leader brings. */
   authorizer(freshen: () => Promise<void> = async () => {}, reader?: Reader): AclAuthorizer {
     return new AclAuthorizer({
-      settings: { enabled: true, defaultPolicy: 'deny' },
+      settings: { enabled: true, defaultPolicy: 'deny', downPolicy: 'deny' },
       reader: reader ?? this.machine.reader(),
       freshen,
+      confirm: () => null,
       batch: { open: () => null, stands: () => false },
       spend: async (hash) => {
         const outcome = await this.apply('acl.spendUse', { hash, nowMs: this.nowMs })

@@ -193,11 +193,12 @@ void t.test('every route asks who is there', async (t) => {
   }
   let setUp = true
   const server = await serverOfOne(t, { begin: false, acl: { enabled: true }, authorizer })
-  const settings = { enabled: true, defaultPolicy: 'deny' } as const
+  const settings = { enabled: true, defaultPolicy: 'deny', downPolicy: 'deny' } as const
   inner = new AclAuthorizer({
     settings,
     reader: server.machine.reader(),
     freshen: async () => {},
+    confirm: () => null,
     batch: { open: () => null, stands: () => false },
     spend: async () => true,
     clock: systemClock,
