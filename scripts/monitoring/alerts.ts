@@ -31,7 +31,7 @@ export const alerts: readonly Alert[] = [
     severity: 'critical',
     summary: 'No majority of the voters runs',
     description:
-      'Writes are refused until a majority is back. See "When a majority is lost" in docs/operators.md.',
+      'Writes are refused until a majority is back. See "Loss of quorum" in docs/operators.md.',
   },
   {
     name: 'MusterNoLeader',
