@@ -1,6 +1,6 @@
 /**
  * Path, query and error text of a request without the secrets in them. What is shown of a query is a list, not what is
- * hidden: the next parameter that somebody invents, and every misspelt one, is hidden until it stands here.
+ * hidden: the next parameter that is invented, and every misspelt one, is hidden until it stands here.
  */
 export const hidden = '<redacted>'
 

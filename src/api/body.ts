@@ -29,7 +29,7 @@ export type BodyLimits = {
 /** A body on its way into memory. */
 export type BodyWanted = {
   readonly bytesMax: number
-  /** What it holds, given back by whoever reads: `release` of the budget. */
+  /** What it holds, given back by the reader: `release` of the budget. */
   readonly share: BodyShare
   /**
    * Asked once before more than 64 KiB of it are read, and throws or rejects for a client that may not send as much. Null:

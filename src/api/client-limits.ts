@@ -20,7 +20,7 @@ export const noClientLimits: ClientLimitSettings = { ratePerSecond: 0, burst: 0,
 /** Clients that are remembered; those with a request under way besides. */
 export const clientsMax = 32_768
 
-/** For whoever has too much under way: when one of them will have ended, nobody knows. */
+/** For a client with too much under way: it is unknown when one of its requests will have ended. */
 const concurrencyRetrySeconds = 1
 
 /** One client, as long as it is remembered or has a request under way. */
@@ -31,7 +31,7 @@ export class ClientLimits {
   readonly #generationMax: number
   /**
    * Clients by name, in two generations: who is asked for comes into the young one; when so many did, the old one is
-   * forgotten, and the young one is the old one. So whoever is forgotten was not seen while as many others were.
+   * forgotten, and the young one is the old one. So a client that is forgotten was not seen while as many others were.
    */
   #young = new Map<string, LimitedClient>()
   #old = new Map<string, LimitedClient>()

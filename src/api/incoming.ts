@@ -47,7 +47,7 @@ export class IncomingRequest extends IncomingMessage {
     this.#taker = null
   }
 
-  /** Whoever takes the body bounds it, so the connection is never asked to wait. */
+  /** The reader of the body bounds it, so the connection is never asked to wait. */
   override push(piece: Buffer | null): boolean {
     if (this.#taker === null) return super.push(piece)
     if (piece === null) this.#taken = true

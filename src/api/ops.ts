@@ -44,7 +44,7 @@ const textType = 'text/plain; charset=utf-8'
 export class OpsServer {
   readonly #options: OpsOptions
   readonly #servers: Server[] = []
-  /** Under way: whoever asks meanwhile gets the same text. */
+  /** Under way: scrapes that arrive meanwhile get the same text. */
   #metrics: Promise<MetricsText> | null = null
   readonly #unanswered = new WeakMap<Socket, number>()
 

@@ -99,7 +99,7 @@ export interface ApiRequest {
   readonly method: string
   /** As sent, without the query string. */
   readonly path: string
-  /** The request as it came, for whoever passes it on. */
+  /** The request as it came, for a proxy that passes it on. */
   readonly sent: SentRequest
   /** Path parameter, percent-decoded once. Throws an assertion if the route does not name it. */
   parameter(name: string): string
@@ -183,7 +183,7 @@ export type ApiReply = {
   readonly json?: unknown
   /** Makes `json`; not called when it was written already for another who asked for the same. */
   readonly jsonOf?: () => unknown
-  /** What `json` would be written as, from somebody who keeps it. */
+  /** The serialized form of `json`, from a cache. */
   readonly encoded?: string
   readonly text?: string
   readonly bytes?: Uint8Array

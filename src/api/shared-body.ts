@@ -52,7 +52,7 @@ export class SharedBody implements Companion {
     return this.#gzipped
   }
 
-  /** Whoever is being sent it still has it. */
+  /** A response that is being sent still holds it. */
   close(): void {
     void this.#plain.then((plain) => plain?.release()).catch(() => {})
     void this.#gzipped?.then((bytes) => bytes.release()).catch(() => {})

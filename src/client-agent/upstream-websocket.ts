@@ -44,7 +44,7 @@ function openAt(
       resolve({ place, status, headers: answered, body: answer })
     })
     websocket.once('open', () => {
-      // At once: what comes before somebody listens is lost.
+      // At once: what arrives before a listener is attached is lost.
       const options = { close: ['close'], signal, highWaterMark: messagesMax, lowWaterMark: 1 }
       resolve(messagesOf(websocket, on(websocket, 'message', options)))
     })

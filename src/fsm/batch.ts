@@ -228,7 +228,7 @@ export class Batch {
     }
     const bytes = packRow(bound, row)
     this.rows.set(full, bytes)
-    // What is inserted may never be read: it is kept once somebody does.
+    // What is inserted may never be read: it is cached at the first read.
     this.written.set(full, change.type === 'insert' ? notKept : keptRow(row))
     keys.push(key)
     if (this.#followed?.wants(bound.name) === true) {

@@ -33,7 +33,7 @@ export class GossipKeys {
     return kept
   }
 
-  /** Durable when it returns: whoever changed the keys is told what it throws. */
+  /** Durable when it returns; the operator who changed the keys gets the error that it throws. */
   save(keys: readonly string[]): void {
     const temporary = `${this.#path}.new`
     const file = openSync(temporary, 'w', 0o600)

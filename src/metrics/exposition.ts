@@ -53,7 +53,7 @@ function empty(metric: Gauge | Counter, labelNames: readonly string[]): void {
 
 /**
  * prom-client's own histogram looks its labels up at each observation, which costs a request more than all of its
- * routing. This one is only told the values when somebody asks.
+ * routing. This one gets the values only when a scraper asks.
  */
 class SpreadHistogram extends Histogram {
   readonly #family: DistributionFamily

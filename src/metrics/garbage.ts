@@ -1,6 +1,6 @@
 /**
  * Garbage collection: each pause stops everything else in the process, heartbeats included. The engine tells of each
- * after it ended, some ten times a second under load, so whoever listens costs nothing that can be measured.
+ * after it ended, some ten times a second under load, so a listener costs nothing that can be measured.
  */
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import type { Metrics } from './metrics.ts'

@@ -64,7 +64,7 @@ export class Metrics {
     return this.#families
   }
 
-  /** One number. `read` is called when somebody asks; what it throws leaves the family out. */
+  /** One number. `read` is called at each scrape; what it throws leaves the family out. */
   gauge(name: string, help: string, read: () => number): void {
     this.#add({ type: 'gauge', name, help, labelNames: [], read: unlabelled(read) })
   }

@@ -9,7 +9,7 @@ export interface Permissions {
   /** Of a token that is stored nowhere. */
   readonly madeUntil?: MadeUntil
   /**
-   * What `may` follows from: whoever has the same object is answered the same by it, to everything. Absent: it is not
+   * What `may` follows from: callers with the same object get the same answer to every requirement. Absent: it is not
    * known whose rights are equal.
    */
   readonly rights?: object
@@ -26,7 +26,7 @@ export interface Authorizer {
   /** Throws `unauthenticated` when the token is not known. Called again after a long sleep. */
   resolve(caller: Caller): Permissions | Promise<Permissions>
   /**
-   * Reads all that the caller's permissions follow from, so that whoever waits can be woken when they change. Absent:
+   * Reads all that the caller's permissions follow from, so that a waiting request can be woken when they change. Absent:
    * they never do.
    */
   touch?(reader: Reader, caller: Caller): void

@@ -18,7 +18,7 @@ export type QueryOptions = {
   readonly shape?: string
 }
 
-/** What the dispatcher notes of a call for whoever made it. */
+/** What the dispatcher notes of a call for its caller. */
 export type CallTrace = {
   /** Becomes true when another server is asked to run it. */
   forwarded: boolean

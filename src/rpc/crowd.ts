@@ -1,6 +1,6 @@
 /**
  * Whether very many blocking queries wait here. What a request holds while it waits is old by the time of its answer, so many
- * of them leave old garbage behind at a rate that nothing else comes near; whoever bounds the heap wants to know.
+ * of them leave old garbage behind at a rate that nothing else comes near; the code that bounds the heap needs to know.
  */
 import type { Clock, Timer } from '../lib/clock.ts'
 

@@ -21,7 +21,7 @@ export type Contact = { readonly knownLeader: boolean; readonly lastContactMs: n
 export interface Dispatcher {
   /** Of this process, for routes. */
   readonly services: Services
-  /** Runs a query here. The answer's `close` is called by whoever asked, after the last use of its value. */
+  /** Runs a query here. The caller calls the answer's `close` after the last use of its value. */
   query(
     method: AnyQuery,
     args: unknown,
@@ -38,7 +38,7 @@ export interface Dispatcher {
   ): Promise<unknown>
   /**
    * Opens a stream at the server that `at` names, this one by default. Rejects when the method refuses; then the items
-   * come until the stream ends, fails, `signal` fires or this process drains. Whoever has the iterator reads it to its
+   * come until the stream ends, fails, `signal` fires or this process drains. The caller reads the iterator to its
    * end or calls its `return`. The deadline bounds the opening alone.
    */
   open(

@@ -113,7 +113,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
     return { value: undefined, done: true }
   }
 
-  /** What waits is lost: whoever cancels does not read on. */
+  /** What waits is dropped: a caller that cancels does not read on. */
   fail(error: MusterError): void {
     this.#items.length = 0
     this.#end({ error })

@@ -44,7 +44,7 @@ export interface StreamLink {
   /**
    * Resolves once the other side took the call; the items then come as fast as they are read and no faster. Rejects
    * with the remote's MusterError, `unavailable`, `timeout` (not taken within `timeoutMs`, which bounds nothing else) or
-   * `cancelled`. Whoever has the iterator reads it to its end, calls its `return`, or fires `signal`; a connection that
+   * `cancelled`. The caller reads the iterator to its end, calls its `return`, or fires `signal`; a connection that
    * breaks is `unavailable` in the middle.
    */
   stream(

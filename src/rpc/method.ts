@@ -99,7 +99,7 @@ export type ReadOptions = {
 
 export type QueryResult<Value> = {
   /**
-   * Plain data, or an async iterable (pages of rows) that goes on reading the view: whoever has it reads it to its end
+   * Plain data, or an async iterable (pages of rows) that goes on reading the view: the caller reads it to its end
    * or calls its `return`. Ranges count as read when `pages` is called, not when the iterable is.
    */
   readonly value: Value

@@ -15,7 +15,7 @@ import type { Services } from './services.ts'
 import type { RecordingView } from './state.ts'
 
 export type QueryAnswer = QueryResult<unknown> & {
-  /** Gives the view back under a value that is read as it streams. Whoever asked calls it at the end; harmless twice. */
+  /** Gives the view back under a value that is read as it streams. The caller calls it at the end; harmless twice. */
   readonly close: () => void
   /** Set when others are given the very same value: what is made of it once is kept there for all. */
   readonly shared: SharedResult | null

@@ -4,7 +4,7 @@ import type { Reader } from '../fsm/domain.ts'
 /** The rows and ranges a view has read, as the machine's watches know them. `rpc` only carries it. */
 export type Touched = object
 
-/** A reader that remembers what it read. Whoever opened it closes it. */
+/** A reader that remembers what it read. The code that opened it closes it. */
 export interface RecordingView extends Reader {
   touched(): Touched
   /** As if it had read this too. */

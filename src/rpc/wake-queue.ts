@@ -22,7 +22,7 @@ export interface WakeRoom {
   whenRoom(callback: () => void): void
 }
 
-/** `go` does at once what the end of a wait brings about; whoever has left meanwhile does nothing and says so. */
+/** `go` does at once what the end of a wait brings about; a waiter that has left meanwhile does nothing and says so. */
 export type Wakeable = { go(): 'gone' | 'went' }
 
 type Line = {

@@ -1,6 +1,6 @@
 /**
  * How an operator who lost every management token gets a new one: the file `acl-bootstrap-reset` in the data folder of
- * the leader, holding the reset index that a refused bootstrap names. Whoever may write there owns the server anyway.
+ * the leader, holding the reset index that a refused bootstrap names. A process that may write there owns the server anyway.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

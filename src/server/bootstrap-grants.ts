@@ -1,5 +1,5 @@
 /**
- * Permission to begin a cluster. Whoever wants to begin one asks every server it would begin it with, itself included,
+ * Permission to begin a cluster. A server that wants to begin one asks every server it would begin it with, itself included,
  * and begins only when all of them agree.
  *
  * Invariant: a server agrees with one candidate at a time, and with none once it holds anything. So of two candidates

@@ -1,6 +1,6 @@
 /**
  * The way of this agent's services into the catalog: reads of a fresh enough state, and updates at the leader, wherever it
- * is. Among servers, who know each other: the agent has asked whoever registered for permission.
+ * is. Among servers, who know each other: the agent has checked the permission of the client that registered.
  */
 import { agentUpdateMethod } from '../domains/local-services/peer-methods.ts'
 import {

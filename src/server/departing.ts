@@ -197,7 +197,7 @@ export class Departing {
     this.#mustLead()
     const member = this.#member(id)
     if (member === undefined) return { removed: true, held: null }
-    // Whoever called may be anyone; who answers at the server's address is the server.
+    // The caller is not authenticated; the process that answers at the server's address is the server.
     if ((await this.#leaves(member)) !== true) {
       throw new MusterError('conflict', `${member.name} does not say that it leaves`)
     }

@@ -25,7 +25,7 @@ type Of<Name extends Resource> = Extract<Requirement, { readonly resource: Name 
 // prettier-ignore
 const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question } = {
   none:      () => null,
-  // Whoever may change tokens may do everything: no default gives that away.
+  // A caller who may change tokens may do everything: no default gives that away.
   acl:       ({ access })                     => ({ ...about('acl', '', access), byDefault: false }),
   agent:     ({ access })                     => about('agent', '', access),
   auth:      ({ path, access })               => about('auth', path, access),

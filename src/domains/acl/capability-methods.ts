@@ -19,7 +19,7 @@ const paths = Type.Immutable(
 
 export type PathCapabilities = readonly (readonly [path: string, capabilities: readonly string[]])[]
 
-/** Whoever has a token may ask. */
+/** Every token may ask. */
 const own = defineQuery({
   kind: 'query',
   name: 'acl.ownCapabilities',

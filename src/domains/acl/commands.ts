@@ -61,7 +61,7 @@ const UpdateToken = Type.Object({
 const DeleteTokens = Type.Object({
   accessors: Type.Immutable(Type.Array(Accessor, { maxItems: tokensPerEntryMax })),
   nowMs: TimeMs,
-  /** Whoever has been given more time by then stays. */
+  /** A token that has been renewed by then stays. */
   expiredOnly: Type.Boolean(),
 })
 

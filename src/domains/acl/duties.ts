@@ -44,7 +44,7 @@ async function begin({ bootstrapToken, view, propose, clock, log }: AclDutyConte
       accessor: row.accessor,
     })
   } catch (error) {
-    // Somebody was faster, or the secret is one that no token can have: another round would not change that.
+    // Another request was faster, or the secret is one that no token can have: another round would not change that.
     if (codeOf(error) !== 'invalid_argument') throw error
     log.warn('the token of the configuration was not used', { reason: textOf(error) })
   }

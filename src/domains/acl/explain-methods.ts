@@ -12,7 +12,7 @@ import { shownToken } from './shown.ts'
 /** Rules that one explanation shows. */
 const triedMax = 100
 
-/** Asked first, so that whoever may not ask learns nothing, not even what a request requires. */
+/** Asked first, so that a caller without the right learns nothing, not even what a request requires. */
 const mayExplain = defineLocalMethod({
   kind: 'local',
   name: 'acl.mayExplain',

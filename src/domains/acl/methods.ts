@@ -115,7 +115,7 @@ function ownRow(
   return stored ?? service(batchTokens).open(reader, token)?.row ?? null
 }
 
-/** Whoever has a token may see what it is good for. */
+/** Every token may read its own rights. */
 const self = defineQuery({
   kind: 'query',
   name: 'acl.tokenSelf',
@@ -140,7 +140,7 @@ const self = defineQuery({
   },
 })
 
-/** Whoever has a token may see which policies its rights are made of; a management token needs none. */
+/** Every token may read the policies that its rights follow from; a management token needs none. */
 const ownPolicies = defineQuery({
   kind: 'query',
   name: 'acl.ownPolicies',

@@ -2,7 +2,7 @@
 
 const instead: readonly (readonly [path: RegExp, rule: string])[] = [
   [/^sys\/mounts\/auth\//, 'login methods are tuned with the right of path "sys/auth/<path>/tune"'],
-  [/^sys\/capabilities-self/, 'whoever has a token may ask what it may do: no rule is needed'],
+  [/^sys\/capabilities-self/, 'every token may ask what it may do: no rule is needed'],
   [
     /^sys\/capabilities/,
     'write auth "sys/capabilities" { policy = "write" }, and auth "sys/capabilities-accessor" for accessors',

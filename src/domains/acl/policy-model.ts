@@ -285,7 +285,7 @@ function namespaceRules(block: SourceBlock): readonly Rule[] {
   return [own, ...inside]
 }
 
-/** Whoever may do something in a namespace may know that it is there. */
+/** A caller with a right in a namespace may know that the namespace exists. */
 function withRead(capabilities: readonly string[]): readonly string[] {
   return capabilities.includes('read') ? capabilities : ['read', ...capabilities]
 }

@@ -42,7 +42,7 @@ export const loginRenewal = serviceKey<{ current: LoginRenewal | null }>('acl.lo
 
 export const batchTokens = serviceKey<BatchTokens>('acl.batchTokens')
 
-/** Rows that somebody wrote while nobody had to ask would be in force once it is switched on. */
+/** Rows written while access control is off would be in force once it is switched on. */
 export function assertAclEnabled({ service }: { readonly service: Services['get'] }): void {
   if (service(aclSettings).enabled) return
   throw new MusterError(

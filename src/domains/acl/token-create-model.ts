@@ -73,7 +73,7 @@ export function tokenOfWish(
   if (isEndless && maker.row.expirationTimeMs !== null) {
     throw refused('a root token that expires cannot create a root token that does not')
   }
-  // By a role only the role decides: whoever may use it need not be allowed to make orphans.
+  // By a role only the role decides: a caller who may use it need not be allowed to make orphans.
   const isOrphan = role === null ? orphan || wish.noParent : role.orphan
   const boundCidrs =
     role !== null && role.boundCidrs.length > 0 ? role.boundCidrs : maker.row.boundCidrs

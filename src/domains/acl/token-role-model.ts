@@ -1,4 +1,4 @@
-/** Roles of the token endpoints: what tokens that are made by one get, whoever makes them. */
+/** Roles of the token endpoints: what tokens that are made by one get, whatever the rights of their maker. */
 import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { MusterError } from '../../lib/errors.ts'

@@ -16,7 +16,7 @@ function authNameOf(path: string): string | null {
     : null
 }
 
-/** Policies and roles are written by whoever may do everything. */
+/** Only management tokens write policies and roles. */
 const ofAccessControl = /^(?:sys\/polic(?:y|ies\/acl)|identity\/entity)(?:\/|$)/
 
 /** null: nothing that Vault's clients ask for. */

@@ -46,7 +46,7 @@ const Present = Type.Object({
 const Gone = Type.Object({
   type: Type.Literal('gone'),
   name: Name,
-  /** Whoever has the name by now under another id stays. */
+  /** A node that has the name by now under another id stays. */
   id: Name,
 })
 

@@ -64,7 +64,7 @@ function checkRegistration(args: Registration): Registration {
   }
 }
 
-/** Throws what the outcome means for whoever asked. */
+/** Throws the error that the outcome means for the client. */
 export function assertRegistered(outcome: RegisterOutcome, { node }: Registration): void {
   switch (outcome.type) {
     case 'registered':

@@ -73,7 +73,7 @@ export function shownCheck(row: CheckRow) {
   }
 }
 
-/** Nothing follows from a definition, so one that is no JSON (of an archive that somebody made) hides no check. */
+/** Nothing follows from a definition, so one that is no JSON (of a hand-made archive) hides no check. */
 function shownDefinition({ definition }: Pick<CheckRow, 'definition'>): unknown {
   try {
     return JSON.parse(definition) as unknown

@@ -1,6 +1,6 @@
 /**
  * The second witness on an agent that gossip doubts: the leader asks the agent itself, at the gossip address that it
- * registered and under its own id. Whoever may send gossip can call it dead; only the agent's silence confirms that.
+ * registered and under its own id. Every member that may send gossip can call it dead; only the agent's silence confirms that.
  */
 import type { Clock } from '../../lib/clock.ts'
 

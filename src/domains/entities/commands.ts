@@ -22,7 +22,7 @@ export function loadIdentity(reader: Reader, identity: Identity): Promise<FoundE
 
 /**
  * All aliases are the entity's from then on. An entity has one alias by a rule of a mount: the last one that was proved, so that one
- * which is given to somebody else later leads there.
+ * which is given to another person later leads there.
  */
 export function applyIdentity(
   { index }: ApplyContext,

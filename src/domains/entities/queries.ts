@@ -37,7 +37,7 @@ export type FoundEntity = {
 
 /**
  * By the alias of the present settings, else by another one that was proved: then only if the entity has no alias by the rule of
- * the present settings. With one it is somebody else, who was called so before: a name that is given again, or a moved entry.
+ * the present settings. With one it is another person, who was called so before: a name that is given again, or a moved entry.
  */
 export async function findEntity(
   reader: Reader,

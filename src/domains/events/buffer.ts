@@ -242,7 +242,7 @@ export class EventBuffer {
     this.#wakeSoon()
   }
 
-  /** Not in the turn that applies: whoever wakes reads at once. */
+  /** Not in the turn that applies: a reader that wakes reads at once. */
   #wakeSoon(): void {
     if (this.#turn !== null || this.#pause !== null) this.#more = true
     else if (this.#waiting.size > 0) this.#wakeIn([...this.#waiting])

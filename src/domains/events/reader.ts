@@ -84,7 +84,7 @@ class EventReader {
       for (const part of selection.parts()) {
         for await (const rows of firstRows(view, part)) {
           await this.#assertGoesOn()
-          // Whoever takes this too slowly has missed what comes next.
+          // A client that reads this too slowly has missed what comes next.
           this.#options.buffer.assertKept(index + 1)
           const events = rows
             .map((row) => this.#options.shown.ofRow(part.topic, row))

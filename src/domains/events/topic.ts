@@ -30,7 +30,7 @@ export type Topic<Row> = {
   readonly table: Table<Row>
   /** Of events. A snapshot's have the first. */
   readonly types: { readonly written: string; readonly removed: string }
-  /** What whoever asks for it by name must be allowed; null: each event is judged for itself, and no more. */
+  /** The right that a subscription to it by name needs; null: none, each event is judged for itself. */
   readonly requires: Requirement | null
   /** A caller without all of these, to whatever it be, is shown none of its events. */
   readonly least: readonly LeastRight[]

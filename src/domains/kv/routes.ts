@@ -40,7 +40,7 @@ import { shownEntry } from './shown-entry.ts'
 /** Longest wait of a blocking query, as Consul caps it. */
 export const kvWaitMsMax = 600_000
 
-/** A value is somebody's bytes: no browser may make more of them. */
+/** A value is a client's bytes: no browser may interpret them. */
 const rawHeaders = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': 'sandbox',

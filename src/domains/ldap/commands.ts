@@ -25,7 +25,7 @@ import { ldapConfigs, ldapGroups, ldapUsers } from './table.ts'
 /** keep: as it is. none: there is none any more. */
 const SecretChange = Type.Union([Type.Literal('keep'), Type.Literal('none'), SealedSecret])
 
-/** changed: somebody else wrote the configuration since it was read. */
+/** changed: another request wrote the configuration since it was read. */
 export type ConfigOutcome = 'written' | 'changed' | 'mountIsGone'
 
 export const putConfig = defineCommand({

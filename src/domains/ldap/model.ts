@@ -24,7 +24,7 @@ export const timeoutMsMax = 86_400_000
 export const pageSizeMax = 100_000
 export const rotationMsMax = 10 * 365 * 86_400_000
 export const scheduleTextMax = 256
-/** Of a user, a group, and the name that somebody logs in with. */
+/** Of a user, a group, and the name that a person logs in with. */
 export const nameLengthMax = 512
 /** A name's normalised form may be longer than the name. */
 export const nameKeyLengthMax = 3 * nameLengthMax

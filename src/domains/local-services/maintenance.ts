@@ -1,4 +1,4 @@
-/** Maintenance: a critical check by hand, so that whoever asks for healthy services gets none of these until it is over. */
+/** Maintenance: a critical check by hand, so that queries for healthy services leave these out until it is over. */
 import { checkDefinition, type CheckDefinition } from './definition.ts'
 
 export const nodeMaintenanceId = '_node_maintenance'

@@ -152,7 +152,7 @@ function mayWriteCheck(agent: LocalServices, id: string): Requirement {
   return mayWrite(agent, agent.check(id)?.definition.serviceId ?? named)
 }
 
-/** A check's name may be taken from whoever has it only with the right to write that. */
+/** A check's name may be taken from another service only with the right to write that service. */
 function mayTake(context: LocalContext, id: string): void {
   const agent = context.service(localServices)
   const before = agent.check(id)

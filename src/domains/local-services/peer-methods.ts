@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { definePeerMethod } from '../../rpc/method.ts'
 import { AgentUpdate, applyAgentUpdate } from './sync.ts'
 
-/** The agent has asked whoever registered for permission. */
+/** The agent has checked the permission of the client that registered. */
 export const agentUpdateMethod = definePeerMethod({
   kind: 'peer',
   at: 'leader',

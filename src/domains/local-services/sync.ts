@@ -49,7 +49,7 @@ export interface CatalogLink {
   send(update: AgentUpdate): Promise<void>
 }
 
-/** The leader's side of `send`. The agent has asked whoever registered for permission. */
+/** The leader's side of `send`. The agent has checked the permission of the client that registered. */
 export async function applyAgentUpdate(
   update: AgentUpdate,
   context: { readonly clock: Clock; propose: Propose },

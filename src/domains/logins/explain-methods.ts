@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { defineLocalMethod } from '../../rpc/method.ts'
 
-/** Asked first, so that whoever may not ask does not even learn which mounts there are. */
+/** Asked first, so that a caller without the right does not even learn which mounts there are. */
 export const mayExplainLogin = defineLocalMethod({
   kind: 'local',
   name: 'logins.mayExplain',

@@ -6,7 +6,7 @@ import { present } from './methods.ts'
 import type { PoolCoordinate, PoolMember, PoolOfServer } from './pool.ts'
 import { gossipPool } from './services.ts'
 
-/** Coordinates move with every probe, so whoever waits for a change is answered after this at the latest. */
+/** Coordinates move with every probe, so a blocking query is answered after this at the latest. */
 export const coordinateWaitMsMax = 5_000
 const nodeLengthMax = 256
 const serverRole = 'muster'

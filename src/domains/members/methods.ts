@@ -69,7 +69,7 @@ const forceLeave = defineLocalMethod({
       gossip.forceLeave(name, prune)
       context.log.info('a member was given up by command', { member: name, prune })
     } catch (error) {
-      // Who is not there has left, and a living member stays: neither is an error to whoever asks.
+      // An absent member has left, and a living member stays: neither is an error for the client.
       if (codeOf(error) !== 'not_found' && codeOf(error) !== 'invalid_argument') throw error
     }
     // What gossip says removes no voter: it is the operator's word that counts.

@@ -35,7 +35,7 @@ export type RestorerOptions = {
 
 export type RestoreStep = { readonly index: number }
 
-/** The restore's steps at the leader, asked for in the name of whoever sent the archive. */
+/** The restore's steps at the leader, with the rights of the caller who sent the archive. */
 export type RestoreSteps = {
   begin(args: { id: string }): Promise<RestoreStep>
   chunk(args: { id: string; number: number; rows: Uint8Array }): Promise<RestoreStep>

@@ -48,7 +48,7 @@ export const putConfig = defineCommand({
   },
 })
 
-/** changed: somebody else wrote the role since it was read. */
+/** changed: another request wrote the role since it was read. */
 export type RoleOutcome = 'written' | 'changed' | 'mountIsGone'
 
 export const putRole = defineCommand({

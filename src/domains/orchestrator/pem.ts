@@ -1,4 +1,4 @@
-/** Texts in PEM as an operator gives them, cut into blocks. What is in a block is read by whoever knows its kind. */
+/** Texts in PEM as an operator gives them, cut into blocks. The callers read what is in a block. */
 
 export type PemBlock = {
   /** `CERTIFICATE` */

@@ -2,7 +2,7 @@
  * V8's sampling heap profiler, kept running: only objects that were made while it ran can be told, so it begins with the
  * server. It costs an allocation-heavy program about three per cent, which is why it runs only where debugging is on.
  *
- * V8 has one for all: whoever needs it with other settings interrupts it, and what was sampled until then is forgotten.
+ * V8 has one for all: a request with other settings interrupts it, and what was sampled until then is forgotten.
  */
 import { Session, type HeapProfiler } from 'node:inspector/promises'
 import type { Clock } from '../../lib/clock.ts'

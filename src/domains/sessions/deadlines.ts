@@ -3,7 +3,7 @@
  * whichever leads next knows it too.
  *
  * A creation or renewal is acknowledged once its log entry is committed, and a server sees it in its log after it was
- * committed. So "seen + time to live" is never before what any client was told, whoever leads and however clocks
+ * committed. So "seen + time to live" is never before what any client was told, whichever server leads and however clocks
  * differ; and it is late by no more than this server was behind. What was in the state before this server began to
  * listen was renewed before then at the latest, so it lives on from there; and as long as those it hears of, for
  * lives that are lengthened under load are lengthened alike.

@@ -1,6 +1,6 @@
 /**
  * Sessions that have ended although their rows are still there: an entry that ends very many leaves a mark instead
- * (`fsm/reactions.ts`). Whoever reads rows of sessions, or of what they hold, looks through this.
+ * (`fsm/reactions.ts`). Code that reads rows of sessions, or of what they hold, reads through this.
  */
 import type { Moment } from '../../fsm/domain.ts'
 import { hasMarks, markedAt, type MarkReader } from '../../fsm/fact.ts'

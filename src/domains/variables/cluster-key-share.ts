@@ -1,5 +1,5 @@
 /**
- * How the cluster key gets from server to server: whoever lacks it asks, first the leader, then the others. Nothing of it
+ * How the cluster key gets from server to server: a server that lacks it asks, first the leader, then the others. Nothing of it
  * passes through the log.
  *
  * The first keyring begins only when a majority of the voters says it holds the key: else the loss of one disk could
@@ -66,7 +66,7 @@ export class ClusterKeyShare {
   /** What another server asks. */
   handle(request: ClusterKeyRequest): ClusterKeyReply {
     const { keys } = this.#options.keyring
-    // Nobody else counts, and whoever comes to count asks again: what strangers say is not kept.
+    // Only voters count, and a new voter asks again: what other processes say is not kept.
     if (this.#options.link.voterIds().includes(request.from)) {
       for (const id of request.holds.slice(0, heldMax)) {
         if (keys.get(id) === null) continue

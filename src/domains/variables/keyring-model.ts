@@ -34,7 +34,7 @@ export type KeyRow = Readonly<Static<typeof KeyRow>>
 /** The active key is replaced when it is this old. */
 export const keyAgeMaxMs = 30 * 24 * 3_600_000
 
-/** An unused key stays for this long: whoever looks at the list after a rotation finds what was replaced. */
+/** An unused key stays for this long: an operator who lists the keys after a rotation finds what was replaced. */
 export const retiredKeyKeptMs = 3_600_000
 
 /** More keys than this are not made: re-encryption must catch up first. */

@@ -45,7 +45,7 @@ export function clusterHasher(
 }
 
 /**
- * A key of another use that all servers of a cluster share: whoever has it learns nothing of the cluster key, nor of a key of
+ * A key of another use that all servers of a cluster share: a process that has it learns nothing of the cluster key, nor of a key of
  * a third use. `use` names one use and its version.
  */
 function derivedKey(key: ClusterKey, use: `muster ${string}`): Buffer {

@@ -16,7 +16,7 @@ export type Filter = {
   readonly source: string
   matches(record: Readonly<Record<string, unknown>>): boolean
   /**
-   * Upper estimate of the work per byte of a record's texts, at least 1. Whoever scans many records gives way to other
+   * Upper estimate of the work per byte of a record's texts, at least 1. A scan of many records gives way to other
    * work after so many records that the sum of `weight` times record size stays small.
    */
   readonly weight: number

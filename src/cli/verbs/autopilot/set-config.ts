@@ -28,7 +28,7 @@ const settingFlags: FlagTable = {
 export const autopilotSetConfig: Verb = {
   operands: noOperands,
   about: `
-Changes what the options name; the rest stays as it is. When somebody else changes it at the same
+Changes what the options name; the rest stays as it is. When another operator changes it at the same
 moment, nothing is changed and the exit code is 1.
 `,
   flags: { ...settingFlags, ...connectionFlags },
