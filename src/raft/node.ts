@@ -340,8 +340,8 @@ export class RaftNode implements Raft {
     this.#changes.resolveWhere((change) => change.until(), undefined)
   }
 
-  #settled({ settledIndex }: RaftCore): boolean {
-    return settledIndex !== null && this.#options.machine.appliedIndex >= settledIndex
+  #settled({ noopIndex }: RaftCore): boolean {
+    return noopIndex !== null && this.#options.machine.appliedIndex >= noopIndex
   }
 
   #syncPeers(core: RaftCore): void {

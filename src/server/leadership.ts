@@ -1,7 +1,7 @@
 /**
- * Duties live on the leader: started in order once an elected server is settled, stopped in reverse when it no longer leads.
- * Until then the state may lack what was acknowledged, and requests of all servers wait: no duty may delay that, nor the
- * requests that waited, so duties begin a moment later.
+ * Duties live on the leader: started in order once an elected server has applied the first entry of its term, stopped in
+ * reverse when it no longer leads. Until that entry is applied the state may lack what was acknowledged, and requests
+ * of all servers wait for it: no duty may delay it, nor the requests that waited, so duties begin a moment later.
  * A duty finds everything it needs in the state, so a new leader goes on where the last one stopped. For the same reason
  * all duties start anew when another state takes the place of this one while it leads: what they derived is of rows
  * that are gone, and nothing told them of the rows that came.

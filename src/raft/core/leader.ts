@@ -40,14 +40,10 @@ export function becomeLeader(state: State): void {
   const { log, now } = state
   const progress = new Map<ServerId, Progress>()
   for (const id of state.membership.peers) progress.set(id, new Progress(log.lastIndex + 1, now))
-  const noopIndex = log.lastIndex + 1
-  const statement = statementOf(state.membership.configuration, noopIndex)
-  const isComplete = statement === null && state.appliedIndex === log.lastIndex
   const leader: Leader = {
     type: 'leader',
     progress,
-    noopIndex,
-    settledIndex: isComplete ? log.lastIndex : noopIndex,
+    noopIndex: log.lastIndex + 1,
     round: 0,
     roundsSentAt: new Map(),
     acks: 0,
@@ -63,6 +59,7 @@ export function becomeLeader(state: State): void {
   state.leaderId = state.id
   state.quickElections = 0
   state.unappliedBytes = 0
+  const statement = statementOf(state.membership.configuration, leader.noopIndex)
   if (statement === null) appendOwn(state, 'noop', empty)
   else appendOwn(state, 'configuration', encodeConfiguration(statement))
   broadcastHeartbeat(state, leader)

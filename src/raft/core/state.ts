@@ -53,12 +53,6 @@ export type Leader = {
   readonly progress: Map<ServerId, Progress>
   /** The entry this leader began its term with: once committed, everything before it is (3.6.2). */
   readonly noopIndex: LogIndex
-  /**
-   * Once it is applied, the state holds all that was ever acknowledged: `noopIndex`, or the entry before it if that was applied at
-   * the election, for an entry that was acknowledged is in the log of every later leader. So after a handover at rest requests
-   * need not wait for a round to the disks of a majority. A successor cluster's first entry is no noop, and is waited for.
-   */
-  readonly settledIndex: LogIndex
   /** Counts rounds of heartbeats; `roundsSentAt` remembers when the newest ones left. */
   round: number
   readonly roundsSentAt: Map<number, number>

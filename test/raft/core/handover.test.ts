@@ -54,32 +54,3 @@ t.test('a target that lacks the last entries campaigns once it has them (3.10)',
   cores.pass(200)
   t.same(cores.leaders(), ['c'])
 })
-
-t.test('a leader whose state holds its whole log may decide on it at once', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.settle()
-  const last = cores.propose('a', 'x')
-  cores.settle()
-  const successor = cores.core('c')
-  const { log } = successor
-  successor.applied(log.slice(1, last, 1 << 20) ?? [], cores.now)
-  cores.core('a').transfer('c', cores.now)
-  cores.settle()
-  t.same(cores.leaders(), ['c'])
-  t.equal(successor.settledIndex, last, 'all that was acknowledged is applied')
-})
-
-t.test('one that lacks an entry waits for the first of its own', async (t) => {
-  const cores = new Cores(three)
-  cores.elect('a')
-  cores.settle()
-  const last = cores.propose('a', 'x')
-  cores.settle()
-  const successor = cores.core('c')
-  successor.applied(successor.log.slice(1, last - 1, 1 << 20) ?? [], cores.now)
-  cores.core('a').transfer('c', cores.now)
-  cores.settle()
-  t.same(cores.leaders(), ['c'])
-  t.equal(successor.settledIndex, last + 1)
-})
