@@ -1,12 +1,6 @@
 /**
-<<<<<<< HEAD
  * A connection to one URL of a directory: TCP, then TLS where the URL or `starttls` wants it. The answer to StartTLS must be the
- * only thing that came in clear text, or bytes that somebody put behind it would be taken for the directory's.
-=======
- * A connection to one URL of a directory: TCP, then TLS where the URL or `starttls` wants it. StartTLS is done here rather than by
- * the package: its answer must be the only thing that came in clear text, or bytes that an attacker put behind it would be taken
- * for the directory's.
->>>>>>> 120206b (comments: the subject is named instead of whoever and somebody)
+ * only thing that came in clear text, or bytes that an attacker put behind it would be taken for the directory's.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'
