@@ -40,6 +40,11 @@ const lineRules: readonly LineRule[] = [
     text: 'the host of a package registry; where packages come from is the machine’s business',
   },
   {
+    applies: /./,
+    pattern: /^(<{7}|>{7})( |$)/,
+    text: 'a mark of a merge; keep one of both sides',
+  },
+  {
     applies: /^package-lock\.json$/,
     pattern: /"resolved": "http/,
     text: 'a download address; install with omit-lockfile-registry-resolved',

@@ -27,6 +27,8 @@ const cases: readonly (readonly [string, string, readonly [number, RegExp] | nul
   ['src/a.ts', `${header}const a = '${homePath}'\n`, [2, /path of one machine/]],
   ['docs/a.md', 'docs/work/x, https://example.org/work/x, ./work/x\n', null],
   ['.npmrc.txt', `${registry}\n`, [1, /package registry/]],
+  ['docs/a.md', `a\n${'<'.repeat(7)} HEAD\n`, [2, /mark of a merge/]],
+  ['docs/a.md', `a\n${'>'.repeat(7)} other\n`, [2, /mark of a merge/]],
   ['package-lock.json', '{\n  "resolved": "http://x"\n}\n', [2, /download address/]],
   ['test/a.test.ts', `${alone}'x')\n`, [1, /left out or runs alone/]],
   ['test/a.test.ts', `${left}'x')\n`, [1, /left out or runs alone/]],
