@@ -52,7 +52,7 @@ export function replace<Row>(table: Table<Row>, before: Row, row: Row): Change {
   return { type: 'put', table, row, before }
 }
 
-/** Only under a key that was drawn for this row and no other, by chance or by the entry's index. */
+/** Only under a key that is new with this row: random, or the entry's index. */
 export function insert<Row>(table: Table<Row>, row: Row): Change {
   return { type: 'insert', table, row }
 }

@@ -73,7 +73,7 @@ export const secretHasher = serviceKey<() => Promise<SecretHasher | null>>('secr
 
 export type OpenedText = { readonly text: string; readonly keyId: string }
 
-/** Seals texts that every server of the cluster opens, and nobody else: what is handed out and stored nowhere. */
+/** Seals texts that only servers of this cluster can open: for what clients keep and no server stores. */
 export interface TextSealer {
   /** In letters that a header takes. Rejects with `unavailable` when this server has no key to seal with for some seconds. */
   seal(

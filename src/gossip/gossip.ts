@@ -65,7 +65,7 @@ export type GossipOptions = {
   readonly listen?: (wire: StreamWire) => Promise<GossipTransport>
 }
 
-/** Who had doubts about a member, and what came of them. */
+/** Who suspected a member, and the result. */
 export type SuspicionRecord = {
   readonly member: string
   readonly incarnation: number

@@ -24,7 +24,7 @@ export function completeAcl(file: NonNullable<ConfigFile['acl']>, complain: Comp
   if (secret !== null && !secretPattern.test(secret)) {
     complain(
       'acl.bootstrap_token',
-      'must be 32 to 256 visible ASCII characters drawn by chance, as of openssl rand -hex 32',
+      'must be 32 to 256 random visible ASCII characters, as of openssl rand -hex 32',
     )
   }
   if (agentToken !== null && !secretPattern.test(agentToken)) {

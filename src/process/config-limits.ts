@@ -1,4 +1,4 @@
-/** The `limits` and `audit` blocks of a configuration: what one client may ask, and what is written down of it. */
+/** The `limits` and `audit` blocks of a configuration: what one client may ask, and what is logged of it. */
 import { join, resolve } from 'node:path'
 import { budgetBytesMin } from '../runtime/http-settings.ts'
 import type { Complain } from './config-listeners.ts'

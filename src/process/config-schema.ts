@@ -234,7 +234,7 @@ const aclSchema = Type.Object(
       Type.Enum([...downPolicies], { description: `one of ${downPolicies.join(', ')}` }),
     ),
     /** Checked later, by a refusal that does not show it. */
-    bootstrap_token: Type.Optional(Type.String({ description: 'a secret drawn by chance' })),
+    bootstrap_token: Type.Optional(Type.String({ description: 'a random secret' })),
     agent_token: Type.Optional(Type.String({ description: 'the secret of a token' })),
   },
   closed,

@@ -198,7 +198,7 @@ void t.test('a lock that is taken from a running command ends it', async (t) => 
       'place',
       (prefix) => server.ask('DELETE', `/v1/kv/${prefix}/.lock`),
       false,
-      /the lock is lost: its place was given away/,
+      /the lock is lost: another holder got its place/,
     ],
   ]
   for (const [number, [options, what, act, isTold, reason]] of cases.entries()) {

@@ -26,7 +26,7 @@ const refused: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a short secret, which is not shown',
     `${smallest}acl {\n  bootstrap_token = "sesame"\n}`,
-    'a.hcl:6: acl.bootstrap_token: must be 32 to 256 visible ASCII characters drawn by chance, as of openssl rand -hex 32',
+    'a.hcl:6: acl.bootstrap_token: must be 32 to 256 random visible ASCII characters, as of openssl rand -hex 32',
   ],
   [
     'a default that is none',

@@ -84,7 +84,7 @@ export class Semaphore implements Exclusion {
           return { reason: 'its session was ended', isHeldBack: false }
         }
         if (this.#places(value).holders.includes(session)) return undefined
-        return { reason: 'its place was given away', isHeldBack: false }
+        return { reason: 'another holder got its place', isHeldBack: false }
       },
       { clock, signal, retries },
     )

@@ -242,6 +242,6 @@ export function checkSecret(secret: string): void {
     return
   throw new MusterError(
     'invalid_argument',
-    `a secret is ${secretLengthMin} to ${secretLengthMax} visible ASCII characters, drawn by chance`,
+    `a secret is ${secretLengthMin} to ${secretLengthMax} random visible ASCII characters`,
   )
 }

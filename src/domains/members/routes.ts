@@ -211,7 +211,7 @@ function shownMember(member: PoolMember) {
   }
 }
 
-/** Who doubted the member last, why, by which path, and what came of it. */
+/** Who suspected the member last, why, by which path, and the result. */
 function shownSuspicion(suspicion: PoolSuspicion) {
   const { ended } = suspicion
   return {

@@ -10,7 +10,7 @@ export const aclBootstrap: Verb = {
   operands: { usage: '[FILE|-]', countMin: 0, countMax: 1 },
   about: `
 Makes the first token, which may do everything; keep its secret, for nobody can show it again. A
-FILE, or - for standard input, holds a secret of your choice: 32 to 256 characters drawn by chance.
+FILE, or - for standard input, holds a secret of your choice: 32 to 256 random characters.
 
 It works once. To make it work again, write the reset index that the refusal names into the file
 acl-bootstrap-reset in the leader's data folder.

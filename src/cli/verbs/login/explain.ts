@@ -93,7 +93,7 @@ function factsOf(data: JsonObject): readonly (readonly [string, string])[] {
   ]
 }
 
-/** Of a step of the directory what was asked, and what came of it. */
+/** Of a step of the directory: the question and the result. */
 function aboutStep(step: JsonObject): string {
   const words = ['url', 'name', 'base', 'filter'].map((name) => shortened(optional(step, name)))
   const entries = typeof step['entries'] === 'number' ? `${step['entries']} found` : ''

@@ -11,7 +11,7 @@ export const serverMembers: Verb = {
   about: `
 Lists the members of the gossip pool as the agent asked sees them. With -detailed also whether UDP
 reaches each one, its tags, and the newest doubt about it: when, by whom, over which path, why, and
-what came of it.
+the result.
 `,
   flags: {
     detailed: { summary: 'Also tags, UDP and suspicions', value: null },
