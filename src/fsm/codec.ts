@@ -11,6 +11,7 @@ import { Type } from 'typebox'
 import type { TSchema } from 'typebox'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { Command } from './domain.ts'
+import { keptApart, notKept } from './kept-row.ts'
 import { Validator } from './validator.ts'
 
 /** The newest command version this program applies. A definition that came later names its own in `since`. */
@@ -128,7 +129,8 @@ export class CommandCodec<Definition extends Encodable> {
       )
     }
     // Checked in the form in which it will arrive, for msgpack drops what it cannot keep.
-    const { args } = decodeEnvelope(data)
+    const kept = keptApart(command.args)
+    const args = kept === notKept ? decodeEnvelope(data).args : kept
     if (!known.check(args)) {
       throw new MusterError('internal', `the arguments of ${command.type} do not match its schema`)
     }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from '../support/fast-check.ts'
 import t from 'tap'
 import { pack, unpack } from '../../src/fsm/codec.ts'
-import { keptRow, notKept } from '../../src/fsm/kept-row.ts'
+import { keptApart, keptRow, notKept } from '../../src/fsm/kept-row.ts'
 
 const odd = fc.constantFrom<unknown>(
   undefined,
@@ -50,6 +50,7 @@ t.test('what is kept is what would be unpacked', async (t) => {
       kept += 1
       const read = unpack(pack(row))
       t.ok(isDeepStrictEqual(found, read), `${JSON.stringify(found)} is read back`)
+      t.ok(isDeepStrictEqual(keptApart(row), read), `${JSON.stringify(found)} is copied`)
     }),
     { numRuns: 2_000 },
   )
@@ -67,6 +68,19 @@ t.test('a plain row is kept as it is, and its bytes apart from the caller’s', 
   value.fill(0)
   t.equal(kept.value.toString(), 'secret')
   t.equal(kept.list[0]?.value.toString(), 'secret')
+})
+
+t.test('what is kept apart stays as it is, whatever the caller does with its own', async (t) => {
+  const place = { path: '/v1/var/a/long/path/of/a/request'.slice(8) }
+  const row = { place, list: [{ value: Buffer.from('secret') }], names: ['a'] }
+  const kept = keptApart(row)
+  const before = unpack(pack(row))
+  place.path = 'other'
+  row.list[0]?.value.fill(0)
+  row.list.push({ value: Buffer.from('b') })
+  row.names.length = 0
+  t.ok(isDeepStrictEqual(kept, before))
+  t.equal(keptApart({ text: '\ud800' }), notKept)
 })
 
 t.test('what costs much to copy, or is no row, is not kept', async (t) => {
