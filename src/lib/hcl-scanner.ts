@@ -7,6 +7,9 @@ import { MusterError } from './errors.ts'
 /** Both count from 1; the column counts UTF-16 units. */
 export type HclPosition = { readonly line: number; readonly column: number }
 
+/** Reads what is between `${` and `}` of a template; the scanner stands behind the brace, and is left before the other one. */
+export type Interpolation<Part> = (scanner: HclScanner, start: HclPosition) => Part
+
 const simpleEscapes: Readonly<Record<string, string>> = {
   n: '\n',
   r: '\r',
@@ -103,6 +106,15 @@ export class HclScanner {
     return this.#match(/[\p{L}_][\p{L}\p{N}_-]*/uy)
   }
 
+  lookingAtNumber(): boolean {
+    return /-?\d/y.test(this.#text.slice(this.#offset, this.#offset + 2))
+  }
+
+  /** Digits alone, as in `list.0`, or null if none come next. */
+  digits(): string | null {
+    return this.#match(/\d+/y)
+  }
+
   /** A number, or null if none comes next. Whole numbers beyond 2^53 are refused: they would change silently. */
   number(): number | null {
     const start = this.position()
@@ -120,24 +132,34 @@ export class HclScanner {
 
   /** A quoted string, escapes resolved; the next letter is its opening quote. */
   quoted(): string {
+    return this.quotedParts(refusesTemplates).join('')
+  }
+
+  /** As `quoted`, with what `interpolation` made of each `${…}` between the texts. */
+  quotedParts<Part>(interpolation: Interpolation<Part>): readonly (string | Part)[] {
     const start = this.position()
     this.#offset += 1
-    let value = ''
+    const parts: (string | Part)[] = []
     for (;;) {
       const plain = this.#match(/[^"\\\n$%]+/y)
-      if (plain !== null) value += plain
+      if (plain !== null) parts.push(plain)
       const letter = this.peek()
       if (letter === '' || letter === '\n') this.fail('this string is never closed', start)
       if (letter === '"') {
         this.#offset += 1
-        return value
+        return parts
       }
-      value += letter === '\\' ? this.#escape() : this.#dollar()
+      parts.push(letter === '\\' ? this.#escape() : this.#dollar(interpolation))
     }
   }
 
   /** A heredoc's text; the next letters are `<<`. With `<<-` the indentation that all lines share goes. */
   heredoc(): string {
+    return this.heredocParts(refusesTemplates).join('')
+  }
+
+  /** As `heredoc`, with what `interpolation` made of each `${…}` between the texts. */
+  heredocParts<Part>(interpolation: Interpolation<Part>): readonly (string | Part)[] {
     const start = this.position()
     this.#offset += 2
     const indented = this.takeIf('-')
@@ -145,18 +167,52 @@ export class HclScanner {
     if (marker === null) this.fail('a heredoc starts with a marker, as in <<EOF')
     this.takeIf('\r')
     if (!this.takeNewline()) this.fail(`the heredoc's marker ${marker} must end its line`)
-    const lines: string[] = []
+    const lines: (string | Part)[][] = []
     for (;;) {
       if (this.atEnd()) this.fail(`the heredoc is never closed by a line ${marker}`, start)
-      const text = this.#match(/[^\n]*/y) ?? ''
-      const line = text.endsWith('\r') ? text.slice(0, -1) : text
       // The newline after the marker stays: it ends the attribute.
-      if (line.trim() === marker) break
-      lines.push(this.#untemplated(line))
+      if (this.#takeLineOf(marker)) break
+      lines.push(this.#templateLine(interpolation))
       this.takeNewline()
     }
     const shared = indented ? sharedIndentation(lines) : 0
-    return lines.map((line) => `${line.slice(shared)}\n`).join('')
+    return lines.flatMap(([first, ...rest]) =>
+      typeof first === 'string'
+        ? [first.slice(shared), ...rest, '\n']
+        : [first ?? '', ...rest, '\n'],
+    )
+  }
+
+  /** How far the text has been read; see `textSince`. */
+  offset(): number {
+    return this.#offset
+  }
+
+  textSince(offset: number): string {
+    return this.#text.slice(offset, this.#offset)
+  }
+
+  #takeLineOf(marker: string): boolean {
+    const newline = this.#text.indexOf('\n', this.#offset)
+    const end = newline === -1 ? this.#text.length : newline
+    if (this.#text.slice(this.#offset, end).trim() !== marker) return false
+    this.#offset = end
+    return true
+  }
+
+  /** Up to the newline, without the carriage return before it. */
+  #templateLine<Part>(interpolation: Interpolation<Part>): (string | Part)[] {
+    const parts: (string | Part)[] = []
+    for (;;) {
+      const plain = this.#match(/[^\n$%]+/y)
+      if (plain !== null) parts.push(plain)
+      const letter = this.peek()
+      if (letter === '' || letter === '\n') break
+      parts.push(this.#dollar(interpolation))
+    }
+    const last = parts.at(-1)
+    if (typeof last === 'string' && last.endsWith('\r')) parts[parts.length - 1] = last.slice(0, -1)
+    return parts
   }
 
   #escape(): string {
@@ -178,22 +234,20 @@ export class HclScanner {
     return String.fromCodePoint(code)
   }
 
-  /** `$${` and `%%{` stand for `${` and `%{`; a template itself is refused, never taken as text. */
-  #dollar(): string {
+  /** `$${` and `%%{` stand for `${` and `%{`; a template itself is never taken as text. */
+  #dollar<Part>(interpolation: Interpolation<Part>): string | Part {
     const sign = this.peek()
     if (this.takeIf(`${sign}${sign}{`)) return `${sign}{`
-    if (this.lookingAt(`${sign}{`)) this.fail(templateRefusal(sign))
-    this.#offset += 1
-    return sign
-  }
-
-  #untemplated(line: string): string {
-    return line.replaceAll(/([$%])(\1)?\{/g, (_, sign: string, twice: string | undefined) => {
-      if (twice === undefined) {
-        this.fail(templateRefusal(sign), { line: this.#line, column: 1 })
-      }
-      return `${sign}{`
-    })
+    if (!this.lookingAt(`${sign}{`)) {
+      this.#offset += 1
+      return sign
+    }
+    const start = this.position()
+    if (sign !== '$') this.fail(templateRefusal(sign), start)
+    this.#offset += 2
+    const part = interpolation(this, start)
+    if (!this.takeIf('}')) this.fail(`\${…} ends with }, not with ${this.describeNext()}`)
+    return part
   }
 
   #match(pattern: RegExp): string | null {
@@ -216,13 +270,17 @@ export class HclScanner {
   }
 }
 
+function refusesTemplates(scanner: HclScanner, start: HclPosition): never {
+  return scanner.fail(templateRefusal('$'), start)
+}
+
 function templateRefusal(sign: string): string {
   return `templates such as ${sign}{…} are not evaluated here; write ${sign}${sign}{ for the text ${sign}{`
 }
 
-function sharedIndentation(lines: readonly string[]): number {
+function sharedIndentation(lines: readonly (readonly unknown[])[]): number {
   const indents = lines
-    .filter((line) => line.trim() !== '')
-    .map((line) => line.length - line.trimStart().length)
-  return indents.length === 0 ? 0 : Math.min(...indents)
+    .filter((parts) => parts.length > 1 || (typeof parts[0] === 'string' && parts[0].trim() !== ''))
+    .map(([first]) => (typeof first === 'string' ? first.length - first.trimStart().length : 0))
+  return indents.reduce((least, indent) => Math.min(least, indent), indents[0] ?? 0)
 }

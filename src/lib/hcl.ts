@@ -1,7 +1,7 @@
 /**
  * The grammar of the HCL that people write, for agents and for policies: attributes, blocks with labels, strings,
  * heredocs, numbers, booleans, lists, objects and comments. Templates, references and functions are refused, never
- * guessed. Values are kept in maps and lists with their positions, so that no name in a file can touch a prototype.
+ * guessed; `hcl-expression.ts` reads them. Values are kept in maps and lists with their positions, so that no name in a file can touch a prototype.
  */
 import { MusterError } from './errors.ts'
 import { HclScanner, type HclPosition } from './hcl-scanner.ts'
@@ -23,22 +23,36 @@ export type HclValue =
       readonly position: HclPosition
     }
 
-export type HclBlock = {
+export type HclBlock<Value = HclValue> = {
   readonly name: string
   readonly labels: readonly string[]
-  readonly body: HclBody
+  readonly body: HclBody<Value>
   readonly position: HclPosition
 }
 
-export type HclBody = {
+export type HclBody<Value = HclValue> = {
   /** A name stands for one attribute at most, and never for an attribute and a block. */
-  readonly attributes: ReadonlyMap<string, HclValue>
+  readonly attributes: ReadonlyMap<string, Value>
   /** In the order of the file; several may bear one name. */
-  readonly blocks: readonly HclBlock[]
+  readonly blocks: readonly HclBlock<Value>[]
+  /** Of the name of each attribute, and of the first block of each name. */
+  readonly positions: ReadonlyMap<string, HclPosition>
 }
+
+/** Reads the value of an attribute. */
+type ReadValue<Value> = (scanner: HclScanner, depth: number) => Value
 
 /** Throws `invalid_argument` with `file:line:column` and what would be right. */
 export function parseHcl(text: string, file: string): HclBody {
+  return parseHclWith(text, file, parseValue)
+}
+
+/** As `parseHcl`, with values of another grammar. */
+export function parseHclWith<Value>(
+  text: string,
+  file: string,
+  readValue: ReadValue<Value>,
+): HclBody<Value> {
   if (text.length > HCL_LENGTH_MAX) {
     throw new MusterError(
       'too_large',
@@ -46,19 +60,23 @@ export function parseHcl(text: string, file: string): HclBody {
     )
   }
   const scanner = new HclScanner(text, file)
-  const body = parseBody(scanner, 0)
+  const body = parseBody(scanner, 0, readValue)
   if (!scanner.atEnd()) scanner.fail('this } closes nothing')
   return body
 }
 
-function parseBody(scanner: HclScanner, depth: number): HclBody {
+function parseBody<Value>(
+  scanner: HclScanner,
+  depth: number,
+  readValue: ReadValue<Value>,
+): HclBody<Value> {
   checkDepth(scanner, depth)
-  const attributes = new Map<string, HclValue>()
-  const blocks: HclBlock[] = []
-  const firstLines = new Map<string, { readonly line: number; readonly attribute: boolean }>()
+  const attributes = new Map<string, Value>()
+  const blocks: HclBlock<Value>[] = []
+  const positions = new Map<string, HclPosition>()
   for (;;) {
     scanner.skipBlank()
-    if (scanner.atEnd() || scanner.peek() === '}') return { attributes, blocks }
+    if (scanner.atEnd() || scanner.peek() === '}') return { attributes, blocks, positions }
     const position = scanner.position()
     const name = scanner.name()
     if (name === null) {
@@ -66,27 +84,30 @@ function parseBody(scanner: HclScanner, depth: number): HclBody {
     }
     scanner.skipSpace()
     const attribute = scanner.takeIf('=')
-    const first = firstLines.get(name)
-    if (first !== undefined && (attribute || first.attribute)) {
+    const first = positions.get(name)
+    if (first !== undefined && (attribute || attributes.has(name))) {
       scanner.fail(`${name} is set twice, first in line ${first.line}`, position)
     }
-    firstLines.set(name, first ?? { line: position.line, attribute })
+    positions.set(name, first ?? position)
     if (attribute) {
       scanner.skipSpace()
-      attributes.set(name, parseValue(scanner, depth + 1))
+      attributes.set(name, readValue(scanner, depth + 1))
     } else {
-      blocks.push(parseBlock(scanner, depth, name, position))
+      blocks.push(parseBlock(scanner, { depth, name, position }, readValue))
     }
     endOfItem(scanner, name)
   }
 }
 
-function parseBlock(
+function parseBlock<Value>(
   scanner: HclScanner,
-  depth: number,
-  name: string,
-  position: HclPosition,
-): HclBlock {
+  {
+    depth,
+    name,
+    position,
+  }: { readonly depth: number; readonly name: string; readonly position: HclPosition },
+  readValue: ReadValue<Value>,
+): HclBlock<Value> {
   const labels: string[] = []
   for (;;) {
     scanner.skipSpace()
@@ -99,7 +120,7 @@ function parseBlock(
     }
     labels.push(label)
   }
-  const body = parseBody(scanner, depth + 1)
+  const body = parseBody(scanner, depth + 1, readValue)
   if (!scanner.takeIf('}')) scanner.fail(`the block ${name} is never closed with }`, position)
   return { name, labels, body, position }
 }
@@ -172,6 +193,6 @@ function parseObject(scanner: HclScanner, depth: number): ReadonlyMap<string, Hc
   }
 }
 
-function checkDepth(scanner: HclScanner, depth: number): void {
+export function checkDepth(scanner: HclScanner, depth: number): void {
   if (depth > HCL_DEPTH_MAX) scanner.fail(`blocks and values nest deeper than ${HCL_DEPTH_MAX}`)
 }

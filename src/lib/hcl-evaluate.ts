@@ -1,0 +1,259 @@
+/**
+ * What the expressions of HCL come to, given what names stand for. Pure, and bounded: a short file cannot make a long
+ * text or a large value out of references to references.
+ */
+import { assertNever } from './assert.ts'
+import { MusterError } from './errors.ts'
+import type { HclPosition, HclValue } from './hcl.ts'
+import type { BinaryOperator, HclExpression, HclStep } from './hcl-expression.ts'
+
+/** Letters that all templates of a file come to. */
+export const evaluatedLengthMax = 4 * 1024 * 1024
+
+export type HclReference = HclExpression & { readonly type: 'reference' }
+
+/** What a reference stands for. null: a name that is not known. */
+export type HclScope = (reference: HclReference, around: Around) => Resolved | null
+
+type Around = {
+  readonly evaluator: HclEvaluator
+  /** It stands alone in a `${…}`. */
+  readonly inTemplate: boolean
+}
+
+export type Resolved = {
+  readonly value: HclValue
+  /** Of the reference's steps: how many led to the value. */
+  readonly stepsTaken: number
+}
+
+export class HclEvaluator {
+  readonly #file: string
+  readonly #scope: HclScope
+  #length = 0
+
+  constructor(file: string, scope: HclScope) {
+    this.#file = file
+    this.#scope = scope
+  }
+
+  /** Throws `invalid_argument` with file, line and column in front of the text. */
+  fail(message: string, { line, column }: HclPosition): never {
+    throw new MusterError('invalid_argument', `${this.#file}:${line}:${column}: ${message}`)
+  }
+
+  evaluate(expression: HclExpression): HclValue {
+    const { position } = expression
+    switch (expression.type) {
+      case 'literal':
+        return literal(expression.value, position)
+      case 'template':
+        return this.#template(expression.parts, position)
+      case 'list':
+        return {
+          type: 'list',
+          items: expression.items.map((item) => this.evaluate(item)),
+          position,
+        }
+      case 'object':
+        return this.#object(expression)
+      case 'reference':
+        return this.#reference(expression, false)
+      case 'access':
+        return this.#walk(this.evaluate(expression.of), expression.steps)
+      case 'call':
+        return this.fail(`functions such as ${expression.name}() are not evaluated here`, position)
+      case 'unary':
+        return expression.operator === '!'
+          ? literal(!this.#boolean(expression.operand), position)
+          : this.#finite(-this.#number(expression.operand), position)
+      case 'binary':
+        return this.#binary(expression.operator, expression)
+      case 'condition':
+        return this.evaluate(
+          this.#boolean(expression.condition) ? expression.whenTrue : expression.whenFalse,
+        )
+      default:
+        return assertNever(expression)
+    }
+  }
+
+  /** `"${var.list}"` is the list itself. */
+  #template(parts: readonly (string | HclExpression)[], position: HclPosition): HclValue {
+    const [only] = parts
+    if (parts.length === 1 && only !== undefined && typeof only !== 'string') {
+      return { ...this.#part(only), position }
+    }
+    let text = ''
+    for (const part of parts) {
+      if (typeof part === 'string') {
+        text += part
+        continue
+      }
+      const value = this.#part(part)
+      text += textOf(value) ?? this.fail(`${nameOf(value)} cannot be part of a text`, part.position)
+    }
+    this.#length += text.length
+    if (this.#length > evaluatedLengthMax) {
+      this.fail(`all templates together come to over ${evaluatedLengthMax} letters`, position)
+    }
+    return { type: 'string', value: text, position }
+  }
+
+  #part(part: HclExpression): HclValue {
+    return part.type === 'reference' ? this.#reference(part, true) : this.evaluate(part)
+  }
+
+  #object({ entries, position }: HclExpression & { readonly type: 'object' }): HclValue {
+    const members = new Map<string, HclValue>()
+    for (const { key, value } of entries) {
+      const name = textOf(this.evaluate(key))
+      if (name === null) return this.fail('a key must be a text', key.position)
+      if (members.has(name)) this.fail(`${name} is set twice in this object`, key.position)
+      members.set(name, this.evaluate(value))
+    }
+    return { type: 'object', entries: members, position }
+  }
+
+  #reference(reference: HclReference, inTemplate: boolean): HclValue {
+    const found = this.#scope(reference, { evaluator: this, inTemplate })
+    if (found === null) {
+      const { source } = reference
+      return this.fail(
+        `${source} is no value; write text in quotes, as in "${source}"`,
+        reference.position,
+      )
+    }
+    const value = this.#walk(found.value, reference.steps.slice(found.stepsTaken))
+    return { ...value, position: reference.position }
+  }
+
+  #walk(start: HclValue, steps: readonly HclStep[]): HclValue {
+    let at = start
+    for (const { key, position } of steps) {
+      const index = typeof key === 'string' ? key : textOf(this.evaluate(key))
+      const next = index === null ? undefined : memberOf(at, index)
+      if (next === undefined) {
+        return this.fail(`${nameOf(at)} has no ${JSON.stringify(index)}`, position)
+      }
+      at = next
+    }
+    return at
+  }
+
+  #binary(operator: BinaryOperator, sides: HclExpression & { readonly type: 'binary' }): HclValue {
+    const { left, right, position } = sides
+    switch (operator) {
+      case '&&':
+        return literal(this.#boolean(left) && this.#boolean(right), position)
+      case '||':
+        return literal(this.#boolean(left) || this.#boolean(right), position)
+      case '==':
+        return literal(this.#equal(sides), position)
+      case '!=':
+        return literal(!this.#equal(sides), position)
+      case '<':
+        return literal(this.#number(left) < this.#number(right), position)
+      case '<=':
+        return literal(this.#number(left) <= this.#number(right), position)
+      case '>':
+        return literal(this.#number(left) > this.#number(right), position)
+      case '>=':
+        return literal(this.#number(left) >= this.#number(right), position)
+      case '+':
+        return this.#finite(this.#number(left) + this.#number(right), position)
+      case '-':
+        return this.#finite(this.#number(left) - this.#number(right), position)
+      case '*':
+        return this.#finite(this.#number(left) * this.#number(right), position)
+      case '/':
+        return this.#finite(this.#number(left) / this.#number(right), position)
+      case '%':
+        return this.#finite(this.#number(left) % this.#number(right), position)
+      default:
+        return assertNever(operator)
+    }
+  }
+
+  #equal({ left, right }: HclExpression & { readonly type: 'binary' }): boolean {
+    const one = this.evaluate(left)
+    const other = this.evaluate(right)
+    for (const [value, at] of [
+      [one, left],
+      [other, right],
+    ] as const) {
+      if (value.type === 'list' || value.type === 'object') {
+        this.fail(`${nameOf(value)} cannot be compared`, at.position)
+      }
+    }
+    const valueOf = (value: HclValue) => ('value' in value ? value.value : null)
+    return one.type === other.type && valueOf(one) === valueOf(other)
+  }
+
+  #boolean(expression: HclExpression): boolean {
+    const value = this.evaluate(expression)
+    if (value.type === 'boolean') return value.value
+    return this.fail(`expected true or false, found ${nameOf(value)}`, expression.position)
+  }
+
+  #number(expression: HclExpression): number {
+    const value = this.evaluate(expression)
+    if (value.type === 'number') return value.value
+    return this.fail(`expected a number, found ${nameOf(value)}`, expression.position)
+  }
+
+  #finite(value: number, position: HclPosition): HclValue {
+    if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+      return this.fail('this calculation has no exact result', position)
+    }
+    // -0 is no number of a file.
+    return { type: 'number', value: value === 0 ? 0 : value, position }
+  }
+}
+
+/** Of a text, a number or a boolean; null: of nothing else. */
+export function textOf(value: HclValue): string | null {
+  switch (value.type) {
+    case 'string':
+      return value.value
+    case 'number':
+    case 'boolean':
+      return String(value.value)
+    default:
+      return null
+  }
+}
+
+/** Of a list by its index, of an object by its key. */
+function memberOf(value: HclValue, key: string): HclValue | undefined {
+  if (value.type === 'object') return value.entries.get(key)
+  if (value.type === 'list' && /^\d{1,9}$/.test(key)) return value.items[Number(key)]
+  return undefined
+}
+
+function literal(value: string | number | boolean | null, position: HclPosition): HclValue {
+  switch (typeof value) {
+    case 'string':
+      return { type: 'string', value, position }
+    case 'number':
+      return { type: 'number', value, position }
+    case 'boolean':
+      return { type: 'boolean', value, position }
+    default:
+      return { type: 'null', position }
+  }
+}
+
+const names = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  null: 'null',
+  list: 'a list',
+  object: 'an object',
+} as const
+
+/** For people: what kind of value it is. */
+export function nameOf({ type }: HclValue): string {
+  return names[type]
+}

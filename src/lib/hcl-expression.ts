@@ -1,0 +1,297 @@
+/**
+ * HCL whose values are computed: the grammar of expressions, as a tree. References (`var.x`), templates, lists, objects,
+ * operators and conditions; what they come to is `hcl-evaluate.ts`. Bodies and blocks are those of `hcl.ts`.
+ */
+import { checkDepth, parseHclWith, type HclBody, type HclPosition } from './hcl.ts'
+import type { HclScanner } from './hcl-scanner.ts'
+
+/** Operators of one value: the tree of a chain is as deep as the chain is long. */
+export const operatorsMax = 100
+
+type At = { readonly position: HclPosition }
+
+export type HclStep = { readonly key: string | HclExpression; readonly position: HclPosition }
+
+export type HclTemplatePart = string | HclExpression
+
+export type HclExpression = At &
+  (
+    | { readonly type: 'literal'; readonly value: string | number | boolean | null }
+    | { readonly type: 'template'; readonly parts: readonly HclTemplatePart[] }
+    | { readonly type: 'list'; readonly items: readonly HclExpression[] }
+    | { readonly type: 'object'; readonly entries: readonly HclEntry[] }
+    /** `source`: as it was written. */
+    | {
+        readonly type: 'reference'
+        readonly root: string
+        readonly steps: readonly HclStep[]
+        readonly source: string
+      }
+    | { readonly type: 'access'; readonly of: HclExpression; readonly steps: readonly HclStep[] }
+    | { readonly type: 'call'; readonly name: string; readonly args: readonly HclExpression[] }
+    | { readonly type: 'unary'; readonly operator: '-' | '!'; readonly operand: HclExpression }
+    | {
+        readonly type: 'binary'
+        readonly operator: BinaryOperator
+        readonly left: HclExpression
+        readonly right: HclExpression
+      }
+    | {
+        readonly type: 'condition'
+        readonly condition: HclExpression
+        readonly whenTrue: HclExpression
+        readonly whenFalse: HclExpression
+      }
+  )
+
+export type HclEntry = { readonly key: HclExpression; readonly value: HclExpression }
+
+/** The loosest first; of those that begin alike, the longer first. */
+const levels = [
+  ['||'],
+  ['&&'],
+  ['==', '!='],
+  ['<=', '>=', '<', '>'],
+  ['+', '-'],
+  ['*', '/', '%'],
+] as const
+export type BinaryOperator = (typeof levels)[number][number]
+
+/** Throws `invalid_argument` with `file:line:column` and what would be right. */
+export function parseHclExpressions(text: string, file: string): HclBody<HclExpression> {
+  return parseHclWith(text, file, (scanner, depth) => new Expression(scanner).read(depth))
+}
+
+/** One value, from its first letter to its last. */
+class Expression {
+  readonly #scanner: HclScanner
+  /** Brackets that are open: between them a newline is a blank. */
+  #open = 0
+  #operators = 0
+
+  constructor(scanner: HclScanner) {
+    this.#scanner = scanner
+  }
+
+  read(depth: number): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    checkDepth(scanner, depth)
+    const position = scanner.position()
+    const condition = this.#binary(depth, 0)
+    this.#blank()
+    if (!scanner.takeIf('?')) return condition
+    this.#blank()
+    const whenTrue = this.read(depth + 1)
+    this.#blank()
+    if (!scanner.takeIf(':')) {
+      scanner.fail(`a condition is written as a ? b : c; found ${scanner.describeNext()}`)
+    }
+    this.#blank()
+    const whenFalse = this.read(depth + 1)
+    return { type: 'condition', condition, whenTrue, whenFalse, position }
+  }
+
+  #blank(): void {
+    if (this.#open > 0) this.#scanner.skipBlank()
+    else this.#scanner.skipSpace()
+  }
+
+  #binary(depth: number, level: number): HclExpression {
+    const operators = levels[level]
+    if (operators === undefined) return this.#unary(depth)
+    let left = this.#binary(depth, level + 1)
+    for (;;) {
+      this.#blank()
+      const position = this.#scanner.position()
+      const operator = operators.find((word) => this.#scanner.takeIf(word))
+      if (operator === undefined) return left
+      this.#operators += 1
+      if (this.#operators > operatorsMax) {
+        this.#scanner.fail(`one value has at most ${operatorsMax} operators`, position)
+      }
+      this.#blank()
+      const right = this.#binary(depth, level + 1)
+      left = { type: 'binary', operator, left, right, position }
+    }
+  }
+
+  #unary(depth: number): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    checkDepth(scanner, depth)
+    const position = scanner.position()
+    const operator = scanner.peek()
+    const isNumber = operator === '-' && scanner.lookingAtNumber()
+    if ((operator !== '-' && operator !== '!') || isNumber) return this.#withSteps(depth)
+    scanner.takeIf(operator)
+    this.#blank()
+    return { type: 'unary', operator, operand: this.#unary(depth + 1), position }
+  }
+
+  #withSteps(depth: number): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    const position = scanner.position()
+    const start = scanner.offset()
+    const of = this.#operand(depth)
+    const steps = this.#steps(depth)
+    if (of.type === 'reference') return { ...of, steps, source: scanner.textSince(start) }
+    return steps.length === 0 ? of : { type: 'access', of, steps, position }
+  }
+
+  #steps(depth: number): readonly HclStep[] {
+    const scanner: HclScanner = this.#scanner
+    const steps: HclStep[] = []
+    for (;;) {
+      const position = scanner.position()
+      if (scanner.takeIf('[')) {
+        this.#open += 1
+        scanner.skipBlank()
+        if (scanner.peek() === '*') this.#noSplat()
+        steps.push({ key: this.read(depth + 1), position })
+        scanner.skipBlank()
+        if (!scanner.takeIf(']')) {
+          scanner.fail(`an index ends with ], not with ${scanner.describeNext()}`)
+        }
+        this.#open -= 1
+      } else if (scanner.takeIf('.')) {
+        if (scanner.peek() === '*') this.#noSplat()
+        const key = scanner.name() ?? scanner.digits()
+        if (key === null) {
+          scanner.fail(`after the dot comes a name, not ${scanner.describeNext()}`)
+        }
+        steps.push({ key, position })
+      } else {
+        return steps
+      }
+    }
+  }
+
+  #noSplat(): never {
+    return this.#scanner.fail('splat expressions such as x[*] are not evaluated here')
+  }
+
+  #operand(depth: number): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    const position = scanner.position()
+    const letter = scanner.peek()
+    if (letter === '"') {
+      return templateOf(scanner.quotedParts(this.#interpolation(depth)), position)
+    }
+    if (scanner.lookingAt('<<')) {
+      return templateOf(scanner.heredocParts(this.#interpolation(depth)), position)
+    }
+    if (letter === '[') return { type: 'list', items: this.#items(depth, '[', ']'), position }
+    if (letter === '{') return { type: 'object', entries: this.#entries(depth), position }
+    if (letter === '(') return this.#parenthesized(depth)
+    const number = scanner.number()
+    if (number !== null) return { type: 'literal', value: number, position }
+    const word = scanner.name()
+    if (word === null) scanner.fail(`expected a value, found ${scanner.describeNext()}`, position)
+    if (word === 'true' || word === 'false') {
+      return { type: 'literal', value: word === 'true', position }
+    }
+    if (word === 'null') return { type: 'literal', value: null, position }
+    if (scanner.peek() === '(') {
+      return { type: 'call', name: word, args: this.#items(depth, '(', ')'), position }
+    }
+    return { type: 'reference', root: word, steps: [], source: word, position }
+  }
+
+  #interpolation(depth: number) {
+    return (scanner: HclScanner): HclExpression => {
+      this.#open += 1
+      scanner.skipBlank()
+      const expression = this.read(depth + 1)
+      scanner.skipBlank()
+      this.#open -= 1
+      return expression
+    }
+  }
+
+  #parenthesized(depth: number): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    const start = scanner.position()
+    scanner.takeIf('(')
+    this.#open += 1
+    scanner.skipBlank()
+    const expression = this.read(depth + 1)
+    scanner.skipBlank()
+    if (!scanner.takeIf(')')) scanner.fail('this ( is never closed with )', start)
+    this.#open -= 1
+    return expression
+  }
+
+  #items(depth: number, first: string, last: string): readonly HclExpression[] {
+    const scanner: HclScanner = this.#scanner
+    const start = scanner.position()
+    scanner.takeIf(first)
+    this.#open += 1
+    const items: HclExpression[] = []
+    for (;;) {
+      scanner.skipBlank()
+      if (scanner.takeIf(last)) break
+      if (scanner.atEnd()) scanner.fail(`this ${first} is never closed with ${last}`, start)
+      this.#noFor()
+      items.push(this.read(depth + 1))
+      scanner.skipBlank()
+      if (scanner.takeIf(',') || scanner.peek() === last) continue
+      if (scanner.atEnd()) scanner.fail(`this ${first} is never closed with ${last}`, start)
+      scanner.fail(`items of a list are separated by commas, found ${scanner.describeNext()}`)
+    }
+    this.#open -= 1
+    return items
+  }
+
+  #noFor(): void {
+    if (this.#scanner.lookingAt('for ')) {
+      this.#scanner.fail('for expressions are not evaluated here; write the items out')
+    }
+  }
+
+  #entries(depth: number): readonly HclEntry[] {
+    const scanner: HclScanner = this.#scanner
+    const start = scanner.position()
+    scanner.takeIf('{')
+    const open = this.#open
+    const entries: HclEntry[] = []
+    for (;;) {
+      scanner.skipBlank()
+      if (scanner.takeIf('}')) break
+      if (scanner.atEnd()) scanner.fail('this object is never closed with }', start)
+      this.#noFor()
+      const key = this.#key(depth)
+      scanner.skipSpace()
+      if (!scanner.takeIf('=') && !scanner.takeIf(':')) {
+        scanner.fail(`after a key comes = and a value, not ${scanner.describeNext()}`)
+      }
+      scanner.skipSpace()
+      // A newline ends an entry, also within brackets further out.
+      this.#open = 0
+      entries.push({ key, value: this.read(depth + 1) })
+      this.#open = open
+      scanner.skipSpace()
+      if (scanner.takeIf(',') || scanner.takeNewline() || scanner.peek() === '}') continue
+      if (scanner.atEnd()) scanner.fail('this object is never closed with }', start)
+      scanner.fail(`expected a comma or the end of the line, found ${scanner.describeNext()}`)
+    }
+    return entries
+  }
+
+  /** A name stands for itself. */
+  #key(depth: number): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    const position = scanner.position()
+    if (scanner.peek() === '"') {
+      return templateOf(scanner.quotedParts(this.#interpolation(depth)), position)
+    }
+    if (scanner.peek() === '(') return this.#parenthesized(depth)
+    const key = scanner.name() ?? scanner.digits()
+    if (key === null) scanner.fail(`expected a key, found ${scanner.describeNext()}`)
+    return { type: 'literal', value: key, position }
+  }
+}
+
+function templateOf(parts: readonly HclTemplatePart[], position: HclPosition): HclExpression {
+  const texts = parts.filter((part) => typeof part === 'string')
+  if (texts.length === parts.length) return { type: 'literal', value: texts.join(''), position }
+  return { type: 'template', parts, position }
+}

@@ -1,0 +1,189 @@
+/** Expressions of HCL: what they come to, what is refused and where, and that a hostile file costs little. */
+import fc from 'fast-check'
+import t from 'tap'
+import { MusterError } from '../../src/lib/errors.ts'
+import type { HclBody, HclValue } from '../../src/lib/hcl.ts'
+import { HclEvaluator, type HclScope } from '../../src/lib/hcl-evaluate.ts'
+import { amount, seed } from '../support/chance.ts'
+import {
+  operatorsMax,
+  parseHclExpressions,
+  type HclExpression,
+} from '../../src/lib/hcl-expression.ts'
+
+const position = { line: 1, column: 1 }
+const known: ReadonlyMap<string, HclValue> = new Map<string, HclValue>([
+  ['name', { type: 'string', value: 'web', position }],
+  ['count', { type: 'number', value: 3, position }],
+  ['on', { type: 'boolean', value: true, position }],
+  [
+    'list',
+    {
+      type: 'list',
+      items: [
+        { type: 'string', value: 'a', position },
+        { type: 'string', value: 'b', position },
+      ],
+      position,
+    },
+  ],
+])
+
+const scope: HclScope = ({ root, steps, source }) => {
+  if (root === 'attr') {
+    return { value: { type: 'string', value: `\${${source}}`, position }, stepsTaken: steps.length }
+  }
+  const [first] = steps
+  const value = root === 'var' && typeof first?.key === 'string' ? known.get(first.key) : undefined
+  return value === undefined ? null : { value, stepsTaken: 1 }
+}
+
+function plain(value: HclValue): unknown {
+  switch (value.type) {
+    case 'list':
+      return value.items.map(plain)
+    case 'object':
+      return Object.fromEntries([...value.entries].map(([key, item]) => [key, plain(item)]))
+    case 'null':
+      return null
+    default:
+      return value.value
+  }
+}
+
+function evaluated(text: string): Record<string, unknown> {
+  const evaluator = new HclEvaluator('x.hcl', scope)
+  const body: HclBody<HclExpression> = parseHclExpressions(text, 'x.hcl')
+  return Object.fromEntries(
+    [...body.attributes].map(([name, value]) => [name, plain(evaluator.evaluate(value))]),
+  )
+}
+
+const readable: readonly (readonly [string, string, unknown])[] = [
+  ['a reference', 'a = var.name', 'web'],
+  ['a template', 'a = "x-${var.name}-${ var.count }"', 'x-web-3'],
+  ['a template of one part', 'a = "${var.list}"', ['a', 'b']],
+  ['text with signs', 'a = "$5 100% $${x} %%{y}"', '$5 100% ${x} %{y}'],
+  ['a runtime reference', 'a = "on ${attr.kernel.name}"', 'on ${attr.kernel.name}'],
+  ['a heredoc', 'a = <<E\nx ${var.name}\n$${y}\nE\n', 'x web\n${y}\n'],
+  ['an indented heredoc', 'a = <<-E\n    ${var.name}\n      y\n  E\n', 'web\n  y\n'],
+  ['a heredoc with Windows line ends', 'a = <<E\r\nx ${var.name}\r\nE\r\n', 'x web\n'],
+  ['an index', 'a = var.list[1]', 'b'],
+  ['an index after a dot', 'a = var.list.0', 'a'],
+  ['an index of a literal', 'a = ["x", "y"][1]', 'y'],
+  ['a member of a literal', 'a = { x = { y = 1 } }.x["y"]', 1],
+  ['arithmetic', 'a = 1 + 2 * 3 - 4 / 2', 5],
+  ['subtraction without blanks', 'a = 5-3', 2],
+  ['negation', 'a = -(1 + 2)', -3],
+  ['comparison', 'a = var.count >= 3 && !(var.name == "x")', true],
+  ['a condition', 'a = var.on ? "yes" : "no"', 'yes'],
+  ['a condition over lines', 'a = (\n  var.on\n  ? 1\n  : 2\n)', 1],
+  ['only the branch that holds', 'a = true ? 1 : var.nothing', 1],
+  ['a list', 'a = [\n var.name, # one\n 2,\n]', ['web', 2]],
+  [
+    'an object',
+    'a = { "k-${var.name}" = 1, (var.name) = 2\n 3: null }',
+    { 'k-web': 1, web: 2, 3: null },
+  ],
+  ['an object in a list', 'a = [{ x = 1\n y = 2 }]', [{ x: 1, y: 2 }]],
+  ['nested templates', 'a = "${"x-${var.name}"}!"', 'x-web!'],
+]
+
+for (const [name, text, expected] of readable) {
+  t.test(`evaluates ${name}`, async (t) => {
+    t.same(evaluated(text)['a'], expected)
+  })
+}
+
+const refused: readonly (readonly [string, string, RegExp])[] = [
+  ['a bare word', 'a = b', /x\.hcl:1:5: b is no value; write text in quotes, as in "b"/],
+  ['an unknown variable', 'a = var.x', /x\.hcl:1:5: var\.x is no value/],
+  ['a function', 'a = 1\nb = upper("x")', /x\.hcl:2:5: functions such as upper\(\)/],
+  ['a directive', 'a = "%{if x}"', /x\.hcl:1:6: templates such as %\{…\} are not evaluated/],
+  ['a list in a text', 'a = "x${var.list}"', /x\.hcl:1:9: a list cannot be part of a text/],
+  ['an index that is not there', 'a = var.list[2]', /x\.hcl:1:13: a list has no "2"/],
+  ['a member of a text', 'a = var.name.x', /x\.hcl:1:13: a text has no "x"/],
+  ['a sum of texts', 'a = "1" + 1', /x\.hcl:1:5: expected a number, found a text/],
+  ['a division by nothing', 'a = 1 / 0', /no exact result/],
+  ['a condition of a text', 'a = "x" ? 1 : 2', /expected true or false, found a text/],
+  ['half a condition', 'a = true ? 1', /a condition is written as a \? b : c/],
+  ['an open parenthesis', 'a = (1\n', /x\.hcl:1:5: this \( is never closed/],
+  ['an open template', 'a = "x${1"', /x\.hcl:1:\d+: .*(ends with }|never closed)/],
+  ['a for expression', 'a = [for x in y : x]', /for expressions are not evaluated/],
+  ['a splat', 'a = var.list[*]', /splat expressions/],
+  ['a key twice', 'a = { x = 1, "x" = 2 }', /x is set twice in this object/],
+  ['many operators', `a = 1${' + 1'.repeat(operatorsMax + 1)}`, /at most 100 operators/],
+  ['deep nesting', `a = ${'('.repeat(40)}1${')'.repeat(40)}`, /nest deeper than 32/],
+  ['deep negation', `a = ${'!'.repeat(40)}true`, /nest deeper than 32/],
+]
+
+for (const [name, text, expected] of refused) {
+  t.test(`refuses ${name}`, async (t) => {
+    t.throws(() => evaluated(text), { code: 'invalid_argument', message: expected })
+  })
+}
+
+t.test('references to references do not multiply a text without bound', async (t) => {
+  const text = { type: 'string', value: 'x'.repeat(100_000), position } as const
+  const long: HclScope = () => ({ value: text, stepsTaken: 1 })
+  const evaluator = new HclEvaluator('x.hcl', long)
+  const body = parseHclExpressions(`a = "${'${var.x}'.repeat(100)}"`, 'x.hcl')
+  t.throws(() => [...body.attributes.values()].map((value) => evaluator.evaluate(value)), {
+    message: /over 4194304 letters/,
+  })
+})
+
+t.test(`whatever is written is read or refused (seed ${seed})`, async (t) => {
+  const words = [
+    'a',
+    ' = ',
+    '"',
+    '${',
+    '}',
+    '{',
+    '[',
+    ']',
+    '(',
+    ')',
+    '<<E\n',
+    '\nE\n',
+    '\n',
+    '-',
+    '!',
+    '?',
+  ]
+  const more = [
+    ':',
+    '.',
+    ',',
+    '1',
+    'x',
+    '%{',
+    '$',
+    '\\',
+    '&&',
+    '==',
+    '/*',
+    '#',
+    'for ',
+    'var.name',
+    ' ',
+  ]
+  const piece = fc.constantFrom(...words, ...more)
+  const run = (text: string): void => {
+    try {
+      evaluated(text)
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error
+    }
+  }
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => run(`a = ${pieces.join('')}`)),
+    { numRuns: amount('FUZZ_HCL', { gate: 2_000, long: 100_000 }), seed },
+  )
+  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), run), {
+    numRuns: 500,
+    seed: 1,
+  })
+  t.pass('nothing but a refusal was thrown')
+})
