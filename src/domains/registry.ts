@@ -11,6 +11,7 @@ import { catalogDomain } from './catalog/domain.ts'
 import { stateDomains, type Domain } from './domain.ts'
 import { entitiesDomain } from './entities/domain.ts'
 import { eventsDomain } from './events/domain.ts'
+import { jobsDomain } from './jobs/domain.ts'
 import { kvDomain } from './kv/domain.ts'
 import { ldapDomain } from './ldap/domain.ts'
 import { loginsDomain } from './logins/domain.ts'
@@ -29,6 +30,7 @@ export const serverDomains: readonly Domain[] = [
   sessionsDomain,
   kvDomain,
   variablesDomain,
+  jobsDomain,
   loginsDomain,
   ldapDomain,
   orchestratorDomain,

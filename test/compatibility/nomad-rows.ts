@@ -97,9 +97,12 @@ export const nomadRows: readonly Row[] = [
       'stop',
       'tag apply',
       'tag unset',
-      'validate',
     ),
     get('/v1/jobs'),
+  ),
+  row(
+    'job validate',
+    put('/v1/validate/job', { Job: { ID: 'compat' } }, ['DriverConfigValidated', 'Error']),
   ),
   row('license get', get('/v1/operator/license')),
   row('login', post('/v1/acl/login', { AuthMethodName: 'x', LoginToken: 'x' })),

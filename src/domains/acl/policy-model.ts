@@ -273,7 +273,7 @@ function namespaceRules(block: SourceBlock): readonly Rule[] {
     return refuse(where, `this block says nothing: ${oneOf('namespace')}`)
   const grant = bare ? { capabilities: [], deny: false } : granted('namespace', body.values, where)
   const opens = grant.capabilities.length > 0 || inside.some((rule) => !rule.deny)
-  const capabilities = opens && !grant.deny ? withRead(grant.capabilities) : grant.capabilities
+  const capabilities = opens && !grant.deny ? withImplied(grant.capabilities) : grant.capabilities
   const own: Rule = {
     family: 'namespace',
     namespace: null,
@@ -285,9 +285,13 @@ function namespaceRules(block: SourceBlock): readonly Rule[] {
   return [own, ...inside]
 }
 
-/** A caller with a right in a namespace may know that the namespace exists. */
-function withRead(capabilities: readonly string[]): readonly string[] {
-  return capabilities.includes('read') ? capabilities : ['read', ...capabilities]
+/**
+ * A caller with a right in a namespace may know that the namespace exists, and one that may submit a job may have its
+ * file read.
+ */
+function withImplied(capabilities: readonly string[]): readonly string[] {
+  const implied = capabilities.includes('submit-job') ? ['read', 'parse-job'] : ['read']
+  return [...implied.filter((name) => !capabilities.includes(name)), ...capabilities]
 }
 
 function nestedRules(block: SourceBlock, scope: Pattern): readonly Rule[] {

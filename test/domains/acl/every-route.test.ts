@@ -103,6 +103,8 @@ const unasked: ReadonlySet<string> = new Set([
 /** What a route must be sent so that it comes to ask: parameters of the path are `x` and bodies `{}` without. */
 const examples: Readonly<Record<string, { readonly url?: string; readonly body?: unknown }>> = {
   'PUT /v1/namespace': { body: { Name: 'x' } },
+  'POST /v1/jobs/parse': { body: { JobHCL: 'job "x" {}' } },
+  'POST /v1/validate/job': { body: { Job: {} } },
   'PUT /v1/acl/policy/:name': { body: { Rules: '' } },
   'PUT /v1/acl/token': { body: { Policies: ['x'] } },
   'PUT /v1/acl/role/:name': { body: { Policies: ['x'] } },

@@ -1,0 +1,69 @@
+/** Methods on jobs that are not registered: a job file is parsed, and a job is validated. */
+import { Type } from 'typebox'
+import { defineLocalMethod, type Requirement } from '../../rpc/method.ts'
+import { checkNamespaceName } from '../namespaces/model.ts'
+import { namespaces } from '../namespaces/table.ts'
+import { withDefaults } from './defaults-model.ts'
+import { readJob, type JobDraft } from './draft-model.ts'
+import { parseJobFile } from './hcl-job-model.ts'
+import { jobBytesMax, type JobSpec } from './model.ts'
+import { validateJob, warningsOf } from './validate-model.ts'
+
+export type ParsedJob =
+  | { readonly complete: true; readonly job: JobSpec }
+  | { readonly complete: false; readonly job: JobDraft }
+
+const parse = defineLocalMethod({
+  kind: 'local',
+  name: 'jobs.parse',
+  args: Type.Object({
+    namespace: Type.String(),
+    text: Type.String({ maxLength: jobBytesMax }),
+    variables: Type.String({ maxLength: jobBytesMax }),
+    complete: Type.Boolean(),
+  }),
+  requires: ({ namespace }) => inNamespace(namespace, 'parse-job'),
+  run: async (_context, { namespace, text, variables, complete }): Promise<ParsedJob> => {
+    checkNamespaceName(namespace)
+    const { draft } = readJob(parseJobFile(text, variables))
+    return complete ? { complete, job: withDefaults(draft, namespace) } : { complete, job: draft }
+  },
+})
+
+export type Validated = {
+  readonly errors: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+/** `namespace`: that it is to be registered in, whatever it says itself. */
+const validate = defineLocalMethod({
+  kind: 'local',
+  name: 'jobs.validate',
+  args: Type.Object({ namespace: Type.String(), job: Type.Unknown() }),
+  requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
+  run: async (context, { namespace, job: written }): Promise<Validated> => {
+    checkNamespaceName(namespace)
+    const { draft, refused } = readJob(written)
+    const job = withDefaults({ ...draft, Namespace: namespace }, namespace)
+    const problems = validateJob(job, { knowsTimeZone })
+    if (context.read().get(namespaces, [namespace]) === undefined) {
+      problems.add('Namespace', `${JSON.stringify(namespace)} does not exist`)
+    }
+    return { errors: [...refused.texts(), ...problems.texts()], warnings: warningsOf(job) }
+  },
+})
+
+export const jobMethods = { parse, validate }
+
+function inNamespace(namespace: string, access: 'parse-job' | 'read-job'): Requirement {
+  return { resource: 'namespace', namespace, access }
+}
+
+function knowsTimeZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone })
+    return true
+  } catch {
+    return false
+  }
+}

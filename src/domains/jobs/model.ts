@@ -1,0 +1,79 @@
+/**
+ * The specification of a job, as the API writes it: groups of tasks that run together, and the rules by which they are
+ * placed, updated and restarted. `defaults-model.ts` completes one, `validate-model.ts` says what is wrong with it.
+ *
+ * `jobs` may import `namespaces`, `rpc`, `fsm`, `api` and `lib`. Everything in its models is pure.
+ */
+import type { Static } from 'typebox'
+import { Network, Service } from './network-model.ts'
+import { Affinity, Constraint, Spread } from './placement-model.ts'
+import { Migrate, Parameterized, Periodic, Reschedule, Restart, Update } from './rules-model.ts'
+import {
+  block,
+  Duration,
+  Flag,
+  list,
+  map,
+  orNull,
+  TextMap,
+  Whole,
+  Word,
+  Words,
+} from './schema-model.ts'
+import { Task } from './task-model.ts'
+
+export const jobTypes = ['service', 'batch', 'system', 'sysbatch'] as const
+
+/** Of a job as JSON, and of a job file. */
+export const jobBytesMax = 1024 * 1024
+const groupsMax = 256
+const tasksMax = 128
+
+const EphemeralDisk = block('JobEphemeralDisk', { Sticky: Flag, Migrate: Flag, SizeMB: Whole })
+export type EphemeralDisk = Readonly<Static<typeof EphemeralDisk>>
+
+const Volume = block('JobVolume', { Name: Word, Type: Word, Source: Word, ReadOnly: Flag })
+
+export const TaskGroup = block('JobTaskGroup', {
+  Name: Word,
+  Count: Whole,
+  Meta: TextMap,
+  Constraints: list(Constraint),
+  Affinities: list(Affinity),
+  Spreads: list(Spread),
+  Networks: list(Network),
+  Services: list(Service),
+  Volumes: map(Volume),
+  RestartPolicy: Restart,
+  ReschedulePolicy: orNull(Reschedule),
+  EphemeralDisk,
+  Update: orNull(Update),
+  Migrate: orNull(Migrate),
+  ShutdownDelay: orNull(Duration),
+  StopAfterClientDisconnect: orNull(Duration),
+  MaxClientDisconnect: orNull(Duration),
+  Tasks: list(Task, tasksMax),
+})
+export type TaskGroup = Readonly<Static<typeof TaskGroup>>
+
+export const JobSpec = block('JobSpecification', {
+  ID: Word,
+  Name: Word,
+  Namespace: Word,
+  Region: Word,
+  Type: Word,
+  Priority: Whole,
+  AllAtOnce: Flag,
+  Datacenters: Words,
+  Meta: TextMap,
+  Constraints: list(Constraint),
+  Affinities: list(Affinity),
+  Spreads: list(Spread),
+  Update: orNull(Update),
+  Migrate: orNull(Migrate),
+  Reschedule: orNull(Reschedule),
+  Periodic: orNull(Periodic),
+  ParameterizedJob: orNull(Parameterized),
+  TaskGroups: list(TaskGroup, groupsMax),
+})
+export type JobSpec = Readonly<Static<typeof JobSpec>>

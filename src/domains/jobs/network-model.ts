@@ -1,0 +1,86 @@
+/** Ports and networks of a group, the services that are reached there, and the checks of those. */
+import type { Static } from 'typebox'
+import {
+  block,
+  Duration,
+  Flag,
+  list,
+  map,
+  orNull,
+  Text,
+  TextMap,
+  Texts,
+  Whole,
+  Word,
+  Words,
+} from './schema-model.ts'
+
+/** `Value`: of a static port, 0 for one that is chosen. `To`: in the group's own network, 0: the same, -1: the chosen one. */
+export const Port = block('JobPort', { Label: Word, Value: Whole, To: Whole, HostNetwork: Word })
+export type Port = Readonly<Static<typeof Port>>
+
+const Dns = block('JobDns', { Servers: Words, Searches: Words, Options: Words })
+
+export const Network = block('JobNetwork', {
+  Mode: Word,
+  Device: Word,
+  CIDR: Word,
+  IP: Word,
+  Hostname: Word,
+  DNS: orNull(Dns),
+  MBits: orNull(Whole),
+  ReservedPorts: list(Port),
+  DynamicPorts: list(Port),
+})
+export type Network = Readonly<Static<typeof Network>>
+
+const CheckRestart = block('JobCheckRestart', {
+  Limit: Whole,
+  Grace: Duration,
+  IgnoreWarnings: Flag,
+})
+export type CheckRestart = Readonly<Static<typeof CheckRestart>>
+
+export const Check = block('JobCheck', {
+  Name: Word,
+  Type: Word,
+  Command: Text,
+  Args: Texts,
+  Path: Text,
+  Protocol: Word,
+  PortLabel: Word,
+  AddressMode: Word,
+  Interval: Duration,
+  Timeout: Duration,
+  InitialStatus: Word,
+  TLSSkipVerify: Flag,
+  Header: map(Texts),
+  Method: Word,
+  Body: Text,
+  CheckRestart: orNull(CheckRestart),
+  GRPCService: Word,
+  GRPCUseTLS: Flag,
+  TaskName: Word,
+  SuccessBeforePassing: Whole,
+  FailuresBeforeCritical: Whole,
+  OnUpdate: Word,
+})
+export type Check = Readonly<Static<typeof Check>>
+
+export const Service = block('JobService', {
+  Name: Word,
+  Provider: Word,
+  Tags: Words,
+  CanaryTags: Words,
+  EnableTagOverride: Flag,
+  PortLabel: Word,
+  AddressMode: Word,
+  Address: Word,
+  TaskName: Word,
+  OnUpdate: Word,
+  Meta: TextMap,
+  CanaryMeta: TextMap,
+  CheckRestart: orNull(CheckRestart),
+  Checks: list(Check),
+})
+export type Service = Readonly<Static<typeof Service>>

@@ -1,0 +1,70 @@
+/**
+ * Parts of Nomad's jobs that this program does not serve. To ignore one would run another job than the user asked for, so a job that
+ * sets one is refused. By the title of the block, then by the member of the API.
+ */
+const mesh = 'is not served: this program has no service mesh'
+const identity = 'is not served: tasks get no identities'
+const consul = 'is not served: services are registered in the catalog of this cluster'
+const scaling = 'is not served: change the count of the group by hand'
+const csi = 'is not served: volumes are folders of the machines'
+
+export const refusedMembers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  JobSpecification: {
+    Multiregion: 'is not served: each cluster stands for itself; register the job at each of them',
+    ConsulToken: 'does not belong in a job: send a token along with the request',
+    VaultToken: 'does not belong in a job: send a token along with the request',
+  },
+  JobTaskGroup: {
+    Scaling: scaling,
+    Consul: consul,
+    Disconnect: 'is not served: set MaxClientDisconnect',
+    MaxRunDuration: 'is not served: let the task end itself',
+  },
+  JobTask: {
+    Vault: 'is not served: let a template read variables of this cluster',
+    Secrets: 'is not served: let a template read variables of this cluster',
+    Consul: consul,
+    CSIPluginConfig: csi,
+    Kind: mesh,
+    ScalingPolicies: scaling,
+    Identity: identity,
+    Identities: identity,
+    Actions: 'is not served: run commands in a task by exec',
+    Schedule: 'is not served: use a periodic batch job',
+  },
+  JobResources: {
+    Devices: 'is not served: no devices are handed to tasks',
+    Cores: 'is not served: ask for CPU in MHz',
+    NUMA: 'is not served: ask for CPU in MHz',
+    MemoryMaxMB: 'is not served: MemoryMB is the limit',
+    SecretsMB: 'is not served: the folder of secrets counts as memory',
+  },
+  JobNetwork: { CNI: 'is not served: give the name of the network alone' },
+  JobService: {
+    Connect: mesh,
+    Kind: mesh,
+    Identity: identity,
+    TaggedAddresses: 'is not served: a service has one address',
+    Weights: 'is not served: all instances of a service weigh the same',
+  },
+  JobCheck: {
+    Expose: mesh,
+    Advertise: mesh,
+    TLSServerName: 'is not served: the name is that of the address',
+    FailuresBeforeWarning: 'is not served: set FailuresBeforeCritical',
+  },
+  JobTemplate: {
+    Wait: 'is not served: set Splay',
+    ChangeScript: 'is not served: set ChangeMode to noop, restart or signal',
+    Once: 'is not served: set ChangeMode to noop',
+    Uid: 'is not served: files belong to the user of the task',
+    Gid: 'is not served: files belong to the user of the task',
+    ErrMissingKey: 'is not served: a template waits for keys that are missing',
+  },
+  JobArtifact: {
+    GetterInsecure: 'is not served: certificates are always verified',
+    Chown: 'is not served: files belong to the user of the task',
+  },
+  JobVolume: { PerAlloc: csi, MountOptions: csi, Sticky: csi },
+  JobPeriodic: { Specs: 'is not served: Spec holds one schedule' },
+}

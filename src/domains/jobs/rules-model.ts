@@ -1,0 +1,58 @@
+/** How a job is updated, moved, restarted, placed anew, and started by time or by hand. */
+import type { Static } from 'typebox'
+import { block, Duration, Flag, Whole, Word, Words } from './schema-model.ts'
+
+export const Update = block('JobUpdate', {
+  Stagger: Duration,
+  MaxParallel: Whole,
+  HealthCheck: Word,
+  MinHealthyTime: Duration,
+  HealthyDeadline: Duration,
+  ProgressDeadline: Duration,
+  Canary: Whole,
+  AutoRevert: Flag,
+  AutoPromote: Flag,
+})
+export type Update = Readonly<Static<typeof Update>>
+
+export const Migrate = block('JobMigrate', {
+  MaxParallel: Whole,
+  HealthCheck: Word,
+  MinHealthyTime: Duration,
+  HealthyDeadline: Duration,
+})
+export type Migrate = Readonly<Static<typeof Migrate>>
+
+export const Restart = block('JobRestart', {
+  Attempts: Whole,
+  Interval: Duration,
+  Delay: Duration,
+  Mode: Word,
+})
+export type Restart = Readonly<Static<typeof Restart>>
+
+export const Reschedule = block('JobReschedule', {
+  Attempts: Whole,
+  Interval: Duration,
+  Delay: Duration,
+  DelayFunction: Word,
+  MaxDelay: Duration,
+  Unlimited: Flag,
+})
+export type Reschedule = Readonly<Static<typeof Reschedule>>
+
+export const Periodic = block('JobPeriodic', {
+  Enabled: Flag,
+  Spec: Word,
+  SpecType: Word,
+  ProhibitOverlap: Flag,
+  TimeZone: Word,
+})
+export type Periodic = Readonly<Static<typeof Periodic>>
+
+export const Parameterized = block('JobParameterized', {
+  Payload: Word,
+  MetaRequired: Words,
+  MetaOptional: Words,
+})
+export type Parameterized = Readonly<Static<typeof Parameterized>>

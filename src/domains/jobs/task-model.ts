@@ -1,0 +1,87 @@
+/** A task: the one thing that a driver runs, with what it is given before and while it runs. */
+import { Type, type Static } from 'typebox'
+import { Network, Service } from './network-model.ts'
+import { Affinity, Constraint } from './placement-model.ts'
+import { Restart } from './rules-model.ts'
+import {
+  block,
+  Duration,
+  Flag,
+  list,
+  map,
+  orNull,
+  Text,
+  TextMap,
+  Whole,
+  Word,
+} from './schema-model.ts'
+
+export const Resources = block('JobResources', {
+  CPU: Whole,
+  MemoryMB: Whole,
+  DiskMB: Whole,
+  Networks: list(Network),
+})
+export type Resources = Readonly<Static<typeof Resources>>
+
+export const LogConfig = block('JobLogConfig', { MaxFiles: Whole, MaxFileSizeMB: Whole })
+export type LogConfig = Readonly<Static<typeof LogConfig>>
+
+export const Template = block('JobTemplate', {
+  SourcePath: Text,
+  DestPath: Text,
+  EmbeddedTmpl: Text,
+  ChangeMode: Word,
+  ChangeSignal: Word,
+  Splay: Duration,
+  Perms: Word,
+  LeftDelim: Word,
+  RightDelim: Word,
+  Envvars: Flag,
+})
+export type Template = Readonly<Static<typeof Template>>
+
+export const Artifact = block('JobArtifact', {
+  GetterSource: Text,
+  GetterOptions: TextMap,
+  GetterHeaders: TextMap,
+  GetterMode: Word,
+  RelativeDest: Text,
+})
+export type Artifact = Readonly<Static<typeof Artifact>>
+
+const Lifecycle = block('JobLifecycle', { Hook: Word, Sidecar: Flag })
+
+export const VolumeMount = block('JobVolumeMount', {
+  Volume: Word,
+  Destination: Text,
+  ReadOnly: Flag,
+  PropagationMode: Word,
+})
+export type VolumeMount = Readonly<Static<typeof VolumeMount>>
+
+export const Task = block('JobTask', {
+  Name: Word,
+  Driver: Word,
+  User: Word,
+  /** Whatever the driver takes. */
+  Config: map(Type.Unknown()),
+  Env: TextMap,
+  Meta: TextMap,
+  Lifecycle: orNull(Lifecycle),
+  Leader: Flag,
+  KillTimeout: Duration,
+  KillSignal: Word,
+  ShutdownDelay: Duration,
+  Constraints: list(Constraint),
+  Affinities: list(Affinity),
+  Resources,
+  RestartPolicy: Restart,
+  LogConfig,
+  Services: list(Service),
+  Artifacts: list(Artifact),
+  Templates: list(Template),
+  VolumeMounts: list(VolumeMount),
+  DispatchPayload: orNull(block('JobDispatchPayload', { File: Text })),
+})
+export type Task = Readonly<Static<typeof Task>>

@@ -1,0 +1,169 @@
+/** What is refused in networks, ports, services and checks of a group and its tasks. */
+import type { TaskGroup } from './model.ts'
+import type { Check, Network, Port, Service } from './network-model.ts'
+import type { Problems } from './problem-model.ts'
+import { checkOneOf } from './validate-rules-model.ts'
+
+const portMax = 65_535
+const checkTimeMin = 1e9
+const addressModes = ['auto', 'host', 'driver', 'alloc']
+const onUpdates = ['require_healthy', 'ignore_warnings', 'ignore']
+const checkTypes = ['http', 'tcp', 'grpc', 'script']
+const serviceName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i
+
+/** The ports of a group and of its tasks: their labels are names of one scope. */
+export function checkNetworks(group: TaskGroup, path: string, problems: Problems): void {
+  const labels = new Map<string, string>()
+  const statics = new Map<string, string>()
+  const check = (networks: readonly Network[], at: string): void => {
+    for (const [index, network] of networks.entries()) {
+      const here = `${at}[${index}]`
+      for (const list of ['ReservedPorts', 'DynamicPorts'] as const) {
+        for (const [number, port] of network[list].entries()) {
+          checkPort(port, { path: `${here}.${list}[${number}]`, labels, statics }, problems)
+        }
+      }
+    }
+  }
+  check(group.Networks, `${path}.Networks`)
+  for (const [index, task] of group.Tasks.entries()) {
+    check(task.Resources.Networks, `${path}.Tasks[${index}].Resources.Networks`)
+  }
+}
+
+function checkPort(
+  { Label, Value, To, HostNetwork }: Port,
+  known: {
+    readonly path: string
+    readonly labels: Map<string, string>
+    readonly statics: Map<string, string>
+  },
+  problems: Problems,
+): void {
+  const { path, labels, statics } = known
+  const other = labels.get(Label)
+  if (Label === '') problems.add(`${path}.Label`, 'is missing: name the port')
+  else if (other !== undefined) {
+    problems.add(`${path}.Label`, `${JSON.stringify(Label)} is the label of ${other} already`)
+  }
+  labels.set(Label, other ?? path)
+  if (Value < 0 || Value > portMax) {
+    problems.add(`${path}.Value`, `must be from 1 to ${portMax}, or 0 for a port that is chosen`)
+  } else if (Value > 0) {
+    const key = `${HostNetwork}:${Value}`
+    const holder = statics.get(key)
+    if (holder !== undefined)
+      problems.add(`${path}.Value`, `${Value} is the port of ${holder} already`)
+    statics.set(key, holder ?? path)
+  }
+  if (To < -1 || To > portMax) {
+    problems.add(`${path}.To`, `must be from -1 to ${portMax}`)
+  }
+}
+
+export function checkServices(group: TaskGroup, path: string, problems: Problems): void {
+  const ports = new Set(portsOf(group.Networks))
+  const tasks = group.Tasks.map(({ Name }) => Name)
+  for (const [index, service] of group.Services.entries()) {
+    checkService(service, { path: `${path}.Services[${index}]`, ports, tasks }, problems)
+  }
+  for (const [number, task] of group.Tasks.entries()) {
+    const ofTask = new Set([...ports, ...portsOf(task.Resources.Networks)])
+    for (const [index, service] of task.Services.entries()) {
+      const at = `${path}.Tasks[${number}].Services[${index}]`
+      checkService(service, { path: at, ports: ofTask, tasks }, problems)
+    }
+  }
+}
+
+type Around = {
+  readonly path: string
+  readonly ports: ReadonlySet<string>
+  /** Names of the group's tasks. */
+  readonly tasks: readonly string[]
+}
+
+function portsOf(networks: readonly Network[]): readonly string[] {
+  return networks.flatMap(({ ReservedPorts, DynamicPorts }) =>
+    [...ReservedPorts, ...DynamicPorts].map(({ Label }) => Label),
+  )
+}
+
+function checkService(service: Service, around: Around, problems: Problems): void {
+  const { path, tasks } = around
+  if (!serviceName.test(service.Name.replaceAll(/\$\{[^}]*\}/g, 'x'))) {
+    problems.add(`${path}.Name`, 'must be letters, digits and hyphens within, at most 63')
+  }
+  checkOneOf(service.Provider, ['consul', 'nomad'], `${path}.Provider`, problems)
+  checkOneOf(service.AddressMode, addressModes, `${path}.AddressMode`, problems)
+  checkOneOf(service.OnUpdate, onUpdates, `${path}.OnUpdate`, problems)
+  if (service.Address !== '' && service.AddressMode !== 'auto') {
+    problems.add(`${path}.AddressMode`, 'must be auto where Address is given')
+  }
+  if (service.TaskName !== '' && !tasks.includes(service.TaskName)) {
+    problems.add(`${path}.TaskName`, 'must be a task of the group')
+  }
+  checkPortLabel(service.PortLabel, `${path}.PortLabel`, around, problems)
+  for (const [index, check] of service.Checks.entries()) {
+    checkCheck(check, service, { ...around, path: `${path}.Checks[${index}]` }, problems)
+  }
+}
+
+/** A number is a port inside of the task's own network. */
+function checkPortLabel(label: string, path: string, { ports }: Around, problems: Problems): void {
+  if (label === '' || ports.has(label) || label.includes('${')) return
+  if (/^\d{1,5}$/.test(label) && Number(label) >= 1 && Number(label) <= portMax) return
+  problems.add(path, `${JSON.stringify(label)} is the label of no port of the group`)
+}
+
+function checkCheck(check: Check, service: Service, around: Around, problems: Problems): void {
+  const { path, tasks } = around
+  const type = check.Type.toLowerCase()
+  checkOneOf(type, checkTypes, `${path}.Type`, problems)
+  if (check.Interval < checkTimeMin) problems.add(`${path}.Interval`, 'must be at least 1s')
+  if (check.Timeout < checkTimeMin) problems.add(`${path}.Timeout`, 'must be at least 1s')
+  checkOneOf(check.AddressMode, ['', ...addressModes.slice(1)], `${path}.AddressMode`, problems)
+  checkOneOf(
+    check.InitialStatus,
+    ['', 'passing', 'warning', 'critical'],
+    `${path}.InitialStatus`,
+    problems,
+  )
+  checkOneOf(check.OnUpdate, onUpdates, `${path}.OnUpdate`, problems)
+  checkPortLabel(check.PortLabel, `${path}.PortLabel`, around, problems)
+  if (type === 'script') {
+    if (check.Command === '') problems.add(`${path}.Command`, 'is missing: a script check runs it')
+    if (check.TaskName === '') {
+      problems.add(`${path}.TaskName`, 'is missing: a script check runs in a task')
+    }
+  } else if (check.PortLabel === '' && service.PortLabel === '') {
+    problems.add(`${path}.PortLabel`, 'is missing, and its service has none')
+  }
+  if (
+    check.TaskName !== '' &&
+    check.TaskName !== service.TaskName &&
+    !tasks.includes(check.TaskName)
+  ) {
+    problems.add(`${path}.TaskName`, 'must be a task of the group')
+  }
+  if (type === 'http') {
+    if (check.Path === '') problems.add(`${path}.Path`, 'is missing: write one as /health')
+    else if (/^[a-z][a-z0-9+.-]*:/i.test(check.Path)) {
+      problems.add(`${path}.Path`, 'must be a path without scheme and host, as /health')
+    }
+  }
+  const restart = check.CheckRestart
+  if (restart !== null) {
+    if (restart.Limit < 0) problems.add(`${path}.CheckRestart.Limit`, 'must not be negative')
+    if (restart.Grace < 0) problems.add(`${path}.CheckRestart.Grace`, 'must not be negative')
+    if (check.OnUpdate === 'ignore') {
+      problems.add(`${path}.OnUpdate`, 'ignore does not go together with CheckRestart')
+    }
+    if (check.OnUpdate === 'ignore_warnings' && !restart.IgnoreWarnings) {
+      problems.add(
+        `${path}.CheckRestart.IgnoreWarnings`,
+        'must be true where OnUpdate ignores them',
+      )
+    }
+  }
+}

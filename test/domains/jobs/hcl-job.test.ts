@@ -1,0 +1,142 @@
+/** Job files: what they come to, and what is refused in which line. */
+import { readFile } from 'node:fs/promises'
+import fc from 'fast-check'
+import t from 'tap'
+import { readJob } from '../../../src/domains/jobs/draft-model.ts'
+import { parseJobFile } from '../../../src/domains/jobs/hcl-job-model.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
+import { amount, seed } from '../../support/chance.ts'
+import { problemsOf } from './job-drafts.ts'
+
+const everything = await readFile(new URL('everything.nomad.hcl', import.meta.url), 'utf8')
+
+t.test('a file with every block comes to a job that is in order', async (t) => {
+  const job = parseJobFile(everything, 'image = "redis:8"')
+  t.same(problemsOf(job), [])
+  t.equal(readJob(job).refused.count, 0)
+  const expected: unknown = JSON.parse(
+    await readFile(new URL('everything.json', import.meta.url), 'utf8'),
+  )
+  t.same(job, expected)
+})
+
+const inTask = (text: string) => `job "j" {\n group "g" {\n  task "t" {\n${text}\n  }\n }\n}`
+
+// prettier-ignore
+const readable: readonly (readonly [string, string, string, unknown])[] = [
+  ['a task of the job itself', 'job "j" {\n task "t" {\n driver = "x"\n }\n}', '', { TaskGroups: [{ Name: 't', Tasks: [{ Name: 't', Driver: 'x' }] }] }],
+  ['an id beside the label', 'job "j" {\n id = "i"\n}', '', { ID: 'i' }],
+  ['numbers as text and text as numbers', 'job "j" {\n priority = "70"\n name = 7\n all_at_once = "true"\n}', '', { Priority: 70, Name: '7', AllAtOnce: true }],
+  ['a value that is given', 'variable "n" {}\njob "j" {\n name = var.n\n}', 'n = "x"', { Name: 'x' }],
+  ['a list that is given as text', 'variable "d" {\n type = list(string)\n}\njob "j" {\n datacenters = var.d\n}', 'd = "[\\"a\\", \\"b\\"]"', { Datacenters: ['a', 'b'] }],
+  ['an object of types', 'variable "o" {\n type = object({ a = number, b = list(any) })\n default = { a = "1", b = [] }\n}\njob "j" {\n priority = var.o.a\n}', '', { Priority: 1 }],
+  ['a number of nanoseconds', inTask('kill_timeout = 1000'), '', { TaskGroups: [{ Tasks: [{ KillTimeout: 1000 }] }] }],
+  ['names like __proto__', inTask('env {\n __proto__ = "x"\n}'), '', { TaskGroups: [{ Tasks: [{ Env: JSON.parse('{"__proto__":"x"}') }] }] }],
+]
+
+for (const [what, text, variables, expected] of readable) {
+  t.test(`reads ${what}`, async (t) => {
+    t.match(parseJobFile(text, variables), expected as object)
+  })
+}
+
+// prettier-ignore
+const refused: readonly (readonly [string, string, RegExp])[] = [
+  ['no job', 'locals {}', /^job:1:1: this file has no job/],
+  ['two jobs', 'job "a" {}\njob "b" {}', /^job:2:1: a file has one job/],
+  ['a job without a name', 'job {}', /^job:1:1: job has one name/],
+  ['an attribute outside', 'a = 1\njob "j" {}', /^job:1:1: a stands outside of the job/],
+  ['an unknown block', 'jobs "j" {}', /^job:1:1: a job file has no jobs; it has job, variable, locals/],
+  ['an unknown attribute', 'job "j" {\n  priorty = 1\n}', /^job:2:3: job has no priorty; it has .*priority/],
+  ['an unknown block of a task', inTask('   foo {}'), /^job:4:4: task has no foo; it has .*template/],
+  ['a secret of the vault', inTask('vault {}'), /^job:4:1: vault is not served: let a template/],
+  ['a mesh', 'job "j" {\n group "g" {\n service {\n connect {}\n }\n }\n}', /^job:4:2: connect is not served: this program has no service mesh/],
+  ['a dynamic block', inTask('dynamic "env" {}'), /^job:4:1: dynamic blocks are not evaluated/],
+  ['a text for a number', 'job "j" {\n priority = "high"\n}', /^job:2:13: priority must be a whole number, not a text/],
+  ['a fraction', 'job "j" {\n priority = 1.5\n}', /priority must be a whole number/],
+  ['a list for a text', 'job "j" {\n name = []\n}', /^job:2:9: name must be a text, not a list/],
+  ['a bad duration', inTask('kill_timeout = "5"'), /^job:4:16: kill_timeout must be a duration, as "30s"/],
+  ['a block twice', inTask('logs {}\nlogs {}'), /^job:5:1: logs stands twice in task/],
+  ['a volume twice', 'job "j" {\n group "g" {\n volume "v" {}\n volume "v" {}\n }\n}', /^job:4:2: volume "v" stands twice/],
+  ['an unknown variable', 'job "j" {\n name = var.x\n}', /^job:2:9: there is no var\.x in this file/],
+  ['an unknown local', 'job "j" {\n name = local.x\n}', /there is no local\.x/],
+  ['a name that is misspelled', 'job "j" {\n name = "${vra.x}"\n}', /vra\.x is no value/],
+  ['a variable without a value', 'variable "x" {}\njob "j" {}', /^job:1:1: the variable x has no default and was given no value/],
+  ['a default of another type', 'variable "x" {\n type = number\n default = "x"\n}\njob "j" {}', /^job:3:12: the default of the variable x is not of its type number/],
+  ['an unknown type', 'variable "x" {\n type = text\n}\njob "j" {}', /^job:2:9: a type is one of string, number/],
+  ['a validation', 'variable "x" {\n validation {}\n}\njob "j" {}', /^job:2:2: validation of a variable is not evaluated/],
+  ['locals in a circle', 'locals {\n a = local.b\n b = local.a\n}\njob "j" {\n name = local.a\n}', /local\.a leads to itself/],
+  ['a long way of locals', `locals {\n${Array.from({ length: 50 }, (_, n) => `a${n} = local.a${n + 1}`).join('\n')}\n}\njob "j" {\n name = local.a0\n}`, /over 32 locals lead to one another/],
+]
+
+for (const [what, text, message] of refused) {
+  t.test(`refuses ${what}`, async (t) => {
+    t.throws(() => parseJobFile(text, ''), { code: 'invalid_argument', message })
+  })
+}
+
+t.test('a value of no variable is refused', async (t) => {
+  t.throws(() => parseJobFile('job "j" {}', 'x = 1'), { message: /the job file has no variable x/ })
+})
+
+t.test('references to references cannot grow without bound', async (t) => {
+  const lists = Array.from({ length: 30 }, (_, n) => `a${n} = [local.a${n + 1}, local.a${n + 1}]`)
+  const text = `locals {\n${lists.join('\n')}\na30 = 1\n}\n${inTask('config {\n x = local.a0\n}')}`
+  t.throws(() => parseJobFile(text, ''), { message: /comes to over 100000 values/ })
+  const many = Array.from({ length: 100 }, (_, n) => `V${n} = local.a`).join('\n')
+  const letters = `locals {\na = "${'x'.repeat(100_000)}"\n}\n${inTask(`env {\n${many}\n}`)}`
+  t.throws(() => parseJobFile(letters, ''), { message: /4194304 letters/ })
+})
+
+t.test('a file of a megabyte is read or refused', async (t) => {
+  const megabyte = 1024 * 1024
+  const fill = (unit: string, before = '', after = '') =>
+    before +
+    unit.repeat(Math.floor((megabyte - before.length - after.length) / unit.length)) +
+    after
+  const files = [
+    fill('{'),
+    fill('a {\n'),
+    fill('${', 'a = "'),
+    fill('(', 'a = '),
+    fill('[1,', 'a = '),
+    fill('-', 'a = '),
+    fill('"x",', 'job "j" {\n datacenters = [', ']\n}'),
+    fill('group "g" {}\n', 'job "j" {\n', '}'),
+    fill('x\n', 'job "j" {\n name = <<E\n', 'E\n}'),
+    fill('$', 'job "j" {\n name = "', '"\n}'),
+    fill('a.', 'job "j" {\n name = "${', 'a}"\n}'),
+    fill('/* */'),
+  ]
+  for (const file of files) {
+    try {
+      readJob(parseJobFile(file, ''))
+    } catch (error) {
+      t.ok(error instanceof MusterError, `${file.slice(0, 20)}: ${String(error).slice(0, 200)}`)
+    }
+  }
+})
+
+t.test(`a file that is damaged is read or refused (seed ${seed})`, async (t) => {
+  const damage = fc.tuple(
+    fc.nat(everything.length),
+    fc.nat(20),
+    fc.string({ unit: 'binary', maxLength: 5 }),
+  )
+  fc.assert(
+    fc.property(
+      damage,
+      fc.constantFrom('}', '{', '"', '${', '<<E\n', '=', '', '\n'),
+      ([at, gone, text], piece) => {
+        const file = everything.slice(0, at) + text + piece + everything.slice(at + gone)
+        try {
+          problemsOf(parseJobFile(file, ''))
+        } catch (error) {
+          if (!(error instanceof MusterError) || error.code === 'internal') throw error
+        }
+      },
+    ),
+    { numRuns: amount('FUZZ_JOBS', { gate: 500, long: 20_000 }), seed },
+  )
+  t.pass('nothing but a refusal was thrown')
+})
