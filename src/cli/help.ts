@@ -26,6 +26,7 @@ const groups: Readonly<Record<string, string>> = {
   'operator gossip': 'The keys between gossiping members',
   'operator gossip keyring': 'The keys between gossiping members',
   gossip: 'The key between gossiping members',
+  job: 'Job files',
   server: 'The members of the gossip pool',
   tls: 'Certificates for a cluster of its own',
   'tls ca': 'The certificate authority',

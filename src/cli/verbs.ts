@@ -127,6 +127,14 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
     },
+    'job init': {
+      summary: 'Writes an example of a job file',
+      load: async () => (await import('./verbs/job/init.ts')).jobInit,
+    },
+    'job validate': {
+      summary: 'Checks a job file',
+      load: async () => (await import('./verbs/job/validate.ts')).jobValidate,
+    },
     'kv delete': {
       summary: 'Deletes a key, or all below a prefix',
       load: async () => (await import('./verbs/kv/delete.ts')).kvDelete,
