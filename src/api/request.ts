@@ -27,6 +27,7 @@ import { addressOf } from '../lib/client-address.ts'
 import { dialectOf, type Dialect } from './dialect.ts'
 import { Fields } from './fields.ts'
 import { tokenOf } from './headers.ts'
+import { hearAgent, type KnowsAgent } from './passed-on.ts'
 import { waitsForContinue } from './incoming.ts'
 import { decodeJson } from './json.ts'
 import type { Taker } from './leaving.ts'
@@ -42,6 +43,8 @@ export type ExchangeContext = {
   readonly bodies: BodyReader
   readonly bodyBytesMax: number
   readonly asksForWebSocket: (request: IncomingMessage) => boolean
+  /** Tells agents that pass requests on. Absent: there are none, and whoever says so is not believed. */
+  readonly knowsAgent?: KnowsAgent
 }
 
 const noBytes = new Uint8Array(0)
@@ -54,7 +57,8 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
-  readonly remote: string
+  /** Whose request it is: of the connection, or of the client whose request an agent passes on. */
+  remote: string
   /** Path without the query string, as sent. */
   readonly path: string
   /** The last method that was asked, and whether another server ran it: for the audit log. */
@@ -399,8 +403,13 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return this.#from
   }
 
-  /** Before it is handled. Null: there is nothing to wait for. */
-  settleUse(): Promise<unknown> | null {
+  /** Whose request it is, and a use of the token, before it is handled. Null: there is nothing to wait for. */
+  settle(): Promise<unknown> | null {
+    const hearing = hearAgent(this.#context.knowsAgent, this)
+    return hearing === null ? this.#settleUse() : hearing.then(() => this.#settleUse())
+  }
+
+  #settleUse(): Promise<unknown> | null {
     const { dispatcher } = this.#context
     if (this.route.permission === 'none' || dispatcher.settle === undefined) return null
     const caller = this.#caller()

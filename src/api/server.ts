@@ -44,7 +44,7 @@ import { byDialect, RouteTable } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
 import { asksForWebSocket, WebSockets } from './websockets.ts'
 
-export type HttpServerOptions = {
+export type HttpServerOptions = Pick<ExchangeContext, 'knowsAgent'> & {
   readonly routes: readonly Route[]
   readonly dispatcher: Dispatcher
   readonly clock: Clock
@@ -136,9 +136,7 @@ export class HttpServer {
       clock: options.clock,
     }
     this.#context = {
-      dispatcher: options.dispatcher,
-      clock: options.clock,
-      random: options.random,
+      ...options,
       bodies: this.#bodies,
       bodyBytesMax: limits.bodyBytesMax,
       asksForWebSocket: (request) => this.#websockets.wants(request),
@@ -321,7 +319,7 @@ export class HttpServer {
         await sendReply(this.#rules, exchange, { status: 204 })
         return
       }
-      const settling = exchange.settleUse()
+      const settling = exchange.settle()
       if (settling !== null) await settling
       const reading = exchange.readBody()
       if (reading !== null) await this.#whole(exchange, reading)

@@ -65,9 +65,12 @@ export async function startClient(
   const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
   provide(services, own)
   const domains = composeDomains(localDomains, services, { clock, log: logger })
+  const { agentToken } = config.acl
+  const self = agentToken === null ? null : { node: name, token: agentToken }
   const { authorizer, bearers } = clientCallers({
     settings: config.acl,
     upstream,
+    self,
     clock,
     log: logger.named('acl'),
   })
@@ -90,7 +93,7 @@ export async function startClient(
   await domains.start()
   pool.search(() => Promise.resolve([]))
 
-  const proxy = new ApiProxy(upstream, (place) => servers.demote(place))
+  const proxy = new ApiProxy(upstream, (place) => servers.demote(place), self)
   const http = new HttpServer({
     ...httpSettingsOf(config),
     routes: clientRoutes({ routes: domains.routes, proxy, self: { id, node: name } }),

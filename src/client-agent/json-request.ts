@@ -13,6 +13,8 @@ export type JsonRequest = {
   readonly url: string
   readonly token: string | null
   readonly json?: unknown
+  /** What else the request says. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly timeoutMs: number
 }
 
@@ -45,9 +47,10 @@ export async function requestJsonOf(
   return read(await upstream.askOne(place, askOf(ask, AbortSignal.timeout(ask.timeoutMs))))
 }
 
-function askOf({ method, url, token, json }: JsonRequest, signal: AbortSignal): Ask {
+function askOf({ method, url, token, json, headers: more }: JsonRequest, signal: AbortSignal): Ask {
   const body = json === undefined ? null : Buffer.from(JSON.stringify(json))
   const headers = {
+    ...more,
     [dialectHeader]: dialectDefault,
     ...(token !== null && { 'x-service-token': token }),
     ...(body !== null && { 'content-length': String(body.length) }),

@@ -9,6 +9,7 @@ import { hashOf, permissionsOf, type AclSettings } from '../domains/acl/authoriz
 import { admitted, admittedBy, type Admits } from '../domains/acl/bound-cidrs.ts'
 import { compiled } from '../domains/acl/rule-sets.ts'
 import { Fields } from '../api/fields.ts'
+import { headersOfAgent, type Agent } from '../api/passed-on.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf, MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
@@ -35,6 +36,8 @@ const unending = new AbortController().signal
 export type PermissionsOptions = {
   readonly settings: AclSettings
   readonly upstream: Upstream
+  /** See `ApiProxy`. */
+  readonly self: Agent | null
   readonly clock: Clock
   readonly log: Logger
 }
@@ -80,19 +83,22 @@ class KnownCallers implements Authorizer, TokenBearers {
   }
 
   resolve({ token, remote }: Caller): Permissions | Promise<Permissions> {
-    const told = this.#tell(token)
+    const told = this.#tell(token, remote)
     if (!(told instanceof Promise)) return admitted(told, remote)
     return told.then((answer) => admitted(answer, remote))
   }
 
-  #tell(token: string | null): Told | Promise<Told> {
+  /** `remote`: who brings it, which a server may refuse; null: it is asked for this agent's own log. */
+  #tell(token: string | null, remote: string | null): Told | Promise<Told> {
     const key = token === null ? '' : hashOf(token)
     const kept = this.#kept.get(key)
     if (kept !== undefined && this.#ageOf(kept) < freshMs) return kept
-    const asking = this.#asking.get(key)
+    // Of one token that is brought from two addresses at once, one may be refused.
+    const from = `${key} ${remote ?? ''}`
+    const asking = this.#asking.get(from)
     if (asking !== undefined) return asking
-    const asked = this.#ask(key, token).finally(() => this.#asking.delete(key))
-    this.#asking.set(key, asked)
+    const asked = this.#ask(key, token, remote).finally(() => this.#asking.delete(from))
+    this.#asking.set(from, asked)
     return asked
   }
 
@@ -122,7 +128,7 @@ class KnownCallers implements Authorizer, TokenBearers {
   /** Never rejects. */
   async #introduce(token: string): Promise<void> {
     try {
-      await this.#tell(token)
+      await this.#tell(token, null)
     } catch (error) {
       // A token that no server knows is an answer.
       if (codeOf(error) !== 'unauthenticated') this.#fellSilent()
@@ -133,11 +139,11 @@ class KnownCallers implements Authorizer, TokenBearers {
     this.#silentUntilMs = this.#options.clock.monotonicMs() + shownMs
   }
 
-  async #ask(key: string, token: string | null): Promise<Told> {
+  async #ask(key: string, token: string | null, remote: string | null): Promise<Told> {
     const { upstream, clock } = this.#options
     const atMs = clock.monotonicMs()
     try {
-      const told = await this.#fetch(upstream, token)
+      const told = await this.#fetch(upstream, token, remote)
       this.#kept.set(key, { ...told, atMs })
       return told
     } catch (error) {
@@ -151,12 +157,13 @@ class KnownCallers implements Authorizer, TokenBearers {
     }
   }
 
-  async #fetch(upstream: Upstream, token: string | null): Promise<Told> {
-    const { settings, log } = this.#options
+  async #fetch(upstream: Upstream, token: string | null, remote: string | null): Promise<Told> {
+    const { settings, self, log } = this.#options
     const url = '/v1/acl/token/self?expanded=true'
+    const headers = self === null || remote === null ? {} : headersOfAgent(self, remote)
     const { status, json, text } = await requestJson(
       upstream,
-      { method: 'GET', url, token, timeoutMs: askMs },
+      { method: 'GET', url, token, headers, timeoutMs: askMs },
       unending,
     )
     if (status === 403) throw unknownToken()

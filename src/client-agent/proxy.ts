@@ -3,6 +3,7 @@
  * about the agent itself. The servers decide who may do what; the agent only carries the token.
  */
 import { dialectHeader } from '../api/dialect.ts'
+import { headersOfAgent, passedOnHeaders, type Agent } from '../api/passed-on.ts'
 import { requestIdHeader } from '../api/request-id.ts'
 import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
@@ -32,6 +33,7 @@ const ownRequestHeaders: readonly string[] = [
   'transfer-encoding',
   'upgrade',
   requestIdHeader.toLowerCase(),
+  ...passedOnHeaders,
 ]
 const ownAnswerHeaders: readonly string[] = [
   'connection',
@@ -47,11 +49,20 @@ const ownAnswerHeaders: readonly string[] = [
 export class ApiProxy {
   readonly #upstream: Upstream
   readonly #onLeaderless: (place: HttpAddress) => void
+  readonly #self: Agent | null
 
-  /** `onLeaderless`: a server said that it sees no leader, so others may know more. */
-  constructor(upstream: Upstream, onLeaderless: (place: HttpAddress) => void) {
+  /**
+   * `onLeaderless`: a server said that it sees no leader, so others may know more. `self`: proves to the servers that this is an
+   * agent, which says whose request each is; null: they take all for this agent's own.
+   */
+  constructor(
+    upstream: Upstream,
+    onLeaderless: (place: HttpAddress) => void,
+    self: Agent | null = null,
+  ) {
     this.#upstream = upstream
     this.#onLeaderless = onLeaderless
+    this.#self = self
   }
 
   /** Serves whatever it is given: for paths that this agent has no route for. */
@@ -73,7 +84,7 @@ export class ApiProxy {
     const url = urlOf(request)
     const { waitsForContinue: waits } = request.sent
     const hasBody = request.sent.hasBody && !isRead
-    const headers = headersOf(request)
+    const headers = this.#headersOf(request)
     if (!hasBody) delete headers['content-length']
     // Whatever the method: a body without a length or chunks would be read as the next request.
     else if (!('content-length' in headers)) headers['transfer-encoding'] = 'chunked'
@@ -99,10 +110,17 @@ export class ApiProxy {
   /** As `pass`, with another body. */
   passWith(request: ApiRequest, json: unknown): Promise<ApiReply> {
     const body = Buffer.from(JSON.stringify(json))
-    const headers = { ...headersOf(request), 'content-length': String(body.length) }
+    const headers = { ...this.#headersOf(request), 'content-length': String(body.length) }
     const { sent, signal } = request
     request.forwarded = true
     return this.#send({ method: sent.method, url: urlOf(request), headers, body, signal })
+  }
+
+  #headersOf(request: ApiRequest): Record<string, string | readonly string[]> {
+    const headers = headersOf(request)
+    return this.#self === null
+      ? headers
+      : { ...headers, ...headersOfAgent(this.#self, request.remote) }
   }
 
   async #send(ask: Ask): Promise<ApiReply> {

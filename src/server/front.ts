@@ -12,6 +12,7 @@ import type { Services } from '../rpc/services.ts'
 import { AuditLog } from '../runtime/audit.ts'
 import { httpSettingsOf } from '../runtime/http-settings.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
+import { knowsAgents } from './agents.ts'
 import type { Cluster } from './cluster.ts'
 import { serverDirectory } from './directory.ts'
 import { serverMethods } from './peer-methods.ts'
@@ -88,6 +89,9 @@ export async function openFront(options: FrontOptions): Promise<Front> {
     log: logger.named('http'),
     observerOf: telemetry.observerOf,
     audit,
+    // Where no rule is needed, a token proves nothing.
+    ...(config.acl.enabled &&
+      config.acl.defaultPolicy === 'deny' && { knowsAgent: knowsAgents(authorizer) }),
   })
   return { dispatcher, sent, audit, http }
 }

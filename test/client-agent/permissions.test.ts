@@ -30,7 +30,7 @@ async function stage(
   const upstream = upstreamTo(t, () => (seen.isUp ? [place] : []))
   const clock: Clock = { ...systemClock, monotonicMs: () => seen.nowMs }
   const settings = { enabled: true, defaultPolicy: 'deny', downPolicy } as const
-  const callers = clientCallers({ settings, upstream, clock, log: silentLogger })
+  const callers = clientCallers({ settings, upstream, self: null, clock, log: silentLogger })
   const resolve = async (token: string | null, remote = ''): Promise<Permissions> =>
     callers.authorizer.resolve({ token, remote, requestId: '' })
   return { seen, resolve, bearers: callers.bearers }
@@ -176,6 +176,7 @@ t.test('without access control everybody may everything, and nobody is asked', a
   const { authorizer, bearers } = clientCallers({
     settings: { enabled: false, defaultPolicy: 'deny', downPolicy: 'deny' },
     upstream: upstreamTo(t, () => []),
+    self: null,
     clock: systemClock,
     log: silentLogger,
   })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
+import { headersOfAgent } from '../../src/api/passed-on.ts'
 import { ApiProxy } from '../../src/client-agent/proxy.ts'
 import { apiFake } from '../support/api-fake.ts'
 import { everything } from '../support/everything.ts'
@@ -30,6 +31,30 @@ t.test('a request keeps its dialect on its way to a server', async (t) => {
   for (const [headers, dialect] of rows) {
     const reply = await http.app.inject({ url: '/v1/acl/tokens', headers })
     t.equal(reply.body, dialect, JSON.stringify(headers))
+  }
+})
+
+t.test('an agent says whose request it is, and passes on nobody else’s word for it', async (t) => {
+  const place = await serverStandIn(t, (request, response) => {
+    request.resume()
+    const { 'x-service-caller': caller, 'x-service-agent': agent } = request.headers
+    response.end([caller, agent, request.headers['x-service-agent-token']].join(' '))
+  })
+  const forged = headersOfAgent({ node: 'forged', token: 'forged' }, '10.9.9.9')
+  for (const [self, expected] of [
+    [null, '  '],
+    [{ node: 'c1', token: 'secret' }, '10.1.2.3 c1 secret'],
+  ] as const) {
+    const upstream = upstreamTo(t, () => [place])
+    const { route } = new ApiProxy(upstream, () => {}, self)
+    const { http } = apiFake({
+      http: { elsewhere: { route, websocketPaths: [], publicPaths: [] } },
+    })
+    t.teardown(() => http.stop())
+    const from = async (remoteAddress: string) =>
+      (await http.app.inject({ url: '/v1/kv/a', headers: forged, remoteAddress })).body
+    t.equal(await from('10.1.2.3'), expected)
+    t.equal(await from('127.0.0.1'), '  ', 'a client on its own machine')
   }
 })
 
