@@ -1,7 +1,7 @@
 /** Changes of tokens that come from logins and from the token endpoints: made with a lease, renewed. */
 import { Type, type Static } from 'typebox'
 import type { Applied, ApplyContext, Reader } from '../../fsm/domain.ts'
-import { commandsByType, defineCommand, insert, put, replace, TimeMs } from '../define.ts'
+import { commandsByType, defineCommand, insert, replace, TimeMs } from '../define.ts'
 import type { CreateChildTokenOutcome } from './commands.ts'
 import { ancestorsWith } from './gone-queries.ts'
 import {
@@ -62,7 +62,8 @@ export function applyIssuedToken(
     ...(issuer !== undefined && { mountId: issuer.mountId }),
   }
   const changes = [insert(aclTokens, row)]
-  if (parent !== undefined || issuer !== undefined) changes.push(put(aclTokenParents, link))
+  // By its accessor, which is not taken.
+  if (parent !== undefined || issuer !== undefined) changes.push(insert(aclTokenParents, link))
   return { changes, outcome: { type: 'written', row } }
 }
 

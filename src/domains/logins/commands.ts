@@ -25,7 +25,7 @@ import {
 } from './model.ts'
 import { allMounts, mountStands } from './queries.ts'
 import { SealedSecret } from './secrets-model.ts'
-import { putSecret } from './secrets-table.ts'
+import { insertSecret } from './secrets-table.ts'
 import { mountRows } from './table.ts'
 
 const Enable = Type.Object({
@@ -145,7 +145,7 @@ export const createLogin = defineCommand({
     if (!stands) return { changes: [], outcome: { type: 'mountIsGone' } }
     const applied = applyIssuedToken(context, token, state)
     if (applied.outcome.type !== 'written' || secret === undefined) return applied
-    return { ...applied, changes: [...applied.changes, putSecret(secret, context.index)] }
+    return { ...applied, changes: [...applied.changes, insertSecret(secret, context.index)] }
   },
 })
 

@@ -3,15 +3,23 @@
  * key is replaced, and keeps an old key for as long as a secret needs it.
  */
 import type { Change, Reader } from '../../fsm/domain.ts'
-import { put, remove } from '../define.ts'
+import { insert, put, remove } from '../define.ts'
 import { secretsNamespace, type SealedRow } from '../variables/model.ts'
 import { sealedItems } from '../variables/table.ts'
 import type { SealedSecret } from './secrets-model.ts'
 
 /** `index`: of the entry. */
-export function putSecret({ owner, keyId, sealed }: SealedSecret, index: number): Change {
-  const row = { namespace: secretsNamespace, path: owner, modifyIndex: index, keyId, sealed }
-  return put(sealedItems, row)
+export function putSecret(secret: SealedSecret, index: number): Change {
+  return put(sealedItems, rowOf(secret, index))
+}
+
+/** As `putSecret`, of an owner that is made in the same entry: an old one is not looked for. */
+export function insertSecret(secret: SealedSecret, index: number): Change {
+  return insert(sealedItems, rowOf(secret, index))
+}
+
+function rowOf({ owner, keyId, sealed }: SealedSecret, modifyIndex: number): SealedRow {
+  return { namespace: secretsNamespace, path: owner, modifyIndex, keyId, sealed }
 }
 
 /** Also where there is none. */
