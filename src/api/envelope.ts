@@ -58,6 +58,20 @@ export function envelope(
   return { json, headers: uncached }
 }
 
+/** As `envelope` around data that is JSON already, from somebody who keeps it. */
+export function envelopeOfText(
+  { requestId }: Pick<ApiRequest, 'requestId'>,
+  data: string,
+): ApiReply {
+  return {
+    encoded: `{"request_id":${JSON.stringify(requestId)}${front}${data}${back}`,
+    headers: uncached,
+  }
+}
+
+const front = ',"lease_id":"","renewable":false,"lease_duration":0,"data":'
+const back = ',"wrap_info":null,"warnings":null,"auth":null}'
+
 /** Names of a page in order; throws `nothingThere` for none. */
 export function keysEnvelope(
   request: Pick<ApiRequest, 'requestId'>,

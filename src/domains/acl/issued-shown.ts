@@ -15,7 +15,7 @@ export function secondsLeft(row: TokenRow, nowMs: number): number {
 }
 
 /** `id`: the secret; empty where the caller did not send it. */
-export function shownLookup(row: TokenRow, id: string, nowMs: number) {
+function shownLookup(row: TokenRow, id: string, nowMs: number) {
   const { lease, boundCidrs, metadata, kind = 'service' } = row
   const endMs = endOf(row)
   const ended = endMs === Infinity ? null : timeText(endMs)
@@ -47,6 +47,29 @@ export function shownLookup(row: TokenRow, id: string, nowMs: number) {
     ...(lease?.renewTimeMs !== undefined &&
       lease.renewTimeMs !== null && { last_renewal_time: wholeSeconds(lease.renewTimeMs) }),
   }
+}
+
+type KeptLookup = {
+  readonly row: TokenRow
+  readonly id: string
+  readonly ttl: number
+  readonly text: string
+}
+
+/** Of the tokens that look themselves up again and again. By the hash of the token. */
+const lookups = new LruMap<string, KeptLookup>(1_024)
+
+/**
+ * What `shownLookup` gives, as JSON. A row is one object to all who read it until it changes, and what is shown of it changes each
+ * second.
+ */
+export function lookupText(row: TokenRow, id: string, nowMs: number): string {
+  const ttl = secondsLeft(row, nowMs)
+  const kept = lookups.get(row.hash)
+  if (kept !== undefined && kept.row === row && kept.id === id && kept.ttl === ttl) return kept.text
+  const text = JSON.stringify(shownLookup(row, id, nowMs))
+  lookups.set(row.hash, { row, id, ttl, text })
+  return text
 }
 
 /** Of tokens that an operator made by `/v1/acl`. */

@@ -4,6 +4,7 @@ import {
   authReply,
   dataReply,
   envelope,
+  envelopeOfText,
   keysEnvelope,
   keysReply,
   writtenReply,
@@ -19,7 +20,7 @@ import { blocking, listing, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { isBatchSecret } from './batch-tokens.ts'
 import { hashOf } from './authorizer.ts'
-import { shownLookup } from './issued-shown.ts'
+import { lookupText } from './issued-shown.ts'
 import { accessorLengthMax, endOf } from './model.ts'
 import { tokenCreateMethods } from './token-create-methods.ts'
 import {
@@ -265,7 +266,7 @@ async function show(
   const { value } = await request.query(tokenLifeMethods.lookup, { which, isSelf, batch })
   const nowMs = request.clock.wallMs()
   if (value === null || endOf(value) <= nowMs) throw unknownToken()
-  return envelope(request, { data: shownLookup(value, secret, nowMs) })
+  return envelopeOfText(request, lookupText(value, secret, nowMs))
 }
 
 async function renew(request: ApiRequest, which: Which, secret: string): Promise<ApiReply> {
