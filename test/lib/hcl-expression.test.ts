@@ -1,5 +1,5 @@
 /** Expressions of HCL: what they come to, what is refused and where, and that a hostile file costs little. */
-import fc from 'fast-check'
+import fc from '../support/fast-check.ts'
 import t from 'tap'
 import { MusterError } from '../../src/lib/errors.ts'
 import type { HclBody, HclValue } from '../../src/lib/hcl.ts'

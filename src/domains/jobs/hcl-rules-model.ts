@@ -44,8 +44,9 @@ function operandOf(members: Members): Members {
     ...(RTarget === undefined ? {} : { RTarget }),
     ...(Weight === undefined ? {} : { Weight }),
   }
-  if (members['distinct_hosts'] !== undefined) {
-    return { ...kept, Operand: 'distinct_hosts', RTarget: String(members['distinct_hosts']) }
+  const hosts = members['distinct_hosts']
+  if (hosts !== undefined) {
+    return { ...kept, Operand: 'distinct_hosts', RTarget: hosts === true ? 'true' : 'false' }
   }
   if (members['distinct_property'] !== undefined) {
     return { ...kept, Operand: 'distinct_property', LTarget: members['distinct_property'] }

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { defineLocalMethod, type Requirement } from '../../rpc/method.ts'
 import { checkNamespaceName } from '../namespaces/model.ts'
-import { namespaces } from '../namespaces/table.ts'
+import { namespaceOf } from '../namespaces/queries.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
@@ -46,7 +46,7 @@ const validate = defineLocalMethod({
     const { draft, refused } = readJob(written)
     const job = withDefaults({ ...draft, Namespace: namespace }, namespace)
     const problems = validateJob(job, { knowsTimeZone })
-    if (context.read().get(namespaces, [namespace]) === undefined) {
+    if (namespaceOf(context.read(), namespace).value === null) {
       problems.add('Namespace', `${JSON.stringify(namespace)} does not exist`)
     }
     return { errors: [...refused.texts(), ...problems.texts()], warnings: warningsOf(job) }
@@ -61,8 +61,7 @@ function inNamespace(namespace: string, access: 'parse-job' | 'read-job'): Requi
 
 function knowsTimeZone(timeZone: string): boolean {
   try {
-    new Intl.DateTimeFormat('en', { timeZone })
-    return true
+    return new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone !== ''
   } catch {
     return false
   }

@@ -22,6 +22,8 @@ import {
 } from './schema-model.ts'
 import { Task } from './task-model.ts'
 
+export { defaultNamespace } from '../namespaces/model.ts'
+
 export const jobTypes = ['service', 'batch', 'system', 'sysbatch'] as const
 
 /** Of a job as JSON, and of a job file. */

@@ -2,9 +2,8 @@
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { inNamespace, ok } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { defaultNamespace } from '../namespaces/model.ts'
 import { jobMethods } from './methods.ts'
-import { jobBytesMax } from './model.ts'
+import { defaultNamespace, jobBytesMax } from './model.ts'
 import { ParseBody, ParsedJobShape, ValidateBody, ValidatedJob } from './shapes.ts'
 import { shownErrors, shownSpecification, shownWarnings } from './shown.ts'
 

@@ -88,7 +88,7 @@ function checkTarget(operand: string, target: string, path: string, problems: Pr
   } else if (operand === 'version' || operand === 'semver') {
     const fits = operand === 'version' ? version : semver
     if (!target.split(',').every((part) => fits.test(part.trim()))) {
-      problems.add(path, `must be conditions with commas between, as ${'>= 1.2.0, < 2.0.0'}`)
+      problems.add(path, 'must be conditions with commas between, as >= 1.2.0, < 2.0.0')
     }
   } else if (target === '') {
     problems.add(path, `is missing: ${operand} compares with it`)

@@ -1,5 +1,5 @@
 /** What is left out of a job gets its default, by type, and groups and tasks inherit. */
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { completed, jobWith, type Json } from './job-drafts.ts'
 import { amount, seed } from '../../support/chance.ts'

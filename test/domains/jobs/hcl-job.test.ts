@@ -1,6 +1,6 @@
 /** Job files: what they come to, and what is refused in which line. */
 import { readFile } from 'node:fs/promises'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.ts'
 import t from 'tap'
 import { readJob } from '../../../src/domains/jobs/draft-model.ts'
 import { parseJobFile } from '../../../src/domains/jobs/hcl-job-model.ts'
@@ -36,7 +36,7 @@ const readable: readonly (readonly [string, string, string, unknown])[] = [
 
 for (const [what, text, variables, expected] of readable) {
   t.test(`reads ${what}`, async (t) => {
-    t.match(parseJobFile(text, variables), expected as object)
+    t.match(parseJobFile(text, variables), expected)
   })
 }
 

@@ -64,7 +64,7 @@ const cases: readonly Case[] = [
   ['no operand', constraint('', 'x'), {}, {}, 'Constraints[0].Operand must be one of'],
   ['no attribute', constraint('=', 'x', ''), {}, {}, 'Constraints[0].LTarget is missing'],
   ['no value', {}, constraint('=', ''), {}, `${g}.Constraints[0].RTarget is missing`],
-  ['a bad pattern', {}, {}, constraint('regexp', '(') as Json, `${k}.Constraints[0].RTarget is no regular expression`],
+  ['a bad pattern', {}, {}, constraint('regexp', '('), `${k}.Constraints[0].RTarget is no regular expression`],
   ['a pattern', constraint('regexp', '^a+$'), {}, {}, null],
   ['a bad version', constraint('version', '>> 1'), {}, {}, 'Constraints[0].RTarget must be conditions'],
   ['versions', constraint('version', '>= 1.2, < 2.0.0-beta'), {}, {}, null],
