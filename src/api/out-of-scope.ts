@@ -162,10 +162,6 @@ export const outOfScopeAreas: readonly Area[] = [
     reason: 'volumes and plugins are not served: this version schedules no workloads',
   },
   {
-    paths: ['/v1/nodes', '/v1/node'],
-    reason: "Nomad's client nodes are not served; /v1/catalog/nodes lists nodes and their agents",
-  },
-  {
     paths: ['/v1/node/pools', '/v1/node/pool'],
     reason: 'node pools are not served: this version schedules no workloads',
   },

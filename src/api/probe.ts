@@ -7,7 +7,7 @@ import { MusterError } from '../lib/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { seededRandom } from '../lib/random.ts'
 import type { Dispatcher } from '../rpc/dispatch.ts'
-import type { AnyPeerMethod, Method } from '../rpc/method.ts'
+import type { AnyAgentMethod, AnyPeerMethod, Method } from '../rpc/method.ts'
 import type { Services } from '../rpc/services.ts'
 import type { BodyReader } from './body.ts'
 import { asksForList } from './list-requests.ts'
@@ -29,7 +29,7 @@ export type Probed = {
 }
 
 /** What a route asks for: a method that a client may cause to run. */
-export type AskedMethod = Exclude<Method, AnyPeerMethod>
+export type AskedMethod = Exclude<Method, AnyPeerMethod | AnyAgentMethod>
 
 const shownLengthMax = 200
 

@@ -391,10 +391,10 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     return bodyBytesMaxOf(this.route, this.#context.bodyBytesMax)
   }
 
-  #bounds({ at = null, timeoutMs }: PlaceOptions): CallOptions {
-    const { signal } = this.#abort
-    if (timeoutMs === undefined) return { signal, at, trace: this }
-    return { signal, at, trace: this, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
+  #bounds({ at = null, node = null, timeoutMs }: PlaceOptions): CallOptions {
+    const bounds = { signal: this.#abort.signal, at, node, trace: this }
+    if (timeoutMs === undefined) return bounds
+    return { ...bounds, deadlineMs: this.#context.clock.monotonicMs() + timeoutMs }
   }
 
   /** One for the whole request: it counts as one use of its token, whatever it asks. */

@@ -17,6 +17,7 @@ import type {
   StreamMethod,
 } from '../rpc/method.ts'
 import type { Services } from '../rpc/services.ts'
+import type { MessageSocket } from '../rpc/uplink-channels.ts'
 import type { Dialect } from './dialect.ts'
 import type { Fields } from './fields.ts'
 import type { Search } from './search.ts'
@@ -171,11 +172,13 @@ export interface ApiRequest {
 export type PlaceOptions = {
   /** The server that runs a local method or a stream: id, name or `leader`. Default, also null: this one. */
   readonly at?: string | null
+  /** The node whose client agent runs it. */
+  readonly node?: string | null
   /** How long it may take, for a stream to be opened. Default: the dispatcher's. */
   readonly timeoutMs?: number
 }
 
-/** At most one of json, jsonOf, encoded, text, bytes, rows, stream. None: an empty body. */
+/** At most one of json, jsonOf, encoded, text, bytes, rows, stream, carry. None: an empty body. */
 export type ApiReply = {
   /** Default 200. */
   readonly status?: number
@@ -191,6 +194,11 @@ export type ApiReply = {
   readonly rows?: AsyncIterable<readonly unknown[]>
   /** Chunks as they come, with back-pressure; ends when the client goes away. */
   readonly stream?: AsyncIterable<Uint8Array | string>
+  /**
+   * Of a request that asked for a WebSocket, on a route that serves one: takes the connection, for as long as both sides like. The
+   * request is over with that.
+   */
+  readonly carry?: (socket: MessageSocket) => void
   /** Content type; json and rows, text, and bytes have theirs by default. */
   readonly type?: string
   /** For `X-Service-Index`; a read has it from `query` already, which this overrides. */

@@ -216,6 +216,7 @@ export class HttpServer {
     )
     for (const server of this.#servers) server.closeIdleConnections()
     this.#options.dispatcher.drain()
+    this.#websockets.leave()
     if (this.#underWay.size > 0) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#onIdle = resolve
@@ -327,9 +328,8 @@ export class HttpServer {
       this.#closeIfLast(exchange)
       streamed = answer.stream !== undefined
       if (streamed) exchange.release()
-      if (route.websocket === true && answer.stream !== undefined && this.#websockets.wants(raw)) {
-        const upgrade = { request: raw, response, requestId: exchange.requestId }
-        upgraded = await this.#websockets.send(upgrade, answer.stream, () => exchange.abort())
+      if (route.websocket === true && this.#websockets.takes(raw, answer)) {
+        upgraded = await this.#websockets.answer(exchange, answer, () => exchange.abort())
       } else {
         await sendReply(this.#rules, exchange, answer)
       }

@@ -8,8 +8,11 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { assert } from '../lib/assert.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
+import { messageBytesMax as carriedBytesMax, type MessageSocket } from '../rpc/uplink-channels.ts'
 import { announcesBody } from './body.ts'
+import { WebSocketMessages } from './message-socket.ts'
 import { requestIdHeader } from './request-id.ts'
+import type { ApiReply } from './route.ts'
 
 /** Clients have nothing to say but control frames: what they send all the same is dropped, and more ends the connection. */
 const messageBytesMax = 4_096
@@ -20,16 +23,21 @@ const frameReadsMax = 64
 const pingMs = 20_000
 /** Messages, pings and pongs of one client between two of our pings. */
 const heardMax = 1_000
+/** Of a message that a client may send: a slow network cuts it into many reads. */
+const carriedReadsMax = 1_024
 /** How long the goodbye may take. */
 const closeMs = 1_000
 
-const closeCodes = { ended: 1000, tooTalkative: 1008, failed: 1011 } as const
+const closeCodes = { ended: 1000, leaving: 1001, tooTalkative: 1008, failed: 1011 } as const
 
 export type UpgradedRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
 }
+
+/** Of a reply. */
+type Upgradable = Pick<ApiReply, 'stream' | 'carry'>
 
 type Upgrade = { readonly socket: Duplex; readonly head: Buffer }
 
@@ -45,20 +53,34 @@ export class WebSockets {
     closeTimeout: closeMs,
     perMessageDeflate: false,
   })
+  /** For clients that have as much to say as the server. */
+  readonly #carriers = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: carriedBytesMax,
+    maxFragments: messageFragmentsMax,
+    maxBufferedChunks: carriedReadsMax,
+    closeTimeout: closeMs,
+    perMessageDeflate: false,
+  })
   /** Requests that ask for a WebSocket and have not been answered. */
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
   /** Ids of requests whose handshake is under way. */
   readonly #ids = new WeakMap<IncomingMessage, string>()
   readonly #open = new Set<WebSocket>()
+  /** Of `#carry`. */
+  readonly #carried = new Set<WebSocket>()
 
   /** A client that takes nothing for `stallMs` while there is something to take is dropped. */
   constructor(clock: Clock, stallMs: number) {
     this.#clock = clock
     this.#stallMs = stallMs
-    this.#acceptor.on('headers', (headers, request) => {
-      const id = this.#ids.get(request)
-      if (id !== undefined) headers.push(`${requestIdHeader}: ${id}`)
-    })
+    for (const acceptor of [this.#acceptor, this.#carriers]) {
+      acceptor.on('headers', (headers, request) => {
+        const id = this.#ids.get(request)
+        if (id !== undefined) headers.push(`${requestIdHeader}: ${id}`)
+      })
+    }
   }
 
   /** The response for a request whose connection Node has given away; it still can be an ordinary one. */
@@ -78,26 +100,34 @@ export class WebSockets {
     return this.#upgrades.has(request)
   }
 
+  /** Whether a WebSocket is asked for, and the reply is one. */
+  takes(request: IncomingMessage, { stream, carry }: Upgradable): boolean {
+    return (stream !== undefined || carry !== undefined) && this.wants(request)
+  }
+
+  /** Resolves with the status that the request was answered with; 0: its client went away before. */
+  answer(upgraded: UpgradedRequest, reply: Upgradable, onGone: () => void): Promise<number> {
+    const { stream, carry } = reply
+    if (carry !== undefined) return this.#carry(upgraded, carry)
+    assert(stream !== undefined, 'only a stream becomes a WebSocket')
+    return this.#send(upgraded, stream, onGone)
+  }
+
   /**
    * Takes the connection over and sends to the source's end. Resolves when all is over, the source too, with the status
    * that the request was answered with; 0: its client went away before.
    */
-  async send(
-    { request, response, requestId }: UpgradedRequest,
+  async #send(
+    upgraded: UpgradedRequest,
     source: AsyncIterable<Uint8Array | string>,
     onGone: () => void,
   ): Promise<number> {
     const items = source[Symbol.asyncIterator]()
-    const upgrade = this.#upgrades.get(request)
-    assert(upgrade !== undefined, 'only a request that asked for a WebSocket gets one')
-    this.#upgrades.delete(request)
-    this.#ids.set(request, requestId)
-    response.detachSocket(upgrade.socket as never)
-    const websocket = await this.#accept(request, upgrade)
+    const { websocket, status } = await this.#take(upgraded, this.#acceptor, () => {})
     if (websocket === null) {
       onGone()
       await items.return?.()
-      return upgrade.socket.writableEnded ? 400 : 0
+      return status
     }
     const closed = this.#watch(websocket, onGone)
     let code: number = closeCodes.ended
@@ -118,13 +148,53 @@ export class WebSockets {
     return 101
   }
 
+  /**
+   * Takes the connection over and hands it on, with nothing but WebSocket's own rules on what the client says. Resolves with the
+   * status that the request was answered with, as `#send` does, once that is done; the connection goes on.
+   */
+  async #carry(upgraded: UpgradedRequest, open: (socket: MessageSocket) => void): Promise<number> {
+    const { status } = await this.#take(upgraded, this.#carriers, (websocket) => {
+      this.#carried.add(websocket)
+      websocket.once('close', () => this.#carried.delete(websocket))
+      open(new WebSocketMessages(websocket, this.#clock))
+    })
+    return status
+  }
+
+  /** Tells those of `#carry` that this server stops. */
+  leave(): void {
+    for (const websocket of this.#carried) websocket.close(closeCodes.leaving, 'the server stops')
+  }
+
   /** Breaks what is left. */
   stop(): void {
+    for (const websocket of this.#carried) websocket.terminate()
     for (const websocket of this.#open) websocket.terminate()
   }
 
+  /** `opened` is called in the very turn, before the client can have said anything. */
+  async #take(
+    { request, response, requestId }: UpgradedRequest,
+    acceptor: WebSocketServer,
+    opened: (websocket: WebSocket) => void,
+  ): Promise<{ readonly websocket: WebSocket | null; readonly status: number }> {
+    const upgrade = this.#upgrades.get(request)
+    assert(upgrade !== undefined, 'only a request that asked for a WebSocket gets one')
+    this.#upgrades.delete(request)
+    this.#ids.set(request, requestId)
+    response.detachSocket(upgrade.socket as never)
+    const websocket = await this.#accept(acceptor, request, upgrade, opened)
+    if (websocket !== null) return { websocket, status: 101 }
+    return { websocket, status: upgrade.socket.writableEnded ? 400 : 0 }
+  }
+
   /** Null when the connection ended, or the handshake was none and has been answered. */
-  #accept(request: IncomingMessage, { socket, head }: Upgrade): Promise<WebSocket | null> {
+  #accept(
+    acceptor: WebSocketServer,
+    request: IncomingMessage,
+    { socket, head }: Upgrade,
+    opened: (websocket: WebSocket) => void,
+  ): Promise<WebSocket | null> {
     return new Promise((resolve) => {
       const gone = (): void => resolve(null)
       socket.once('close', gone)
@@ -132,8 +202,9 @@ export class WebSockets {
         gone()
         return
       }
-      this.#acceptor.handleUpgrade(request, socket, head, (websocket) => {
+      acceptor.handleUpgrade(request, socket, head, (websocket) => {
         socket.off('close', gone)
+        opened(websocket)
         resolve(websocket)
       })
     })

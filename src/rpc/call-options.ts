@@ -7,6 +7,8 @@ export type CallOptions = {
   readonly signal?: AbortSignal
   /** Of local methods and streams: which server runs it, by id, name or `leader`. Default: this one. */
   readonly at?: string | null
+  /** The same: the client agent of this node runs it. */
+  readonly node?: string | null
   readonly trace?: CallTrace
 }
 

@@ -2,6 +2,7 @@
  * Calls between servers on gRPC: `GrpcPeerLink` keeps one link per target, `CallService` serves the links of others.
  */
 import { MusterError } from '../lib/errors.ts'
+import { dial } from '../wire/dial.ts'
 import type { WireService } from '../wire/server.ts'
 import type { WireStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
@@ -63,7 +64,14 @@ export class GrpcPeerLink implements PeerLink, StreamLink {
     const known = this.#links.get(key)
     if (known !== undefined) return known
     if (this.#links.size >= linksMax) return null
-    const link = new LinkClient(this.#wire, target, this.#options, () => this.#links.delete(key))
+    const { clock, refusals } = this.#wire
+    const dialled = { address: target.address, path: callsPath, to: target.id ?? '' }
+    const carrier = {
+      clock,
+      refusals,
+      dial: (signal: AbortSignal) => dial(this.#wire, dialled, signal),
+    }
+    const link = new LinkClient(carrier, target, this.#options, () => this.#links.delete(key))
     this.#links.set(key, link)
     return link
   }

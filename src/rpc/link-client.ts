@@ -9,8 +9,7 @@ import { ChurnMap } from '../lib/churn-map.ts'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
-import { dial } from '../wire/dial.ts'
-import type { WireStream } from '../wire/stream.ts'
+import type { FrameStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
 import {
   decodeCalls,
@@ -32,6 +31,13 @@ export type LinkOptions = {
   /** Bytes of their arguments together. */
   readonly callBytesMax: number
   readonly idleMs: number
+  /** Bytes of one call's arguments. Default: half a frame. */
+  readonly argumentBytesMax?: number
+}
+
+/** How a link comes to its stream. */
+export type LinkCarrier = Pick<Wire, 'clock' | 'refusals'> & {
+  readonly dial: (signal: AbortSignal) => Promise<FrameStream>
 }
 
 type Call = {
@@ -57,7 +63,7 @@ const redialMs = 50
 
 export class LinkClient {
   readonly target: CallTarget
-  readonly #wire: Wire
+  readonly #wire: LinkCarrier
   readonly #options: LinkOptions
   readonly #onIdle: () => void
   readonly #ended = new AbortController()
@@ -66,7 +72,7 @@ export class LinkClient {
   #nextId = 1
   #unsent: Call[] = []
   #cancels: number[] = []
-  #stream: WireStream | null = null
+  #stream: FrameStream | null = null
   #dialling = false
   #writable = false
   #flush: NodeJS.Immediate | null = null
@@ -80,7 +86,7 @@ export class LinkClient {
   #isKept = false
 
   /** `onIdle`: nothing was called for `idleMs`, and the link has closed itself. */
-  constructor(wire: Wire, target: CallTarget, options: LinkOptions, onIdle: () => void) {
+  constructor(wire: LinkCarrier, target: CallTarget, options: LinkOptions, onIdle: () => void) {
     this.#wire = wire
     this.target = target
     this.#options = options
@@ -107,11 +113,11 @@ export class LinkClient {
     }
     const args = encodeValue(request.args)
     const bytes = args.length + request.method.length + 256
-    if (bytes > frameBytesMax / 2) {
-      const text = `the arguments of ${request.method} take ${bytes} bytes, at most ${frameBytesMax / 2} can be sent`
+    const { callsMax, callBytesMax, argumentBytesMax = frameBytesMax / 2 } = this.#options
+    if (bytes > argumentBytesMax) {
+      const text = `the arguments of ${request.method} take ${bytes} bytes, at most ${argumentBytesMax} can be sent`
       return Promise.reject(new MusterError('too_large', text))
     }
-    const { callsMax, callBytesMax } = this.#options
     if (this.#calls.size >= callsMax || this.#bytes + bytes > callBytesMax) {
       const text = `too many calls to ${this.target.address} are under way, at most ${callsMax} calls or ${callBytesMax} bytes may be`
       return Promise.reject(new MusterError('overloaded', text))
@@ -194,8 +200,7 @@ export class LinkClient {
   #connect(): void {
     if (this.#dialling) return
     this.#dialling = true
-    const { address, id } = this.target
-    dial(this.#wire, { address, path: callsPath, to: id ?? '' }, this.#ended.signal).then(
+    this.#wire.dial(this.#ended.signal).then(
       (stream) => {
         this.#dialling = false
         this.#onStream(stream)
@@ -209,7 +214,7 @@ export class LinkClient {
     )
   }
 
-  #onStream(stream: WireStream): void {
+  #onStream(stream: FrameStream): void {
     if (this.#ended.signal.aborted) {
       stream.close('the link is closed')
       return
@@ -256,7 +261,7 @@ export class LinkClient {
     }
   }
 
-  #onFrame(stream: WireStream, frame: Buffer): void {
+  #onFrame(stream: FrameStream, frame: Buffer): void {
     this.#framesReceived += 1
     try {
       const { responses } = decodeCalls(frame)

@@ -20,6 +20,7 @@ export type WireRequest = {
   readonly timeoutMs: number
   readonly write?: NamedWrite | null
   readonly useSpent?: boolean
+  readonly node?: string
 }
 export type WireCallError = {
   readonly code: string
@@ -74,7 +75,8 @@ export function encodeRequest(id: number, request: CallRequest, args: Buffer): W
   const timeoutMs = Math.min(Math.max(Math.round(request.timeoutMs), 1), 2 ** 31 - 1)
   const anonymous = { id, method, args, remote, requestId, timeoutMs }
   const spent = request.use === true ? { ...anonymous, useSpent: true } : anonymous
-  const wire = token === null ? spent : { ...spent, token }
+  const named = token === null ? spent : { ...spent, token }
+  const wire = request.node === undefined ? named : { ...named, node: request.node }
   return write === undefined ? wire : { ...wire, write }
 }
 
@@ -99,7 +101,12 @@ export function decodeRequest(wire: WireRequest): CallRequest {
     throw new MusterError('incompatible', 'the arguments of a call are no msgpack of plain data')
   }
   const decoded = { method, args: decodeValue(args), token, remote, requestId, timeoutMs }
-  const request = wire.useSpent === true ? { ...decoded, use: true } : decoded
+  const used = wire.useSpent === true ? { ...decoded, use: true } : decoded
+  const node = Object.hasOwn(wire, 'node') ? wire.node : undefined
+  if (node !== undefined && node.length > textLengthMax) {
+    throw new MusterError('incompatible', `a call names a node in over ${textLengthMax} characters`)
+  }
+  const request = node === undefined ? used : { ...used, node }
   const { write } = wire
   if (write === undefined || write === null) return request
   return { ...request, write: checkWrite(write) }

@@ -5,7 +5,7 @@ import { ChurnMap } from '../lib/churn-map.ts'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
-import type { WireStream } from '../wire/stream.ts'
+import type { FrameStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
 import {
   decodeCalls,
@@ -19,8 +19,8 @@ import {
 import type { LinkLoad } from './link-load.ts'
 import type { CallHandler, CallRequest } from './link.ts'
 
-/** Calls of one stream that run at once; more are `overloaded`. */
-const runningMax = 8_192
+/** Of a link between servers. */
+const runningMaxDefault = 8_192
 /** Results that wait for a caller that does not read; beyond it the stream is ended. */
 const waitingBytesMax = 64 * 1024 * 1024
 const sweepMs = 25
@@ -38,13 +38,22 @@ export type LinkServerOptions = {
   /** Shared by all links. */
   readonly load: LinkLoad
   readonly onClose: () => void
+  /** Calls that run at once; more are `overloaded`. Default: as many as a server may ask. */
+  readonly runningMax?: number
+  /** Bytes of one result. Default: half a frame. */
+  readonly resultBytesMax?: number
 }
 
+/** What the serving side needs of its process. */
+export type LinkHost = Pick<Wire, 'clock' | 'refusals' | 'logger'>
+
 export class LinkServerStream {
-  readonly #wire: Wire
-  readonly #stream: WireStream
+  readonly #wire: LinkHost
+  readonly #stream: FrameStream
   readonly #handler: CallHandler
   readonly #load: LinkLoad
+  readonly #runningMax: number
+  readonly #resultBytesMax: number
   readonly #running = new ChurnMap<number, Running>()
   #responses: { readonly response: WireResponse; readonly bytes: number }[] = []
   #responseBytes = 0
@@ -52,11 +61,14 @@ export class LinkServerStream {
   #flush: NodeJS.Immediate | null = null
   #sweep: Timer | null = null
 
-  constructor(wire: Wire, stream: WireStream, { handler, load, onClose }: LinkServerOptions) {
+  constructor(wire: LinkHost, stream: FrameStream, options: LinkServerOptions) {
+    const { handler, load, onClose } = options
     this.#wire = wire
     this.#stream = stream
     this.#handler = handler
     this.#load = load
+    this.#runningMax = options.runningMax ?? runningMaxDefault
+    this.#resultBytesMax = options.resultBytesMax ?? frameBytesMax / 2
     stream.start({
       onFrame: (frame) => this.#onFrame(frame),
       onDrain: () => {
@@ -78,8 +90,8 @@ export class LinkServerStream {
     let frame
     try {
       frame = decodeCalls(bytes)
-      if (frame.requests.length > runningMax) {
-        const text = `a frame has ${frame.requests.length} calls, over ${runningMax}`
+      if (frame.requests.length > this.#runningMax) {
+        const text = `a frame has ${frame.requests.length} calls, over ${this.#runningMax}`
         throw new MusterError('corrupt', text)
       }
     } catch (error) {
@@ -103,8 +115,11 @@ export class LinkServerStream {
     const deadlineMs = this.#wire.clock.monotonicMs() + timeoutMs
     let request
     try {
-      if (this.#running.size >= runningMax) {
-        throw new MusterError('overloaded', `more than ${runningMax} calls of one server run here`)
+      if (this.#running.size >= this.#runningMax) {
+        throw new MusterError(
+          'overloaded',
+          `more than ${this.#runningMax} calls of one caller run here`,
+        )
       }
       if (this.#running.has(id)) throw new MusterError('conflict', `call ${id} runs already`)
       request = decodeRequest(wire)
@@ -134,8 +149,8 @@ export class LinkServerStream {
   #answer(call: Call, response: WireResponse): void {
     const { result, error } = response
     const bytes = (result?.length ?? 0) + (error?.details.length ?? 0) + 64
-    if (bytes > frameBytesMax / 2) {
-      const text = `the result of ${call.method} takes ${bytes} bytes, at most ${frameBytesMax / 2} can be sent`
+    if (bytes > this.#resultBytesMax) {
+      const text = `the result of ${call.method} takes ${bytes} bytes, at most ${this.#resultBytesMax} can be sent`
       this.#fail(call, new MusterError('too_large', text))
       return
     }

@@ -5,9 +5,10 @@
  * sends only what it has credit for, and credit is given back as items are taken.
  */
 import { nothing, onAbort } from '../lib/async.ts'
+import type { Clock } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { dial } from '../wire/dial.ts'
-import type { WireStream } from '../wire/stream.ts'
+import type { FrameStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
 import { decodeFailure, decodeValue, encodeRequest, encodeValue } from './link-codec.ts'
 import {
@@ -30,7 +31,7 @@ export async function openLinkStream(
   signal: AbortSignal,
 ): Promise<AsyncIterableIterator<unknown>> {
   if (signal.aborted) throw cancelled(request.method)
-  let connection: WireStream
+  let connection: FrameStream
   try {
     const { address, id } = target
     connection = await dial(wire, { address, path: streamPath, to: id ?? '' }, signal)
@@ -38,9 +39,20 @@ export async function openLinkStream(
     if (signal.aborted) throw cancelled(request.method)
     throw new MusterError('unavailable', textOf(error), { cause: error })
   }
+  return readLinkStream(wire.clock, connection, target, request, signal)
+}
+
+/** As `openLinkStream`, on a stream that stands already. */
+export function readLinkStream(
+  clock: Clock,
+  connection: FrameStream,
+  target: Pick<CallTarget, 'address'>,
+  request: CallRequest,
+  signal: AbortSignal,
+): Promise<AsyncIterableIterator<unknown>> {
   const reader = new LinkStreamReader(connection, target, request.method)
   return new Promise((resolve, reject) => {
-    const timer = wire.clock.setTimer(request.timeoutMs, () => {
+    const timer = clock.setTimer(request.timeoutMs, () => {
       const text = `${request.method} was not taken by ${target.address} within ${request.timeoutMs} ms`
       reader.fail(new MusterError('timeout', text))
     })
@@ -53,18 +65,20 @@ export async function openLinkStream(
 }
 
 class LinkStreamReader implements AsyncIterableIterator<unknown> {
-  readonly #connection: WireStream
-  readonly #target: CallTarget
+  readonly #connection: FrameStream
+  readonly #target: Pick<CallTarget, 'address'>
   readonly #method: string
   readonly #items: Uint8Array[] = []
   #settle: Settle | null = null
   #wake: (() => void) | null = null
   /** Bytes taken since credit was last given back. */
   #takenBytes = 0
+  /** What the other side may still send; one item may go below 0. */
+  #creditBytes = streamWindowBytes
   #ending: 'done' | { readonly error: unknown } | null = null
   #stopListening = nothing
 
-  constructor(connection: WireStream, target: CallTarget, method: string) {
+  constructor(connection: FrameStream, target: Pick<CallTarget, 'address'>, method: string) {
     this.#connection = connection
     this.#target = target
     this.#method = method
@@ -128,7 +142,15 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
       return
     }
     // Buffers of frames are views: an item that waits keeps its frame, which is hardly larger.
-    for (const item of frame.items) this.#items.push(item)
+    for (const item of frame.items) {
+      if (this.#creditBytes <= 0) {
+        const text = `${this.#method} sends beyond its credit`
+        this.fail(new MusterError('corrupt', text))
+        return
+      }
+      this.#creditBytes -= itemCost(item)
+      this.#items.push(item)
+    }
     if (frame.ended) {
       this.#end(frame.error === null ? 'done' : { error: decodeFailure(frame.error) })
       return
@@ -141,6 +163,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
     this.#takenBytes += bytes
     if (this.#takenBytes < streamWindowBytes / 2 || this.#ending !== null) return
     this.#connection.write(encodeStreamFrame({ credit: this.#takenBytes }))
+    this.#creditBytes += this.#takenBytes
     this.#takenBytes = 0
   }
 

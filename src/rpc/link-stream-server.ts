@@ -6,9 +6,10 @@ import type { Timer } from '../lib/clock.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax } from '../wire/channel-options.ts'
 import type { WireService } from '../wire/server.ts'
-import type { WireStream } from '../wire/stream.ts'
+import type { FrameStream, WireStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
 import { decodeRequest, encodeFailure, encodeValue, type WireRequest } from './link-codec.ts'
+import type { LinkHost } from './link-server.ts'
 import {
   decodeStreamFrame,
   encodeStreamFrame,
@@ -52,9 +53,10 @@ export class StreamService implements WireService {
   }
 }
 
-class ServedStream {
-  readonly #wire: Wire
-  readonly #connection: WireStream
+/** One stream that is served here. */
+export class ServedStream {
+  readonly #wire: LinkHost
+  readonly #connection: FrameStream
   readonly #handler: StreamHandler
   readonly #abort = new AbortController()
   #asked = false
@@ -63,7 +65,7 @@ class ServedStream {
   #wake: (() => void) | null = null
   #openTimer: Timer | null = null
 
-  constructor(wire: Wire, connection: WireStream, handler: StreamHandler) {
+  constructor(wire: LinkHost, connection: FrameStream, handler: StreamHandler) {
     this.#wire = wire
     this.#connection = connection
     this.#handler = handler

@@ -17,6 +17,8 @@ export type CallRequest = {
   readonly timeoutMs: number
   /** Of a write that may be sent again, see `sent-writes.ts`; absent: it is not. */
   readonly write?: NamedWrite
+  /** It is for the client agent of this node, whose uplink the target holds. */
+  readonly node?: string
   /** Asked because the target leads: when another does, it is settled soon. Not sent. */
   readonly atLeader?: true
 }

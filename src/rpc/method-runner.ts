@@ -1,7 +1,14 @@
 /** Runs a method in this process: its arguments checked, the caller's rights, the context it sees, and its views closed behind it. */
 import type { Authorizer, Permissions } from './authorizer.ts'
+import type { AgentIdentity } from './agent-identity.ts'
 import { MethodContext, type MethodContextOptions } from './method-context.ts'
-import type { AnyLeaderMethod, AnyLocalMethod, AnyPeerMethod, Caller } from './method.ts'
+import type {
+  AnyAgentMethod,
+  AnyLeaderMethod,
+  AnyLocalMethod,
+  AnyPeerMethod,
+  Caller,
+} from './method.ts'
 import { mustMay } from './refusal.ts'
 import type { Proposer, WriteOptions } from './write.ts'
 
@@ -10,7 +17,7 @@ export type MethodRunnerOptions = MethodContextOptions & {
   readonly writer: Proposer
 }
 
-/** Of methods that only servers ask. */
+/** Of methods that only servers ask, and of those of agents, which are about their own node. */
 const ofServer: Permissions = { may: () => true }
 
 function withoutToken({ remote, requestId }: Caller): Caller {
@@ -63,6 +70,22 @@ export class MethodRunner {
       return await method.run(context, args as never)
     } catch (error) {
       throw context.judge(error)
+    } finally {
+      context.close()
+    }
+  }
+
+  async forAgent(
+    method: AnyAgentMethod,
+    args: unknown,
+    agent: AgentIdentity,
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    method.check(args)
+    const context = this.#context(ofServer, caller, signal, 0)
+    try {
+      return await method.run(context, args as never, agent)
     } finally {
       context.close()
     }

@@ -8,6 +8,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
+import type { AgentIdentity } from './agent-identity.ts'
 import { checkOf, replyCheckOf } from './method-check.ts'
 import type { Services } from './services.ts'
 import type { Propose } from './write.ts'
@@ -209,8 +210,26 @@ type PeerMethodSpec<Args extends TSchema, Reply extends TSchema> = {
   ) => Static<Reply> | Promise<Static<Reply>>
 }
 
+/**
+ * What a client agent asks of the server that holds its uplink, and runs there; no one else can name it. That the agent speaks for
+ * its node was proved when the uplink was opened.
+ */
+export type AgentMethod<Args extends TSchema, Value> = Checked & AgentMethodSpec<Args, Value>
+
+type AgentMethodSpec<Args extends TSchema, Value> = {
+  readonly kind: 'agent'
+  readonly name: string
+  readonly args: Args
+  readonly run: (
+    context: LocalContext,
+    args: Static<Args>,
+    agent: AgentIdentity,
+  ) => Value | Promise<Value>
+}
+
 /** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
-export type Method = AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMethod | AnyPeerMethod
+export type Method =
+  AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMethod | AnyPeerMethod | AnyAgentMethod
 
 type AnyCommon = Checked & {
   readonly name: string
@@ -259,6 +278,13 @@ export type AnyPeerMethod = Checked & {
   readonly run: (context: LeaderContext, args: never) => unknown
 }
 
+export type AnyAgentMethod = Checked & {
+  readonly kind: 'agent'
+  readonly name: string
+  readonly args: TSchema
+  readonly run: (context: LocalContext, args: never, agent: AgentIdentity) => unknown
+}
+
 /** Write methods as `defineQuery({ kind: 'query', name, args: schema, ... })`: the handlers' types follow from the schema. */
 export function defineQuery<Args extends TSchema, Value>(
   method: QuerySpec<Args, Value>,
@@ -288,6 +314,12 @@ export function definePeerMethod<Args extends TSchema, Reply extends TSchema>(
   method: PeerMethodSpec<Args, Reply>,
 ): PeerMethod<Args, Reply> {
   return { ...method, check: checkOf(method), checkReply: replyCheckOf(method) }
+}
+
+export function defineAgentMethod<Args extends TSchema, Value>(
+  method: AgentMethodSpec<Args, Value>,
+): AgentMethod<Args, Value> {
+  return { ...method, check: checkOf(method) }
 }
 
 export type QueryContext = {

@@ -7,6 +7,9 @@
 import type { Static, TSchema } from 'typebox'
 import { MusterError } from '../lib/errors.ts'
 import { admitLater } from './admission.ts'
+import { agentCalls, agentLink, clusterServers, type AgentLink } from './agents.ts'
+import type { AgentIdentity } from './agent-identity.ts'
+import { askEach } from './ask-each.ts'
 import { askLeader } from './ask-leader.ts'
 import { hasOneOf } from './authorizer.ts'
 import type { CallOptions, QueryOptions } from './call-options.ts'
@@ -14,7 +17,7 @@ import { AskedQuery, Calls, fromClient, fromServer } from './calls.ts'
 import type { Contact, Dispatcher } from './dispatch.ts'
 import { Forwarder } from './forward.ts'
 import { LeaderCall } from './leader-call.ts'
-import type { CallRequest } from './link.ts'
+import type { CallHandler, CallRequest } from './link.ts'
 import { MethodRunner } from './method-runner.ts'
 import type {
   AnyLeaderMethod,
@@ -37,6 +40,7 @@ import {
   type DispatchLimits,
   type ServerDispatcherOptions,
 } from './server-dispatcher-options.ts'
+import type { ServerInfo } from './servers.ts'
 import type { Services } from './services.ts'
 import { Writer } from './write.ts'
 
@@ -73,6 +77,12 @@ export class ServerDispatcher implements Dispatcher {
     this.#forwarder = new Forwarder({ consensus, link, sent, clock, noLeaderMs })
     this.#placement = new Placement({ consensus, servers: options.servers, clock, noLeaderMs })
     services.provide(askLeader, (from, method, args) => this.#askLeader(from, method, args))
+    services.provide(agentCalls, (agent) => this.#handleAgent(agent))
+    services.provide(clusterServers, {
+      leader: () => consensus.leader(),
+      all: () => options.servers.all(),
+      askOthers: (method, args, timeoutMs) => askEach(options, method, args, timeoutMs),
+    })
   }
 
   get services(): Services {
@@ -139,12 +149,16 @@ export class ServerDispatcher implements Dispatcher {
     options: CallOptions = {},
   ): Promise<AsyncIterableIterator<unknown>> {
     return this.#calls.run(method.name, caller, fromClient, async () => {
-      const { deadlineMs = this.#latestMs(), signal = never } = options
-      const target = await this.#placement.find(options.at ?? null, deadlineMs, signal)
-      if (target === null) return this.#streams.run(method, args, caller, signal)
-      const request = this.#requestOf(method.name, args, caller, deadlineMs)
+      const { deadlineMs = this.#latestMs(), signal = never, node = null } = options
+      const target = await this.#targetOf(options, deadlineMs, signal)
+      if (target === null && node === null) return this.#streams.run(method, args, caller, signal)
+      const request = this.#requestOf(method.name, args, caller, deadlineMs, node)
       if (options.trace !== undefined) options.trace.forwarded = true
-      return this.#streams.own(signal, (both) => this.#options.link.stream(target, request, both))
+      return this.#streams.own(signal, (both) =>
+        target === null
+          ? this.#agents.stream(request.node ?? '', request, both)
+          : this.#options.link.stream(target, request, both),
+      )
     })
   }
 
@@ -153,8 +167,11 @@ export class ServerDispatcher implements Dispatcher {
     request: CallRequest,
     signal: AbortSignal,
   ): Promise<AsyncIterable<unknown>> => {
-    const { args } = request
+    const { args, node } = request
     const caller = callerOf(request)
+    if (node !== undefined) {
+      return this.#streams.own(signal, (both) => this.#agents.stream(node, request, both))
+    }
     const method = findMethod(this.#registry, request.method)
     if (method.kind !== 'stream') {
       throw new MusterError(
@@ -175,10 +192,11 @@ export class ServerDispatcher implements Dispatcher {
     request: CallRequest,
     signal: AbortSignal,
   ): Promise<unknown> => {
-    const { args } = request
+    const { args, node } = request
     const caller = callerOf(request)
+    if (node !== undefined) return this.#agents.call(node, request, signal)
     const method = findMethod(this.#registry, request.method)
-    if (method.kind === 'query' || method.kind === 'stream') {
+    if (method.kind === 'query' || method.kind === 'stream' || method.kind === 'agent') {
       throw new MusterError(
         'invalid_argument',
         `${method.name} is a ${method.kind} and is not forwarded as a call`,
@@ -201,6 +219,20 @@ export class ServerDispatcher implements Dispatcher {
       const { write = {} } = request
       return this.#runner.run(method, args, caller, signal, deadlineMs, write)
     })
+  }
+
+  /** The receiving side of an uplink: what an agent asks runs here. */
+  #handleAgent(agent: AgentIdentity): CallHandler {
+    return (request, signal) => {
+      const method = findMethod(this.#registry, request.method)
+      if (method.kind !== 'agent') {
+        throw new MusterError('permission_denied', `${method.name} is not for agents to ask`)
+      }
+      const caller: Caller = { ...callerOf(request), token: null }
+      return this.#calls.run(method.name, caller, fromServer, () =>
+        this.#runner.forAgent(method, request.args, agent, caller, signal),
+      )
+    }
   }
 
   settle(caller: Caller): Promise<unknown> | null {
@@ -293,22 +325,45 @@ export class ServerDispatcher implements Dispatcher {
     return this.#options.clock.monotonicMs() + this.#limits.callMs
   }
 
-  #requestOf(method: string, args: unknown, caller: Caller, deadlineMs: number): CallRequest {
+  get #agents(): AgentLink {
+    return this.services.get(agentLink)
+  }
+
+  /** Null: this server, or the agent whose uplink it holds. */
+  #targetOf(
+    { at = null, node = null }: CallOptions,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<ServerInfo | null> {
+    if (node === null) return this.#placement.find(at, deadlineMs, signal)
+    return this.#agents.holderOf(node, signal)
+  }
+
+  #requestOf(
+    method: string,
+    args: unknown,
+    caller: Caller,
+    deadlineMs: number,
+    node: string | null,
+  ): CallRequest {
     const timeoutMs = Math.max(1, Math.floor(deadlineMs - this.#options.clock.monotonicMs()))
-    return { method, args, ...caller, use: caller.use === true, timeoutMs }
+    const request = { method, args, ...caller, use: caller.use === true, timeoutMs }
+    return node === null ? request : { ...request, node }
   }
 
   async #callLocal(
     method: AnyLocalMethod,
     args: unknown,
     caller: Caller,
-    { deadlineMs = this.#latestMs(), signal = never, at = null, trace }: CallOptions,
+    options: CallOptions,
   ): Promise<unknown> {
-    const target = await this.#placement.find(at, deadlineMs, signal)
-    if (target === null) return this.#runner.run(method, args, caller, signal)
-    const request = this.#requestOf(method.name, args, caller, deadlineMs)
+    const { deadlineMs = this.#latestMs(), signal = never, node = null, trace } = options
+    const target = await this.#targetOf(options, deadlineMs, signal)
+    if (target === null && node === null) return this.#runner.run(method, args, caller, signal)
+    const request = this.#requestOf(method.name, args, caller, deadlineMs, node)
     if (trace !== undefined) trace.forwarded = true
-    return this.#options.link.call(target, request, signal)
+    if (target !== null) return this.#options.link.call(target, request, signal)
+    return this.#agents.call(request.node ?? '', request, signal)
   }
 }
 

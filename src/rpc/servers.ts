@@ -7,6 +7,8 @@ export interface ServerDirectory {
   readonly selfId: string
   /** By id, name, or `name.region`; null: there is no such server. */
   find(text: string): ServerInfo | null
+  /** All, this one too. */
+  all(): readonly ServerInfo[]
   /** For refusals that say what would be right. */
   names(): readonly string[]
 }

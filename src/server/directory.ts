@@ -11,15 +11,21 @@ export function serverDirectory(options: {
 }): ServerDirectory {
   const { id: selfId, region, node, addressOf } = options
   const members = () => node.status().configuration.members
+  type Member = ReturnType<typeof members>[number]
+  const infoOf = (member: Member) => ({
+    id: member.id,
+    name: member.name,
+    address: addressOf(member),
+  })
   return {
     selfId,
     find(text) {
       const found = members().find(
         ({ id, name }) => id === text || name === text || `${name}.${region}` === text,
       )
-      if (found === undefined) return null
-      return { id: found.id, name: found.name, address: addressOf(found) }
+      return found === undefined ? null : infoOf(found)
     },
+    all: () => members().map(infoOf),
     names: () => members().map(({ name }) => name),
   }
 }

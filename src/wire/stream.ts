@@ -28,6 +28,12 @@ export type StreamEnding = {
   finish(sentence: string): void
 }
 
+/** Frames both ways: what calls and streams of calls need of whatever carries them. */
+export type FrameStream = Pick<WireStream, 'open' | 'start' | 'write' | 'close' | 'finish'> & {
+  /** Who is at the other end, for logs. */
+  readonly peer: { readonly id: string }
+}
+
 export class WireStream {
   readonly peer: RemotePeer
   /** Address of the other end, for logs. */

@@ -289,6 +289,9 @@ const fakeServers: ServerDirectory = {
     const name = this.names().find((known) => known === text || `id-${known}` === text)
     return name === undefined ? null : { id: `id-${name}`, name, address: `${name}:1` }
   },
+  all() {
+    return this.names().flatMap((name) => this.find(name) ?? [])
+  },
   names: () => ['a', 'b', 'c'],
 }
 

@@ -4,6 +4,7 @@ import {
   type ApiReply,
   type ApiRequest,
   type DescribedRoute,
+  type PlaceOptions,
   smallBodyBytesMax,
 } from '../../api/route.ts'
 import {
@@ -101,11 +102,7 @@ export const processRoutes: readonly DescribedRoute[] = [
     errors: ['not_found'],
     example: {},
     handle: async (request) => {
-      const { agentId, data } = await request.call(
-        processMethods.host,
-        {},
-        { at: targetOf(request) },
-      )
+      const { agentId, data } = await request.call(processMethods.host, {}, targetOf(request))
       return { json: { AgentID: agentId, HostData: data } }
     },
   },
@@ -142,8 +139,7 @@ export const processRoutes: readonly DescribedRoute[] = [
       const level = levelOf(search.text('log_level') || search.text('loglevel') || 'info')
       const json = search.boolean('log_json') || search.flag('logjson')
       const plain = search.boolean('plain') || search.has('loglevel')
-      const at = targetOf(request)
-      const lines = await request.open(processMethods.monitor, { level, json }, { at })
+      const lines = await request.open(processMethods.monitor, { level, json }, targetOf(request))
       return plain
         ? { stream: lines, type: 'text/plain; charset=utf-8' }
         : { stream: frameStream(lines, request.clock), type: 'application/json' }
@@ -330,23 +326,23 @@ function levelOf(text: string): LogLevel {
   )
 }
 
-/** The server that `server_id` names; null: this agent, which `node_id` may name too. */
-function targetOf(request: ApiRequest): string | null {
+/** The server that `server_id` names, or the node of `node_id`; neither: this agent, which both may name too. */
+function targetOf(request: ApiRequest): PlaceOptions {
   const { search } = request
   const server = search.text('server_id') || null
   const node = search.text('node_id') || null
-  if (node === null) return server
+  if (node === null) return { at: server }
   if (server !== null) {
     throw new MusterError('invalid_argument', 'name server_id or node_id, not both')
   }
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(node)) {
     throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
   }
-  if (node.toLowerCase() === request.service(site).nodeId) return null
-  throw new MusterError('not_found', `unknown node ${node}: only its own agent answers for a node`)
+  const id = node.toLowerCase()
+  return id === request.service(site).nodeId ? {} : { node: id }
 }
 
-async function profileReply(request: ApiRequest, at: string | null): Promise<ApiReply> {
+async function profileReply(request: ApiRequest, place: PlaceOptions): Promise<ApiReply> {
   const name = request.parameter('name')
   // A value that is no time means the default, as Nomad's and Consul's tools expect.
   const asked = request.search.wholeOr('seconds', 0)
@@ -363,7 +359,7 @@ async function profileReply(request: ApiRequest, at: string | null): Promise<Api
       asText,
     },
     {
-      at,
+      ...place,
       timeoutMs: (seconds ?? profileSecondsDefault) * 1_000 + callMs,
     },
   )

@@ -1,0 +1,196 @@
+/**
+ * The uplink: one WebSocket that a client agent holds to a server, and calls both ways over it, as on the links between
+ * servers: many at once, with deadlines and cancels, and streams with credit. Neither side asks anything by its address.
+ */
+import type { Clock } from '../lib/clock.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { Logger } from '../lib/log.ts'
+import { Refusals } from '../wire/refusals.ts'
+import type { FrameStream } from '../wire/stream.ts'
+import { LinkClient } from './link-client.ts'
+import { LinkLoad, loadLimits } from './link-load.ts'
+import { LinkServerStream } from './link-server.ts'
+import { readLinkStream } from './link-stream-client.ts'
+import { ServedStream } from './link-stream-server.ts'
+import type { CallHandler, CallRequest, StreamHandler } from './link.ts'
+import { Channels, type ChannelKind, type MessageSocket } from './uplink-channels.ts'
+
+const kib = 1024
+const mib = 1024 * kib
+
+/** What a side takes of the other. Servers trust no agent; agents do what servers ask. */
+const limits = {
+  /** At the agent. */
+  agent: { frameBytesMax: { own: 8 * mib, other: 8 * mib }, runningMax: 256, streamsMax: 64 },
+  server: { frameBytesMax: { own: 8 * mib, other: mib }, runningMax: 8, streamsMax: 4 },
+} as const
+/** An answer of an agent is no larger; a profile may be some megabytes. */
+const resultBytesMax = 6 * mib
+const argumentBytesMax = mib / 2
+const callsMax = 256
+const callBytesMax = 8 * mib
+/** Of a side that asked nothing for so long, the channel is closed. */
+const idleMs = 300_000
+/** Messages that an agent may send at once, and in each second. A frame of a megabyte is four. */
+const messagesMax = 1_024
+const messagesPerSecond = 128
+
+/** What all uplinks of a process share. */
+export class UplinkHost {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly refusals: Refusals
+  readonly load = new LinkLoad(loadLimits)
+
+  constructor(clock: Clock, logger: Logger) {
+    this.clock = clock
+    this.logger = logger
+    this.refusals = new Refusals(clock, logger)
+  }
+
+  /** Logs why `peer` is refused, once a minute, and counts it. */
+  refused(peer: string, error: unknown): void {
+    this.refusals.addFrame(peer, error, 'the uplink is refused')
+  }
+
+  get refusedCount(): number {
+    return this.refusals.count('frame')
+  }
+}
+
+export type UplinkOptions = {
+  readonly host: UplinkHost
+  readonly side: 'agent' | 'server'
+  /** Who is at the other end, for logs. */
+  readonly peer: string
+  readonly onCall: CallHandler
+  readonly onStream: StreamHandler
+  readonly onClose: (reason: string) => void
+}
+
+export class Uplink {
+  readonly #options: UplinkOptions
+  readonly #channels: Channels
+  readonly #budget: Budget | null
+  #link: LinkClient | null = null
+  #served: LinkServerStream | null = null
+  #streams = 0
+
+  constructor(socket: MessageSocket, options: UplinkOptions) {
+    const { side, peer, host } = options
+    this.#options = options
+    this.#budget = side === 'server' ? new Budget(host.clock) : null
+    this.#channels = new Channels(socket, {
+      side,
+      peer,
+      frameBytesMax: limits[side].frameBytesMax,
+      channelsMax: limits[side].streamsMax + 1,
+      admit: () => this.#budget?.spend(),
+      onChannel: (kind, stream) => this.#serve(kind, stream),
+      onBroken: (error) => host.refusals.addFrame(peer, error),
+      onClose: (reason) => {
+        this.#link?.close(reason)
+        options.onClose(reason)
+      },
+    })
+  }
+
+  get open(): boolean {
+    return this.#channels.open
+  }
+
+  /** As `PeerLink.call`. */
+  call(request: CallRequest, signal?: AbortSignal): Promise<unknown> {
+    if (!this.open) return Promise.reject(gone())
+    this.#link ??= this.#newLink()
+    return this.#link.call(request, signal)
+  }
+
+  /** As `StreamLink.stream`. */
+  stream(request: CallRequest, signal: AbortSignal): Promise<AsyncIterableIterator<unknown>> {
+    if (!this.open) return Promise.reject(gone())
+    const { host, peer, side } = this.#options
+    // The other side would take one more for a flood.
+    const { streamsMax } = limits[side === 'agent' ? 'server' : 'agent']
+    if (this.#channels.ownStreams >= streamsMax) {
+      const text = `${streamsMax} streams with ${peer} are open, which is the most`
+      return Promise.reject(new MusterError('overloaded', text))
+    }
+    const channel = this.#channels.openChannel('stream')
+    return readLinkStream(host.clock, channel, { address: peer }, request, signal)
+  }
+
+  close(reason: string): void {
+    this.#channels.close(reason)
+  }
+
+  #newLink(): LinkClient {
+    const { host, peer } = this.#options
+    const { clock, refusals } = host
+    const link = new LinkClient(
+      { clock, refusals, dial: async () => this.#channels.openChannel('calls') },
+      { address: peer, id: null },
+      { callsMax, callBytesMax, idleMs, argumentBytesMax },
+      () => {
+        if (this.#link === link) this.#link = null
+      },
+    )
+    return link
+  }
+
+  #serve(kind: ChannelKind, stream: FrameStream): void {
+    const { side, host, onCall, onStream } = this.#options
+    const { runningMax, streamsMax } = limits[side]
+    if (kind === 'stream') {
+      if (this.#streams >= streamsMax) throw tooMany(`${streamsMax} streams`)
+      this.#streams += 1
+      new ServedStream(host, stream, onStream).start(() => (this.#streams -= 1))
+      return
+    }
+    if (this.#served !== null) throw tooMany('one channel of calls')
+    const onClose = (): void => {
+      this.#served = null
+    }
+    this.#served = new LinkServerStream(host, stream, {
+      handler: onCall,
+      load: host.load,
+      onClose,
+      runningMax,
+      resultBytesMax,
+    })
+  }
+}
+
+/** How much an agent may say: a burst, and so much in each second. */
+class Budget {
+  readonly #clock: Clock
+  #left = messagesMax
+  #atMs: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#atMs = clock.monotonicMs()
+  }
+
+  /** Throws `rate_limited`. */
+  spend(): void {
+    const now = this.#clock.monotonicMs()
+    this.#left = Math.min(
+      messagesMax,
+      this.#left + ((now - this.#atMs) * messagesPerSecond) / 1_000,
+    )
+    this.#atMs = now
+    if (this.#left < 1) {
+      throw new MusterError('rate_limited', `over ${messagesPerSecond} messages a second`)
+    }
+    this.#left -= 1
+  }
+}
+
+function tooMany(what: string): MusterError {
+  return new MusterError('corrupt', `more than ${what} at a time`)
+}
+
+function gone(): MusterError {
+  return new MusterError('unavailable', 'the uplink is closed')
+}
