@@ -16,6 +16,7 @@ import { kvDomain } from './kv/domain.ts'
 import { ldapDomain } from './ldap/domain.ts'
 import { loginsDomain } from './logins/domain.ts'
 import { namespacesDomain } from './namespaces/domain.ts'
+import { nodesDomain } from './nodes/domain.ts'
 import { operatorDomain } from './operator/domain.ts'
 import { orchestratorDomain } from './orchestrator/domain.ts'
 import { sessionsDomain } from './sessions/domain.ts'
@@ -28,6 +29,7 @@ export const serverDomains: readonly Domain[] = [
   aclDomain,
   catalogDomain,
   sessionsDomain,
+  nodesDomain,
   kvDomain,
   variablesDomain,
   jobsDomain,

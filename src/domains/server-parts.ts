@@ -17,6 +17,7 @@ import { openView, readBarrier, stateReader, type OpenView, type ReadBarrier } f
 import type { RaftControl } from './operator/raft.ts'
 import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
 import { archiving, raftControl, thisServer, type RowSource } from './operator/services.ts'
+import { nodeSettings, type NodeSettings } from './nodes/services.ts'
 import { openApi } from './process/services.ts'
 import type { AppliedSource } from './sessions/deadlines.ts'
 import { appliedCommands } from './sessions/services.ts'
@@ -45,6 +46,8 @@ export type ServerParts = LocalParts & {
   readonly health: () => ClusterHealth
   /** Whose nodes the leader keeps in the catalog. */
   readonly agents: KnownNodes
+  /** How client nodes say that they live. */
+  readonly nodes: NodeSettings
   /** What is applied here, for those who keep time by it. */
   readonly applied: AppliedSource & ChangeSource
   readonly events: EventBufferLimits
@@ -80,6 +83,7 @@ export function composeServer(
   services.provide(clusterHealth, parts.health)
   services.provide(knownNodes, parts.agents)
   services.provide(appliedCommands, parts.applied)
+  services.provide(nodeSettings, parts.nodes)
   services.provide(changeSource, parts.applied)
   services.provide(bufferLimits, parts.events)
   services.provide(aclSettings, parts.acl)

@@ -95,6 +95,7 @@ export function providedBy(options: ProvidedOptions): ServerParts {
       link: catalogLink,
     },
     metrics: telemetry,
+    nodes: { heartbeats: config.server.heartbeats, random: dependencies.random },
     applied: machine,
     events: {
       readersMax: config.limits.eventStreamsMax,

@@ -1,4 +1,5 @@
 /** What a server wants to know of its configuration; the agent checks it before, so nothing is checked here. */
+import type { NodeSettings } from '../domains/nodes/services.ts'
 import type { RaftLimits, RaftTiming } from '../raft/raft.ts'
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
@@ -15,6 +16,7 @@ export type ServerConfig = RuntimeConfig &
         readonly host: string
         readonly port: number
       }[]
+      readonly heartbeats: NodeSettings['heartbeats']
       readonly raft: RaftTiming & RaftLimits & { readonly leaseReads: boolean }
     }
     readonly limits: {

@@ -1,7 +1,9 @@
 /** Requests that leave rows in all tables, and requests that meet rows of all tables. */
+import { registerNode } from '../../src/domains/nodes/commands.ts'
 import { clusterKeyring } from '../../src/domains/variables/services.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
+import { specOf } from './nodes/spec.ts'
 import type { Answer, ServerOfOne, ServerOfOneOptions } from './server-of-one.ts'
 
 /** Tokens can be written, and none is needed: a restore takes nobody's rights. */
@@ -34,6 +36,14 @@ const registration = {
     { CheckID: 'disk', Status: 'passing', Notes: 'of the node', Definition: { HTTP: 'x' } },
     { CheckID: 'Answers', Status: 'passing', ServiceID: 'api1', Output: 'ok' },
   ],
+}
+
+const clientNode = {
+  id: '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0b',
+  spec: specOf('box'),
+  secretHash: 'a'.repeat(64),
+  computedClass: 'v1:1',
+  nowMs: 1,
 }
 
 const orchestratorConfig = {
@@ -90,6 +100,11 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put('/v1/kv/gone', 'v')
   await done(server, 'DELETE', '/v1/kv/gone')
   await server.propose({ type: 'state.raiseVersion', args: { version: commandVersion } })
+  await server.propose({ type: registerNode.type, args: clientNode })
+  await put(`/v1/node/${clientNode.id}/drain`, {
+    DrainSpec: { Deadline: 60_000_000_000 },
+    Meta: { why: 'disk' },
+  })
   for (const path of ['ldap', 'orchestrator']) {
     const tuned = await server.ask('POST', `/v1/sys/auth/${path}/tune`, { max_lease_ttl: '1h' })
     if (tuned.status !== 204) throw new Error(tuned.body)

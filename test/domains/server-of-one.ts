@@ -232,6 +232,10 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
       answers: async (endpoint, who) => options.answers?.(endpoint, who) ?? null,
       onChange: () => () => {},
     },
+    nodes: {
+      heartbeats: { ttlMsMin: 10_000, perSecondMax: 50, graceMs: 10_000, failoverMs: 300_000 },
+      random: seededRandom(1),
+    },
     definitions: () => noDefinitions,
     local: {
       node: {
@@ -307,6 +311,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     servers: {
       selfId: self.id,
       find: (text) => ([self.id, self.name].includes(text) ? self : null),
+      all: () => [self],
       names: () => [self.name],
     },
     state: machine,

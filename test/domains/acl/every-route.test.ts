@@ -50,6 +50,7 @@ const open: Readonly<Record<string, string>> = {
 const filtered: ReadonlySet<string> = new Set([
   'GET /v1/namespaces',
   'GET /v1/vars',
+  'GET /v1/nodes',
   'GET /v1/catalog/nodes',
   'GET /v1/catalog/services',
   'GET /v1/catalog/service/:service',
@@ -117,6 +118,7 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'PUT /v1/sys/policy/:name': { body: { policy: '' } },
   'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },
   'PUT /v1/catalog/agent': { body: { Node: 'n', Address: '10.0.0.1' } },
+  'PUT /v1/node/:node_id/eligibility': { body: { Eligibility: 'eligible' } },
   'PUT /v1/catalog/deregister': { body: { Node: 'n' } },
   'PUT /v1/agent/service/register': { body: { Name: 'x' } },
   'PUT /v1/agent/check/register': { body: { Name: 'x', TTL: '10s' } },

@@ -1,0 +1,262 @@
+/** Changes of client nodes. A status is what the leader found; all else is what the agent or an operator said. */
+import { Type, type Static } from 'typebox'
+import type { Applied, Reader } from '../../fsm/domain.ts'
+import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
+import {
+  ComputedClass,
+  DrainMeta,
+  DrainSpec,
+  NodeId,
+  NodeSpec,
+  nodesPerEntryMax,
+  nodesVersion,
+  SecretHash,
+  strategyOf,
+  withEvent,
+  type Happened,
+  type NodeRow,
+} from './model.ts'
+import { nodeById } from './queries.ts'
+import { nodes } from './table.ts'
+
+type Now = { readonly index: number; readonly nowMs: number }
+
+export type RegisterOutcome =
+  | { readonly type: 'registered'; readonly row: NodeRow; readonly created: boolean }
+  /** The node is known by another secret. */
+  | { readonly type: 'otherSecret' }
+
+/** The row after the change, or why there was none. */
+export type NodeOutcome =
+  | { readonly type: 'changed'; readonly row: NodeRow }
+  | { readonly type: 'same'; readonly row: NodeRow }
+  | { readonly type: 'unknown' }
+  | { readonly type: 'draining' }
+
+const cluster = (message: string): Happened => ({ message, subsystem: 'Cluster' })
+const drain = (message: string): Happened => ({ message, subsystem: 'Drain' })
+
+export const registerNode = defineCommand({
+  type: 'nodes.register',
+  since: nodesVersion,
+  args: Type.Object({
+    id: NodeId,
+    spec: NodeSpec,
+    secretHash: SecretHash,
+    computedClass: ComputedClass,
+    nowMs: TimeMs,
+  }),
+  load: (reader, { id }) => nodeById(reader, id),
+  apply: ({ index }, { nowMs, ...told }, before): Applied<RegisterOutcome> => {
+    if (before === null) {
+      const row: NodeRow = {
+        ...told,
+        status: 'initializing',
+        statusUpdatedMs: nowMs,
+        eligible: true,
+        drain: null,
+        lastDrain: null,
+        events: [],
+        createIndex: index,
+        modifyIndex: index,
+      }
+      // The one event whose index is 0, as Nomad's tools know it.
+      const created = withEvent(row, cluster('Node registered'), { index: 0, nowMs })
+      const made = { ...created, modifyIndex: index }
+      return {
+        changes: [put(nodes, made)],
+        outcome: { type: 'registered', row: made, created: true },
+      }
+    }
+    if (before.secretHash !== told.secretHash) {
+      return { changes: [], outcome: { type: 'otherSecret' } }
+    }
+    const now = { index, nowMs }
+    const { spec, computedClass } = told
+    const changed: NodeRow = { ...before, spec, computedClass, modifyIndex: index }
+    const wasDown = before.status === 'down'
+    const row = wasDown ? withEvent(changed, cluster('Node re-registered'), now) : changed
+    return {
+      changes: [replace(nodes, before, row)],
+      outcome: { type: 'registered', row, created: false },
+    }
+  },
+})
+
+const StatusUpdate = Type.Object({
+  id: NodeId,
+  status: Type.Enum(['ready', 'down']),
+  /** Why it is down: its heartbeats are missed, or gossip says that the machine failed and no server has its uplink. */
+  cause: Type.Enum(['heartbeat', 'failed']),
+})
+export type StatusUpdate = Static<typeof StatusUpdate>
+
+/** Many at once. Nodes that are unknown, or are so already, stay as they are. */
+export const updateStatus = defineCommand({
+  type: 'nodes.status',
+  since: nodesVersion,
+  args: Type.Object({
+    updates: Type.Array(StatusUpdate, { maxItems: nodesPerEntryMax }),
+    nowMs: TimeMs,
+  }),
+  load: (reader, { updates }) => rowsOf(reader, updates),
+  apply: (
+    { index },
+    { updates, nowMs },
+    rows,
+  ): Applied<{ readonly changed: readonly string[] }> => {
+    const now = { index, nowMs }
+    const changes = updates.flatMap((update) => {
+      const before = rows.get(update.id)
+      if (before === undefined || before.status === update.status) return []
+      return [{ before, row: statusChanged(before, update, now) }]
+    })
+    return {
+      changes: changes.map(({ before, row }) => replace(nodes, before, row)),
+      outcome: { changed: changes.map(({ row }) => row.id) },
+    }
+  },
+})
+
+function statusChanged(before: NodeRow, { status, cause }: StatusUpdate, now: Now): NodeRow {
+  const row = { ...before, status, statusUpdatedMs: now.nowMs, modifyIndex: now.index }
+  if (status === 'down') {
+    const details: [string, string][] = cause === 'failed' ? [['witness', 'gossip']] : []
+    const down = withEvent(row, { ...cluster('Node heartbeat missed'), details }, now)
+    // What was to be moved is lost with the machine.
+    return down.drain === null ? down : drained(down, now)
+  }
+  return before.status === 'down'
+    ? withEvent(row, cluster('Node reregistered by heartbeat'), now)
+    : row
+}
+
+export const setEligibility = defineCommand({
+  type: 'nodes.eligibility',
+  since: nodesVersion,
+  args: Type.Object({ id: NodeId, eligible: Type.Boolean(), nowMs: TimeMs }),
+  load: (reader, { id }) => nodeById(reader, id),
+  apply: ({ index }, { eligible, nowMs }, before): Applied<NodeOutcome> => {
+    if (before === null) return refused({ type: 'unknown' })
+    if (before.eligible === eligible) return refused({ type: 'same', row: before })
+    if (eligible && before.drain !== null) return refused({ type: 'draining' })
+    return changed(before, withEligibility(before, eligible, { index, nowMs }))
+  },
+})
+
+export const setDrain = defineCommand({
+  type: 'nodes.drain',
+  since: nodesVersion,
+  args: Type.Object({
+    id: NodeId,
+    /** null: stop draining. */
+    spec: Type.Union([Type.Null(), DrainSpec]),
+    /** Where it stops draining: take work again. */
+    markEligible: Type.Boolean(),
+    accessor: Type.String({ maxLength: 64 }),
+    meta: DrainMeta,
+    nowMs: TimeMs,
+  }),
+  load: (reader, { id }) => nodeById(reader, id),
+  apply: ({ index }, args, before): Applied<NodeOutcome> => {
+    const { spec, markEligible, accessor, meta, nowMs } = args
+    const now = { index, nowMs }
+    if (before === null) return refused({ type: 'unknown' })
+    if (spec !== null) {
+      const startedMs = before.drain?.startedMs ?? nowMs
+      const row: NodeRow = {
+        ...before,
+        eligible: false,
+        drain: strategyOf(spec, nowMs, startedMs),
+        lastDrain: { startedMs, updatedMs: nowMs, status: 'draining', accessor, meta },
+      }
+      const word = before.drain === null ? 'set' : 'updated'
+      return changed(before, withEvent(row, drain(`Node drain strategy ${word}`), now))
+    }
+    if (before.drain === null) {
+      if (!markEligible || before.eligible) return refused({ type: 'same', row: before })
+      return changed(before, withEligibility(before, true, now))
+    }
+    const row: NodeRow = {
+      ...before,
+      drain: null,
+      eligible: markEligible,
+      lastDrain: ended(before, 'canceled', nowMs),
+    }
+    return changed(before, withEvent(row, drain('Node drain disabled'), now))
+  },
+})
+
+/** Of nodes that have nothing left to stop. Those that are not draining stay as they are. */
+export const completeDrains = defineCommand({
+  type: 'nodes.drained',
+  since: nodesVersion,
+  args: Type.Object({
+    nodes: Type.Array(Type.Object({ id: NodeId }), { maxItems: nodesPerEntryMax }),
+    nowMs: TimeMs,
+  }),
+  load: (reader, args) => rowsOf(reader, args.nodes),
+  apply: ({ index }, args, rows): Applied<{ readonly count: number }> => {
+    const changes = args.nodes.flatMap(({ id }) => {
+      const before = rows.get(id)
+      if (before === undefined || before.drain === null) return []
+      return [replace(nodes, before, drained(before, { index, nowMs: args.nowMs }))]
+    })
+    return { changes, outcome: { count: changes.length } }
+  },
+})
+
+export const purgeNode = defineCommand({
+  type: 'nodes.purge',
+  since: nodesVersion,
+  args: Type.Object({ id: NodeId }),
+  load: (reader, { id }) => nodeById(reader, id),
+  apply: (_context, _args, before): Applied<{ readonly purged: boolean }> => ({
+    changes: before === null ? [] : [removeRow(nodes, before)],
+    outcome: { purged: before !== null },
+  }),
+})
+
+export const nodeCommands = commandsByType([
+  registerNode,
+  updateStatus,
+  setEligibility,
+  setDrain,
+  completeDrains,
+  purgeNode,
+])
+
+function rowsOf(
+  reader: Reader,
+  named: readonly { readonly id: string }[],
+): ReadonlyMap<string, NodeRow> {
+  const rows = new Map<string, NodeRow>()
+  for (const { id } of named) {
+    const row = nodeById(reader, id)
+    if (row !== null) rows.set(id, row)
+  }
+  return rows
+}
+
+function withEligibility(row: NodeRow, eligible: boolean, now: Now): NodeRow {
+  const word = eligible ? 'eligible' : 'ineligible'
+  return withEvent({ ...row, eligible }, cluster(`Node marked as ${word} for scheduling`), now)
+}
+
+/** It stays ineligible. */
+function drained(row: NodeRow, now: Now): NodeRow {
+  const over = { ...row, drain: null, lastDrain: ended(row, 'complete', now.nowMs) }
+  return withEvent(over, drain('Node drain complete'), now)
+}
+
+function ended({ lastDrain }: NodeRow, status: 'complete' | 'canceled', nowMs: number) {
+  return lastDrain === null ? null : { ...lastDrain, status, updatedMs: nowMs }
+}
+
+function changed(before: NodeRow, row: NodeRow): Applied<NodeOutcome> {
+  return { changes: [replace(nodes, before, row)], outcome: { type: 'changed', row } }
+}
+
+function refused(outcome: NodeOutcome): Applied<NodeOutcome> {
+  return { changes: [], outcome }
+}

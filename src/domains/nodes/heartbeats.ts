@@ -1,0 +1,270 @@
+/**
+ * The leader's word on who lives. A node is down when its heartbeats are missed; or at once, when gossip says that its machine
+ * failed and no server has an uplink over which its agent answers. So neither witness is believed alone: a node whose agent
+ * answers is never down for what gossip says, and a killed machine is not waited for.
+ *
+ * Deadlines are kept by the leader alone. A new one gives every node that is not down a long time once, for nobody can have told
+ * it who was heard.
+ */
+import { delay } from '../../lib/async.ts'
+import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import type { Provided } from '../../rpc/services.ts'
+import type { knownNodes } from '../catalog/services.ts'
+import type { DutyContext } from '../duty.ts'
+import type { appliedCommands } from '../sessions/services.ts'
+import { purgeNode, registerNode, updateStatus, type StatusUpdate } from './commands.ts'
+import { silentMsMax, ttlMsOf, type HeartbeatSettings } from './heartbeat-times.ts'
+import { nodesPerEntryMax, type NodeStatus } from './model.ts'
+import { nodesWithPrefix } from './queries.ts'
+import type { ReportReply } from './uplinks.ts'
+
+/** How late a deadline may be noticed. */
+const sliceMs = 250
+/** Between two rounds in which nobody is doubted, and while somebody is. */
+const roundMs = 5_000
+const doubtMs = 500
+/** Between any two: gossip's news that come faster are taken together. Longer where a look through the members takes long. */
+const gapMs = 200
+const gapPerLook = 10
+const retryMs = 500
+/**
+ * Gossip's word and the silence of all servers must both last so long: an agent may be between two uplinks. A suspicion counts too,
+ * later, for on a busy machine gossip takes its time to confirm it.
+ */
+const lastsMs = { failed: 1_000, suspected: 5_000 } as const
+
+/** Which of these nodes' agents answer over an uplink that some server holds. */
+export type Reach = (ids: readonly string[]) => Promise<{
+  readonly answering: ReadonlySet<string>
+  /** A server that may live did not answer: it may hold the uplinks of others. */
+  readonly isUnsure: boolean
+}>
+
+export type HeartbeatsContext = DutyContext & {
+  readonly settings: HeartbeatSettings
+  readonly members: Provided<typeof knownNodes>
+  readonly applied: Provided<typeof appliedCommands>
+  readonly reach: Reach
+}
+
+/** Where reports go: to the duty of this server while it leads. */
+export class Heartbeats {
+  #duty: HeartbeatDuty | null = null
+
+  start(context: HeartbeatsContext): Running {
+    const duty = new HeartbeatDuty(context)
+    this.#duty = duty
+    return {
+      stop: () => {
+        this.#duty = null
+        return duty.stop()
+      },
+    }
+  }
+
+  /** Throws `not_leader`. */
+  heard(ids: readonly string[]): ReportReply {
+    if (this.#duty !== null) return this.#duty.heard(ids)
+    throw new MusterError('not_leader', 'this server keeps no deadlines of nodes')
+  }
+}
+
+class HeartbeatDuty implements Running {
+  readonly #context: HeartbeatsContext
+  readonly #stopping = new AbortController()
+  readonly #wheel: DeadlineWheel<string>
+  /** As the state has them. */
+  readonly #known = new Map<string, NodeStatus>()
+  #isComplete = false
+  /** Heard, and not ready as the state has it. */
+  readonly #returned = new Set<string>()
+  /** Whose deadline passed. */
+  readonly #missed = new Set<string>()
+  /** Whom gossip calls failed or suspects, and since when no server reaches them. */
+  readonly #unreached = new Map<string, number>()
+  #lookedForMs = 0
+  readonly #unsubscribe: readonly (() => void)[]
+  readonly #rounds: ReturnType<typeof periodic>
+  readonly #scanning: Promise<void>
+
+  constructor(context: HeartbeatsContext) {
+    const { clock, applied, members } = context
+    this.#context = context
+    this.#wheel = new DeadlineWheel<string>({
+      clock,
+      sliceMs,
+      keyOf: (id) => id,
+      batchMax: nodesPerEntryMax,
+      onDue: (ids) => {
+        for (const id of ids) this.#missed.add(id)
+        this.#rounds.wake()
+      },
+    })
+    this.#rounds = periodic({
+      clock,
+      log: context.log,
+      failure: 'a look at the heartbeats of nodes failed',
+      everyMs: roundMs,
+      retryMs,
+      gapMs: () => Math.max(gapMs, gapPerLook * this.#lookedForMs),
+      round: () => this.#round(),
+    })
+    this.#unsubscribe = [
+      applied.onCommand(registerNode, ({ outcome }) => {
+        if (outcome.type === 'registered') this.#take(outcome.row.id, outcome.row.status)
+      }),
+      applied.onCommand(updateStatus, ({ args, outcome }) => {
+        for (const { id, status } of args.updates) {
+          if (outcome.changed.includes(id)) this.#take(id, status)
+        }
+      }),
+      applied.onCommand(purgeNode, ({ args }) => {
+        this.#known.delete(args.id)
+        this.#wheel.cancel(args.id)
+      }),
+      members.onChange(() => this.#rounds.wake()),
+    ]
+    this.#wheel.start()
+    this.#scanning = this.#scan()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#wheel.stop()
+    await this.#rounds.stop()
+    await this.#scanning
+  }
+
+  heard(ids: readonly string[]): ReportReply {
+    const unknown: string[] = []
+    for (const id of ids) {
+      const status = this.#known.get(id)
+      if (status === undefined && this.#isComplete) {
+        unknown.push(id)
+        continue
+      }
+      this.#missed.delete(id)
+      this.#unreached.delete(id)
+      this.#arm(id)
+      if (status !== 'ready') this.#returned.add(id)
+    }
+    if (this.#returned.size > 0) this.#rounds.wake()
+    return { unknown, ttlMs: this.#ttlMs }
+  }
+
+  get #ttlMs(): number {
+    return ttlMsOf(this.#context.settings, this.#known.size)
+  }
+
+  #arm(id: string): void {
+    const { clock, settings } = this.#context
+    this.#wheel.arm(id, clock.monotonicMs() + silentMsMax(this.#ttlMs, settings.graceMs))
+  }
+
+  /** As an entry has it that was applied while this server leads. */
+  #take(id: string, status: NodeStatus): void {
+    const before = this.#known.get(id)
+    this.#known.set(id, status)
+    if (status === 'down') this.#wheel.cancel(id)
+    else if (before === undefined || before === 'down') this.#arm(id)
+  }
+
+  async #scan(): Promise<void> {
+    const { view, clock, settings, log } = this.#context
+    const dueMs = clock.monotonicMs() + settings.failoverMs
+    while (!this.#stopping.signal.aborted) {
+      const reader = view()
+      try {
+        for await (const page of nodesWithPrefix(reader, '')) {
+          for (const { id, status } of page) {
+            // What came meanwhile is newer than this view.
+            if (this.#known.has(id)) continue
+            this.#known.set(id, status)
+            if (status !== 'down') this.#wheel.arm(id, dueMs)
+          }
+        }
+        this.#isComplete = true
+        this.#rounds.wake()
+        return
+      } catch (error) {
+        log.warn('the nodes could not be read yet', { error: textOf(error) })
+        await delay(clock, retryMs, this.#stopping.signal)
+      } finally {
+        reader.close()
+      }
+    }
+  }
+
+  /** Resolves to the pause before the next one. */
+  async #round(): Promise<number> {
+    await this.#readyAgain()
+    const lost = this.#lostByGossip()
+    for (const id of this.#unreached.keys()) if (!lost.has(id)) this.#unreached.delete(id)
+    const doubted = [...new Set([...this.#missed, ...lost.keys()])].slice(0, nodesPerEntryMax)
+    if (doubted.length === 0) return roundMs
+    const { answering, isUnsure } = await this.#context.reach(doubted)
+    const down = doubted.flatMap((id) => {
+      if (answering.has(id)) return this.#answers(id)
+      return this.#silent(id, lost.get(id) ?? lastsMs.suspected, isUnsure)
+    })
+    await this.#propose(down)
+    for (const { id, cause } of down) {
+      this.#missed.delete(id)
+      this.#unreached.delete(id)
+      this.#context.log.warn('a node is down', { node: id, cause })
+    }
+    return doubtMs
+  }
+
+  #answers(id: string): [] {
+    if (this.#missed.delete(id)) this.#arm(id)
+    this.#unreached.delete(id)
+    return []
+  }
+
+  #silent(id: string, lasts: number, isUnsure: boolean): StatusUpdate[] {
+    if (this.#missed.has(id)) return [{ id, status: 'down', cause: 'heartbeat' }]
+    if (isUnsure) return []
+    const now = this.#context.clock.monotonicMs()
+    const sinceMs = this.#unreached.get(id) ?? now
+    this.#unreached.set(id, sinceMs)
+    return now - sinceMs < lasts ? [] : [{ id, status: 'down', cause: 'failed' }]
+  }
+
+  /** Nodes that are not down, and whose machines gossip has lost or suspects: for how long that must last. */
+  #lostByGossip(): ReadonlyMap<string, number> {
+    const startMs = this.#context.clock.monotonicMs()
+    const living = new Set<string>()
+    const lost = new Map<string, number>()
+    for (const { id, status } of this.#context.members.agents()) {
+      if (status === 'alive') living.add(id)
+      else if (this.#known.has(id) && this.#known.get(id) !== 'down') {
+        lost.set(id, status === 'suspected' ? lastsMs.suspected : lastsMs.failed)
+      }
+    }
+    for (const id of living) lost.delete(id)
+    this.#lookedForMs = this.#context.clock.monotonicMs() - startMs
+    return lost
+  }
+
+  async #readyAgain(): Promise<void> {
+    const ids = [...this.#returned]
+    const updates = ids
+      .filter((id) => this.#known.get(id) !== 'ready')
+      .map((id): StatusUpdate => ({ id, status: 'ready', cause: 'heartbeat' }))
+    await this.#propose(updates)
+    for (const id of ids) this.#returned.delete(id)
+  }
+
+  async #propose(updates: readonly StatusUpdate[]): Promise<void> {
+    const { propose, clock } = this.#context
+    for (let at = 0; at < updates.length; at += nodesPerEntryMax) {
+      if (this.#stopping.signal.aborted) return
+      const part = updates.slice(at, at + nodesPerEntryMax)
+      await propose(updateStatus, { updates: part, nowMs: Math.floor(clock.wallMs()) })
+    }
+  }
+}

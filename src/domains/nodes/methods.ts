@@ -1,0 +1,243 @@
+/** What may be asked about client nodes. */
+import { createHash } from 'node:crypto'
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { AgentIdentity } from '../../rpc/agent-identity.ts'
+import { clusterServers } from '../../rpc/agents.ts'
+import { onePage, Page, type May } from '../../rpc/list.ts'
+import {
+  defineLeaderMethod,
+  defineLocalMethod,
+  defineQuery,
+  type LeaderContext,
+} from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
+import { purgeNode, setDrain, setEligibility, type NodeOutcome } from './commands.ts'
+import { DrainMeta, DrainSpec, nodeIdPattern, nodeNameLengthMax, type NodeRow } from './model.ts'
+import { otherSecret } from './peer-methods.ts'
+import { nodeById, nodesWithPrefix } from './queries.ts'
+import { leastForNodes, readsNode, writesNode } from './rights.ts'
+import { nodeUplinks } from './services.ts'
+import { nodeFilters, shownStub } from './shown.ts'
+import { nodes } from './table.ts'
+import { secretPattern, uplinkVersion } from './uplink-words.ts'
+
+/** Of a write: the entry, and the row's index. */
+export type NodeWritten = { readonly index: number; readonly modifyIndex: number }
+
+const list = defineQuery({
+  kind: 'query',
+  name: 'nodes.list',
+  args: Type.Object(Page),
+  requires: () => ({ resource: 'none' }),
+  least: leastForNodes,
+  query: async (reader, { prefix, filter, nextToken, perPage }, context) => {
+    const show = (row: NodeRow, may: May) => (may(readsNode(row.spec.name)) ? row : null)
+    const value = await onePage(
+      context,
+      { nextToken, perPage },
+      {
+        pages: nodesWithPrefix(reader, checkPrefix(prefix)),
+        keyOf: nodes.key,
+        show,
+        filter: nodeFilters.compile(filter),
+        recordOf: shownStub,
+      },
+    )
+    return { value, index: reader.tableIndex(nodes) }
+  },
+})
+
+const read = defineQuery({
+  kind: 'query',
+  name: 'nodes.read',
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { id }, context) => {
+    const row = nodeById(reader, id.toLowerCase())
+    mustMay(context, readsNode(row?.spec.name ?? ''), "'node:read' on the node")
+    checkId(id)
+    return { value: row, index: row?.modifyIndex ?? reader.tableIndex(nodes) }
+  },
+})
+
+const eligibility = defineLeaderMethod({
+  kind: 'leader',
+  name: 'nodes.eligibility',
+  args: Type.Object({ id: Type.String(), eligible: Type.Boolean() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { id, eligible }): Promise<NodeWritten> => {
+    const node = writable(context, id)
+    const nowMs = Math.floor(context.clock.wallMs())
+    const args = { id: node, eligible, nowMs }
+    const { index, outcome } = await context.propose(setEligibility, args)
+    return writtenOf(index, outcome)
+  },
+})
+
+const drain = defineLeaderMethod({
+  kind: 'leader',
+  name: 'nodes.drain',
+  args: Type.Object({
+    id: Type.String(),
+    spec: Type.Union([Type.Null(), DrainSpec]),
+    markEligible: Type.Boolean(),
+    meta: DrainMeta,
+  }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { id, ...args }): Promise<NodeWritten> => {
+    const node = writable(context, id)
+    const nowMs = Math.floor(context.clock.wallMs())
+    const accessor = context.accessor ?? ''
+    const { index, outcome } = await context.propose(setDrain, {
+      ...args,
+      id: node,
+      accessor,
+      nowMs,
+    })
+    return writtenOf(index, outcome)
+  },
+})
+
+export type Purged = {
+  readonly index: number
+  readonly leader: string
+  readonly nodeCount: number
+  readonly servers: readonly string[]
+}
+
+const purge = defineLeaderMethod({
+  kind: 'leader',
+  name: 'nodes.purge',
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { id }): Promise<Purged> => {
+    const node = writable(context, id)
+    const { index, outcome } = await context.propose(purgeNode, { id: node })
+    if (!outcome.purged) throw unknownNode()
+    context.log.info('a node was purged', { node })
+    let nodeCount = 0
+    for await (const page of nodesWithPrefix(context.read(), '')) nodeCount += page.length
+    const servers = context.service(clusterServers)
+    return {
+      index,
+      leader: servers.leader()?.address ?? '',
+      nodeCount,
+      servers: servers.all().map(({ address }) => address),
+    }
+  },
+})
+
+/** As it was sent. */
+const Asked = Type.String({ maxLength: 1_024 })
+
+/** Before a client agent's request becomes an uplink. */
+const openUplink = defineLocalMethod({
+  kind: 'local',
+  name: 'nodes.openUplink',
+  args: Type.Object({ id: Asked, name: Asked, secret: Asked, version: Asked }),
+  requires: ({ name }) => writesNode(name),
+  run: async (context, { id, name, secret, version }): Promise<AgentIdentity> => {
+    checkRequest({ id, name, secret, version })
+    const secretHash = createHash('sha256').update(secret).digest('hex')
+    const uplinks = context.service(nodeUplinks)
+    const known = nodeById(context.read(), id)
+    // This server's copy may lack the record: registration at the leader looks again.
+    if (known !== null && known.secretHash !== secretHash) {
+      const error = otherSecret(id)
+      uplinks.refused(`${name} (${id}) at ${context.caller.remote}`, error)
+      throw error
+    }
+    uplinks.admit(context.caller.remote)
+    return { nodeId: id, name, secretHash }
+  },
+})
+
+/** What there is only beside work: refused to those who could not ask for it either. */
+const work = defineLocalMethod({
+  kind: 'local',
+  name: 'nodes.work',
+  args: Type.Object({ access: Type.Enum(['read', 'write']) }),
+  requires: ({ access }) => (access === 'read' ? readsNode('') : writesNode('')),
+  run: (): Promise<never> => {
+    const text = 'this version schedules no work, so there are no allocations and no evaluations'
+    return Promise.reject(new MusterError('not_implemented', text))
+  },
+})
+
+type UplinkRequest = Record<'id' | 'name' | 'secret' | 'version', string>
+
+/** Throws `invalid_argument`. */
+function checkRequest({ id, name, secret, version }: UplinkRequest): void {
+  if (version !== String(uplinkVersion)) {
+    const shown = JSON.stringify(version.slice(0, 20))
+    const text = `this server speaks version ${uplinkVersion} of the uplink, not ${shown}`
+    throw new MusterError('invalid_argument', text)
+  }
+  if (!nodeIdPattern.test(id) || name === '' || name.length > nodeNameLengthMax) {
+    throw new MusterError('invalid_argument', 'the headers of an uplink name the node and its id')
+  }
+  if (!secretPattern.test(secret)) {
+    throw new MusterError(
+      'invalid_argument',
+      'the headers of an uplink bear the secret of the node',
+    )
+  }
+}
+
+export const nodeMethods = { list, read, eligibility, drain, purge, work, openUplink }
+
+const uuidLength = 36
+
+/** Throws `invalid_argument` for what is no whole id; any letter case reads. */
+function checkId(id: string): string {
+  if (id.length === uuidLength) return id.toLowerCase()
+  const text = `a node's id has ${uuidLength} characters, this has ${id.length}: node ID must be the whole UUID`
+  throw new MusterError('invalid_argument', text)
+}
+
+/** Of the ids in a list. Throws `invalid_argument` as Nomad does, for its tools shorten ids to an even number. */
+function checkPrefix(prefix: string): string {
+  const digits = prefix.replaceAll('-', '')
+  if (!/^[0-9a-f]*$/.test(digits)) {
+    throw new MusterError(
+      'invalid_argument',
+      'prefix must be hexadecimal: 0 to 9, a to f, and dashes',
+    )
+  }
+  if (digits.length % 2 === 0) return prefix
+  const text = `prefix must have an even number of hexadecimal digits, this has ${digits.length}`
+  throw new MusterError('invalid_argument', text)
+}
+
+/** The id of a node that the caller may write. */
+function writable(context: LeaderContext, given: string): string {
+  const row = nodeById(context.read(), given.toLowerCase())
+  mustMay(context, writesNode(row?.spec.name ?? ''), "'node:write' on the node")
+  const id = checkId(given)
+  if (row === null) throw unknownNode()
+  return id
+}
+
+function writtenOf(index: number, outcome: NodeOutcome): NodeWritten {
+  switch (outcome.type) {
+    case 'changed':
+      return { index, modifyIndex: outcome.row.modifyIndex }
+    case 'same':
+      return { index: outcome.row.modifyIndex, modifyIndex: 0 }
+    case 'unknown':
+      throw unknownNode()
+    case 'draining':
+      throw new MusterError(
+        'conflict',
+        'the node is draining: stop the drain before it is marked eligible',
+      )
+    default:
+      return assertNever(outcome)
+  }
+}
+
+function unknownNode(): MusterError {
+  return new MusterError('not_found', 'node not found')
+}

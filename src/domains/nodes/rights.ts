@@ -1,0 +1,14 @@
+/** Who may see and change client nodes: by their names, as nodes of the catalog. */
+import type { LeastRight, Requirement } from '../../rpc/method.ts'
+import { keyOfName } from '../catalog/model.ts'
+
+export const leastForNodes: readonly LeastRight[] = [{ resource: 'node', access: 'read' }]
+
+/** Of one that is not there: the right to nodes without a name, as `node { policy = "read" }` gives it. */
+export function readsNode(name: string): Requirement {
+  return { resource: 'node', node: keyOfName(name), access: 'read' }
+}
+
+export function writesNode(name: string): Requirement {
+  return { resource: 'node', node: keyOfName(name), access: 'write' }
+}

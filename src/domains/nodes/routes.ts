@@ -1,0 +1,189 @@
+/** `/v1/nodes` and `/v1/node/:id`: shapes of HTTP to methods and back. */
+import { Type } from 'typebox'
+import type { Fields } from '../../api/fields.ts'
+import { outOfScope } from '../../api/out-of-scope.ts'
+import { listReply, pageOf } from '../../api/pages.ts'
+import {
+  smallBodyBytesMax,
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+} from '../../api/route.ts'
+import { blocking, listing, ok, text } from '../../api/shape.ts'
+import { site } from '../../api/site.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { nodeMethods, type NodeWritten } from './methods.ts'
+import { DrainBody, EligibilityBody, Node, NodePurged, NodeStub, NodeUpdated } from './shapes.ts'
+import { shownNode, shownStub } from './shown.ts'
+
+const named = { node_id: text('The whole UUID of the node') }
+const exampleId = '00000000-0000-4000-8000-000000000000'
+const noNode = 'a server alone has no client nodes'
+
+export const nodeRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/nodes',
+    summary: 'List client nodes',
+    permission: 'filtered',
+    query: { ...blocking, ...listing },
+    reply: ok(Type.Array(NodeStub)),
+    example: {},
+    handle: async (request) => {
+      const { value } = await request.query(nodeMethods.list, pageOf(request))
+      return listReply(value, shownStub)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/node/:node_id',
+    summary: 'Read a client node',
+    permission: 'node:read',
+    params: named,
+    query: blocking,
+    reply: ok(Node),
+    errors: ['not_found'],
+    example: { url: `/v1/node/${exampleId}`, status: 404 },
+    handle: async (request) => {
+      // `/v1/node/pools` is no node.
+      const other = outOfScope(request.path)
+      if (other !== null) throw new MusterError('not_implemented', other.reason)
+      const { value } = await request.query(nodeMethods.read, { id: idOf(request) })
+      if (value === null) return { status: 404, text: 'node not found' }
+      return { jsonOf: () => shownNode(value) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/node/:node_id/allocations',
+    summary: 'Allocations of a client node; not served while no work is scheduled',
+    permission: 'node:read',
+    params: named,
+    reply: {},
+    example: { url: `/v1/node/${exampleId}/allocations`, status: 501 },
+    handle: (request) => request.call(nodeMethods.work, { access: 'read' }),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/node/:node_id/evaluate',
+    summary: 'Evaluate the jobs of a client node; not served while no work is scheduled',
+    permission: 'node:write',
+    params: named,
+    reply: {},
+    example: { url: `/v1/node/${exampleId}/evaluate`, status: 501 },
+    body: 'none',
+    handle: (request) => request.call(nodeMethods.work, { access: 'write' }),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/node/:node_id/eligibility',
+    summary: 'Let a client node take new work or not',
+    permission: 'node:write',
+    params: named,
+    bodySchema: EligibilityBody,
+    bodyBytesMax: smallBodyBytesMax,
+    reply: ok(NodeUpdated),
+    errors: ['not_found', 'conflict'],
+    example: {
+      url: `/v1/node/${exampleId}/eligibility`,
+      body: { Eligibility: 'ineligible' },
+      shownOnly: noNode,
+    },
+    handle: async (request) => {
+      const word = request.fields().text('Eligibility')
+      if (word !== 'eligible' && word !== 'ineligible') {
+        throw new MusterError('invalid_argument', 'Eligibility must be eligible or ineligible')
+      }
+      const args = { id: idOf(request), eligible: word === 'eligible' }
+      return updated(await request.call(nodeMethods.eligibility, args))
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/node/:node_id/drain',
+    summary: 'Drain a client node, or stop that',
+    permission: 'node:write',
+    params: named,
+    bodySchema: DrainBody,
+    bodyBytesMax: smallBodyBytesMax,
+    reply: ok(NodeUpdated),
+    errors: ['not_found'],
+    example: {
+      url: `/v1/node/${exampleId}/drain`,
+      body: { DrainSpec: { Deadline: 3_600_000_000_000, IgnoreSystemJobs: false } },
+      shownOnly: noNode,
+    },
+    handle: async (request) => {
+      const fields = request.fields()
+      const spec = fields.object('DrainSpec')
+      return updated(
+        await request.call(nodeMethods.drain, {
+          id: idOf(request),
+          spec: spec === undefined ? null : drainSpecOf(spec),
+          markEligible: fields.boolean('MarkEligible') ?? false,
+          meta: (fields.textPairs('Meta') ?? []).map(([key, value]): [string, string] => [
+            key,
+            value,
+          ]),
+        }),
+      )
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/node/:node_id/purge',
+    summary: 'Forget a client node; a living one registers again',
+    permission: 'node:write',
+    params: named,
+    reply: ok(NodePurged),
+    errors: ['not_found'],
+    example: { url: `/v1/node/${exampleId}/purge`, shownOnly: noNode },
+    body: 'none',
+    handle: async (request) => {
+      const purged = await request.call(nodeMethods.purge, { id: idOf(request) })
+      const { datacenter } = request.service(site)
+      return {
+        index: purged.index,
+        json: {
+          EvalCreateIndex: 0,
+          EvalIDs: null,
+          HeartbeatTTL: 0,
+          Index: purged.index,
+          KnownLeader: purged.leader !== '',
+          LastContact: 0,
+          LeaderRPCAddr: purged.leader,
+          NodeModifyIndex: purged.index,
+          NumNodes: purged.nodeCount,
+          Servers: purged.servers.map((address) => ({
+            Datacenter: datacenter,
+            RPCAdvertiseAddr: address,
+            RPCMajorVersion: 1,
+            RPCMinorVersion: 1,
+          })),
+        },
+      }
+    },
+  },
+]
+
+function idOf(request: ApiRequest): string {
+  return request.parameter('node_id')
+}
+
+function drainSpecOf(fields: Fields) {
+  const deadlineNs = fields.integer('Deadline')
+  if (deadlineNs === undefined) {
+    throw new MusterError(
+      'invalid_argument',
+      'DrainSpec.Deadline is missing: nanoseconds, 0 for none',
+    )
+  }
+  return { deadlineNs, ignoreSystemJobs: fields.boolean('IgnoreSystemJobs') ?? false }
+}
+
+function updated({ index, modifyIndex }: NodeWritten): ApiReply {
+  return {
+    index,
+    json: { EvalCreateIndex: 0, EvalIDs: null, Index: index, NodeModifyIndex: modifyIndex },
+  }
+}

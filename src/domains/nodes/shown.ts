@@ -1,0 +1,168 @@
+/** A client node as clients read it, whole and in lists, and as filters of lists do. */
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import type { DrainStrategy, NodeRow, NodeSpec } from './model.ts'
+
+/** As Go prints a time that there is none of. */
+const never = '0001-01-01T00:00:00Z'
+const time = (ms: number): string => new Date(ms).toISOString()
+
+export function shownStub({ id, spec, ...row }: NodeRow) {
+  return {
+    ID: id,
+    Name: spec.name,
+    Address: spec.address,
+    Datacenter: spec.datacenter,
+    NodeClass: spec.nodeClass,
+    Version: spec.version,
+    Drain: row.drain !== null,
+    SchedulingEligibility: eligibilityOf(row),
+    Status: row.status,
+    StatusDescription: '',
+    Drivers: driversOf(spec),
+    LastDrain: lastDrainOf(row),
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
+  }
+}
+
+export function shownNode(row: NodeRow) {
+  const { spec } = row
+  const { resources, reserved } = spec
+  const networks = resources.networks.map((network) => ({
+    CIDR: network.cidr,
+    Device: network.device,
+    DynamicPorts: null,
+    IP: network.ip,
+    MBits: network.mbits,
+    Mode: network.mode,
+    ReservedPorts: null,
+  }))
+  const { Address: _address, Version: _version, ...stub } = shownStub(row)
+  return {
+    ...stub,
+    Attributes: Object.fromEntries(spec.attributes),
+    ComputedClass: row.computedClass,
+    DrainStrategy: row.drain === null ? null : strategyShown(row.drain),
+    Events: row.events.map((event) => ({
+      Message: event.message,
+      Subsystem: event.subsystem,
+      Details: event.details.length === 0 ? null : Object.fromEntries(event.details),
+      Timestamp: time(event.timeMs),
+      CreateIndex: event.createIndex,
+    })),
+    HTTPAddr: spec.httpAddr,
+    HostVolumes: Object.fromEntries(
+      spec.hostVolumes.map(({ name, path, readOnly }) => [
+        name,
+        { Name: name, Path: path, ReadOnly: readOnly },
+      ]),
+    ),
+    Links: Object.fromEntries(spec.links),
+    Meta: Object.fromEntries(spec.meta),
+    NodeResources: {
+      Cpu: { CpuShares: resources.cpuMhz },
+      Devices: null,
+      Disk: { DiskMB: resources.diskMb },
+      Memory: { MemoryMB: resources.memoryMb },
+      Networks: networks,
+      NodeNetworks: resources.nodeNetworks.map((network) => ({
+        Addresses: network.addresses.map(({ address, alias, family, gateway }) => ({
+          Address: address,
+          Alias: alias,
+          Family: family,
+          Gateway: gateway,
+          ReservedPorts: '',
+        })),
+        Device: network.device,
+        MacAddress: network.macAddress,
+        Mode: network.mode,
+      })),
+    },
+    Reserved: {
+      CPU: reserved.cpuMhz,
+      Devices: null,
+      DiskMB: reserved.diskMb,
+      IOPS: 0,
+      MemoryMB: reserved.memoryMb,
+      Networks: null,
+    },
+    ReservedResources: {
+      Cpu: { CpuShares: reserved.cpuMhz },
+      Disk: { DiskMB: reserved.diskMb },
+      Memory: { MemoryMB: reserved.memoryMb },
+      Networks: { ReservedHostPorts: reserved.ports },
+    },
+    Resources: {
+      CPU: resources.cpuMhz,
+      Devices: null,
+      DiskMB: resources.diskMb,
+      IOPS: 0,
+      MemoryMB: resources.memoryMb,
+      Networks: networks,
+    },
+    // Never shown.
+    SecretID: '',
+    StatusUpdatedAt: Math.floor(row.statusUpdatedMs / 1_000),
+    TLSEnabled: spec.tlsEnabled,
+  }
+}
+
+export const nodeFilters = new FilterCompiler({
+  ID: 'string',
+  Name: 'string',
+  Address: 'string',
+  Datacenter: 'string',
+  NodeClass: 'string',
+  Version: 'string',
+  Drain: 'boolean',
+  SchedulingEligibility: 'string',
+  Status: 'string',
+  StatusDescription: 'string',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+  Drivers: {
+    map: {
+      record: { Detected: 'boolean', Healthy: 'boolean', HealthDescription: 'string' },
+    },
+  },
+})
+
+function eligibilityOf({ eligible }: Pick<NodeRow, 'eligible'>): string {
+  return eligible ? 'eligible' : 'ineligible'
+}
+
+function driversOf({ drivers }: NodeSpec) {
+  return Object.fromEntries(
+    drivers.map((driver) => [
+      driver.name,
+      {
+        Attributes: driver.attributes.length === 0 ? null : Object.fromEntries(driver.attributes),
+        Detected: driver.detected,
+        Healthy: driver.healthy,
+        HealthDescription: driver.healthDescription,
+        UpdateTime: time(driver.updateTimeMs),
+      },
+    ]),
+  )
+}
+
+function strategyShown({ deadlineNs, ignoreSystemJobs, startedMs, forceMs }: DrainStrategy) {
+  return {
+    Deadline: deadlineNs,
+    IgnoreSystemJobs: ignoreSystemJobs,
+    StartedAt: time(startedMs),
+    ForceDeadline: forceMs === null ? never : time(forceMs),
+  }
+}
+
+function lastDrainOf({ lastDrain }: Pick<NodeRow, 'lastDrain'>) {
+  if (lastDrain === null) return null
+  const { startedMs, updatedMs, status, accessor, meta } = lastDrain
+  return {
+    StartedAt: time(startedMs),
+    UpdatedAt: time(updatedMs),
+    Status: status,
+    AccessorID: accessor,
+    Meta: meta.length === 0 ? null : Object.fromEntries(meta),
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * The uplinks that this server holds. Heartbeats are answered here, and told to the leader together: one call a second with the
+ * ids of those that were heard, however many they are.
+ *
+ * An uplink speaks for the node whose secret opened it, and for no other. One that does not register, or falls silent, is closed.
+ */
+import { clientOf } from '../../lib/client-address.ts'
+import type { Clock, Timer } from '../../lib/clock.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { randomInteger, type Random } from '../../lib/random.ts'
+import type { AgentIdentity } from '../../rpc/agent-identity.ts'
+import type { CallHandler, CallRequest } from '../../rpc/link.ts'
+import type { MessageSocket } from '../../rpc/uplink-channels.ts'
+import { Uplink, UplinkHost } from '../../rpc/uplink.ts'
+import type { HeartbeatSettings } from './heartbeat-times.ts'
+import { silentMsMax } from './heartbeat-times.ts'
+import { agentWords } from './uplink-words.ts'
+
+/** Uplinks of one server, and of them those from one address. */
+export const uplinksMax = 32_768
+export const uplinksPerAddressMax = 4_096
+/** Between two reports to the leader. */
+const reportMs = 1_000
+/** Nodes of one report. The others are in the next, at once. */
+export const reportedMax = 4_096
+const sweepMs = 5_000
+/** An uplink whose agent has not registered by then is closed. */
+const registerMsMax = 15_000
+/** An agent that is asked whether it lives has this long to answer. */
+const answerMs = 2_000
+
+type Held = {
+  readonly identity: AgentIdentity
+  readonly uplink: Uplink
+  readonly address: string
+  isRegistered: boolean
+  heardMs: number
+}
+
+/** What the leader says to a report. */
+export type ReportReply = { readonly unknown: readonly string[]; readonly ttlMs: number }
+
+export type NodeUplinksOptions = {
+  readonly settings: HeartbeatSettings
+  /** See `agentCalls`. */
+  readonly callsOf: (agent: AgentIdentity) => CallHandler
+  /** Tells the leader who was heard. */
+  readonly report: (ids: readonly string[]) => Promise<ReportReply>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+export class NodeUplinks {
+  readonly #options: NodeUplinksOptions
+  readonly #host: UplinkHost
+  readonly #held = new Map<string, Held>()
+  readonly #byAddress = new Map<string, number>()
+  readonly #heard = new Set<string>()
+  #ttlMs: number
+  #reporting = false
+  #reportTimer: Timer | null = null
+  #sweepTimer: Timer | null = null
+  #isStopped = false
+
+  constructor(options: NodeUplinksOptions) {
+    this.#options = options
+    this.#host = new UplinkHost(options.clock, options.log)
+    this.#ttlMs = options.settings.ttlMsMin
+  }
+
+  get count(): number {
+    return this.#held.size
+  }
+
+  /** Since the start: uplinks that were not opened, or were closed for what came over them. */
+  get refusedCount(): number {
+    return this.#host.refusedCount
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#reportTimer?.cancel()
+    this.#sweepTimer?.cancel()
+    for (const { uplink } of this.#held.values()) uplink.close('the server stops')
+  }
+
+  /** Throws `overloaded` or `rate_limited` where there is no place for one more. */
+  admit(remote: string): void {
+    if (this.#isStopped) throw new MusterError('unavailable', 'this server stops')
+    if (this.#held.size >= uplinksMax) {
+      throw this.#full('overloaded', remote, `${uplinksMax} uplinks are held here`)
+    }
+    if ((this.#byAddress.get(clientOf(remote)) ?? 0) >= uplinksPerAddressMax) {
+      throw this.#full(
+        'rate_limited',
+        remote,
+        `one address may hold ${uplinksPerAddressMax} uplinks`,
+      )
+    }
+  }
+
+  /** Names in the log why somebody may not have one. */
+  refused(peer: string, error: unknown): void {
+    this.#host.refused(peer, error)
+  }
+
+  /** The node's newest uplink is the one that counts. */
+  accept(socket: MessageSocket, identity: AgentIdentity, remote: string): void {
+    const { callsOf, clock } = this.#options
+    const { nodeId, name } = identity
+    const address = clientOf(remote)
+    this.#held.get(nodeId)?.uplink.close('the agent opened another uplink')
+    const uplink = new Uplink(socket, {
+      host: this.#host,
+      side: 'server',
+      peer: `${name} (${nodeId}) at ${address}`,
+      onCall: callsOf(identity),
+      onStream: () => Promise.reject(new MusterError('not_found', 'agents open no streams')),
+      onClose: () => this.#closed(held),
+    })
+    const heardMs = clock.monotonicMs()
+    const held: Held = { identity, uplink, address, isRegistered: false, heardMs }
+    this.#held.set(nodeId, held)
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
+    this.#sweepTimer ??= clock.setTimer(sweepMs, () => this.#sweep())
+  }
+
+  registered(nodeId: string): void {
+    const held = this.#held.get(nodeId)
+    if (held !== undefined) held.isRegistered = true
+  }
+
+  /** The node's secret is not that of its record. */
+  unproven(nodeId: string, error: unknown): void {
+    const held = this.#held.get(nodeId)
+    if (held === undefined) return
+    this.#host.refused(`${held.identity.name} (${nodeId}) at ${held.address}`, error)
+    held.uplink.close('the node is known by another secret')
+  }
+
+  /** What the agent is told: to be heard again before half of it is over. */
+  heartbeat(nodeId: string): { readonly ttlMs: number } {
+    const held = this.#held.get(nodeId)
+    if (held?.isRegistered === true) {
+      held.heardMs = this.#options.clock.monotonicMs()
+      this.#hear(nodeId)
+    }
+    return { ttlMs: randomInteger(this.#options.random, this.#ttlMs, 2 * this.#ttlMs) }
+  }
+
+  /** The record is gone: its agent registers again. */
+  forgotten(nodeId: string): void {
+    const held = this.#held.get(nodeId)
+    if (held === undefined) return
+    held.uplink.call(askOf(agentWords.register)).catch((error: unknown) => {
+      this.#options.log.debug('an agent did not register again', { nodeId, error: textOf(error) })
+    })
+  }
+
+  /** Somebody says that the node is down; where its agent answers here, the leader is told. */
+  async doubted(nodeId: string): Promise<void> {
+    if (await this.#answers(nodeId)) this.#hear(nodeId)
+  }
+
+  /** Those of them whose uplinks are held here. `ask`: and whose agents answer over them now. */
+  async holding(ids: readonly string[], ask: boolean): Promise<readonly string[]> {
+    const held = ids.filter((id) => this.#held.has(id))
+    if (!ask) return held
+    const answers = await Promise.all(held.map((id) => this.#answers(id)))
+    return held.filter((_, at) => answers[at])
+  }
+
+  call(nodeId: string, request: CallRequest, signal: AbortSignal): Promise<unknown> {
+    return this.#uplinkOf(nodeId).call(request, signal)
+  }
+
+  stream(
+    nodeId: string,
+    request: CallRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterableIterator<unknown>> {
+    return this.#uplinkOf(nodeId).stream(request, signal)
+  }
+
+  #uplinkOf(nodeId: string): Uplink {
+    const held = this.#held.get(nodeId)
+    if (held !== undefined) return held.uplink
+    throw new MusterError('unavailable', `this server holds no uplink of node ${nodeId}`)
+  }
+
+  async #answers(nodeId: string): Promise<boolean> {
+    const held = this.#held.get(nodeId)
+    if (held === undefined) return false
+    try {
+      await held.uplink.call(askOf(agentWords.ping))
+      return true
+    } catch (error) {
+      held.uplink.close(`the agent does not answer: ${textOf(error)}`)
+      return false
+    }
+  }
+
+  #closed(held: Held): void {
+    const { nodeId } = held.identity
+    const count = (this.#byAddress.get(held.address) ?? 0) - 1
+    if (count > 0) this.#byAddress.set(held.address, count)
+    else this.#byAddress.delete(held.address)
+    if (this.#held.get(nodeId) === held) this.#held.delete(nodeId)
+  }
+
+  #hear(nodeId: string): void {
+    this.#heard.add(nodeId)
+    if (!this.#isStopped && !this.#reporting) {
+      this.#reportTimer ??= this.#options.clock.setTimer(reportMs, () => void this.#report())
+    }
+  }
+
+  /** Never rejects. Those that the leader did not hear of are in the next report. */
+  async #report(): Promise<void> {
+    this.#reportTimer = null
+    this.#reporting = true
+    const ids = [...this.#heard].slice(0, reportedMax)
+    for (const id of ids) this.#heard.delete(id)
+    try {
+      const { unknown, ttlMs } = await this.#options.report(ids)
+      this.#ttlMs = ttlMs
+      for (const id of unknown) this.forgotten(id)
+    } catch (error) {
+      for (const id of ids) if (this.#held.has(id)) this.#heard.add(id)
+      this.#options.log.debug('heartbeats did not reach the leader', { error: textOf(error) })
+    }
+    this.#reporting = false
+    if (this.#heard.size === 0 || this.#isStopped) return
+    this.#reportTimer = this.#options.clock.setTimer(reportMs, () => void this.#report())
+  }
+
+  #sweep(): void {
+    const { clock, settings } = this.#options
+    const now = clock.monotonicMs()
+    const silentMs = silentMsMax(this.#ttlMs, settings.graceMs)
+    for (const { uplink, isRegistered, heardMs } of this.#held.values()) {
+      const forMs = now - heardMs
+      if (!isRegistered && forMs > registerMsMax) uplink.close('the agent did not register')
+      else if (forMs > silentMs) uplink.close('no heartbeat came')
+    }
+    this.#sweepTimer =
+      this.#held.size === 0 || this.#isStopped ? null : clock.setTimer(sweepMs, () => this.#sweep())
+  }
+
+  #full(code: 'overloaded' | 'rate_limited', remote: string, text: string): MusterError {
+    const error = new MusterError(code, text)
+    this.#host.refused(clientOf(remote), error)
+    return error
+  }
+}
+
+function askOf(method: string): CallRequest {
+  return { method, args: {}, token: null, remote: '', requestId: method, timeoutMs: answerMs }
+}

@@ -1,0 +1,295 @@
+/** Client nodes on one server: registration over a real uplink, states, what operators do, and what HTTP says of it. */
+import t, { type Test } from 'tap'
+import { computedClassOf } from '../../../src/domains/nodes/computed-class.ts'
+import { updateStatus } from '../../../src/domains/nodes/commands.ts'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import { serverOfOne, type ServerOfOne, type ServerOfOneOptions } from '../server-of-one.ts'
+import { openAgent, secretOf } from './agent.ts'
+import { specOf } from './spec.ts'
+
+const id = '11111111-2222-4333-8444-555555555555'
+const other = '11aaaaaa-2222-4333-8444-555555555555'
+
+type Shown = Readonly<Record<string, unknown>> & {
+  readonly Events: readonly { readonly Message: string; readonly CreateIndex: number }[]
+}
+
+async function served(t: Test, options: ServerOfOneOptions = {}) {
+  const server = await serverOfOne(t, { begin: false, ...options })
+  const duty = server.startDuty('nodes')
+  t.teardown(() => duty.stop())
+  return { server, port: await server.listen() }
+}
+
+async function registered(t: Test, port: number, nodeId = id, name = 'box') {
+  const agent = await openAgent(t, port, { nodeId, name })
+  await agent.ask('nodes.register', { spec: specOf(name) })
+  return agent
+}
+
+async function read(server: ServerOfOne, nodeId = id): Promise<Shown> {
+  return (await server.ask('GET', `/v1/node/${nodeId}`)).json() as Shown
+}
+
+async function ready(server: ServerOfOne, nodeId = id): Promise<void> {
+  await eventuallyTrue('ready', async () => (await read(server, nodeId))['Status'] === 'ready')
+}
+
+const messages = (node: Shown) => node.Events.map(({ Message }) => Message)
+
+t.test('registers, is ready at its first heartbeat, and is shown with all fields', async (t) => {
+  const { server, port } = await served(t)
+  const agent = await registered(t, port)
+  t.match(await read(server), { Status: 'initializing', SchedulingEligibility: 'eligible' })
+  t.match(await agent.ask('nodes.heartbeat', {}), { ttlMs: Number })
+  await ready(server)
+  const node = await read(server)
+  t.match(node, {
+    ID: id,
+    Name: 'box',
+    NodeClass: 'fast',
+    Drain: false,
+    DrainStrategy: null,
+    LastDrain: null,
+    SecretID: '',
+    HostVolumes: { data: { Name: 'data', Path: '/srv/data', ReadOnly: true } },
+    Meta: { rack: 'r1' },
+    NodeResources: { Cpu: { CpuShares: 4_000 }, Memory: { MemoryMB: 2_048 } },
+    ReservedResources: { Networks: { ReservedHostPorts: '22' } },
+    Drivers: {},
+    ComputedClass: computedClassOf(specOf('box')),
+  })
+  t.match(node.Events, [{ Message: 'Node registered', CreateIndex: 0 }])
+  t.equal(JSON.stringify(node).includes(secretOf('s')), false)
+
+  const before = node['ModifyIndex']
+  await agent.ask('nodes.register', { spec: specOf('box') })
+  t.equal((await read(server))['ModifyIndex'], before, 'the same again writes nothing')
+  await agent.ask('nodes.register', { spec: specOf('box', { nodeClass: 'slow' }) })
+  t.match(await read(server), { NodeClass: 'slow', Status: 'ready', Events: { length: 1 } })
+})
+
+t.test('the class is that of machines that are alike', (t) => {
+  const box = computedClassOf(specOf('box'))
+  t.equal(computedClassOf(specOf('other')), box, 'what is below unique. does not count')
+  t.not(computedClassOf(specOf('box', { meta: [['rack', 'r2']] })), box)
+  t.match(box, /^v1:\d+$/)
+  t.end()
+})
+
+t.test('a node is known by its secret, and by nothing else', async (t) => {
+  const { server, port } = await served(t)
+  await registered(t, port)
+  const thief = openAgent(t, port, { nodeId: id, name: 'box', secret: secretOf('x') })
+  await t.rejects(thief, { code: 'permission_denied', message: /403.*another secret/ })
+  t.equal(server.refused()['uplinks'], 1, 'counted')
+
+  const liar = await openAgent(t, port, { nodeId: other, name: 'liar' })
+  await t.rejects(liar.ask('nodes.register', { spec: specOf('box') }), { code: 'invalid_argument' })
+  for (const method of ['nodes.purge', 'server.leave', 'nodes.heard', 'nothing']) {
+    await t.rejects(liar.ask(method, { id }), /not for agents to ask|no method/)
+  }
+  await t.rejects(liar.ask('nodes.register', { spec: { name: 'liar' } }), {
+    code: 'invalid_argument',
+  })
+  t.equal((await server.ask('GET', `/v1/node/${other}`)).status, 404)
+  const refused: [headers: Record<string, string>, status: number][] = [
+    [{}, 400],
+    [{ 'x-muster-node-id': 'x', 'x-muster-node-name': 'b', 'x-muster-node-secret': 's' }, 400],
+    [
+      {
+        'x-muster-node-id': id,
+        'x-muster-node-name': 'box',
+        'x-muster-node-secret': secretOf('s'),
+      },
+      400,
+    ],
+  ]
+  for (const [headers, status] of refused) {
+    const url = '/v1/agent/uplink?version=1'
+    t.equal((await server.ask('GET', url, undefined, undefined, headers)).status, status)
+  }
+  t.equal((await server.ask('GET', '/v1/agent/uplink?version=2')).status, 400)
+})
+
+t.test('only one uplink counts for a node, and the newest is that', async (t) => {
+  const { server, port } = await served(t)
+  const first = await registered(t, port)
+  const second = await registered(t, port)
+  t.match(await first.closed, /another uplink/)
+  await second.ask('nodes.heartbeat', {})
+  await ready(server)
+})
+
+t.test(
+  'a node that is said to be down and answers is ready again; a purged one registers',
+  async (t) => {
+    const { server, port } = await served(t)
+    const agent = await registered(t, port)
+    await agent.ask('nodes.heartbeat', {})
+    await ready(server)
+    const updates = [{ id, status: 'down', cause: 'heartbeat' }]
+    await server.propose({ type: updateStatus.type, args: { updates, nowMs: 5 } })
+    await ready(server)
+    t.same(messages(await read(server)), [
+      'Node registered',
+      'Node heartbeat missed',
+      'Node reregistered by heartbeat',
+    ])
+    const created = (await read(server))['CreateIndex']
+    const purged = (await server.ask('PUT', `/v1/node/${id}/purge`)).json()
+    t.match(purged, { EvalIDs: null, EvalCreateIndex: 0, NumNodes: 0, KnownLeader: true })
+    await eventually('it registers again', async () => {
+      const node = await read(server)
+      return node['CreateIndex'] === created ? undefined : node
+    })
+    t.same(messages(await read(server)), ['Node registered'])
+  },
+)
+
+t.test('eligibility and drains follow their rules', async (t) => {
+  const { server, port } = await served(t)
+  await registered(t, port)
+  const set = (word: string) =>
+    server.ask('PUT', `/v1/node/${id}/eligibility`, { Eligibility: word })
+  const first = (await set('ineligible')).json() as { NodeModifyIndex: number }
+  t.ok(first.NodeModifyIndex > 0)
+  t.match((await set('ineligible')).json(), { NodeModifyIndex: 0, EvalIDs: null })
+  t.equal((await set('maybe')).status, 400)
+  t.equal((await set('eligible')).status, 200)
+
+  const drain = (body: unknown) => server.ask('POST', `/v1/node/${id}/drain`, body)
+  t.equal((await drain({ DrainSpec: {} })).status, 400, 'Deadline is required')
+  t.equal((await drain({ DrainSpec: { Deadline: '1h' } })).status, 400)
+  const { Index } = (await drain({ DrainSpec: { Deadline: 0 }, Meta: { why: 'disk' } })).json() as {
+    Index: number
+  }
+  const over = (await server.ask('GET', `/v1/node/${id}?index=${Index}&wait=10s`)).json()
+  t.match(over, {
+    Drain: false,
+    DrainStrategy: null,
+    SchedulingEligibility: 'ineligible',
+    LastDrain: { Status: 'complete', AccessorID: '', Meta: { why: 'disk' } },
+  })
+  t.match((await drain({})).json(), { NodeModifyIndex: 0 }, 'nothing is to be stopped')
+  t.ok(
+    ((await drain({ MarkEligible: true })).json() as { NodeModifyIndex: number }).NodeModifyIndex,
+  )
+  t.same(messages(await read(server)), [
+    'Node registered',
+    'Node marked as ineligible for scheduling',
+    'Node marked as eligible for scheduling',
+    'Node drain strategy set',
+    'Node drain complete',
+    'Node marked as eligible for scheduling',
+  ])
+  for (let n = 0; n < 6; n += 1) await set(n % 2 === 0 ? 'ineligible' : 'eligible')
+  t.equal((await read(server)).Events.length, 10, 'the last ten')
+})
+
+t.test('a drain is set, replaced and stopped while no leader ends it', async (t) => {
+  const server = await serverOfOne(t, { begin: false })
+  const heartbeatsOnly = await server.listen()
+  const agent = await openAgent(t, heartbeatsOnly, { nodeId: id, name: 'box' })
+  await agent.ask('nodes.register', { spec: specOf('box') })
+  const drain = (body: unknown) => server.ask('PUT', `/v1/node/${id}/drain`, body)
+  await drain({ DrainSpec: { Deadline: 3_600_000_000_000, IgnoreSystemJobs: true } })
+  const first = await read(server)
+  t.match(first, {
+    Drain: true,
+    DrainStrategy: { Deadline: 3_600_000_000_000, IgnoreSystemJobs: true },
+    LastDrain: { Status: 'draining' },
+  })
+  await drain({ DrainSpec: { Deadline: 0 } })
+  const strategy = (await read(server))['DrainStrategy'] as Record<string, unknown>
+  t.match(strategy, { ForceDeadline: '0001-01-01T00:00:00Z' })
+  t.equal(strategy['StartedAt'], (first['DrainStrategy'] as Record<string, unknown>)['StartedAt'])
+  const eligible = { Eligibility: 'eligible' }
+  t.equal((await server.ask('PUT', `/v1/node/${id}/eligibility`, eligible)).status, 409)
+  await drain({ DrainSpec: null })
+  t.match(await read(server), {
+    Drain: false,
+    SchedulingEligibility: 'ineligible',
+    LastDrain: { Status: 'canceled' },
+  })
+  t.same(messages(await read(server)).slice(1), [
+    'Node drain strategy set',
+    'Node drain strategy updated',
+    'Node drain disabled',
+  ])
+  await drain({ DrainSpec: { Deadline: -1 } })
+  const duty = server.startDuty('nodes')
+  t.teardown(() => duty.stop())
+  await eventuallyTrue('a new leader ends it', async () => (await read(server))['Drain'] === false)
+})
+
+t.test('lists follow the rules of prefixes, filters and pages', async (t) => {
+  const { server, port } = await served(t)
+  await registered(t, port)
+  await registered(t, port, other, 'other')
+  const names = async (query: string) => {
+    const answer = await server.ask('GET', `/v1/nodes?${query}`)
+    if (answer.status !== 200) return answer.status
+    return (answer.json() as { Name: string }[]).map(({ Name }) => Name)
+  }
+  t.same(await names(''), ['box', 'other'])
+  t.same(await names('prefix=11'), ['box', 'other'])
+  t.same(await names('prefix=11aa'), ['other'])
+  t.same(await names('prefix=11111111-22'), ['box'])
+  t.same(await names('prefix=22'), [])
+  t.same(await names('prefix=111'), 400, 'an odd number')
+  t.same(await names('prefix=zz'), 400)
+  t.same(await names('filter=Name%20%3D%3D%20other'), ['other'])
+  const page = await server.ask('GET', '/v1/nodes?per_page=1')
+  t.match(page.json(), [{ Name: 'box', Address: '10.0.0.7', Version: '0.1.0' }])
+  const token = String(page.headers['x-service-nexttoken'])
+  t.same(await names(`per_page=1&next_token=${token}`), ['other'])
+  t.equal((await server.ask('GET', '/v1/node/1111')).status, 400, 'a short id')
+  t.equal((await server.ask('GET', `/v1/node/${id.toUpperCase()}`)).status, 200)
+  for (const [method, tail] of [
+    ['GET', 'allocations'],
+    ['PUT', 'evaluate'],
+  ] as const) {
+    const answer = await server.ask(method, `/v1/node/${id}/${tail}`)
+    t.equal(answer.status, 501)
+    t.match(answer.body, /schedules no work/)
+  }
+  const pools = await server.ask('GET', '/v1/node/pools')
+  t.match(pools, { status: 501, body: /node pools are not served/ })
+  t.equal((await server.ask('PUT', '/v1/node/x/purge')).status, 400)
+  const unknown = '99999999-2222-4333-8444-555555555555'
+  t.equal((await server.ask('PUT', `/v1/node/${unknown}/purge`)).status, 404)
+  t.equal((await server.ask('PUT', `/v1/node/${unknown}/drain`, {})).status, 404)
+})
+
+t.test('tokens see and change nodes by their names', async (t) => {
+  const { server, port } = await served(t, { acl: { enabled: true } })
+  const root = ((await server.ask('PUT', '/v1/acl/bootstrap')).json() as { SecretID: string })
+    .SecretID
+  const tokenWith = async (name: string, rules: string) => {
+    await server.ask('PUT', `/v1/acl/policy/${name}`, { Rules: rules }, root)
+    const made = await server.ask('PUT', '/v1/acl/token', { Policies: [name] }, root)
+    return (made.json() as { SecretID: string }).SecretID
+  }
+  const box = await tokenWith('box', 'node "box" { policy = "write" }')
+  const reads = await tokenWith('reads', 'node_prefix "" { policy = "read" }')
+  await t.rejects(openAgent(t, port, { nodeId: id, name: 'box' }), { code: 'permission_denied' })
+  await t.rejects(openAgent(t, port, { nodeId: id, name: 'other', token: box }), {
+    code: 'permission_denied',
+  })
+  const agent = await openAgent(t, port, { nodeId: id, name: 'box', token: box })
+  await agent.ask('nodes.register', { spec: specOf('box') })
+  const second = await openAgent(t, port, { nodeId: other, name: 'other', token: root })
+  await second.ask('nodes.register', { spec: specOf('other') })
+  const as = (token: string) => async (method: string, url: string, body?: unknown) =>
+    server.ask(method, url, body, token)
+  t.match((await as(box)('GET', '/v1/nodes')).json(), [{ Name: 'box' }])
+  t.match((await as(reads)('GET', '/v1/nodes')).json(), { length: 2 })
+  t.same((await server.ask('GET', '/v1/nodes')).json(), [], 'nothing is shown without a token')
+  t.equal((await as(box)('GET', `/v1/node/${other}`)).status, 403)
+  t.equal((await as(box)('GET', `/v1/node/${id}`)).status, 200)
+  const word = { Eligibility: 'ineligible' }
+  t.equal((await as(reads)('PUT', `/v1/node/${id}/eligibility`, word)).status, 403)
+  t.equal((await as(box)('PUT', `/v1/node/${other}/purge`)).status, 403)
+  t.equal((await as(box)('PUT', `/v1/node/${id}/eligibility`, word)).status, 200)
+})
