@@ -17,6 +17,7 @@ const groups: Readonly<Record<string, string>> = {
   catalog: 'Nodes and services of the cluster',
   services: 'Services of one agent',
   namespace: 'Namespaces of variables',
+  node: 'Client nodes',
   operator: 'The cluster itself: consensus, snapshots, keys',
   'operator autopilot': 'How the leader looks after the servers',
   'operator raft': 'The consensus group: who is in it and who leads',

@@ -6,5 +6,22 @@ import type { ServerTrustSettings } from './server-trust.ts'
 export type ClientConfig = RuntimeConfig &
   ReloadableSettings & {
     readonly tls: ServerTrustSettings
-    readonly client: NonNullable<RuntimeConfig['client']>
+    readonly client: NonNullable<RuntimeConfig['client']> & {
+      /** What is told of the machine beside what is found. */
+      readonly node: {
+        readonly nodeClass: string
+        readonly meta: readonly (readonly [string, string])[]
+        readonly hostVolumes: readonly {
+          readonly name: string
+          readonly path: string
+          readonly readOnly: boolean
+        }[]
+        readonly reserved: {
+          readonly cpuMhz: number
+          readonly memoryMb: number
+          readonly diskMb: number
+          readonly ports: string
+        }
+      }
+    }
   }

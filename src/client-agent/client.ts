@@ -15,17 +15,20 @@ import { Services } from '../rpc/services.ts'
 import { AuditLog } from '../runtime/audit.ts'
 import { httpSettingsOf } from '../runtime/http-settings.ts'
 import { loadNodeId } from '../runtime/identity.ts'
-import { Listeners } from '../runtime/listeners.ts'
+import { Listeners, reachableApi } from '../runtime/listeners.ts'
 import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
+import { fingerprint } from './fingerprint.ts'
+import { loadNodeSecret } from './node-secret.ts'
 import { clientCallers } from './permissions.ts'
 import { provide } from './provided.ts'
 import { ApiProxy } from './proxy.ts'
 import { clientRoutes, elsewhereOf } from './routes.ts'
 import { ServerTrust } from './server-trust.ts'
 import { ClientTelemetry } from './telemetry.ts'
+import { UplinkKeeper } from './uplink-keeper.ts'
 import { openWays } from './ways.ts'
 
 /** A reload reads limits of clients and the audit log's settings, whose file is opened anew. */
@@ -58,12 +61,17 @@ export async function startClient(
   const pool = await startPool(config, { ...dependencies, onFatal }, id)
   opened.defer(() => pool.stop())
   const { gossip } = pool
-  const ways = openWays({ region, trust, gossip }, dependencies, opened)
+  let uplink: UplinkKeeper | null = null
+  const ways = openWays(
+    { region, trust, gossip, onGone: (place) => uplink?.gone(place) },
+    dependencies,
+    opened,
+  )
   const { servers, upstream } = ways
 
   const services = new Services()
   const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
-  provide(services, own)
+  provide(services, { ...own, beat: () => uplink?.beat ?? null })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
   const { agentToken } = config.acl
   const self = agentToken === null ? null : { node: name, token: agentToken }
@@ -83,6 +91,7 @@ export async function startClient(
   })
   opened.defer(() => audit.stop())
   const dispatcher = new LocalDispatcher({
+    methods: domains.methods,
     services,
     authorizer,
     clock,
@@ -114,6 +123,27 @@ export async function startClient(
   const opsListeners = await listeners.open('ops', ops)
   opened.defer(() => http.stop(drainMs))
   const apis = await listeners.open('api', http)
+
+  const api = reachableApi(apis, config.advertiseAddr)
+  uplink = new UplinkKeeper({
+    node: {
+      nodeId: id,
+      name,
+      secret: await loadNodeSecret(config.dataDir),
+      token: config.acl.agentToken,
+    },
+    spec: () => fingerprint({ config, version: dependencies.origin.version, api }),
+    upstream,
+    servers,
+    onCall: dispatcher.handleCall,
+    onStream: dispatcher.handleStream,
+    clock,
+    random,
+    log: logger.named('uplink'),
+  })
+  const kept = uplink
+  opened.defer(() => kept.stop())
+  kept.start()
 
   opened.defer(async () => {
     serving = false

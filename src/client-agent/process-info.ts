@@ -1,6 +1,7 @@
 /** This client agent as the agent's endpoints show it. */
 import type { KnownServers, ProcessInfo } from '../domains/process/process-info.ts'
 import type { GossipNode } from '../gossip/gossip.ts'
+import { formatDurationMs } from '../lib/duration.ts'
 import type { LogTap } from '../lib/log.ts'
 import type { Reloadable } from '../runtime/reload.ts'
 import {
@@ -20,6 +21,8 @@ export type ProcessInfoOptions = {
   readonly origin: AgentOrigin
   readonly gossip: Pick<GossipNode, 'local' | 'members' | 'counters' | 'encrypted'>
   readonly servers: KnownServers
+  /** See `UplinkKeeper.beat`. */
+  readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
   /** Why tokens are not safe on their way to the servers; null: they are. */
   readonly warning: string | null
   readonly logTap: LogTap
@@ -32,7 +35,12 @@ export function clientProcessInfo(options: ProcessInfoOptions): ProcessInfo {
     config: () => shownConfig({ config, ...reloadable.settings, origin, rpcAddress: '' }),
     member: () => memberOfGossip(gossip.local()),
     stats: () => ({
-      client: { node_id: id, known_servers: servers.list().join(',') },
+      client: {
+        node_id: id,
+        known_servers: servers.list().join(','),
+        num_allocations: '0',
+        ...heartbeatOf(options.beat()),
+      },
       serf: gossipStats(gossip),
       runtime: runtimeStats(),
     }),
@@ -50,4 +58,10 @@ export function clientProcessInfo(options: ProcessInfoOptions): ProcessInfo {
     accessControl: config.acl.enabled,
     schedulers: null,
   }
+}
+
+function heartbeatOf(beat: ReturnType<ProcessInfoOptions['beat']>) {
+  if (beat === null) return {}
+  const { ttlMs, agoMs } = beat
+  return { heartbeat_ttl: formatDurationMs(ttlMs), last_heartbeat: formatDurationMs(agoMs) }
 }

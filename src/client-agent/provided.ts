@@ -24,6 +24,8 @@ export type ProvidedOptions = {
   readonly warning: string | null
   readonly reloadable: Reloadable
   readonly telemetry: ClientTelemetry
+  /** See `UplinkKeeper.beat`. */
+  readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
   /** Owns what is opened. */
   readonly opened: AsyncDisposableStack
 }
@@ -43,6 +45,7 @@ export function provide(services: Services, options: ProvidedOptions): void {
       origin,
       gossip,
       servers,
+      beat: options.beat,
       warning,
       logTap,
       reload,

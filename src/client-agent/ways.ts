@@ -20,10 +20,13 @@ export function openWays(
     region,
     trust,
     gossip,
+    onGone,
   }: {
     readonly region: string
     readonly trust: ServerTrust
     readonly gossip: GossipNode
+    /** A server is gone. */
+    readonly onGone: (place: HttpAddress) => void
   },
   { clock, random, logger }: RuntimeDependencies,
   opened: AsyncDisposableStack,
@@ -45,7 +48,10 @@ export function openWays(
     random,
     tlsOnly: trust.tlsOnly,
     probe: (place) => probe(upstream, place),
-    onGone: (place) => upstream.drop(place),
+    onGone: (place) => {
+      upstream.drop(place)
+      onGone(place)
+    },
   })
   opened.defer(() => servers.stop())
   return { servers, upstream }

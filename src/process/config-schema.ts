@@ -124,8 +124,40 @@ const retryJoin = Type.Optional(
   ),
 )
 
+const nodeText = Type.String({ maxLength: 256, description: 'a text of at most 256 characters' })
+
+/** Of what a client agent tells of its machine: `config-nodes.ts`. */
 const clientSchema = Type.Object(
-  { enabled: Type.Optional(boolean), encrypt: gossipKey, retry_join: retryJoin },
+  {
+    enabled: Type.Optional(boolean),
+    encrypt: gossipKey,
+    retry_join: retryJoin,
+    node_class: Type.Optional(nodeText),
+    meta: Type.Optional(
+      Type.Record(Type.String(), nodeText, { description: 'an object whose values are texts' }),
+    ),
+    host_volume: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Object(
+          { path: path('the absolute path of a folder'), read_only: Type.Optional(boolean) },
+          closed,
+        ),
+        { description: 'blocks with a name, each with a path' },
+      ),
+    ),
+    reserved: Type.Optional(
+      Type.Object(
+        {
+          cpu: Type.Optional(count(0, 10_000_000)),
+          memory: Type.Optional(count(0, 1_000_000_000)),
+          disk: Type.Optional(count(0, 1_000_000_000)),
+          reserved_ports: Type.Optional(nodeText),
+        },
+        closed,
+      ),
+    ),
+  },
   closed,
 )
 
@@ -160,6 +192,10 @@ const serverSchema = Type.Object(
     snapshot_schedule: Type.Optional(duration(60_000, 31 * 86_400_000, '1m to 744h')),
     snapshot_retain: Type.Optional(count(1, 10_000)),
     snapshot_folder: Type.Optional(path('the path of a folder')),
+    min_heartbeat_ttl: Type.Optional(duration(1_000, 3_600_000, '1s to 1h')),
+    max_heartbeats_per_second: Type.Optional(count(1, 100_000)),
+    heartbeat_grace: Type.Optional(duration(1_000, 3_600_000, '1s to 1h')),
+    failover_heartbeat_ttl: Type.Optional(duration(1_000, 3_600_000, '1s to 1h')),
     raft: Type.Optional(raftSchema),
   },
   closed,

@@ -30,6 +30,9 @@ const repeatedBlocks: ReadonlyMap<string, string | null> = new Map([
   ['checks', null],
 ])
 
+/** Blocks whose label is a name of the user's own: below it is what the block holds. */
+const namedBlocks: ReadonlySet<string> = new Set(['host_volume'])
+
 /** Where a value was written; the line counts from 1 and is null where the format does not tell. */
 export type Source = { readonly file: string; readonly line: number | null }
 
@@ -169,14 +172,21 @@ function bodyNode(body: HclBody, source: Source): ConfigNode {
   for (const block of body.blocks) {
     refuseLabels(block, source.file)
     const body = bodyNode(block.body, at(source.file, block.position))
-    const node = asRepeated(block.name, body)
+    const node = asRepeated(block.name, named(block, body))
     const earlier = entries.get(block.name)
     entries.set(block.name, earlier === undefined ? node : joined(block.name, earlier, node))
   }
   return { type: 'map', entries, source }
 }
 
+function named({ name, labels }: HclBlock, body: ConfigNode): ConfigNode {
+  const [label] = namedBlocks.has(name) ? labels : []
+  if (label === undefined) return body
+  return { type: 'map', entries: new Map([[label, body]]), source: body.source }
+}
+
 function refuseLabels(block: HclBlock, file: string): void {
+  if (namedBlocks.has(block.name) && block.labels.length < 2) return
   const allowed = repeatedBlocks.get(block.name)
   const label = block.labels.find((given, position) => position > 0 || given !== allowed)
   if (label === undefined) return

@@ -28,6 +28,12 @@ import {
   type AuditConfig,
   type LimitsConfig,
 } from './config-limits.ts'
+import {
+  completeHeartbeats,
+  completeNode,
+  type HeartbeatConfig,
+  type NodeConfig,
+} from './config-nodes.ts'
 import { completeHttp, type HttpConfig } from './config-http.ts'
 import {
   completeListeners,
@@ -118,10 +124,11 @@ export type AgentConfig = {
     readonly enabledSchedulers: readonly string[] | null
     /** Null: no scheduled snapshots. */
     readonly snapshots: SnapshotsConfig | null
+    readonly heartbeats: HeartbeatConfig
     readonly raft: RaftConfig
   }
   /** Null: this agent is a server. */
-  readonly client: { readonly gossip: GossipConfig } | null
+  readonly client: { readonly gossip: GossipConfig; readonly node: NodeConfig } | null
   readonly acl: AclConfig
   /** Whose header names are emitted beside our own. */
   readonly headerAliases: readonly HeaderAlias[]
@@ -254,9 +261,12 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       numSchedulers: server.num_schedulers ?? null,
       enabledSchedulers: server.enabled_schedulers ?? null,
       snapshots: completeSnapshots(server, resolve(dataDir ?? '.'), complain),
+      heartbeats: completeHeartbeats(server),
       raft: completeRaft(server.raft ?? {}, complain),
     },
-    client: isClient ? { gossip: completeClientGossip(client, complain) } : null,
+    client: isClient
+      ? { gossip: completeClientGossip(client, complain), node: completeNode(client, complain) }
+      : null,
     acl: completeAcl(file.acl ?? {}, complain),
     headerAliases: file.header_aliases ?? headerAliases,
     limits: completeLimits(file.limits ?? {}, complain),

@@ -112,10 +112,9 @@ export const nomadRows: readonly Row[] = [
   row('namespace inspect', get('/v1/namespace/compat', ['Name', 'CreateIndex'])),
   row('namespace status', get('/v1/namespace/compat', ['Name'])),
   row('namespace delete', remove('/v1/namespace/compat')),
-  ...rows(
-    verbs('node', 'config', 'drain', 'eligibility', 'meta apply', 'meta read', 'status'),
-    get('/v1/nodes'),
-  ),
+  ...rows(verbs('node', 'drain', 'eligibility', 'status'), get('/v1/nodes', [], { index: true })),
+  noted('it asks a client agent; no server of the replay is one', row('node config')),
+  ...rows(verbs('node', 'meta apply', 'meta read'), get('/v1/client/metadata')),
   ...rows(
     verbs('node pool', 'apply', 'delete', 'info', 'init', 'jobs', 'list', 'nodes'),
     get('/v1/node/pools'),

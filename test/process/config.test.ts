@@ -54,6 +54,7 @@ t.test('the smallest file gets sound defaults and is frozen', async (t) => {
       numSchedulers: null,
       enabledSchedulers: null,
       snapshots: null,
+      heartbeats: { ttlMsMin: 10_000, perSecondMax: 50, graceMs: 10_000, failoverMs: 300_000 },
       raft: {
         electionMs: 1_000,
         adaptive: { minMs: 250, maxMs: 2_000 },

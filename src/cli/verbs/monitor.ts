@@ -21,6 +21,7 @@ it stops.
       summary: 'Of this server: its ID, its name, name.region, or leader',
       value: 'SERVER',
     },
+    'node-id': { summary: 'Of the client agent of this node, by its whole ID', value: 'NODE' },
     json: { summary: 'Each line a JSON object', value: null },
     'log-json': { summary: 'The same as -json', value: null },
     ...connectionFlags,
@@ -34,6 +35,7 @@ it stops.
       log_level: level,
       log_json: String(flags.has('json') || flags.has('log-json')),
       server_id: flags.last('server-id'),
+      node_id: flags.last('node-id'),
     })
     for await (const text of textOfFrames(body)) {
       if (terminal.outIsGone()) return exits.ok

@@ -1,0 +1,104 @@
+/** `muster node drain`: moves all work off a node, and follows that to its end. */
+import { parseDurationMs } from '../../../lib/duration.ts'
+import { integerOf, objectOf, textOf } from '../../api/answer.ts'
+import { ApiClient } from '../../api/client.ts'
+import type { Json, JsonObject } from '../../api/json.ts'
+import { connectionFlags } from '../../api/settings.ts'
+import { misused, type Flags } from '../../flags.ts'
+import { exits, type Terminal, type Verb } from '../../verb.ts'
+import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
+
+const deadlineDefault = '1h'
+const nsPerMs = 1_000_000
+const waitedSeconds = 60
+
+export const nodeDrain: Verb = {
+  operands: nodeOperand,
+  about: `
+Drains a node: it takes no new work, and what runs on it moves to others or is stopped at the
+deadline. The command follows the drain to its end, unless -detach is given. -disable stops a
+drain; the node takes work again, unless -keep-ineligible is given.
+`,
+  flags: {
+    enable: { summary: 'Drain the node', value: null },
+    disable: { summary: 'Stop draining it', value: null },
+    deadline: { summary: `Then everything is stopped [${deadlineDefault}]`, value: 'DURATION' },
+    'no-deadline': { summary: 'There is no deadline', value: null },
+    force: { summary: 'Everything is stopped at once', value: null },
+    'ignore-system': { summary: 'System jobs stay', value: null },
+    'keep-ineligible': { summary: 'With -disable: it takes no new work', value: null },
+    meta: { summary: 'Kept with the drain; repeatable', value: 'KEY=VALUE' },
+    monitor: { summary: 'Only follow a drain that is under way', value: null },
+    detach: { summary: 'Do not follow it', value: null },
+    yes: { summary: "Accepted, as Nomad's users give it; nothing is asked", value: null },
+    ...selfFlag,
+    ...connectionFlags,
+  },
+  async run(call) {
+    const { flags, terminal } = call
+    const words = ['enable', 'disable', 'monitor'].filter((word) => flags.has(word))
+    if (words.length !== 1) misused('say one of -enable, -disable and -monitor')
+    const spec = flags.has('enable') ? specOf(flags) : null
+    const client = await ApiClient.open(call)
+    const id = await chosenNode(client, call)
+    if (flags.has('monitor')) {
+      return follow(client, id, integerOf(await readNode(client, id), 'ModifyIndex'), terminal)
+    }
+    const { json } = await client.ask('PUT', `/v1/node/${id}/drain`, {
+      json: {
+        DrainSpec: spec,
+        MarkEligible: spec === null && !flags.has('keep-ineligible'),
+        Meta: metaOf(flags),
+      },
+    })
+    terminal.out(`Node ${JSON.stringify(id)} drain strategy ${spec === null ? 'unset' : 'set'}\n`)
+    if (spec === null || flags.has('detach')) return exits.ok
+    return follow(client, id, integerOf(objectOf(json), 'Index'), terminal)
+  },
+}
+
+/** Until the node is not draining; its last drain says how that ended. */
+async function follow(
+  client: ApiClient,
+  id: string,
+  from: string,
+  terminal: Terminal,
+): Promise<number> {
+  let index = from
+  for (let node = await readNode(client, id); ; node = await changed(client, id, index)) {
+    index = integerOf(node, 'ModifyIndex')
+    const strategy = node['DrainStrategy']
+    if (strategy !== null && strategy !== undefined) continue
+    terminal.out(`Node ${JSON.stringify(id)} drain ${wordOf(node['LastDrain'])}\n`)
+    return exits.ok
+  }
+}
+
+async function changed(client: ApiClient, id: string, index: string): Promise<JsonObject> {
+  return objectOf(await client.get(`/v1/node/${id}`, { index, wait: `${waitedSeconds}s` }))
+}
+
+function wordOf(lastDrain: Json | undefined): string {
+  if (lastDrain === null || lastDrain === undefined) return 'is over'
+  return textOf(objectOf(lastDrain), 'Status')
+}
+
+function specOf(flags: Flags): JsonObject {
+  const ways = ['deadline', 'no-deadline', 'force'].filter((word) => flags.has(word))
+  if (ways.length > 1) misused('say one of -deadline, -no-deadline and -force')
+  const text = flags.last('deadline') ?? deadlineDefault
+  const ms = parseDurationMs(text)
+  if (ms === undefined || ms <= 0) misused(`-deadline is a duration such as 30m, not ${text}`)
+  const deadline = flags.has('force') ? -1 : flags.has('no-deadline') ? 0 : ms * nsPerMs
+  return { Deadline: deadline, IgnoreSystemJobs: flags.has('ignore-system') }
+}
+
+function metaOf(flags: Flags): JsonObject {
+  return Object.fromEntries(
+    flags.all('meta').map((text) => {
+      const at = text.indexOf('=')
+      if (at < 1) misused(`-meta is KEY=VALUE, not ${JSON.stringify(text)}`)
+      return [text.slice(0, at), text.slice(at + 1)]
+    }),
+  )
+}

@@ -1,0 +1,128 @@
+/** What a client agent finds out about its machine, and tells with what its configuration adds. Only what is truly there. */
+import { readFile, statfs } from 'node:fs/promises'
+import { arch, cpus, hostname, networkInterfaces, release, totalmem, type } from 'node:os'
+import type { NodeSpec } from '../domains/nodes/model.ts'
+import { hostPort, type HttpAddress } from '../lib/host-port.ts'
+import type { ClientConfig } from './client-config.ts'
+
+const mib = 1024 * 1024
+const osReleasePath = '/etc/os-release'
+const addressesMax = 32
+const devicesMax = 32
+const valueLengthMax = 200
+
+export type FingerprintOptions = {
+  readonly config: Pick<
+    ClientConfig,
+    'name' | 'datacenter' | 'dataDir' | 'advertiseAddr' | 'client'
+  >
+  /** Of the program. */
+  readonly version: string
+  /** Where others reach the agent's API; null: nowhere. */
+  readonly api: HttpAddress | null
+}
+
+export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec> {
+  const { config, version, api } = options
+  const { nodeClass, meta, hostVolumes, reserved } = config.client.node
+  const cores = cpus()
+  const cpuMhz = cores.reduce((sum, { speed }) => sum + speed, 0)
+  const memoryBytes = totalmem()
+  const { diskBytes } = await diskOf(config.dataDir)
+  const devices = nodeNetworks()
+  const advertised = config.advertiseAddr
+  const attributes: [string, string][] = [
+    ['cpu.arch', arch() === 'x64' ? 'amd64' : arch()],
+    ['cpu.frequency', String(cores[0]?.speed ?? 0)],
+    ['cpu.modelname', (cores[0]?.model ?? '').trim()],
+    ['cpu.numcores', String(cores.length)],
+    ['cpu.totalcompute', String(cpuMhz)],
+    ['kernel.name', type().toLowerCase()],
+    ['kernel.version', release()],
+    ['memory.totalbytes', String(memoryBytes)],
+    ['muster.version', version],
+    ...(await operatingSystem()),
+    ['unique.hostname', hostname()],
+    ['unique.network.ip-address', advertised],
+    ['unique.storage.bytestotal', String(diskBytes)],
+    ['unique.storage.volume', config.dataDir],
+  ]
+  return {
+    name: config.name,
+    datacenter: config.datacenter,
+    nodeClass,
+    address: api?.host ?? advertised,
+    httpAddr: api === null ? '' : hostPort(api.host, api.port),
+    tlsEnabled: api?.secure ?? false,
+    version,
+    attributes: attributes.map(([name, value]) => [name, value.slice(0, valueLengthMax)]),
+    meta: meta.map(([name, value]) => [name, value]),
+    links: [],
+    hostVolumes: hostVolumes.map((volume) => ({ ...volume })),
+    // None runs work in this version.
+    drivers: [],
+    resources: {
+      cpuMhz,
+      memoryMb: Math.floor(memoryBytes / mib),
+      diskMb: Math.floor(diskBytes / mib),
+      networks: advertisedNetworks(advertised),
+      nodeNetworks: devices,
+    },
+    reserved: { ...reserved },
+  }
+}
+
+async function diskOf(folder: string): Promise<{ readonly diskBytes: number }> {
+  const { blocks, bsize } = await statfs(folder)
+  return { diskBytes: blocks * bsize }
+}
+
+/** Empty where the machine does not say. */
+async function operatingSystem(): Promise<[string, string][]> {
+  const text = await readFile(osReleasePath, 'utf8').catch(() => '')
+  const valueOf = (key: string): string => {
+    const line = text.split('\n').find((candidate) => candidate.startsWith(`${key}=`))
+    return line === undefined ? '' : line.slice(key.length + 1).replaceAll('"', '')
+  }
+  const found: [string, string][] = [
+    ['os.name', valueOf('ID')],
+    ['os.version', valueOf('VERSION_ID')],
+  ]
+  return found.filter(([, value]) => value !== '')
+}
+
+function interfaces() {
+  return Object.entries(networkInterfaces())
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .slice(0, devicesMax)
+    .map(([device, addresses = []]) => ({ device, addresses: addresses.slice(0, addressesMax) }))
+}
+
+/** Those that the agent tells others to reach it at. Their speed is not known. */
+function advertisedNetworks(advertised: string): NodeSpec['resources']['networks'] {
+  return interfaces().flatMap(({ device, addresses }) =>
+    addresses
+      .filter(({ address }) => address === advertised)
+      .map(({ address, cidr }) => ({
+        device,
+        ip: address,
+        cidr: cidr ?? '',
+        mbits: 0,
+        mode: 'host',
+      })),
+  )
+}
+
+function nodeNetworks(): NodeSpec['resources']['nodeNetworks'] {
+  return interfaces().map(({ device, addresses }) => ({
+    device,
+    macAddress: addresses[0]?.mac ?? '',
+    mode: 'host',
+    addresses: addresses.map(({ address, family }) => ({
+      address,
+      alias: 'default',
+      family: family.toLowerCase(),
+      gateway: '',
+    })),
+  }))
+}

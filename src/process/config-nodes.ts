@@ -1,0 +1,70 @@
+/** What a client agent tells of its machine beside what it finds, and how servers know which nodes live. */
+import { isAbsolute } from 'node:path'
+import type { Complain } from './config-listeners.ts'
+import type { ConfigFile } from './config-schema.ts'
+import { parseDurationMs } from '../lib/duration.ts'
+
+export type NodeConfig = {
+  readonly nodeClass: string
+  readonly meta: readonly (readonly [string, string])[]
+  readonly hostVolumes: readonly {
+    readonly name: string
+    readonly path: string
+    readonly readOnly: boolean
+  }[]
+  /** MHz and MiB that are kept for others, and ports as `22,8500-8600`. */
+  readonly reserved: {
+    readonly cpuMhz: number
+    readonly memoryMb: number
+    readonly diskMb: number
+    readonly ports: string
+  }
+}
+
+/** The four times of Nomad. */
+export type HeartbeatConfig = {
+  readonly ttlMsMin: number
+  readonly perSecondMax: number
+  readonly graceMs: number
+  readonly failoverMs: number
+}
+
+const portsPattern = /^$|^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$/
+
+export function completeNode(
+  client: NonNullable<ConfigFile['client']>,
+  complain: Complain,
+): NodeConfig {
+  const { reserved = {} } = client
+  const ports = reserved.reserved_ports ?? ''
+  if (!portsPattern.test(ports)) {
+    complain('client.reserved.reserved_ports', 'must be ports and ranges, as in "22,8500-8600"')
+  }
+  const hostVolumes = Object.entries(client.host_volume ?? {}).map(([name, volume]) => {
+    const { path, read_only: readOnly = false } = volume
+    if (!isAbsolute(path)) complain('client.host_volume', `the path of ${name} must be absolute`)
+    return { name, path, readOnly }
+  })
+  return {
+    nodeClass: client.node_class ?? '',
+    meta: Object.entries(client.meta ?? {}),
+    hostVolumes,
+    reserved: {
+      cpuMhz: reserved.cpu ?? 0,
+      memoryMb: reserved.memory ?? 0,
+      diskMb: reserved.disk ?? 0,
+      ports,
+    },
+  }
+}
+
+export function completeHeartbeats(server: NonNullable<ConfigFile['server']>): HeartbeatConfig {
+  const msOr = (text: string | undefined, otherwise: number): number =>
+    text === undefined ? otherwise : (parseDurationMs(text) ?? otherwise)
+  return {
+    ttlMsMin: msOr(server.min_heartbeat_ttl, 10_000),
+    perSecondMax: server.max_heartbeats_per_second ?? 50,
+    graceMs: msOr(server.heartbeat_grace, 10_000),
+    failoverMs: msOr(server.failover_heartbeat_ttl, 300_000),
+  }
+}

@@ -1,0 +1,70 @@
+/** `muster node`. */
+import t from 'tap'
+import { computedClassOf } from '../../src/domains/nodes/computed-class.ts'
+import { registerNode } from '../../src/domains/nodes/commands.ts'
+import type { ServerOfOne } from '../domains/server-of-one.ts'
+import { specOf } from '../domains/nodes/spec.ts'
+import { serverForCli } from './server-for-cli.ts'
+
+const box = '11111111-2222-4333-8444-555555555555'
+const other = '11aaaaaa-2222-4333-8444-555555555555'
+
+async function register(server: ServerOfOne, id: string, name: string) {
+  const spec = specOf(name)
+  const args = {
+    id,
+    spec,
+    secretHash: 'a'.repeat(64),
+    computedClass: computedClassOf(spec),
+    nowMs: 1,
+  }
+  await server.propose({ type: registerNode.type, args })
+}
+
+void t.test('client nodes are listed, shown, and found by the front of their ids', async (t) => {
+  const { muster, server } = await serverForCli(t)
+  t.match(await muster('node status'), { code: 0, out: '', err: 'No nodes found\n' })
+  await register(server, box, 'box')
+  await register(server, other, 'other')
+  const list = await muster('node status')
+  t.match(list.out, /^ID +DC +Name +Class +Drain +Eligibility +Status\n11111111 +dc1 +box +fast /)
+  t.match((await muster('node status -verbose')).out, new RegExp(`\\n${box} `))
+  t.match(await muster(['node', 'status', '-filter', 'Name == other', '-t', '{{len .}}']), {
+    out: '1\n',
+  })
+  const shown = await muster('node status 111')
+  t.match(shown.out, /Name += box\n/, 'an odd number of digits is sorted out')
+  t.match(shown.out, /Cluster +Node registered\n/)
+  t.match((await muster(`node status -verbose ${box}`)).out, /cpu\.arch += amd64\n/)
+  t.match(JSON.parse((await muster('node status -json 11aa')).out), { ID: other })
+  t.match(await muster('node status 11'), { code: 1, err: /2 nodes have ids that begin with "11"/ })
+  t.match(await muster('node status 99'), { code: 1, err: /no node has an id that begins/ })
+  t.match(await muster('node status nobody'), { code: 1, err: /no id of a node/ })
+  t.match(await muster('node status -self'), { code: 1, err: /is a server/ })
+  t.match((await muster('node meta 111')).out, 'rack = r1\n')
+})
+
+void t.test('eligibility, drains and purges', async (t) => {
+  const { muster, server } = await serverForCli(t)
+  const duty = server.startDuty('nodes')
+  t.teardown(() => duty.stop())
+  await register(server, box, 'box')
+  t.match(await muster('node eligibility 1111'), { code: 2, err: /-enable and -disable/ })
+  t.match(await muster('node eligibility -disable 1111'), { code: 0, out: /marked ineligible/ })
+  t.match((await muster('node status 1111')).out, /Eligibility += ineligible\n/)
+  t.match(await muster('node eligibility -enable 1111'), { code: 0, out: /marked eligible/ })
+  t.match(await muster('node drain 1111'), { code: 2, err: /-enable, -disable and -monitor/ })
+  t.match(await muster('node drain -enable -deadline soon 1111'), { code: 2, err: /duration/ })
+  t.match(await muster('node drain -enable -force -no-deadline 1111'), { code: 2 })
+  t.match(await muster('node drain -enable -meta why=disk 1111'), {
+    code: 0,
+    out: /drain strategy set\nNode ".*" drain complete\n$/,
+  })
+  t.match(await muster('node drain -monitor 1111'), { code: 0, out: /drain complete\n$/ })
+  t.match(await muster('node drain -disable 1111'), { code: 0, out: /drain strategy unset\n$/ })
+  t.match((await muster('node status 1111')).out, /Eligibility += eligible\n/)
+  t.match(await muster('node purge 1111'), { code: 0, out: /Purged node/ })
+  t.match(await muster('node status'), { err: 'No nodes found\n' })
+  t.match(await muster('node config -servers'), { code: 1, err: /this agent is a server/ })
+  t.match(await muster('node config'), { code: 2, err: /-servers and -update-servers/ })
+})

@@ -1,0 +1,67 @@
+/** What a client agent tells of its machine, and the secret that it is known by. */
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { fingerprint } from '../../src/client-agent/fingerprint.ts'
+import { loadNodeSecret } from '../../src/client-agent/node-secret.ts'
+import { NodeSpec } from '../../src/domains/nodes/model.ts'
+import { secretPattern } from '../../src/domains/nodes/uplink-words.ts'
+import { Validator } from '../../src/fsm/validator.ts'
+
+async function folderOf(t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-node-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+t.test('a machine is told as it is, with what the configuration adds', async (t) => {
+  const dataDir = await folderOf(t)
+  const reserved = { cpuMhz: 5, memoryMb: 6, diskMb: 7, ports: '22' }
+  const spec = await fingerprint({
+    config: {
+      name: 'box',
+      datacenter: 'dc1',
+      dataDir,
+      advertiseAddr: '127.0.0.1',
+      client: {
+        gossip: { retryJoin: [], encrypt: null },
+        node: {
+          nodeClass: 'fast',
+          meta: [['rack', 'r1']],
+          hostVolumes: [{ name: 'data', path: '/srv', readOnly: false }],
+          reserved,
+        },
+      },
+    },
+    version: '1.2.3',
+    api: { secure: true, host: '10.0.0.7', port: 4646 },
+  })
+  t.ok(new Validator(NodeSpec).accepts(spec), 'servers take it')
+  t.match(spec, {
+    nodeClass: 'fast',
+    meta: [['rack', 'r1']],
+    httpAddr: '10.0.0.7:4646',
+    tlsEnabled: true,
+    drivers: [],
+    reserved,
+    resources: { memoryMb: Math.floor(totalmem() / 1_048_576) },
+  })
+  t.ok(spec.resources.diskMb > 0)
+  const attributes = new Map(spec.attributes)
+  t.equal(attributes.get('cpu.numcores'), String(cpus().length))
+  t.equal(attributes.get('muster.version'), '1.2.3')
+  t.equal(spec.resources.networks[0]?.ip, '127.0.0.1')
+})
+
+t.test('the secret is made once, for its owner alone', async (t) => {
+  const folder = await folderOf(t)
+  const secret = await loadNodeSecret(folder)
+  t.match(secret, secretPattern)
+  t.equal(await loadNodeSecret(folder), secret)
+  const path = join(folder, 'node-secret')
+  t.equal((await stat(path)).mode & 0o777, 0o600)
+  t.match(await readFile(path, 'utf8'), secret)
+  await writeFile(path, 'short')
+  await t.rejects(loadNodeSecret(folder), { code: 'corrupt' })
+})

@@ -1,0 +1,72 @@
+/** Configuration of client nodes: what an agent tells of its machine, and the times of heartbeats. */
+import t from 'tap'
+import { load, refusal, smallest } from './config-files.ts'
+
+const client = (more: string) => `
+data_dir = "/data"
+client {
+  enabled    = true
+  retry_join = ["10.0.0.1"]
+  ${more}
+}
+`
+
+t.test('a client block names class, metadata, volumes and what is reserved', async (t) => {
+  const text = client(`
+    node_class = "fast"
+    meta       = { rack = "r1" }
+    host_volume "data" {
+      path      = "/srv/data"
+      read_only = true
+    }
+    host_volume "scratch" { path = "/tmp" }
+    reserved {
+      cpu            = 500
+      memory         = 256
+      disk           = 1024
+      reserved_ports = "22,8500-8600"
+    }
+  `)
+  t.same((await load(t, { 'a.hcl': text })).client?.node, {
+    nodeClass: 'fast',
+    meta: [['rack', 'r1']],
+    hostVolumes: [
+      { name: 'data', path: '/srv/data', readOnly: true },
+      { name: 'scratch', path: '/tmp', readOnly: false },
+    ],
+    reserved: { cpuMhz: 500, memoryMb: 256, diskMb: 1_024, ports: '22,8500-8600' },
+  })
+  t.same((await load(t, { 'a.hcl': client('') })).client?.node, {
+    nodeClass: '',
+    meta: [],
+    hostVolumes: [],
+    reserved: { cpuMhz: 0, memoryMb: 0, diskMb: 0, ports: '' },
+  })
+})
+
+t.test('what cannot be told is refused', async (t) => {
+  const relative = client('host_volume "data" { path = "data" }')
+  t.match(await refusal(t, { 'a.hcl': relative }), /the path of data must be absolute/)
+  const ports = client('reserved { reserved_ports = "ssh" }')
+  t.match(await refusal(t, { 'a.hcl': ports }), /reserved_ports.*must be ports and ranges/)
+})
+
+t.test('the times of heartbeats are settings of servers', async (t) => {
+  const text = `${smallest}
+    server {
+      min_heartbeat_ttl         = "5s"
+      max_heartbeats_per_second = 200
+      heartbeat_grace           = "3s"
+      failover_heartbeat_ttl    = "1m"
+    }
+  `
+  t.same(
+    (await load(t, { 'a.hcl': smallest, 'b.hcl': text.replace(smallest, '') })).server.heartbeats,
+    {
+      ttlMsMin: 5_000,
+      perSecondMax: 200,
+      graceMs: 3_000,
+      failoverMs: 60_000,
+    },
+  )
+})
