@@ -97,6 +97,7 @@ void t.test('readers with and without tokens leave operators their places', asyn
     streams: 0,
     log_streams: 0,
     directory_logins: 0,
+    uplinks: 0,
   }
   const half = streamsMax / 2
   for (const secret of [undefined, await token(), await token()]) {

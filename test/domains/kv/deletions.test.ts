@@ -9,6 +9,7 @@ import { marksBeyondMax } from '../../../src/domains/kv/queries.ts'
 import { deletionMarks, lockMarks, tombstones } from '../../../src/domains/kv/table.ts'
 import { commandVersion } from '../../../src/fsm/codec.ts'
 import type { Table } from '../../../src/fsm/domain.ts'
+import { smallCascadesVersion } from '../../../src/fsm/fact.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
@@ -206,6 +207,8 @@ void t.test(
         t.equal((await server.ask('PUT', '/v1/txn', operations)).status, 200)
       }
       await server.ask('PUT', `/v1/session/destroy/${session}`)
+      const rest = { type: 'state.continueCascades', args: { rowsMax: count } }
+      if (version >= smallCascadesVersion) await server.propose(rest)
       const args = { tombstonesBeforeMs: 0, delaysBeforeMs: late }
       for (const each of removed) {
         t.same((await server.propose({ type: 'kv.reap', args })).outcome, { removed: each })
