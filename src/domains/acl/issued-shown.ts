@@ -1,4 +1,5 @@
 /** Tokens as the token endpoints show them: looked up, and as the answer to their making or renewal. */
+import { dateText } from '../../lib/date-text.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { rootPolicy } from './built-in-policy-model.ts'
 import { endOf, type TokenRow } from './model.ts'
@@ -103,7 +104,7 @@ const timeTexts = new LruMap<number, string>(4_096)
 function timeText(ms: number): string {
   const known = timeTexts.get(ms)
   if (known !== undefined) return known
-  const text = new Date(ms).toISOString()
+  const text = dateText(ms)
   timeTexts.set(ms, text)
   return text
 }

@@ -1,4 +1,5 @@
 /** Records as the API shows them, in the words that users of both peers know. Also what filters may name. */
+import { dateText } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { PolicyRow, RoleRow, TokenRow } from './model.ts'
 
@@ -36,8 +37,8 @@ export function shownToken(row: TokenRow) {
     // Tokens are good on every server there is.
     Global: true,
     ...(row.boundCidrs !== undefined && { BoundCIDRs: row.boundCidrs }),
-    CreateTime: timeText(row.createTimeMs),
-    ...(row.expirationTimeMs !== null && { ExpirationTime: timeText(row.expirationTimeMs) }),
+    CreateTime: dateText(row.createTimeMs),
+    ...(row.expirationTimeMs !== null && { ExpirationTime: dateText(row.expirationTimeMs) }),
     CreateIndex: row.createIndex,
     ModifyIndex: row.modifyIndex,
   }
@@ -72,10 +73,6 @@ export function shownRole(row: RoleRow) {
     CreateIndex: row.createIndex,
     ModifyIndex: row.modifyIndex,
   }
-}
-
-function timeText(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 /** Of lists of tokens. */

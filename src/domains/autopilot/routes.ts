@@ -2,6 +2,7 @@
 import type { Fields } from '../../api/fields.ts'
 import { type DescribedRoute, smallBodyBytesMax } from '../../api/route.ts'
 import { blocking, count as unsigned, flag, jsonType, ok, optionally } from '../../api/shape.ts'
+import { dateText } from '../../lib/date-text.ts'
 import { formatDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { autopilotMethods } from './methods.ts'
@@ -129,6 +130,6 @@ function shownServer(server: ServerHealth) {
     LastIndex: server.lastIndex,
     Healthy: server.healthy,
     Voter: server.isVoter,
-    StableSince: new Date(server.stableSinceMs).toISOString(),
+    StableSince: dateText(server.stableSinceMs),
   }
 }

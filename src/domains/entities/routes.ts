@@ -11,6 +11,7 @@ import {
 import { pageOf } from '../../api/pages.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { blocking, listing, text } from '../../api/shape.ts'
+import { dateText } from '../../lib/date-text.ts'
 import { entityMethods, type ShownEntity } from './methods.ts'
 import { idLengthMax } from './model.ts'
 
@@ -88,7 +89,7 @@ function shown({ row, aliases }: ShownEntity) {
   return {
     id: row.id,
     name: row.name,
-    creation_time: new Date(row.createTimeMs).toISOString(),
+    creation_time: dateText(row.createTimeMs),
     aliases: aliases.map(({ mountId, rule, name }) => ({ mount_id: mountId, rule, name })),
   }
 }

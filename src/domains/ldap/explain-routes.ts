@@ -1,6 +1,7 @@
 /** `POST /v1/sys/auth/<mount>/explain` of a directory mount: what a login is made of, for an operator. */
 import { CoercedFields } from '../../api/coerced-fields.ts'
 import { envelope } from '../../api/envelope.ts'
+import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { LoginType } from '../logins/mounted-routes.ts'
 import { ldapExplainMethods } from './explain-methods.ts'
@@ -28,7 +29,7 @@ export const explainLogin: NonNullable<LoginType['explain']> = async (request, {
     refused_by: found.rule,
     reason: found.reason,
     bind_tried: found.bindTried,
-    locked_until: found.lockedUntilMs === null ? null : new Date(found.lockedUntilMs).toISOString(),
+    locked_until: found.lockedUntilMs === null ? null : dateText(found.lockedUntilMs),
     steps: found.steps.map(({ ms, failure, found: entries, ...asked }) => ({
       ...asked,
       passed: failure === null,

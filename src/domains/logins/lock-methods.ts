@@ -1,5 +1,6 @@
 /** What an operator may ask about locked names. */
 import { Type } from 'typebox'
+import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { onePage, Page } from '../../rpc/list.ts'
@@ -42,7 +43,7 @@ const list = defineQuery({
           mount_accessor: mount.accessor,
           mount_path: `auth/${mount.path}/`,
           alias: name,
-          locked_until: new Date(untilMs).toISOString(),
+          locked_until: dateText(untilMs),
         }
       },
       filter: filters.compile(filter),

@@ -12,6 +12,7 @@ import {
   smallBodyBytesMax,
 } from '../../api/route.ts'
 import { done, flag, ok, optionally, text } from '../../api/shape.ts'
+import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { keyringRoutesOfConsul } from './consul-keyring-routes.ts'
 import { membersMethods } from './methods.ts'
@@ -202,8 +203,8 @@ function shownMember(member: PoolMember) {
     Status: member.status,
     ...shownVersions(member),
     // Ours alone: what the failure detector thinks, and why.
-    ChangedAt: shownTime(member.changedAtMs),
-    GoneAt: member.goneAtMs === null ? null : shownTime(member.goneAtMs),
+    ChangedAt: dateText(member.changedAtMs),
+    GoneAt: member.goneAtMs === null ? null : dateText(member.goneAtMs),
     GoneBy: member.goneBy,
     Suspected: member.suspected,
     UDPBlocked: member.udpBlocked,
@@ -221,13 +222,9 @@ function shownSuspicion(suspicion: PoolSuspicion) {
     ToldBy: suspicion.toldBy,
     ConfirmedBy: suspicion.confirmedBy,
     Incarnation: suspicion.incarnation,
-    At: shownTime(suspicion.atMs),
+    At: dateText(suspicion.atMs),
     Ended: ended?.how ?? null,
-    EndedAt: ended === null ? null : shownTime(ended.atMs),
+    EndedAt: ended === null ? null : dateText(ended.atMs),
     EndedBy: ended?.by ?? null,
   }
-}
-
-function shownTime(ms: number): string {
-  return new Date(ms).toISOString()
 }

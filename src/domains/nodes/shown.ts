@@ -1,10 +1,10 @@
 /** A client node as clients read it, whole and in lists, and as filters of lists do. */
+import { dateText } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { DrainStrategy, NodeRow, NodeSpec } from './model.ts'
 
 /** As Go prints a time that there is none of. */
 const never = '0001-01-01T00:00:00Z'
-const time = (ms: number): string => new Date(ms).toISOString()
 
 export function shownStub({ id, spec, ...row }: NodeRow) {
   return {
@@ -47,7 +47,7 @@ export function shownNode(row: NodeRow) {
       Message: event.message,
       Subsystem: event.subsystem,
       Details: event.details.length === 0 ? null : Object.fromEntries(event.details),
-      Timestamp: time(event.timeMs),
+      Timestamp: dateText(event.timeMs),
       CreateIndex: event.createIndex,
     })),
     HTTPAddr: spec.httpAddr,
@@ -140,7 +140,7 @@ function driversOf({ drivers }: NodeSpec) {
         Detected: driver.detected,
         Healthy: driver.healthy,
         HealthDescription: driver.healthDescription,
-        UpdateTime: time(driver.updateTimeMs),
+        UpdateTime: dateText(driver.updateTimeMs),
       },
     ]),
   )
@@ -150,8 +150,8 @@ function strategyShown({ deadlineNs, ignoreSystemJobs, startedMs, forceMs }: Dra
   return {
     Deadline: deadlineNs,
     IgnoreSystemJobs: ignoreSystemJobs,
-    StartedAt: time(startedMs),
-    ForceDeadline: forceMs === null ? never : time(forceMs),
+    StartedAt: dateText(startedMs),
+    ForceDeadline: forceMs === null ? never : dateText(forceMs),
   }
 }
 
@@ -159,8 +159,8 @@ function lastDrainOf({ lastDrain }: Pick<NodeRow, 'lastDrain'>) {
   if (lastDrain === null) return null
   const { startedMs, updatedMs, status, accessor, meta } = lastDrain
   return {
-    StartedAt: time(startedMs),
-    UpdatedAt: time(updatedMs),
+    StartedAt: dateText(startedMs),
+    UpdatedAt: dateText(updatedMs),
     Status: status,
     AccessorID: accessor,
     Meta: meta.length === 0 ? null : Object.fromEntries(meta),
