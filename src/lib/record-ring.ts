@@ -14,9 +14,6 @@ export const blockRecords = 64
 const blockBytesMin = 1_024
 const blockBytesMax = 64 * 1_024
 
-/** UTF-8 bytes of one UTF-16 unit, at most. */
-const bytesPerUnitMax = 3
-
 type Block = {
   readonly indexes: Float64Array
   readonly tags: Uint16Array
@@ -37,10 +34,6 @@ export class RingRecord {
     this.place = place
     this.#block = block
     this.#slot = slot
-  }
-
-  get index(): number {
-    return present(this.#block.indexes[this.#slot], 'an index')
   }
 
   get tag(): number {
@@ -79,15 +72,14 @@ export class RecordRing {
   /** `index`: not below that of the record before. `tag`: below 2^16. */
   append(index: number, tag: number, bytes: Uint8Array): void {
     const block = this.#withRoom(bytes.byteLength)
+    const slot = block.count
     block.bytes.set(bytes, block.used)
-    this.#added(block, { index, tag, byteLength: bytes.byteLength })
-  }
-
-  /** As UTF-8. */
-  appendText(index: number, tag: number, text: string): void {
-    const block = this.#withRoom(text.length * bytesPerUnitMax)
-    const byteLength = block.bytes.write(text, block.used)
-    this.#added(block, { index, tag, byteLength })
+    block.indexes[slot] = index
+    block.tags[slot] = tag
+    block.used += bytes.byteLength
+    block.ends[slot] = block.used
+    block.count += 1
+    this.#end += 1
   }
 
   /** As it is for as long as the caller keeps it, also after it went. */
@@ -97,19 +89,6 @@ export class RecordRing {
 
   indexAt(place: number): number {
     return present(this.#blockOf(place).indexes[this.#slotOf(place)], 'an index')
-  }
-
-  /** Whether the record begins with `front`. Compared from the end of it: neighbours differ there. */
-  startsWith(place: number, front: Uint8Array): boolean {
-    const block = this.#blockOf(place)
-    const slot = this.#slotOf(place)
-    const start = startOf(block, slot)
-    if (endOf(block, slot) - start < front.byteLength) return false
-    const { bytes } = block
-    for (let at = front.byteLength - 1; at >= 0; at -= 1) {
-      if (bytes[start + at] !== front[at]) return false
-    }
-    return true
   }
 
   /** Of the first record with `index` or a higher one; `endPlace` when there is none. */
@@ -152,31 +131,21 @@ export class RecordRing {
     return (place - this.#base) % blockRecords
   }
 
-  #withRoom(bytesMax: number): Block {
+  #withRoom(byteLength: number): Block {
     const newest = this.#blocks.at(-1)
     if (newest === undefined || newest.count === blockRecords) {
       const likely = Math.min(Math.max(newest?.used ?? 0, blockBytesMin), blockBytesMax)
-      const block = newBlock(Math.max(likely, bytesMax))
+      const block = newBlock(Math.max(likely, byteLength))
       this.#blocks.push(block)
       return block
     }
-    const needed = newest.used + bytesMax
+    const needed = newest.used + byteLength
     if (needed > newest.bytes.byteLength) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * newest.bytes.byteLength))
       larger.set(newest.bytes.subarray(0, newest.used))
       newest.bytes = larger
     }
     return newest
-  }
-
-  #added(block: Block, record: { index: number; tag: number; byteLength: number }): void {
-    const slot = block.count
-    block.indexes[slot] = record.index
-    block.tags[slot] = record.tag
-    block.used += record.byteLength
-    block.ends[slot] = block.used
-    block.count += 1
-    this.#end += 1
   }
 }
 
