@@ -1,5 +1,5 @@
 /** Words of a command line that say what is written: `KEY=VALUE`, and where a specification comes from. */
-import { misused } from './flags.ts'
+import { misused, type Flags } from './flags.ts'
 import type { Sources } from './source.ts'
 
 /** Of one command line. */
@@ -24,4 +24,13 @@ export async function itemOf(word: string, sources: Sources): Promise<readonly [
   if (value === '-') return [key, await sources.text('-', `the item ${key}`)]
   if (value.startsWith('@')) return [key, await sources.text(value.slice(1), `the item ${key}`)]
   return [key, value.startsWith('\\@') ? value.slice(1) : value]
+}
+
+/** The values of a repeatable option that are written as KEY=VALUE. */
+export function pairsOfFlag(flags: Flags, name: string): readonly (readonly [string, string])[] {
+  return flags.all(name).map((text) => {
+    const at = text.indexOf('=')
+    if (at < 1) misused(`-${name} is KEY=VALUE, not ${JSON.stringify(text)}`)
+    return [text.slice(0, at), text.slice(at + 1)]
+  })
 }

@@ -4,7 +4,8 @@ import { objectOf, pairsOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
-import { misused, type Flags } from '../../flags.ts'
+import { misused } from '../../flags.ts'
+import { pairsOfFlag } from '../../items.ts'
 import { memberOf, Sources, textMember, textsMember } from '../../source.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
 import { findNamespace, namespacePath } from './describe.ts'
@@ -24,7 +25,7 @@ slash, or begins with @, is a FILE.
   async run(call) {
     const { flags, operands, terminal } = call
     const [word = ''] = operands
-    const meta = metaOf(flags)
+    const meta = pairsOfFlag(flags, 'meta')
     // A hyphen alone would be a name too, but in a command line it is standard input.
     const isName = word !== '-' && isNamespaceName(word)
     const spec = isName
@@ -54,12 +55,4 @@ async function basisOf(client: ApiClient, name: string): Promise<JsonObject> {
     Description: memberOf(row, 'Description') ?? '',
     Meta: Object.fromEntries(pairsOf(row, 'Meta')),
   }
-}
-
-function metaOf(flags: Flags): readonly (readonly [string, string])[] {
-  return flags.all('meta').map((text) => {
-    const at = text.indexOf('=')
-    if (at < 1) misused(`-meta is KEY=VALUE, not ${JSON.stringify(text)}`)
-    return [text.slice(0, at), text.slice(at + 1)]
-  })
 }

@@ -5,6 +5,7 @@ import { ApiClient } from '../../api/client.ts'
 import type { Json, JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type Flags } from '../../flags.ts'
+import { pairsOfFlag } from '../../items.ts'
 import { exits, type Terminal, type Verb } from '../../verb.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 
@@ -48,7 +49,7 @@ drain; the node takes work again, unless -keep-ineligible is given.
       json: {
         DrainSpec: spec,
         MarkEligible: spec === null && !flags.has('keep-ineligible'),
-        Meta: metaOf(flags),
+        Meta: Object.fromEntries(pairsOfFlag(flags, 'meta')),
       },
     })
     terminal.out(`Node ${JSON.stringify(id)} drain strategy ${spec === null ? 'unset' : 'set'}\n`)
@@ -91,14 +92,4 @@ function specOf(flags: Flags): JsonObject {
   if (ms === undefined || ms <= 0) misused(`-deadline is a duration such as 30m, not ${text}`)
   const deadline = flags.has('force') ? -1 : flags.has('no-deadline') ? 0 : ms * nsPerMs
   return { Deadline: deadline, IgnoreSystemJobs: flags.has('ignore-system') }
-}
-
-function metaOf(flags: Flags): JsonObject {
-  return Object.fromEntries(
-    flags.all('meta').map((text) => {
-      const at = text.indexOf('=')
-      if (at < 1) misused(`-meta is KEY=VALUE, not ${JSON.stringify(text)}`)
-      return [text.slice(0, at), text.slice(at + 1)]
-    }),
-  )
 }

@@ -3,6 +3,7 @@ import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { countFlag, misused, type Flags } from '../../flags.ts'
+import { pairsOfFlag } from '../../items.ts'
 import { Sources } from '../../source.ts'
 import { exits, type Verb } from '../../verb.ts'
 import { servicesIn } from './definition.ts'
@@ -63,15 +64,9 @@ function serviceOf(flags: Flags): JsonObject | null {
   return {
     name,
     tags: [...flags.all('tag')],
-    meta: Object.fromEntries(flags.all('meta').map(metaOf)),
+    meta: Object.fromEntries(pairsOfFlag(flags, 'meta')),
     ...(id !== undefined && { id }),
     ...(address !== undefined && { address }),
     ...(port !== undefined && { port }),
   }
-}
-
-function metaOf(text: string): readonly [string, string] {
-  const cut = text.indexOf('=')
-  if (cut < 1) misused(`-meta is KEY=VALUE, not ${JSON.stringify(text)}`)
-  return [text.slice(0, cut), text.slice(cut + 1)]
 }

@@ -3,6 +3,7 @@ import { ApiClient } from '../../api/client.ts'
 import type { Json } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type FlagTable, type Operands } from '../../flags.ts'
+import { pairsOfFlag } from '../../items.ts'
 import { noOperands, type Call, type Verb } from '../../verb.ts'
 import { answerFlags, checkFormat, showAnswer } from '../path/path.ts'
 
@@ -43,7 +44,7 @@ Makes a token that ends with the one in use: muster token create -policy=app -tt
       period: flags.last('period'),
       num_uses: flags.last('use-limit'),
       display_name: flags.last('display-name'),
-      meta: metadataOf(flags.all('metadata')),
+      meta: flags.has('metadata') ? Object.fromEntries(pairsOfFlag(flags, 'metadata')) : undefined,
       type: flags.last('type'),
       no_parent: flags.has('orphan') ? true : undefined,
       no_default_policy: flags.has('no-default-policy') ? true : undefined,
@@ -156,17 +157,6 @@ function named(
 
 function noAccessorAlone({ flags }: Call): void {
   if (flags.has('accessor')) misused('-accessor needs the accessor')
-}
-
-function metadataOf(words: readonly string[]): Json | undefined {
-  if (words.length === 0) return undefined
-  return Object.fromEntries(
-    words.map((word) => {
-      const at = word.indexOf('=')
-      if (at < 1) misused(`-metadata is KEY=VALUE, not ${JSON.stringify(word)}`)
-      return [word.slice(0, at), word.slice(at + 1)]
-    }),
-  )
 }
 
 function given(fields: Readonly<Record<string, Json | undefined>>): Readonly<Record<string, Json>> {
