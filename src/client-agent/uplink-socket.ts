@@ -1,6 +1,5 @@
 /** Opens the WebSocket of an uplink at one server, which is known to be one before it is sent the node's secret. */
 import type { IncomingMessage } from 'node:http'
-import { WebSocket } from 'ws'
 import { WebSocketMessages } from '../api/message-socket.ts'
 import { uplinkHeaders, uplinkPath, uplinkVersion } from '../domains/nodes/uplink-words.ts'
 import { onAbort } from '../lib/async.ts'
@@ -8,7 +7,8 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { messageBytesMax, type MessageSocket } from '../rpc/uplink-channels.ts'
-import { bytesOf, notSent, urlOf, type Upstream } from './upstream.ts'
+import { bytesOf, notSent, type Upstream } from './upstream.ts'
+import { webSocketTo } from './upstream-websocket.ts'
 
 const handshakeMs = 5_000
 const refusalBytesMax = 4_096
@@ -37,24 +37,15 @@ export function openUplinkSocket<Result>(
 ): Promise<Result> {
   const { clock, signal, opened } = options
   return new Promise((resolve, reject) => {
-    const url = `${urlOf(place).replace('http', 'ws')}${uplinkPath}?version=${uplinkVersion}`
-    const websocket = new WebSocket(url, {
-      headers: {
-        [uplinkHeaders.nodeId]: nodeId,
-        [uplinkHeaders.nodeName]: name,
-        [uplinkHeaders.secret]: secret,
-        ...(token !== null && { 'x-service-token': token }),
-      },
-      perMessageDeflate: false,
-      maxPayload: messageBytesMax,
-      handshakeTimeout: handshakeMs,
-      ...upstream.tlsOf(place),
-      finishRequest: (request) => {
-        request.once('socket', (socket) => {
-          socket.once(place.secure ? 'secureConnect' : 'connect', () => request.end())
-        })
-      },
-    })
+    const headers = {
+      [uplinkHeaders.nodeId]: nodeId,
+      [uplinkHeaders.nodeName]: name,
+      [uplinkHeaders.secret]: secret,
+      ...(token !== null && { 'x-service-token': token }),
+    }
+    const url = `${uplinkPath}?version=${uplinkVersion}`
+    const limits = { maxPayload: messageBytesMax, handshakeTimeout: handshakeMs }
+    const websocket = webSocketTo(upstream, place, url, headers, limits)
     // Before it is open; afterwards `close` follows.
     websocket.on('error', (error: Error) => reject(notSent(error)))
     websocket.once('unexpected-response', (_request: unknown, answer: IncomingMessage) => {

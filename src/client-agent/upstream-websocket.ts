@@ -24,19 +24,8 @@ function openAt(
   { url, headers, signal }: Pick<Ask, 'url' | 'headers' | 'signal'>,
 ): Promise<Answer | AsyncIterable<string | Uint8Array>> {
   return new Promise((resolve, reject) => {
-    const websocket = new WebSocket(`${urlOf(place).replace('http', 'ws')}${url}`, {
-      headers,
-      perMessageDeflate: false,
-      maxPayload: messageBytesMax,
-      handshakeTimeout: 10_000,
-      ...upstream.tlsOf(place),
-      // The request bears a token: it waits until the other side is known to be a server.
-      finishRequest: (request) => {
-        request.once('socket', (socket) => {
-          socket.once(place.secure ? 'secureConnect' : 'connect', () => request.end())
-        })
-      },
-    })
+    const limits = { maxPayload: messageBytesMax, handshakeTimeout: 10_000 }
+    const websocket = webSocketTo(upstream, place, url, headers, limits)
     // Before it is open; afterwards `close` follows and says enough.
     websocket.on('error', (error: Error) => reject(notSent(error)))
     websocket.once('unexpected-response', (_request: unknown, answer: IncomingMessage) => {
@@ -52,6 +41,28 @@ function openAt(
       'close',
       onAbort(signal, () => websocket.terminate()),
     )
+  })
+}
+
+/** A WebSocket on its way to open. */
+export function webSocketTo(
+  upstream: Pick<Upstream, 'tlsOf'>,
+  place: HttpAddress,
+  url: string,
+  headers: Ask['headers'],
+  limits: { readonly maxPayload: number; readonly handshakeTimeout: number },
+): WebSocket {
+  return new WebSocket(`${urlOf(place).replace('http', 'ws')}${url}`, {
+    headers,
+    perMessageDeflate: false,
+    ...limits,
+    ...upstream.tlsOf(place),
+    // The request bears a secret: it waits until the other side is known to be a server.
+    finishRequest: (request) => {
+      request.once('socket', (socket) => {
+        socket.once(place.secure ? 'secureConnect' : 'connect', () => request.end())
+      })
+    },
   })
 }
 
