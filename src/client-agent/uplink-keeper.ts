@@ -11,7 +11,7 @@ import type { HttpAddress } from '../lib/host-port.ts'
 import type { Logger } from '../lib/log.ts'
 import { randomInteger, type Random } from '../lib/random.ts'
 import type { CallHandler, CallRequest, StreamHandler } from '../rpc/link.ts'
-import { Uplink, UplinkHost } from '../rpc/uplink.ts'
+import { ownRequest, Uplink, UplinkHost } from '../rpc/uplink.ts'
 import type { Servers } from './servers.ts'
 import { openUplinkSocket, type UplinkRequest } from './uplink-socket.ts'
 import type { Upstream } from './upstream.ts'
@@ -144,11 +144,11 @@ export class UplinkKeeper {
 
   async #register(uplink: Uplink): Promise<void> {
     const spec = await this.#options.spec()
-    await uplink.call(askOf('nodes.register', { spec }, registerMs))
+    await uplink.call(ownRequest('nodes.register', { spec }, registerMs))
   }
 
   async #heartbeat(uplink: Uplink): Promise<number> {
-    const reply = await uplink.call(askOf('nodes.heartbeat', {}, heartbeatMs))
+    const reply = await uplink.call(ownRequest('nodes.heartbeat', {}, heartbeatMs))
     const ttlMs = ttlOf(reply)
     this.#beat = { ttlMs, atMs: this.#options.clock.monotonicMs() }
     return ttlMs
@@ -182,10 +182,6 @@ export class UplinkKeeper {
     if (isRefused) log.error('the servers refuse this node', { error })
     else log.warn('the uplink was lost, another server is asked', { error })
   }
-}
-
-function askOf(method: string, args: unknown, timeoutMs: number): CallRequest {
-  return { method, args, token: null, remote: '', requestId: method, timeoutMs }
 }
 
 /** What a server said cannot be believed unread. */

@@ -187,6 +187,11 @@ class Budget {
   }
 }
 
+/** What a side asks on its own account. */
+export function ownRequest(method: string, args: unknown, timeoutMs: number): CallRequest {
+  return { method, args, token: null, remote: '', requestId: method, timeoutMs }
+}
+
 function tooMany(what: string): MusterError {
   return new MusterError('corrupt', `more than ${what} at a time`)
 }

@@ -12,7 +12,7 @@ import { randomInteger, type Random } from '../../lib/random.ts'
 import type { AgentIdentity } from '../../rpc/agent-identity.ts'
 import type { CallHandler, CallRequest } from '../../rpc/link.ts'
 import type { MessageSocket } from '../../rpc/uplink-channels.ts'
-import { Uplink, UplinkHost } from '../../rpc/uplink.ts'
+import { ownRequest, Uplink, UplinkHost } from '../../rpc/uplink.ts'
 import type { HeartbeatSettings } from './heartbeat-times.ts'
 import { silentMsMax } from './heartbeat-times.ts'
 import { agentWords } from './uplink-words.ts'
@@ -154,7 +154,7 @@ export class NodeUplinks {
   forgotten(nodeId: string): void {
     const held = this.#held.get(nodeId)
     if (held === undefined) return
-    held.uplink.call(askOf(agentWords.register)).catch((error: unknown) => {
+    held.uplink.call(ownRequest(agentWords.register, {}, answerMs)).catch((error: unknown) => {
       this.#options.log.debug('an agent did not register again', { nodeId, error: textOf(error) })
     })
   }
@@ -194,7 +194,7 @@ export class NodeUplinks {
     const held = this.#held.get(nodeId)
     if (held === undefined) return false
     try {
-      await held.uplink.call(askOf(agentWords.ping))
+      await held.uplink.call(ownRequest(agentWords.ping, {}, answerMs))
       return true
     } catch (error) {
       held.uplink.close(`the agent does not answer: ${textOf(error)}`)
@@ -254,8 +254,4 @@ export class NodeUplinks {
     this.#host.refused(clientOf(remote), error)
     return error
   }
-}
-
-function askOf(method: string): CallRequest {
-  return { method, args: {}, token: null, remote: '', requestId: method, timeoutMs: answerMs }
 }
