@@ -3,25 +3,28 @@ import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
 import type { ServerTrustSettings } from './server-trust.ts'
 
+/** What is told of the machine beside what is found. */
+export type NodeConfig = {
+  readonly nodeClass: string
+  readonly meta: readonly (readonly [string, string])[]
+  readonly hostVolumes: readonly {
+    readonly name: string
+    readonly path: string
+    readonly readOnly: boolean
+  }[]
+  /** MHz and MiB that are kept for others, and ports as `22,8500-8600`. */
+  readonly reserved: {
+    readonly cpuMhz: number
+    readonly memoryMb: number
+    readonly diskMb: number
+    readonly ports: string
+  }
+}
+
 export type ClientConfig = RuntimeConfig &
   ReloadableSettings & {
     readonly tls: ServerTrustSettings
     readonly client: NonNullable<RuntimeConfig['client']> & {
-      /** What is told of the machine beside what is found. */
-      readonly node: {
-        readonly nodeClass: string
-        readonly meta: readonly (readonly [string, string])[]
-        readonly hostVolumes: readonly {
-          readonly name: string
-          readonly path: string
-          readonly readOnly: boolean
-        }[]
-        readonly reserved: {
-          readonly cpuMhz: number
-          readonly memoryMb: number
-          readonly diskMb: number
-          readonly ports: string
-        }
-      }
+      readonly node: NodeConfig
     }
   }

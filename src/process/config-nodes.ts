@@ -1,25 +1,9 @@
 /** What a client agent tells of its machine beside what it finds, and how servers know which nodes live. */
 import { isAbsolute } from 'node:path'
+import type { NodeConfig } from '../client-agent/client-config.ts'
 import type { Complain } from './config-listeners.ts'
 import type { ConfigFile } from './config-schema.ts'
 import { parseDurationMs } from '../lib/duration.ts'
-
-export type NodeConfig = {
-  readonly nodeClass: string
-  readonly meta: readonly (readonly [string, string])[]
-  readonly hostVolumes: readonly {
-    readonly name: string
-    readonly path: string
-    readonly readOnly: boolean
-  }[]
-  /** MHz and MiB that are kept for others, and ports as `22,8500-8600`. */
-  readonly reserved: {
-    readonly cpuMhz: number
-    readonly memoryMb: number
-    readonly diskMb: number
-    readonly ports: string
-  }
-}
 
 /** The four times of Nomad. */
 export type HeartbeatConfig = {

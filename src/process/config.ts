@@ -28,12 +28,8 @@ import {
   type AuditConfig,
   type LimitsConfig,
 } from './config-limits.ts'
-import {
-  completeHeartbeats,
-  completeNode,
-  type HeartbeatConfig,
-  type NodeConfig,
-} from './config-nodes.ts'
+import { completeHeartbeats, completeNode, type HeartbeatConfig } from './config-nodes.ts'
+import type { NodeConfig } from '../client-agent/client-config.ts'
 import { completeHttp, type HttpConfig } from './config-http.ts'
 import {
   completeListeners,
