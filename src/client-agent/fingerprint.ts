@@ -1,6 +1,15 @@
 /** What a client agent finds out about its machine, and tells with what its configuration adds. Only what is truly there. */
 import { readFile, statfs } from 'node:fs/promises'
-import { arch, cpus, hostname, networkInterfaces, release, totalmem, type } from 'node:os'
+import {
+  arch,
+  cpus,
+  hostname,
+  networkInterfaces,
+  release,
+  totalmem,
+  type,
+  type NetworkInterfaceInfo,
+} from 'node:os'
 import type { NodeSpec } from '../domains/nodes/model.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import type { ClientConfig } from './client-config.ts'
@@ -28,8 +37,9 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
   const cores = cpus()
   const cpuMhz = cores.reduce((sum, { speed }) => sum + speed, 0)
   const memoryBytes = totalmem()
-  const { diskBytes } = await diskOf(config.dataDir)
-  const devices = nodeNetworks()
+  const { blocks, bsize } = await statfs(config.dataDir)
+  const diskBytes = blocks * bsize
+  const devices = interfaces()
   const advertised = config.advertiseAddr
   const attributes: [string, string][] = [
     ['cpu.arch', arch() === 'x64' ? 'amd64' : arch()],
@@ -65,16 +75,11 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
       cpuMhz,
       memoryMb: Math.floor(memoryBytes / mib),
       diskMb: Math.floor(diskBytes / mib),
-      networks: advertisedNetworks(advertised),
-      nodeNetworks: devices,
+      networks: advertisedNetworks(devices, advertised),
+      nodeNetworks: nodeNetworks(devices),
     },
     reserved: { ...reserved },
   }
-}
-
-async function diskOf(folder: string): Promise<{ readonly diskBytes: number }> {
-  const { blocks, bsize } = await statfs(folder)
-  return { diskBytes: blocks * bsize }
 }
 
 /** Empty where the machine does not say. */
@@ -91,7 +96,12 @@ async function operatingSystem(): Promise<[string, string][]> {
   return found.filter(([, value]) => value !== '')
 }
 
-function interfaces() {
+type Device = {
+  readonly device: string
+  readonly addresses: readonly NetworkInterfaceInfo[]
+}
+
+function interfaces(): readonly Device[] {
   return Object.entries(networkInterfaces())
     .toSorted(([left], [right]) => (left < right ? -1 : 1))
     .slice(0, devicesMax)
@@ -99,8 +109,11 @@ function interfaces() {
 }
 
 /** Those that the agent tells others to reach it at. Their speed is not known. */
-function advertisedNetworks(advertised: string): NodeSpec['resources']['networks'] {
-  return interfaces().flatMap(({ device, addresses }) =>
+function advertisedNetworks(
+  devices: readonly Device[],
+  advertised: string,
+): NodeSpec['resources']['networks'] {
+  return devices.flatMap(({ device, addresses }) =>
     addresses
       .filter(({ address }) => address === advertised)
       .map(({ address, cidr }) => ({
@@ -113,8 +126,8 @@ function advertisedNetworks(advertised: string): NodeSpec['resources']['networks
   )
 }
 
-function nodeNetworks(): NodeSpec['resources']['nodeNetworks'] {
-  return interfaces().map(({ device, addresses }) => ({
+function nodeNetworks(devices: readonly Device[]): NodeSpec['resources']['nodeNetworks'] {
+  return devices.map(({ device, addresses }) => ({
     device,
     macAddress: addresses[0]?.mac ?? '',
     mode: 'host',
