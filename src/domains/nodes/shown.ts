@@ -6,14 +6,18 @@ import type { DrainStrategy, NodeRow, NodeSpec } from './model.ts'
 /** As Go prints a time that there is none of. */
 const never = '0001-01-01T00:00:00Z'
 
-export function shownStub({ id, spec, ...row }: NodeRow) {
+export function shownStub(row: NodeRow) {
+  const { address, version } = row.spec
+  return { ...shownShort(row), Address: address, Version: version }
+}
+
+/** What lists and the whole record share. */
+function shownShort({ id, spec, ...row }: NodeRow) {
   return {
     ID: id,
     Name: spec.name,
-    Address: spec.address,
     Datacenter: spec.datacenter,
     NodeClass: spec.nodeClass,
-    Version: spec.version,
     Drain: row.drain !== null,
     SchedulingEligibility: eligibilityOf(row),
     Status: row.status,
@@ -37,9 +41,8 @@ export function shownNode(row: NodeRow) {
     Mode: network.mode,
     ReservedPorts: null,
   }))
-  const { Address: _address, Version: _version, ...stub } = shownStub(row)
   return {
-    ...stub,
+    ...shownShort(row),
     Attributes: Object.fromEntries(spec.attributes),
     ComputedClass: row.computedClass,
     DrainStrategy: row.drain === null ? null : strategyShown(row.drain),
