@@ -64,7 +64,6 @@ export class Servers {
       } catch (error) {
         const isCancelled = ask.signal?.aborted === true
         if (moved.signal.aborted && !isCancelled) continue
-        this.#reads.delete(moved)
         if (mayPass(error) && !isCancelled && this.#at === at) this.#leave(at, error)
         throw error
       } finally {
