@@ -62,7 +62,7 @@ function checkWithDefaults(draft: Draft<Check>, service: Omit<Service, 'Checks'>
     Timeout: draft.Timeout ?? 0,
     InitialStatus: draft.InitialStatus ?? '',
     TLSSkipVerify: draft.TLSSkipVerify ?? false,
-    Header: headersOf(draft.Header ?? {}),
+    Header: draft.Header ?? {},
     Method: draft.Method ?? '',
     Body: draft.Body ?? '',
     CheckRestart:
@@ -76,10 +76,6 @@ function checkWithDefaults(draft: Draft<Check>, service: Omit<Service, 'Checks'>
     FailuresBeforeCritical: draft.FailuresBeforeCritical ?? 0,
     OnUpdate: wordOr(draft.OnUpdate, service.OnUpdate),
   }
-}
-
-function headersOf(draft: Draft<Check['Header']>): Check['Header'] {
-  return Object.fromEntries(Object.entries(draft).map(([name, values]) => [name, values]))
 }
 
 function checkRestartWithDefaults(draft: Draft<CheckRestart>): CheckRestart {
