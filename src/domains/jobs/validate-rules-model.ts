@@ -1,6 +1,6 @@
 /** What is refused in the rules of updates, moves, restarts and schedules. */
+import { parseCron } from '../../lib/cron.ts'
 import { formatDurationNs } from '../../lib/duration.ts'
-import { cronFault } from './cron-model.ts'
 import type { Problems } from './problem-model.ts'
 import type {
   Migrate,
@@ -157,8 +157,8 @@ export function checkPeriodic(
   } else if (Spec === '') {
     problems.add('Periodic.Spec', 'is missing: write a schedule, as 0 3 * * *')
   } else {
-    const fault = cronFault(Spec)
-    if (fault !== null) problems.add('Periodic.Spec', fault)
+    const cron = parseCron(Spec)
+    if (typeof cron === 'string') problems.add('Periodic.Spec', cron)
   }
   if (!knowsTimeZone(TimeZone)) {
     problems.add('Periodic.TimeZone', 'is no known time zone: write one as Europe/Berlin')

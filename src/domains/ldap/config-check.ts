@@ -4,7 +4,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { checkTokenParameters } from '../acl/token-parameters-model.ts'
 import { parseFilter } from './filter.ts'
 import type { DirectoryConfig } from './model.ts'
-import { parseSchedule } from './schedule.ts'
+import { scheduleOf } from './schedule.ts'
 import { tlsVersions } from './tls-model.ts'
 import { fillTemplate, parseTemplate, usesVariable, type Variable } from './template.ts'
 
@@ -114,7 +114,7 @@ function checkRotation(config: DirectoryConfig): void {
   if (rotationWindowMs > 0 && rotationWindowMs < rotationWindowMsMin) {
     throw refused(`rotation_window must be at least ${rotationWindowMsMin / 3_600_000} hour`)
   }
-  if (rotationSchedule !== '' && parseSchedule(rotationSchedule) === null) {
+  if (rotationSchedule !== '' && scheduleOf(rotationSchedule) === null) {
     throw refused(
       'rotation_schedule must be a cron expression of five fields: minute, hour, day of month, month, day of week',
     )

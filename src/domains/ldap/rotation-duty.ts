@@ -2,6 +2,7 @@
  * When passwords of service accounts are replaced: by period or schedule, and wherever an attempt's outcome is not known. An
  * attempt that fails is made again later; a scheduled one only within its window, where there is one.
  */
+import { lastFireMs } from '../../lib/cron.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { Reader } from '../../fsm/domain.ts'
@@ -9,7 +10,7 @@ import type { Services } from '../../rpc/services.ts'
 import type { DutyContext } from '../duty.ts'
 import type { ConfigRow } from './model.ts'
 import { rotatePassword } from './rotation.ts'
-import { lastFireMs, parseSchedule } from './schedule.ts'
+import { scheduleOf } from './schedule.ts'
 import { directories } from './services.ts'
 import { ldapConfigs } from './table.ts'
 
@@ -67,7 +68,7 @@ export function isDue(
   if (pendingRotation !== null) return true
   if (config.disableAutomatedRotation) return false
   if (config.rotationPeriodMs > 0) return nowMs >= rotatedMs + config.rotationPeriodMs
-  const schedule = config.rotationSchedule === '' ? null : parseSchedule(config.rotationSchedule)
+  const schedule = config.rotationSchedule === '' ? null : scheduleOf(config.rotationSchedule)
   const fireMs = schedule === null ? null : lastFireMs(schedule, nowMs)
   if (fireMs === null || fireMs <= rotatedMs) return false
   return config.rotationWindowMs === 0 || nowMs <= fireMs + config.rotationWindowMs

@@ -1,6 +1,6 @@
 /** Templates, SIDs, URLs and schedules: what a configuration and a directory bring as text or bytes. */
 import t from 'tap'
-import { parseSchedule } from '../../../src/domains/ldap/schedule.ts'
+import { scheduleOf } from '../../../src/domains/ldap/schedule.ts'
 import { sidText } from '../../../src/domains/ldap/sid.ts'
 import { fillTemplate, parseTemplate, usesVariable } from '../../../src/domains/ldap/template.ts'
 import { parseUrls } from '../../../src/domains/ldap/urls.ts'
@@ -82,9 +82,9 @@ t.test('a schedule has five fields of numbers, names, ranges, lists and steps', 
     '5/10 * ? * 7',
     '59 23 31 12 0',
   ]
-  for (const text of right) t.not(parseSchedule(text), null, text)
-  t.same([...(parseSchedule('5/20 * * * 7')?.minutes ?? [])], [5, 25, 45])
-  t.same([...(parseSchedule('* * * * 5-7')?.daysOfWeek ?? [])], [5, 6, 0])
+  for (const text of right) t.not(scheduleOf(text), null, text)
+  t.same([...(scheduleOf('5/20 * * * 7')?.minutes ?? [])], [5, 25, 45])
+  t.same([...(scheduleOf('* * * * 5-7')?.daysOfWeek.plain ?? [])], [5, 6, 0])
   const wrong = [
     '',
     '* * * *',
@@ -101,5 +101,5 @@ t.test('a schedule has five fields of numbers, names, ranges, lists and steps', 
     '@daily',
     '* * * foo *',
   ]
-  for (const text of wrong) t.equal(parseSchedule(text), null, text)
+  for (const text of wrong) t.equal(scheduleOf(text), null, text)
 })

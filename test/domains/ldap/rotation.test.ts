@@ -10,7 +10,6 @@ import {
   type DirectoryConfig,
 } from '../../../src/domains/ldap/model.ts'
 import { isDue } from '../../../src/domains/ldap/rotation-duty.ts'
-import { lastFireMs, parseSchedule } from '../../../src/domains/ldap/schedule.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import {
@@ -178,21 +177,3 @@ t.test(
     for (const [what, given, nowMs, due] of rows) t.equal(isDue(given, nowMs), due, what)
   },
 )
-
-t.test('the last moment that a schedule names', async (t) => {
-  const now = Date.UTC(2026, 2, 4, 10, 30, 15)
-  const rows: readonly (readonly [string, number | null])[] = [
-    ['* * * * *', Date.UTC(2026, 2, 4, 10, 30)],
-    ['*/20 * * * *', Date.UTC(2026, 2, 4, 10, 20)],
-    ['45 10 * * *', Date.UTC(2026, 2, 3, 10, 45)],
-    ['0 0 1 * *', Date.UTC(2026, 2, 1)],
-    ['0 0 * * sun', Date.UTC(2026, 2, 1)],
-    ['0 0 2 * mon', Date.UTC(2026, 2, 2)],
-    ['0 0 29 2 *', Date.UTC(2024, 1, 29)],
-    ['0 0 31 2 *', null],
-  ]
-  for (const [text, expected] of rows) {
-    const schedule = parseSchedule(text)
-    t.equal(schedule && lastFireMs(schedule, now), expected, text)
-  }
-})

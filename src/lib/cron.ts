@@ -1,0 +1,278 @@
+/**
+ * Cron expressions: five fields from minutes to weekdays, six with a year behind, seven with seconds before, or a name such as
+ * `@daily`. A field has `*`, numbers, names of months and days, ranges, lists and steps; days also `?`, `L`, `15W`, `5L` and `5#2`.
+ * As in every cron, a date fits when the day of the month or the day of the week does, if both are restricted.
+ */
+import { dayMs, type LocalDate, type TimeZone } from './time-zone.ts'
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+
+type Field = {
+  readonly name: string
+  readonly min: number
+  readonly max: number
+  readonly words: readonly string[]
+}
+
+const second: Field = { name: 'second', min: 0, max: 59, words: [] }
+const minute: Field = { name: 'minute', min: 0, max: 59, words: [] }
+const hour: Field = { name: 'hour', min: 0, max: 23, words: [] }
+const dayOfMonth: Field = { name: 'day of the month', min: 1, max: 31, words: [] }
+const month: Field = { name: 'month', min: 1, max: 12, words: months }
+const dayOfWeek: Field = { name: 'day of the week', min: 0, max: 7, words: weekdays }
+const year: Field = { name: 'year', min: 1970, max: 2099, words: [] }
+
+const named: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@hourly': '0 * * * *',
+}
+
+export const cronLengthMax = 256
+
+/** What only days have, beside plain numbers. */
+type DayOfMonthRule = {
+  readonly plain: ReadonlySet<number>
+  readonly last: boolean
+  readonly lastWorkday: boolean
+  /** The working day next to it, in the same month. */
+  readonly workdaysNear: ReadonlySet<number>
+}
+
+type DayOfWeekRule = {
+  /** 0 is Sunday. */
+  readonly plain: ReadonlySet<number>
+  readonly lastOfMonth: ReadonlySet<number>
+  /** `5#2`: as 5 * 8 + 2. */
+  readonly nth: ReadonlySet<number>
+}
+
+export type Cron = {
+  readonly seconds: readonly number[]
+  readonly minutes: readonly number[]
+  readonly hours: readonly number[]
+  readonly months: ReadonlySet<number>
+  readonly years: ReadonlySet<number> | null
+  readonly daysOfMonth: DayOfMonthRule
+  readonly daysOfWeek: DayOfWeekRule
+  readonly anyDayOfMonth: boolean
+  readonly anyDayOfWeek: boolean
+  /** Its fields are the five of every cron, with nothing special in them. */
+  readonly isPlain: boolean
+}
+
+/** A text: what is wrong with it, to be read after the expression. */
+export function parseCron(spec: string): Cron | string {
+  const text = spec.trim().toLowerCase()
+  if (text.length > cronLengthMax) return `has over ${cronLengthMax} letters`
+  if (text.startsWith('@')) {
+    const meant = Object.hasOwn(named, text) ? named[text] : undefined
+    return meant === undefined
+      ? `is none of ${Object.keys(named).join(', ')}`
+      : { ...parsed(meant.split(' ')), isPlain: false }
+  }
+  const parts = text.split(/\s+/)
+  if (parts.length < 5 || parts.length > 7) {
+    return 'must have five fields: minute, hour, day of the month, month, day of the week'
+  }
+  try {
+    return parsed(parts)
+  } catch (error) {
+    if (error instanceof BadItem) return error.message
+    throw error
+  }
+}
+
+class BadItem extends Error {
+  constructor(item: string, { name, min, max }: Field) {
+    super(`has no ${name} ${JSON.stringify(item)}: they go from ${min} to ${max}`)
+  }
+}
+
+/** Throws `BadItem`. */
+function parsed(parts: readonly string[]): Cron {
+  const five = parts.length === 7 ? parts.slice(1) : parts
+  const [minutes = '', hours = '', ofMonth = '', monthsOf = '', ofWeek = '', years] = five
+  const seconds = parts.length === 7 ? (parts[0] ?? '') : '0'
+  const fields = {
+    seconds: sorted(setOf(seconds, second)),
+    minutes: sorted(setOf(minutes, minute)),
+    hours: sorted(setOf(hours, hour)),
+    daysOfMonth: daysOfMonthOf(ofMonth),
+    months: setOf(monthsOf, month),
+    daysOfWeek: daysOfWeekOf(ofWeek),
+    years: years === undefined ? null : setOf(years, year),
+  }
+  return {
+    ...fields,
+    anyDayOfMonth: isAny(ofMonth),
+    anyDayOfWeek: isAny(ofWeek),
+    isPlain: parts.length === 5 && !hasSpecials(fields),
+  }
+}
+
+function hasSpecials({
+  daysOfMonth,
+  daysOfWeek,
+}: Pick<Cron, 'daysOfMonth' | 'daysOfWeek'>): boolean {
+  const { last, lastWorkday, workdaysNear } = daysOfMonth
+  const ofMonth = last || lastWorkday || workdaysNear.size > 0
+  return ofMonth || daysOfWeek.lastOfMonth.size > 0 || daysOfWeek.nth.size > 0
+}
+
+function daysOfMonthOf(text: string): DayOfMonthRule {
+  const items = text.split(',')
+  const near = items.flatMap((item) => /^([1-9]|[12]\d|3[01])w$/.exec(item)?.[1] ?? [])
+  const special = new Set(['l', 'lw', ...near.map((day) => `${day}w`)])
+  const plain = items.filter((item) => !special.has(item))
+  return {
+    plain: plain.length === 0 ? new Set() : setOf(plain.join(','), dayOfMonth),
+    last: items.includes('l'),
+    lastWorkday: items.includes('lw'),
+    workdaysNear: new Set(near.map(Number)),
+  }
+}
+
+function daysOfWeekOf(text: string): DayOfWeekRule {
+  const plain: string[] = []
+  const lastOfMonth = new Set<number>()
+  const nth = new Set<number>()
+  for (const item of text.split(',')) {
+    const [, named = '', last, which] = /^([a-z0-9]{1,3})(?:(l)|#([1-5]))$/.exec(item) ?? []
+    const day = valueOf(named, dayOfWeek)
+    if (item === 'l') plain.push('6')
+    else if (day === null) plain.push(item)
+    else if (last !== undefined) lastOfMonth.add(day % 7)
+    else nth.add((day % 7) * 8 + Number(which))
+  }
+  const days = plain.length === 0 ? new Set<number>() : setOf(plain.join(','), dayOfWeek)
+  // 7 is Sunday as well.
+  return { plain: new Set([...days].map((day) => day % 7)), lastOfMonth, nth }
+}
+
+function isAny(field: string): boolean {
+  return /^[*?](\/1)?$/.test(field)
+}
+
+function setOf(text: string, field: Field): Set<number> {
+  const set = new Set<number>()
+  const questions = field === dayOfMonth || field === dayOfWeek
+  for (const item of text.split(',')) {
+    const [, any, first, last, steps] =
+      /^(?:([*?])|([a-z0-9]+)(?:-([a-z0-9]+))?)(?:\/([1-9]\d{0,3}))?$/.exec(item) ?? []
+    if (any === undefined && first === undefined) throw new BadItem(item, field)
+    if (any === '?' && !questions) throw new BadItem(item, field)
+    const from = first === undefined ? field.min : valueOf(first, field)
+    // `5/10` goes on to the end of the field.
+    const open = first === undefined || steps !== undefined ? field.max : from
+    const to = last === undefined ? open : valueOf(last, field)
+    if (from === null || to === null || from > to) throw new BadItem(item, field)
+    for (let value = from; value <= to; value += Number(steps ?? 1)) set.add(value)
+  }
+  return set
+}
+
+function valueOf(text: string, { min, max, words }: Field): number | null {
+  const word = words.indexOf(text)
+  // Months begin at 1, days of the week at 0.
+  const value = word >= 0 ? word + min : /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
+  return value >= min && value <= max ? value : null
+}
+
+function sorted(set: ReadonlySet<number>): readonly number[] {
+  return [...set].sort((a, b) => a - b)
+}
+
+/** Whether it names this date, whatever the time of the day. */
+export function namesDate(cron: Cron, { year, month, day }: LocalDate): boolean {
+  if (!cron.months.has(month) || cron.years?.has(year) === false) return false
+  const ofMonth = namesDayOfMonth(cron.daysOfMonth, year, month, day)
+  const ofWeek = namesDayOfWeek(cron.daysOfWeek, year, month, day)
+  return cron.anyDayOfMonth || cron.anyDayOfWeek ? ofMonth && ofWeek : ofMonth || ofWeek
+}
+
+function namesDayOfMonth(rule: DayOfMonthRule, year: number, month: number, day: number): boolean {
+  if (rule.plain.has(day)) return true
+  const length = daysIn(year, month)
+  if (rule.last && day === length) return true
+  if (rule.lastWorkday && day === workdayNear(year, month, length)) return true
+  for (const near of rule.workdaysNear) {
+    if (near <= length && workdayNear(year, month, near) === day) return true
+  }
+  return false
+}
+
+function namesDayOfWeek(rule: DayOfWeekRule, year: number, month: number, day: number): boolean {
+  const weekday = weekdayOf(year, month, day)
+  if (rule.plain.has(weekday)) return true
+  if (rule.lastOfMonth.has(weekday) && day + 7 > daysIn(year, month)) return true
+  return rule.nth.has(weekday * 8 + Math.ceil(day / 7))
+}
+
+function daysIn(year: number, month: number): number {
+  return new Date(Date.UTC(year, month, 0)).getUTCDate()
+}
+
+function weekdayOf(year: number, month: number, day: number): number {
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDay()
+}
+
+/** Saturday gives Friday, Sunday gives Monday, but none of another month. */
+function workdayNear(year: number, month: number, day: number): number {
+  const weekday = weekdayOf(year, month, day)
+  if (weekday === 6) return day === 1 ? 3 : day - 1
+  if (weekday === 0) return day === daysIn(year, month) ? day - 2 : day + 1
+  return day
+}
+
+/** Days that are looked through: a 29 February that is a given weekday comes every 28 years, or 40. */
+const daysMax = 15_000
+
+/** The last moment at or before `atMs` that the expression names, in UTC and whole minutes; null: there is none. */
+export function lastFireMs(cron: Cron, atMs: number): number | null {
+  const today = Math.floor(atMs / dayMs) * dayMs
+  for (let back = 0; back < daysMax; back += 1) {
+    const startMs = today - back * dayMs
+    if (!namesDate(cron, dateOf(new Date(startMs)))) continue
+    for (const hour of cron.hours.toReversed()) {
+      for (const minute of cron.minutes.toReversed()) {
+        const ms = startMs + (hour * 60 + minute) * 60_000
+        if (ms <= atMs) return ms
+      }
+    }
+  }
+  return null
+}
+
+/**
+ * The first moment after `afterMs` that the expression names in a time zone; null: there is none in the next 40 years. A time that
+ * the clocks skip is none, one that comes twice is its first.
+ */
+export function nextFireMs(cron: Cron, afterMs: number, zone: TimeZone): number | null {
+  const { year, month, day } = zone.dateAt(afterMs)
+  for (let ahead = 0; ahead < daysMax; ahead += 1) {
+    const date = dateOf(new Date(Date.UTC(year, month - 1, day + ahead)))
+    if (!namesDate(cron, date)) continue
+    for (const second of secondsOf(cron)) {
+      const ms = zone.momentOf(date, second)
+      if (ms !== null && ms > afterMs) return ms
+    }
+  }
+  return null
+}
+
+/** Of the day, in order. */
+function* secondsOf({ hours, minutes, seconds }: Cron): Generator<number> {
+  for (const hour of hours) {
+    for (const minute of minutes)
+      for (const second of seconds) yield (hour * 60 + minute) * 60 + second
+  }
+}
+
+function dateOf(date: Date): LocalDate {
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() }
+}

@@ -1,0 +1,120 @@
+/** Cron expressions: what they name, before and after a moment, and where clocks are put forward and back. */
+import t from 'tap'
+import { lastFireMs, nextFireMs, parseCron, type Cron } from '../../src/lib/cron.ts'
+import { TimeZone } from '../../src/lib/time-zone.ts'
+
+const utc = new TimeZone('UTC')
+
+function cronOf(text: string): Cron {
+  const cron = parseCron(text)
+  if (typeof cron === 'string') throw new Error(`${text} ${cron}`)
+  return cron
+}
+
+t.test('the last moment that is named', async (t) => {
+  const now = Date.UTC(2026, 2, 4, 10, 30, 15)
+  const rows: readonly (readonly [string, number | null])[] = [
+    ['* * * * *', Date.UTC(2026, 2, 4, 10, 30)],
+    ['*/20 * * * *', Date.UTC(2026, 2, 4, 10, 20)],
+    ['45 10 * * *', Date.UTC(2026, 2, 3, 10, 45)],
+    ['0 0 1 * *', Date.UTC(2026, 2, 1)],
+    ['0 0 * * sun', Date.UTC(2026, 2, 1)],
+    ['0 0 2 * mon', Date.UTC(2026, 2, 2)],
+    ['0 0 29 2 *', Date.UTC(2024, 1, 29)],
+    ['0 0 31 2 *', null],
+  ]
+  for (const [text, expected] of rows) t.equal(lastFireMs(cronOf(text), now), expected, text)
+})
+
+t.test('the next moment that is named', async (t) => {
+  // A Wednesday.
+  const now = Date.UTC(2026, 2, 4, 10, 30, 15)
+  const at = (month: number, day: number, hour = 0, minute = 0, second = 0): number =>
+    Date.UTC(2026, month - 1, day, hour, minute, second)
+  const rows: readonly (readonly [string, number | null])[] = [
+    ['* * * * *', at(3, 4, 10, 31)],
+    ['30 10 * * *', at(3, 5, 10, 30)],
+    ['@hourly', at(3, 4, 11)],
+    ['@daily', at(3, 5)],
+    ['@weekly', at(3, 8)],
+    ['@monthly', at(4, 1)],
+    ['@yearly', Date.UTC(2027, 0, 1)],
+    ['@annually', Date.UTC(2027, 0, 1)],
+    ['5/20 * * * *', at(3, 4, 10, 45)],
+    // Both are restricted: either is enough.
+    ['0 0 10 * fri', at(3, 6)],
+    ['0 0 ? * fri', at(3, 6)],
+    ['0 0 10 * ?', at(3, 10)],
+    ['0 0 L * *', at(3, 31)],
+    // The 31st is a Tuesday, 28 February 2027 a Sunday.
+    ['0 0 LW * *', at(3, 31)],
+    ['0 0 LW 2 *', Date.UTC(2027, 1, 26)],
+    // A Saturday gives Friday, a Sunday Monday, the first of a month that is a Saturday the third.
+    ['0 0 14W 3 *', at(3, 13)],
+    ['0 0 15W 3 *', at(3, 16)],
+    ['0 0 1W 8 *', at(8, 3)],
+    ['0 0 31W 5 *', at(5, 29)],
+    ['0 0 * * 5L', at(3, 27)],
+    ['0 0 * * fri#2', at(3, 13)],
+    ['0 0 * * 7#1', at(4, 5)],
+    ['0 0 * * L', at(3, 7)],
+    ['0 0 1 1 * 2030', Date.UTC(2030, 0, 1)],
+    ['0 0 1 1 * 2025', null],
+    ['*/10 30 10 4 3 * 2026', at(3, 4, 10, 30, 20)],
+    ['0 0 29 2 *', Date.UTC(2028, 1, 29)],
+    ['0 0 31 2 *', null],
+  ]
+  for (const [text, expected] of rows) t.equal(nextFireMs(cronOf(text), now, utc), expected, text)
+})
+
+t.test(
+  'where the clocks change, a time that is skipped does not come, and one that comes twice comes once',
+  async (t) => {
+    const berlin = new TimeZone('Europe/Berlin')
+    const cron = cronOf('30 2 * * *')
+    // On 29 March 2026 the clocks go from 2 to 3, on 25 October from 3 to 2.
+    const firesFrom = (startMs: number): readonly (number | null)[] => {
+      const first = nextFireMs(cron, startMs, berlin)
+      return [first, first === null ? null : nextFireMs(cron, first, berlin)]
+    }
+    t.same(firesFrom(Date.UTC(2026, 2, 28, 0)), [
+      Date.UTC(2026, 2, 28, 1, 30),
+      Date.UTC(2026, 2, 30, 0, 30),
+    ])
+    t.same(firesFrom(Date.UTC(2026, 9, 24, 12)), [
+      Date.UTC(2026, 9, 25, 0, 30),
+      Date.UTC(2026, 9, 26, 1, 30),
+    ])
+    t.equal(
+      nextFireMs(cronOf('0 0 * * *'), Date.UTC(2026, 6, 1, 0), new TimeZone('Pacific/Kiritimati')),
+      Date.UTC(2026, 6, 1, 10),
+    )
+  },
+)
+
+t.test('what is no expression says what is wrong', async (t) => {
+  const rows: readonly (readonly [string, RegExp])[] = [
+    ['', /must have five fields/],
+    ['* * * *', /must have five fields/],
+    ['* * * * * * * *', /must have five fields/],
+    ['@reboot', /is none of @yearly/],
+    ['@constructor', /is none of @yearly/],
+    ['61 * * * *', /has no minute "61": they go from 0 to 59/],
+    ['? * * * *', /has no minute "\?"/],
+    ['* * 0 * *', /has no day of the month "0"/],
+    ['* * 32w * *', /has no day of the month "32w"/],
+    ['* * * 13 *', /has no month "13"/],
+    ['* * * * 8', /has no day of the week "8"/],
+    ['* * * * 5#6', /has no day of the week "5#6"/],
+    ['* * * * 8l', /has no day of the week "8l"/],
+    ['* * * * * 1969', /has no year "1969"/],
+    ['*/0 * * * *', /has no minute "\*\/0"/],
+    ['5-1 * * * *', /has no minute "5-1"/],
+    ['1, * * * *', /has no minute ""/],
+    [`${'1,'.repeat(200)}1 * * * *`, /has over 256 letters/],
+  ]
+  for (const [text, expected] of rows) {
+    const fault = parseCron(text)
+    t.match(fault, expected, text)
+  }
+})
