@@ -5,6 +5,7 @@
  * authorizes it on its own state; one that forwards a call does neither.
  */
 import type { Static, TSchema } from 'typebox'
+import type { Timer } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { admitLater } from './admission.ts'
 import { agentCalls, agentLink, clusterServers, type AgentLink } from './agents.ts'
@@ -60,6 +61,8 @@ export class ServerDispatcher implements Dispatcher {
   readonly #placement: Placement
   /** Names of methods that were forwarded from here. */
   readonly #forwarded = new Set<string>()
+  readonly #compiling = new Set<Timer>()
+  #isDraining = false
 
   constructor(options: ServerDispatcherOptions) {
     this.#options = options
@@ -273,6 +276,9 @@ export class ServerDispatcher implements Dispatcher {
   }
 
   drain(): void {
+    this.#isDraining = true
+    for (const timer of this.#compiling) timer.cancel()
+    this.#compiling.clear()
     this.#streams.drain()
     this.#reader.drain()
   }
@@ -302,15 +308,17 @@ export class ServerDispatcher implements Dispatcher {
    * 3 to 10 ms, for which all that waited for the new leader would wait.
    */
   #prepareToLead(method: AnyLeaderMethod, args: unknown): void {
-    if (this.#forwarded.has(method.name)) return
+    if (this.#forwarded.has(method.name) || this.#isDraining) return
     this.#forwarded.add(method.name)
-    this.#options.clock.setTimer(compileAfterMs, () => {
+    const timer = this.#options.clock.setTimer(compileAfterMs, () => {
+      this.#compiling.delete(timer)
       try {
         method.check(args)
       } catch {
         // The server that ran it judged them.
       }
     })
+    this.#compiling.add(timer)
   }
 
   /** What the leader has done is in this server's state. It is done also where that cannot be learnt. */
