@@ -4,6 +4,7 @@
  * into a table and changes nothing in it but numbers: a table whose entries come and go with each request is dear to the
  * collector.
  */
+import { takeToken, type TokenBucket } from '../lib/token-bucket.ts'
 import { HttpRefusal } from './errors.ts'
 
 export type ClientLimitSettings = {
@@ -24,7 +25,7 @@ export const clientsMax = 32_768
 const concurrencyRetrySeconds = 1
 
 /** One client, as long as it is remembered or has a request under way. */
-export type LimitedClient = { tokens: number; atMs: number; underWay: number }
+export type LimitedClient = TokenBucket & { underWay: number }
 
 export class ClientLimits {
   #settings: ClientLimitSettings
@@ -94,20 +95,14 @@ export class ClientLimits {
 
   #take(name: string, client: LimitedClient, nowMs: number): void {
     const { ratePerSecond, burst } = this.#settings
-    const filled = client.tokens + ((nowMs - client.atMs) * ratePerSecond) / 1_000
-    client.tokens = Math.min(burst, filled)
-    client.atMs = nowMs
-    if (client.tokens >= 1) {
-      client.tokens -= 1
-      return
-    }
+    const waitSeconds = takeToken(client, { perSecond: ratePerSecond, burst }, nowMs)
+    if (waitSeconds === 0) return
     this.#refused.rate += 1
-    const waitSeconds = Math.ceil((1 - client.tokens) / ratePerSecond)
     throw new HttpRefusal(
       429,
       `too many requests of ${name}: limits.http_rate_per_client is ${ratePerSecond} a second, ` +
         `limits.http_burst_per_client ${burst}`,
-      waitSeconds,
+      Math.ceil(waitSeconds),
     )
   }
 

@@ -5,6 +5,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
+import { fullBucket, takeToken, type TokenBucket } from '../lib/token-bucket.ts'
 import { Refusals } from '../wire/refusals.ts'
 import type { FrameStream } from '../wire/stream.ts'
 import { LinkClient } from './link-client.ts'
@@ -32,8 +33,7 @@ const callBytesMax = 8 * mib
 /** Of a side that asked nothing for so long, the channel is closed. */
 const idleMs = 300_000
 /** Messages that an agent may send at once, and in each second. A frame of a megabyte is four. */
-const messagesMax = 1_024
-const messagesPerSecond = 128
+const messageRate = { perSecond: 128, burst: 1_024 }
 
 /** What all uplinks of a process share. */
 export class UplinkHost {
@@ -164,26 +164,17 @@ export class Uplink {
 /** How much an agent may say: a burst, and so much in each second. */
 class Budget {
   readonly #clock: Clock
-  #left = messagesMax
-  #atMs: number
+  readonly #bucket: TokenBucket
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#atMs = clock.monotonicMs()
+    this.#bucket = fullBucket(messageRate, clock.monotonicMs())
   }
 
   /** Throws `rate_limited`. */
   spend(): void {
-    const now = this.#clock.monotonicMs()
-    this.#left = Math.min(
-      messagesMax,
-      this.#left + ((now - this.#atMs) * messagesPerSecond) / 1_000,
-    )
-    this.#atMs = now
-    if (this.#left < 1) {
-      throw new MusterError('rate_limited', `over ${messagesPerSecond} messages a second`)
-    }
-    this.#left -= 1
+    if (takeToken(this.#bucket, messageRate, this.#clock.monotonicMs()) === 0) return
+    throw new MusterError('rate_limited', `over ${messageRate.perSecond} messages a second`)
   }
 }
 

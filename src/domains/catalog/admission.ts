@@ -1,13 +1,14 @@
 /** Bounds on how many client agents register their nodes at a time, and the question back to each. */
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
 import type { Answers } from './witness.ts'
 
 /** New nodes of client agents that the leader takes in within a second; the others try again. */
 export const newAgentsPerSecondMax = 100
 /** Agents that are asked back at once. */
 export const asksBackMax = 64
-const secondMs = 1_000
+const rate = { perSecond: newAgentsPerSecondMax, burst: newAgentsPerSecondMax }
 
 export type AdmissionOptions = {
   readonly answers: Answers
@@ -17,12 +18,12 @@ export type AdmissionOptions = {
 /** Asks new agents back, at bounded rates. */
 export class Admission {
   readonly #options: AdmissionOptions
+  readonly #newAgents: TokenBucket
   #asking = 0
-  #secondMs = -Infinity
-  #taken = 0
 
   constructor(options: AdmissionOptions) {
     this.#options = options
+    this.#newAgents = fullBucket(rate, options.clock.monotonicMs())
   }
 
   /** Throws `overloaded` at a bound, and `unavailable` when the agent does not answer where it says that it is. */
@@ -48,15 +49,8 @@ export class Admission {
   }
 
   #count(): void {
-    const nowMs = this.#options.clock.monotonicMs()
-    if (nowMs - this.#secondMs >= secondMs) {
-      this.#secondMs = nowMs
-      this.#taken = 0
-    }
-    if (this.#taken >= newAgentsPerSecondMax) {
-      const text = `${newAgentsPerSecondMax} new agents came within a second: try again`
-      throw new MusterError('overloaded', text)
-    }
-    this.#taken += 1
+    if (takeToken(this.#newAgents, rate, this.#options.clock.monotonicMs()) === 0) return
+    const text = `${newAgentsPerSecondMax} new agents came within a second: try again`
+    throw new MusterError('overloaded', text)
   }
 }
