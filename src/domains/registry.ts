@@ -4,12 +4,14 @@
  */
 import type { Domain as StateDomain } from '../fsm/domain.ts'
 import { aclDomain } from './acl/domain.ts'
+import { allocationsDomain } from './allocations/domain.ts'
 import { localDomains } from './local-registry.ts'
 import { autopilotDomain } from './autopilot/domain.ts'
 import { startCascadeDuty } from './cascade-duty.ts'
 import { catalogDomain } from './catalog/domain.ts'
 import { stateDomains, type Domain } from './domain.ts'
 import { entitiesDomain } from './entities/domain.ts'
+import { evaluationsDomain } from './evaluations/domain.ts'
 import { eventsDomain } from './events/domain.ts'
 import { jobsDomain } from './jobs/domain.ts'
 import { kvDomain } from './kv/domain.ts'
@@ -29,10 +31,12 @@ export const serverDomains: readonly Domain[] = [
   aclDomain,
   catalogDomain,
   sessionsDomain,
+  evaluationsDomain,
   nodesDomain,
   kvDomain,
   variablesDomain,
   jobsDomain,
+  allocationsDomain,
   loginsDomain,
   ldapDomain,
   orchestratorDomain,

@@ -1,0 +1,160 @@
+/**
+ * Allocations: a task group of one version of a job, given to a node. What is wanted of it (`desired`) is the scheduler's word, what
+ * became of it (`client`) that of the node's agent alone.
+ *
+ * `allocations` may import `namespaces`, `evaluations`, `nodes`, `jobs`, `rpc`, `fsm`, `api` and `lib`.
+ */
+import { Type, type Static } from 'typebox'
+import { Count, indexes, record } from '../../fsm/row-schema.ts'
+import { TimeMs } from '../define.ts'
+import {
+  GroupName,
+  IdOrNone,
+  JobId,
+  jobIdLengthMax,
+  Metrics,
+  NamespaceName,
+  RowId,
+} from '../evaluations/model.ts'
+import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
+
+const tasksMax = 128
+const portsMax = 256
+const eventsMax = 10
+const reschedulesMax = 32
+
+const Word = Type.String({ maxLength: 256 })
+const Text = Type.String({ maxLength: 1_024 })
+const MaybeMs = Type.Union([Type.Null(), TimeMs])
+
+export const desiredStatuses = ['run', 'stop', 'evict'] as const
+export const clientStatuses = [
+  'pending',
+  'running',
+  'complete',
+  'failed',
+  'lost',
+  'unknown',
+] as const
+export type ClientStatus = (typeof clientStatuses)[number]
+
+/** `value`: on the host; `to`: inside of the task's network, 0: the same. */
+export const AllocatedPort = record({
+  label: Word,
+  value: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  to: Type.Integer({ minimum: 0, maximum: 65_535 }),
+  address: Word,
+})
+export type AllocatedPort = Readonly<Static<typeof AllocatedPort>>
+
+/** What it takes of its node. */
+export const AllocatedResources = record({
+  tasks: Type.Array(record({ task: GroupName, cpuMhz: Count, memoryMb: Count }), {
+    maxItems: tasksMax,
+  }),
+  diskMb: Count,
+  ports: Type.Array(AllocatedPort, { maxItems: portsMax }),
+})
+export type AllocatedResources = Readonly<Static<typeof AllocatedResources>>
+
+export const TaskEvent = record({
+  type: Word,
+  timeNs: Type.String({ pattern: '^[0-9]{1,19}$' }),
+  message: Text,
+  displayMessage: Text,
+  details: Type.Array(Type.Tuple([Word, Text]), { maxItems: 16 }),
+})
+export type TaskEvent = Readonly<Static<typeof TaskEvent>>
+
+export const TaskState = record({
+  task: GroupName,
+  state: Type.Enum(['pending', 'running', 'dead']),
+  failed: Type.Boolean(),
+  restarts: Count,
+  startedMs: MaybeMs,
+  finishedMs: MaybeMs,
+  lastRestartMs: MaybeMs,
+  /** The oldest first. */
+  events: Type.Array(TaskEvent, { maxItems: eventsMax }),
+})
+export type TaskState = Readonly<Static<typeof TaskState>>
+export const taskEventsMax = eventsMax
+
+/** Whether it is as healthy as its job's rules want, since when; null: not known yet. */
+const Health = Type.Union([Type.Null(), record({ healthy: Type.Boolean(), timeMs: TimeMs })])
+
+/** What a node's agent says of one of its allocations. */
+export const ClientReport = record({
+  id: RowId,
+  clientStatus: Type.Enum(['pending', 'running', 'complete', 'failed']),
+  clientDescription: Text,
+  tasks: Type.Array(TaskState, { maxItems: tasksMax }),
+  health: Health,
+})
+export type ClientReport = Readonly<Static<typeof ClientReport>>
+
+/** An allocation that this one was made instead of. */
+const Rescheduled = record({
+  timeMs: TimeMs,
+  allocation: RowId,
+  node: NodeId,
+  delayMs: TimeMs,
+})
+
+const placed = {
+  id: RowId,
+  namespace: NamespaceName,
+  jobId: JobId,
+  /** The version of the job that it runs, and the entry that made that job: see the table of versions. */
+  jobCreateIndex: Count,
+  jobVersion: Count,
+  group: GroupName,
+  /** `job.group[index]` */
+  name: Type.String({ minLength: 1, maxLength: 2 * jobIdLengthMax + 16 }),
+  nodeId: NodeId,
+  nodeName: Type.String({ maxLength: nodeNameLengthMax }),
+  evalId: RowId,
+  resources: AllocatedResources,
+  metrics: Metrics,
+  previous: IdOrNone,
+  rescheduled: Type.Array(Rescheduled, { maxItems: reschedulesMax }),
+}
+
+/** As a plan has it. */
+export const NewAllocation = record(placed)
+export type NewAllocation = Readonly<Static<typeof NewAllocation>>
+
+export const AllocationRow = record({
+  ...placed,
+  desiredStatus: Type.Enum([...desiredStatuses]),
+  desiredDescription: Text,
+  /** It is to move away from its node: a drain, or an operator. */
+  migrate: Type.Boolean(),
+  clientStatus: Type.Enum([...clientStatuses]),
+  clientDescription: Text,
+  tasks: Type.Array(TaskState, { maxItems: tasksMax }),
+  health: Health,
+  next: IdOrNone,
+  followupEval: IdOrNone,
+  createMs: TimeMs,
+  modifyMs: TimeMs,
+  /** Of the last change that its agent has to know of. */
+  allocModifyIndex: Count,
+  ...indexes,
+})
+export type AllocationRow = Readonly<Static<typeof AllocationRow>>
+
+/** It runs nothing any more, as its agent says or because its node is lost. */
+export function isClientTerminal({ clientStatus }: Pick<AllocationRow, 'clientStatus'>): boolean {
+  return clientStatus === 'complete' || clientStatus === 'failed' || clientStatus === 'lost'
+}
+
+/** It is over: it neither runs nor is it wanted to. */
+export function isTerminal(row: Pick<AllocationRow, 'clientStatus' | 'desiredStatus'>): boolean {
+  return row.desiredStatus !== 'run' || isClientTerminal(row)
+}
+
+/** It takes its part of the node until its agent says that it ended. */
+export function takesPlace(row: Pick<AllocationRow, 'clientStatus'>): boolean {
+  return !isClientTerminal(row)
+}

@@ -1,0 +1,48 @@
+/** A plan: what a scheduler worker wants to do for one evaluation, checked against the newest state when it is applied. */
+import { Type, type Static } from 'typebox'
+import { record, Count } from '../../fsm/row-schema.ts'
+import { TimeMs } from '../define.ts'
+import { IdOrNone, Metrics, NewEvaluation, RowId } from '../evaluations/model.ts'
+import { NewAllocation } from './model.ts'
+
+/** Allocations that one entry places, stops or changes; a larger plan is several entries. */
+export const planRowsMax = 256
+const evaluationsMax = 4
+
+export const Plan = record({
+  evaluation: RowId,
+  /** Of the job that it was made for; nothing is placed for another. 0: the job is gone. */
+  jobModifyIndex: Count,
+  place: Type.Array(NewAllocation, { maxItems: planRowsMax }),
+  /** In place: to the newest version of the job, where its tasks stay as they are. */
+  update: Type.Array(record({ id: RowId, jobVersion: Count, metrics: Metrics }), {
+    maxItems: planRowsMax,
+  }),
+  stop: Type.Array(
+    record({
+      id: RowId,
+      desiredStatus: Type.Enum(['stop', 'evict']),
+      desiredDescription: Type.String({ maxLength: 1_024 }),
+      /** The node is gone: nobody else will say what became of it. */
+      lost: Type.Boolean(),
+      followupEval: IdOrNone,
+    }),
+    { maxItems: planRowsMax },
+  ),
+  /** The evaluation itself as it is then, and new ones: blocked, follow-up. */
+  evaluations: Type.Array(NewEvaluation, { maxItems: evaluationsMax }),
+  nowMs: TimeMs,
+})
+export type Plan = Readonly<Static<typeof Plan>>
+
+/** What became of it. */
+export type PlanOutcome = {
+  /** The evaluation is not pending any more, or there is none: nothing was done. */
+  readonly stale: boolean
+  /** Ids of what was not placed, and why: the node is gone or not eligible, full, a port is taken, the name runs already, the job changed. */
+  readonly refused: readonly {
+    readonly id: string
+    readonly nodeId: string
+    readonly reason: string
+  }[]
+}

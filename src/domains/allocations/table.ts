@@ -1,0 +1,26 @@
+/** Rows of allocations, by id. */
+import type { Table } from '../../fsm/domain.ts'
+import { AllocationRow, isTerminal, takesPlace } from './model.ts'
+
+export const allocations: Table<AllocationRow> = {
+  name: 'allocations',
+  row: AllocationRow,
+  key: ({ id }) => [id],
+  indexes: {
+    byJob: ({ namespace, jobId }) => [namespace, jobId],
+    byEval: ({ evalId }) => [evalId],
+    byNode: ({ nodeId }) => [nodeId],
+    /** What still takes a part of the node. */
+    onNode: (row) => (takesPlace(row) ? [row.nodeId] : null),
+    /** Those that are to run and have not ended: of a name there is one, but for system jobs, which have one on each node. */
+    liveByName: (row) =>
+      isTerminal(row) ? null : [row.namespace, row.jobId, row.name, row.nodeId],
+    /** Of a version of a job, which is kept for them. */
+    byVersion: ({ namespace, jobId, jobCreateIndex, jobVersion }) => [
+      namespace,
+      jobId,
+      jobCreateIndex,
+      jobVersion,
+    ],
+  },
+}

@@ -1,0 +1,71 @@
+/** Rows of registered jobs, and of their versions. */
+import { Type, type Static } from 'typebox'
+import type { Table } from '../../fsm/domain.ts'
+import { Count, indexes, record } from '../../fsm/row-schema.ts'
+import { TimeMs } from '../define.ts'
+import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
+import { JobSpec } from './model.ts'
+
+/** Allocations of a group by what became of them; `queued`: they have no place yet. */
+export const GroupCounts = record({
+  group: GroupName,
+  queued: Count,
+  starting: Count,
+  running: Count,
+  complete: Count,
+  failed: Count,
+  lost: Count,
+  unknown: Count,
+})
+export type GroupCounts = Readonly<Static<typeof GroupCounts>>
+
+/** What there is of a job but its specification, which is that of its version. */
+export const JobRow = record({
+  namespace: NamespaceName,
+  id: JobId,
+  type: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  priority: Type.Integer({ minimum: 1, maximum: 100 }),
+  version: Count,
+  /** It is to run nothing. */
+  stop: Type.Boolean(),
+  /** It runs nothing itself: by time, or when it is dispatched. */
+  template: Type.Boolean(),
+  status: Type.Enum(['pending', 'running', 'dead']),
+  /** Of allocations. */
+  groups: Type.Array(GroupCounts, { maxItems: 256 }),
+  submitMs: TimeMs,
+  /** Of the last registration or stop; `modifyIndex` moves with the status too. */
+  jobModifyIndex: Count,
+  ...indexes,
+})
+export type JobRow = Readonly<Static<typeof JobRow>>
+
+/** `jobCreateIndex`: a job that is purged and registered again has its versions anew. */
+export const JobVersionRow = record({
+  namespace: NamespaceName,
+  id: JobId,
+  jobCreateIndex: Count,
+  version: Count,
+  spec: JobSpec,
+  stop: Type.Boolean(),
+  submitMs: TimeMs,
+  ...indexes,
+})
+export type JobVersionRow = Readonly<Static<typeof JobVersionRow>>
+
+export const jobs: Table<JobRow> = {
+  name: 'jobs',
+  row: JobRow,
+  key: ({ namespace, id }) => [namespace, id],
+  indexes: {
+    /** Those that run on every node: a node that is new or back needs them. */
+    onEveryNode: ({ type, stop, namespace, id }) =>
+      stop || (type !== 'system' && type !== 'sysbatch') ? null : ['every', namespace, id],
+  },
+}
+
+export const jobVersions: Table<JobVersionRow> = {
+  name: 'jobVersions',
+  row: JobVersionRow,
+  key: ({ namespace, id, jobCreateIndex, version }) => [namespace, id, jobCreateIndex, version],
+}
