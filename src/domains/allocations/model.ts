@@ -22,6 +22,8 @@ const tasksMax = 128
 const portsMax = 256
 const eventsMax = 10
 const reschedulesMax = 32
+/** That have not ended, on one node. */
+export const allocationsPerNodeMax = 4_096
 
 const Word = Type.String({ maxLength: 256 })
 const Text = Type.String({ maxLength: 1_024 })

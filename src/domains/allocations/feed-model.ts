@@ -1,0 +1,108 @@
+/**
+ * What a node's agent and its server say to each other about allocations, over the uplink: which there are (`allocations.feed`),
+ * what each is (`allocations.read`), and what became of them (`allocations.report`). Both sides check what the other one sends.
+ */
+import { Type, type Static } from 'typebox'
+import { Count, record } from '../../fsm/row-schema.ts'
+import { TimeMs } from '../define.ts'
+import { GroupName, IdOrNone, JobId, NamespaceName, RowId } from '../evaluations/model.ts'
+import { TaskGroup } from '../jobs/model.ts'
+import {
+  AllocatedResources,
+  allocationsPerNodeMax,
+  ClientReport,
+  desiredStatuses,
+} from './model.ts'
+
+/** A server answers a feed by then, changed or not. */
+export const feedWaitMsMax = 30_000
+/** Records of one answer; it ends earlier where it would take more than the bytes below, but has one at least. */
+export const assignedMax = 32
+export const assignedBytesMax = 2 * 1024 * 1024
+/** Reports of one call, and of one report as JSON. All of one call take no more than `reportsLengthMax`. */
+export const reportsMax = 256
+export const reportLengthMax = 65_536
+export const reportsLengthMax = 262_144
+
+const Tag = Type.String({ maxLength: 64 })
+const Word = Type.String({ maxLength: 1_024 })
+
+/**
+ * `tag`: of the last answer; '': there was none. `index`: of the last answer, 0 at first. The answer comes when the node's allocations
+ * are others than those of the tag, or after `waitMs`. It is no older than the last one, whichever server gives it.
+ */
+export const FeedArgs = record({
+  index: Count,
+  tag: Tag,
+  waitMs: Type.Integer({ minimum: 0, maximum: feedWaitMsMax }),
+})
+export type FeedArgs = Readonly<Static<typeof FeedArgs>>
+
+/**
+ * All allocations of the node that its agent has not reported as ended, each with the index of the last change that the agent has to know
+ * of. What the agent runs besides is to stop.
+ */
+export const Feed = record({
+  index: Count,
+  tag: Tag,
+  allocations: Type.Array(Type.Tuple([RowId, Count]), { maxItems: allocationsPerNodeMax }),
+})
+export type Feed = Readonly<Static<typeof Feed>>
+
+export const ReadArgs = record({
+  ids: Type.Array(RowId, { minItems: 1, maxItems: assignedMax }),
+})
+export type ReadArgs = Readonly<Static<typeof ReadArgs>>
+
+/** An allocation as its agent needs it. */
+export const Assigned = record({
+  id: RowId,
+  /** `job.group[index]` */
+  name: Word,
+  namespace: NamespaceName,
+  evalId: RowId,
+  jobId: JobId,
+  jobName: Word,
+  jobType: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  jobPriority: Count,
+  jobVersion: Count,
+  /** Of the job; tasks and groups have theirs in `group`. */
+  jobMeta: Type.Record(Type.String(), Type.String()),
+  region: Word,
+  /** Of the node. */
+  datacenter: Word,
+  group: TaskGroup,
+  groupName: GroupName,
+  resources: AllocatedResources,
+  desiredStatus: Type.Enum([...desiredStatuses]),
+  /** It moves away from this node: its health is that of `migrate` of the group. */
+  migrate: Type.Boolean(),
+  previous: IdOrNone,
+  createMs: TimeMs,
+  allocModifyIndex: Count,
+})
+export type Assigned = Readonly<Static<typeof Assigned>>
+
+/** In the order of the ids; what is gone, or is another node's, is left out. */
+export const ReadReply = record({
+  allocations: Type.Array(Assigned, { maxItems: assignedMax }),
+  /** Those that found no place in this answer. */
+  rest: Type.Array(RowId, { maxItems: assignedMax }),
+})
+export type ReadReply = Readonly<Static<typeof ReadReply>>
+
+export const ReportArgs = record({
+  reports: Type.Array(ClientReport, { minItems: 1, maxItems: reportsMax }),
+})
+export type ReportArgs = Readonly<Static<typeof ReportArgs>>
+
+/** `unknown`: there are no such allocations of this node any more. What else was reported is kept. */
+export const ReportReply = record({
+  index: Count,
+  unknown: Type.Array(RowId, { maxItems: reportsMax }),
+})
+export type ReportReply = Readonly<Static<typeof ReportReply>>
+
+export const feedMethod = 'allocations.feed'
+export const readMethod = 'allocations.read'
+export const reportMethod = 'allocations.report'
