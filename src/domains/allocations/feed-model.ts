@@ -19,9 +19,8 @@ export const feedWaitMsMax = 30_000
 /** Records of one answer; it ends earlier where it would take more than the bytes below, but has one at least. */
 export const assignedMax = 32
 export const assignedBytesMax = 2 * 1024 * 1024
-/** Reports of one call, and of one report as JSON. All of one call take no more than `reportsLengthMax`. */
+/** Reports of one call; and all of them together, as JSON. */
 export const reportsMax = 256
-export const reportLengthMax = 65_536
 export const reportsLengthMax = 262_144
 
 const Tag = Type.String({ maxLength: 64 })
@@ -91,9 +90,11 @@ export const ReadReply = record({
 })
 export type ReadReply = Readonly<Static<typeof ReadReply>>
 
-export const ReportArgs = record({
-  reports: Type.Array(ClientReport, { minItems: 1, maxItems: reportsMax }),
-})
+export const ReportArgs = Type.Refine(
+  record({ reports: Type.Array(ClientReport, { minItems: 1, maxItems: reportsMax }) }),
+  ({ reports }) => JSON.stringify(reports).length <= reportsLengthMax,
+  () => `must take at most ${reportsLengthMax} characters`,
+)
 export type ReportArgs = Readonly<Static<typeof ReportArgs>>
 
 /** `unknown`: there are no such allocations of this node any more. What else was reported is kept. */

@@ -21,6 +21,8 @@ import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
 const tasksMax = 128
 const portsMax = 256
 const eventsMax = 10
+/** Of what an agent says of one allocation, as JSON: a row holds it. */
+export const reportLengthMax = 65_536
 const reschedulesMax = 32
 /** That have not ended, on one node. */
 export const allocationsPerNodeMax = 4_096
@@ -86,13 +88,17 @@ export const taskEventsMax = eventsMax
 const Health = Type.Union([Type.Null(), record({ healthy: Type.Boolean(), timeMs: TimeMs })])
 
 /** What a node's agent says of one of its allocations. */
-export const ClientReport = record({
-  id: RowId,
-  clientStatus: Type.Enum(['pending', 'running', 'complete', 'failed']),
-  clientDescription: Text,
-  tasks: Type.Array(TaskState, { maxItems: tasksMax }),
-  health: Health,
-})
+export const ClientReport = Type.Refine(
+  record({
+    id: RowId,
+    clientStatus: Type.Enum(['pending', 'running', 'complete', 'failed']),
+    clientDescription: Text,
+    tasks: Type.Array(TaskState, { maxItems: tasksMax }),
+    health: Health,
+  }),
+  (report) => JSON.stringify(report).length <= reportLengthMax,
+  () => `must take at most ${reportLengthMax} characters`,
+)
 export type ClientReport = Readonly<Static<typeof ClientReport>>
 
 /** An allocation that this one was made instead of. */

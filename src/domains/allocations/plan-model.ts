@@ -39,10 +39,12 @@ export type Plan = Readonly<Static<typeof Plan>>
 export type PlanOutcome = {
   /** The evaluation is not pending any more, or there is none: nothing was done. */
   readonly stale: boolean
-  /** Ids of what was not placed, and why: the node is gone or not eligible, full, a port is taken, the name runs already, the job changed. */
+  /** Ids of what was not placed, and why: the node is gone or not eligible, full, a port is taken, the name runs already, the job changed; then stops are refused too. */
   readonly refused: readonly {
     readonly id: string
     readonly nodeId: string
     readonly reason: string
   }[]
+  /** Where something was placed, stopped or changed. */
+  readonly nodes: readonly string[]
 }

@@ -15,6 +15,9 @@ export const allocations: Table<AllocationRow> = {
     /** Those that are to run and have not ended: of a name there is one, but for system jobs, which have one on each node. */
     liveByName: (row) =>
       isTerminal(row) ? null : [row.namespace, row.jobId, row.name, row.nodeId],
+    /** A version of a job that is not the newest is being replaced while one of these is there. */
+    liveByVersion: (row) =>
+      isTerminal(row) ? null : [row.namespace, row.jobId, row.jobCreateIndex, row.jobVersion],
     /** Of a version of a job, which is kept for them. */
     byVersion: ({ namespace, jobId, jobCreateIndex, jobVersion }) => [
       namespace,

@@ -1,0 +1,6 @@
+/** Changes of allocations. */
+import { commandsByType } from '../define.ts'
+import { applyPlan } from './plan-commands.ts'
+import { reportAllocations } from './reported-commands.ts'
+
+export const allocationCommands = commandsByType([applyPlan, reportAllocations])

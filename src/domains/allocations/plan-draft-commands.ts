@@ -1,0 +1,249 @@
+/** A plan as it is applied: one thing after another, each against what those before it left. */
+import type { Change } from '../../fsm/domain.ts'
+import { insert, put, replace } from '../define.ts'
+import { isTerminal as isOver, type EvaluationRow } from '../evaluations/model.ts'
+import { evaluations } from '../evaluations/table.ts'
+import type { NodeRow } from '../nodes/model.ts'
+import {
+  isClientTerminal,
+  isTerminal,
+  type AllocatedResources,
+  type AllocationRow,
+  type NewAllocation,
+} from './model.ts'
+import type { Plan, PlanOutcome } from './plan-model.ts'
+import { NodeRoom } from './room-model.ts'
+import { allocations } from './table.ts'
+import { keyOfJob, JobWork, type WorkingJob } from './work-commands.ts'
+
+/** What the state has of it. */
+export type PlanFound = {
+  readonly evaluation: EvaluationRow
+  /** Allocations that the plan names. */
+  readonly rows: ReadonlyMap<string, AllocationRow>
+  readonly jobs: ReadonlyMap<string, WorkingJob>
+  readonly nodes: ReadonlyMap<string, NodeRow>
+  /** By node where something is placed, what its allocations take, without those that the plan stops. */
+  readonly taken: ReadonlyMap<string, readonly AllocatedResources[]>
+  /** See `nameKeyOf`: those that run already. */
+  readonly names: ReadonlySet<string>
+  /** See `versionKeyOf`. */
+  readonly versions: ReadonlySet<string>
+  readonly evaluations: ReadonlyMap<string, EvaluationRow>
+}
+
+/** A name is given once; of jobs that run on every node, once on each. */
+export function nameKeyOf(
+  type: EvaluationRow['type'],
+  { name, nodeId }: Pick<NewAllocation, 'name' | 'nodeId'>,
+): readonly string[] {
+  return type === 'system' || type === 'sysbatch' ? [name, nodeId] : [name]
+}
+
+export function versionKeyOf(jobCreateIndex: number, version: number): string {
+  return `${jobCreateIndex}.${version}`
+}
+
+type Stop = Plan['stop'][number]
+type Update = Plan['update'][number]
+
+export class PlanDraft {
+  readonly #plan: Plan
+  readonly #found: PlanFound
+  readonly #index: number
+  /** As the plan leaves them, of those that it changes. */
+  readonly #changed = new Map<string, AllocationRow>()
+  readonly #placed: AllocationRow[] = []
+  readonly #rooms = new Map<string, NodeRoom>()
+  readonly #names: Set<string>
+  readonly #ids: Set<string>
+  readonly #work = new Map<string, JobWork>()
+  readonly #refused: { id: string; nodeId: string; reason: string }[] = []
+
+  constructor(plan: Plan, found: PlanFound, index: number) {
+    this.#plan = plan
+    this.#found = found
+    this.#index = index
+    this.#names = new Set(found.names)
+    this.#ids = new Set(found.rows.keys())
+    const isStale = (this.#job?.row.jobModifyIndex ?? 0) !== plan.jobModifyIndex
+    for (const one of plan.stop) this.#settle(one, isStale ? jobChanged : this.#stop(one))
+    for (const one of plan.update) this.#settle(one, isStale ? jobChanged : this.#update(one))
+    for (const one of plan.place) this.#settle(one, isStale ? jobChanged : this.#place(one))
+  }
+
+  changes(): readonly Change[] {
+    const written = this.#evaluationsWritten()
+    return [
+      ...this.#placed.map((row) => insert(allocations, this.#changed.get(row.id) ?? row)),
+      ...[...this.#changed.values()].flatMap((row) => {
+        const before = this.#found.rows.get(row.id)
+        return before === undefined ? [] : [replace(allocations, before, row)]
+      }),
+      ...written.map((row) => put(evaluations, row)),
+      ...this.#jobChanges(written),
+    ]
+  }
+
+  outcome(): PlanOutcome {
+    const nodes = [...this.#placed, ...this.#changed.values()].map(({ nodeId }) => nodeId)
+    return { stale: false, refused: this.#refused, nodes: [...new Set(nodes)] }
+  }
+
+  get #job(): WorkingJob | null {
+    return this.#found.jobs.get(keyOfJob(this.#found.evaluation)) ?? null
+  }
+
+  #settle({ id, nodeId = '' }: { id: string; nodeId?: string }, reason: string | null): void {
+    if (reason !== null) this.#refused.push({ id, nodeId, reason })
+  }
+
+  #rowOf(id: string): AllocationRow | undefined {
+    return this.#changed.get(id) ?? this.#found.rows.get(id)
+  }
+
+  #isOfJob(row: Pick<AllocationRow, 'namespace' | 'jobId'>): boolean {
+    return keyOfJob(row) === keyOfJob(this.#found.evaluation)
+  }
+
+  #change(row: AllocationRow): void {
+    const { nowMs } = this.#plan
+    this.#changed.set(row.id, { ...row, modifyMs: nowMs, modifyIndex: this.#index })
+  }
+
+  #workOf(row: AllocationRow): JobWork {
+    const key = keyOfJob(row)
+    const work = this.#work.get(key) ?? new JobWork()
+    this.#work.set(key, work)
+    return work
+  }
+
+  #stop({ id, desiredStatus, desiredDescription, lost, followupEval }: Stop): string | null {
+    const row = this.#rowOf(id)
+    // It was collected, so it had ended.
+    if (row === undefined) return null
+    if (!this.#isOfJob(row) && desiredStatus !== 'evict') return 'it is of another job'
+    const node = this.#found.nodes.get(row.nodeId)
+    // The agent of a node that is back says itself what becomes of it.
+    const isLost = lost && !isClientTerminal(row) && (node === undefined || node.status === 'down')
+    if (isLost) {
+      this.#workOf(row).counts.push({ group: row.group, from: row.clientStatus, to: 'lost' })
+    }
+    this.#change({
+      ...row,
+      desiredStatus,
+      desiredDescription,
+      followupEval: followupEval === '' ? row.followupEval : followupEval,
+      clientStatus: isLost ? 'lost' : row.clientStatus,
+      clientDescription: isLost ? lostDescription : row.clientDescription,
+      allocModifyIndex: this.#index,
+    })
+    return null
+  }
+
+  #update({ id, jobVersion, metrics }: Update): string | null {
+    const row = this.#rowOf(id)
+    if (row === undefined || isTerminal(row)) return 'it has ended'
+    if (!this.#isOfJob(row)) return 'it is of another job'
+    if (!this.#found.versions.has(versionKeyOf(row.jobCreateIndex, jobVersion))) return noVersion
+    this.#change({
+      ...row,
+      jobVersion,
+      metrics,
+      evalId: this.#plan.evaluation,
+      health: null,
+      allocModifyIndex: this.#index,
+    })
+    return null
+  }
+
+  #place(placed: NewAllocation): string | null {
+    if (!this.#isOfJob(placed)) return 'it is of another job'
+    if (this.#ids.has(placed.id)) return 'its id is taken'
+    if (!this.#found.versions.has(versionKeyOf(placed.jobCreateIndex, placed.jobVersion))) {
+      return noVersion
+    }
+    const name = JSON.stringify(nameKeyOf(this.#found.evaluation.type, placed))
+    if (this.#names.has(name)) return 'one of its name runs'
+    const node = this.#found.nodes.get(placed.nodeId)
+    if (node === undefined) return 'the node is gone'
+    if (node.status !== 'ready') return `the node is ${node.status}`
+    if (!node.eligible || node.drain !== null) return 'the node is not eligible'
+    const lacking = this.#roomOf(node).take(placed.resources)
+    if (lacking !== null) return `the node has too little ${lacking}`
+    this.#names.add(name)
+    this.#ids.add(placed.id)
+    this.#add(placed)
+    return null
+  }
+
+  #add(placed: NewAllocation): void {
+    const { nowMs } = this.#plan
+    const row: AllocationRow = {
+      ...placed,
+      desiredStatus: 'run',
+      desiredDescription: '',
+      migrate: false,
+      clientStatus: 'pending',
+      clientDescription: '',
+      tasks: [],
+      health: null,
+      next: '',
+      followupEval: '',
+      createMs: nowMs,
+      modifyMs: nowMs,
+      allocModifyIndex: this.#index,
+      createIndex: this.#index,
+      modifyIndex: this.#index,
+    }
+    this.#placed.push(row)
+    this.#workOf(row).counts.push({ group: row.group, from: null, to: 'pending' })
+    const previous = this.#rowOf(row.previous)
+    if (previous !== undefined && this.#isOfJob(previous)) {
+      this.#change({ ...previous, next: row.id })
+    }
+  }
+
+  #roomOf(node: NodeRow): NodeRoom {
+    const room =
+      this.#rooms.get(node.id) ?? new NodeRoom(node, this.#found.taken.get(node.id) ?? [])
+    this.#rooms.set(node.id, room)
+    return room
+  }
+
+  /**
+   * Those that are due later stand for allocations that the plan stops. What became of the evaluation itself, and what waits for
+   * room, is known only when nothing was refused.
+   */
+  #evaluationsWritten(): readonly EvaluationRow[] {
+    const isWhole = this.#refused.length === 0
+    return this.#plan.evaluations
+      .filter(({ id, status }) => isWhole || (id !== this.#plan.evaluation && status === 'pending'))
+      .map((evaluation) => ({
+        ...evaluation,
+        createIndex: this.#found.evaluations.get(evaluation.id)?.createIndex ?? this.#index,
+        modifyIndex: this.#index,
+      }))
+  }
+
+  #jobChanges(written: readonly EvaluationRow[]): readonly Change[] {
+    const own = keyOfJob(this.#found.evaluation)
+    if (!this.#work.has(own)) this.#work.set(own, new JobWork())
+    for (const [key, work] of this.#work) {
+      const ofJob = written.filter((evaluation) => keyOfJob(evaluation) === key)
+      const itself = ofJob.find(({ id }) => id === this.#plan.evaluation)
+      work.queued = itself?.queued ?? null
+      // The evaluation stays open where it is not written.
+      const isOpen = key === own && itself === undefined
+      work.openEvaluations = isOpen || ofJob.some((evaluation) => !isOver(evaluation))
+    }
+    return [...this.#work].flatMap(([key, work]) => {
+      const job = this.#found.jobs.get(key)
+      return job === undefined ? [] : work.change(job, this.#index)
+    })
+  }
+}
+
+const jobChanged = 'the job changed'
+const noVersion = 'the version of the job is gone'
+const lostDescription = 'the node is lost'

@@ -1,0 +1,42 @@
+/** Reads of allocations. */
+import type { Reader } from '../../fsm/domain.ts'
+import { encodeKey } from '../../fsm/keys.ts'
+import type { JobRow } from '../jobs/table.ts'
+import type { AllocationRow } from './model.ts'
+import { allocations } from './table.ts'
+
+type Rows = AsyncIterable<readonly AllocationRow[]>
+type JobKey = { readonly namespace: string; readonly jobId: string }
+
+export function allocationById(reader: Reader, id: string): AllocationRow | null {
+  return reader.get(allocations, [id]) ?? null
+}
+
+/** Those that take a part of the node. */
+export function allocationsOnNode(reader: Reader, nodeId: string): Rows {
+  return reader.pagesBy(allocations, 'onNode', { prefix: [nodeId] })
+}
+
+/** Whether one that is to run and has not ended has the name, besides those of `except`. `nameKey`: the name, or the name and a node. */
+export async function isNameTaken(
+  reader: Reader,
+  { namespace, jobId }: JobKey,
+  nameKey: readonly string[],
+  except: ReadonlySet<string>,
+): Promise<boolean> {
+  const prefix = [namespace, jobId, ...nameKey]
+  const next = await reader.nextBy(allocations, 'liveByName', prefix)
+  if (next === null || !next.startsWith(encodeKey(prefix))) return false
+  for await (const page of reader.pagesBy(allocations, 'liveByName', { prefix })) {
+    if (page.some(({ id }) => !except.has(id))) return true
+  }
+  return false
+}
+
+/** Whether one of another version than the job's newest is to run and has not ended. */
+export async function hasOlderVersion(reader: Reader, job: JobRow): Promise<boolean> {
+  const ofJob = encodeKey([job.namespace, job.id])
+  const newest = encodeKey([job.namespace, job.id, job.createIndex, job.version])
+  const first = await reader.nextBy(allocations, 'liveByVersion', [job.namespace, job.id])
+  return first !== null && first.startsWith(ofJob) && !first.startsWith(newest)
+}

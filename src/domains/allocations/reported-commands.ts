@@ -1,0 +1,168 @@
+/** What agents say of the allocations of their nodes, many in one entry. Nothing else says what became of an allocation, but a lost node. */
+import { isDeepStrictEqual } from 'node:util'
+import { Type, type Static } from 'typebox'
+import type { Applied, Change, Reader } from '../../fsm/domain.ts'
+import { defineCommand, put, replace, TimeMs } from '../define.ts'
+import {
+  derivedId,
+  newEvaluation,
+  workloadsVersion,
+  type EvaluationRow,
+  type Trigger,
+} from '../evaluations/model.ts'
+import { evaluations } from '../evaluations/table.ts'
+import { NodeId } from '../nodes/model.ts'
+import { reportsMax } from './feed-model.ts'
+import {
+  ClientReport,
+  isClientTerminal,
+  type AllocationRow,
+  type ClientReport as Report,
+} from './model.ts'
+import { allocationById, hasOlderVersion } from './queries.ts'
+import { allocations } from './table.ts'
+import { keyOfJob, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
+
+const Reported = Type.Object({ node: NodeId, report: ClientReport })
+export type Reported = Static<typeof Reported>
+
+/** An allocation that an entry of reports changed. */
+export type Changed = {
+  readonly id: string
+  readonly node: string
+  /** It ended with this report: what it took of the node is free. */
+  readonly ended: boolean
+}
+
+export type ReportedOutcome = {
+  readonly changed: readonly Changed[]
+  /** Of allocations that are not the node's, or are gone. */
+  readonly unknown: readonly string[]
+  /** That follow from it. */
+  readonly evaluations: readonly string[]
+}
+
+type Found = {
+  readonly rows: ReadonlyMap<string, AllocationRow>
+  readonly jobs: ReadonlyMap<string, WorkingJob>
+  /** Jobs of which older versions are being replaced. */
+  readonly updating: ReadonlySet<string>
+}
+
+export const reportAllocations = defineCommand({
+  type: 'allocations.reported',
+  since: workloadsVersion,
+  args: Type.Object({
+    reports: Type.Array(Reported, { maxItems: reportsMax }),
+    nowMs: TimeMs,
+  }),
+  load: async (reader, { reports }): Promise<Found> => {
+    const rows = new Map<string, AllocationRow>()
+    for (const { report } of reports) {
+      const row = allocationById(reader, report.id)
+      if (row !== null) rows.set(row.id, row)
+    }
+    const jobs = await workingJobs(reader, rows.values(), new Set())
+    return { rows, jobs, updating: await updatingOf(reader, jobs) }
+  },
+  apply: ({ index }, { reports, nowMs }, found): Applied<ReportedOutcome> => {
+    const draft = new ReportDraft(found, { index, nowMs })
+    for (const one of reports) draft.take(one)
+    return { changes: draft.changes(), outcome: draft.outcome() }
+  },
+})
+
+async function updatingOf(reader: Reader, jobs: ReadonlyMap<string, WorkingJob>) {
+  const updating = new Set<string>()
+  for (const [key, { row }] of jobs) if (await hasOlderVersion(reader, row)) updating.add(key)
+  return updating
+}
+
+class ReportDraft {
+  readonly #found: Found
+  readonly #moment: { readonly index: number; readonly nowMs: number }
+  readonly #rows = new Map<string, AllocationRow>()
+  readonly #changed = new Map<string, Changed>()
+  readonly #unknown = new Set<string>()
+  readonly #work = new Map<string, JobWork>()
+  readonly #evaluations = new Map<string, EvaluationRow>()
+
+  constructor(found: Found, moment: { readonly index: number; readonly nowMs: number }) {
+    this.#found = found
+    this.#moment = moment
+  }
+
+  take({ node, report }: Reported): void {
+    const before = this.#rows.get(report.id) ?? this.#found.rows.get(report.id)
+    if (before === undefined || before.nodeId !== node) {
+      this.#unknown.add(report.id)
+      return
+    }
+    if (!isNews(before, report)) return
+    const { index, nowMs } = this.#moment
+    const { id, ...told } = report
+    const row: AllocationRow = { ...before, ...told, modifyMs: nowMs, modifyIndex: index }
+    this.#rows.set(id, row)
+    const ended = !isClientTerminal(before) && isClientTerminal(row)
+    this.#changed.set(id, { id, node, ended: ended || this.#changed.get(id)?.ended === true })
+    const key = keyOfJob(row)
+    const work = this.#work.get(key) ?? new JobWork()
+    this.#work.set(key, work)
+    if (before.clientStatus !== row.clientStatus) {
+      work.counts.push({ group: row.group, from: before.clientStatus, to: row.clientStatus })
+    }
+    const trigger = this.#triggerOf(before, row)
+    if (trigger !== null && this.#evaluate(key, trigger)) work.openEvaluations = true
+  }
+
+  changes(): readonly Change[] {
+    return [
+      ...[...this.#rows.values()].flatMap((row) => {
+        const before = this.#found.rows.get(row.id)
+        return before === undefined ? [] : [replace(allocations, before, row)]
+      }),
+      ...[...this.#evaluations.values()].map((row) => put(evaluations, row)),
+      ...[...this.#work].flatMap(([key, work]) => {
+        const job = this.#found.jobs.get(key)
+        return job === undefined ? [] : work.change(job, this.#moment.index)
+      }),
+    ]
+  }
+
+  outcome(): ReportedOutcome {
+    return {
+      changed: [...this.#changed.values()],
+      unknown: [...this.#unknown],
+      evaluations: [...this.#evaluations.values()].map(({ id }) => id),
+    }
+  }
+
+  /** Why its job is looked at again; null: there is no need. */
+  #triggerOf(before: AllocationRow, row: AllocationRow): Trigger | null {
+    if (row.desiredStatus !== 'run' || before.clientStatus === 'lost') return null
+    if (row.clientStatus === 'failed' && before.clientStatus !== 'failed') return 'alloc-failure'
+    const isJudged = row.health !== null && row.health.healthy !== before.health?.healthy
+    return isJudged && this.#found.updating.has(keyOfJob(row)) ? 'rolling-update' : null
+  }
+
+  /** One of a job and a trigger is enough for all that one entry reports. False: the job is gone. */
+  #evaluate(jobKey: string, triggeredBy: Trigger): boolean {
+    const job = this.#found.jobs.get(jobKey)
+    if (job === undefined) return false
+    const { namespace, id: jobId, type, priority, jobModifyIndex } = job.row
+    const { index, nowMs } = this.#moment
+    const id = derivedId(this.#moment, triggeredBy, namespace, jobId)
+    const seed = { id, namespace, jobId, type, priority, triggeredBy, jobModifyIndex, nowMs }
+    this.#evaluations.set(id, { ...newEvaluation(seed), createIndex: index, modifyIndex: index })
+    return true
+  }
+}
+
+/** What has ended stays so. Of one that was lost, its agent may say once how it ended. */
+function isNews(row: AllocationRow, report: Report): boolean {
+  if (row.clientStatus === 'lost') return isClientTerminal(report)
+  if (isClientTerminal(row)) return false
+  const { clientStatus, clientDescription, tasks, health } = row
+  const { id, ...told } = report
+  return !isDeepStrictEqual({ clientStatus, clientDescription, tasks, health }, told)
+}
