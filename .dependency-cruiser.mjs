@@ -175,7 +175,7 @@ const rows = [
     name: 'client-agent',
     from: '^src/client-agent/',
     ours: ['^src/(lib|rpc|api|metrics|domains|gossip|gossip-pool|runtime)/'],
-    packages: ['ws'],
+    packages: ['ws', 'typebox'],
   },
   { name: 'tls', from: '^src/tls/', ours: ['^src/lib/'], packages: ['selfsigned'] },
   {

@@ -1,0 +1,74 @@
+/**
+ * What a driver is to the runner: the one way by which a task is started, found again after a restart of the agent, and ended.
+ *
+ * A driver keeps nothing on disk and decides nothing: when a task starts, is asked to end and is killed is the runner's word. A
+ * task outlives the agent; the handle is all that it is found again by.
+ */
+import Type, { type Static } from 'typebox'
+
+/** What is needed to find a started task again. */
+export const Handle = Type.Union([
+  Type.Object({
+    type: Type.Literal('process'),
+    pid: Type.Integer({ minimum: 2 }),
+    /** Clock ticks from the machine's start to the process's: with the pid it names one process of this boot. */
+    startTicks: Type.String({ pattern: '^[0-9]{1,20}$' }),
+    bootId: Type.String({ maxLength: 64 }),
+  }),
+  Type.Object({ type: Type.Literal('mock'), startedMs: Type.Number() }),
+])
+export type Handle = Readonly<Static<typeof Handle>>
+
+/** How a task ended. `unknown`: the agent was away when it did. */
+export type Exit =
+  | {
+      readonly type: 'known'
+      /** 128 + signal where a signal ended it. */
+      readonly code: number
+      /** 0: none. */
+      readonly signal: number
+      readonly message: string
+    }
+  | { readonly type: 'unknown'; readonly reason: string }
+
+export type TaskToStart = {
+  readonly allocation: string
+  readonly task: string
+  /** `Config` of the task, with its variables replaced. */
+  readonly config: Readonly<Record<string, unknown>>
+  readonly user: string
+  /** All of it; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>
+  /** Where it runs. */
+  readonly folder: string
+  /** Files that its output is appended to. */
+  readonly stdout: string
+  readonly stderr: string
+  /** A folder of the driver's own, for this task. */
+  readonly runFolder: string
+}
+
+export interface StartedTask {
+  readonly handle: Handle
+  /** Never rejects. What the task left running is gone when it resolves. */
+  readonly ended: Promise<Exit>
+  /** To the task alone. Throws `invalid_argument` for what is no signal, `unavailable` where it cannot be sent. */
+  signal(name: string): void
+  /** At once, with all that it started. */
+  kill(): void
+  /** Lets go of it: it runs on, and `ended` may never resolve. */
+  release(): void
+}
+
+export interface Driver {
+  readonly name: string
+  /**
+   * Throws `unavailable` where another try may help, anything else where none will. `signal` fires when the task is not wanted any
+   * more: a start under way ends soon after.
+   */
+  start(task: TaskToStart, signal: AbortSignal): Promise<StartedTask>
+  /** What was started before this process of the agent, also where it ended since. */
+  recover(task: TaskToStart, handle: Handle): StartedTask
+  /** One that was started, and whose handle was not written: null where there is none. */
+  find(task: TaskToStart): Promise<StartedTask | null>
+}

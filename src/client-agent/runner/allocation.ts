@@ -1,0 +1,282 @@
+/**
+ * The life of an allocation's tasks together, as a machine over values: whose turn it is to start, who is ended because of whom,
+ * and what that makes of the allocation. It ends only when each of its tasks did, so that nothing is put in its place before.
+ */
+import type { TaskGroup } from '../../domains/jobs/model.ts'
+import type { ClientReport, TaskState } from '../../domains/allocations/model.ts'
+import type { Task } from '../../domains/jobs/task-model.ts'
+import {
+  dueMsOf,
+  newTask,
+  stateOf,
+  stepTask,
+  type At,
+  type Stop,
+  type TaskEffect,
+  type TaskInput,
+  type TaskMachine,
+  type TaskRules,
+} from './task.ts'
+import { leaderDead, mainTasksDead, siblingFailed } from './task-events.ts'
+
+const nsPerMs = 1e6
+
+type Turn = 'prestart' | 'main' | 'poststart' | 'poststop'
+
+export type TaskPlan = {
+  readonly name: string
+  readonly turn: Turn
+  /** It runs as long as the main tasks do. */
+  readonly isSidecar: boolean
+  readonly isLeader: boolean
+  readonly rules: TaskRules
+}
+
+/** What does not change of it. */
+export type AllocationPlan = readonly TaskPlan[]
+
+export type AllocationMachine = {
+  /** In the order of the plan. */
+  readonly tasks: readonly TaskMachine[]
+  /** It is to end: nothing of it starts any more but what follows the end. */
+  readonly isStopped: boolean
+}
+
+export type AllocationInput =
+  | { readonly type: 'begin' }
+  | { readonly type: 'task'; readonly task: string; readonly input: TaskInput }
+  /** It is not wanted any more. */
+  | { readonly type: 'stop' }
+  | { readonly type: 'elapsed' }
+
+export type AllocationEffect = { readonly task: string; readonly type: TaskEffect }
+
+export type AllocationStep = {
+  readonly machine: AllocationMachine
+  readonly effects: readonly AllocationEffect[]
+}
+
+export function planOf(jobType: string, group: TaskGroup): AllocationPlan {
+  const groupDelayNs = group.ShutdownDelay ?? 0
+  return group.Tasks.map((task) => {
+    const turn = turnOf(task)
+    const isSidecar = task.Lifecycle?.Sidecar ?? false
+    const isBatch = jobType === 'batch' || jobType === 'sysbatch'
+    const { Attempts, Interval, Delay, Mode } = task.RestartPolicy
+    return {
+      name: task.Name,
+      turn,
+      isSidecar,
+      isLeader: task.Leader,
+      rules: {
+        attempts: Attempts,
+        intervalMs: Interval / nsPerMs,
+        delayMs: Delay / nsPerMs,
+        mode: Mode === 'delay' ? 'delay' : 'fail',
+        endsBySuccess: isBatch || (turn !== 'main' && !isSidecar),
+        killTimeoutMs: task.KillTimeout / nsPerMs,
+        shutdownDelayMs: Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
+      },
+    }
+  })
+}
+
+function turnOf({ Lifecycle }: Task): Turn {
+  const hook = Lifecycle?.Hook
+  return hook === 'prestart' || hook === 'poststart' || hook === 'poststop' ? hook : 'main'
+}
+
+export function newAllocation(plan: AllocationPlan, nowMs: number): AllocationMachine {
+  return { tasks: plan.map(() => newTask(nowMs)), isStopped: false }
+}
+
+export function stepAllocation(
+  machine: AllocationMachine,
+  plan: AllocationPlan,
+  input: AllocationInput,
+  at: At,
+): AllocationStep {
+  const steps = new Steps(machine, plan, at)
+  switch (input.type) {
+    case 'task':
+      steps.step(input.task, input.input)
+      break
+    case 'elapsed':
+      for (const { name } of plan) steps.step(name, { type: 'elapsed' })
+      break
+    case 'stop':
+      steps.isStopped = true
+      break
+    case 'begin':
+      break
+  }
+  steps.settle()
+  return steps
+}
+
+/** When `elapsed` is due; null: it waits for no time. */
+export function nextDueMs({ tasks }: AllocationMachine): number | null {
+  const due = tasks.flatMap((task) => dueMsOf(task) ?? [])
+  return due.length === 0 ? null : Math.min(...due)
+}
+
+export function isOver({ tasks }: AllocationMachine): boolean {
+  return tasks.every(isDead)
+}
+
+export function taskStates({ tasks }: AllocationMachine, plan: AllocationPlan): TaskState[] {
+  return tasks.map((task, at) => ({
+    task: plan[at]?.name ?? '',
+    state: stateOf(task),
+    failed: task.failed,
+    restarts: task.restarts,
+    startedMs: wholeMs(task.startedMs),
+    finishedMs: wholeMs(task.finishedMs),
+    lastRestartMs: wholeMs(task.lastRestartMs),
+    events: [...task.events],
+  }))
+}
+
+/** `failed` and `complete` only when nothing of it runs. */
+export function statusOf(
+  machine: AllocationMachine,
+): Pick<ClientReport, 'clientStatus' | 'clientDescription'> {
+  const { tasks } = machine
+  if (isOver(machine)) {
+    return tasks.some(({ failed }) => failed)
+      ? { clientStatus: 'failed', clientDescription: 'Failed tasks' }
+      : { clientStatus: 'complete', clientDescription: 'All tasks have completed' }
+  }
+  return tasks.some((task) => stateOf(task) === 'running')
+    ? { clientStatus: 'running', clientDescription: 'Tasks are running' }
+    : { clientStatus: 'pending', clientDescription: 'No tasks are running' }
+}
+
+function wholeMs(ms: number | null): number | null {
+  return ms === null ? null : Math.trunc(ms)
+}
+
+function isDead({ phase }: TaskMachine): boolean {
+  return phase.type === 'dead'
+}
+
+type Member = { readonly plan: TaskPlan; readonly at: number }
+
+class Steps implements AllocationStep {
+  readonly effects: AllocationEffect[] = []
+  isStopped: boolean
+  readonly #tasks: TaskMachine[]
+  readonly #members: readonly Member[]
+  readonly #now: At
+
+  constructor({ tasks, isStopped }: AllocationMachine, plan: AllocationPlan, now: At) {
+    this.#tasks = [...tasks]
+    this.#members = plan.map((task, at) => ({ plan: task, at }))
+    this.#now = now
+    this.isStopped = isStopped
+  }
+
+  get machine(): AllocationMachine {
+    return { tasks: this.#tasks, isStopped: this.isStopped }
+  }
+
+  step(name: string, input: TaskInput): void {
+    const member = this.#members.find(({ plan }) => plan.name === name)
+    if (member !== undefined) this.#step(member, input)
+  }
+
+  /** Until nothing follows any more; each round moves a task on, and no task goes back. */
+  settle(): void {
+    for (const { plan } of this.#members) {
+      if (plan.turn === 'prestart') this.#begin(plan.turn)
+    }
+    this.#endThoseThatMust()
+    if (!this.#isEnding()) {
+      if (this.#isReadyForMain()) this.#begin('main')
+      if (this.#of('main').every((member) => this.#task(member).startedMs !== null)) {
+        this.#begin('poststart')
+      }
+    }
+    // A start may have been refused by the machine itself, and an end may lead to another one.
+    this.#endThoseThatMust()
+    this.#finish()
+  }
+
+  /** A task of the last turn runs when all else is over, unless nothing ever ran. */
+  #finish(): void {
+    const last = this.#of('poststop')
+    if (!this.#members.every((member) => last.includes(member) || this.#isDead(member))) return
+    const hasRun = this.#of('main').some((member) => this.#task(member).startedMs !== null)
+    for (const member of last) {
+      if (hasRun) this.#step(member, { type: 'begin' })
+      else this.#step(member, stopBecause(null))
+    }
+  }
+
+  #begin(turn: Turn): void {
+    if (this.#isEnding()) return
+    for (const member of this.#of(turn)) this.#step(member, { type: 'begin' })
+  }
+
+  #isReadyForMain(): boolean {
+    return this.#of('prestart').every((member) => {
+      const { phase } = this.#task(member)
+      return member.plan.isSidecar ? phase.type === 'running' : phase.type === 'dead'
+    })
+  }
+
+  #isEnding(): boolean {
+    return this.isStopped || this.#reasonToEnd() !== null
+  }
+
+  #reasonToEnd(): Stop | null {
+    const failed = this.#members.find((member) => this.#task(member).failed)
+    if (failed !== undefined && failed.plan.turn !== 'poststop') {
+      return { because: siblingFailed(failed.plan.name), isFailure: false }
+    }
+    const isOver = (member: Member): boolean => this.#isDead(member)
+    if (this.#members.some((member) => member.plan.isLeader && isOver(member))) {
+      return { because: leaderDead, isFailure: false }
+    }
+    const main = this.#of('main')
+    if (main.length > 0 && main.every(isOver)) return { because: mainTasksDead, isFailure: false }
+    return null
+  }
+
+  #endThoseThatMust(): void {
+    const reason = this.#reasonToEnd()
+    if (reason === null && !this.isStopped) return
+    const stop = stopBecause(reason?.because ?? null)
+    const others = this.#members.filter(({ plan }) => plan.turn !== 'poststop')
+    const leaders = others.filter((member) => member.plan.isLeader && !this.#isDead(member))
+    // Whoever the leader leads ends after it; one that failed does not wait for it.
+    const first = leaders.length > 0 && reason === null ? leaders : others
+    for (const member of first) this.#step(member, stop)
+    if (first === leaders && leaders.every((member) => this.#isDead(member))) {
+      this.#endThoseThatMust()
+    }
+  }
+
+  #of(turn: Turn): readonly Member[] {
+    return this.#members.filter(({ plan }) => plan.turn === turn)
+  }
+
+  #task({ at }: Member): TaskMachine {
+    const task = this.#tasks[at]
+    return task ?? newTask(this.#now.nowMs)
+  }
+
+  #isDead(member: Member): boolean {
+    return isDead(this.#task(member))
+  }
+
+  #step(member: Member, input: TaskInput): void {
+    const { machine, effects } = stepTask(this.#task(member), member.plan.rules, input, this.#now)
+    this.#tasks[member.at] = machine
+    for (const type of effects) this.effects.push({ task: member.plan.name, type })
+  }
+}
+
+function stopBecause(because: Stop['because']): TaskInput {
+  return { type: 'stop', stop: { because, isFailure: false } }
+}

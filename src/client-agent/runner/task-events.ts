@@ -1,0 +1,110 @@
+/** What is told of a task's life: the events of its state, in the words that Nomad's tools know. */
+import { Type, type Static } from 'typebox'
+import { taskEventsMax, type TaskEvent } from '../../domains/allocations/model.ts'
+import { formatDurationMs } from '../../lib/duration.ts'
+import type { Exit } from '../drivers/driver.ts'
+
+const textLengthMax = 1_000
+
+export const EventSeed = Type.Object({
+  type: Type.String(),
+  text: Type.String(),
+  details: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String()]))),
+})
+export type EventSeed = Readonly<Static<typeof EventSeed>>
+
+export function withTaskEvent(
+  events: readonly TaskEvent[],
+  seed: EventSeed,
+  nowMs: number,
+): TaskEvent[] {
+  const text = cut(seed.text)
+  const event: TaskEvent = {
+    type: seed.type,
+    timeNs: String(BigInt(Math.trunc(nowMs)) * 1_000_000n),
+    message: text,
+    displayMessage: text,
+    details: (seed.details ?? []).map(([name, value]) => [name, cut(value)]),
+  }
+  return [...events, event].slice(-taskEventsMax)
+}
+
+function cut(text: string): string {
+  return text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax)}…`
+}
+
+export const received: EventSeed = { type: 'Received', text: 'Task received by client' }
+export const setUp: EventSeed = { type: 'Task Setup', text: 'Building Task Directory' }
+export const started: EventSeed = { type: 'Started', text: 'Task started by client' }
+export const killed: EventSeed = { type: 'Killed', text: 'Task successfully killed' }
+export const leaderDead: EventSeed = {
+  type: 'Leader Task Dead',
+  text: 'Leader Task in Group dead',
+}
+export const mainTasksDead: EventSeed = {
+  type: 'Main Tasks Dead',
+  text: 'Main tasks in the group died',
+}
+
+export function siblingFailed(name: string): EventSeed {
+  return {
+    type: 'Sibling Task Failed',
+    text: `Task's sibling "${name}" failed`,
+    details: [['failed_sibling', name]],
+  }
+}
+
+export function terminated(exit: Exit): EventSeed {
+  if (exit.type === 'unknown') {
+    return {
+      type: 'Terminated',
+      text: `Exit code unknown: ${exit.reason}`,
+      details: [['exit_message', exit.reason]],
+    }
+  }
+  const { code, signal, message } = exit
+  const parts = [`Exit Code: ${code}`]
+  const details: [string, string][] = [
+    ['exit_code', String(code)],
+    ['signal', String(signal)],
+    ['oom_killed', 'false'],
+  ]
+  if (signal !== 0) parts.push(`Signal: ${signal}`)
+  if (message !== '') {
+    parts.push(`Exit Message: ${JSON.stringify(message)}`)
+    details.push(['exit_message', message])
+  }
+  return { type: 'Terminated', text: parts.join(', '), details }
+}
+
+export function restarting(reason: string, delayMs: number): EventSeed {
+  const delay = formatDurationMs(delayMs)
+  const within = `Task restarting in ${delay}`
+  return {
+    type: 'Restarting',
+    text: reason === '' ? within : `${reason} - ${within}`,
+    details: [
+      ['restart_reason', reason === '' ? 'Restart within policy' : reason],
+      ['start_delay', String(Math.round(delayMs * 1e6))],
+    ],
+  }
+}
+
+export function notRestarting(reason: string): EventSeed {
+  return { type: 'Not Restarting', text: reason, details: [['fails_task', 'true']] }
+}
+
+export function killing(timeoutMs: number): EventSeed {
+  return {
+    type: 'Killing',
+    text: `Sent interrupt. Waiting ${formatDurationMs(timeoutMs)} before force killing`,
+    details: [['kill_timeout', formatDurationMs(timeoutMs)]],
+  }
+}
+
+export function shutdownDelay(delayMs: number): EventSeed {
+  return {
+    type: 'Waiting for shutdown delay',
+    text: `Waiting for shutdown_delay of ${formatDurationMs(delayMs)} before killing the task.`,
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * The life of one task, as a machine over values: what happens goes in with the time, what to do comes out. No process, file or
+ * clock is known here; `allocation.ts` has several of them.
+ */
+import { Type, type Static } from 'typebox'
+import { TaskEvent } from '../../domains/allocations/model.ts'
+import { assertNever } from '../../lib/assert.ts'
+import type { Exit } from '../drivers/driver.ts'
+import {
+  killed,
+  killing,
+  notRestarting,
+  received,
+  restarting,
+  setUp,
+  shutdownDelay,
+  started,
+  terminated,
+  withTaskEvent,
+  EventSeed,
+} from './task-events.ts'
+
+/** Of the delay before a restart, which chance makes longer by up to this share of it. */
+const restartJitter = 0.25
+
+export type TaskRules = {
+  readonly attempts: number
+  readonly intervalMs: number
+  readonly delayMs: number
+  /** What follows when the attempts of an interval are spent: it fails, or it waits for the next interval. */
+  readonly mode: 'fail' | 'delay'
+  /** Exit code 0 is its end; of a service it is not. */
+  readonly endsBySuccess: boolean
+  readonly killTimeoutMs: number
+  readonly shutdownDelayMs: number
+}
+
+const MsOrNever = Type.Union([Type.Null(), Type.Number()])
+
+/** Why it is ended. */
+const Stop = Type.Object({
+  because: Type.Union([Type.Null(), EventSeed]),
+  isFailure: Type.Boolean(),
+})
+export type Stop = Readonly<Static<typeof Stop>>
+
+const TaskPhase = Type.Union([
+  Type.Object({ type: Type.Literal('pending') }),
+  /** `stop`: it is not wanted any more, which the driver has been told. */
+  Type.Object({ type: Type.Literal('starting'), stop: Type.Union([Type.Null(), Stop]) }),
+  Type.Object({ type: Type.Literal('running') }),
+  /** For its restart. */
+  Type.Object({ type: Type.Literal('waiting'), untilMs: Type.Number() }),
+  /** Before it is asked to end. */
+  Type.Object({ type: Type.Literal('delaying'), untilMs: Type.Number(), stop: Stop }),
+  /** Asked to end. `untilMs`: when it is killed; null: it was. */
+  Type.Object({
+    type: Type.Literal('ending'),
+    untilMs: MsOrNever,
+    stop: Type.Union([Type.Literal('restart'), Stop]),
+  }),
+  Type.Object({ type: Type.Literal('dead') }),
+])
+
+export const TaskMachine = Type.Object({
+  phase: TaskPhase,
+  failed: Type.Boolean(),
+  restarts: Type.Integer({ minimum: 0 }),
+  /** The last time that it started. */
+  startedMs: MsOrNever,
+  finishedMs: MsOrNever,
+  lastRestartMs: MsOrNever,
+  events: Type.Array(TaskEvent),
+  /** Restarts since then, as the policy counts them; null: none yet. */
+  interval: Type.Union([
+    Type.Null(),
+    Type.Object({ sinceMs: Type.Number(), count: Type.Integer({ minimum: 0 }) }),
+  ]),
+})
+export type TaskMachine = Readonly<Static<typeof TaskMachine>>
+
+export type TaskInput =
+  | { readonly type: 'begin' }
+  | { readonly type: 'started' }
+  /** `event`: what it is told as. */
+  | { readonly type: 'refused'; readonly event: EventSeed; readonly canRetry: boolean }
+  | { readonly type: 'exited'; readonly exit: Exit }
+  | { readonly type: 'stop'; readonly stop: Stop }
+  /** Of an operator: it counts for no policy. */
+  | { readonly type: 'restart'; readonly because: EventSeed }
+  | { readonly type: 'signaled'; readonly event: EventSeed }
+  /** What its phase waited for may be over. */
+  | { readonly type: 'elapsed' }
+
+export type TaskEffect = 'start' | 'abortStart' | 'interrupt' | 'kill'
+
+/** `chance`: from 0 to 1. */
+export type At = { readonly nowMs: number; readonly chance: number }
+
+export type TaskStep = { readonly machine: TaskMachine; readonly effects: readonly TaskEffect[] }
+
+export function newTask(nowMs: number): TaskMachine {
+  return {
+    phase: { type: 'pending' },
+    failed: false,
+    restarts: 0,
+    startedMs: null,
+    finishedMs: null,
+    lastRestartMs: null,
+    events: withTaskEvent([], received, nowMs),
+    interval: null,
+  }
+}
+
+export function stateOf({ phase }: TaskMachine): 'pending' | 'running' | 'dead' {
+  switch (phase.type) {
+    case 'pending':
+    case 'starting':
+    case 'waiting':
+      return 'pending'
+    case 'running':
+    case 'delaying':
+    case 'ending':
+      return 'running'
+    case 'dead':
+      return 'dead'
+    default:
+      return assertNever(phase)
+  }
+}
+
+/** When `elapsed` is due; null: it waits for no time. */
+export function dueMsOf({ phase }: TaskMachine): number | null {
+  return 'untilMs' in phase ? phase.untilMs : null
+}
+
+export function stepTask(
+  machine: TaskMachine,
+  rules: TaskRules,
+  input: TaskInput,
+  at: At,
+): TaskStep {
+  switch (input.type) {
+    case 'begin':
+      return machine.phase.type === 'pending'
+        ? { machine: starting(told(machine, setUp, at)), effects: ['start'] }
+        : unchanged(machine)
+    case 'started':
+      return hasStarted(machine, rules, at)
+    case 'refused':
+      return wasRefused(machine, rules, input, at)
+    case 'exited':
+      return hasExited(machine, rules, input.exit, at)
+    case 'stop':
+      return isStopped(machine, rules, input.stop, at)
+    case 'restart':
+      return isRestarted(machine, rules, input.because, at)
+    case 'signaled':
+      return { machine: told(machine, input.event, at), effects: [] }
+    case 'elapsed':
+      return hasElapsed(machine, rules, at)
+    default:
+      return assertNever(input)
+  }
+}
+
+function hasStarted(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
+  const { phase } = machine
+  if (phase.type !== 'starting') return unchanged(machine)
+  const running: TaskMachine = {
+    ...told(machine, started, at),
+    phase: { type: 'running' },
+    startedMs: at.nowMs,
+  }
+  return phase.stop === null
+    ? { machine: running, effects: [] }
+    : isStopped(running, rules, phase.stop, at)
+}
+
+function wasRefused(
+  machine: TaskMachine,
+  rules: TaskRules,
+  { event, canRetry }: Extract<TaskInput, { type: 'refused' }>,
+  at: At,
+): TaskStep {
+  const { phase } = machine
+  if (phase.type !== 'starting') return unchanged(machine)
+  if (phase.stop !== null) return { machine: dead(machine, phase.stop.isFailure, at), effects: [] }
+  const informed = told(machine, event, at)
+  if (canRetry) return restartByPolicy(informed, rules, at)
+  return {
+    machine: dead(told(informed, notRestarting('Error was unrecoverable'), at), true, at),
+    effects: [],
+  }
+}
+
+function hasExited(machine: TaskMachine, rules: TaskRules, exit: Exit, at: At): TaskStep {
+  const { phase } = machine
+  if (phase.type !== 'running' && phase.type !== 'delaying' && phase.type !== 'ending') {
+    return unchanged(machine)
+  }
+  const informed = told(machine, terminated(exit), at)
+  if (phase.type === 'ending') {
+    const gone = told(informed, killed, at)
+    if (phase.stop === 'restart') {
+      return { machine: starting(countRestart(gone, at)), effects: ['start'] }
+    }
+    return { machine: dead(gone, phase.stop.isFailure, at), effects: [] }
+  }
+  if (phase.type === 'delaying') {
+    return { machine: dead(informed, phase.stop.isFailure, at), effects: [] }
+  }
+  const succeeded = exit.type === 'known' && exit.code === 0
+  if (succeeded && rules.endsBySuccess) return { machine: dead(informed, false, at), effects: [] }
+  return restartByPolicy(informed, rules, at)
+}
+
+function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): TaskStep {
+  const { phase } = machine
+  const { because } = stop
+  const informed = because === null ? machine : told(machine, because, at)
+  switch (phase.type) {
+    case 'dead':
+    case 'delaying':
+      return unchanged(machine)
+    case 'pending':
+    case 'waiting':
+      return { machine: dead(informed, stop.isFailure, at), effects: [] }
+    case 'starting':
+      if (phase.stop !== null) return unchanged(machine)
+      return { machine: { ...informed, phase: { ...phase, stop } }, effects: ['abortStart'] }
+    case 'running': {
+      if (rules.shutdownDelayMs <= 0) return interrupted(informed, rules, stop, at)
+      const untilMs = at.nowMs + rules.shutdownDelayMs
+      return {
+        machine: {
+          ...told(informed, shutdownDelay(rules.shutdownDelayMs), at),
+          phase: { type: 'delaying', untilMs, stop },
+        },
+        effects: [],
+      }
+    }
+    case 'ending':
+      if (phase.stop !== 'restart') return unchanged(machine)
+      return { machine: { ...informed, phase: { ...phase, stop } }, effects: [] }
+    default:
+      return assertNever(phase)
+  }
+}
+
+function isRestarted(machine: TaskMachine, rules: TaskRules, because: EventSeed, at: At): TaskStep {
+  if (machine.phase.type !== 'running') return unchanged(machine)
+  return interrupted(told(machine, because, at), rules, 'restart', at)
+}
+
+function hasElapsed(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
+  const { phase } = machine
+  const dueMs = dueMsOf(machine)
+  if (dueMs === null || at.nowMs < dueMs) return unchanged(machine)
+  switch (phase.type) {
+    case 'waiting':
+      return { machine: starting(countRestart(machine, at)), effects: ['start'] }
+    case 'delaying':
+      return interrupted(machine, rules, phase.stop, at)
+    case 'ending':
+      return { machine: { ...machine, phase: { ...phase, untilMs: null } }, effects: ['kill'] }
+    default:
+      return unchanged(machine)
+  }
+}
+
+function interrupted(
+  machine: TaskMachine,
+  { killTimeoutMs }: TaskRules,
+  stop: Stop | 'restart',
+  at: At,
+): TaskStep {
+  return {
+    machine: {
+      ...told(machine, killing(killTimeoutMs), at),
+      phase: { type: 'ending', untilMs: at.nowMs + killTimeoutMs, stop },
+    },
+    effects: ['interrupt'],
+  }
+}
+
+/** It ended by itself, or did not start. */
+function restartByPolicy(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
+  const { attempts, intervalMs, delayMs, mode } = rules
+  const { nowMs, chance } = at
+  if (attempts === 0 && mode === 'fail') {
+    return failed(machine, 'Policy allows no restarts', at)
+  }
+  const { interval } = machine
+  const isOver = interval === null || nowMs > interval.sinceMs + intervalMs
+  const counted = isOver ? { sinceMs: nowMs, count: 1 } : { ...interval, count: interval.count + 1 }
+  if (counted.count <= attempts) {
+    const waitMs = delayMs * (1 + restartJitter * chance)
+    return { machine: waiting({ ...machine, interval: counted }, '', waitMs, at), effects: [] }
+  }
+  const spent = `Exceeded allowed attempts ${attempts} in interval ${seconds(intervalMs)}`
+  if (mode === 'fail') return failed(machine, `${spent} and mode is "fail"`, at)
+  const waitMs = Math.max(delayMs, counted.sinceMs + intervalMs - nowMs)
+  return { machine: waiting({ ...machine, interval: null }, spent, waitMs, at), effects: [] }
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)}s`
+}
+
+function waiting(machine: TaskMachine, reason: string, waitMs: number, at: At): TaskMachine {
+  return {
+    ...told(machine, restarting(reason, waitMs), at),
+    phase: { type: 'waiting', untilMs: at.nowMs + waitMs },
+    finishedMs: at.nowMs,
+  }
+}
+
+function failed(machine: TaskMachine, reason: string, at: At): TaskStep {
+  return { machine: dead(told(machine, notRestarting(reason), at), true, at), effects: [] }
+}
+
+function starting(machine: TaskMachine): TaskMachine {
+  return { ...machine, phase: { type: 'starting', stop: null } }
+}
+
+function countRestart(machine: TaskMachine, { nowMs }: At): TaskMachine {
+  return { ...machine, restarts: machine.restarts + 1, lastRestartMs: nowMs }
+}
+
+function dead(machine: TaskMachine, isFailed: boolean, { nowMs }: At): TaskMachine {
+  return { ...machine, phase: { type: 'dead' }, failed: isFailed, finishedMs: nowMs }
+}
+
+function told(machine: TaskMachine, event: EventSeed, { nowMs }: At): TaskMachine {
+  return { ...machine, events: withTaskEvent(machine.events, event, nowMs) }
+}
+
+function unchanged(machine: TaskMachine): TaskStep {
+  return { machine, effects: [] }
+}

@@ -1,0 +1,152 @@
+/** The tasks of an allocation together: turns, leaders, siblings, and what is said of all of them. */
+import t from 'tap'
+import {
+  isOver,
+  newAllocation,
+  nextDueMs,
+  planOf,
+  statusOf,
+  stepAllocation,
+  taskStates,
+  type AllocationInput,
+  type AllocationMachine,
+  type AllocationPlan,
+} from '../../../src/client-agent/runner/allocation.ts'
+import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
+import type { JobDraft } from '../../../src/domains/jobs/draft-model.ts'
+
+type Tasks = NonNullable<NonNullable<JobDraft['TaskGroups']>[number]['Tasks']>
+
+function planned(type: string, tasks: Tasks): AllocationPlan {
+  const RestartPolicy = { Attempts: 0, Interval: 1e9, Delay: 1e9, Mode: 'fail' }
+  const job = { ID: 'j', Type: type, TaskGroups: [{ Name: 'g', RestartPolicy, Tasks: tasks }] }
+  const [group] = withDefaults(job, 'default').TaskGroups
+  return group === undefined ? [] : planOf(type, group)
+}
+
+class Together {
+  machine: AllocationMachine
+  readonly #plan: AllocationPlan
+  effects: string[] = []
+
+  constructor(type: string, tasks: Tasks) {
+    this.#plan = planned(type, tasks)
+    this.machine = newAllocation(this.#plan, 0)
+    this.#step({ type: 'begin' })
+  }
+
+  started(...names: readonly string[]): this {
+    for (const task of names) this.#step({ type: 'task', task, input: { type: 'started' } })
+    return this
+  }
+
+  exited(task: string, code: number): this {
+    const exit = { type: 'known', code, signal: 0, message: '' } as const
+    return this.#step({ type: 'task', task, input: { type: 'exited', exit } })
+  }
+
+  stop(): this {
+    return this.#step({ type: 'stop' })
+  }
+
+  /** Since the last look. */
+  get did(): readonly string[] {
+    const did = this.effects
+    this.effects = []
+    return did
+  }
+
+  get status(): string {
+    return statusOf(this.machine).clientStatus
+  }
+
+  eventsOf(name: string): readonly string[] {
+    const task = taskStates(this.machine, this.#plan).find(({ task }) => task === name)
+    return task?.events.map(({ type }) => type) ?? []
+  }
+
+  #step(input: AllocationInput): this {
+    const { machine, effects } = stepAllocation(this.machine, this.#plan, input, {
+      nowMs: 1,
+      chance: 0,
+    })
+    this.machine = machine
+    this.effects.push(...effects.map(({ task, type }) => `${type} ${task}`))
+    return this
+  }
+}
+
+t.test('tasks start together, and the allocation is what they are', async (t) => {
+  const all = new Together('batch', [{ Name: 'a' }, { Name: 'b' }])
+  t.strictSame(all.did, ['start a', 'start b'])
+  t.equal(all.status, 'pending')
+  t.equal(all.started('a').status, 'running')
+  all.started('b').exited('a', 0)
+  t.equal(all.status, 'running')
+  t.equal(all.exited('b', 0).status, 'complete')
+  t.ok(isOver(all.machine))
+})
+
+t.test(
+  'a task that failed ends its siblings, and the allocation failed once all are over',
+  async (t) => {
+    const all = new Together('service', [{ Name: 'a' }, { Name: 'b' }]).started('a', 'b')
+    all.effects = []
+    all.exited('a', 1)
+    t.strictSame(all.did, ['interrupt b'])
+    t.equal(all.status, 'running', 'b still runs')
+    t.ok(all.eventsOf('b').includes('Sibling Task Failed'))
+    t.equal(all.exited('b', 0).status, 'failed')
+  },
+)
+
+t.test(
+  'what comes before the main tasks has its turn first, and what follows comes last',
+  async (t) => {
+    const all = new Together('batch', [
+      { Name: 'main' },
+      { Name: 'init', Lifecycle: { Hook: 'prestart' } },
+      { Name: 'proxy', Lifecycle: { Hook: 'prestart', Sidecar: true } },
+      { Name: 'after', Lifecycle: { Hook: 'poststart' } },
+      { Name: 'clean', Lifecycle: { Hook: 'poststop' } },
+    ])
+    t.strictSame(all.did, ['start init', 'start proxy'])
+    all.started('init', 'proxy')
+    t.strictSame(all.did, [], 'init has not ended')
+    t.strictSame(all.exited('init', 0).did, ['start main'])
+    t.strictSame(all.started('main').did, ['start after'])
+    t.strictSame(all.started('after').exited('after', 0).did, [])
+    t.strictSame(all.exited('main', 0).did, ['interrupt proxy'])
+    t.ok(all.eventsOf('proxy').includes('Main Tasks Dead'))
+    t.strictSame(all.exited('proxy', 0).did, ['start clean'])
+    t.equal(all.status, 'pending')
+    t.equal(all.started('clean').exited('clean', 0).status, 'complete')
+  },
+)
+
+t.test('the others end after their leader', async (t) => {
+  const tasks = [{ Name: 'lead', Leader: true }, { Name: 'side' }]
+  const ended = new Together('service', tasks).started('lead', 'side')
+  ended.effects = []
+  t.strictSame(ended.exited('lead', 1).did, ['interrupt side'])
+  const stopped = new Together('service', tasks).started('lead', 'side')
+  stopped.effects = []
+  t.equal(nextDueMs(stopped.machine), null)
+  t.strictSame(stopped.stop().did, ['interrupt lead'])
+  t.equal(nextDueMs(stopped.machine), 5_001, 'the kill timeout')
+  t.strictSame(stopped.exited('lead', 0).did, ['interrupt side'])
+  t.ok(stopped.eventsOf('side').includes('Leader Task Dead'))
+  t.equal(stopped.exited('side', 0).status, 'complete')
+})
+
+t.test('an allocation that is stopped before anything ran is complete', async (t) => {
+  const all = new Together('service', [
+    { Name: 'init', Lifecycle: { Hook: 'prestart' } },
+    { Name: 'main' },
+    { Name: 'clean', Lifecycle: { Hook: 'poststop' } },
+  ])
+  t.strictSame(all.stop().did, ['start init', 'abortStart init'])
+  t.strictSame(all.started('init').did, ['interrupt init'])
+  t.strictSame(all.exited('init', 130).did, [])
+  t.equal(all.status, 'complete')
+})
