@@ -1,0 +1,96 @@
+/** A command as it is, without walls: with the agent's own rights, so it is off unless the configuration says otherwise. */
+import { access, constants, stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Check } from 'typebox/schema'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { Driver, Handle, StartedTask, TaskToStart } from './driver.ts'
+import {
+  findProcess,
+  recoverProcess,
+  startProcess,
+  type ProcessFiles,
+} from './supervised-process.ts'
+
+const Config = Type.Object(
+  { command: Type.String({ minLength: 1 }), args: Type.Optional(Type.Array(Type.String())) },
+  { additionalProperties: false },
+)
+
+export class RawExecDriver implements Driver {
+  readonly name = 'raw_exec'
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  async start(task: TaskToStart): Promise<StartedTask> {
+    const { command, args = [] } = configOf(task)
+    const { folder, env, stdout, stderr, user } = task
+    if (user !== '' && user !== userInfo().username) {
+      const text = `raw_exec runs tasks as the user of the agent, not as ${JSON.stringify(user)}`
+      throw new MusterError('not_implemented', text)
+    }
+    const program = await programOf(command, task)
+    const process = { command: program, args, env, folder, stdout, stderr, ...filesOf(task) }
+    return startProcess(process)
+  }
+
+  recover(task: TaskToStart, handle: Handle): StartedTask {
+    if (handle.type !== 'process') {
+      throw new MusterError('corrupt', 'the handle is of another driver')
+    }
+    return recoverProcess(handle, filesOf(task), this.#clock)
+  }
+
+  find(task: TaskToStart): Promise<StartedTask | null> {
+    return findProcess(filesOf(task), this.#clock)
+  }
+}
+
+function configOf({ config }: TaskToStart): Static<typeof Config> {
+  if (Check(Config, config)) return config
+  const strange = Object.keys(config).find((name) => !Object.hasOwn(Config.properties, name))
+  throw new MusterError(
+    'invalid_argument',
+    strange === undefined
+      ? 'raw_exec needs command, a text, and takes args, a list of texts'
+      : `raw_exec knows no ${strange}; it takes command and args`,
+  )
+}
+
+function filesOf({ runFolder, allocation, task }: TaskToStart): ProcessFiles {
+  return {
+    ended: join(runFolder, 'ended'),
+    pids: join(runFolder, 'pids'),
+    marks: [`MUSTER_ALLOC_ID=${allocation}`, `MUSTER_TASK_NAME=${task}`],
+  }
+}
+
+/** The task's own folder goes before the paths of its environment. Throws `invalid_argument` where there is no such program. */
+async function programOf(command: string, { folder, env }: TaskToStart): Promise<string> {
+  const own = [join(folder, 'local', command), join(folder, command)]
+  const found = command.startsWith('/')
+    ? [command]
+    : command.includes('/')
+      ? own
+      : [...own, ...pathsOf(env['PATH'] ?? '', folder).map((path) => join(path, command))]
+  for (const path of found) if (await isProgram(path)) return path
+  throw new MusterError('invalid_argument', `there is no program ${command}`)
+}
+
+function pathsOf(path: string, folder: string): readonly string[] {
+  return path.split(delimiter).map((part) => resolve(folder, part))
+}
+
+async function isProgram(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK)
+    return (await stat(path)).isFile()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * A process that outlives the agent, with its exit code. A shell stands above each task: it waits for the task, writes down how it
+ * ended, and leads the process group that all of it is killed with. So an agent that was away, or killed, learns afterwards what it
+ * missed; see docs/decisions/0016. The output goes to files that the task itself holds open.
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { constants } from 'node:os'
+import { delay } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { MusterError, systemCodeOf, textOf } from '../../lib/errors.ts'
+import type { Exit, Handle, StartedTask } from './driver.ts'
+import { bootId, processesWith, processState } from './process-identity.ts'
+import { signalNamed } from './signals.ts'
+
+export const shell = '/bin/sh'
+
+/** Of the shell above: signals of the group are for the task, and the shell goes on to write its end down. */
+const above = [
+  'trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE',
+  'muster_ended=$1',
+  'shift',
+  '"$@"',
+  'muster_code=$?',
+  'echo "$muster_code" >"$muster_ended"',
+  'exit "$muster_code"',
+].join('\n')
+
+/** What becomes the task: its pid, and that of the shell above. */
+const below = 'echo "$PPID $$" >"$0" && exec "$@"'
+
+/** How soon the end is seen of a task that another agent process started. */
+const pollMs = 500
+/** Kills of a group that is being made over and over end. */
+const leftoversMax = 4_096
+/** Errors of a start that may be over at the next one. */
+const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'])
+
+export type ProcessFiles = {
+  /** Where the shell says how it ended, and which pids there are. */
+  readonly ended: string
+  readonly pids: string
+  /** In the environment of the task and all that it starts, as NAME=value: no other process has all of them. */
+  readonly marks: readonly string[]
+}
+
+export type ProcessToStart = ProcessFiles & {
+  /** Absolute. */
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly folder: string
+  readonly stdout: string
+  readonly stderr: string
+}
+
+type ProcessHandle = Extract<Handle, { type: 'process' }>
+
+/** Throws `unavailable` where it may succeed later. */
+export async function startProcess(start: ProcessToStart): Promise<StartedTask> {
+  await rm(start.ended, { force: true })
+  await rm(start.pids, { force: true })
+  const { promise, resolve, reject } = Promise.withResolvers<StartedTask>()
+  const opened: number[] = []
+  const append = (path: string): number => {
+    const descriptor = openSync(path, 'a', 0o600)
+    opened.push(descriptor)
+    return descriptor
+  }
+  try {
+    const words = ['-c', above, 'muster', start.ended, shell, '-c', below, start.pids]
+    const child = spawn(shell, [...words, start.command, ...start.args], {
+      cwd: start.folder,
+      env: start.env,
+      // A session and a group of its own, whose signals are not those of the agent.
+      detached: true,
+      stdio: ['ignore', append(start.stdout), append(start.stderr)],
+    })
+    const { pid } = child
+    child.once('error', (error) => {
+      const code = passing.has(systemCodeOf(error)) ? 'unavailable' : 'invalid_argument'
+      reject(new MusterError(code, `${start.command} does not start: ${textOf(error)}`))
+    })
+    if (pid !== undefined) {
+      // Before any other code runs: until this process asks how its child ended, the pid is the child's.
+      const startTicks = processState(pid)?.startTicks ?? '0'
+      const handle: ProcessHandle = { type: 'process', pid, startTicks, bootId: bootId() }
+      const exited = new Promise<Exit>((resolve) => {
+        child.once('exit', (code, signal) => resolve(exitOf(code, signal)))
+      })
+      resolve(new OwnProcess(handle, start, exited, () => child.unref()))
+    }
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
+  return promise
+}
+
+/** Of what an earlier process of the agent started, also where it ended since. */
+export function recoverProcess(
+  handle: ProcessHandle,
+  files: ProcessFiles,
+  clock: Clock,
+): StartedTask {
+  return new FoundProcess(handle, files, clock)
+}
+
+/** Where the agent ended between a start and the writing of its handle. Null: it was not started. */
+export async function findProcess(files: ProcessFiles, clock: Clock): Promise<StartedTask | null> {
+  for (const pid of await processesWith(files.marks)) {
+    const state = processState(pid)
+    if (state?.group !== pid || state.isZombie) continue
+    const handle = { type: 'process', pid, startTicks: state.startTicks, bootId: bootId() } as const
+    return new FoundProcess(handle, files, clock)
+  }
+  const pids = pidsOf(files)
+  if (pids === null || writtenCode(files) === null) return null
+  // It ended meanwhile, so its start is in no list any more.
+  const handle = { type: 'process', pid: pids.above, startTicks: '0', bootId: bootId() } as const
+  return new FoundProcess(handle, files, clock)
+}
+
+abstract class SupervisedProcess implements StartedTask {
+  readonly handle: ProcessHandle
+  abstract readonly ended: Promise<Exit>
+  protected readonly files: ProcessFiles
+  protected isKilled = false
+
+  constructor(handle: ProcessHandle, files: ProcessFiles) {
+    this.handle = handle
+    this.files = files
+  }
+
+  abstract readonly release: () => void
+
+  signal(name: string): void {
+    const signal = signalNamed(name)
+    if (!this.isThere()) return
+    const { pid } = this.handle
+    const pids = pidsOf(this.files)
+    // Before the task has written its pid down it is a shell that has not become the task.
+    const isTask = pids !== null && pids.above === pid && parentOf(pids.task) === pid
+    send(isTask ? pids.task : -pid, signal)
+  }
+
+  kill(): void {
+    if (!this.isThere()) return
+    this.isKilled = true
+    send(-this.handle.pid, 'SIGKILL')
+  }
+
+  /** Whether the pid is still that of the shell that was started. */
+  protected isThere(): boolean {
+    const { pid, startTicks } = this.handle
+    const state = processState(pid)
+    return state !== null && state.startTicks === startTicks && !state.isZombie
+  }
+}
+
+/** A child of this process. */
+class OwnProcess extends SupervisedProcess {
+  readonly ended: Promise<Exit>
+
+  readonly release: () => void
+
+  constructor(
+    handle: ProcessHandle,
+    files: ProcessFiles,
+    exited: Promise<Exit>,
+    release: () => void,
+  ) {
+    super(handle, files)
+    this.release = release
+    this.ended = exited.then((exit) => {
+      // The group has its id as long as a process is in it; of an empty one nobody can have taken it this soon.
+      send(-handle.pid, 'SIGKILL')
+      return exit
+    })
+  }
+}
+
+class FoundProcess extends SupervisedProcess {
+  readonly ended: Promise<Exit>
+  readonly #released = new AbortController()
+
+  constructor(handle: ProcessHandle, files: ProcessFiles, clock: Clock) {
+    super(handle, files)
+    this.ended = this.#watch(clock)
+  }
+
+  readonly release = (): void => this.#released.abort()
+
+  protected override isThere(): boolean {
+    return this.handle.bootId === bootId() && super.isThere()
+  }
+
+  async #watch(clock: Clock): Promise<Exit> {
+    const { signal } = this.#released
+    while (this.isThere()) {
+      await delay(clock, pollMs, signal)
+      if (signal.aborted) return new Promise(() => {})
+    }
+    if (this.handle.bootId !== bootId()) {
+      return { type: 'unknown', reason: 'the machine was started anew' }
+    }
+    await this.#killLeftovers()
+    const code = writtenCode(this.files)
+    if (code !== null) return exitOf(code, null)
+    if (this.isKilled) return exitOf(null, 'SIGKILL')
+    return { type: 'unknown', reason: 'the task was killed together with what watched it' }
+  }
+
+  /** Of the group, whose id may be another's by now: only what bears the marks. */
+  async #killLeftovers(): Promise<void> {
+    const group = this.handle.pid
+    const marked = await processesWith(this.files.marks)
+    for (const pid of marked.slice(0, leftoversMax)) {
+      if (processState(pid)?.group === group) send(pid, 'SIGKILL')
+    }
+  }
+}
+
+function exitOf(code: number | null, signal: NodeJS.Signals | null): Exit {
+  if (signal !== null) {
+    const number = constants.signals[signal]
+    return { type: 'known', code: 128 + number, signal: number, message: '' }
+  }
+  const known = code ?? 0
+  // A shell tells of a signal so.
+  const number = known > 128 && known <= 192 ? known - 128 : 0
+  return { type: 'known', code: known, signal: number, message: '' }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It is gone.
+  }
+}
+
+function writtenCode({ ended }: ProcessFiles): number | null {
+  const match = /^(\d{1,3})\n$/.exec(textOfFile(ended))
+  return match === null ? null : Number(match[1])
+}
+
+function pidsOf({ pids }: ProcessFiles): { readonly above: number; readonly task: number } | null {
+  const match = /^(\d{1,10}) (\d{1,10})\n$/.exec(textOfFile(pids))
+  return match === null ? null : { above: Number(match[1]), task: Number(match[2]) }
+}
+
+function parentOf(pid: number): number | null {
+  return processState(pid)?.parent ?? null
+}
+
+function textOfFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

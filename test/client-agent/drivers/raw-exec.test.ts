@@ -1,0 +1,203 @@
+/** Commands as tasks: their output, their end, and how they are found again. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Exit, StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
+import { parseStat, processState } from '../../../src/client-agent/drivers/process-identity.ts'
+import { RawExecDriver } from '../../../src/client-agent/drivers/raw-exec.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { codeOf, textOf } from '../../../src/lib/errors.ts'
+
+const driver = new RawExecDriver(systemClock)
+const deadlineMs = 20_000
+
+async function taskOf(t: Test, script: string, more: Partial<TaskToStart> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-task-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const runFolder = join(folder, 'run')
+  await mkdir(runFolder)
+  const task: TaskToStart = {
+    allocation: folder,
+    task: 'main',
+    config: { command: '/bin/sh', args: ['-c', script] },
+    user: '',
+    env: {
+      PATH: '/usr/bin:/bin',
+      MUSTER_ALLOC_ID: folder,
+      MUSTER_TASK_NAME: 'main',
+      GREETING: 'hi',
+    },
+    folder,
+    stdout: join(folder, 'out'),
+    stderr: join(folder, 'err'),
+    runFolder,
+    ...more,
+  }
+  return task
+}
+
+async function started(t: Test, script: string): Promise<[TaskToStart, StartedTask]> {
+  const task = await taskOf(t, script)
+  const running = await driver.start(task)
+  t.teardown(() => running.kill())
+  return [task, running]
+}
+
+/** What the task printed, once it is a whole line. */
+async function printed({ stdout }: TaskToStart): Promise<string> {
+  const untilMs = systemClock.monotonicMs() + deadlineMs
+  while (systemClock.monotonicMs() < untilMs) {
+    const text = await readFile(stdout, 'utf8').catch(() => '')
+    if (text.endsWith('\n')) return text.trim()
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error('the task printed nothing')
+}
+
+async function untilGone(pid: number): Promise<boolean> {
+  const untilMs = systemClock.monotonicMs() + deadlineMs
+  while (systemClock.monotonicMs() < untilMs) {
+    if (processState(pid)?.isZombie !== false) return true
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  return false
+}
+
+function known(code: number): Exit {
+  const signal = code > 128 ? code - 128 : 0
+  return { type: 'known', code, signal, message: '' }
+}
+
+t.test('a task has its environment and folder, and its output is in files', async (t) => {
+  const [task, running] = await started(t, 'echo "$GREETING $HOME$0"; pwd; echo no >&2; exit 3')
+  t.strictSame(await running.ended, known(3))
+  t.equal(await readFile(task.stdout, 'utf8'), `hi /bin/sh\n${task.folder}\n`)
+  t.equal(await readFile(task.stderr, 'utf8'), 'no\n')
+})
+
+t.test('output goes behind what earlier runs of the task wrote', async (t) => {
+  const task = await taskOf(t, 'echo two')
+  await writeFile(task.stdout, 'one\n')
+  await (
+    await driver.start(task)
+  ).ended
+  t.equal(await readFile(task.stdout, 'utf8'), 'one\ntwo\n')
+})
+
+t.test('an interrupt is for the task, which may end as it likes', async (t) => {
+  const script = 'trap "echo asked; exit 7" INT; echo ready; while :; do sleep 0.05; done'
+  const [task, running] = await started(t, script)
+  await printed(task)
+  running.signal('SIGINT')
+  t.strictSame(await running.ended, known(7))
+  t.equal(await readFile(task.stdout, 'utf8'), 'ready\nasked\n')
+})
+
+t.test('a signal that ends a task is told, by any of its names', async (t) => {
+  const [task, running] = await started(t, 'echo ready; exec sleep 100')
+  await printed(task)
+  running.signal('term')
+  t.strictSame(await running.ended, known(128 + 15))
+  t.throws(() => running.signal('SIGNOPE'), { code: 'invalid_argument' })
+})
+
+t.test('a kill is for all of its process group', async (t) => {
+  const script = 'trap "" INT TERM; sleep 1000 & echo $!; wait; sleep 1000'
+  const [task, running] = await started(t, script)
+  const child = Number(await printed(task))
+  running.kill()
+  t.strictSame(await running.ended, known(128 + 9))
+  t.ok(await untilGone(child))
+})
+
+t.test('what a task leaves running is gone when it ended', async (t) => {
+  const [task, running] = await started(t, 'sleep 1000 & echo $!')
+  t.strictSame(await running.ended, known(0))
+  t.ok(await untilGone(Number(await printed(task))))
+})
+
+t.test('another process of the agent finds a task again, and how it ended', async (t) => {
+  const [task, running] = await started(
+    t,
+    'echo $$; while [ ! -e go ]; do sleep 0.05; done; exit 4',
+  )
+  await printed(task)
+  const found = driver.recover(task, running.handle)
+  await writeFile(join(task.folder, 'go'), '')
+  t.strictSame(await found.ended, known(4))
+  const late = driver.recover(task, running.handle)
+  t.strictSame(await late.ended, known(4), 'also where it ended meanwhile')
+})
+
+t.test('a task that was found is asked and killed as any', async (t) => {
+  const [task, running] = await started(
+    t,
+    'trap "exit 5" INT; echo $$; while :; do sleep 0.05; done',
+  )
+  await printed(task)
+  const found = driver.recover(task, running.handle)
+  found.signal('SIGINT')
+  t.strictSame(await found.ended, known(5))
+  const [second, other] = await started(
+    t,
+    'trap "" INT; sleep 1000 & echo $!; while :; do sleep 1; done',
+  )
+  const child = Number(await printed(second))
+  const again = driver.recover(second, other.handle)
+  again.kill()
+  t.strictSame(await again.ended, known(128 + 9))
+  t.ok(await untilGone(child))
+})
+
+t.test('a start whose handle was not written is found by its marks', async (t) => {
+  const [task, running] = await started(
+    t,
+    'echo $$; while [ ! -e go ]; do sleep 0.05; done; exit 6',
+  )
+  await printed(task)
+  const found = await driver.find(task)
+  t.strictSame(found?.handle, running.handle)
+  await writeFile(join(task.folder, 'go'), '')
+  await running.ended
+  t.strictSame(await found?.ended, known(6))
+  t.strictSame(await (await driver.find(task))?.ended, known(6), 'also where it ended meanwhile')
+  t.equal(await driver.find(await taskOf(t, 'true')), null)
+})
+
+t.test('a pid that another process has by now is left alone', async (t) => {
+  const [task, running] = await started(t, 'echo $$; exec sleep 1000')
+  await printed(task)
+  const { handle } = running
+  if (handle.type !== 'process') throw new Error('a process')
+  const elsewhere = await taskOf(t, 'true')
+  for (const wrong of [{ startTicks: '1' }, { bootId: 'another' }]) {
+    const found = driver.recover(elsewhere, { ...handle, ...wrong })
+    found.signal('SIGKILL')
+    found.kill()
+    t.equal((await found.ended).type, 'unknown')
+  }
+  t.equal(processState(handle.pid)?.isZombie, false, 'it runs')
+})
+
+t.test('what cannot be started says why', async (t) => {
+  const refusalOf = async (more: Partial<TaskToStart>): Promise<string> =>
+    driver.start(await taskOf(t, '', more)).then(
+      () => 'started',
+      (error: unknown) => `${codeOf(error)}: ${textOf(error)}`,
+    )
+  t.equal(
+    await refusalOf({ config: { command: 'no-such-program' } }),
+    'invalid_argument: there is no program no-such-program',
+  )
+  t.match(await refusalOf({ config: {} }), 'raw_exec needs command')
+  t.match(await refusalOf({ config: { command: 'true', image: 'x' } }), 'raw_exec knows no image')
+  t.match(await refusalOf({ user: 'someone-else' }), 'not_implemented: raw_exec runs tasks as')
+})
+
+t.test('a name with blanks and parentheses does not shift the fields of a process', async (t) => {
+  const fields = Array.from({ length: 30 }, (_, at) => String(at + 3))
+  const text = `17 (a) b (c) S 5 6 ${fields.slice(3).join(' ')}`
+  t.strictSame(parseStat(text), { parent: 5, group: 6, startTicks: '22', isZombie: false })
+  t.equal(parseStat('nothing'), null)
+})
