@@ -100,6 +100,13 @@ const rows = [
   },
   ...domainOrder.flatMap(domainRows),
   {
+    name: 'scheduler',
+    from: '^src/scheduler/',
+    ours: ['^src/lib/', '^src/domains/(nodes|jobs|evaluations|allocations)/[a-z-]*model[.]ts$'],
+    packages: noPackage,
+    pure: true,
+  },
+  {
     name: 'domains-define',
     from: '^src/domains/define[.]ts$',
     ours: ['^src/lib/', '^src/fsm/'],

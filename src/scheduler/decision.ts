@@ -1,0 +1,65 @@
+/** What an evaluation is decided on, and what was decided. */
+import type { AllocationRow, NewAllocation } from '../domains/allocations/model.ts'
+import type { Plan } from '../domains/allocations/plan-model.ts'
+import type { EvaluationRow, Metrics } from '../domains/evaluations/model.ts'
+import type { JobSpec } from '../domains/jobs/model.ts'
+import type { Random } from '../lib/random.ts'
+import type { NodeUsage } from './node-usage.ts'
+import type { Patterns } from './operands.ts'
+import type { ScheduledJob } from './reconcile.ts'
+import type { ScheduledNode } from './scheduled-node.ts'
+
+export type KnownNode = {
+  readonly node: ScheduledNode
+  readonly isDown: boolean
+  readonly isDraining: boolean
+}
+
+/** The nodes as they are. */
+export type Cluster = {
+  /** Those that take work, in datacenters that match, and how many by datacenter. */
+  ready(matches: (datacenter: string) => boolean): {
+    readonly nodes: readonly ScheduledNode[]
+    readonly available: Metrics['nodesAvailable']
+  }
+  /** Null: there is none. */
+  find(id: string): KnownNode | null
+  usageOf(id: string): NodeUsage
+}
+
+export type ScheduleInput = {
+  readonly evaluation: Pick<EvaluationRow, 'id' | 'namespace' | 'jobId' | 'triggeredBy'>
+  /** Null: there is none any more. */
+  readonly job: ScheduledJob | null
+  /** Of the job, also those that are over. */
+  readonly allocations: readonly AllocationRow[]
+  readonly specOf: (row: AllocationRow) => JobSpec | null
+  readonly cluster: Cluster
+  readonly patterns: Patterns
+  readonly random: Random
+  readonly newId: () => string
+  readonly nowMs: number
+  readonly monotonicUs: () => number
+}
+
+/** An allocation that is placed, and the one that is stopped if it is. */
+export type Placed = {
+  readonly allocation: NewAllocation
+  readonly stop: Plan['stop'][number] | null
+}
+
+export type Decision = {
+  readonly stop: Plan['stop']
+  readonly update: Plan['update']
+  readonly place: readonly Placed[]
+  /** By group, how many have no place yet. */
+  readonly queued: readonly (readonly [group: string, count: number])[]
+  /** By group, why. */
+  readonly failed: readonly (readonly [group: string, metrics: Metrics])[]
+  /** When a failed allocation is to be placed anew; null: none waits. */
+  readonly followUpMs: number | null
+  /** More is to be replaced once what was placed is healthy; at the latest it is looked at again then. Null: nothing is. */
+  readonly nextUpdateMs: number | null
+  readonly classes: ReadonlyMap<string, boolean>
+  readonly escaped: boolean
+}

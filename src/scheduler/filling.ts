@@ -1,0 +1,144 @@
+/** Finds places for what a job lacks. */
+import type { NewAllocation } from '../domains/allocations/model.ts'
+import type { Plan } from '../domains/allocations/plan-model.ts'
+import type { Metrics } from '../domains/evaluations/model.ts'
+import type { TaskGroup } from '../domains/jobs/model.ts'
+import type { Decision, Placed, ScheduleInput } from './decision.ts'
+import type { Placement, Placer } from './place.ts'
+import type { NodeSlot } from './reconcile-everywhere.ts'
+import type { GroupPlan, ScheduledJob, Slot, Stop } from './reconcile.ts'
+import { penalizedNodes, rescheduledWith } from './reschedule.ts'
+import type { ScheduledNode } from './scheduled-node.ts'
+
+type AnyGroupPlan = Omit<GroupPlan, 'slots'> & { readonly slots: readonly (Slot | NodeSlot)[] }
+
+export class Filling {
+  readonly #input: ScheduleInput
+  readonly #job: ScheduledJob
+  readonly #placer: Placer
+  readonly #placed: Placed[] = []
+  readonly #later: Plan['stop'] = []
+  readonly #queued = new Map<string, number>()
+  readonly #failed = new Map<string, Metrics>()
+  readonly #slots = new Map<string, number>()
+
+  constructor(input: ScheduleInput, job: ScheduledJob, placer: Placer) {
+    this.#input = input
+    this.#job = job
+    this.#placer = placer
+  }
+
+  /** Nothing, where all is to be placed at once and some cannot be. */
+  get placed(): readonly Placed[] {
+    return this.#isHeldBack ? [] : this.#placed
+  }
+
+  /** Of those that are to be replaced where they are: their place is free once they have ended. */
+  get later(): Plan['stop'] {
+    return this.#isHeldBack ? [] : this.#later
+  }
+
+  /** Groups with none are named too: so the job shows that nothing waits. */
+  get queued(): Decision['queued'] {
+    return [...(this.#isHeldBack ? this.#slots : this.#queued)]
+  }
+
+  get failed(): Decision['failed'] {
+    return [...this.#failed]
+  }
+
+  get #isHeldBack(): boolean {
+    return this.#job.spec.AllAtOnce && this.#failed.size > 0
+  }
+
+  /** The plan stops it in any case. */
+  stopped({ row }: Stop): void {
+    this.#placer.free(row)
+  }
+
+  /** All groups, before any is filled: constraints and scores look at the whole job. */
+  keep({ keep, group }: AnyGroupPlan): void {
+    for (const { nodeId } of keep) {
+      const found = this.#input.cluster.find(nodeId)
+      if (found !== null) this.#placer.keep(found.node, group.Name)
+    }
+  }
+
+  fill({ group, slots }: AnyGroupPlan): void {
+    this.#slots.set(group.Name, slots.length)
+    this.#queued.set(group.Name, 0)
+    for (const slot of slots) this.#fillOne(group, slot)
+  }
+
+  #fillOne(group: TaskGroup, slot: Slot | NodeSlot): void {
+    const on = 'node' in slot ? slot.node : null
+    const failed = this.#failed.get(group.Name)
+    // Where one of a group found no place no other finds one, unless each has its own node.
+    if (failed !== undefined && on === null) return this.#fails(group, slot, failed, on)
+    const placement =
+      on === null ? this.#placer.place(group, penaltiesOf(slot)) : this.#placer.placeOn(on, group)
+    if (placement.type === 'nowhere') return this.#fails(group, slot, placement.metrics, on)
+    this.#placed.push({
+      allocation: this.#allocation(group, slot, placement),
+      stop: slot.stop === null ? null : stopOf(slot.stop),
+    })
+  }
+
+  #fails(group: TaskGroup, { stop }: Slot, metrics: Metrics, on: ScheduledNode | null): void {
+    this.#queued.set(group.Name, (this.#queued.get(group.Name) ?? 0) + 1)
+    if (stop !== null && this.#placer.fitsInstead(group, stop.row, on)) {
+      this.#later.push(stopOf(stop))
+      return
+    }
+    const before = this.#failed.get(group.Name)
+    this.#failed.set(
+      group.Name,
+      before === undefined
+        ? metrics
+        : { ...before, coalescedFailures: before.coalescedFailures + 1 },
+    )
+  }
+
+  #allocation(
+    group: TaskGroup,
+    { name, previous, rescheduledAfterMs }: Slot,
+    { node, resources, metrics }: Extract<Placement, { type: 'placed' }>,
+  ): NewAllocation {
+    const { evaluation, newId, nowMs } = this.#input
+    return {
+      id: newId(),
+      namespace: evaluation.namespace,
+      jobId: evaluation.jobId,
+      jobCreateIndex: this.#job.createIndex,
+      jobVersion: this.#job.version,
+      group: group.Name,
+      name,
+      nodeId: node.id,
+      nodeName: node.name,
+      evalId: evaluation.id,
+      resources,
+      metrics,
+      previous: previous?.id ?? '',
+      rescheduled:
+        previous === null || rescheduledAfterMs === null
+          ? []
+          : rescheduledWith(previous, { nowMs, delayMs: rescheduledAfterMs }),
+    }
+  }
+}
+
+function penaltiesOf({ previous, rescheduledAfterMs }: Slot): ReadonlySet<string> {
+  return previous === null || rescheduledAfterMs === null
+    ? new Set<string>()
+    : penalizedNodes(previous)
+}
+
+export function stopOf({ row, reason, lost }: Stop): Plan['stop'][number] {
+  return {
+    id: row.id,
+    desiredStatus: 'stop',
+    desiredDescription: reason,
+    lost,
+    followupEval: '',
+  }
+}

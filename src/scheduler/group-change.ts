@@ -1,0 +1,55 @@
+/**
+ * Whether an allocation of one version of a job may run on as one of another: in place, or by a new one instead. In place goes
+ * what its tasks do not notice while they run.
+ */
+import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
+import { constraintsOf } from './feasible.ts'
+
+export type GroupChange =
+  /** `looksAgain`: its constraints changed, so its node may not do any more. */
+  { readonly type: 'inPlace'; readonly looksAgain: boolean } | { readonly type: 'destructive' }
+
+export function groupChange(
+  before: { readonly job: JobSpec; readonly group: TaskGroup },
+  after: { readonly job: JobSpec; readonly group: TaskGroup },
+): GroupChange {
+  if (textOf(seenByTasks(before)) !== textOf(seenByTasks(after))) return { type: 'destructive' }
+  const rules = ({ job, group }: typeof before) =>
+    textOf([constraintsOf(job, group), job.Datacenters])
+  return { type: 'inPlace', looksAgain: rules(before) !== rules(after) }
+}
+
+/** All but counts, policies, services and constraints. */
+function seenByTasks({ job, group }: { readonly job: JobSpec; readonly group: TaskGroup }) {
+  return {
+    name: job.Name,
+    region: job.Region,
+    type: job.Type,
+    meta: job.Meta,
+    affinities: [job.Affinities, group.Affinities],
+    spreads: [job.Spreads, group.Spreads],
+    groupMeta: group.Meta,
+    networks: group.Networks,
+    volumes: group.Volumes,
+    disk: group.EphemeralDisk,
+    tasks: group.Tasks.map((task) => ({
+      ...task,
+      KillTimeout: 0,
+      ShutdownDelay: 0,
+      RestartPolicy: null,
+      Services: [],
+      Constraints: [],
+    })),
+  }
+}
+
+/** The same for the same content, in whatever order members were written. */
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(
+          Object.entries(member).toSorted(([left], [right]) => (left < right ? -1 : 1)),
+        )
+      : member,
+  )
+}

@@ -1,0 +1,34 @@
+/**
+ * A decision as plans of bounded size: an entry of the log holds so many rows that applying it does not hold others up. What is stopped
+ * comes first, so that a name is free before it is given again.
+ */
+import type { Plan } from '../domains/allocations/plan-model.ts'
+import type { Decision } from './decision.ts'
+
+/** Well below what a plan may hold, see `planRowsMax`. */
+export const partRowsMax = 128
+
+export type PlanPart = Pick<Plan, 'place' | 'update' | 'stop'>
+
+/** At least one, which may be empty. */
+export function planParts({ stop, update, place }: Decision, rowsMax = partRowsMax): PlanPart[] {
+  const parts: PlanPart[] = []
+  let part: PlanPart = { place: [], update: [], stop: [] }
+  const add = (rows: Partial<PlanPart>) => {
+    const count = part.place.length + part.update.length + part.stop.length
+    const more = (rows.place?.length ?? 0) + (rows.update?.length ?? 0) + (rows.stop?.length ?? 0)
+    if (count > 0 && count + more > rowsMax) {
+      parts.push(part)
+      part = { place: [], update: [], stop: [] }
+    }
+    part.place.push(...(rows.place ?? []))
+    part.update.push(...(rows.update ?? []))
+    part.stop.push(...(rows.stop ?? []))
+  }
+  for (const one of stop) add({ stop: [one] })
+  for (const one of update) add({ update: [one] })
+  for (const { allocation, stop: before } of place) {
+    add({ place: [allocation], stop: before === null ? [] : [before] })
+  }
+  return [...parts, part]
+}

@@ -1,0 +1,129 @@
+/** As `reconcile`, of jobs that run on every node that they fit: system, and sysbatch, which runs to its end once on each. */
+import { isClientTerminal, type AllocationRow } from '../domains/allocations/model.ts'
+import type { TaskGroup } from '../domains/jobs/model.ts'
+import { allocationName } from './allocation-names.ts'
+import {
+  changeTo,
+  isHealthy,
+  isOfVersion,
+  reasons,
+  room,
+  stopAll,
+  type GroupPlan,
+  type ReconcileInput,
+  type ScheduledJob,
+  type Slot,
+  type Stop,
+} from './reconcile.ts'
+import type { ScheduledNode } from './scheduled-node.ts'
+
+export type EverywhereInput = ReconcileInput & {
+  /** Ready ones in the job's datacenters. */
+  readonly nodes: readonly ScheduledNode[]
+  readonly mayRun: (node: ScheduledNode, group: TaskGroup) => boolean
+  /** In the job's datacenters, ready or not. */
+  readonly isInReach: (nodeId: string) => boolean
+  /** What failed is placed again only for another reason than that it failed. */
+  readonly keepsFailed: boolean
+}
+
+export type NodeSlot = Slot & { readonly node: ScheduledNode }
+
+export type GroupEverywhere = Omit<GroupPlan, 'slots'> & { readonly slots: readonly NodeSlot[] }
+
+export type ReconciledEverywhere = {
+  readonly groups: readonly GroupEverywhere[]
+  readonly stop: readonly Stop[]
+}
+
+export function reconcileEverywhere(input: EverywhereInput): ReconciledEverywhere {
+  const { job, allocations, isLost } = input
+  if (job === null || job.stop) {
+    return { groups: [], stop: stopAll(allocations, isLost, reasons.jobStopped) }
+  }
+  const byGroup = Map.groupBy(allocations, ({ group }) => group)
+  const plans = job.spec.TaskGroups.map((group) =>
+    ofGroup({ ...input, job }, group, byGroup.get(group.Name) ?? []),
+  )
+  const named = new Set(job.spec.TaskGroups.map(({ Name }) => Name))
+  const others = allocations.filter(({ group }) => !named.has(group))
+  return {
+    groups: plans,
+    stop: [...stopAll(others, isLost, reasons.notNeeded), ...plans.flatMap(({ stop }) => stop)],
+  }
+}
+
+type Input = EverywhereInput & { readonly job: ScheduledJob }
+
+function ofGroup(
+  input: Input,
+  group: TaskGroup,
+  rows: readonly AllocationRow[],
+): GroupEverywhere & { readonly stop: readonly Stop[] } {
+  const { job, nodes, isLost, isInReach, mayRun } = input
+  const wanted = group.Count > 0
+  const fitting = new Map(
+    wanted ? nodes.flatMap((node) => (mayRun(node, group) ? [[node.id, node]] : [])) : [],
+  )
+  const ready = new Set(nodes.map(({ id }) => id))
+  const stop: Stop[] = []
+  const live: AllocationRow[] = []
+  const held = new Set<string>()
+  for (const row of rows) {
+    if (row.desiredStatus === 'run' && !isClientTerminal(row)) {
+      const reason = stopReason(row)
+      if (reason !== null) stop.push({ row, reason, lost: reason === reasons.lost })
+      else if (held.has(row.nodeId)) stop.push({ row, reason: reasons.notNeeded, lost: false })
+      else live.push(row)
+      if (reason === null) held.add(row.nodeId)
+    } else if (isOver(input, row)) {
+      held.add(row.nodeId)
+    }
+  }
+  const change = changeTo(input, group)
+  const current = live.filter((row) => isOfVersion(row, job))
+  const others = live
+    .filter((row) => !isOfVersion(row, job))
+    .map((row) => ({ row, isInPlace: change(row) }))
+  const inPlace = others.flatMap(({ row, isInPlace }) => (isInPlace ? [row] : []))
+  // One on a node that takes no work now stays as it is until it does.
+  const outdated = others
+    .flatMap(({ row, isInPlace }) => (isInPlace ? [] : [row]))
+    .filter(({ nodeId }) => fitting.has(nodeId))
+    .toSorted((left, right) => Number(isHealthy(left)) - Number(isHealthy(right)))
+  const replaced = new Set(outdated.slice(0, Math.min(outdated.length, room(group, current))))
+  const name = allocationName(job.spec.ID, group.Name, 0)
+  const slots: NodeSlot[] = []
+  for (const row of replaced) {
+    const node = fitting.get(row.nodeId)
+    if (node === undefined) continue
+    const gone = { row, reason: reasons.updated, lost: false }
+    slots.push({ node, name, previous: row, stop: gone, rescheduledAfterMs: null })
+  }
+  for (const node of fitting.values()) {
+    if (held.has(node.id)) continue
+    slots.push({ node, name, previous: null, stop: null, rescheduledAfterMs: null })
+  }
+  return {
+    group,
+    keep: live.filter((row) => !replaced.has(row)),
+    inPlace,
+    slots,
+    waitsForHealth: outdated.length > replaced.size,
+    stop,
+  }
+
+  function stopReason(row: AllocationRow): string | null {
+    if (isLost(row.nodeId)) return reasons.lost
+    if (row.migrate) return reasons.migrated
+    if (!wanted || !isInReach(row.nodeId)) return reasons.notNeeded
+    return ready.has(row.nodeId) && !fitting.has(row.nodeId) ? reasons.infeasible : null
+  }
+}
+
+/** It has ended, and its node needs no other. */
+function isOver({ job, keepsFailed }: Input, row: AllocationRow): boolean {
+  if (!isOfVersion(row, job) || row.desiredStatus !== 'run') return false
+  if (row.clientStatus === 'failed') return keepsFailed || job.spec.Type === 'sysbatch'
+  return row.clientStatus === 'complete' && job.spec.Type === 'sysbatch'
+}

@@ -1,0 +1,81 @@
+/** One evaluation: what is to be placed, changed and stopped for its job, and what has no place. */
+import { datacenterMatch } from './datacenters.ts'
+import type { Decision, ScheduleInput } from './decision.ts'
+import { Filling, stopOf } from './filling.ts'
+import { Placer } from './place.ts'
+import { reconcileEverywhere } from './reconcile-everywhere.ts'
+import { reconcile, type ReconcileInput } from './reconcile.ts'
+
+const nsPerMs = 1e6
+/** Between two looks at an update that waits for health, if nothing tells of it. */
+const staggerMsMin = 5_000
+
+export function schedule(input: ScheduleInput): Decision {
+  const { job, cluster, patterns, random, monotonicUs } = input
+  const matches = datacenterMatch(job?.spec.Datacenters ?? [])
+  const { nodes, available } =
+    job === null || job.stop ? { nodes: [], available: [] } : cluster.ready(matches)
+  const placer =
+    job === null
+      ? null
+      : new Placer({
+          job: job.spec,
+          nodes,
+          available,
+          usageOf: (id) => cluster.usageOf(id),
+          patterns,
+          random,
+          monotonicUs,
+        })
+  const known = (id: string) => cluster.find(id)
+  const common: ReconcileInput = {
+    job,
+    allocations: input.allocations,
+    specOf: input.specOf,
+    isLost: (id) => known(id)?.isDown !== false,
+    isDraining: (id) => known(id)?.isDraining === true,
+    isFeasible: ({ nodeId }, group) => {
+      const found = known(nodeId)
+      if (found === null || placer === null || !matches(found.node.datacenter)) return false
+      return placer.isFeasible(found.node, group)
+    },
+    nowMs: input.nowMs,
+  }
+  const isEverywhere = job?.spec.Type === 'system' || job?.spec.Type === 'sysbatch'
+  const { groups, stop, followUpMs } = isEverywhere
+    ? {
+        ...reconcileEverywhere({
+          ...common,
+          nodes,
+          mayRun: (node, group) => placer?.isFeasible(node, group) === true,
+          isInReach: (id) => matches(known(id)?.node.datacenter ?? ''),
+          keepsFailed: input.evaluation.triggeredBy === 'alloc-failure',
+        }),
+        followUpMs: null,
+      }
+    : reconcile(common)
+  const made = placer === null || job === null ? null : new Filling(input, job, placer)
+  for (const one of stop) made?.stopped(one)
+  for (const plan of groups) made?.keep(plan)
+  for (const plan of groups) made?.fill(plan)
+  const staggerMs = Math.max(
+    staggerMsMin,
+    ...groups.flatMap(({ group, waitsForHealth }) =>
+      waitsForHealth ? (group.Update?.Stagger ?? 0) / nsPerMs : [],
+    ),
+  )
+  const waits = groups.some(({ waitsForHealth }) => waitsForHealth)
+  return {
+    stop: [...stop.map(stopOf), ...(made?.later ?? [])],
+    update: groups.flatMap(({ inPlace }) =>
+      inPlace.map(({ id, metrics }) => ({ id, jobVersion: job?.version ?? 0, metrics })),
+    ),
+    place: made?.placed ?? [],
+    queued: made?.queued ?? [],
+    failed: made?.failed ?? [],
+    followUpMs,
+    nextUpdateMs: waits ? Math.round(input.nowMs + staggerMs) : null,
+    classes: placer?.classes ?? new Map<string, boolean>(),
+    escaped: placer?.isEscaped === true,
+  }
+}
