@@ -53,6 +53,11 @@ export class UplinkHost {
     this.refusals.addFrame(peer, error, 'the uplink is refused')
   }
 
+  /** As `refused`, of what came over an uplink that stays. */
+  misbehaved(peer: string, error: unknown): void {
+    this.refusals.addFrame(peer, error, 'what the agent says is not taken')
+  }
+
   get refusedCount(): number {
     return this.refusals.count('frame')
   }

@@ -1,10 +1,47 @@
 /** Allocations: which node runs what. */
-import { defineDomain } from '../domain.ts'
+import { askLeader } from '../../rpc/ask-leader.ts'
+import { defineDomain, defineService } from '../domain.ts'
+import { openView, readBarrier } from '../host.ts'
+import { appliedCommands } from '../sessions/services.ts'
+import { allocationAgentMethods } from './agent-methods.ts'
 import { allocationCommands } from './commands.ts'
+import { AllocationFeeds } from './feeds.ts'
+import { reportedMethod } from './peer-methods.ts'
+import { applyPlan } from './plan-commands.ts'
+import { ReportBatches } from './reports.ts'
+import { allocationFeeds, reportBatches } from './services.ts'
 import { allocations } from './table.ts'
+
+const never = new AbortController().signal
+const ofServer = { token: null, remote: '', requestId: 'allocations' }
 
 export const allocationsDomain = defineDomain({
   name: 'allocations',
   tables: [allocations],
   commands: allocationCommands,
+  services: [
+    defineService(allocationFeeds, {
+      create: ({ clock, service }) =>
+        new AllocationFeeds({
+          clock,
+          view: service(openView),
+          barrier: () => service(readBarrier),
+        }),
+      start: (feeds, { service }) => {
+        const applied = service(appliedCommands)
+        applied.onCommand(applyPlan, ({ outcome }) => feeds.wake(outcome.nodes))
+        applied.onReplaced(() => feeds.wakeAll())
+      },
+      stop: (feeds) => feeds.wakeAll(),
+    }),
+    defineService(reportBatches, {
+      create: ({ clock, service }) =>
+        new ReportBatches(clock, (reports) =>
+          service(askLeader)({ caller: ofServer, signal: never }, reportedMethod, {
+            reports: [...reports],
+          }),
+        ),
+    }),
+  ],
+  methods: [...allocationAgentMethods, reportedMethod],
 })

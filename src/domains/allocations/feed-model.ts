@@ -1,9 +1,10 @@
 /**
  * What a node's agent and its server say to each other about allocations, over the uplink: which there are (`allocations.feed`),
- * what each is (`allocations.read`), and what became of them (`allocations.report`). Both sides check what the other one sends.
+ * what each is (`allocations.read`), and what became of them (`allocations.report`). Both sides check what the other one sends,
+ * and take members that a newer program adds.
  */
 import { Type, type Static } from 'typebox'
-import { Count, record } from '../../fsm/row-schema.ts'
+import { Count } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
 import { GroupName, IdOrNone, JobId, NamespaceName, RowId } from '../evaluations/model.ts'
 import { TaskGroup } from '../jobs/model.ts'
@@ -16,6 +17,8 @@ import {
 
 /** A server answers a feed by then, changed or not. */
 export const feedWaitMsMax = 30_000
+/** Those of a node, and as many that still end. */
+export const feedMax = 4 * allocationsPerNodeMax
 /** Records of one answer; it ends earlier where it would take more than the bytes below, but has one at least. */
 export const assignedMax = 32
 export const assignedBytesMax = 2 * 1024 * 1024
@@ -30,7 +33,7 @@ const Word = Type.String({ maxLength: 1_024 })
  * `tag`: of the last answer; '': there was none. `index`: of the last answer, 0 at first. The answer comes when the node's allocations
  * are others than those of the tag, or after `waitMs`. It is no older than the last one, whichever server gives it.
  */
-export const FeedArgs = record({
+export const FeedArgs = Type.Object({
   index: Count,
   tag: Tag,
   waitMs: Type.Integer({ minimum: 0, maximum: feedWaitMsMax }),
@@ -41,20 +44,20 @@ export type FeedArgs = Readonly<Static<typeof FeedArgs>>
  * All allocations of the node that its agent has not reported as ended, each with the index of the last change that the agent has to know
  * of. What the agent runs besides is to stop.
  */
-export const Feed = record({
+export const Feed = Type.Object({
   index: Count,
   tag: Tag,
-  allocations: Type.Array(Type.Tuple([RowId, Count]), { maxItems: allocationsPerNodeMax }),
+  allocations: Type.Array(Type.Tuple([RowId, Count]), { maxItems: feedMax }),
 })
 export type Feed = Readonly<Static<typeof Feed>>
 
-export const ReadArgs = record({
+export const ReadArgs = Type.Object({
   ids: Type.Array(RowId, { minItems: 1, maxItems: assignedMax }),
 })
 export type ReadArgs = Readonly<Static<typeof ReadArgs>>
 
 /** An allocation as its agent needs it. */
-export const Assigned = record({
+export const Assigned = Type.Object({
   id: RowId,
   /** `job.group[index]` */
   name: Word,
@@ -83,7 +86,7 @@ export const Assigned = record({
 export type Assigned = Readonly<Static<typeof Assigned>>
 
 /** In the order of the ids; what is gone, or is another node's, is left out. */
-export const ReadReply = record({
+export const ReadReply = Type.Object({
   allocations: Type.Array(Assigned, { maxItems: assignedMax }),
   /** Those that found no place in this answer. */
   rest: Type.Array(RowId, { maxItems: assignedMax }),
@@ -91,14 +94,14 @@ export const ReadReply = record({
 export type ReadReply = Readonly<Static<typeof ReadReply>>
 
 export const ReportArgs = Type.Refine(
-  record({ reports: Type.Array(ClientReport, { minItems: 1, maxItems: reportsMax }) }),
+  Type.Object({ reports: Type.Array(ClientReport, { minItems: 1, maxItems: reportsMax }) }),
   ({ reports }) => JSON.stringify(reports).length <= reportsLengthMax,
   () => `must take at most ${reportsLengthMax} characters`,
 )
 export type ReportArgs = Readonly<Static<typeof ReportArgs>>
 
 /** `unknown`: there are no such allocations of this node any more. What else was reported is kept. */
-export const ReportReply = record({
+export const ReportReply = Type.Object({
   index: Count,
   unknown: Type.Array(RowId, { maxItems: reportsMax }),
 })

@@ -23,7 +23,7 @@ import { allocationById, hasOlderVersion } from './queries.ts'
 import { allocations } from './table.ts'
 import { keyOfJob, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
 
-const Reported = Type.Object({ node: NodeId, report: ClientReport })
+export const Reported = Type.Object({ node: NodeId, report: ClientReport })
 export type Reported = Static<typeof Reported>
 
 /** An allocation that an entry of reports changed. */
@@ -37,7 +37,7 @@ export type Changed = {
 export type ReportedOutcome = {
   readonly changed: readonly Changed[]
   /** Of allocations that are not the node's, or are gone. */
-  readonly unknown: readonly string[]
+  readonly unknown: readonly { readonly node: string; readonly id: string }[]
   /** That follow from it. */
   readonly evaluations: readonly string[]
 }
@@ -83,7 +83,7 @@ class ReportDraft {
   readonly #moment: { readonly index: number; readonly nowMs: number }
   readonly #rows = new Map<string, AllocationRow>()
   readonly #changed = new Map<string, Changed>()
-  readonly #unknown = new Set<string>()
+  readonly #unknown: { readonly node: string; readonly id: string }[] = []
   readonly #work = new Map<string, JobWork>()
   readonly #evaluations = new Map<string, EvaluationRow>()
 
@@ -95,7 +95,7 @@ class ReportDraft {
   take({ node, report }: Reported): void {
     const before = this.#rows.get(report.id) ?? this.#found.rows.get(report.id)
     if (before === undefined || before.nodeId !== node) {
-      this.#unknown.add(report.id)
+      this.#unknown.push({ node, id: report.id })
       return
     }
     if (!isNews(before, report)) return
@@ -132,7 +132,7 @@ class ReportDraft {
   outcome(): ReportedOutcome {
     return {
       changed: [...this.#changed.values()],
-      unknown: [...this.#unknown],
+      unknown: this.#unknown,
       evaluations: [...this.#evaluations.values()].map(({ id }) => id),
     }
   }
@@ -159,7 +159,7 @@ class ReportDraft {
 }
 
 /** What has ended stays so. Of one that was lost, its agent may say once how it ended. */
-function isNews(row: AllocationRow, report: Report): boolean {
+export function isNews(row: AllocationRow, report: Report): boolean {
   if (row.clientStatus === 'lost') return isClientTerminal(report)
   if (isClientTerminal(row)) return false
   const { clientStatus, clientDescription, tasks, health } = row

@@ -140,6 +140,11 @@ export class NodeUplinks {
     held.uplink.close('the node is known by another secret')
   }
 
+  /** Names in the log, once a minute, what an agent said that cannot be true. */
+  misbehaved({ nodeId, name }: AgentIdentity, error: unknown): void {
+    this.#host.misbehaved(`${name} (${nodeId})`, error)
+  }
+
   /** What the agent is told: to be heard again before half of it is over. */
   heartbeat(nodeId: string): { readonly ttlMs: number } {
     const held = this.#held.get(nodeId)

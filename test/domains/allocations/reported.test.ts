@@ -51,7 +51,8 @@ void t.test('of another node and of none: named, and nothing else', async (t) =>
   await here.plan(job, { place: [placedOn(job, node, 0)] })
   const before = here.allocation(first)
   const outcome = await report(here, other, reportOf(first), reportOf(second))
-  t.strictSame(outcome, { changed: [], unknown: [first, second], evaluations: [] })
+  const unknown = [first, second].map((id) => ({ node: other, id }))
+  t.strictSame(outcome, { changed: [], unknown, evaluations: [] })
   t.strictSame(here.allocation(first), before)
 })
 

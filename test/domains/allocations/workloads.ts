@@ -17,16 +17,17 @@ import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
 import type { JobSpec } from '../../../src/domains/jobs/model.ts'
 import { jobs, jobVersions, type JobRow } from '../../../src/domains/jobs/table.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
-import { domains } from '../../../src/domains/registry.ts'
+import { domains, serverDomains } from '../../../src/domains/registry.ts'
 import { defineCommand, put } from '../../../src/domains/define.ts'
 import { commandVersion } from '../../../src/fsm/codec.ts'
-import type { Reader } from '../../../src/fsm/domain.ts'
+import type { Command, Reader } from '../../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
 import { decodeConfiguration } from '../../../src/raft/core/membership.ts'
 import { Type } from 'typebox'
 import { specOf } from '../nodes/spec.ts'
+import { serverOfOne, type ServerOfOneOptions } from '../server-of-one.ts'
 
 export const nowMs = 1_000
 
@@ -60,18 +61,21 @@ const plant = defineCommand({
   },
 })
 
+const testDomain = { name: 'test', tables: [], commands: { [plant.type]: plant } }
+
+type Apply = (command: Command) => Promise<unknown>
+
 export class Workloads {
   readonly machine: Machine
+  readonly #apply: Apply
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, apply: Apply) {
     this.machine = machine
+    this.#apply = apply
   }
 
   async apply<Outcome>(type: string, args: unknown): Promise<Outcome> {
-    const data = this.machine.encodeCommand({ type, args })
-    const index = this.machine.appliedIndex + 1
-    const [outcome] = await this.machine.apply([{ index, term: 1, kind: 'command', data }])
-    return outcome as Outcome
+    return (await this.#apply({ type, args })) as Outcome
   }
 
   read<Result>(read: (reader: Reader) => Result): Result {
@@ -211,7 +215,7 @@ export async function workloads(t: Test): Promise<Workloads> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-workloads-'))
   const machine = await openMachine({
     folder: join(folder, 'state'),
-    domains: [...domains, { name: 'test', tables: [], commands: { [plant.type]: plant } }],
+    domains: [...domains, testDomain],
     decodeConfiguration,
     clock: systemClock,
     logger: silentLogger,
@@ -221,7 +225,26 @@ export async function workloads(t: Test): Promise<Workloads> {
     await machine.close()
     await rm(folder, { recursive: true, force: true })
   })
-  const here = new Workloads(machine)
+  const here = new Workloads(machine, async (command) => {
+    const data = machine.encodeCommand(command)
+    const index = machine.appliedIndex + 1
+    const [outcome] = await machine.apply([{ index, term: 1, kind: 'command', data }])
+    return outcome
+  })
   await here.apply('state.raiseVersion', { version: commandVersion })
   return here
+}
+
+/** The same on a server that agents and clients can ask. */
+export async function served(t: Test, options: ServerOfOneOptions = {}) {
+  const server = await serverOfOne(t, {
+    begin: false,
+    domains: [...serverDomains, testDomain],
+    ...options,
+  })
+  const here = new Workloads(server.machine, async (command) => {
+    const { outcome } = await server.propose(command)
+    return outcome
+  })
+  return { server, here }
 }

@@ -1,0 +1,64 @@
+/** What a node's agent asks of its server about its allocations; see `feed-model.ts`. Other nodes' allocations are none to it. */
+import { MusterError } from '../../lib/errors.ts'
+import { defineAgentMethod } from '../../rpc/method.ts'
+import { nodeUplinks } from '../nodes/services.ts'
+import { assignedTo } from './assigned-queries.ts'
+import {
+  FeedArgs,
+  feedMethod,
+  ReadArgs,
+  readMethod,
+  ReportArgs,
+  reportMethod,
+  type Feed,
+  type ReadReply,
+  type ReportReply,
+} from './feed-model.ts'
+import { allocationById } from './queries.ts'
+import { allocationFeeds, reportBatches } from './services.ts'
+
+const feed = defineAgentMethod({
+  kind: 'agent',
+  name: feedMethod,
+  args: FeedArgs,
+  run: ({ service, signal }, args, { nodeId }): Promise<Feed> =>
+    service(allocationFeeds).next(nodeId, args, signal),
+})
+
+const read = defineAgentMethod({
+  kind: 'agent',
+  name: readMethod,
+  args: ReadArgs,
+  run: (context, { ids }, { nodeId }): ReadReply => assignedTo(context.read(), nodeId, ids),
+})
+
+const report = defineAgentMethod({
+  kind: 'agent',
+  name: reportMethod,
+  args: ReportArgs,
+  run: async (context, { reports }, agent): Promise<ReportReply> => {
+    const { nodeId: node } = agent
+    const uplinks = context.service(nodeUplinks)
+    const reader = context.read()
+    const foreign = reports.find(({ id }) => {
+      const row = allocationById(reader, id)
+      return row !== null && row.nodeId !== node
+    })
+    if (foreign !== undefined) {
+      const text = `allocation ${foreign.id} is of another node`
+      uplinks.misbehaved(agent, new MusterError('permission_denied', text))
+    }
+    try {
+      const batch = reports.map((one) => ({ node, report: one }))
+      const { index, unknown } = await context.service(reportBatches).add(node, batch)
+      return { index, unknown: unknown.filter((one) => one.node === node).map(({ id }) => id) }
+    } catch (error) {
+      if (error instanceof MusterError && error.code === 'rate_limited') {
+        uplinks.misbehaved(agent, error)
+      }
+      throw error
+    }
+  },
+})
+
+export const allocationAgentMethods = [feed, read, report]

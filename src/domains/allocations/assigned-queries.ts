@@ -1,0 +1,60 @@
+/** Allocations as their agents need them. */
+import type { Reader } from '../../fsm/domain.ts'
+import { versionOf } from '../jobs/queries.ts'
+import { nodeById } from '../nodes/queries.ts'
+import { assignedBytesMax, type Assigned, type ReadReply } from './feed-model.ts'
+import type { AllocationRow } from './model.ts'
+import { allocationById } from './queries.ts'
+
+/** Those of the node, as many as one answer takes. */
+export function assignedTo(reader: Reader, nodeId: string, ids: readonly string[]): ReadReply {
+  const datacenter = nodeById(reader, nodeId)?.spec.datacenter ?? ''
+  const allocations: Assigned[] = []
+  let bytes = 0
+  for (const [at, id] of ids.entries()) {
+    const row = allocationById(reader, id)
+    const assigned = row?.nodeId === nodeId ? assignedOf(reader, row, datacenter) : null
+    if (assigned === null) continue
+    bytes += Buffer.byteLength(JSON.stringify(assigned))
+    if (bytes > assignedBytesMax && allocations.length > 0) {
+      return { allocations, rest: ids.slice(at) }
+    }
+    allocations.push(assigned)
+  }
+  return { allocations, rest: [] }
+}
+
+/** null: the version of its job is gone, or has no such group. */
+function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Assigned | null {
+  const { namespace, jobId, jobCreateIndex, jobVersion } = row
+  const key = { namespace, id: jobId, jobCreateIndex, version: jobVersion }
+  const spec = versionOf(reader, key)?.spec
+  const group = spec?.TaskGroups.find(({ Name }) => Name === row.group)
+  if (spec === undefined || group === undefined) return null
+  return {
+    id: row.id,
+    name: row.name,
+    namespace,
+    evalId: row.evalId,
+    jobId,
+    jobName: spec.Name,
+    jobType: jobTypeOf(spec.Type),
+    jobPriority: spec.Priority,
+    jobVersion,
+    jobMeta: spec.Meta,
+    region: spec.Region,
+    datacenter,
+    group,
+    groupName: row.group,
+    resources: row.resources,
+    desiredStatus: row.desiredStatus,
+    migrate: row.migrate,
+    previous: row.previous,
+    createMs: row.createMs,
+    allocModifyIndex: row.allocModifyIndex,
+  }
+}
+
+function jobTypeOf(type: string): Assigned['jobType'] {
+  return type === 'batch' || type === 'system' || type === 'sysbatch' ? type : 'service'
+}

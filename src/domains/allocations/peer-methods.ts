@@ -1,0 +1,33 @@
+/** What servers ask the leader about allocations. */
+import { Type } from 'typebox'
+import { Count, record } from '../../fsm/row-schema.ts'
+import { definePeerMethod } from '../../rpc/method.ts'
+import { RowId } from '../evaluations/model.ts'
+import { NodeId } from '../nodes/model.ts'
+import { reportsMax } from './feed-model.ts'
+import { allocationById } from './queries.ts'
+import { isNews, reportAllocations, Reported } from './reported-commands.ts'
+
+/** What agents said, each of its node as its uplink proved. */
+export const reportedMethod = definePeerMethod({
+  kind: 'peer',
+  name: 'allocations.reports',
+  at: 'leader',
+  args: Type.Object({ reports: Type.Array(Reported, { maxItems: reportsMax }) }),
+  reply: Type.Object({
+    index: Count,
+    unknown: Type.Array(record({ node: NodeId, id: RowId })),
+  }),
+  run: async (context, { reports }) => {
+    const reader = context.read()
+    // An agent whose server was lost says again what was taken already.
+    const news = reports.filter(({ node, report }) => {
+      const row = allocationById(reader, report.id)
+      return row === null || row.nodeId !== node || isNews(row, report)
+    })
+    if (news.length === 0) return { index: reader.appliedIndex, unknown: [] }
+    const nowMs = Math.floor(context.clock.wallMs())
+    const { index, outcome } = await context.propose(reportAllocations, { reports: news, nowMs })
+    return { index, unknown: [...outcome.unknown] }
+  },
+})
