@@ -6,6 +6,7 @@ import { appliedCommands } from '../sessions/services.ts'
 import { allocationAgentMethods } from './agent-methods.ts'
 import { allocationCommands } from './commands.ts'
 import { AllocationFeeds } from './feeds.ts'
+import { nodeReactions } from './node-commands.ts'
 import { reportedMethod } from './peer-methods.ts'
 import { applyPlan } from './plan-commands.ts'
 import { ReportBatches } from './reports.ts'
@@ -19,6 +20,7 @@ export const allocationsDomain = defineDomain({
   name: 'allocations',
   tables: [allocations],
   commands: allocationCommands,
+  reactions: nodeReactions,
   services: [
     defineService(allocationFeeds, {
       create: ({ clock, service }) =>

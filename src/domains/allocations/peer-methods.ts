@@ -1,6 +1,5 @@
 /** What servers ask the leader about allocations. */
 import { Type } from 'typebox'
-import { Count, record } from '../../fsm/row-schema.ts'
 import { definePeerMethod } from '../../rpc/method.ts'
 import { RowId } from '../evaluations/model.ts'
 import { NodeId } from '../nodes/model.ts'
@@ -15,8 +14,8 @@ export const reportedMethod = definePeerMethod({
   at: 'leader',
   args: Type.Object({ reports: Type.Array(Reported, { maxItems: reportsMax }) }),
   reply: Type.Object({
-    index: Count,
-    unknown: Type.Array(record({ node: NodeId, id: RowId })),
+    index: Type.Integer({ minimum: 0 }),
+    unknown: Type.Array(Type.Object({ node: NodeId, id: RowId })),
   }),
   run: async (context, { reports }) => {
     const reader = context.read()

@@ -162,7 +162,6 @@ class ReportDraft {
 export function isNews(row: AllocationRow, report: Report): boolean {
   if (row.clientStatus === 'lost') return isClientTerminal(report)
   if (isClientTerminal(row)) return false
-  const { clientStatus, clientDescription, tasks, health } = row
-  const { id, ...told } = report
-  return !isDeepStrictEqual({ clientStatus, clientDescription, tasks, health }, told)
+  const { id, clientStatus, clientDescription, tasks, health } = row
+  return !isDeepStrictEqual({ id, clientStatus, clientDescription, tasks, health }, report)
 }

@@ -2,6 +2,8 @@
 import { Type, type Static } from 'typebox'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
+import { workloadsVersion } from '../evaluations/model.ts'
+import { factsOf } from './fact-model.ts'
 import {
   ComputedClass,
   DrainMeta,
@@ -76,9 +78,11 @@ export const registerNode = defineCommand({
     const changed: NodeRow = { ...before, spec, computedClass, modifyIndex: index }
     const wasDown = before.status === 'down'
     const row = wasDown ? withEvent(changed, cluster('Node re-registered'), now) : changed
+    const facts = row.status === 'ready' ? factsOf(row.id, { offers: true }) : []
     return {
       changes: [replace(nodes, before, row)],
       outcome: { type: 'registered', row, created: false },
+      happened: { nowMs, facts },
     }
   },
 })
@@ -114,6 +118,10 @@ export const updateStatus = defineCommand({
     return {
       changes: changes.map(({ before, row }) => replace(nodes, before, row)),
       outcome: { changed: changes.map(({ row }) => row.id) },
+      happened: {
+        nowMs,
+        facts: changes.flatMap(({ row }) => factsOf(row.id, { offers: row.status === 'ready' })),
+      },
     }
   },
 })
@@ -140,7 +148,7 @@ export const setEligibility = defineCommand({
     if (before === null) return refused({ type: 'unknown' })
     if (before.eligible === eligible) return refused({ type: 'same', row: before })
     if (eligible && before.drain !== null) return refused({ type: 'draining' })
-    return changed(before, withEligibility(before, eligible, { index, nowMs }))
+    return changed(before, withEligibility(before, eligible, { index, nowMs }), nowMs)
   },
 })
 
@@ -171,11 +179,11 @@ export const setDrain = defineCommand({
         lastDrain: { startedMs, updatedMs: nowMs, status: 'draining', accessor, meta },
       }
       const word = before.drain === null ? 'set' : 'updated'
-      return changed(before, withEvent(row, drain(`Node drain strategy ${word}`), now))
+      return changed(before, withEvent(row, drain(`Node drain strategy ${word}`), now), nowMs)
     }
     if (before.drain === null) {
       if (!markEligible || before.eligible) return refused({ type: 'same', row: before })
-      return changed(before, withEligibility(before, true, now))
+      return changed(before, withEligibility(before, true, now), nowMs)
     }
     const row: NodeRow = {
       ...before,
@@ -183,7 +191,7 @@ export const setDrain = defineCommand({
       eligible: markEligible,
       lastDrain: ended(before, 'canceled', nowMs),
     }
-    return changed(before, withEvent(row, drain('Node drain disabled'), now))
+    return changed(before, withEvent(row, drain('Node drain disabled'), now), nowMs)
   },
 })
 
@@ -209,12 +217,36 @@ export const completeDrains = defineCommand({
 export const purgeNode = defineCommand({
   type: 'nodes.purge',
   since: nodesVersion,
-  args: Type.Object({ id: NodeId }),
-  load: (reader, { id }) => nodeById(reader, id),
-  apply: (_context, _args, before): Applied<{ readonly purged: boolean }> => ({
-    changes: before === null ? [] : [removeRow(nodes, before)],
-    outcome: { purged: before !== null },
+  args: Type.Object({
+    id: NodeId,
+    /** Since `workloadsVersion`; before, nothing follows. */
+    nowMs: Type.Optional(TimeMs),
   }),
+  load: (reader, { id }) => nodeById(reader, id),
+  apply: (_context, { id, nowMs = 0 }, before): Applied<{ readonly purged: boolean }> =>
+    before === null
+      ? { changes: [], outcome: { purged: false } }
+      : {
+          changes: [removeRow(nodes, before)],
+          outcome: { purged: true },
+          happened: { nowMs, facts: factsOf(id, { offers: false }) },
+        },
+})
+
+/** The node stays as it is. The outcome has its index; null: it is unknown. */
+export const evaluateNode = defineCommand({
+  type: 'nodes.evaluate',
+  since: workloadsVersion,
+  args: Type.Object({ id: NodeId, nowMs: TimeMs }),
+  load: (reader, { id }) => nodeById(reader, id),
+  apply: (_context, { id, nowMs }, before): Applied<{ readonly modifyIndex: number | null }> =>
+    before === null
+      ? { changes: [], outcome: { modifyIndex: null } }
+      : {
+          changes: [],
+          outcome: { modifyIndex: before.modifyIndex },
+          happened: { nowMs, facts: factsOf(id, { offers: true }) },
+        },
 })
 
 export const nodeCommands = commandsByType([
@@ -224,6 +256,7 @@ export const nodeCommands = commandsByType([
   setDrain,
   completeDrains,
   purgeNode,
+  evaluateNode,
 ])
 
 function rowsOf(
@@ -253,8 +286,14 @@ function ended({ lastDrain }: NodeRow, status: 'complete' | 'canceled', nowMs: n
   return lastDrain === null ? null : { ...lastDrain, status, updatedMs: nowMs }
 }
 
-function changed(before: NodeRow, row: NodeRow): Applied<NodeOutcome> {
-  return { changes: [replace(nodes, before, row)], outcome: { type: 'changed', row } }
+/** By an operator. */
+function changed(before: NodeRow, row: NodeRow, nowMs: number): Applied<NodeOutcome> {
+  const facts = row.eligible && !before.eligible ? factsOf(row.id, { offers: true }) : []
+  return {
+    changes: [replace(nodes, before, row)],
+    outcome: { type: 'changed', row },
+    happened: { nowMs, facts },
+  }
 }
 
 function refused(outcome: NodeOutcome): Applied<NodeOutcome> {

@@ -13,18 +13,22 @@ import {
   type LeaderContext,
 } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
-import { purgeNode, setDrain, setEligibility, type NodeOutcome } from './commands.ts'
+import { evaluateNode, purgeNode, setDrain, setEligibility, type NodeOutcome } from './commands.ts'
 import { DrainMeta, DrainSpec, nodeIdPattern, nodeNameLengthMax, type NodeRow } from './model.ts'
 import { otherSecret } from './peer-methods.ts'
-import { nodeById, nodesWithPrefix } from './queries.ts'
+import { evaluationsMadeAt, nodeById, nodesWithPrefix } from './queries.ts'
 import { leastForNodes, readsNode, writesNode } from './rights.ts'
 import { nodeUplinks } from './services.ts'
 import { nodeFilters, shownStub } from './shown.ts'
 import { nodes } from './table.ts'
 import { secretPattern, uplinkVersion } from './uplink-words.ts'
 
-/** Of a write: the entry, and the row's index. */
-export type NodeWritten = { readonly index: number; readonly modifyIndex: number }
+/** Of a write: the entry, the row's index, and the evaluations that the entry made. */
+export type NodeWritten = {
+  readonly index: number
+  readonly modifyIndex: number
+  readonly evaluations: readonly string[]
+}
 
 const list = defineQuery({
   kind: 'query',
@@ -72,7 +76,7 @@ const eligibility = defineLeaderMethod({
     const nowMs = Math.floor(context.clock.wallMs())
     const args = { id: node, eligible, nowMs }
     const { index, outcome } = await context.propose(setEligibility, args)
-    return writtenOf(index, outcome)
+    return writtenOf(context, index, outcome)
   },
 })
 
@@ -96,12 +100,15 @@ const drain = defineLeaderMethod({
       accessor,
       nowMs,
     })
-    return writtenOf(index, outcome)
+    return writtenOf(context, index, outcome)
   },
 })
 
-export type Purged = {
+export type NodeEvaluated = {
   readonly index: number
+  /** Of the node; of one that is gone the entry's. */
+  readonly modifyIndex: number
+  readonly evaluations: readonly string[]
   readonly leader: string
   readonly nodeCount: number
   readonly servers: readonly string[]
@@ -112,22 +119,47 @@ const purge = defineLeaderMethod({
   name: 'nodes.purge',
   args: Type.Object({ id: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  run: async (context, { id }): Promise<Purged> => {
+  run: async (context, { id }): Promise<NodeEvaluated> => {
     const node = writable(context, id)
-    const { index, outcome } = await context.propose(purgeNode, { id: node })
+    const nowMs = Math.floor(context.clock.wallMs())
+    const { index, outcome } = await context.propose(purgeNode, { id: node, nowMs })
     if (!outcome.purged) throw unknownNode()
     context.log.info('a node was purged', { node })
-    let nodeCount = 0
-    for await (const page of nodesWithPrefix(context.read(), '')) nodeCount += page.length
-    const servers = context.service(clusterServers)
-    return {
-      index,
-      leader: servers.leader()?.address ?? '',
-      nodeCount,
-      servers: servers.all().map(({ address }) => address),
-    }
+    return evaluatedAt(context, node, { index, modifyIndex: index })
   },
 })
+
+const evaluate = defineLeaderMethod({
+  kind: 'leader',
+  name: 'nodes.evaluate',
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { id }): Promise<NodeEvaluated> => {
+    const node = writable(context, id)
+    const nowMs = Math.floor(context.clock.wallMs())
+    const { index, outcome } = await context.propose(evaluateNode, { id: node, nowMs })
+    if (outcome.modifyIndex === null) throw unknownNode()
+    return evaluatedAt(context, node, { index, modifyIndex: outcome.modifyIndex })
+  },
+})
+
+async function evaluatedAt(
+  context: LeaderContext,
+  node: string,
+  { index, modifyIndex }: { readonly index: number; readonly modifyIndex: number },
+): Promise<NodeEvaluated> {
+  let nodeCount = 0
+  for await (const page of nodesWithPrefix(context.read(), '')) nodeCount += page.length
+  const servers = context.service(clusterServers)
+  return {
+    index,
+    modifyIndex,
+    evaluations: await evaluationsMadeAt(context.read(), node, index),
+    leader: servers.leader()?.address ?? '',
+    nodeCount,
+    servers: servers.all().map(({ address }) => address),
+  }
+}
 
 /** As it was sent. */
 const Asked = Type.String({ maxLength: 1_024 })
@@ -186,7 +218,7 @@ function checkRequest({ id, name, secret, version }: UplinkRequest): void {
   }
 }
 
-export const nodeMethods = { list, read, eligibility, drain, purge, work, openUplink }
+export const nodeMethods = { list, read, eligibility, drain, purge, evaluate, work, openUplink }
 
 const uuidLength = 36
 
@@ -220,12 +252,18 @@ function writable(context: LeaderContext, given: string): string {
   return id
 }
 
-function writtenOf(index: number, outcome: NodeOutcome): NodeWritten {
+async function writtenOf(
+  context: LeaderContext,
+  index: number,
+  outcome: NodeOutcome,
+): Promise<NodeWritten> {
   switch (outcome.type) {
-    case 'changed':
-      return { index, modifyIndex: outcome.row.modifyIndex }
+    case 'changed': {
+      const { id, modifyIndex } = outcome.row
+      return { index, modifyIndex, evaluations: await evaluationsMadeAt(context.read(), id, index) }
+    }
     case 'same':
-      return { index: outcome.row.modifyIndex, modifyIndex: 0 }
+      return { index: outcome.row.modifyIndex, modifyIndex: 0, evaluations: [] }
     case 'unknown':
       throw unknownNode()
     case 'draining':

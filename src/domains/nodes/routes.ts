@@ -12,8 +12,8 @@ import {
 import { blocking, listing, ok, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { nodeMethods, type NodeWritten } from './methods.ts'
-import { DrainBody, EligibilityBody, Node, NodePurged, NodeStub, NodeUpdated } from './shapes.ts'
+import { nodeMethods, type NodeEvaluated as Evaluated, type NodeWritten } from './methods.ts'
+import { DrainBody, EligibilityBody, Node, NodeEvaluated, NodeStub, NodeUpdated } from './shapes.ts'
 import { shownNode, shownStub } from './shown.ts'
 
 const named = { node_id: text('The whole UUID of the node') }
@@ -66,13 +66,15 @@ export const nodeRoutes: readonly DescribedRoute[] = [
   {
     method: 'PUT',
     path: '/v1/node/:node_id/evaluate',
-    summary: 'Evaluate the jobs of a client node; not served while no work is scheduled',
+    summary: 'Look again at the jobs of a client node',
     permission: 'node:write',
     params: named,
-    reply: {},
-    example: { url: `/v1/node/${exampleId}/evaluate`, status: 501 },
+    reply: ok(NodeEvaluated),
+    errors: ['not_found'],
+    example: { url: `/v1/node/${exampleId}/evaluate`, shownOnly: noNode },
     body: 'none',
-    handle: (request) => request.call(nodeMethods.work, { access: 'write' }),
+    handle: async (request) =>
+      evaluated(request, await request.call(nodeMethods.evaluate, { id: idOf(request) })),
   },
   {
     method: 'PUT',
@@ -135,34 +137,12 @@ export const nodeRoutes: readonly DescribedRoute[] = [
     summary: 'Forget a client node; a living one registers again',
     permission: 'node:write',
     params: named,
-    reply: ok(NodePurged),
+    reply: ok(NodeEvaluated),
     errors: ['not_found'],
     example: { url: `/v1/node/${exampleId}/purge`, shownOnly: noNode },
     body: 'none',
-    handle: async (request) => {
-      const purged = await request.call(nodeMethods.purge, { id: idOf(request) })
-      const { datacenter } = request.service(site)
-      return {
-        index: purged.index,
-        json: {
-          EvalCreateIndex: 0,
-          EvalIDs: null,
-          HeartbeatTTL: 0,
-          Index: purged.index,
-          KnownLeader: purged.leader !== '',
-          LastContact: 0,
-          LeaderRPCAddr: purged.leader,
-          NodeModifyIndex: purged.index,
-          NumNodes: purged.nodeCount,
-          Servers: purged.servers.map((address) => ({
-            Datacenter: datacenter,
-            RPCAdvertiseAddr: address,
-            RPCMajorVersion: 1,
-            RPCMinorVersion: 1,
-          })),
-        },
-      }
-    },
+    handle: async (request) =>
+      evaluated(request, await request.call(nodeMethods.purge, { id: idOf(request) })),
   },
 ]
 
@@ -181,9 +161,39 @@ function drainSpecOf(fields: Fields) {
   return { deadlineNs, ignoreSystemJobs: fields.boolean('IgnoreSystemJobs') ?? false }
 }
 
-function updated({ index, modifyIndex }: NodeWritten): ApiReply {
+function updated({ index, modifyIndex, evaluations }: NodeWritten): ApiReply {
   return {
     index,
-    json: { EvalCreateIndex: 0, EvalIDs: null, Index: index, NodeModifyIndex: modifyIndex },
+    json: { ...evaluationsShown(index, evaluations), Index: index, NodeModifyIndex: modifyIndex },
   }
+}
+
+function evaluated(request: ApiRequest, given: Evaluated): ApiReply {
+  const { index, modifyIndex, evaluations, leader, nodeCount, servers } = given
+  const { datacenter } = request.service(site)
+  return {
+    index,
+    json: {
+      ...evaluationsShown(index, evaluations),
+      HeartbeatTTL: 0,
+      Index: index,
+      KnownLeader: leader !== '',
+      LastContact: 0,
+      LeaderRPCAddr: leader,
+      NodeModifyIndex: modifyIndex,
+      NumNodes: nodeCount,
+      Servers: servers.map((address) => ({
+        Datacenter: datacenter,
+        RPCAdvertiseAddr: address,
+        RPCMajorVersion: 1,
+        RPCMinorVersion: 1,
+      })),
+    },
+  }
+}
+
+function evaluationsShown(index: number, ids: readonly string[]) {
+  return ids.length === 0
+    ? { EvalCreateIndex: 0, EvalIDs: null }
+    : { EvalCreateIndex: index, EvalIDs: ids }
 }

@@ -149,14 +149,14 @@ const evaluated = {
 
 export const NodeUpdated = Type.Object(evaluated, { title: 'ClientNodeUpdated' })
 
-export const NodePurged = Type.Object(
+export const NodeEvaluated = Type.Object(
   {
     ...evaluated,
     HeartbeatTTL: count('Always 0'),
     KnownLeader: Type.Boolean(),
     LastContact: count('Always 0'),
     LeaderRPCAddr: Type.String(),
-    NumNodes: count('That are left'),
+    NumNodes: count('There are'),
     Servers: Type.Array(
       Type.Object({
         Datacenter: Type.String(),
@@ -166,7 +166,7 @@ export const NodePurged = Type.Object(
       }),
     ),
   },
-  { title: 'ClientNodePurged' },
+  { title: 'ClientNodeEvaluated' },
 )
 
 export const EligibilityBody = Type.Object({

@@ -24,7 +24,7 @@ async function registered(t: Test, port: number, number: number) {
       (await agent.ask('allocations.read', { ids })) as ReadReply,
     report: async (...reports: readonly object[]) =>
       (await agent.ask('allocations.report', { reports })) as ReportReply,
-    ask: agent.ask,
+    ask: (method: string, args: object) => agent.ask(method, args),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Plans of scheduler workers: what is checked again when they are applied. */
 import t from 'tap'
+import { newEvaluation, type EvaluationRow } from '../../../src/domains/evaluations/model.ts'
 import { idOf, nowMs, placedOn, workloads } from './workloads.ts'
 
 void t.test(
@@ -10,7 +11,7 @@ void t.test(
     const job = await here.plant()
     const evaluation = here.evaluation(job.evaluation)
     if (evaluation === undefined) throw new Error('no evaluation')
-    const { createIndex, modifyIndex, ...as } = evaluation
+    const as = proposed(evaluation)
     const outcome = await here.plan(job, {
       place: [placedOn(job, node, 0), placedOn(job, node, 1)],
       evaluations: [{ ...as, status: 'complete', queued: [['g', 3]] }],
@@ -21,7 +22,7 @@ void t.test(
       clientStatus: 'pending',
       allocModifyIndex: here.machine.appliedIndex,
     })
-    t.match(here.evaluation(job.evaluation), { status: 'complete', createIndex })
+    t.match(here.evaluation(job.evaluation), { status: 'complete', createIndex: job.index })
     t.match(here.job(), { status: 'running', groups: [{ group: 'g', queued: 3, starting: 2 }] })
 
     const again = await here.plan(job, { place: [placedOn(job, node, 2)] })
@@ -151,7 +152,7 @@ void t.test(
     const job = await here.plant()
     const evaluation = here.evaluation(job.evaluation)
     if (evaluation === undefined) throw new Error('no evaluation')
-    const { createIndex, modifyIndex, ...as } = evaluation
+    const as = proposed(evaluation)
     const [later, blocked] = [idOf('late', 1), idOf('bloc', 1)]
     const outcome = await here.plan(job, {
       place: [placedOn(job, node, 0, { cpuMhz: 9_000 })],
@@ -167,6 +168,10 @@ void t.test(
     t.equal(here.evaluation(blocked), undefined)
   },
 )
+
+function proposed({ id, namespace, jobId, type, priority, triggeredBy }: EvaluationRow) {
+  return newEvaluation({ id, namespace, jobId, type, priority, triggeredBy, nowMs })
+}
 
 function stopOf(id: string) {
   return {

@@ -18,7 +18,7 @@ import type { JobSpec } from '../../../src/domains/jobs/model.ts'
 import { jobs, jobVersions, type JobRow } from '../../../src/domains/jobs/table.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
 import { domains, serverDomains } from '../../../src/domains/registry.ts'
-import { defineCommand, put } from '../../../src/domains/define.ts'
+import { defineCommand, put, remove } from '../../../src/domains/define.ts'
 import { commandVersion } from '../../../src/fsm/codec.ts'
 import type { Command, Reader } from '../../../src/fsm/domain.ts'
 import { openMachine, type Machine } from '../../../src/fsm/machine.ts'
@@ -61,7 +61,18 @@ const plant = defineCommand({
   },
 })
 
-const testDomain = { name: 'test', tables: [], commands: { [plant.type]: plant } }
+const purgeJob = defineCommand({
+  type: 'test.purgeJob',
+  args: Type.Object({ id: Type.String() }),
+  load: () => null,
+  apply: (_context, { id }) => ({ changes: [remove(jobs, ['default', id])], outcome: null }),
+})
+
+const testDomain = {
+  name: 'test',
+  tables: [],
+  commands: { [plant.type]: plant, [purgeJob.type]: purgeJob },
+}
 
 type Apply = (command: Command) => Promise<unknown>
 
@@ -123,7 +134,7 @@ export class Workloads {
       Datacenters: ['dc1'],
       TaskGroups: [{ Name: 'g', Tasks: [task] }],
     }
-    const spec = withDefaults(draft as never, 'default')
+    const spec = withDefaults(draft, 'default')
     const evaluationId = idOf('eval', this.machine.appliedIndex)
     const seed = { id: evaluationId, namespace: 'default', jobId: id, type, priority: 50 }
     const index = await this.apply<number>('test.plant', {

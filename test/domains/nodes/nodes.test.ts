@@ -246,14 +246,10 @@ t.test('lists follow the rules of prefixes, filters and pages', async (t) => {
   t.same(await names(`per_page=1&next_token=${token}`), ['other'])
   t.equal((await server.ask('GET', '/v1/node/1111')).status, 400, 'a short id')
   t.equal((await server.ask('GET', `/v1/node/${id.toUpperCase()}`)).status, 200)
-  for (const [method, tail] of [
-    ['GET', 'allocations'],
-    ['PUT', 'evaluate'],
-  ] as const) {
-    const answer = await server.ask(method, `/v1/node/${id}/${tail}`)
-    t.equal(answer.status, 501)
-    t.match(answer.body, /schedules no work/)
-  }
+  const answer = await server.ask('GET', `/v1/node/${id}/allocations`)
+  t.equal(answer.status, 501)
+  t.match(answer.body, /schedules no work/)
+  t.match((await server.ask('PUT', `/v1/node/${id}/evaluate`)).json(), { EvalIDs: null })
   const pools = await server.ask('GET', '/v1/node/pools')
   t.match(pools, { status: 501, body: /node pools are not served/ })
   t.equal((await server.ask('PUT', '/v1/node/x/purge')).status, 400)
