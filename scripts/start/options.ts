@@ -142,7 +142,14 @@ export function agentConfig(
     ports,
     listener: [{ purpose: 'api', dialect: 'consul', address: `${HOST}:${consul}` }],
     ...(plan.kind === 'client'
-      ? { client: { enabled: true, retry_join: retryJoin } }
+      ? {
+          // What people try out here ends with it.
+          client: { enabled: true, retry_join: retryJoin, stop_tasks_on_shutdown: true },
+          plugin: {
+            raw_exec: { config: { enabled: true } },
+            mock_driver: { config: { enabled: true } },
+          },
+        }
       : {
           server: {
             enabled: true,

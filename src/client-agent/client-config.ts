@@ -1,6 +1,7 @@
 /** What a client agent wants to know of its configuration; the agent checks it before, so nothing is checked here. */
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
+import type { DriverName } from './drivers/drivers.ts'
 import type { ServerTrustSettings } from './server-trust.ts'
 
 /** What is told of the machine beside what is found. */
@@ -21,10 +22,20 @@ export type NodeConfig = {
   }
 }
 
+/** What the agent runs, and how. */
+export type WorkConfig = {
+  readonly drivers: readonly DriverName[]
+  /** Allocations that ended, whose files are kept. */
+  readonly endedMax: number
+  /** Tasks end with the agent. Otherwise they go on, and the next start of the agent finds them. */
+  readonly stopsTasks: boolean
+}
+
 export type ClientConfig = RuntimeConfig &
   ReloadableSettings & {
     readonly tls: ServerTrustSettings
     readonly client: NonNullable<RuntimeConfig['client']> & {
       readonly node: NodeConfig
+      readonly work: WorkConfig
     }
   }

@@ -10,6 +10,7 @@ import { localDomains } from '../domains/local-registry.ts'
 import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
 import { assert } from '../lib/assert.ts'
+import { MusterError } from '../lib/errors.ts'
 import { LocalDispatcher } from '../rpc/local-dispatcher.ts'
 import { Services } from '../rpc/services.ts'
 import { AuditLog } from '../runtime/audit.ts'
@@ -20,12 +21,15 @@ import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
+import { Drivers } from './drivers/drivers.ts'
 import { fingerprint } from './fingerprint.ts'
 import { loadNodeSecret } from './node-secret.ts'
 import { clientCallers } from './permissions.ts'
 import { provide } from './provided.ts'
 import { ApiProxy } from './proxy.ts'
 import { clientRoutes, elsewhereOf } from './routes.ts'
+import { Runner, workFolders } from './runner/runner.ts'
+import { StateStore } from './runner/state-store.ts'
 import { ServerTrust } from './server-trust.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { UplinkKeeper } from './uplink-keeper.ts'
@@ -45,6 +49,13 @@ export async function startClient(
   const { region, name } = config
   await using opened = new AsyncDisposableStack()
 
+  const { work } = config.client
+  const drivers = new Drivers(
+    dependencies.origin.dev
+      ? [...new Set([...work.drivers, 'mock_driver' as const])]
+      : work.drivers,
+    clock,
+  )
   const reloadable = new Reloadable(config)
   const listeners = await Listeners.prepare(config.listeners)
   const trust = await ServerTrust.load(config.tls, region)
@@ -125,6 +136,21 @@ export async function startClient(
   const apis = await listeners.open('api', http)
 
   const api = reachableApi(apis, config.advertiseAddr)
+  const spec = () =>
+    fingerprint({ config, version: dependencies.origin.version, api, drivers: drivers.shown })
+  const runner = new Runner({
+    drivers,
+    store: new StateStore(workFolders(config.dataDir).state, logger.named('work')),
+    folder: workFolders(config.dataDir).allocations,
+    facts: { id, region, spec: await spec(), environment: process.env },
+    ask: (...question) =>
+      uplink?.ask(...question) ??
+      Promise.reject(new MusterError('unavailable', 'there is no uplink yet')),
+    endedMax: work.endedMax,
+    clock,
+    random,
+    log: logger.named('work'),
+  })
   uplink = new UplinkKeeper({
     node: {
       nodeId: id,
@@ -132,21 +158,29 @@ export async function startClient(
       secret: await loadNodeSecret(config.dataDir),
       token: config.acl.agentToken,
     },
-    spec: () => fingerprint({ config, version: dependencies.origin.version, api }),
+    spec,
     upstream,
     servers,
     onCall: dispatcher.handleCall,
     onStream: dispatcher.handleStream,
+    onRegistered: () => runner.wake(),
     clock,
     random,
     log: logger.named('uplink'),
   })
   const kept = uplink
   opened.defer(() => kept.stop())
+  // Before the uplink is open: what servers say must find what runs already.
+  await runner.start()
+  opened.defer(() => runner.stop())
   kept.start()
 
   opened.defer(async () => {
     serving = false
+    // The node's work is placed elsewhere when it leaves.
+    if (work.stopsTasks || config.leaveOnTerminate || dependencies.origin.dev) {
+      await runner.stopTasks()
+    }
     if (config.leaveOnTerminate) await pool.leave()
   })
 

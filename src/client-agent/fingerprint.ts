@@ -21,18 +21,19 @@ const devicesMax = 32
 const valueLengthMax = 200
 
 export type FingerprintOptions = {
-  readonly config: Pick<
-    ClientConfig,
-    'name' | 'datacenter' | 'dataDir' | 'advertiseAddr' | 'client'
-  >
+  readonly config: Pick<ClientConfig, 'name' | 'datacenter' | 'dataDir' | 'advertiseAddr'> & {
+    readonly client: Pick<ClientConfig['client'], 'node'>
+  }
   /** Of the program. */
   readonly version: string
   /** Where others reach the agent's API; null: nowhere. */
   readonly api: HttpAddress | null
+  /** That may run work here. */
+  readonly drivers: NodeSpec['drivers']
 }
 
 export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec> {
-  const { config, version, api } = options
+  const { config, version, api, drivers } = options
   const { nodeClass, meta, hostVolumes, reserved } = config.client.node
   const cores = cpus()
   const cpuMhz = cores.reduce((sum, { speed }) => sum + speed, 0)
@@ -47,6 +48,7 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
     ['cpu.modelname', (cores[0]?.model ?? '').trim()],
     ['cpu.numcores', String(cores.length)],
     ['cpu.totalcompute', String(cpuMhz)],
+    ...drivers.flatMap(({ attributes }) => attributes),
     ['kernel.name', type().toLowerCase()],
     ['kernel.version', release()],
     ['memory.totalbytes', String(memoryBytes)],
@@ -69,8 +71,7 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
     meta: meta.map(([name, value]) => [name, value]),
     links: [],
     hostVolumes: hostVolumes.map((volume) => ({ ...volume })),
-    // None runs work in this version.
-    drivers: [],
+    drivers,
     resources: {
       cpuMhz,
       memoryMb: Math.floor(memoryBytes / mib),

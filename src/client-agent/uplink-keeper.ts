@@ -31,6 +31,8 @@ export type UplinkKeeperOptions = {
   /** What clients of servers may ask of this agent. */
   readonly onCall: CallHandler
   readonly onStream: StreamHandler
+  /** A server takes what this agent asks. */
+  readonly onRegistered: () => void
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -45,6 +47,7 @@ export class UplinkKeeper {
   readonly #pause: Pause
   #at: HttpAddress | null = null
   #uplink: Uplink | null = null
+  #isRegistered = false
   #beat: Beat | null = null
   #failures = 0
   #lastComplaint = ''
@@ -69,6 +72,14 @@ export class UplinkKeeper {
   /** That server is gone, as gossip has it: the uplink is not waited for. */
   gone(place: HttpAddress): void {
     if (this.#at === place) this.#uplink?.close('the server is gone')
+  }
+
+  /** Asks the server on this agent's own account. Rejects with `unavailable` while the node is registered at none. */
+  ask(method: string, args: unknown, timeoutMs: number): Promise<unknown> {
+    if (this.#uplink === null || !this.#isRegistered) {
+      return Promise.reject(new MusterError('unavailable', 'no server knows this node yet'))
+    }
+    return this.#uplink.call(ownRequest(method, args, timeoutMs))
   }
 
   /** Of the last heartbeat that a server answered; null: none did yet. */
@@ -101,6 +112,7 @@ export class UplinkKeeper {
         })
       }
       this.#uplink = null
+      this.#isRegistered = false
       this.#at = null
       await this.#pauseAfter(isRefused)
     }
@@ -130,6 +142,8 @@ export class UplinkKeeper {
     this.#at = place
     try {
       await this.#register(uplink)
+      this.#isRegistered = true
+      this.#options.onRegistered()
       log.info('the node is registered', { server: `${place.host}:${place.port}` })
       this.#lastComplaint = ''
       for (;;) {

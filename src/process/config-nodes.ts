@@ -1,6 +1,8 @@
 /** What a client agent tells of its machine beside what it finds, and how servers know which nodes live. */
 import { isAbsolute } from 'node:path'
-import type { NodeConfig } from '../client-agent/client-config.ts'
+import type { NodeConfig, WorkConfig } from '../client-agent/client-config.ts'
+import { completeClientGossip, type GossipConfig } from './config-gossip.ts'
+import { enabledDrivers } from './config-plugins.ts'
 import type { Complain } from './config-listeners.ts'
 import type { ConfigFile } from './config-schema.ts'
 import { parseDurationMs } from '../lib/duration.ts'
@@ -13,12 +15,24 @@ export type HeartbeatConfig = {
   readonly failoverMs: number
 }
 
+export type ClientSide = {
+  readonly gossip: GossipConfig
+  readonly node: NodeConfig
+  readonly work: WorkConfig
+}
+
+export function completeClient(file: ConfigFile, complain: Complain): ClientSide {
+  const { client = {} } = file
+  return {
+    gossip: completeClientGossip(client, complain),
+    node: completeNode(client, complain),
+    work: completeWork(file),
+  }
+}
+
 const portsPattern = /^$|^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$/
 
-export function completeNode(
-  client: NonNullable<ConfigFile['client']>,
-  complain: Complain,
-): NodeConfig {
+function completeNode(client: NonNullable<ConfigFile['client']>, complain: Complain): NodeConfig {
   const { reserved = {} } = client
   const ports = reserved.reserved_ports ?? ''
   if (!portsPattern.test(ports)) {
@@ -39,6 +53,14 @@ export function completeNode(
       diskMb: reserved.disk ?? 0,
       ports,
     },
+  }
+}
+
+function completeWork({ client = {}, plugin = {} }: ConfigFile): WorkConfig {
+  return {
+    drivers: enabledDrivers(plugin),
+    endedMax: client.gc_max_allocs ?? 50,
+    stopsTasks: client.stop_tasks_on_shutdown ?? false,
   }
 }
 

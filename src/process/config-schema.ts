@@ -6,6 +6,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import Type from 'typebox'
 import { parseDurationMs } from '../lib/duration.ts'
 import { logLevels } from '../lib/log.ts'
+import { pluginSchema } from './config-plugins.ts'
 import { checksSchema, servicesSchema } from './config-services.ts'
 
 const closed = { additionalProperties: false } as const
@@ -157,6 +158,8 @@ const clientSchema = Type.Object(
         closed,
       ),
     ),
+    gc_max_allocs: Type.Optional(count(0, 10_000)),
+    stop_tasks_on_shutdown: Type.Optional(boolean),
   },
   closed,
 )
@@ -358,6 +361,7 @@ export const fileSchema = Type.Object(
     audit: Type.Optional(auditSchema),
     server: Type.Optional(serverSchema),
     client: Type.Optional(clientSchema),
+    plugin: pluginSchema,
     header_aliases: Type.Optional(
       Type.Array(
         Type.Enum([...headerAliases], { description: `one of ${headerAliases.join(', ')}` }),

@@ -31,7 +31,7 @@ const repeatedBlocks: ReadonlyMap<string, string | null> = new Map([
 ])
 
 /** Blocks whose label is a name of the user's own: below it is what the block holds. */
-const namedBlocks: ReadonlySet<string> = new Set(['host_volume'])
+const namedBlocks: ReadonlySet<string> = new Set(['host_volume', 'plugin'])
 
 /** Where a value was written; the line counts from 1 and is null where the format does not tell. */
 export type Source = { readonly file: string; readonly line: number | null }

@@ -21,15 +21,19 @@ import {
   type StaticPeer,
 } from './config-schema.ts'
 import { completeAcl, type AclConfig } from './config-acl.ts'
-import { completeClientGossip, completeGossip, type GossipConfig } from './config-gossip.ts'
+import { completeGossip, type GossipConfig } from './config-gossip.ts'
 import {
   completeAudit,
   completeLimits,
   type AuditConfig,
   type LimitsConfig,
 } from './config-limits.ts'
-import { completeHeartbeats, completeNode, type HeartbeatConfig } from './config-nodes.ts'
-import type { NodeConfig } from '../client-agent/client-config.ts'
+import {
+  completeClient,
+  completeHeartbeats,
+  type ClientSide,
+  type HeartbeatConfig,
+} from './config-nodes.ts'
 import { completeHttp, type HttpConfig } from './config-http.ts'
 import {
   completeListeners,
@@ -124,7 +128,7 @@ export type AgentConfig = {
     readonly raft: RaftConfig
   }
   /** Null: this agent is a server. */
-  readonly client: { readonly gossip: GossipConfig; readonly node: NodeConfig } | null
+  readonly client: ClientSide | null
   readonly acl: AclConfig
   /** Whose header names are emitted beside our own. */
   readonly headerAliases: readonly HeaderAlias[]
@@ -260,9 +264,7 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       heartbeats: completeHeartbeats(server),
       raft: completeRaft(server.raft ?? {}, complain),
     },
-    client: isClient
-      ? { gossip: completeClientGossip(client, complain), node: completeNode(client, complain) }
-      : null,
+    client: isClient ? completeClient(file, complain) : null,
     acl: completeAcl(file.acl ?? {}, complain),
     headerAliases: file.header_aliases ?? headerAliases,
     limits: completeLimits(file.limits ?? {}, complain),

@@ -3,9 +3,11 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Drivers } from '../../src/client-agent/drivers/drivers.ts'
 import { fingerprint } from '../../src/client-agent/fingerprint.ts'
 import { loadNodeSecret } from '../../src/client-agent/node-secret.ts'
 import { NodeSpec } from '../../src/domains/nodes/model.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { secretPattern } from '../../src/domains/nodes/uplink-words.ts'
 import { Validator } from '../../src/fsm/validator.ts'
 
@@ -25,7 +27,6 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
       dataDir,
       advertiseAddr: '127.0.0.1',
       client: {
-        gossip: { retryJoin: [], encrypt: null },
         node: {
           nodeClass: 'fast',
           meta: [['rack', 'r1']],
@@ -36,6 +37,7 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
     },
     version: '1.2.3',
     api: { secure: true, host: '10.0.0.7', port: 4646 },
+    drivers: new Drivers(['raw_exec'], systemClock).shown,
   })
   t.ok(new Validator(NodeSpec).accepts(spec), 'servers take it')
   t.match(spec, {
@@ -43,7 +45,7 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
     meta: [['rack', 'r1']],
     httpAddr: '10.0.0.7:4646',
     tlsEnabled: true,
-    drivers: [],
+    drivers: [{ name: 'raw_exec', detected: true, healthy: true }],
     reserved,
     resources: { memoryMb: Math.floor(totalmem() / 1_048_576) },
   })

@@ -44,6 +44,22 @@ t.test('a client block names class, metadata, volumes and what is reserved', asy
   })
 })
 
+t.test('drivers are enabled by the blocks of their plugins', async (t) => {
+  const none = { drivers: [], endedMax: 50, stopsTasks: false }
+  t.same((await load(t, { 'a.hcl': client('') })).client?.work, none)
+  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true')}
+    plugin "raw_exec" { config { enabled = true } }
+    plugin "mock_driver" {}
+  `
+  t.same((await load(t, { 'a.hcl': text })).client?.work, {
+    drivers: ['raw_exec'],
+    endedMax: 3,
+    stopsTasks: true,
+  })
+  const strange = `${client('')} plugin "docker" { config { enabled = true } }`
+  t.match(await refusal(t, { 'a.hcl': strange }), /plugin\.docker: unknown key/)
+})
+
 t.test('what cannot be told is refused', async (t) => {
   const relative = client('host_volume "data" { path = "data" }')
   t.match(await refusal(t, { 'a.hcl': relative }), /the path of data must be absolute/)

@@ -1,0 +1,154 @@
+/**
+ * What a task is told: its environment, and the values of `${…}` in its configuration. Pure.
+ *
+ * Of the agent's own environment a task gets what programs need to be found and to speak the user's language, for the rest may hold
+ * secrets of the agent.
+ */
+import type { Assigned } from '../../domains/allocations/feed-model.ts'
+import type { Task } from '../../domains/jobs/task-model.ts'
+import type { NodeSpec } from '../../domains/nodes/model.ts'
+import type { TaskFolders } from './task-folders.ts'
+
+const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ'] as const
+/** Of lists and maps within one another in a driver's configuration. */
+const depthMax = 16
+
+/** Of the machine. */
+export type NodeFacts = {
+  readonly id: string
+  readonly region: string
+  readonly spec: Pick<NodeSpec, 'name' | 'datacenter' | 'nodeClass' | 'attributes' | 'meta'>
+  /** Of the agent. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+export type Variables = ReadonlyMap<string, string>
+
+export type TaskEnvironment = {
+  readonly env: Readonly<Record<string, string>>
+  /** By what stands between the braces. */
+  readonly variables: Variables
+}
+
+type TaskOf = {
+  readonly assigned: Assigned
+  readonly task: Task
+  readonly facts: NodeFacts
+  readonly folders: TaskFolders
+}
+
+export function environmentOf(of: TaskOf): TaskEnvironment {
+  const { facts, task } = of
+  const env = new Map<string, string>()
+  for (const name of passedOn) {
+    const value = facts.environment[name]
+    if (value !== undefined) env.set(name, value)
+  }
+  const about = [...ownNames(of), ...ports(of.assigned), ...metaOf(of)]
+  for (const [name, value] of about) env.set(`NOMAD_${name}`, value)
+  for (const [name, value] of about) env.set(`MUSTER_${name}`, value)
+  const variables = new Map([...nodeVariables(facts), ...env])
+  for (const [name, value] of Object.entries(task.Env)) {
+    env.set(interpolated(name, variables), interpolated(value, variables))
+  }
+  // The agent finds its tasks by these.
+  env.set('MUSTER_ALLOC_ID', of.assigned.id)
+  env.set('MUSTER_TASK_NAME', task.Name)
+  for (const [name, value] of env) variables.set(name, value)
+  return { env: Object.fromEntries(env), variables }
+}
+
+/** A variable that is not known stays as it is: it may be for the program. */
+export function interpolated(text: string, variables: Variables): string {
+  return text.replace(
+    /\$\{(?:(env|attr|meta)\["([^"\]]+)"\]|([\w.-]+))\}/g,
+    (whole: string, kind?: string, quoted?: string, plain?: string) => {
+      const name = plain ?? (kind === 'env' ? quoted : `${kind}.${quoted}`)
+      const key = name?.startsWith('env.') === true ? name.slice('env.'.length) : name
+      return (key === undefined ? undefined : variables.get(key)) ?? whole
+    },
+  )
+}
+
+/** The texts within a driver's configuration. */
+export function interpolatedConfig(
+  config: Readonly<Record<string, unknown>>,
+  variables: Variables,
+): Record<string, unknown> {
+  const valueOf = (value: unknown, depth: number): unknown => {
+    if (typeof value === 'string') return interpolated(value, variables)
+    if (typeof value !== 'object' || value === null || depth > depthMax) return value
+    if (Array.isArray(value)) return value.map((item) => valueOf(item, depth + 1))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, valueOf(member, depth + 1)]),
+    )
+  }
+  return Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [name, valueOf(value, 1)]),
+  )
+}
+
+function ownNames({ assigned, task, facts, folders }: TaskOf): readonly [string, string][] {
+  const { id, name, jobId, jobName, groupName, namespace, resources } = assigned
+  const own = resources.tasks.find((part) => part.task === task.Name)
+  const { CPU, MemoryMB } = task.Resources
+  return [
+    ['ALLOC_DIR', folders.shared],
+    ['TASK_DIR', folders.local],
+    ['SECRETS_DIR', folders.secrets],
+    ['MEMORY_LIMIT', String(own?.memoryMb ?? MemoryMB)],
+    ['CPU_LIMIT', String(own?.cpuMhz ?? CPU)],
+    ['ALLOC_ID', id],
+    ['SHORT_ALLOC_ID', id.slice(0, 8)],
+    ['ALLOC_NAME', name],
+    ['ALLOC_INDEX', /\[(\d+)\]$/.exec(name)?.[1] ?? '0'],
+    ['TASK_NAME', task.Name],
+    ['GROUP_NAME', groupName],
+    ['JOB_ID', jobId],
+    ['JOB_NAME', jobName],
+    ['NAMESPACE', namespace],
+    ['REGION', assigned.region],
+    ['DC', facts.spec.datacenter],
+  ]
+}
+
+function ports({ resources }: Assigned): readonly [string, string][] {
+  return resources.ports.flatMap(({ label, value, address }): [string, string][] => {
+    const name = label.replaceAll(/[^A-Za-z0-9_]/g, '_')
+    const host = address.includes(':') ? `[${address}]` : address
+    return [
+      [`IP_${name}`, address],
+      // Tasks have the network of their machine, so a port is the same within.
+      [`PORT_${name}`, String(value)],
+      [`ADDR_${name}`, `${host}:${value}`],
+      [`HOST_IP_${name}`, address],
+      [`HOST_PORT_${name}`, String(value)],
+      [`HOST_ADDR_${name}`, `${host}:${value}`],
+      [`ALLOC_PORT_${name}`, String(value)],
+    ]
+  })
+}
+
+/** What the task says goes before what its group says, and that before the job's. */
+function metaOf({ assigned, task }: TaskOf): readonly [string, string][] {
+  const meta = { ...assigned.jobMeta, ...assigned.group.Meta, ...task.Meta }
+  return Object.entries(meta).flatMap(([key, value]): [string, string][] => {
+    const name = key.replaceAll(/[^A-Za-z0-9_]/g, '_')
+    return [
+      [`META_${name}`, value],
+      [`META_${name.toUpperCase()}`, value],
+    ]
+  })
+}
+
+function nodeVariables({ id, region, spec }: NodeFacts): readonly [string, string][] {
+  return [
+    ['node.unique.id', id],
+    ['node.unique.name', spec.name],
+    ['node.datacenter', spec.datacenter],
+    ['node.region', region],
+    ['node.class', spec.nodeClass],
+    ...spec.attributes.map(([name, value]): [string, string] => [`attr.${name}`, value]),
+    ...spec.meta.map(([name, value]): [string, string] => [`meta.${name}`, value]),
+  ]
+}

@@ -1,0 +1,56 @@
+/** Whether an allocation is as healthy as its job's rules want: it runs for long enough without a failure. Pure. */
+import type { Assigned } from '../../domains/allocations/feed-model.ts'
+import type { ClientReport } from '../../domains/allocations/model.ts'
+import type { AllocationMachine, AllocationPlan } from './allocation.ts'
+
+const nsPerMs = 1e6
+
+export type HealthRules = { readonly minHealthyMs: number; readonly deadlineMs: number }
+
+export type Health = ClientReport['health']
+
+/** Null: nobody asks, or an operator says. */
+export function healthRulesOf({ group, migrate }: Assigned): HealthRules | null {
+  const rules = migrate ? group.Migrate : (group.Update ?? group.Migrate)
+  if (rules === null || rules.HealthCheck === 'manual') return null
+  return {
+    minHealthyMs: rules.MinHealthyTime / nsPerMs,
+    deadlineMs: rules.HealthyDeadline / nsPerMs,
+  }
+}
+
+/** `sinceMs`: when the agent got it. `dueMs`: when to look again, if nothing happens before; null: it is decided. */
+export function judged(
+  machine: AllocationMachine,
+  plan: AllocationPlan,
+  rules: HealthRules,
+  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
+): { readonly health: Health; readonly dueMs: number | null } {
+  const unhealthy = { health: { healthy: false, timeMs: Math.trunc(nowMs) }, dueMs: null }
+  if (machine.tasks.some(({ failed }) => failed)) return unhealthy
+  const deadlineMs = sinceMs + rules.deadlineMs
+  const runningMs = runningSince(machine, plan)
+  const healthyMs = runningMs === null ? Infinity : runningMs + rules.minHealthyMs
+  if (nowMs >= healthyMs) {
+    return { health: { healthy: true, timeMs: Math.trunc(nowMs) }, dueMs: null }
+  }
+  if (nowMs >= deadlineMs) return unhealthy
+  return { health: null, dueMs: Math.min(healthyMs, deadlineMs) }
+}
+
+/** The last start of those that have to run, and null while one of them does not. */
+function runningSince({ tasks }: AllocationMachine, plan: AllocationPlan): number | null {
+  let sinceMs = 0
+  for (const [at, task] of tasks.entries()) {
+    const { turn, isSidecar } = plan[at] ?? { turn: 'main', isSidecar: false }
+    if (turn === 'poststop') continue
+    const { phase, startedMs } = task
+    if (turn !== 'main' && !isSidecar) {
+      if (phase.type !== 'dead') return null
+      continue
+    }
+    if (phase.type !== 'running' || startedMs === null) return null
+    sinceMs = Math.max(sinceMs, startedMs)
+  }
+  return sinceMs
+}

@@ -1,0 +1,59 @@
+/** Looks at the files of an allocation's output from time to time, more often while much is written. */
+import type { Task } from '../../domains/jobs/task-model.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/log.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import { logKinds, rotateLog } from './log-files.ts'
+import type { AllocationFolder } from './task-folders.ts'
+
+const everyMs = { seldom: 5_000, often: 500 } as const
+const mib = 1024 * 1024
+
+export class LogRotation {
+  readonly #host: { readonly clock: Clock; readonly log: Logger }
+  readonly #folder: AllocationFolder
+  readonly #tasks: readonly Task[]
+  #running: Running | null = null
+
+  constructor(
+    host: { readonly clock: Clock; readonly log: Logger },
+    folder: AllocationFolder,
+    tasks: readonly Task[],
+  ) {
+    this.#host = host
+    this.#folder = folder
+    this.#tasks = tasks
+  }
+
+  start(): void {
+    const { clock, log } = this.#host
+    this.#running ??= periodic({
+      clock,
+      log,
+      failure: 'the output of a task is not kept small',
+      firstMs: everyMs.seldom,
+      everyMs: everyMs.seldom,
+      retryMs: everyMs.seldom,
+      round: () => this.#round(),
+    })
+  }
+
+  stop(): void {
+    const running = this.#running
+    this.#running = null
+    void running?.stop()
+  }
+
+  async #round(): Promise<number> {
+    let isBusy = false
+    for (const { Name, LogConfig } of this.#tasks) {
+      const bytesMax = Math.max(1, LogConfig.MaxFileSizeMB) * mib
+      const limits = { filesMax: LogConfig.MaxFiles, bytesMax }
+      for (const kind of logKinds) {
+        const size = await rotateLog(this.#folder.logs, Name, kind, limits)
+        if (size > bytesMax / 2) isBusy = true
+      }
+    }
+    return isBusy ? everyMs.often : everyMs.seldom
+  }
+}

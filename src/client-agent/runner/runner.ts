@@ -1,0 +1,221 @@
+/**
+ * Runs the work of this machine: what the servers say is here is started, what they say no more of is stopped, and what became of
+ * it is told. Tasks go on over a restart of the agent, which finds them again by what it keeps on disk.
+ */
+import { join } from 'node:path'
+import type { Assigned, Feed } from '../../domains/allocations/feed-model.ts'
+import { assignedMax } from '../../domains/allocations/feed-model.ts'
+import { isClientTerminal, type ClientReport } from '../../domains/allocations/model.ts'
+import { delay, Pause } from '../../lib/async.ts'
+import { textOf } from '../../lib/errors.ts'
+import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
+import { Reports } from './reports.ts'
+import { WorkServers, type Ask } from './servers.ts'
+import { AllocationFolder } from './task-folders.ts'
+
+/** Between two looks while the servers cannot be asked. */
+const retryMs = 500
+const pollMs = 100
+/** Last reports of an agent that stops its tasks have this long. */
+const farewellMs = 2_000
+/** Whatever still runs then is left running. */
+const endMsMax = 60_000
+
+export type RunnerOptions = Omit<AllocationHost, 'onChange'> & {
+  /** Absolute: holds the folders of allocations. */
+  readonly folder: string
+  readonly ask: Ask
+  /** Allocations that ended, whose files are kept for a look. */
+  readonly endedMax: number
+}
+
+export class Runner {
+  readonly #options: RunnerOptions
+  readonly #servers: WorkServers
+  readonly #reports: Reports
+  readonly #held = new Map<string, AllocationRunner>()
+  readonly #stopping = new AbortController()
+  readonly #pause: Pause
+  #index = 0
+  #tag = ''
+
+  constructor(options: RunnerOptions) {
+    this.#options = options
+    this.#servers = new WorkServers(options.ask)
+    this.#pause = new Pause(options.clock)
+    this.#reports = new Reports({
+      ...options,
+      servers: this.#servers,
+      reportOf: (id) => this.#held.get(id)?.report ?? null,
+      onTaken: (report, isKnown) => this.#taken(report, isKnown),
+    })
+  }
+
+  /** Finds again what runs. Resolves once it is known; rejects where the disk cannot be read. */
+  async start(): Promise<void> {
+    const { store } = this.#options
+    for (const kept of await store.load()) {
+      const runner = this.#hold(kept.assigned.id, { kept })
+      // An answer of a server that has not seen these yet must not end them.
+      this.#index = Math.max(this.#index, kept.assigned.allocModifyIndex)
+      await runner.start()
+    }
+    if (this.#held.size > 0) {
+      this.#options.log.info('allocations of before are looked after again', {
+        count: this.#held.size,
+      })
+    }
+    this.#reports.start()
+    void this.#run()
+  }
+
+  /** A server takes questions again. */
+  wake(): void {
+    this.#pause.end()
+    this.#reports.wake()
+  }
+
+  /** Allocations that have not ended. */
+  get liveCount(): number {
+    return [...this.#held.values()].filter(({ isOver }) => !isOver).length
+  }
+
+  /** Null: there is none here. */
+  folderOf(id: string): AllocationFolder | null {
+    return this.#held.get(id)?.folder ?? null
+  }
+
+  assignedOf(id: string): Assigned | null {
+    return this.#held.get(id)?.assigned ?? null
+  }
+
+  /** Ends all tasks, and tells of it where a server takes it. */
+  async stopTasks(): Promise<void> {
+    this.#stopping.abort()
+    this.#pause.end()
+    for (const runner of this.#held.values()) runner.stop()
+    await this.#untilAll(({ isOver }) => isOver, endMsMax)
+    await this.#untilAll(({ isReported }) => isReported, farewellMs)
+  }
+
+  /** Tasks run on. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#pause.end()
+    await this.#reports.stop()
+    for (const runner of this.#held.values()) await runner.release()
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    const { log } = this.#options
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        const feed = await this.#servers.feed({ index: this.#index, tag: this.#tag })
+        if (!signal.aborted) await this.#follow(feed)
+      } catch (error) {
+        log.debug('the servers do not say what is to run here', { error: textOf(error) })
+        await this.#pause.wait(retryMs, signal)
+      }
+    }
+  }
+
+  async #follow({ index, tag, allocations }: Feed): Promise<void> {
+    if (index < this.#index) {
+      // An old answer would end what was placed since.
+      throw new Error(`a server is behind: it knows entry ${index}, this agent ${this.#index}`)
+    }
+    const listed = new Map(allocations)
+    for (const [id, runner] of this.#held) if (!listed.has(id)) runner.stop()
+    const news = allocations.filter(([id, modifyIndex]) => {
+      const held = this.#held.get(id)
+      return held === undefined || held.assigned.allocModifyIndex < modifyIndex
+    })
+    await this.#read(news.map(([id]) => id))
+    // What a server lists was not reported as ended, whatever this agent thought.
+    for (const [id] of allocations) {
+      if (this.#held.get(id)?.isOver !== true) continue
+      this.#reports.forget(id)
+      this.#reports.add(id)
+    }
+    this.#index = index
+    this.#tag = tag
+    await this.#sweep(listed)
+  }
+
+  async #read(ids: readonly string[]): Promise<void> {
+    let left = ids
+    while (left.length > 0 && !this.#stopping.signal.aborted) {
+      const asked = left.slice(0, assignedMax)
+      const { allocations, rest } = await this.#servers.read(asked)
+      for (const assigned of allocations) if (asked.includes(assigned.id)) this.#assign(assigned)
+      if (allocations.length === 0 && rest.length > 0) throw new Error('a server answers nothing')
+      left = [...rest.filter((id) => asked.includes(id)), ...left.slice(asked.length)]
+    }
+  }
+
+  #assign(assigned: Assigned): void {
+    const held = this.#held.get(assigned.id)
+    if (held !== undefined) {
+      held.update(assigned)
+      return
+    }
+    const runner = this.#hold(assigned.id, { assigned })
+    if (assigned.desiredStatus !== 'run') runner.stop()
+    else void runner.start()
+  }
+
+  #hold(id: string, from: ConstructorParameters<typeof AllocationRunner>[2]): AllocationRunner {
+    const host = { ...this.#options, onChange: () => this.#reports.add(id) }
+    const folder = new AllocationFolder(this.#options.folder, id)
+    const runner = new AllocationRunner(host, folder, from)
+    this.#held.set(id, runner)
+    return runner
+  }
+
+  #taken({ id, clientStatus }: ClientReport, isKnown: boolean): void {
+    const runner = this.#held.get(id)
+    if (runner === undefined) return
+    if (!isKnown) runner.stop()
+    if (!isKnown || isClientTerminal({ clientStatus })) void runner.reported()
+  }
+
+  /** Of what ended, and is listed no more, the newest are kept. */
+  async #sweep(listed: ReadonlyMap<string, number>): Promise<void> {
+    const { endedMax, store, log } = this.#options
+    const ended = [...this.#held.values()]
+      .filter(({ id, isOver, isReported }) => isOver && isReported && !listed.has(id))
+      .sort((left, right) => right.endedMs - left.endedMs)
+    for (const runner of ended.slice(endedMax)) {
+      const { id, folder } = runner
+      await runner.release()
+      this.#held.delete(id)
+      this.#reports.forget(id)
+      await store.remove(id)
+      await folder.remove().catch((error: unknown) => {
+        log.warn('the folder of an allocation is left', { id, error: textOf(error) })
+      })
+    }
+  }
+
+  /** Or after `msMax`. */
+  async #untilAll(are: (runner: AllocationRunner) => boolean, msMax: number): Promise<void> {
+    const { clock } = this.#options
+    const untilMs = clock.monotonicMs() + msMax
+    while (clock.monotonicMs() < untilMs && ![...this.#held.values()].every(are)) {
+      await delay(clock, pollMs)
+    }
+  }
+}
+
+/** In the data folder of an agent. */
+export function workFolders(dataFolder: string): {
+  readonly allocations: string
+  readonly state: string
+} {
+  return {
+    allocations: join(dataFolder, 'allocations'),
+    state: join(dataFolder, 'allocation-state'),
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * What the agent keeps of its allocations over a restart: a file for each, replaced as a whole. Specifications may hold secrets,
+ * so only its owner reads one.
+ */
+import { readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/schema'
+import { Assigned } from '../../domains/allocations/feed-model.ts'
+import { ClientReport } from '../../domains/allocations/model.ts'
+import { writeDurably } from '../../lib/durable-file.ts'
+import { textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { makeFolder } from '../../lib/make-folder.ts'
+import { Handle } from '../drivers/driver.ts'
+import { TaskMachine } from './task.ts'
+
+const formatVersion = 1
+const suffix = '.json'
+
+export const KeptAllocation = Type.Object({
+  version: Type.Literal(formatVersion),
+  assigned: Assigned,
+  /** When the agent got it. */
+  sinceMs: Type.Number(),
+  isStopped: Type.Boolean(),
+  /** In the order of the group. */
+  tasks: Type.Array(
+    Type.Object({ machine: TaskMachine, handle: Type.Union([Type.Null(), Handle]) }),
+  ),
+  health: ClientReport.properties.health,
+  /** A server knows that it is over. */
+  isReported: Type.Boolean(),
+})
+export type KeptAllocation = Readonly<Static<typeof KeptAllocation>>
+
+const accepts = Compile(KeptAllocation)
+
+export class StateStore {
+  readonly #folder: string
+  readonly #log: Logger
+
+  constructor(folder: string, log: Logger) {
+    this.#folder = folder
+    this.#log = log
+  }
+
+  /** A file that cannot be read is put aside: what it was of is asked of the servers again. */
+  async load(): Promise<readonly KeptAllocation[]> {
+    await makeFolder(this.#folder, 0o700)
+    const kept: KeptAllocation[] = []
+    for (const name of await readdir(this.#folder)) {
+      if (!name.endsWith(suffix)) continue
+      const path = join(this.#folder, name)
+      try {
+        const value: unknown = JSON.parse(await readFile(path, 'utf8'))
+        if (!accepts.Check(value) || !fits(value)) throw new Error('it is not the state of one')
+        kept.push(value)
+      } catch (error) {
+        const reason = textOf(error)
+        this.#log.error('the state of an allocation cannot be read', { path, error: reason })
+        await rename(path, `${path}.unreadable`)
+      }
+    }
+    return kept
+  }
+
+  /** Resolves once it is durable. The caller writes one of an allocation at a time. */
+  async save(kept: KeptAllocation): Promise<void> {
+    await writeDurably(this.#pathOf(kept.assigned.id), JSON.stringify(kept))
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(this.#pathOf(id), { force: true })
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#folder, `${id}${suffix}`)
+  }
+}
+
+function fits({ assigned, tasks }: KeptAllocation): boolean {
+  return assigned.group.Tasks.length === tasks.length
+}

@@ -1,0 +1,65 @@
+/** The folders of an allocation: one that its tasks share, and for each task its own, of which `secrets` is for its owner alone. */
+import { chmod, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MusterError } from '../../lib/errors.ts'
+import { makeFolder } from '../../lib/make-folder.ts'
+
+const sharedName = 'alloc'
+const runName = '.run'
+
+export type TaskFolders = {
+  /** Where the task runs. */
+  readonly task: string
+  readonly local: string
+  readonly secrets: string
+  readonly shared: string
+  readonly logs: string
+  /** Of the driver. */
+  readonly run: string
+}
+
+export class AllocationFolder {
+  readonly path: string
+
+  constructor(root: string, allocation: string) {
+    this.path = join(root, allocation)
+  }
+
+  get logs(): string {
+    return join(this.path, sharedName, 'logs')
+  }
+
+  /** Throws `invalid_argument` for a name that is no folder's of its own. */
+  of(task: string): TaskFolders {
+    const isOwn = !/[/\0]/.test(task) && !['', '.', '..', sharedName, runName].includes(task)
+    if (!isOwn) {
+      throw new MusterError('invalid_argument', `a task may not be called ${JSON.stringify(task)}`)
+    }
+    const own = join(this.path, task)
+    return {
+      task: own,
+      local: join(own, 'local'),
+      secrets: join(own, 'secrets'),
+      shared: join(this.path, sharedName),
+      logs: this.logs,
+      run: join(this.path, runName, task),
+    }
+  }
+
+  async make(folders: TaskFolders): Promise<void> {
+    const { task, local, secrets, shared, logs, run } = folders
+    await makeFolder(this.path, 0o711)
+    for (const path of [join(shared, 'data'), join(shared, 'tmp'), logs, task, local]) {
+      await makeFolder(path, 0o755)
+    }
+    for (const path of [join(task, 'tmp'), secrets, run]) {
+      await makeFolder(path, 0o700)
+      // One that was there keeps the mode it had.
+      await chmod(path, 0o700)
+    }
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true })
+  }
+}

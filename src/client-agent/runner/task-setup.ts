@@ -1,0 +1,56 @@
+/** What a task has before its driver starts it: folders, environment, files. What this version has not is refused, by name. */
+import type { Assigned } from '../../domains/allocations/feed-model.ts'
+import type { Task } from '../../domains/jobs/task-model.ts'
+import { MusterError } from '../../lib/errors.ts'
+import type { TaskToStart } from '../drivers/driver.ts'
+import { environmentOf, interpolatedConfig, type NodeFacts } from './environment.ts'
+import { currentLog } from './log-files.ts'
+import type { AllocationFolder } from './task-folders.ts'
+
+export type SetupOf = {
+  readonly assigned: Assigned
+  readonly task: Task
+  readonly facts: NodeFacts
+  readonly folder: AllocationFolder
+}
+
+/** Throws `not_implemented` for what a task needs and this version has not. */
+export async function setUpTask(of: SetupOf): Promise<TaskToStart> {
+  refuseWhatIsMissing(of)
+  const { task, folder } = of
+  await folder.make(folder.of(task.Name))
+  return toStart(of)
+}
+
+/** The same of one that was set up before. */
+export async function toStart({ assigned, task, facts, folder }: SetupOf): Promise<TaskToStart> {
+  const folders = folder.of(task.Name)
+  const { env, variables } = environmentOf({ assigned, task, facts, folders })
+  return {
+    allocation: assigned.id,
+    task: task.Name,
+    config: interpolatedConfig(task.Config, variables),
+    user: task.User,
+    env,
+    folder: folders.task,
+    stdout: await currentLog(folders.logs, task.Name, 'stdout'),
+    stderr: await currentLog(folders.logs, task.Name, 'stderr'),
+    runFolder: folders.run,
+  }
+}
+
+function refuseWhatIsMissing({ assigned: { group }, task }: SetupOf): void {
+  const modes = [...group.Networks, ...task.Resources.Networks].map(({ Mode }) => Mode)
+  const mode = modes.find((name) => name !== 'host' && name !== '')
+  const needed: readonly (readonly [boolean, string])[] = [
+    [task.Artifacts.length > 0, 'downloads no artifacts'],
+    [task.Templates.length > 0, 'renders no templates'],
+    [task.VolumeMounts.length > 0, 'mounts no volumes'],
+    [task.DispatchPayload !== null, 'takes no payloads'],
+    [task.Services.length > 0 || group.Services.length > 0, 'registers no services of tasks'],
+    [mode !== undefined, `has no networks of mode ${JSON.stringify(mode)}`],
+  ]
+  const lacks = needed.filter(([isNeeded]) => isNeeded).map(([, what]) => what)
+  if (lacks.length === 0) return
+  throw new MusterError('not_implemented', `this version of the agent ${lacks.join(', ')}`)
+}

@@ -1,0 +1,201 @@
+/** The work of a machine: what servers want runs, also over restarts of the agent, and what became of it is told. */
+import { existsSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { processState } from '../../../src/client-agent/drivers/process-identity.ts'
+import { workFolders } from '../../../src/client-agent/runner/runner.ts'
+import {
+  dataFolder,
+  leave,
+  ServersStandIn,
+  startedRunner,
+  until,
+  type Tasks,
+} from './server-stand-in.ts'
+
+function shell(script: string): Tasks {
+  return [{ Name: 'main', Driver: 'raw_exec', Config: { command: 'sh', args: ['-c', script] } }]
+}
+
+function mock(config: Record<string, unknown>): Tasks {
+  return [{ Name: 'main', Driver: 'mock_driver', Config: config }]
+}
+
+async function setting(t: Test) {
+  const folder = await dataFolder(t)
+  return { folder, servers: new ServersStandIn() }
+}
+
+/** The pid that a task printed. */
+async function pidOf(folder: string, id: string): Promise<number> {
+  const path = join(workFolders(folder).allocations, id, 'alloc/logs/main.stdout.0')
+  let pid = 0
+  await until(
+    () => pid > 0,
+    () => 'no pid was printed',
+    async () => {
+      const text = await readFile(path, 'utf8').catch(() => '')
+      if (text.endsWith('\n')) pid = Number(text.trim().split('\n').at(-1))
+    },
+  )
+  return pid
+}
+
+function runs(pid: number): boolean {
+  return processState(pid)?.isZombie === false
+}
+
+t.test('what is placed runs until it is stopped', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'service', shell('echo $$; exec sleep 1000'))
+  await servers.becomes(id, 'running')
+  const pid = await pidOf(folder, id)
+  t.ok(runs(pid))
+  servers.stop(id)
+  const { tasks } = await servers.becomes(id, 'complete')
+  t.notOk(runs(pid))
+  t.strictSame(
+    tasks[0]?.events.map(({ type }) => type),
+    ['Received', 'Task Setup', 'Started', 'Killing', 'Terminated', 'Killed'],
+  )
+})
+
+t.test('a task has its folders and its environment, and nothing of the agent', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const script = 'pwd; echo "$NOMAD_TASK_NAME $MUSTER_ALLOC_INDEX $NOMAD_META_COLOR$SECRET"'
+  const tasks = shell(
+    `${script} $OWN; echo \${NOMAD_JOB_ID} \${node.class} > "$NOMAD_SECRETS_DIR/x"`,
+  )
+  const id = servers.place(7, 'batch', [{ ...tasks[0], Env: { OWN: 'at ${node.unique.name}' } }], {
+    Meta: { color: 'blue' },
+  })
+  await servers.becomes(id, 'complete')
+  const own = join(workFolders(folder).allocations, id)
+  t.equal(
+    await readFile(join(own, 'alloc/logs/main.stdout.0'), 'utf8'),
+    `${join(own, 'main')}\nmain 7 blue at box\n`,
+  )
+  t.equal(await readFile(join(own, 'main/secrets/x'), 'utf8'), 'job fast\n')
+  t.equal((await stat(join(own, 'main/secrets'))).mode & 0o777, 0o700)
+  const state = join(workFolders(folder).state, `${id}.json`)
+  t.equal((await stat(state)).mode & 0o777, 0o600, 'a specification may hold secrets')
+})
+
+t.test('tasks go on while the agent is away, and are found again', async (t) => {
+  const { folder, servers } = await setting(t)
+  const first = await startedRunner(t, servers, { folder })
+  const service = servers.place(1, 'service', shell('echo $$; exec sleep 1000'))
+  const batch = servers.place(2, 'batch', shell('echo $$; while [ ! -e go ]; do sleep 0.05; done'))
+  const timed = servers.place(3, 'batch', mock({ run_for: '200ms', exit_code: 0 }))
+  for (const id of [service, batch, timed]) await servers.becomes(id, 'running')
+  const pid = await pidOf(folder, service)
+  const batchPid = await pidOf(folder, batch)
+  await leave(first)
+  await writeFile(join(workFolders(folder).allocations, batch, 'main/go'), '')
+  await until(
+    () => !runs(batchPid),
+    () => 'it ends alone',
+  )
+  t.ok(runs(pid), 'nothing ended with the agent')
+  await startedRunner(t, servers, { folder })
+  const { tasks } = await servers.becomes(batch, 'complete')
+  t.match(tasks[0]?.events.at(-1)?.displayMessage, 'Exit Code: 0', 'it is known how it ended')
+  await servers.becomes(timed, 'complete')
+  t.ok(runs(pid))
+  t.equal(servers.reports.get(service)?.tasks[0]?.restarts, 0)
+  servers.stop(service)
+  await servers.becomes(service, 'complete')
+  t.notOk(runs(pid))
+})
+
+t.test('a task is started again by its policy, in the same allocation', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const policy = { Attempts: 1, Interval: 60e9, Delay: 1e6, Mode: 'fail' }
+  const id = servers.place(1, 'service', mock({ exit_code: 3 }), { RestartPolicy: policy })
+  const { tasks } = await servers.becomes(id, 'failed')
+  t.equal(tasks[0]?.restarts, 1)
+  t.match(tasks[0]?.events.at(-1), { type: 'Not Restarting' })
+})
+
+t.test('what a task needs and is not there is named', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder, drivers: ['mock_driver'] })
+  const artifact = { ...mock({})[0], Artifacts: [{ GetterSource: 'http://x/y' }] }
+  const failures = [
+    { id: servers.place(1, 'batch', [artifact]), text: /downloads no artifacts/ },
+    { id: servers.place(2, 'batch', shell('true')), text: /no driver "raw_exec"/ },
+    { id: servers.place(3, 'batch', [{ ...mock({})[0], Name: '..' }]), text: /may not be called/ },
+  ]
+  for (const { id, text } of failures) {
+    const { tasks } = await servers.becomes(id, 'failed')
+    const event = tasks[0]?.events.find(({ type }) => type === 'Setup Failure')
+    t.match(event?.displayMessage, text)
+  }
+})
+
+t.test('work that no server knows of any more is stopped', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'service', shell('echo $$; exec sleep 1000'))
+  const pid = await pidOf(folder, id)
+  servers.remove(id)
+  await until(
+    () => !runs(pid),
+    () => 'it still runs',
+  )
+})
+
+t.test('a server that is behind ends nothing', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'service', mock({ run_for: '1h' }))
+  await servers.becomes(id, 'running')
+  const { index } = servers
+  servers.index = 3
+  servers.remove(id)
+  servers.index = index
+  const next = servers.place(2, 'service', mock({ run_for: '1h' }))
+  await servers.becomes(next, 'running')
+  await servers.becomes(id, 'complete')
+  t.pass('but one that is not behind does')
+})
+
+t.test('health is told once the tasks run for long enough', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const rules = { MinHealthyTime: 50e6, HealthyDeadline: 200e6 }
+  const good = servers.place(1, 'service', mock({ run_for: '1h' }), { Update: rules })
+  const slow = servers.place(2, 'service', mock({ start_block_for: '1h' }), { Update: rules })
+  const healthy = await servers.reported(good, ({ health }) => health !== null)
+  t.equal(healthy.health?.healthy, true)
+  const late = await servers.reported(slow, ({ health }) => health !== null)
+  t.equal(late.health?.healthy, false, 'the deadline passed')
+})
+
+t.test('reports wait for the servers', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'batch', mock({ run_for: '50ms', exit_code: 0 }))
+  await servers.becomes(id, 'running')
+  servers.isThere = false
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  servers.isThere = true
+  await servers.becomes(id, 'complete')
+})
+
+t.test('of allocations that ended the newest files are kept', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder, endedMax: 1 })
+  const ids = [1, 2, 3].map((number) => servers.place(number, 'batch', mock({ exit_code: 0 })))
+  for (const id of ids) await servers.becomes(id, 'complete')
+  const folders = ids.map((id) => join(workFolders(folder).allocations, id))
+  await until(
+    () => folders.filter((path) => existsSync(path)).length === 1,
+    () => 'files are left',
+    async () => void servers.place(99, 'batch', mock({ exit_code: 0 })),
+  )
+})

@@ -1,0 +1,190 @@
+/** The servers as a runner meets them: a list of allocations that a test changes, and what was reported of each. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { Drivers, type DriverName } from '../../../src/client-agent/drivers/drivers.ts'
+import { Runner, workFolders } from '../../../src/client-agent/runner/runner.ts'
+import { StateStore } from '../../../src/client-agent/runner/state-store.ts'
+import type { Assigned } from '../../../src/domains/allocations/feed-model.ts'
+import { isClientTerminal, type ClientReport } from '../../../src/domains/allocations/model.ts'
+import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
+import type { JobDraft } from '../../../src/domains/jobs/draft-model.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { MusterError } from '../../../src/lib/errors.ts'
+import { systemRandom } from '../../../src/lib/random.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+
+export type Tasks = NonNullable<NonNullable<JobDraft['TaskGroups']>[number]['Tasks']>
+type Group = NonNullable<JobDraft['TaskGroups']>[number]
+
+const deadlineMs = 20_000
+
+export class ServersStandIn {
+  index = 10
+  /** Whether anything is answered. */
+  isThere = true
+  readonly reports = new Map<string, ClientReport>()
+  readonly #assigned = new Map<string, Assigned>()
+  #changed = Promise.withResolvers<void>()
+
+  readonly ask = async (method: string, args: unknown): Promise<unknown> => {
+    if (!this.isThere) throw new MusterError('unavailable', 'no server')
+    const given: { tag?: string; ids?: string[]; reports?: ClientReport[] } = Object(args)
+    if (method === 'allocations.feed') {
+      if (given.tag === String(this.index)) await this.#changed.promise
+      const allocations = [...this.#assigned.values()]
+        .filter(({ id }) => !isClientTerminal(this.reports.get(id) ?? { clientStatus: 'pending' }))
+        .map(({ id, allocModifyIndex }) => [id, allocModifyIndex])
+      return { index: this.index, tag: String(this.index), allocations }
+    }
+    if (method === 'allocations.read') {
+      return { allocations: given.ids?.flatMap((id) => this.#assigned.get(id) ?? []), rest: [] }
+    }
+    for (const report of given.reports ?? []) this.reports.set(report.id, report)
+    const unknown = given.reports?.filter(({ id }) => !this.#assigned.has(id)).map(({ id }) => id)
+    return { index: this.index, unknown }
+  }
+
+  place(
+    number: number,
+    type: Assigned['jobType'],
+    tasks: Tasks,
+    more: Partial<Group> = {},
+  ): string {
+    const id = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+    const draft = { ID: 'job', Type: type, TaskGroups: [{ Name: 'group', Tasks: tasks, ...more }] }
+    const job = withDefaults(draft, 'default')
+    const [group] = job.TaskGroups
+    if (group === undefined) throw new Error('a job has a group')
+    this.#assign({
+      id,
+      name: `job.group[${number}]`,
+      namespace: 'default',
+      evalId: id,
+      jobId: 'job',
+      jobName: 'job',
+      jobType: type,
+      jobPriority: 50,
+      jobVersion: 0,
+      jobMeta: {},
+      region: 'global',
+      datacenter: 'dc1',
+      group,
+      groupName: 'group',
+      resources: { tasks: [], diskMb: 0, ports: [] },
+      desiredStatus: 'run',
+      migrate: false,
+      previous: '',
+      createMs: 0,
+      allocModifyIndex: this.index + 1,
+    })
+    return id
+  }
+
+  stop(id: string): void {
+    const assigned = this.#assigned.get(id)
+    if (assigned === undefined) throw new Error(`there is no ${id}`)
+    this.#assign({ ...assigned, desiredStatus: 'stop', allocModifyIndex: this.index + 1 })
+  }
+
+  remove(id: string): void {
+    this.#assigned.delete(id)
+    this.#change()
+  }
+
+  async reported(id: string, is: (report: ClientReport) => boolean): Promise<ClientReport> {
+    let report: ClientReport | undefined
+    await until(
+      () => {
+        report = this.reports.get(id)
+        return report !== undefined && is(report)
+      },
+      () => `the last report: ${JSON.stringify(report)}`,
+    )
+    if (report === undefined) throw new Error('it was reported')
+    return report
+  }
+
+  becomes(id: string, status: ClientReport['clientStatus']): Promise<ClientReport> {
+    return this.reported(id, ({ clientStatus }) => clientStatus === status)
+  }
+
+  #assign(assigned: Assigned): void {
+    this.#assigned.set(assigned.id, assigned)
+    this.#change()
+  }
+
+  #change(): void {
+    this.index += 1
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+}
+
+/** `look`: before each question. */
+export async function until(
+  is: () => boolean,
+  why: () => string,
+  look: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const untilMs = systemClock.monotonicMs() + deadlineMs
+  for (;;) {
+    await look()
+    if (is()) return
+    if (systemClock.monotonicMs() > untilMs) throw new Error(why())
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+export async function dataFolder(t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-runner-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export type RunnerOf = {
+  readonly folder: string
+  readonly drivers?: readonly DriverName[]
+  readonly endedMax?: number
+}
+
+const stopped = new WeakSet<Runner>()
+
+/** As an agent that goes and leaves its tasks. */
+export async function leave(runner: Runner): Promise<void> {
+  await runner.stop()
+  stopped.add(runner)
+}
+
+/** Its tasks end with the test. */
+export async function startedRunner(
+  t: Test,
+  servers: ServersStandIn,
+  { folder, drivers = ['raw_exec', 'mock_driver'], endedMax = 50 }: RunnerOf,
+): Promise<Runner> {
+  const { state, allocations } = workFolders(folder)
+  const runner = new Runner({
+    drivers: new Drivers(drivers, systemClock),
+    store: new StateStore(state, silentLogger),
+    folder: allocations,
+    facts: {
+      id: 'node',
+      region: 'global',
+      spec: { name: 'box', datacenter: 'dc1', nodeClass: 'fast', attributes: [], meta: [] },
+      environment: { PATH: '/usr/bin:/bin', SECRET: 'of the agent' },
+    },
+    ask: servers.ask,
+    endedMax,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLogger,
+  })
+  await runner.start()
+  t.teardown(async () => {
+    if (stopped.has(runner)) return
+    await runner.stopTasks()
+    await runner.stop()
+  })
+  return runner
+}
