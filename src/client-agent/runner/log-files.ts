@@ -2,7 +2,7 @@
  * The files that a task's output is in: `task.stdout.0`, `task.stdout.1` and so on, of which the last one is written. A task holds
  * its file open over restarts of the agent, so a full one is copied to its number, gets the next number, and is emptied.
  */
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, ftruncateSync, readSync, writeSync } from 'node:fs'
 import { open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -11,6 +11,9 @@ export type LogKind = 'stdout' | 'stderr'
 export const logKinds = ['stdout', 'stderr'] as const
 
 export type LogLimits = { readonly filesMax: number; readonly bytesMax: number }
+
+/** Of the size that a file may have. */
+const copiedTimesMax = 2
 
 export type LogFile = { readonly path: string; readonly number: number }
 
@@ -49,8 +52,9 @@ export async function rotateLog(
   const next = join(folder, `${task}.${kind}.${last.number + 1}`)
   const copy = `${last.path}.copy`
   // Of what was written while nothing kept it small, the end is kept.
+  const start = Math.max(0, size - copiedTimesMax * limits.bytesMax)
   await pipeline(
-    createReadStream(last.path, { start: Math.max(0, size - limits.bytesMax), end: size - 1 }),
+    createReadStream(last.path, { start, end: size - 1 }),
     createWriteStream(copy, { mode: 0o600 }),
   )
   await rename(last.path, next)
@@ -74,11 +78,18 @@ async function moveRest(written: FileHandle, from: number, path: string): Promis
     let at = from
     for (;;) {
       const { bytesRead } = await written.read(buffer, 0, buffer.length, at)
-      if (bytesRead === 0) break
       await copied.write(buffer, 0, bytesRead)
       at += bytesRead
+      if (bytesRead < buffer.length) break
     }
-    await written.truncate(0)
+    // Without a pause in between, for what comes between the last look and the end is lost.
+    for (;;) {
+      const bytesRead = readSync(written.fd, buffer, 0, buffer.length, at)
+      if (bytesRead === 0) break
+      writeSync(copied.fd, buffer, 0, bytesRead)
+      at += bytesRead
+    }
+    ftruncateSync(written.fd)
   } finally {
     await copied.close()
   }

@@ -1,0 +1,118 @@
+/** What a task is told, and what stands for `${…}`. */
+import t from 'tap'
+import {
+  environmentOf,
+  interpolated,
+  interpolatedConfig,
+} from '../../../src/client-agent/runner/environment.ts'
+import { AllocationFolder } from '../../../src/client-agent/runner/task-folders.ts'
+import type { Assigned } from '../../../src/domains/allocations/feed-model.ts'
+import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
+
+const id = '01234567-0000-4000-8000-000000000000'
+const task = {
+  Name: 'main',
+  Meta: { 'a-b': 'task' },
+  Env: { OWN: '${NOMAD_PORT_http}', '${node.class}': 'x' },
+}
+const draft = {
+  ID: 'j',
+  TaskGroups: [{ Name: 'g', Meta: { 'a-b': 'group', rack: 'r' }, Tasks: [task] }],
+}
+const [group] = withDefaults(draft, 'default').TaskGroups
+if (group === undefined) throw new Error('there is a group')
+const [main] = group.Tasks
+if (main === undefined) throw new Error('there is a task')
+
+const assigned: Assigned = {
+  id,
+  name: 'j.g[3]',
+  namespace: 'default',
+  evalId: id,
+  jobId: 'j',
+  jobName: 'J',
+  jobType: 'service',
+  jobPriority: 50,
+  jobVersion: 0,
+  jobMeta: { rack: 'job', top: 'yes' },
+  region: 'global',
+  datacenter: 'dc1',
+  group,
+  groupName: 'g',
+  resources: {
+    tasks: [{ task: 'main', cpuMhz: 7, memoryMb: 9 }],
+    diskMb: 1,
+    ports: [{ label: 'http', value: 8080, to: 80, address: '10.0.0.1' }],
+  },
+  desiredStatus: 'run',
+  migrate: false,
+  previous: '',
+  createMs: 0,
+  allocModifyIndex: 1,
+}
+const { env, variables } = environmentOf({
+  assigned,
+  task: main,
+  folders: new AllocationFolder('/data', id).of('main'),
+  facts: {
+    id: 'node-1',
+    region: 'global',
+    spec: {
+      name: 'box',
+      datacenter: 'dc1',
+      nodeClass: 'fast',
+      attributes: [['kernel.name', 'linux']],
+      meta: [['rack', 'r1']],
+    },
+    environment: { PATH: '/bin', MUSTER_TOKEN: 'of the agent' },
+  },
+})
+
+t.test('names of Nomad and our own say the same', async (t) => {
+  const wanted = {
+    ALLOC_ID: id,
+    SHORT_ALLOC_ID: '01234567',
+    ALLOC_INDEX: '3',
+    ALLOC_DIR: `/data/${id}/alloc`,
+    SECRETS_DIR: `/data/${id}/main/secrets`,
+    CPU_LIMIT: '7',
+    MEMORY_LIMIT: '9',
+    PORT_http: '8080',
+    ADDR_http: '10.0.0.1:8080',
+    META_a_b: 'task',
+    META_A_B: 'task',
+    META_rack: 'r',
+    META_top: 'yes',
+  }
+  for (const [name, value] of Object.entries(wanted)) {
+    t.equal(env[`NOMAD_${name}`], value, name)
+    t.equal(env[`MUSTER_${name}`], value, name)
+  }
+  t.equal(env['PATH'], '/bin')
+  t.notOk('MUSTER_TOKEN' in env, 'nothing else of the agent')
+})
+
+t.test('own variables are read through the others', async (t) => {
+  t.equal(env['OWN'], '8080')
+  t.equal(env['fast'], 'x')
+})
+
+t.test('variables have values of the node, and what is not known stays', async (t) => {
+  const values = {
+    '${node.unique.name}-${node.datacenter}': 'box-dc1',
+    '${attr.kernel.name} ${meta.rack}': 'linux r1',
+    '${env["NOMAD_JOB_ID"]} ${attr["kernel.name"]}': 'j linux',
+    '${OWN} ${env.OWN}': '8080 8080',
+    '$HOME ${unknown} ${}': '$HOME ${unknown} ${}',
+  }
+  for (const [text, value] of Object.entries(values)) t.equal(interpolated(text, variables), value)
+})
+
+t.test('texts are replaced wherever they are in a configuration', async (t) => {
+  const config = { command: '${NOMAD_JOB_ID}', args: ['${node.class}', 1], deep: { a: ['${OWN}'] } }
+  t.strictSame(interpolatedConfig(config, variables), {
+    command: 'j',
+    args: ['fast', 1],
+    deep: { a: ['8080'] },
+  })
+})
