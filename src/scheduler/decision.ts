@@ -58,8 +58,6 @@ export type Decision = {
   readonly failed: readonly (readonly [group: string, metrics: Metrics])[]
   /** When a failed allocation is to be placed anew; null: none waits. */
   readonly followUpMs: number | null
-  /** More is to be replaced once what was placed is healthy; at the latest it is looked at again then. Null: nothing is. */
-  readonly nextUpdateMs: number | null
   readonly classes: ReadonlyMap<string, boolean>
   readonly escaped: boolean
 }

@@ -109,7 +109,6 @@ function ofGroup(
     keep: live.filter((row) => !replaced.has(row)),
     inPlace,
     slots,
-    waitsForHealth: outdated.length > replaced.size,
     stop,
   }
 

@@ -53,8 +53,6 @@ export type GroupPlan = {
   /** Of those, the ones that become of the newest version. */
   readonly inPlace: readonly AllocationRow[]
   readonly slots: readonly Slot[]
-  /** More are to be replaced once those that were placed are healthy. */
-  readonly waitsForHealth: boolean
 }
 
 export type Reconciled = {
@@ -151,7 +149,7 @@ function reconcileGroup(
     })
   }
   const live = stays.flatMap(({ kind, row }) => (kind === 'live' ? [row] : []))
-  const { inPlace, replace, keep, waits } = updates(input, group, live)
+  const { inPlace, replace, keep } = updates(input, group, live)
   for (const row of replace) {
     const gone = { row, reason: reasons.updated, lost: false }
     slots.push({ name: row.name, previous: row, stop: gone, rescheduledAfterMs: null })
@@ -170,7 +168,6 @@ function reconcileGroup(
     keep,
     inPlace,
     slots: [...slots, ...added],
-    waitsForHealth: waits,
     stop,
     followUpMs: earliest(stays.flatMap(({ atMs }) => atMs ?? [])),
   }
@@ -281,7 +278,7 @@ function updates(
   const replaced = Math.min(outdated.length, room(group, current))
   const replace = outdated.slice(0, replaced)
   const later = outdated.slice(replaced)
-  return { inPlace, replace, keep: [...current, ...inPlace, ...later], waits: later.length > 0 }
+  return { inPlace, replace, keep: [...current, ...inPlace, ...later] }
 }
 
 /** How many more may be replaced while those of the newest version are not all healthy yet. */

@@ -6,10 +6,6 @@ import { Placer } from './place.ts'
 import { reconcileEverywhere } from './reconcile-everywhere.ts'
 import { reconcile, type ReconcileInput } from './reconcile.ts'
 
-const nsPerMs = 1e6
-/** Between two looks at an update that waits for health, if nothing tells of it. */
-const staggerMsMin = 5_000
-
 export function schedule(input: ScheduleInput): Decision {
   const { job, cluster, patterns, random, monotonicUs } = input
   const matches = datacenterMatch(job?.spec.Datacenters ?? [])
@@ -58,13 +54,6 @@ export function schedule(input: ScheduleInput): Decision {
   for (const one of stop) made?.stopped(one)
   for (const plan of groups) made?.keep(plan)
   for (const plan of groups) made?.fill(plan)
-  const staggerMs = Math.max(
-    staggerMsMin,
-    ...groups.flatMap(({ group, waitsForHealth }) =>
-      waitsForHealth ? (group.Update?.Stagger ?? 0) / nsPerMs : [],
-    ),
-  )
-  const waits = groups.some(({ waitsForHealth }) => waitsForHealth)
   return {
     stop: [...stop.map(stopOf), ...(made?.later ?? [])],
     update: groups.flatMap(({ inPlace }) =>
@@ -74,7 +63,6 @@ export function schedule(input: ScheduleInput): Decision {
     queued: made?.queued ?? [],
     failed: made?.failed ?? [],
     followUpMs,
-    nextUpdateMs: waits ? Math.round(input.nowMs + staggerMs) : null,
     classes: placer?.classes ?? new Map<string, boolean>(),
     escaped: placer?.isEscaped === true,
   }
