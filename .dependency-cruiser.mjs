@@ -219,6 +219,8 @@ function domainRows(domain, position) {
   const methodsOf = issuers.map((name) => `^src/domains/${name}/(methods|issue)[.]ts$`)
   // What a login method plugs into.
   const isLogin = earlier.includes('logins')
+  // The one caller of the pure scheduler, with what it works on.
+  if (domain === 'scheduling') methodsOf.push('^src/scheduler/')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')
   if (isLogin) {
     methodsOf.push('^src/domains/logins/(at-mount|guard|login-type|secrets)[.]ts$')

@@ -21,6 +21,7 @@ import { namespacesDomain } from './namespaces/domain.ts'
 import { nodesDomain } from './nodes/domain.ts'
 import { operatorDomain } from './operator/domain.ts'
 import { orchestratorDomain } from './orchestrator/domain.ts'
+import { schedulingDomain } from './scheduling/domain.ts'
 import { sessionsDomain } from './sessions/domain.ts'
 import { variablesDomain } from './variables/domain.ts'
 
@@ -37,6 +38,7 @@ export const serverDomains: readonly Domain[] = [
   variablesDomain,
   jobsDomain,
   allocationsDomain,
+  schedulingDomain,
   loginsDomain,
   ldapDomain,
   orchestratorDomain,

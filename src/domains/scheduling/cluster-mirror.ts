@@ -1,0 +1,146 @@
+/**
+ * The nodes and what is taken of them, kept in memory beside the state: an evaluation reads none of the nodes that it does not place
+ * on. Applied commands say whose rows to read anew, which `refresh` does; places that were given and are not in the state yet are taken
+ * here already, so that the workers of this server do not all want the same.
+ */
+import type { Reader } from '../../fsm/domain.ts'
+import type { AllocatedResources, AllocationRow, NewAllocation } from '../allocations/model.ts'
+import { takesPlace } from '../allocations/model.ts'
+import { allocationById } from '../allocations/queries.ts'
+import type { NodeRow } from '../nodes/model.ts'
+import { nodeById, nodesWithPrefix } from '../nodes/queries.ts'
+import type { Cluster, KnownNode } from '../../scheduler/decision.ts'
+import { NodeUsage } from '../../scheduler/node-usage.ts'
+import { scheduledNode, takesWork, type ScheduledNode } from '../../scheduler/scheduled-node.ts'
+import { allocationsOnNodes } from './queries.ts'
+
+type Mirrored = KnownNode & { readonly takesWork: boolean; readonly modifyIndex: number }
+
+export class ClusterMirror implements Cluster {
+  readonly #nodes = new Map<string, Mirrored>()
+  readonly #usage = new Map<string, NodeUsage>()
+  /** By allocation, its node. */
+  readonly #places = new Map<string, string>()
+  readonly #staleNodes = new Set<string>()
+  readonly #staleAllocations = new Set<string>()
+  /** By datacenter, nodes that take work; null: to be made anew. */
+  #ready: ReadonlyMap<string, readonly ScheduledNode[]> | null = null
+  #isRead = false
+
+  get isRead(): boolean {
+    return this.#isRead
+  }
+
+  /** At first. What changed since the reader's state was opened is marked already, and read anew. Returns the classes with nodes that take work. */
+  async read(reader: Reader): Promise<ReadonlySet<string>> {
+    for await (const page of nodesWithPrefix(reader, '')) {
+      for (const row of page) if (!this.#nodes.has(row.id)) this.#keep(row)
+    }
+    for await (const page of allocationsOnNodes(reader)) {
+      for (const row of page) this.#staleAllocations.add(row.id)
+    }
+    this.#isRead = true
+    const taking = [...this.#nodes.values()].filter(({ takesWork }) => takesWork)
+    return new Set(taking.map(({ node }) => node.computedClass))
+  }
+
+  nodeChanged(id: string): void {
+    this.#staleNodes.add(id)
+  }
+
+  allocationsChanged(ids: Iterable<string>): void {
+    for (const id of ids) this.#staleAllocations.add(id)
+  }
+
+  /** Reads anew what changed. Returns the classes of nodes that got room. */
+  refresh(reader: Reader): ReadonlySet<string> {
+    const gotRoom = new Set<string>()
+    for (const id of this.#staleNodes) {
+      const computedClass = this.#refreshNode(reader, id)
+      if (computedClass !== null) gotRoom.add(computedClass)
+    }
+    this.#staleNodes.clear()
+    for (const id of this.#staleAllocations) {
+      const freed = this.#refreshAllocation(allocationById(reader, id), id)
+      const node = freed === null ? undefined : this.#nodes.get(freed)
+      if (node?.takesWork === true) gotRoom.add(node.node.computedClass)
+    }
+    this.#staleAllocations.clear()
+    return gotRoom
+  }
+
+  /** A plan gives them places. Once it is applied or refused, `allocationsChanged` has them read. */
+  reserve(placed: Iterable<NewAllocation>): void {
+    for (const { id, nodeId, resources } of placed) this.#take(id, nodeId, resources)
+  }
+
+  ready(matches: (datacenter: string) => boolean): ReturnType<Cluster['ready']> {
+    this.#ready ??= Map.groupBy(
+      [...this.#nodes.values()].flatMap(({ node, takesWork }) => (takesWork ? [node] : [])),
+      ({ datacenter }) => datacenter,
+    )
+    const found = [...this.#ready].filter(([datacenter]) => matches(datacenter))
+    const [only] = found
+    return {
+      nodes: found.length === 1 && only !== undefined ? only[1] : found.flatMap(([, some]) => some),
+      available: found.map(([datacenter, some]) => [datacenter, some.length]),
+    }
+  }
+
+  find(id: string): KnownNode | null {
+    return this.#nodes.get(id) ?? null
+  }
+
+  usageOf(id: string): NodeUsage {
+    const usage = this.#usage.get(id) ?? new NodeUsage()
+    this.#usage.set(id, usage)
+    return usage
+  }
+
+  #keep(row: NodeRow): Mirrored {
+    const mirrored = {
+      node: scheduledNode(row),
+      isDown: row.status === 'down',
+      isDraining: row.drain !== null,
+      takesWork: takesWork(row),
+      modifyIndex: row.modifyIndex,
+    }
+    this.#nodes.set(row.id, mirrored)
+    this.#ready = null
+    return mirrored
+  }
+
+  /** Its class, where it can take more than before. */
+  #refreshNode(reader: Reader, id: string): string | null {
+    const row = nodeById(reader, id)
+    const before = this.#nodes.get(id)
+    // What runs there may be lost with it, or be known again as it is back.
+    for (const allocation of this.#usage.get(id)?.ids ?? []) this.#staleAllocations.add(allocation)
+    if (row === null) {
+      this.#nodes.delete(id)
+      this.#ready = null
+      return null
+    }
+    if (before?.modifyIndex === row.modifyIndex) return null
+    const after = this.#keep(row)
+    return after.takesWork ? after.node.computedClass : null
+  }
+
+  /** The node that it does not take a part of any more; null: of none, or it still does. */
+  #refreshAllocation(row: AllocationRow | null, id: string): string | null {
+    if (row !== null && takesPlace(row)) {
+      this.#take(id, row.nodeId, row.resources)
+      return null
+    }
+    const nodeId = this.#places.get(id)
+    if (nodeId === undefined) return null
+    this.#places.delete(id)
+    this.usageOf(nodeId).remove(id)
+    return nodeId
+  }
+
+  #take(id: string, nodeId: string, resources: AllocatedResources): void {
+    this.#places.set(id, nodeId)
+    this.usageOf(nodeId).add(id, resources)
+  }
+}

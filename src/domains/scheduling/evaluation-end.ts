@@ -1,0 +1,147 @@
+/** What becomes of an evaluation that was decided on, and which others follow from it. Pure. */
+import {
+  newEvaluation,
+  type EvaluationRow,
+  type NewEvaluation,
+  type Trigger,
+} from '../evaluations/model.ts'
+import type { Decision } from '../../scheduler/decision.ts'
+import { attemptsMax, deliveriesMax } from './model.ts'
+
+/** Evaluations of one plan. */
+const writtenMax = 4
+const classesMax = 1_024
+/** Failed allocations whose times are so close are looked at together. */
+const togetherMs = 1_000
+const givenUpWaitMs = 60_000
+
+export type EndContext = {
+  readonly row: EvaluationRow
+  /** Others of the job that are pending or blocked. */
+  readonly open: readonly EvaluationRow[]
+  readonly jobModifyIndex: number
+  readonly snapshotIndex: number
+  readonly nowMs: number
+  readonly newId: () => string
+}
+
+/** All was applied that was decided. */
+export function ended(context: EndContext, decision: Decision): NewEvaluation[] {
+  const { row, open, nowMs } = context
+  const waits = decision.queued.some(([, count]) => count > 0)
+  const blocked = waits ? blockedFor(context, decision, 'queued-allocs') : null
+  const followUp = followUpOf(context, decision.followUpMs)
+  const isItself = blocked !== null && blocked.id === row.id
+  const itself: NewEvaluation = {
+    ...(isItself ? blocked : asNew(row)),
+    status: isItself ? 'blocked' : 'complete',
+    statusDescription: '',
+    queued: decision.queued.map(([group, count]) => [group, count]),
+    failed: decision.failed.map(([group, metrics]) => [group, metrics]),
+    blockedEval: blocked === null || isItself ? '' : blocked.id,
+    nextEval: followUp?.id ?? row.nextEval,
+    snapshotIndex: context.snapshotIndex,
+    modifyMs: nowMs,
+  }
+  const over = open.filter(({ id, status }) => status === 'blocked' && id !== blocked?.id)
+  return [
+    itself,
+    ...(blocked === null || isItself ? [] : [blocked]),
+    ...(followUp === null ? [] : [followUp]),
+    ...over.map((one) => canceled(one, row, nowMs)),
+  ].slice(0, writtenMax)
+}
+
+/** Its plans were refused too often. */
+export function refusedTooOften(context: EndContext, decision: Decision): NewEvaluation[] {
+  const { row, nowMs, snapshotIndex } = context
+  const blocked = blockedFor(context, decision, 'max-plan-attempts')
+  const failed: NewEvaluation = {
+    ...asNew(row),
+    status: 'failed',
+    statusDescription: `maximum attempts reached (${attemptsMax})`,
+    blockedEval: blocked.id === row.id ? '' : blocked.id,
+    snapshotIndex,
+    modifyMs: nowMs,
+  }
+  return blocked.id === row.id ? [blocked] : [failed, blocked]
+}
+
+/** Workers failed with it. It is tried again after a while, by another evaluation. */
+export function givenUp({ row, nowMs, newId }: EndContext): NewEvaluation[] {
+  const followUp = following(row, {
+    id: newId(),
+    nowMs,
+    triggeredBy: 'failed-follow-up',
+    waitUntilMs: nowMs + givenUpWaitMs,
+  })
+  const failed: NewEvaluation = {
+    ...asNew(row),
+    status: 'failed',
+    statusDescription: `evaluation reached delivery limit (${deliveriesMax})`,
+    nextEval: followUp.id,
+    modifyMs: nowMs,
+  }
+  return [failed, followUp]
+}
+
+/** A job has one that is blocked: itself, the one that there is, or a new one. */
+function blockedFor(
+  { row, open, jobModifyIndex, snapshotIndex, nowMs, newId }: EndContext,
+  { queued, failed, classes, escaped }: Decision,
+  triggeredBy: Trigger,
+): NewEvaluation {
+  const before = row.status === 'blocked' ? row : open.find(({ status }) => status === 'blocked')
+  const blocked =
+    before === undefined
+      ? following(row, { id: newId(), nowMs, triggeredBy, waitUntilMs: 0 })
+      : { ...asNew(before), triggeredBy, priority: row.priority }
+  return {
+    ...blocked,
+    status: 'blocked',
+    jobModifyIndex,
+    queued: queued.map(([group, count]) => [group, count]),
+    failed: failed.map(([group, metrics]) => [group, metrics]),
+    classes: [...classes].slice(0, classesMax),
+    // A class that is not in the list may fit, so a list that was cut rules out too little, never too much.
+    escaped,
+    snapshotIndex,
+    modifyMs: nowMs,
+  }
+}
+
+/** Null: none is needed, or there is one in time. */
+function followUpOf(
+  { row, open, nowMs, newId }: EndContext,
+  followUpMs: number | null,
+): NewEvaluation | null {
+  if (followUpMs === null) return null
+  const isThere = open.some(
+    ({ status, waitUntilMs }) =>
+      status === 'pending' && waitUntilMs > nowMs && waitUntilMs <= followUpMs + togetherMs,
+  )
+  if (isThere) return null
+  const waitUntilMs = Math.ceil(followUpMs)
+  return following(row, { id: newId(), nowMs, triggeredBy: 'alloc-failure', waitUntilMs })
+}
+
+function following(
+  { namespace, jobId, type, priority, id: previousEval }: EvaluationRow,
+  about: Pick<NewEvaluation, 'id' | 'triggeredBy' | 'waitUntilMs'> & { readonly nowMs: number },
+): NewEvaluation {
+  return newEvaluation({ namespace, jobId, type, priority, previousEval, ...about })
+}
+
+function canceled(row: EvaluationRow, by: EvaluationRow, nowMs: number): NewEvaluation {
+  return {
+    ...asNew(row),
+    status: 'canceled',
+    statusDescription: `evaluation ${by.id} decided on all of the job`,
+    modifyMs: nowMs,
+  }
+}
+
+function asNew(row: EvaluationRow): NewEvaluation {
+  const { createIndex: _created, modifyIndex: _modified, ...rest } = row
+  return rest
+}

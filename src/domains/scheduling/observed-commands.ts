@@ -1,0 +1,55 @@
+/** Commands after which the scheduler looks again, and at what. */
+import type { Proposable } from '../../fsm/domain.ts'
+import { applyPlan } from '../allocations/plan-commands.ts'
+import { reportAllocations } from '../allocations/reported-commands.ts'
+import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
+import {
+  completeDrains,
+  purgeNode,
+  registerNode,
+  setDrain,
+  setEligibility,
+  updateStatus,
+} from '../nodes/commands.ts'
+
+/** Ids. */
+export type Observed = {
+  readonly nodes?: readonly string[]
+  readonly allocations?: readonly string[]
+  readonly evaluations?: readonly string[]
+}
+
+type OnCommand = <Args, Outcome>(
+  command: Proposable<Args, Outcome>,
+  listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
+) => () => void
+
+/** Returns the way to stop. */
+export function observe(onCommand: OnCommand, saw: (observed: Observed) => void): () => void {
+  const unsubscribe = [
+    onCommand(registerNode, ({ args }) => saw({ nodes: [args.id] })),
+    onCommand(updateStatus, ({ outcome }) => saw({ nodes: outcome.changed })),
+    onCommand(setEligibility, ({ args }) => saw({ nodes: [args.id] })),
+    onCommand(setDrain, ({ args }) => saw({ nodes: [args.id] })),
+    onCommand(completeDrains, ({ args }) => saw({ nodes: args.nodes.map(({ id }) => id) })),
+    onCommand(purgeNode, ({ args }) => saw({ nodes: [args.id] })),
+    onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(evaluateJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(applyPlan, ({ args: { place, stop, evaluations } }) =>
+      saw({
+        allocations: [...place, ...stop].map(({ id }) => id),
+        evaluations: evaluations.map(({ id }) => id),
+      }),
+    ),
+    onCommand(reportAllocations, ({ outcome }) =>
+      saw({
+        allocations: outcome.changed.flatMap(({ id, ended }) => (ended ? [id] : [])),
+        evaluations: outcome.evaluations,
+      }),
+    ),
+  ]
+  return () => {
+    for (const stop of unsubscribe) stop()
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * The leader's scheduling: keeps the queue of evaluations, the blocked ones and the mirror of the cluster, and has workers take from the queue.
+ * All of it is derived from the state when a term begins, and kept by what is applied from then on. Evaluations that no command names
+ * (those of reactions) are found by looking at the open ones, soon after a node changed and else each second in which any was written.
+ */
+import type { Reader } from '../../fsm/domain.ts'
+import { codeOf, textOf } from '../../lib/errors.ts'
+import { periodic, type Running } from '../../lib/periodic.ts'
+import { Patterns } from '../../scheduler/operands.ts'
+import type { DutyContext } from '../duty.ts'
+import type { NewEvaluation } from '../evaluations/model.ts'
+import { evaluationById } from '../evaluations/queries.ts'
+import { onView } from '../host.ts'
+import { BlockedEvaluations } from './blocked-evaluations.ts'
+import { ClusterMirror } from './cluster-mirror.ts'
+import { EvaluationQueue, type Queued } from './evaluation-queue.ts'
+import { schedulerNames } from './model.ts'
+import type { Observed } from './observed-commands.ts'
+import { evaluationsIndex, openEvaluations } from './queries.ts'
+import { giveUp, workOn, type WorkContext } from './work-on.ts'
+
+const everyMs = 1_000
+const retryMs = 500
+/** Between two rounds, and of the time that the last one took. */
+const gapMs = 10
+const gapPerRound = 2
+const refusedAgainMs = 60_000
+/** Evaluations that are worked on at once: while one waits for its plan, others are decided on. */
+const workedOnMax = 16
+
+export type SchedulingContext = DutyContext & {
+  /** Returns the way to stop. */
+  readonly observe: (saw: (observed: Observed) => void) => () => void
+}
+
+export function startScheduling(context: SchedulingContext): Running {
+  return new Scheduling(context)
+}
+
+class Scheduling implements Running {
+  readonly #context: SchedulingContext
+  readonly #queue: EvaluationQueue
+  readonly #blocked = new BlockedEvaluations()
+  readonly #mirror = new ClusterMirror()
+  readonly #work: WorkContext
+  readonly #types: ReadonlySet<string> = new Set(schedulerNames)
+  readonly #named = new Set<string>()
+  /** By class, when a node of it got room. */
+  readonly #room = new Map<string, number>()
+  readonly #under = new Set<Promise<void>>()
+  readonly #unsubscribe: () => void
+  readonly #rounds: ReturnType<typeof periodic>
+  /** Of the state in which the open evaluations were looked at last. */
+  #lookedIndex = 0
+  #lookedMs = 0
+  #looksSoon = true
+  #refusedMs: number
+  #roundMs = 0
+  #isStopping = false
+
+  constructor(context: SchedulingContext) {
+    const { clock, log, view, propose, observe } = context
+    this.#context = context
+    this.#refusedMs = clock.monotonicMs()
+    this.#queue = new EvaluationQueue(clock, () => this.#pump())
+    this.#work = {
+      clock,
+      view,
+      propose,
+      mirror: this.#mirror,
+      refresh: (reader) => this.#refresh(reader),
+      patterns: new Patterns(),
+    }
+    this.#rounds = periodic({
+      clock,
+      log,
+      failure: 'the scheduler could not read the state',
+      everyMs,
+      retryMs,
+      gapMs: () => Math.max(gapMs, gapPerRound * this.#roundMs),
+      round: () => this.#round(),
+    })
+    this.#unsubscribe = observe((observed) => this.#saw(observed))
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.#unsubscribe()
+    this.#queue.stop()
+    await this.#rounds.stop()
+    await Promise.all(this.#under)
+  }
+
+  #saw({ nodes = [], allocations = [], evaluations = [] }: Observed): void {
+    for (const id of nodes) this.#mirror.nodeChanged(id)
+    this.#mirror.allocationsChanged(allocations)
+    for (const id of evaluations) this.#named.add(id)
+    if (nodes.length > 0) this.#looksSoon = true
+    this.#rounds.wake()
+  }
+
+  async #round(): Promise<void> {
+    const startMs = this.#context.clock.monotonicMs()
+    await onView(this.#context.view, async (reader) => {
+      if (this.#mirror.isRead) return
+      // While nobody led a node may have got room that a blocked evaluation waits for.
+      for (const name of await this.#mirror.read(reader)) this.#room.set(name, reader.appliedIndex)
+    })
+    await onView(this.#context.view, async (reader) => {
+      this.#refresh(reader)
+      this.#takeNamed(reader)
+      const index = evaluationsIndex(reader)
+      const looks = this.#looksSoon || startMs - this.#lookedMs >= everyMs
+      if (looks && index > this.#lookedIndex) await this.#look(reader)
+    })
+    this.#unblock(startMs)
+    this.#roundMs = this.#context.clock.monotonicMs() - startMs
+    this.#pump()
+  }
+
+  async #look(reader: Reader): Promise<void> {
+    this.#looksSoon = false
+    this.#lookedMs = this.#context.clock.monotonicMs()
+    this.#lookedIndex = reader.appliedIndex
+    for await (const page of openEvaluations(reader, 'pending')) {
+      for (const row of page) this.#queue.add(row)
+    }
+    const blocked = new Set<string>()
+    for await (const page of openEvaluations(reader, 'blocked')) {
+      for (const row of page) {
+        blocked.add(row.id)
+        this.#dispatch(row)
+      }
+    }
+    this.#blocked.keepOnly(blocked)
+  }
+
+  #takeNamed(reader: Reader): void {
+    for (const id of this.#named) {
+      const row = evaluationById(reader, id)
+      if (row !== null) this.#dispatch(row)
+    }
+    this.#named.clear()
+  }
+
+  #dispatch(row: NewEvaluation): void {
+    if (row.status === 'pending') this.#queue.add(row)
+    else if (row.status !== 'blocked') this.#blocked.remove(row.id)
+    else if (!this.#queue.has(row.id) && !this.#blocked.add(row)) this.#queue.add(row)
+  }
+
+  #refresh(reader: Reader): void {
+    for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
+  }
+
+  #unblock(nowMs: number): void {
+    const unblocked: Queued[] = []
+    for (const [name, index] of this.#room) unblocked.push(...this.#blocked.gotRoom(name, index))
+    this.#room.clear()
+    if (nowMs - this.#refusedMs >= refusedAgainMs) {
+      this.#refusedMs = nowMs
+      unblocked.push(...this.#blocked.takeRefused())
+    }
+    for (const row of unblocked) this.#queue.add(row)
+  }
+
+  /** Takes as many as may be worked on. */
+  #pump(): void {
+    while (!this.#isStopping && this.#mirror.isRead && this.#under.size < workedOnMax) {
+      const taken = this.#queue.take(this.#types)
+      if (taken === null) return
+      const worked = this.#workOn(taken).finally(() => {
+        this.#under.delete(worked)
+        this.#pump()
+      })
+      this.#under.add(worked)
+    }
+  }
+
+  /** Never rejects. */
+  async #workOn({ id, jobId, namespace }: Queued): Promise<void> {
+    const { log } = this.#context
+    try {
+      const written = await workOn(id, this.#work)
+      this.#queue.done(id)
+      for (const row of written) this.#dispatch(row)
+    } catch (error) {
+      const level = codeOf(error) === 'internal' ? 'error' : 'warn'
+      log[level]('an evaluation could not be worked on', {
+        evaluation: id,
+        job: jobId,
+        namespace,
+        error: textOf(error),
+      })
+      if (this.#queue.failed(id)) return
+      await this.#giveUp(id)
+    }
+  }
+
+  async #giveUp(id: string): Promise<void> {
+    try {
+      const written = await giveUp(id, this.#work)
+      for (const row of written) this.#dispatch(row)
+    } catch (error) {
+      const text = { evaluation: id, error: textOf(error) }
+      this.#context.log.warn('an evaluation could not be given up', text)
+    }
+    // Where it is still open it is found again when the open ones are looked at.
+    this.#queue.done(id)
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * One evaluation from its beginning to its end: reads a view, decides, proposes the plan. Where the state moved on and a part of the plan was
+ * refused, it decides again on the newer state.
+ */
+import { randomUUID } from 'node:crypto'
+import { proposable, type Reader } from '../../fsm/domain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { seededRandom } from '../../lib/random.ts'
+import type { Propose } from '../../rpc/write.ts'
+import type { AllocationRow } from '../allocations/model.ts'
+import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
+import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
+import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
+import type { JobSpec } from '../jobs/model.ts'
+import { jobOf, newestVersionOf, versionOf } from '../jobs/queries.ts'
+import type { Decision } from '../../scheduler/decision.ts'
+import type { Patterns } from '../../scheduler/operands.ts'
+import { planParts, type PlanPart } from '../../scheduler/plan-parts.ts'
+import type { ScheduledJob } from '../../scheduler/reconcile.ts'
+import { schedule } from '../../scheduler/schedule.ts'
+import type { OpenView } from '../host.ts'
+import type { ClusterMirror } from './cluster-mirror.ts'
+import { ended, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
+import { attemptsMax } from './model.ts'
+import { allocationsOfJob } from './queries.ts'
+
+/** Of the domain `allocations`. */
+const applyPlan = proposable<Plan, PlanOutcome>('allocations.plan')
+
+/** Plans of one evaluation, also where each brings something. */
+const plansMax = 32
+/** Parts of a plan that are under way at once; the last one goes alone. */
+const partsInFlight = 4
+
+export type WorkContext = {
+  readonly clock: Clock
+  readonly view: OpenView
+  readonly propose: Propose
+  readonly mirror: ClusterMirror
+  /** Brings the mirror up to the reader's state. */
+  readonly refresh: (reader: Reader) => void
+  readonly patterns: Patterns
+  readonly onState?: (state: 'scheduling' | 'submitting') => void
+}
+
+/** Evaluations as they were written; none, where it was over already. */
+export type Worked = readonly NewEvaluation[]
+
+type Seen = {
+  readonly row: EvaluationRow
+  readonly open: readonly EvaluationRow[]
+  readonly job: ScheduledJob | null
+  readonly jobModifyIndex: number
+  readonly allocations: readonly AllocationRow[]
+  readonly specs: ReadonlyMap<string, JobSpec>
+  readonly snapshotIndex: number
+}
+
+export async function workOn(id: string, context: WorkContext): Promise<Worked> {
+  let fruitless = 0
+  for (let plans = 1; ; plans += 1) {
+    context.onState?.('scheduling')
+    const view = context.view()
+    let seen: Seen | null
+    let decision: Decision | null = null
+    try {
+      seen = await read(view, id)
+      if (seen === null) return []
+      context.refresh(view)
+      decision = decide(seen, context)
+    } finally {
+      view.close()
+    }
+    context.onState?.('submitting')
+    const end = endContext(seen, context)
+    const parts = planParts(decision)
+    const outcome = await proposeAll(seen, parts, ended(end, decision), context)
+    if (outcome.type !== 'refused') return outcome.written
+    if (!outcome.hasBrought) fruitless += 1
+    if (fruitless < attemptsMax && plans < plansMax) continue
+    const last = await proposeOne(seen, nothing(), refusedTooOften(end, decision), context)
+    return last.stale ? [] : refusedTooOften(end, decision)
+  }
+}
+
+/** Workers failed with it too often. */
+export async function giveUp(id: string, context: WorkContext): Promise<Worked> {
+  const view = context.view()
+  let seen: Seen | null
+  try {
+    seen = await read(view, id)
+  } finally {
+    view.close()
+  }
+  if (seen === null) return []
+  const written = givenUp(endContext(seen, context))
+  const { stale } = await proposeOne(seen, nothing(), written, context)
+  return stale ? [] : written
+}
+
+/** Null: there is nothing to do for it any more. */
+async function read(reader: Reader, id: string): Promise<Seen | null> {
+  const row = evaluationById(reader, id)
+  if (row === null || isTerminal(row)) return null
+  const open: EvaluationRow[] = []
+  for await (const page of openEvaluationsOfJob(reader, row)) {
+    open.push(...page.filter((other) => other.id !== id))
+  }
+  const jobRow = jobOf(reader, row.namespace, row.jobId)
+  const newest = jobRow === null ? null : newestVersionOf(reader, jobRow)
+  const allocations = await allocationsOfJob(reader, row)
+  const specs = new Map<string, JobSpec>()
+  for (const allocation of allocations) {
+    const key = versionKey(allocation)
+    if (specs.has(key)) continue
+    const { namespace, jobId, jobCreateIndex, jobVersion: version } = allocation
+    const found = versionOf(reader, { namespace, id: jobId, jobCreateIndex, version })
+    if (found !== null) specs.set(key, found.spec)
+  }
+  const job: ScheduledJob | null =
+    jobRow === null || newest === null
+      ? null
+      : {
+          spec: newest.spec,
+          version: jobRow.version,
+          createIndex: jobRow.createIndex,
+          jobModifyIndex: jobRow.jobModifyIndex,
+          // A template runs nothing itself.
+          stop: jobRow.stop || jobRow.template,
+        }
+  return {
+    row,
+    open,
+    job,
+    jobModifyIndex: jobRow?.jobModifyIndex ?? 0,
+    allocations,
+    specs,
+    snapshotIndex: reader.appliedIndex,
+  }
+}
+
+function decide(
+  { row, job, allocations, specs }: Seen,
+  { clock, mirror, patterns }: WorkContext,
+): Decision {
+  return schedule({
+    evaluation: row,
+    job,
+    allocations,
+    specOf: (allocation) => specs.get(versionKey(allocation)) ?? null,
+    cluster: mirror,
+    patterns,
+    random: seededRandom(Number.parseInt(row.id.slice(0, 8), 16)),
+    newId: randomUUID,
+    nowMs: Math.floor(clock.wallMs()),
+    monotonicUs: () => clock.monotonicMs() * 1_000,
+  })
+}
+
+type Outcome =
+  | { readonly type: 'done'; readonly written: Worked }
+  /** `hasBrought`: some of it was applied. */
+  | { readonly type: 'refused'; readonly hasBrought: boolean }
+
+/** The last part ends the evaluation, so it goes once all others are in. */
+async function proposeAll(
+  seen: Seen,
+  parts: readonly PlanPart[],
+  written: NewEvaluation[],
+  context: WorkContext,
+): Promise<Outcome> {
+  const before = parts.slice(0, -1)
+  let refused = 0
+  for (let at = 0; at < before.length; at += partsInFlight) {
+    const together = before.slice(at, at + partsInFlight)
+    const outcomes = await Promise.all(together.map((part) => proposeOne(seen, part, [], context)))
+    if (outcomes.some(({ stale }) => stale)) return { type: 'done', written: [] }
+    for (const outcome of outcomes) refused += outcome.refused.length
+  }
+  const last = parts.at(-1) ?? nothing()
+  // With what follows from a plan that is not whole the next look would be misled.
+  const outcome = await proposeOne(seen, last, refused === 0 ? written : [], context)
+  if (outcome.stale) return { type: 'done', written: [] }
+  refused += outcome.refused.length
+  if (refused === 0) return { type: 'done', written }
+  const asked = parts.reduce((sum, part) => sum + countOf(part), 0)
+  return { type: 'refused', hasBrought: refused < asked }
+}
+
+async function proposeOne(
+  { row, jobModifyIndex }: Seen,
+  part: PlanPart,
+  evaluations: NewEvaluation[],
+  { propose, clock, mirror }: WorkContext,
+): Promise<PlanOutcome> {
+  const plan: Plan = {
+    evaluation: row.id,
+    jobModifyIndex,
+    ...part,
+    evaluations,
+    nowMs: Math.floor(clock.wallMs()),
+  }
+  mirror.reserve(part.place)
+  try {
+    const { outcome } = await propose(applyPlan, plan)
+    return outcome
+  } finally {
+    mirror.allocationsChanged(part.place.map(({ id }) => id))
+  }
+}
+
+function endContext(seen: Seen, { clock }: WorkContext): EndContext {
+  const { row, open, jobModifyIndex, snapshotIndex } = seen
+  const nowMs = Math.floor(clock.wallMs())
+  return { row, open, jobModifyIndex, snapshotIndex, nowMs, newId: randomUUID }
+}
+
+function versionKey({ jobCreateIndex, jobVersion }: AllocationRow): string {
+  return `${jobCreateIndex} ${jobVersion}`
+}
+
+function nothing(): PlanPart {
+  return { place: [], update: [], stop: [] }
+}
+
+function countOf({ place, update, stop }: PlanPart): number {
+  return place.length + update.length + stop.length
+}

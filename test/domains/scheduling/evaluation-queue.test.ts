@@ -1,0 +1,85 @@
+/** The order in which workers get evaluations. */
+import t from 'tap'
+import { EvaluationQueue, type Queued } from '../../../src/domains/scheduling/evaluation-queue.ts'
+import { deliveriesMax } from '../../../src/domains/scheduling/model.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+
+const all = new Set(['service', 'batch', 'system', 'sysbatch', '_core'])
+
+function evaluation(id: string, about: Partial<Queued> = {}): Queued {
+  return {
+    id,
+    namespace: 'default',
+    jobId: `job of ${id}`,
+    type: 'service',
+    priority: 50,
+    waitUntilMs: 0,
+    ...about,
+  }
+}
+
+function queueOf() {
+  const clock = manualClock()
+  let calls = 0
+  const queue = new EvaluationQueue(clock, () => {
+    calls += 1
+  })
+  const take = (types: ReadonlySet<string> = all) => queue.take(types)?.id
+  return { clock, queue, take, calls: () => calls }
+}
+
+t.test('the highest priority comes first, then the oldest', async (t) => {
+  const { queue, take } = queueOf()
+  queue.add(evaluation('a'))
+  queue.add(evaluation('b', { priority: 70 }))
+  queue.add(evaluation('c'))
+  queue.add(evaluation('a', { priority: 100 }))
+  t.same([take(), take(), take(), take()], ['b', 'a', 'c', undefined])
+})
+
+t.test('a worker gets the kinds that it takes', async (t) => {
+  const { queue, take } = queueOf()
+  queue.add(evaluation('a'))
+  queue.add(evaluation('b', { type: 'batch' }))
+  t.same([take(new Set(['batch'])), take(new Set(['batch'])), take()], ['b', undefined, 'a'])
+})
+
+t.test('of a job one is taken at a time', async (t) => {
+  const { queue, take, calls } = queueOf()
+  for (const id of ['a', 'b', 'c']) queue.add(evaluation(id, { jobId: 'web' }))
+  queue.add(evaluation('d'))
+  t.same([take(), take(), take()], ['a', 'd', undefined])
+  const before = calls()
+  queue.done('a')
+  t.equal(calls(), before + 1)
+  t.same([take(), take()], ['b', undefined])
+  queue.done('b')
+  t.equal(take(), 'c')
+  queue.done('c')
+  queue.done('d')
+  t.equal(queue.size, 0)
+})
+
+t.test('one with a time waits until then', async (t) => {
+  const { clock, queue, take } = queueOf()
+  queue.add(evaluation('a', { waitUntilMs: clock.wallMs() + 5_000 }))
+  clock.advance(4_900)
+  t.equal(take(), undefined)
+  clock.advance(300)
+  t.equal(take(), 'a')
+})
+
+t.test('one that failed comes again later and later, and not for ever', async (t) => {
+  const { clock, queue, take } = queueOf()
+  queue.add(evaluation('a'))
+  for (let delivery = 1; delivery < deliveriesMax; delivery += 1) {
+    t.equal(take(), 'a')
+    t.ok(queue.failed('a'))
+    t.equal(take(), undefined)
+    clock.advance(1_000 * delivery + 200)
+  }
+  t.equal(take(), 'a')
+  t.notOk(queue.failed('a'))
+  queue.done('a')
+  t.notOk(queue.has('a'))
+})

@@ -1,0 +1,166 @@
+/** The leader's scheduling over a real state: jobs are placed, wait for room, follow their nodes, and survive a new leader. */
+import t, { type Test } from 'tap'
+import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
+import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import { driver, jobSpec } from '../../scheduler/cluster.ts'
+import { scheduled, type Scheduled } from './scheduled.ts'
+
+const able = { drivers: [driver('mock_driver')] }
+const roomy: Partial<NodeSpec> = {
+  ...able,
+  resources: { cpuMhz: 8_000, memoryMb: 8_192, diskMb: 90_000, networks: [], nodeNetworks: [] },
+}
+
+async function running(t: Test): Promise<Scheduled> {
+  const here = await scheduled(t)
+  const duty = here.start()
+  t.teardown(() => duty.stop())
+  return here
+}
+
+function placed(here: Scheduled, count: number, jobId = 'job') {
+  return eventually(`${count} allocations of ${jobId}`, async () => {
+    const rows = await here.live(jobId)
+    return rows.length === count ? rows : undefined
+  })
+}
+
+function settled(here: Scheduled) {
+  return eventuallyTrue('no evaluation is pending', async () =>
+    (await here.evaluations()).every(({ status }) => status !== 'pending'),
+  )
+}
+
+t.test('a registered job is placed, and its evaluation is complete', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  await here.state.node(2, roomy)
+  const id = await here.register(jobSpec({}, { Count: 3 }))
+  const rows = await placed(here, 3)
+  t.same(rows.map(({ name }) => name).sort(), ['job.web[0]', 'job.web[1]', 'job.web[2]'])
+  t.match(here.state.evaluation(id), { status: 'complete', queued: [['web', 0]], blockedEval: '' })
+  t.match(here.state.job('job')?.groups, [{ group: 'web', starting: 3, queued: 0 }])
+})
+
+t.test('what has no place waits in a blocked evaluation until there is a node', async (t) => {
+  const here = await running(t)
+  const id = await here.register(jobSpec({}, { Count: 2 }))
+  const blocked = await eventually('a blocked evaluation', async () =>
+    (await here.evaluations()).find(({ status }) => status === 'blocked'),
+  )
+  t.match(blocked, { triggeredBy: 'queued-allocs', previousEval: id })
+  t.match(here.state.evaluation(id), {
+    status: 'complete',
+    blockedEval: blocked.id,
+    queued: [['web', 2]],
+    failed: [['web', { coalescedFailures: 1 }]],
+  })
+  await here.state.node(1, roomy)
+  await placed(here, 2)
+  await settled(here)
+  t.match(here.state.evaluation(blocked.id), { status: 'complete', queued: [['web', 0]] })
+})
+
+t.test('room that an ended allocation leaves is given to what waits', async (t) => {
+  const here = await running(t)
+  const small = {
+    ...able,
+    resources: { cpuMhz: 600, memoryMb: 8_192, diskMb: 90_000, networks: [], nodeNetworks: [] },
+    reserved: { cpuMhz: 0, memoryMb: 0, diskMb: 0, ports: '' },
+  }
+  await here.state.node(1, small)
+  await here.register(jobSpec({ ID: 'first', Type: 'batch' }))
+  const [first] = await placed(here, 1, 'first')
+  await here.register(jobSpec())
+  await eventuallyTrue('one is blocked', async () =>
+    (await here.evaluations()).some(({ status }) => status === 'blocked'),
+  )
+  t.ok(first)
+  if (first !== undefined) await here.report([first], { clientStatus: 'complete' })
+  await placed(here, 1)
+})
+
+t.test('a new version replaces one by one as health is told', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  const group = { Count: 3, Update: { MaxParallel: 1 } }
+  await here.register(jobSpec({}, group))
+  const before = await placed(here, 3)
+  await here.report(before, { health: { healthy: true, timeMs: 1 } })
+  await here.register(jobSpec({ Meta: { a: 'b' } }, group))
+  for (let step = 1; step <= 3; step += 1) {
+    const fresh = await eventually(`step ${step}`, async () => {
+      const rows = (await here.live()).filter(({ jobVersion }) => jobVersion === 1)
+      return rows.length === step ? rows : undefined
+    })
+    await settled(here)
+    const old = (await here.live()).filter(({ jobVersion }) => jobVersion === 0)
+    t.equal(old.length, 3 - step)
+    await here.report(fresh, { health: { healthy: true, timeMs: 2 } })
+  }
+  t.equal((await here.live()).length, 3)
+})
+
+t.test('a stopped job stops all it has', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  await here.register(jobSpec({}, { Count: 2 }))
+  await placed(here, 2)
+  await here.propose({
+    type: 'jobs.deregister',
+    args: {
+      namespace: 'default',
+      id: 'job',
+      evaluationId: '11111111-0000-4000-8000-000000000000',
+      purge: false,
+      nowMs: 1,
+    },
+  })
+  await placed(here, 0)
+  t.ok((await here.allocations()).every(({ desiredStatus }) => desiredStatus === 'stop'))
+})
+
+t.test('a new leader finds what was pending and what waits', async (t) => {
+  const here = await scheduled(t)
+  await here.register(jobSpec())
+  const first = here.start()
+  await eventuallyTrue('it is blocked', async () =>
+    (await here.evaluations()).some(({ status }) => status === 'blocked'),
+  )
+  await first.stop()
+  await here.register(jobSpec({ ID: 'second' }))
+  await here.state.node(1, roomy)
+  t.equal((await here.live()).length, 0)
+  const second = here.start()
+  t.teardown(() => second.stop())
+  await placed(here, 1)
+  await placed(here, 1, 'second')
+})
+
+t.test('a plan that the newer state refuses is made again', async (t) => {
+  const here = await scheduled(t)
+  const first = await here.state.node(1, roomy)
+  await here.state.node(2, roomy)
+  let isLost = false
+  here.onPropose = async ({ type }) => {
+    if (type !== 'allocations.plan' || isLost) return
+    isLost = true
+    // As if both nodes had gone between the worker's look and its plan.
+    await here.state.status(first, 'down')
+  }
+  const duty = here.start()
+  t.teardown(() => duty.stop())
+  await here.register(jobSpec({}, { Count: 4 }))
+  const rows = await placed(here, 4)
+  t.ok(rows.every(({ nodeId }) => nodeId !== first))
+})
+
+t.test('jobs that are registered at once are placed each on its own', async (t) => {
+  const here = await running(t)
+  for (let number = 1; number <= 5; number += 1) await here.state.node(number, roomy)
+  const ids = Array.from({ length: 40 }, (_none, at) => `job-${at}`)
+  await Promise.all(ids.map((ID) => here.register(jobSpec({ ID }))))
+  for (const id of ids) await placed(here, 1, id)
+  await settled(here)
+  t.ok((await here.evaluations()).every(({ status }) => status === 'complete'))
+})
