@@ -1,12 +1,16 @@
 /** Jobs: what is to run. */
 import { defineDomain } from '../domain.ts'
+import { jobCommands } from './commands.ts'
 import { jobMethods } from './methods.ts'
 import { jobRoutes } from './routes.ts'
+import { hasJobs } from './queries.ts'
 import { jobs, jobVersions } from './table.ts'
 
 export const jobsDomain = defineDomain({
   name: 'jobs',
+  tenant: { what: 'jobs', livesIn: hasJobs },
   tables: [jobs, jobVersions],
+  commands: jobCommands,
   methods: Object.values(jobMethods),
   routes: jobRoutes,
 })

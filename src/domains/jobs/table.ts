@@ -4,7 +4,10 @@ import type { Table } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
 import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
-import { JobSpec } from './model.ts'
+import { StoredSpec } from './stored-model.ts'
+
+/** A part of keys: no change of it may outgrow one. */
+const Version = Type.Integer({ minimum: 0, maximum: 2 ** 48 })
 
 /** Allocations of a group by what became of them; `queued`: they have no place yet. */
 export const GroupCounts = record({
@@ -25,7 +28,7 @@ export const JobRow = record({
   id: JobId,
   type: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
   priority: Type.Integer({ minimum: 1, maximum: 100 }),
-  version: Count,
+  version: Version,
   /** It is to run nothing. */
   stop: Type.Boolean(),
   /** It runs nothing itself: by time, or when it is dispatched. */
@@ -45,8 +48,8 @@ export const JobVersionRow = record({
   namespace: NamespaceName,
   id: JobId,
   jobCreateIndex: Count,
-  version: Count,
-  spec: JobSpec,
+  version: Version,
+  spec: StoredSpec,
   stop: Type.Boolean(),
   submitMs: TimeMs,
   ...indexes,

@@ -1,0 +1,228 @@
+/**
+ * Changes of registered jobs. Each leads to an evaluation, whose id the proposer chose: what has to run and what has to stop is
+ * worked out by a scheduler worker.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { Type, type Static } from 'typebox'
+import type { Applied, Change, Reader } from '../../fsm/domain.ts'
+import { Count } from '../../fsm/row-schema.ts'
+import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
+import {
+  GroupName,
+  JobId,
+  NamespaceName,
+  newEvaluation,
+  RowId,
+  workloadsVersion,
+  type EvaluationRow,
+  type Trigger,
+} from '../evaluations/model.ts'
+import { openEvaluationsOfJob } from '../evaluations/queries.ts'
+import { evaluations } from '../evaluations/table.ts'
+import { namespaces } from '../namespaces/table.ts'
+import { jobOf, newestVersionOf } from './queries.ts'
+import { countsFor, groupsCountedMax, hasLive, statusOf } from './state-model.ts'
+import { StoredSpec } from './stored-model.ts'
+import { jobs, jobVersions, type JobRow, type JobVersionRow } from './table.ts'
+
+/** Blocked evaluations of one job that an entry cancels. A job has one; more come of workers that were cut off. */
+const canceledMax = 64
+
+const Register = Type.Object({
+  namespace: NamespaceName,
+  id: JobId,
+  /** What of the specification its row has. */
+  type: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  priority: Type.Integer({ minimum: 1, maximum: 100 }),
+  groups: Type.Array(GroupName, { maxItems: groupsCountedMax }),
+  spec: StoredSpec,
+  evaluationId: RowId,
+  /** The job's `jobModifyIndex` that is expected, 0: there is no such job; null: whatever it is. */
+  enforceIndex: Type.Union([Type.Null(), Count]),
+  nowMs: TimeMs,
+})
+export type RegisterJob = Static<typeof Register>
+
+export type RegisterOutcome =
+  | { readonly type: 'registered'; readonly row: JobRow; readonly evaluation: EvaluationRow }
+  /** `jobModifyIndex`: as it is; 0: there is none. */
+  | { readonly type: 'conflict'; readonly jobModifyIndex: number }
+  | { readonly type: 'unknownNamespace' }
+
+export const registerJob = defineCommand({
+  type: 'jobs.register',
+  since: workloadsVersion,
+  args: Register,
+  load: (reader, { namespace, id }) => {
+    const before = jobOf(reader, namespace, id)
+    return {
+      before,
+      version: before === null ? null : newestVersionOf(reader, before),
+      hasNamespace: reader.get(namespaces, [namespace]) !== undefined,
+    }
+  },
+  apply: ({ index }, args, { before, version, hasNamespace }): Applied<RegisterOutcome> => {
+    if (!hasNamespace) return { changes: [], outcome: { type: 'unknownNamespace' } }
+    const { namespace, id, type, priority, spec, nowMs, enforceIndex } = args
+    const jobModifyIndex = before?.jobModifyIndex ?? 0
+    if (enforceIndex !== null && enforceIndex !== jobModifyIndex) {
+      return { changes: [], outcome: { type: 'conflict', jobModifyIndex } }
+    }
+    const isSame =
+      before !== null && !before.stop && version !== null && isDeepStrictEqual(version.spec, spec)
+    const created: JobRow = {
+      namespace,
+      id,
+      type,
+      priority,
+      version: before === null ? 0 : before.version + 1,
+      stop: false,
+      template: spec.Periodic !== null || spec.ParameterizedJob !== null,
+      status: 'pending',
+      groups: countsFor(args.groups, before),
+      submitMs: nowMs,
+      jobModifyIndex: index,
+      createIndex: before?.createIndex ?? index,
+      modifyIndex: index,
+    }
+    const settled = isSame ? before : created
+    const row = withStatus(settled, { openEvaluations: true, index })
+    const evaluation = evaluationOf(row, { ...args, triggeredBy: 'job-register', index })
+    const changes: Change[] = [put(evaluations, evaluation)]
+    if (before === null) changes.push(put(jobs, row))
+    else if (row !== before) changes.push(replace(jobs, before, row))
+    if (!isSame) changes.push(put(jobVersions, versionRow(row, spec, index)))
+    return { changes, outcome: { type: 'registered', row, evaluation } }
+  },
+})
+
+const Named = { namespace: NamespaceName, id: JobId, evaluationId: RowId, nowMs: TimeMs }
+
+export type DeregisterOutcome =
+  | {
+      readonly type: 'deregistered'
+      readonly jobModifyIndex: number
+      readonly evaluation: EvaluationRow
+    }
+  | { readonly type: 'unknown' }
+
+/** Purged, it is forgotten at once; its allocations are stopped all the same. */
+export const deregisterJob = defineCommand({
+  type: 'jobs.deregister',
+  since: workloadsVersion,
+  args: Type.Object({ ...Named, purge: Type.Boolean() }),
+  load: async (reader, { namespace, id }) => {
+    const before = jobOf(reader, namespace, id)
+    return {
+      before,
+      version: before === null ? null : newestVersionOf(reader, before),
+      blocked: await blockedOf(reader, namespace, id),
+    }
+  },
+  apply: ({ index }, args, { before, version, blocked }): Applied<DeregisterOutcome> => {
+    if (before === null) return { changes: [], outcome: { type: 'unknown' } }
+    const changes: Change[] = blocked.map((row) =>
+      replace(evaluations, row, {
+        ...row,
+        status: 'canceled',
+        statusDescription: 'the job was stopped',
+        modifyMs: args.nowMs,
+        modifyIndex: index,
+      }),
+    )
+    const stopped: JobRow = before.stop
+      ? before
+      : {
+          ...before,
+          stop: true,
+          version: before.version + 1,
+          groups: before.groups.map((counts) => ({ ...counts, queued: 0 })),
+          submitMs: args.nowMs,
+          jobModifyIndex: index,
+          modifyIndex: index,
+        }
+    const row = withStatus(stopped, { openEvaluations: true, index })
+    if (args.purge) {
+      changes.push(removeRow(jobs, before))
+    } else {
+      if (row !== before) changes.push(replace(jobs, before, row))
+      if (version !== null && row.version !== before.version) {
+        changes.push(put(jobVersions, versionRow(row, version.spec, index)))
+      }
+    }
+    const evaluation = evaluationOf(row, { ...args, triggeredBy: 'job-deregister', index })
+    changes.push(put(evaluations, evaluation))
+    return {
+      changes,
+      outcome: { type: 'deregistered', jobModifyIndex: row.jobModifyIndex, evaluation },
+    }
+  },
+})
+
+export type EvaluateOutcome =
+  | { readonly type: 'evaluated'; readonly row: JobRow; readonly evaluation: EvaluationRow }
+  | { readonly type: 'unknown' }
+
+/** Whether its allocations are as they should be is looked at again. */
+export const evaluateJob = defineCommand({
+  type: 'jobs.evaluate',
+  since: workloadsVersion,
+  args: Type.Object(Named),
+  load: (reader, { namespace, id }) => jobOf(reader, namespace, id),
+  apply: ({ index }, args, before): Applied<EvaluateOutcome> => {
+    if (before === null) return { changes: [], outcome: { type: 'unknown' } }
+    const row = withStatus(before, { openEvaluations: true, index })
+    const evaluation = evaluationOf(row, { ...args, triggeredBy: 'job-register', index })
+    const changes: Change[] = [put(evaluations, evaluation)]
+    if (row !== before) changes.push(replace(jobs, before, row))
+    return { changes, outcome: { type: 'evaluated', row, evaluation } }
+  },
+})
+
+export const jobCommands = commandsByType([registerJob, deregisterJob, evaluateJob])
+
+function withStatus(
+  row: JobRow,
+  { openEvaluations, index }: { readonly openEvaluations: boolean; readonly index: number },
+): JobRow {
+  const status = statusOf(row, { live: hasLive(row), openEvaluations })
+  return status === row.status ? row : { ...row, status, modifyIndex: index }
+}
+
+function evaluationOf(
+  row: JobRow,
+  made: {
+    readonly evaluationId: string
+    readonly nowMs: number
+    readonly triggeredBy: Trigger
+    readonly index: number
+  },
+): EvaluationRow {
+  const { namespace, id, type, priority, jobModifyIndex } = row
+  const { evaluationId, nowMs, triggeredBy, index } = made
+  const seed = { id: evaluationId, namespace, jobId: id, type, priority, triggeredBy, nowMs }
+  return {
+    ...newEvaluation({ ...seed, jobModifyIndex }),
+    createIndex: index,
+    modifyIndex: index,
+  }
+}
+
+function versionRow(row: JobRow, spec: StoredSpec, index: number): JobVersionRow {
+  const { namespace, id, version, stop, submitMs, createIndex: jobCreateIndex } = row
+  const key = { namespace, id, jobCreateIndex, version }
+  return { ...key, spec, stop, submitMs, createIndex: index, modifyIndex: index }
+}
+
+async function blockedOf(
+  reader: Reader,
+  namespace: string,
+  jobId: string,
+): Promise<readonly EvaluationRow[]> {
+  const blocked: EvaluationRow[] = []
+  for await (const page of openEvaluationsOfJob(reader, { namespace, jobId })) {
+    blocked.push(...page.filter(({ status }) => status === 'blocked'))
+    if (blocked.length >= canceledMax) break
+  }
+  return blocked.slice(0, canceledMax)
+}
