@@ -210,7 +210,7 @@ function holdOf(
       if (isLost(row.nodeId)) return held('lost')
       if (!row.migrate) return held('live')
       // Work that a drain does not let end is not begun again: its operator asked for the machine.
-      return held(isBatch && isDraining(row.nodeId) ? 'drained' : 'migrating')
+      return held(isBatch && isCurrent && isDraining(row.nodeId) ? 'drained' : 'migrating')
   }
 }
 

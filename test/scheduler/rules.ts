@@ -1,0 +1,216 @@
+/**
+ * The rules of a decision, said again without the scheduler's code: what must hold of any plan for any job on any cluster. Each rule names
+ * what broke it.
+ */
+import type { AllocationRow } from '../../src/domains/allocations/model.ts'
+import type { NodeRow } from '../../src/domains/nodes/model.ts'
+import type { Decision } from '../../src/scheduler/decision.ts'
+import type { World } from './cluster.ts'
+
+/** Empty: it keeps all of them. */
+export function brokenRules(world: World, decision: Decision): readonly string[] {
+  return [
+    ...stops(world, decision),
+    ...capacity(world, decision),
+    ...placesAllowed(world, decision),
+    ...(isEverywhere(world) ? oneOnEach(world, decision) : counts(world, decision)),
+    ...steps(world, decision),
+  ]
+}
+
+function isEverywhere({ job }: World): boolean {
+  return job?.spec.Type === 'system' || job?.spec.Type === 'sysbatch'
+}
+
+const over = (row: AllocationRow) => ['complete', 'failed', 'lost'].includes(row.clientStatus)
+const wanted = (row: AllocationRow) => row.desiredStatus === 'run'
+
+function stoppedIds({ stop, place }: Decision): ReadonlySet<string> {
+  const replaced = place.flatMap(({ stop }) => (stop === null ? [] : [stop.id]))
+  return new Set([...stop.map(({ id }) => id), ...replaced])
+}
+
+function isDown({ nodes }: World, nodeId: string): boolean {
+  const node = nodes.find(({ id }) => id === nodeId)
+  return node === undefined || node.status === 'down'
+}
+
+/** What is stopped was to run; each once; what is on a node that is gone is lost, and nothing else is. */
+function stops(world: World, decision: Decision): string[] {
+  const { allocations = [] } = world
+  const broken: string[] = []
+  const ids = stoppedIds(decision)
+  const every = [...decision.stop, ...decision.place.flatMap(({ stop }) => stop ?? [])]
+  if (ids.size !== every.length) broken.push('one is stopped twice')
+  for (const { id, lost } of every) {
+    const row = allocations.find((one) => one.id === id)
+    if (row === undefined || !wanted(row)) broken.push(`${id} is stopped, but was not to run`)
+    else if (lost !== (isDown(world, row.nodeId) && !over(row))) broken.push(`${id}: lost ${lost}`)
+  }
+  for (const row of allocations) {
+    if (wanted(row) && !over(row) && isDown(world, row.nodeId) && !ids.has(row.id)) {
+      broken.push(`${row.id} is on a node that is gone, and stays`)
+    }
+    const isOver = world.job === null || world.job.stop
+    if (isOver && wanted(row) && !over(row) && !ids.has(row.id)) {
+      broken.push(`${row.id} of a job that is over stays`)
+    }
+  }
+  return broken
+}
+
+/** With all that has not ended, also what is about to, no node has more than it can. */
+function capacity({ nodes, allocations = [] }: World, { place }: Decision): string[] {
+  const broken: string[] = []
+  for (const { id, spec } of nodes) {
+    const here = [
+      ...allocations.filter((row) => row.nodeId === id && !over(row)),
+      ...place.flatMap(({ allocation }) => (allocation.nodeId === id ? [allocation] : [])),
+    ]
+    if (!place.some(({ allocation }) => allocation.nodeId === id)) continue
+    const cpu = here.flatMap(({ resources }) => resources.tasks).map(({ cpuMhz }) => cpuMhz)
+    const ports = here.flatMap(({ resources }) => resources.ports).map(({ value }) => value)
+    const used = cpu.reduce((sum, one) => sum + one, 0)
+    if (used > spec.resources.cpuMhz) broken.push(`${id} has ${used} MHz`)
+    if (new Set(ports).size !== ports.length) broken.push(`${id} gives a port twice`)
+  }
+  return broken
+}
+
+function fits({ status, eligible, drain, spec }: NodeRow, world: World): boolean {
+  if (status !== 'ready' || !eligible || drain !== null) return false
+  const disk = world.job?.spec.Constraints.find(({ LTarget }) => LTarget === '${meta.disk}')
+  const meta = new Map(spec.meta)
+  return (
+    (world.job?.spec.Datacenters ?? []).includes(spec.datacenter) &&
+    spec.drivers.some(({ name, healthy }) => name === 'mock_driver' && healthy) &&
+    (disk === undefined || meta.get('disk') === disk.RTarget)
+  )
+}
+
+function placesAllowed(world: World, { place }: Decision): string[] {
+  return place.flatMap(({ allocation: { nodeId, name } }) => {
+    const node = world.nodes.find(({ id }) => id === nodeId)
+    return node !== undefined && fits(node, world) ? [] : [`${name} is on ${nodeId}`]
+  })
+}
+
+/** Whether an allocation that ended counts as one of the group all the same. */
+function holdsDone({ job }: World, row: AllocationRow): boolean {
+  if (job === null || job.spec.Type !== 'batch' || row.jobVersion !== job.version) return false
+  return wanted(row) ? row.clientStatus === 'complete' : /drained/.test(row.desiredDescription)
+}
+
+/** One that failed and is not placed anew now keeps its place. */
+function holdsFailed(world: World, row: AllocationRow): boolean {
+  return (
+    wanted(row) && row.clientStatus === 'failed' && row.jobVersion === (world.job?.version ?? -1)
+  )
+}
+
+/** What stays, what is placed and what has no place come to the count, each name once, new names the lowest free ones. */
+function counts(world: World, decision: Decision): string[] {
+  const { job, allocations = [] } = world
+  if (job === null || job.stop) return decision.place.length > 0 ? ['a job that is over grows'] : []
+  const group = job.spec.TaskGroups[0]
+  if (group === undefined) return []
+  const gone = stoppedIds(decision)
+  const stays = allocations.filter(
+    (row) =>
+      !gone.has(row.id) &&
+      ((wanted(row) && !over(row)) || holdsDone(world, row) || holdsFailed(world, row)),
+  )
+  const queued = decision.queued.find(([name]) => name === group.Name)?.[1] ?? 0
+  const broken: string[] = []
+  const live = stays.filter((row) => wanted(row) && !over(row))
+  const drained = decision.stop.filter(({ desiredDescription }) =>
+    /drained/.test(desiredDescription),
+  )
+  const ended = [...stays.filter((row) => !live.includes(row)), ...drained]
+  const total = live.length + decision.place.length + queued
+  if (live.length + decision.place.length > group.Count) {
+    broken.push(`${live.length} stay and ${decision.place.length} come for ${group.Count}`)
+  }
+  if (total + ended.length < group.Count) broken.push(`${total} for ${group.Count}`)
+  const names = [
+    ...live.map(({ name }) => name),
+    ...decision.place.map(({ allocation }) => allocation.name),
+  ]
+  if (new Set(names).size !== names.length) broken.push(`a name is there twice: ${names.join()}`)
+  const replaced = new Set(allocations.flatMap(({ id, name }) => (gone.has(id) ? [name] : [])))
+  const held = new Set(
+    [...stays, ...drained.flatMap(({ id }) => rowOf(world, id))].map(({ name }) => name),
+  )
+  const fresh = decision.place
+    .map(({ allocation }) => allocation.name)
+    .filter((name) => !replaced.has(name))
+  for (const name of fresh) {
+    const index = Number(/\[(\d+)\]/.exec(name)?.[1])
+    for (let lower = 0; lower < index; lower += 1) {
+      const other = `job.web[${lower}]`
+      if (!held.has(other) && !names.includes(other)) broken.push(`${name} comes before ${other}`)
+    }
+  }
+  return broken
+}
+
+/** After the plan no node has two, and each that fits has one or is queued. */
+function oneOnEach(world: World, decision: Decision): string[] {
+  const { job, nodes, allocations = [] } = world
+  if (job === null || job.stop) return decision.place.length > 0 ? ['a job that is over grows'] : []
+  const gone = stoppedIds(decision)
+  const broken: string[] = []
+  const group = job.spec.TaskGroups[0]
+  let without = 0
+  for (const node of nodes) {
+    const here =
+      allocations.filter(
+        (row) => row.nodeId === node.id && wanted(row) && !over(row) && !gone.has(row.id),
+      ).length + decision.place.filter(({ allocation }) => allocation.nodeId === node.id).length
+    if (here > 1) broken.push(`${node.id} has ${here}`)
+    const ended = allocations.some(
+      (row) =>
+        row.nodeId === node.id &&
+        wanted(row) &&
+        row.jobVersion === job.version &&
+        (row.clientStatus === 'failed' || row.clientStatus === 'complete'),
+    )
+    if (group !== undefined && group.Count > 0 && here === 0 && !ended && fits(node, world)) {
+      without += 1
+    }
+  }
+  const queued = decision.queued.reduce((sum, [, count]) => sum + count, 0)
+  if (without > queued) broken.push(`${without} nodes have none, ${queued} are queued`)
+  return broken
+}
+
+/** An update replaces no more at a time than it may, counting those of the newest version that are not healthy yet. */
+function steps({ job, allocations = [] }: World, decision: Decision): string[] {
+  const most = job?.spec.TaskGroups[0]?.Update?.MaxParallel ?? 0
+  if (job === null || most === 0) return []
+  const byId = new Map(allocations.map((row) => [row.id, row]))
+  const gone = stoppedIds(decision)
+  const replaced = [
+    ...decision.place.flatMap(({ stop }) => stop ?? []),
+    ...decision.stop.filter(({ desiredDescription }) => /being updated/.test(desiredDescription)),
+  ]
+  const unhealthy = allocations.filter(
+    (row) =>
+      wanted(row) &&
+      !over(row) &&
+      !gone.has(row.id) &&
+      row.jobVersion === job.version &&
+      row.health?.healthy !== true,
+  ).length
+  const broken = replaced.flatMap(({ id }) =>
+    byId.get(id)?.jobVersion === job.version ? [`${id} is of the newest version`] : [],
+  )
+  if (replaced.length > Math.max(0, most - unhealthy)) {
+    broken.push(`${replaced.length} are replaced, ${unhealthy} are not healthy, ${most} may be`)
+  }
+  return broken
+}
+
+function rowOf({ allocations = [] }: World, id: string): readonly AllocationRow[] {
+  return allocations.filter((row) => row.id === id)
+}
