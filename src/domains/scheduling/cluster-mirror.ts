@@ -52,7 +52,7 @@ export class ClusterMirror implements Cluster {
     for (const id of ids) this.#staleAllocations.add(id)
   }
 
-  /** Reads anew what changed. Returns the classes of nodes that got room. */
+  /** Reads anew what changed, on a state that is as new as what told of it. Returns the classes of nodes that got room. */
   refresh(reader: Reader): ReadonlySet<string> {
     const gotRoom = new Set<string>()
     for (const id of this.#staleNodes) {

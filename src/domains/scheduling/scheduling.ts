@@ -68,7 +68,7 @@ class Scheduling implements Running {
       view,
       propose,
       mirror: this.#mirror,
-      refresh: (reader) => this.#refresh(reader),
+      refresh: () => this.#refresh(),
       patterns: new Patterns(),
     }
     this.#rounds = periodic({
@@ -107,7 +107,7 @@ class Scheduling implements Running {
       for (const name of await this.#mirror.read(reader)) this.#room.set(name, reader.appliedIndex)
     })
     await onView(this.#context.view, async (reader) => {
-      this.#refresh(reader)
+      this.#refresh()
       this.#takeNamed(reader)
       const index = evaluationsIndex(reader)
       const looks = this.#looksSoon || startMs - this.#lookedMs >= everyMs
@@ -149,8 +149,14 @@ class Scheduling implements Running {
     else if (!this.#queue.has(row.id) && !this.#blocked.add(row)) this.#queue.add(row)
   }
 
-  #refresh(reader: Reader): void {
-    for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
+  /** On the newest state: what was marked came with it, and an older view would take it back. */
+  #refresh(): void {
+    const reader = this.#context.view()
+    try {
+      for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
+    } finally {
+      reader.close()
+    }
   }
 
   #unblock(nowMs: number): void {

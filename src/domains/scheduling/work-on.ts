@@ -37,8 +37,8 @@ export type WorkContext = {
   readonly view: OpenView
   readonly propose: Propose
   readonly mirror: ClusterMirror
-  /** Brings the mirror up to the reader's state. */
-  readonly refresh: (reader: Reader) => void
+  /** Brings the mirror up to the newest state. */
+  readonly refresh: () => void
   readonly patterns: Patterns
   readonly onState?: (state: 'scheduling' | 'submitting') => void
 }
@@ -66,7 +66,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
     try {
       seen = await read(view, id)
       if (seen === null) return []
-      context.refresh(view)
+      context.refresh()
       decision = decide(seen, context)
     } finally {
       view.close()

@@ -164,3 +164,24 @@ t.test('jobs that are registered at once are placed each on its own', async (t) 
   await settled(here)
   t.ok((await here.evaluations()).every(({ status }) => status === 'complete'))
 })
+
+t.test('workers that read at the same time do not give one place twice', async (t) => {
+  const here = await scheduled(t)
+  const one = {
+    ...able,
+    resources: { cpuMhz: 600, memoryMb: 8_192, diskMb: 90_000, networks: [], nodeNetworks: [] },
+    reserved: { cpuMhz: 0, memoryMb: 0, diskMb: 0, ports: '' },
+  }
+  for (let number = 1; number <= 30; number += 1) await here.state.node(number, one)
+  const plans: number[] = []
+  here.onPropose = ({ type }) => {
+    if (type === 'allocations.plan') plans.push(here.state.machine.appliedIndex)
+  }
+  const ids = Array.from({ length: 30 }, (_none, at) => `job-${at}`)
+  for (const ID of ids) await here.register(jobSpec({ ID }))
+  const duty = here.start()
+  t.teardown(() => duty.stop())
+  for (const id of ids) await placed(here, 1, id)
+  await settled(here)
+  t.equal(plans.length, ids.length, 'no plan was refused, and made again')
+})
