@@ -6,7 +6,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import type { AllocatedResources, AllocationRow, NewAllocation } from '../allocations/model.ts'
 import { takesPlace } from '../allocations/model.ts'
-import { allocationById } from '../allocations/queries.ts'
+import { allocationById, allocationsOnNode } from '../allocations/queries.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById, nodesWithPrefix } from '../nodes/queries.ts'
 import type { Cluster, KnownNode } from '../../scheduler/decision.ts'
@@ -50,6 +50,14 @@ export class ClusterMirror implements Cluster {
 
   allocationsChanged(ids: Iterable<string>): void {
     for (const id of ids) this.#staleAllocations.add(id)
+  }
+
+  /** A plan was refused there: all of the node is read anew. */
+  async doubt(reader: Reader, nodeId: string): Promise<void> {
+    this.#staleNodes.add(nodeId)
+    for await (const page of allocationsOnNode(reader, nodeId)) {
+      for (const { id } of page) this.#staleAllocations.add(id)
+    }
   }
 
   /** Reads anew what changed, on a state that is as new as what told of it. Returns the classes of nodes that got room. */

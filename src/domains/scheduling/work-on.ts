@@ -58,6 +58,7 @@ type Seen = {
 
 export async function workOn(id: string, context: WorkContext): Promise<Worked> {
   let fruitless = 0
+  let doubted: ReadonlySet<string> = new Set()
   for (let plans = 1; ; plans += 1) {
     context.onState?.('scheduling')
     const view = context.view()
@@ -66,6 +67,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
     try {
       seen = await read(view, id)
       if (seen === null) return []
+      for (const nodeId of doubted) await context.mirror.doubt(view, nodeId)
       context.refresh()
       decision = decide(seen, context)
     } finally {
@@ -77,6 +79,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
     const outcome = await proposeAll(seen, parts, ended(end, decision), context)
     if (outcome.type !== 'refused') return outcome.written
     if (!outcome.hasBrought) fruitless += 1
+    doubted = outcome.nodes
     if (fruitless < attemptsMax && plans < plansMax) continue
     const last = await proposeOne(seen, nothing(), refusedTooOften(end, decision), context)
     return last.stale ? [] : refusedTooOften(end, decision)
@@ -159,8 +162,12 @@ function decide(
 
 type Outcome =
   | { readonly type: 'done'; readonly written: Worked }
-  /** `hasBrought`: some of it was applied. */
-  | { readonly type: 'refused'; readonly hasBrought: boolean }
+  /** `hasBrought`: some of it was applied. `nodes`: where something was refused. */
+  | {
+      readonly type: 'refused'
+      readonly hasBrought: boolean
+      readonly nodes: ReadonlySet<string>
+    }
 
 /** The last part ends the evaluation, so it goes once all others are in. */
 async function proposeAll(
@@ -170,21 +177,22 @@ async function proposeAll(
   context: WorkContext,
 ): Promise<Outcome> {
   const before = parts.slice(0, -1)
-  let refused = 0
+  const refused: PlanOutcome['refused'][number][] = []
   for (let at = 0; at < before.length; at += partsInFlight) {
     const together = before.slice(at, at + partsInFlight)
     const outcomes = await Promise.all(together.map((part) => proposeOne(seen, part, [], context)))
     if (outcomes.some(({ stale }) => stale)) return { type: 'done', written: [] }
-    for (const outcome of outcomes) refused += outcome.refused.length
+    for (const outcome of outcomes) refused.push(...outcome.refused)
   }
   const last = parts.at(-1) ?? nothing()
   // With what follows from a plan that is not whole the next look would be misled.
-  const outcome = await proposeOne(seen, last, refused === 0 ? written : [], context)
+  const outcome = await proposeOne(seen, last, refused.length === 0 ? written : [], context)
   if (outcome.stale) return { type: 'done', written: [] }
-  refused += outcome.refused.length
-  if (refused === 0) return { type: 'done', written }
+  refused.push(...outcome.refused)
+  if (refused.length === 0) return { type: 'done', written }
   const asked = parts.reduce((sum, part) => sum + countOf(part), 0)
-  return { type: 'refused', hasBrought: refused < asked }
+  const nodes = new Set(refused.flatMap(({ nodeId }) => (nodeId === '' ? [] : [nodeId])))
+  return { type: 'refused', hasBrought: refused.length < asked, nodes }
 }
 
 async function proposeOne(
