@@ -36,3 +36,11 @@ export async function hasOpenEvaluation(
   }
   return false
 }
+
+/** In the order of their ids, those that begin with `prefix`. */
+export function evaluationsWithPrefix(
+  reader: Reader,
+  prefix: string,
+): AsyncIterable<readonly EvaluationRow[]> {
+  return reader.pages(evaluations, { startsWith: prefix })
+}

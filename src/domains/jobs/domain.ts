@@ -4,13 +4,17 @@ import { jobCommands } from './commands.ts'
 import { jobMethods } from './methods.ts'
 import { jobRoutes } from './routes.ts'
 import { hasJobs } from './queries.ts'
+import { registeredJobMethods } from './registered-methods.ts'
+import { registeredJobRoutes } from './registered-routes.ts'
 import { jobs, jobVersions } from './table.ts'
+import { jobTopic } from './topics.ts'
 
 export const jobsDomain = defineDomain({
   name: 'jobs',
   tenant: { what: 'jobs', livesIn: hasJobs },
   tables: [jobs, jobVersions],
   commands: jobCommands,
-  methods: Object.values(jobMethods),
-  routes: jobRoutes,
+  methods: [...Object.values(jobMethods), ...Object.values(registeredJobMethods)],
+  routes: [...jobRoutes, ...registeredJobRoutes],
+  topics: [jobTopic],
 })

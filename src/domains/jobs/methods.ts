@@ -8,6 +8,7 @@ import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
 import { jobBytesMax, type JobSpec } from './model.ts'
 import { validateJob, warningsOf } from './validate-model.ts'
+import { knowsTimeZone } from './zones.ts'
 
 export type ParsedJob =
   | { readonly complete: true; readonly job: JobSpec }
@@ -57,12 +58,4 @@ export const jobMethods = { parse, validate }
 
 function inNamespace(namespace: string, access: 'parse-job' | 'read-job'): Requirement {
   return { resource: 'namespace', namespace, access }
-}
-
-function knowsTimeZone(timeZone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
 }

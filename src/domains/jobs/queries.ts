@@ -22,3 +22,33 @@ export function newestVersionOf(reader: Reader, job: JobRow): JobVersionRow | nu
 export async function hasJobs(reader: Reader, namespace: string): Promise<boolean> {
   return (await firstOf(reader.pages(jobs, { prefix: [namespace] }))) !== null
 }
+
+export type WholeJob = { readonly job: JobRow; readonly version: JobVersionRow }
+
+/** With what they are to run, in the order of namespaces and ids. `namespace`: null for all. */
+export async function* jobsIn(
+  reader: Reader,
+  namespace: string | null,
+  prefix: string,
+): AsyncGenerator<readonly WholeJob[]> {
+  const range = namespace === null ? {} : { prefix: [namespace], startsWith: prefix }
+  for await (const page of reader.pages(jobs, range)) {
+    yield page.flatMap((job) => {
+      const version = newestVersionOf(reader, job)
+      return version === null ? [] : [{ job, version }]
+    })
+  }
+}
+
+/** The last ones, the newest first. */
+export async function versionsOf(
+  reader: Reader,
+  { namespace, id, createIndex, version: newest }: JobRow,
+  most: number,
+): Promise<readonly JobVersionRow[]> {
+  const from = [namespace, id, createIndex, Math.max(0, newest - most + 1)]
+  const rows: JobVersionRow[] = []
+  const range = { prefix: [namespace, id, createIndex], from }
+  for await (const page of reader.pages(jobVersions, range)) rows.push(...page)
+  return rows.toReversed()
+}

@@ -1,6 +1,6 @@
 /** What routes of jobs take and answer. */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import { count, flag, nullable, text } from '../../api/shape.ts'
+import { count, flag, indexes, mapOf, Nanoseconds, nullable, text } from '../../api/shape.ts'
 import { partOf } from './draft-model.ts'
 import { JobSpec } from './model.ts'
 
@@ -45,6 +45,102 @@ export const ValidatedJob = Type.Object(
     Warnings: text('What is allowed and seldom meant'),
   },
   { title: 'JobValidation' },
+)
+
+const state = {
+  ParentID: Type.String(),
+  Payload: Type.Null(),
+  Stop: flag('Whether it is to run nothing'),
+  Stable: Type.Boolean(),
+  Status: Type.Enum(['pending', 'running', 'dead']),
+  StatusDescription: Type.String(),
+  SubmitTime: Nanoseconds,
+  Version: count('Each change of the specification is a new one'),
+  ...indexes,
+  JobModifyIndex: count('Index of the last registration or stop'),
+}
+
+export const RegisteredJob = Type.Object(
+  { ...propertiesOf(JobSpec), ...state },
+  { title: 'RegisteredJob' },
+)
+
+export const JobVersionList = Type.Object(
+  { Versions: Type.Array(RegisteredJob), Diffs: Type.Null() },
+  { title: 'JobVersions' },
+)
+
+const GroupSummary = Type.Object(
+  {
+    Queued: count('Without a place'),
+    Complete: count(''),
+    Failed: count(''),
+    Running: count(''),
+    Starting: count(''),
+    Lost: count('Of nodes that are down'),
+    Unknown: count('Of nodes that are out of reach'),
+  },
+  { title: 'JobGroupSummary' },
+)
+
+export const JobSummary = Type.Object(
+  {
+    JobID: Type.String(),
+    Namespace: Type.String(),
+    Summary: mapOf(GroupSummary, 'Allocations by group'),
+    Children: Type.Object({ Pending: count('0'), Running: count('0'), Dead: count('0') }),
+    ...indexes,
+  },
+  { title: 'JobSummary' },
+)
+
+export const JobStub = Type.Object(
+  {
+    ID: Type.String(),
+    ParentID: Type.String(),
+    Name: Type.String(),
+    Namespace: Type.String(),
+    Datacenters: Type.Array(Type.String()),
+    Type: Type.String(),
+    Priority: count('1 to 100'),
+    Periodic: Type.Boolean(),
+    ParameterizedJob: Type.Boolean(),
+    Stop: state.Stop,
+    Status: state.Status,
+    StatusDescription: Type.String(),
+    JobSummary,
+    ...indexes,
+    JobModifyIndex: state.JobModifyIndex,
+    SubmitTime: Nanoseconds,
+  },
+  { title: 'JobListStub' },
+)
+
+export const RegisterBody = Type.Object({
+  Job: JobShape,
+  EnforceIndex: Type.Optional(flag('Only if JobModifyIndex is as below')),
+  JobModifyIndex: Type.Optional(count('That of the job; 0: it must not exist')),
+})
+
+export const RevertBody = Type.Object({
+  JobVersion: count('To which'),
+  EnforcePriorVersion: Type.Optional(nullable(count('Only if the job is at this version'))),
+})
+
+const evaluation = {
+  EvalID: text('The evaluation that makes it so'),
+  EvalCreateIndex: count('Index of its entry'),
+  Index: count('The same'),
+  KnownLeader: Type.Boolean(),
+  LastContact: count('0'),
+  JobModifyIndex: state.JobModifyIndex,
+}
+
+export const JobEvaluated = Type.Object(evaluation, { title: 'JobEvaluated' })
+
+export const JobRegistered = Type.Object(
+  { ...evaluation, Warnings: text('What is allowed and seldom meant') },
+  { title: 'JobRegistered' },
 )
 
 function propertiesOf(schema: TSchema): TProperties {

@@ -1,5 +1,9 @@
 /** Jobs as the API shows them. */
+import { nanoseconds } from '../../api/json.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { JobSpec } from './model.ts'
+import type { WholeJob } from './queries.ts'
+import type { GroupCounts, JobRow, JobVersionRow } from './table.ts'
 
 /** A complete job that is not registered: the members that the cluster sets are empty. */
 export function shownSpecification(job: JobSpec) {
@@ -31,3 +35,86 @@ export function shownWarnings(warnings: readonly string[]): string {
   const head = warnings.length === 1 ? '1 warning:' : `${warnings.length} warnings:`
   return `${head}\n\n${warnings.map((warning) => `* ${warning}`).join('\n')}`
 }
+
+/** A version of a registered job. `job`: as it is now. */
+export function shownVersion(version: JobVersionRow, job: JobRow) {
+  return {
+    ...version.spec,
+    ParentID: '',
+    Payload: null,
+    Stop: version.stop,
+    Stable: false,
+    Status: job.status,
+    StatusDescription: '',
+    SubmitTime: nanoseconds(version.submitMs),
+    Version: version.version,
+    CreateIndex: job.createIndex,
+    ModifyIndex: job.modifyIndex,
+    JobModifyIndex: version.version === job.version ? job.jobModifyIndex : version.modifyIndex,
+  }
+}
+
+export function shownJob({ job, version }: WholeJob) {
+  return shownVersion(version, job)
+}
+
+export function shownStub({ job, version }: WholeJob) {
+  const { Name, Datacenters, Periodic, ParameterizedJob } = version.spec
+  return {
+    ID: job.id,
+    ParentID: '',
+    Name,
+    Namespace: job.namespace,
+    Datacenters,
+    Type: job.type,
+    Priority: job.priority,
+    Periodic: Periodic !== null,
+    ParameterizedJob: ParameterizedJob !== null,
+    Stop: job.stop,
+    Status: job.status,
+    StatusDescription: '',
+    JobSummary: shownSummary(job),
+    CreateIndex: job.createIndex,
+    ModifyIndex: job.modifyIndex,
+    JobModifyIndex: job.jobModifyIndex,
+    SubmitTime: nanoseconds(job.submitMs),
+  }
+}
+
+export function shownSummary({ namespace, id, groups, createIndex, modifyIndex }: JobRow) {
+  return {
+    JobID: id,
+    Namespace: namespace,
+    Summary: Object.fromEntries(groups.map((counts) => [counts.group, shownCounts(counts)])),
+    Children: { Pending: 0, Running: 0, Dead: 0 },
+    CreateIndex: createIndex,
+    ModifyIndex: modifyIndex,
+  }
+}
+
+function shownCounts(counts: GroupCounts) {
+  return {
+    Queued: counts.queued,
+    Complete: counts.complete,
+    Failed: counts.failed,
+    Running: counts.running,
+    Starting: counts.starting,
+    Lost: counts.lost,
+    Unknown: counts.unknown,
+  }
+}
+
+export const jobFilters = new FilterCompiler({
+  ID: 'string',
+  Name: 'string',
+  Namespace: 'string',
+  Type: 'string',
+  Priority: 'unsigned',
+  Periodic: 'boolean',
+  ParameterizedJob: 'boolean',
+  Stop: 'boolean',
+  Status: 'string',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+  JobModifyIndex: 'unsigned',
+})

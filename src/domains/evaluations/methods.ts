@@ -1,0 +1,85 @@
+/** What may be asked about evaluations. */
+import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import { onePage, Page, wholeList } from '../../rpc/list.ts'
+import { defineQuery } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
+import { allNamespaces, checkNamespaceName, defaultNamespace } from '../namespaces/model.ts'
+import { checkIdPrefix, checkWholeId } from './id-model.ts'
+import type { EvaluationRow } from './model.ts'
+import { evaluationById, evaluationsOfJob, evaluationsWithPrefix } from './queries.ts'
+import { leastForEvaluations, readsJobsIn } from './rights.ts'
+import { evaluationFilters, shownEvaluation } from './shown.ts'
+import { evaluations } from './table.ts'
+
+const Word = Type.String({ maxLength: 1_024 })
+
+/** `*`: of all namespaces. `job` and `status`: '' for any. */
+const list = defineQuery({
+  kind: 'query',
+  name: 'evaluations.list',
+  long: true,
+  args: Type.Object({ ...Page, namespace: Word, job: Word, status: Word }),
+  requires: () => ({ resource: 'none' }),
+  least: leastForEvaluations,
+  query: async (reader, args, context) => {
+    const { namespace, job, status, prefix, filter, nextToken, perPage } = args
+    const isAsked = (row: EvaluationRow): boolean =>
+      (namespace === allNamespaces || namespace === row.namespace) &&
+      (job === '' || job === row.jobId) &&
+      (status === '' || status === row.status)
+    const value = await onePage(
+      context,
+      { nextToken, perPage },
+      {
+        pages: evaluationsWithPrefix(reader, checkIdPrefix(prefix)),
+        keyOf: evaluations.key,
+        show: (row, may) => (isAsked(row) && may(readsJobsIn(row.namespace)) ? row : null),
+        filter: evaluationFilters.compile(filter),
+        recordOf: shownEvaluation,
+      },
+    )
+    return { value, index: reader.tableIndex(evaluations) }
+  },
+})
+
+const read = defineQuery({
+  kind: 'query',
+  name: 'evaluations.read',
+  args: Type.Object({ id: Word }),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { id }, context) => {
+    const row = evaluationById(reader, id.toLowerCase())
+    const missing = "'namespace:read-job' on the evaluation's namespace"
+    mustMay(context, readsJobsIn(row?.namespace ?? defaultNamespace), missing)
+    checkWholeId('evaluation', id)
+    return { value: row, index: row?.modifyIndex ?? reader.tableIndex(evaluations) }
+  },
+})
+
+/** The oldest first. */
+const ofJob = defineQuery({
+  kind: 'query',
+  name: 'evaluations.ofJob',
+  long: true,
+  args: Type.Object({ namespace: Word, jobId: Word }),
+  requires: ({ namespace }) => readsJobsIn(namespace),
+  query: async (reader, job, context) => {
+    checkNamespaceName(job.namespace)
+    const value = await onePage(context, wholeList, {
+      pages: evaluationsOfJob(reader, job),
+      keyOf: evaluations.key,
+      show: (row) => row,
+      filter: null,
+    })
+    return { value, index: indexOf(reader, value.rows) }
+  },
+})
+
+/** The greatest of the rows, or that of the table where there is none. */
+function indexOf(reader: Reader, rows: readonly EvaluationRow[]): number {
+  if (rows.length === 0) return reader.tableIndex(evaluations)
+  return rows.reduce((most, { modifyIndex }) => Math.max(most, modifyIndex), 0)
+}
+
+export const evaluationMethods = { list, read, ofJob }

@@ -1,0 +1,55 @@
+/** `/v1/evaluations` and `/v1/evaluation/:id`. */
+import { Type } from 'typebox'
+import { listReply, pageOf } from '../../api/pages.ts'
+import type { DescribedRoute } from '../../api/route.ts'
+import { blocking, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
+import { defaultNamespace } from '../namespaces/model.ts'
+import { evaluationMethods } from './methods.ts'
+import { Evaluation } from './shapes.ts'
+import { shownEvaluation } from './shown.ts'
+
+const exampleId = '00000000-0000-4000-8000-000000000000'
+
+export const evaluationRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/evaluations',
+    summary: 'List evaluations',
+    permission: 'filtered',
+    query: {
+      ...blocking,
+      ...listing,
+      ...inNamespace,
+      ...optionally({ job: text('Of this job'), status: text('With this status') }),
+    },
+    reply: ok(Type.Array(Evaluation)),
+    example: {},
+    handle: async (request) => {
+      const { search, namespace } = request
+      const { value } = await request.query(evaluationMethods.list, {
+        ...pageOf(request),
+        namespace: namespace ?? defaultNamespace,
+        job: search.text('job') ?? '',
+        status: search.text('status') ?? '',
+      })
+      return listReply(value, shownEvaluation)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/evaluation/:eval_id',
+    summary: 'Read an evaluation',
+    permission: 'namespace:read-job',
+    params: { eval_id: text('The whole UUID of the evaluation') },
+    query: blocking,
+    reply: ok(Evaluation),
+    errors: ['not_found'],
+    example: { url: `/v1/evaluation/${exampleId}`, status: 404 },
+    handle: async (request) => {
+      const args = { id: request.parameter('eval_id') }
+      const { value } = await request.query(evaluationMethods.read, args)
+      if (value === null) return { status: 404, text: 'evaluation not found' }
+      return { jsonOf: () => shownEvaluation(value) }
+    },
+  },
+]

@@ -1,0 +1,82 @@
+/** Evaluations as clients read them, and as filters of lists do. */
+import { nanoseconds } from '../../api/json.ts'
+import { dateText } from '../../lib/date-text.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import type { EvaluationRow, Metrics } from './model.ts'
+
+/** As Go prints a time that there is none of. */
+const never = '0001-01-01T00:00:00Z'
+
+export function shownEvaluation(row: EvaluationRow) {
+  return {
+    ID: row.id,
+    Namespace: row.namespace,
+    Priority: row.priority,
+    Type: row.type,
+    TriggeredBy: row.triggeredBy,
+    JobID: row.jobId,
+    JobModifyIndex: row.jobModifyIndex,
+    NodeID: row.nodeId,
+    NodeModifyIndex: row.nodeModifyIndex,
+    DeploymentID: '',
+    Status: row.status,
+    StatusDescription: row.statusDescription,
+    Wait: 0,
+    WaitUntil: row.waitUntilMs === 0 ? never : dateText(row.waitUntilMs),
+    NextEval: row.nextEval,
+    PreviousEval: row.previousEval,
+    BlockedEval: row.blockedEval,
+    RelatedEvals: null,
+    FailedTGAllocs:
+      row.failed.length === 0
+        ? null
+        : Object.fromEntries(row.failed.map(([group, metrics]) => [group, shownMetrics(metrics)])),
+    QueuedAllocations: Object.fromEntries(row.queued),
+    ClassEligibility: row.classes.length === 0 ? null : Object.fromEntries(row.classes),
+    EscapedComputedClass: row.escaped,
+    SnapshotIndex: row.snapshotIndex,
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
+    CreateTime: nanoseconds(row.createMs),
+    ModifyTime: nanoseconds(row.modifyMs),
+  }
+}
+
+function shownMetrics(metrics: Metrics) {
+  return {
+    NodesEvaluated: metrics.nodesEvaluated,
+    NodesFiltered: metrics.nodesFiltered,
+    NodesExhausted: metrics.nodesExhausted,
+    NodesAvailable: Object.fromEntries(metrics.nodesAvailable),
+    ClassFiltered: countsOrNull(metrics.classFiltered),
+    ConstraintFiltered: countsOrNull(metrics.constraintFiltered),
+    ClassExhausted: countsOrNull(metrics.classExhausted),
+    DimensionExhausted: countsOrNull(metrics.dimensionExhausted),
+    QuotaExhausted: null,
+    Scores: Object.fromEntries(
+      metrics.scores.map(([node, name, score]) => [`${node}.${name}`, score / 1e6]),
+    ),
+    AllocationTime: metrics.tookUs * 1_000,
+    CoalescedFailures: metrics.coalescedFailures,
+  }
+}
+
+function countsOrNull(counts: readonly (readonly [string, number])[]) {
+  return counts.length === 0 ? null : Object.fromEntries(counts)
+}
+
+export const evaluationFilters = new FilterCompiler({
+  ID: 'string',
+  Namespace: 'string',
+  Priority: 'unsigned',
+  Type: 'string',
+  TriggeredBy: 'string',
+  JobID: 'string',
+  NodeID: 'string',
+  Status: 'string',
+  StatusDescription: 'string',
+  PreviousEval: 'string',
+  BlockedEval: 'string',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+})

@@ -1,0 +1,316 @@
+/** Methods on registered jobs. */
+import { randomUUID } from 'node:crypto'
+import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { onePage, Page } from '../../rpc/list.ts'
+import {
+  defineLeaderMethod,
+  defineQuery,
+  type LeaderContext,
+  type LeastRight,
+  type Requirement,
+} from '../../rpc/method.ts'
+import { jobIdLengthMax } from '../evaluations/model.ts'
+import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
+import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
+import { withDefaults } from './defaults-model.ts'
+import { readJob } from './draft-model.ts'
+import type { JobSpec } from './model.ts'
+import { jobOf, jobsIn, newestVersionOf, versionOf, versionsOf, type WholeJob } from './queries.ts'
+import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
+import { jobFilters, shownStub } from './shown.ts'
+import { jobs, type JobRow, type JobVersionRow } from './table.ts'
+import { validateJob, warningsOf } from './validate-model.ts'
+import { knowsTimeZone } from './zones.ts'
+
+/** Versions that are shown; older ones are kept while an allocation runs them. */
+const versionsShownMax = 6
+
+const Word = Type.String({ maxLength: 1_024 })
+const Named = { namespace: Word, id: Word }
+
+export const leastForJobs: readonly LeastRight[] = [{ resource: 'namespace', access: 'read' }]
+
+export function inNamespace(
+  namespace: string,
+  access: 'list-jobs' | 'read-job' | 'submit-job',
+): Requirement {
+  return { resource: 'namespace', namespace, access }
+}
+
+/** `*`: of all namespaces. */
+const list = defineQuery({
+  kind: 'query',
+  name: 'jobs.list',
+  long: true,
+  args: Type.Object({ ...Page, namespace: Word }),
+  requires: () => ({ resource: 'none' }),
+  least: leastForJobs,
+  query: async (reader, { namespace, prefix, filter, nextToken, perPage }, context) => {
+    const value = await onePage(
+      context,
+      { nextToken, perPage },
+      {
+        pages: jobsIn(reader, namespace === allNamespaces ? null : namespace, prefix),
+        keyOf: ({ job }) => jobs.key(job),
+        show: (whole, may) =>
+          whole.job.id.startsWith(prefix) && may(inNamespace(whole.job.namespace, 'list-jobs'))
+            ? whole
+            : null,
+        filter: jobFilters.compile(filter),
+        recordOf: shownStub,
+      },
+    )
+    return { value, index: reader.tableIndex(jobs) }
+  },
+})
+
+const read = defineQuery({
+  kind: 'query',
+  name: 'jobs.read',
+  args: Type.Object(Named),
+  requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
+  query: (reader, { namespace, id }) => {
+    const value = wholeOf(reader, namespace, id)
+    return { value, index: value?.job.modifyIndex ?? reader.tableIndex(jobs) }
+  },
+})
+
+export type JobVersions = { readonly job: JobRow; readonly versions: readonly JobVersionRow[] }
+
+/** The newest first. */
+const versions = defineQuery({
+  kind: 'query',
+  name: 'jobs.versions',
+  args: Type.Object(Named),
+  requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
+  query: async (reader, { namespace, id }) => {
+    const job = jobOf(reader, namespace, id)
+    if (job === null) return { value: null, index: reader.tableIndex(jobs) }
+    const rows = await versionsOf(reader, job, versionsShownMax)
+    const value: JobVersions = { job, versions: rows }
+    return { value, index: job.modifyIndex }
+  },
+})
+
+export type Registered = {
+  readonly index: number
+  readonly jobModifyIndex: number
+  readonly evaluation: string
+  readonly warnings: readonly string[]
+}
+
+const Enforce = Type.Union([
+  Type.Null(),
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+])
+
+/** `enforceIndex`: the index that the job must have, 0 for one that must not exist; null: any. */
+const register = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.register',
+  args: Type.Object({ namespace: Word, job: Type.Unknown(), enforceIndex: Enforce }),
+  requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
+  run: (context, { namespace, job, enforceIndex }) => {
+    checkNamespaceName(namespace)
+    const { draft, refused } = readJob(job)
+    const spec = withDefaults({ ...draft, Namespace: namespace }, namespace)
+    const problems = [...refused.texts(), ...validateJob(spec, { knowsTimeZone }).texts()]
+    if (problems.length > 0) throw new MusterError('invalid_argument', problems.join('; '))
+    return submit(context, { namespace, spec, enforceIndex })
+  },
+})
+
+/** To what an earlier version was: that is a new version again. */
+const revert = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.revert',
+  args: Type.Object({
+    ...Named,
+    version: Type.Integer({ minimum: 0, maximum: 2 ** 48 }),
+    enforceVersion: Enforce,
+  }),
+  requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
+  run: (context, { namespace, id, version, enforceVersion }) => {
+    const job = known(context, namespace, id)
+    if (enforceVersion !== null && enforceVersion !== job.version) {
+      const text = `the job is at version ${job.version}, not ${enforceVersion}`
+      throw new MusterError('conflict', text)
+    }
+    if (version === job.version && !job.stop) {
+      throw new MusterError('invalid_argument', `the job is at version ${version} already`)
+    }
+    const key = { namespace, id, jobCreateIndex: job.createIndex, version }
+    const before = versionOf(context.read(), key)
+    if (before === null) {
+      throw new MusterError('not_found', `there is no version ${version} of the job`)
+    }
+    return submit(context, { namespace, spec: before.spec, enforceIndex: job.jobModifyIndex })
+  },
+})
+
+export type Evaluated = {
+  readonly index: number
+  readonly jobModifyIndex: number
+  readonly evaluation: string
+}
+
+const stop = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.stop',
+  args: Type.Object({ ...Named, purge: Type.Boolean() }),
+  requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
+  run: async (context, { namespace, id, purge }): Promise<Evaluated> => {
+    known(context, namespace, id)
+    const args = { namespace, id, purge, ...chosen(context) }
+    const { index, outcome } = await context.propose(deregisterJob, args)
+    if (outcome.type === 'unknown') throw unknownJob()
+    const { jobModifyIndex, evaluation } = outcome
+    return { index, jobModifyIndex, evaluation: evaluation.id }
+  },
+})
+
+const evaluate = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.evaluate',
+  args: Type.Object(Named),
+  requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
+  run: async (context, { namespace, id }): Promise<Evaluated> => {
+    const { template } = known(context, namespace, id)
+    if (template) {
+      const text = 'a periodic or parameterized job has nothing to evaluate: its children have'
+      throw new MusterError('invalid_argument', text)
+    }
+    const args = { namespace, id, ...chosen(context) }
+    const { index, outcome } = await context.propose(evaluateJob, args)
+    if (outcome.type === 'unknown') throw unknownJob()
+    const { row, evaluation } = outcome
+    return { index, jobModifyIndex: row.jobModifyIndex, evaluation: evaluation.id }
+  },
+})
+
+export const registeredJobMethods = { list, read, versions, register, revert, stop, evaluate }
+
+type Submission = {
+  readonly namespace: string
+  readonly spec: JobSpec
+  readonly enforceIndex: number | null
+}
+
+async function submit(
+  context: LeaderContext,
+  { namespace, spec, enforceIndex }: Submission,
+): Promise<Registered> {
+  checkServed(spec)
+  checkStorable(spec)
+  const { ID: id, Type: type, Priority: priority, TaskGroups: taskGroups } = spec
+  if (type !== 'service' && type !== 'batch' && type !== 'system' && type !== 'sysbatch') {
+    throw new MusterError('invalid_argument', 'Type must be service, batch, system or sysbatch')
+  }
+  const groups = taskGroups.map(({ Name }) => Name)
+  const { index, outcome } = await context.propose(registerJob, {
+    namespace,
+    id,
+    type,
+    priority,
+    groups,
+    spec,
+    enforceIndex,
+    ...chosen(context),
+  })
+  switch (outcome.type) {
+    case 'registered': {
+      const { row, evaluation } = outcome
+      const warnings = warningsOf(spec)
+      return { index, jobModifyIndex: row.jobModifyIndex, evaluation: evaluation.id, warnings }
+    }
+    case 'conflict':
+      throw new MusterError('conflict', conflictText(enforceIndex, outcome.jobModifyIndex))
+    case 'unknownNamespace':
+      throw new MusterError(
+        'invalid_argument',
+        `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
+      )
+    default:
+      return assertNever(outcome)
+  }
+}
+
+/** As Nomad words it, so that its tools know it again. */
+function conflictText(wanted: number | null, found: number): string {
+  const head = 'Enforcing job modify index'
+  if (found === 0) return `${head} ${wanted}: job does not exist`
+  return wanted === 0
+    ? `${head} 0: job already exists`
+    : `${head} ${wanted}: job exists with conflicting job modify index: ${found}`
+}
+
+/** Of what is valid. Throws `not_implemented` rather than to run something else. */
+function checkServed(spec: JobSpec): void {
+  const refuse = (path: string, text: string): never => {
+    throw new MusterError('not_implemented', `${path} ${text}`)
+  }
+  if (spec.Periodic !== null) refuse('Periodic', 'is not served yet: no job is started by time')
+  if (spec.ParameterizedJob !== null) {
+    refuse('ParameterizedJob', 'is not served yet: no job is dispatched')
+  }
+  for (const [at, { Update }] of spec.TaskGroups.entries()) {
+    const path = `TaskGroups[${at}].Update`
+    if (Update === null) continue
+    if (Update.Canary > 0) refuse(`${path}.Canary`, 'is not served yet: there are no deployments')
+    if (Update.AutoRevert || Update.AutoPromote) {
+      refuse(path, 'neither reverts nor promotes by itself yet: there are no deployments')
+    }
+  }
+}
+
+/** Throws `too_large` or `invalid_argument`. */
+function checkStorable(spec: JobSpec): void {
+  if (spec.ID.length > jobIdLengthMax) {
+    throw new MusterError('invalid_argument', `ID has over ${jobIdLengthMax} letters`)
+  }
+  const bytes = specBytesOf(spec)
+  if (bytes <= specBytesMax) return
+  const odd = oddNameIn(spec)
+  if (odd !== null) {
+    throw new MusterError('invalid_argument', `a member may not be named ${JSON.stringify(odd)}`)
+  }
+  throw new MusterError(
+    'too_large',
+    `a job may take ${specBytesMax} bytes with its defaults: let tasks fetch larger files as artifacts`,
+  )
+}
+
+function oddNameIn(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return null
+  for (const [name, member] of Object.entries(value)) {
+    if (isOddName(name)) return name
+    const within = oddNameIn(member)
+    if (within !== null) return within
+  }
+  return null
+}
+
+/** What the proposer of an entry chooses. */
+function chosen({ clock }: LeaderContext) {
+  return { evaluationId: randomUUID(), nowMs: Math.floor(clock.wallMs()) }
+}
+
+function known(context: LeaderContext, namespace: string, id: string): JobRow {
+  checkNamespaceName(namespace)
+  const job = jobOf(context.read(), namespace, id)
+  if (job === null) throw unknownJob()
+  return job
+}
+
+function unknownJob(): MusterError {
+  return new MusterError('not_found', 'job not found')
+}
+
+function wholeOf(reader: Reader, namespace: string, id: string): WholeJob | null {
+  const job = jobOf(reader, namespace, id)
+  const version = job === null ? null : newestVersionOf(reader, job)
+  return job === null || version === null ? null : { job, version }
+}

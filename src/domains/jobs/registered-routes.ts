@@ -1,0 +1,252 @@
+/** `/v1/jobs` and `/v1/job/:id`: registered jobs. */
+import { Type } from 'typebox'
+import type { Fields } from '../../api/fields.ts'
+import { listReply, pageOf } from '../../api/pages.ts'
+import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { blocking, flag, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defaultNamespace, jobBytesMax } from './model.ts'
+import { registeredJobMethods, type Evaluated, type Registered } from './registered-methods.ts'
+import {
+  JobEvaluated,
+  JobRegistered,
+  JobStub,
+  JobSummary,
+  JobVersionList,
+  RegisterBody,
+  RegisteredJob,
+  RevertBody,
+} from './shapes.ts'
+import { shownJob, shownStub, shownSummary, shownVersion, shownWarnings } from './shown.ts'
+
+const named = { job_id: text('The id of the job') }
+/** A job whose every second byte is escaped, and room for the rest. */
+const bodyBytesMax = 2 * jobBytesMax + 64 * 1024
+const atLeast = [{ resource: 'namespace', access: 'write' }] as const
+const exampleJob = {
+  ID: 'cache',
+  Datacenters: ['dc1'],
+  TaskGroups: [
+    {
+      Name: 'cache',
+      Tasks: [{ Name: 'cache', Driver: 'raw_exec', Config: { command: '/usr/bin/cache' } }],
+    },
+  ],
+}
+
+const registration = {
+  permission: 'namespace:submit-job',
+  query: inNamespace,
+  bodySchema: RegisterBody,
+  reply: ok(JobRegistered),
+  errors: ['conflict'],
+  bodyBytesMax,
+  atLeast,
+} as const
+
+export const registeredJobRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/jobs',
+    summary: 'List jobs',
+    permission: 'filtered',
+    query: { ...blocking, ...listing, ...inNamespace },
+    reply: ok(Type.Array(JobStub)),
+    example: {},
+    handle: async (request) => {
+      const { value } = await request.query(registeredJobMethods.list, {
+        ...pageOf(request),
+        namespace: request.namespace ?? defaultNamespace,
+      })
+      return listReply(value, shownStub)
+    },
+  },
+  {
+    ...registration,
+    method: 'PUT',
+    path: '/v1/jobs',
+    summary: 'Register a job',
+    example: { body: { Job: exampleJob } },
+    handle: (request) => register(request, null),
+  },
+  {
+    ...registration,
+    method: 'PUT',
+    path: '/v1/job/:job_id',
+    summary: 'Register a job under the id of the path',
+    params: named,
+    example: { url: '/v1/job/cache', body: { Job: { ...exampleJob, Priority: 60 } } },
+    handle: (request) => register(request, idOf(request)),
+  },
+  {
+    method: 'GET',
+    path: '/v1/job/:job_id',
+    summary: 'Read a job',
+    permission: 'namespace:read-job',
+    params: named,
+    query: { ...blocking, ...inNamespace },
+    reply: ok(RegisteredJob),
+    errors: ['not_found'],
+    example: { url: '/v1/job/cache' },
+    handle: async (request) => {
+      const { value } = await request.query(registeredJobMethods.read, placeOf(request))
+      return value === null ? notFound : { jsonOf: () => shownJob(value) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/job/:job_id/versions',
+    summary: 'List the versions of a job',
+    permission: 'namespace:read-job',
+    params: named,
+    query: { ...blocking, ...inNamespace },
+    reply: ok(JobVersionList),
+    errors: ['not_found'],
+    example: { url: '/v1/job/cache/versions' },
+    handle: async (request) => {
+      const { value } = await request.query(registeredJobMethods.versions, placeOf(request))
+      if (value === null) return notFound
+      const { job, versions } = value
+      const shown = () => versions.map((version) => shownVersion(version, job))
+      return { jsonOf: () => ({ Versions: shown(), Diffs: null }) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/job/:job_id/summary',
+    summary: 'Count the allocations of a job',
+    permission: 'namespace:read-job',
+    params: named,
+    query: { ...blocking, ...inNamespace },
+    reply: ok(JobSummary),
+    errors: ['not_found'],
+    example: { url: '/v1/job/cache/summary' },
+    handle: async (request) => {
+      const { value } = await request.query(registeredJobMethods.read, placeOf(request))
+      return value === null ? notFound : { jsonOf: () => shownSummary(value.job) }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/job/:job_id/evaluate',
+    summary: 'Look again at the allocations of a job',
+    permission: 'namespace:read-job',
+    params: named,
+    query: inNamespace,
+    reply: ok(JobEvaluated),
+    errors: ['not_found'],
+    example: { url: '/v1/job/cache/evaluate' },
+    handle: async (request) =>
+      evaluated(await request.call(registeredJobMethods.evaluate, placeOf(request))),
+  },
+  {
+    method: 'PUT',
+    path: '/v1/job/:job_id/revert',
+    summary: 'Make a job what an earlier version was',
+    permission: 'namespace:submit-job',
+    params: named,
+    query: inNamespace,
+    bodySchema: RevertBody,
+    reply: ok(JobRegistered),
+    errors: ['not_found', 'conflict'],
+    example: { url: '/v1/job/cache/revert', body: { JobVersion: 0 } },
+    handle: async (request) => {
+      const fields = request.fields()
+      const version = fields.integer('JobVersion')
+      if (version === undefined) throw missing('JobVersion')
+      const args = {
+        ...placeOf(request),
+        version: whole(version, 'JobVersion'),
+        enforceVersion: optional(fields, 'EnforcePriorVersion'),
+      }
+      return registered(await request.call(registeredJobMethods.revert, args))
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/job/:job_id',
+    summary: 'Stop a job',
+    permission: 'namespace:submit-job',
+    params: named,
+    query: {
+      ...inNamespace,
+      ...optionally({
+        purge: flag('Forgets it as well'),
+        global: flag('Ignored: each cluster stands for itself'),
+      }),
+    },
+    reply: ok(JobEvaluated),
+    errors: ['not_found'],
+    example: { url: '/v1/job/cache' },
+    handle: async (request) => {
+      const args = { ...placeOf(request), purge: request.search.boolean('purge') ?? false }
+      return evaluated(await request.call(registeredJobMethods.stop, args))
+    },
+  },
+]
+
+const notFound: ApiReply = { status: 404, text: 'job not found' }
+
+async function register(request: ApiRequest, id: string | null): Promise<ApiReply> {
+  const fields = request.fields()
+  const job = fields.object('Job')
+  if (job === undefined) throw missing('Job')
+  const written = job.text('ID')
+  if (id !== null && written !== id) {
+    const text = `Job.ID must be that of the path, ${JSON.stringify(id)}, not ${JSON.stringify(written)}`
+    throw new MusterError('invalid_argument', text)
+  }
+  const isEnforced = fields.boolean('EnforceIndex') ?? false
+  const args = {
+    namespace: request.namespace ?? namespaceOf(job.text('Namespace')),
+    job: fields.raw('Job'),
+    enforceIndex: isEnforced ? (optional(fields, 'JobModifyIndex') ?? 0) : null,
+  }
+  return registered(await request.call(registeredJobMethods.register, args))
+}
+
+function registered({ index, jobModifyIndex, evaluation, warnings }: Registered): ApiReply {
+  return {
+    index,
+    json: {
+      ...evaluationShown(index, evaluation),
+      JobModifyIndex: jobModifyIndex,
+      Warnings: shownWarnings(warnings),
+    },
+  }
+}
+
+function evaluated({ index, jobModifyIndex, evaluation }: Evaluated): ApiReply {
+  const json = { ...evaluationShown(index, evaluation), JobModifyIndex: jobModifyIndex }
+  return { index, json }
+}
+
+function evaluationShown(index: number, id: string) {
+  return { EvalID: id, EvalCreateIndex: index, Index: index, KnownLeader: true, LastContact: 0 }
+}
+
+function optional(fields: Fields, name: string): number | null {
+  const value = fields.integer(name)
+  return value === undefined ? null : whole(value, name)
+}
+
+function whole(value: number, name: string): number {
+  if (value >= 0) return value
+  throw new MusterError('invalid_argument', `${name} must be 0 or above`)
+}
+
+function missing(name: string): MusterError {
+  return new MusterError('invalid_argument', `${name} is missing`)
+}
+
+function idOf(request: ApiRequest): string {
+  return request.parameter('job_id')
+}
+
+function placeOf(request: ApiRequest) {
+  return { namespace: request.namespace ?? defaultNamespace, id: idOf(request) }
+}
+
+function namespaceOf(written: string | undefined): string {
+  return written === undefined || written === '' ? defaultNamespace : written
+}
