@@ -8,14 +8,6 @@ export const jsonDepthMax = 100
 /** JSON.rawJSON is in Node 24 but not in TypeScript's library yet. */
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
-/**
- * Nanoseconds of milliseconds, for output. The number itself is beyond 2^53 and rounded, but it prints as exactly
- * the milliseconds and six zeros: no other decimal of up to 15 significant digits rounds to the same double.
- */
-export function nanoseconds(milliseconds: number): number {
-  return milliseconds * 1e6
-}
-
 /** Bigints print as integers. Without them, plain `JSON.stringify`. */
 export function encodeJson(value: unknown, pretty: boolean): string {
   const indent = pretty ? 4 : undefined

@@ -5,3 +5,11 @@ const lastMs = 253_402_300_799_999
 export function dateText(ms: number): string {
   return new Date(Math.min(ms, lastMs)).toISOString()
 }
+
+/**
+ * Nanoseconds of milliseconds, for output. The number itself is beyond 2^53 and rounded, but it prints as exactly
+ * the milliseconds and six zeros: no other decimal of up to 15 significant digits rounds to the same double.
+ */
+export function nanoseconds(milliseconds: number): number {
+  return milliseconds * 1e6
+}

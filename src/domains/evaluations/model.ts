@@ -11,6 +11,8 @@ import type { Moment } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
 
+export { defaultNamespace } from '../namespaces/model.ts'
+
 /** The command version of the first programs that schedule work. */
 export const workloadsVersion = 11
 

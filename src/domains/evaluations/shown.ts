@@ -1,6 +1,5 @@
 /** Evaluations as clients read them, and as filters of lists do. */
-import { nanoseconds } from '../../api/json.ts'
-import { dateText } from '../../lib/date-text.ts'
+import { dateText, nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { EvaluationRow, Metrics } from './model.ts'
 

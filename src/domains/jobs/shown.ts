@@ -1,5 +1,5 @@
 /** Jobs as the API shows them. */
-import { nanoseconds } from '../../api/json.ts'
+import { nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { JobSpec } from './model.ts'
 import type { WholeJob } from './queries.ts'

@@ -1,6 +1,6 @@
 /** `/v1/operator/keyring/*`. */
+import { nanoseconds } from '../../lib/date-text.ts'
 import { Type } from 'typebox'
-import { nanoseconds } from '../../api/json.ts'
 import type { DescribedRoute } from '../../api/route.ts'
 import { blocking, flag, ok, optionally } from '../../api/shape.ts'
 import { keyringMethods, type ShownKey } from './keyring-methods.ts'

@@ -1,6 +1,7 @@
 /** `/v1/vars` and `/v1/var/*`: shapes of HTTP to methods and back. */
+import { nanoseconds } from '../../lib/date-text.ts'
 import { Type } from 'typebox'
-import { encodeJson, nanoseconds } from '../../api/json.ts'
+import { encodeJson } from '../../api/json.ts'
 import { lockOf } from '../../api/lock-condition.ts'
 import { readPaging } from '../../api/pages.ts'
 import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
