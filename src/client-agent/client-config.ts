@@ -7,6 +7,8 @@ import type { ServerTrustSettings } from './server-trust.ts'
 /** What is told of the machine beside what is found. */
 export type NodeConfig = {
   readonly nodeClass: string
+  /** Of all processors together; null: as they tell. */
+  readonly cpuTotalMhz: number | null
   readonly meta: readonly (readonly [string, string])[]
   readonly hostVolumes: readonly {
     readonly name: string

@@ -8,6 +8,7 @@ import {
   release,
   totalmem,
   type,
+  type CpuInfo,
   type NetworkInterfaceInfo,
 } from 'node:os'
 import type { NodeSpec } from '../domains/nodes/model.ts'
@@ -16,6 +17,9 @@ import type { ClientConfig } from './client-config.ts'
 
 const mib = 1024 * 1024
 const osReleasePath = '/etc/os-release'
+const cpuInfoPath = '/proc/cpuinfo'
+/** Of a processor that tells nothing of its speed, as Nomad counts it. */
+const unknownMhz = 1_000
 const addressesMax = 32
 const devicesMax = 32
 const valueLengthMax = 200
@@ -32,11 +36,21 @@ export type FingerprintOptions = {
   readonly drivers: NodeSpec['drivers']
 }
 
+/** Virtual machines tell it in one place or the other, or nowhere. */
+async function coreMhz(cores: readonly CpuInfo[]): Promise<number> {
+  const known = Math.max(0, ...cores.map(({ speed }) => speed))
+  if (known > 0) return known
+  const text = await readFile(cpuInfoPath, 'utf8').catch(() => '')
+  const told = Math.round(Number(/^cpu MHz\s*:\s*([\d.]+)$/m.exec(text)?.[1] ?? 0))
+  return told > 0 ? told : unknownMhz
+}
+
 export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec> {
   const { config, version, api, drivers } = options
-  const { nodeClass, meta, hostVolumes, reserved } = config.client.node
+  const { nodeClass, meta, hostVolumes, reserved, cpuTotalMhz } = config.client.node
   const cores = cpus()
-  const cpuMhz = cores.reduce((sum, { speed }) => sum + speed, 0)
+  const frequencyMhz = await coreMhz(cores)
+  const cpuMhz = cpuTotalMhz ?? cores.length * frequencyMhz
   const memoryBytes = totalmem()
   const { blocks, bsize } = await statfs(config.dataDir)
   const diskBytes = blocks * bsize
@@ -44,7 +58,7 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
   const advertised = config.advertiseAddr
   const attributes: [string, string][] = [
     ['cpu.arch', arch() === 'x64' ? 'amd64' : arch()],
-    ['cpu.frequency', String(cores[0]?.speed ?? 0)],
+    ['cpu.frequency', String(frequencyMhz)],
     ['cpu.modelname', (cores[0]?.model ?? '').trim()],
     ['cpu.numcores', String(cores.length)],
     ['cpu.totalcompute', String(cpuMhz)],

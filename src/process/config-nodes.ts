@@ -45,6 +45,7 @@ function completeNode(client: NonNullable<ConfigFile['client']>, complain: Compl
   })
   return {
     nodeClass: client.node_class ?? '',
+    cpuTotalMhz: client.cpu_total_compute ?? null,
     meta: Object.entries(client.meta ?? {}),
     hostVolumes,
     reserved: {

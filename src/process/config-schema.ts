@@ -134,6 +134,7 @@ const clientSchema = Type.Object(
     encrypt: gossipKey,
     retry_join: retryJoin,
     node_class: Type.Optional(nodeText),
+    cpu_total_compute: Type.Optional(count(1, 100_000_000)),
     meta: Type.Optional(
       Type.Record(Type.String(), nodeText, { description: 'an object whose values are texts' }),
     ),

@@ -29,6 +29,7 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
       client: {
         node: {
           nodeClass: 'fast',
+          cpuTotalMhz: null,
           meta: [['rack', 'r1']],
           hostVolumes: [{ name: 'data', path: '/srv', readOnly: false }],
           reserved,
@@ -50,6 +51,7 @@ t.test('a machine is told as it is, with what the configuration adds', async (t)
     resources: { memoryMb: Math.floor(totalmem() / 1_048_576) },
   })
   t.ok(spec.resources.diskMb > 0)
+  t.ok(spec.resources.cpuMhz >= cpus().length, 'every processor has a speed')
   const attributes = new Map(spec.attributes)
   t.equal(attributes.get('cpu.numcores'), String(cpus().length))
   t.equal(attributes.get('muster.version'), '1.2.3')

@@ -14,6 +14,7 @@ client {
 t.test('a client block names class, metadata, volumes and what is reserved', async (t) => {
   const text = client(`
     node_class = "fast"
+    cpu_total_compute = 5000
     meta       = { rack = "r1" }
     host_volume "data" {
       path      = "/srv/data"
@@ -29,6 +30,7 @@ t.test('a client block names class, metadata, volumes and what is reserved', asy
   `)
   t.same((await load(t, { 'a.hcl': text })).client?.node, {
     nodeClass: 'fast',
+    cpuTotalMhz: 5_000,
     meta: [['rack', 'r1']],
     hostVolumes: [
       { name: 'data', path: '/srv/data', readOnly: true },
@@ -38,6 +40,7 @@ t.test('a client block names class, metadata, volumes and what is reserved', asy
   })
   t.same((await load(t, { 'a.hcl': client('') })).client?.node, {
     nodeClass: '',
+    cpuTotalMhz: null,
     meta: [],
     hostVolumes: [],
     reserved: { cpuMhz: 0, memoryMb: 0, diskMb: 0, ports: '' },

@@ -1,5 +1,4 @@
 /** What comes about with changes of client nodes, for reactions of later domains in the same entry. */
-import { Type } from 'typebox'
 import type { Happening } from '../../fsm/domain.ts'
 import { defineFact, happened } from '../../fsm/fact.ts'
 import { record } from '../../fsm/row-schema.ts'
