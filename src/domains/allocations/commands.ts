@@ -1,6 +1,7 @@
 /** Changes of allocations. */
 import { commandsByType } from '../define.ts'
+import { moveAllocations } from './move-commands.ts'
 import { applyPlan } from './plan-commands.ts'
 import { reportAllocations } from './reported-commands.ts'
 
-export const allocationCommands = commandsByType([applyPlan, reportAllocations])
+export const allocationCommands = commandsByType([applyPlan, reportAllocations, moveAllocations])

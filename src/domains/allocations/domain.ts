@@ -6,12 +6,16 @@ import { appliedCommands } from '../sessions/services.ts'
 import { allocationAgentMethods } from './agent-methods.ts'
 import { allocationCommands } from './commands.ts'
 import { AllocationFeeds } from './feeds.ts'
+import { allocationMethods } from './methods.ts'
+import { moveAllocations } from './move-commands.ts'
 import { nodeReactions } from './node-commands.ts'
 import { reportedMethod } from './peer-methods.ts'
 import { applyPlan } from './plan-commands.ts'
 import { ReportBatches } from './reports.ts'
+import { allocationRoutes } from './routes.ts'
 import { allocationFeeds, reportBatches } from './services.ts'
 import { allocations } from './table.ts'
+import { allocationTopic } from './topics.ts'
 
 const never = new AbortController().signal
 const ofServer = { token: null, remote: '', requestId: 'allocations' }
@@ -32,6 +36,7 @@ export const allocationsDomain = defineDomain({
       start: (feeds, { service }) => {
         const applied = service(appliedCommands)
         applied.onCommand(applyPlan, ({ outcome }) => feeds.wake(outcome.nodes))
+        applied.onCommand(moveAllocations, ({ outcome }) => feeds.wake(outcome.nodes))
         applied.onReplaced(() => feeds.wakeAll())
       },
       stop: (feeds) => feeds.wakeAll(),
@@ -45,5 +50,7 @@ export const allocationsDomain = defineDomain({
         ),
     }),
   ],
-  methods: [...allocationAgentMethods, reportedMethod],
+  methods: [...Object.values(allocationMethods), ...allocationAgentMethods, reportedMethod],
+  routes: allocationRoutes,
+  topics: [allocationTopic],
 })

@@ -18,6 +18,8 @@ import {
 } from '../evaluations/model.ts'
 import { NodeId, nodeNameLengthMax } from '../nodes/model.ts'
 
+export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
+
 const tasksMax = 128
 const portsMax = 256
 const eventsMax = 10

@@ -17,6 +17,24 @@ export function allocationsOnNode(reader: Reader, nodeId: string): Rows {
   return reader.pagesBy(allocations, 'onNode', { prefix: [nodeId] })
 }
 
+/** Also those that ended. */
+export function allocationsEverOnNode(reader: Reader, nodeId: string): Rows {
+  return reader.pagesBy(allocations, 'byNode', { prefix: [nodeId] })
+}
+
+export function allocationsOfJob(reader: Reader, { namespace, jobId }: JobKey): Rows {
+  return reader.pagesBy(allocations, 'byJob', { prefix: [namespace, jobId] })
+}
+
+export function allocationsOfEvaluation(reader: Reader, id: string): Rows {
+  return reader.pagesBy(allocations, 'byEval', { prefix: [id] })
+}
+
+/** In the order of their ids. */
+export function allocationsWithPrefix(reader: Reader, prefix: string): Rows {
+  return reader.pages(allocations, { startsWith: prefix })
+}
+
 /** Whether one that is to run and has not ended has the name, besides those of `except`. `nameKey`: the name, or the name and a node. */
 export async function isNameTaken(
   reader: Reader,

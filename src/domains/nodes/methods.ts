@@ -13,6 +13,7 @@ import {
   type LeaderContext,
 } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
+import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
 import { evaluateNode, purgeNode, setDrain, setEligibility, type NodeOutcome } from './commands.ts'
 import { DrainMeta, DrainSpec, nodeIdPattern, nodeNameLengthMax, type NodeRow } from './model.ts'
 import { otherSecret } from './peer-methods.ts'
@@ -42,7 +43,7 @@ const list = defineQuery({
       context,
       { nextToken, perPage },
       {
-        pages: nodesWithPrefix(reader, checkPrefix(prefix)),
+        pages: nodesWithPrefix(reader, checkIdPrefix(prefix)),
         keyOf: nodes.key,
         show,
         filter: nodeFilters.compile(filter),
@@ -61,7 +62,7 @@ const read = defineQuery({
   query: (reader, { id }, context) => {
     const row = nodeById(reader, id.toLowerCase())
     mustMay(context, readsNode(row?.spec.name ?? ''), "'node:read' on the node")
-    checkId(id)
+    checkWholeId('node', id)
     return { value: row, index: row?.modifyIndex ?? reader.tableIndex(nodes) }
   },
 })
@@ -186,18 +187,6 @@ const openUplink = defineLocalMethod({
   },
 })
 
-/** What there is only beside work: refused to those who could not ask for it either. */
-const work = defineLocalMethod({
-  kind: 'local',
-  name: 'nodes.work',
-  args: Type.Object({ access: Type.Enum(['read', 'write']) }),
-  requires: ({ access }) => (access === 'read' ? readsNode('') : writesNode('')),
-  run: (): Promise<never> => {
-    const text = 'this version schedules no work, so there are no allocations and no evaluations'
-    return Promise.reject(new MusterError('not_implemented', text))
-  },
-})
-
 type UplinkRequest = Record<'id' | 'name' | 'secret' | 'version', string>
 
 /** Throws `invalid_argument`. */
@@ -218,36 +207,13 @@ function checkRequest({ id, name, secret, version }: UplinkRequest): void {
   }
 }
 
-export const nodeMethods = { list, read, eligibility, drain, purge, evaluate, work, openUplink }
-
-const uuidLength = 36
-
-/** Throws `invalid_argument` for what is no whole id; any letter case reads. */
-function checkId(id: string): string {
-  if (id.length === uuidLength) return id.toLowerCase()
-  const text = `a node's id has ${uuidLength} characters, this has ${id.length}: node ID must be the whole UUID`
-  throw new MusterError('invalid_argument', text)
-}
-
-/** Of the ids in a list. Throws `invalid_argument` as Nomad does, for its tools shorten ids to an even number. */
-function checkPrefix(prefix: string): string {
-  const digits = prefix.replaceAll('-', '')
-  if (!/^[0-9a-f]*$/.test(digits)) {
-    throw new MusterError(
-      'invalid_argument',
-      'prefix must be hexadecimal: 0 to 9, a to f, and dashes',
-    )
-  }
-  if (digits.length % 2 === 0) return prefix
-  const text = `prefix must have an even number of hexadecimal digits, this has ${digits.length}`
-  throw new MusterError('invalid_argument', text)
-}
+export const nodeMethods = { list, read, eligibility, drain, purge, evaluate, openUplink }
 
 /** The id of a node that the caller may write. */
 function writable(context: LeaderContext, given: string): string {
   const row = nodeById(context.read(), given.toLowerCase())
   mustMay(context, writesNode(row?.spec.name ?? ''), "'node:write' on the node")
-  const id = checkId(given)
+  const id = checkWholeId('node', given)
   if (row === null) throw unknownNode()
   return id
 }

@@ -54,16 +54,6 @@ export const nodeRoutes: readonly DescribedRoute[] = [
     },
   },
   {
-    method: 'GET',
-    path: '/v1/node/:node_id/allocations',
-    summary: 'Allocations of a client node; not served while no work is scheduled',
-    permission: 'node:read',
-    params: named,
-    reply: {},
-    example: { url: `/v1/node/${exampleId}/allocations`, status: 501 },
-    handle: (request) => request.call(nodeMethods.work, { access: 'read' }),
-  },
-  {
     method: 'PUT',
     path: '/v1/node/:node_id/evaluate',
     summary: 'Look again at the jobs of a client node',

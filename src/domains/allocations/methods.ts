@@ -1,0 +1,203 @@
+/** What may be asked about allocations. */
+import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { onePage, Page, wholeList, type May } from '../../rpc/list.ts'
+import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
+import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
+import { jobOf, versionOf } from '../jobs/queries.ts'
+import { nodeById } from '../nodes/queries.ts'
+import { keyOfName } from '../catalog/model.ts'
+import { allNamespaces, defaultNamespace, type AllocationRow } from './model.ts'
+import { moveAllocations } from './move-commands.ts'
+import {
+  allocationById,
+  allocationsEverOnNode,
+  allocationsOfEvaluation,
+  allocationsOfJob,
+  allocationsWithPrefix,
+} from './queries.ts'
+import { changesAllocationsIn, leastForAllocations, readsJobsIn } from './rights.ts'
+import {
+  allocationFilters,
+  shownStub,
+  type JobOfAllocation,
+  type JobVersion,
+  type ListedAllocation,
+} from './shown.ts'
+import { allocations } from './table.ts'
+
+/** `*`: all. */
+const list = defineQuery({
+  kind: 'query',
+  name: 'allocations.list',
+  long: true,
+  args: Type.Object({ ...Page, namespace: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  least: leastForAllocations,
+  query: async (reader, { namespace, prefix, filter, nextToken, perPage }, context) => {
+    const show = listedBy(reader)
+    const value = await onePage(
+      context,
+      { nextToken, perPage },
+      {
+        pages: allocationsWithPrefix(reader, checkIdPrefix(prefix)),
+        keyOf: allocations.key,
+        show: (row, may) =>
+          namespace === allNamespaces || namespace === row.namespace ? show(row, may) : null,
+        filter: allocationFilters.compile(filter),
+        recordOf: shownStub,
+      },
+    )
+    return { value, index: reader.tableIndex(allocations) }
+  },
+})
+
+const ofJob = defineQuery({
+  kind: 'query',
+  name: 'allocations.ofJob',
+  long: true,
+  args: Type.Object({ namespace: Type.String(), jobId: Type.String() }),
+  requires: ({ namespace }) => readsJobsIn(namespace),
+  query: (reader, job, context) => listed(reader, context, allocationsOfJob(reader, job)),
+})
+
+/** Those of an evaluation that the caller may see. */
+const ofEvaluation = defineQuery({
+  kind: 'query',
+  name: 'allocations.ofEvaluation',
+  long: true,
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  least: leastForAllocations,
+  query: (reader, { id }, context) => {
+    const whole = checkWholeId('evaluation', id)
+    return listed(reader, context, allocationsOfEvaluation(reader, whole))
+  },
+})
+
+/** The allocation, and what there is of its job. */
+export type WholeAllocation = {
+  readonly row: AllocationRow
+  readonly version: JobVersion | null
+  readonly job: JobOfAllocation | null
+}
+
+const ofNode = defineQuery({
+  kind: 'query',
+  name: 'allocations.ofNode',
+  long: true,
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  query: async (reader, { id }, context) => {
+    const name = nodeById(reader, id.toLowerCase())?.spec.name ?? ''
+    const readsNode = { resource: 'node', node: keyOfName(name), access: 'read' } as const
+    mustMay(context, readsNode, "'node:read' on the node")
+    const whole = wholeBy(reader)
+    const value = await onePage(context, wholeList, {
+      pages: allocationsEverOnNode(reader, checkWholeId('node', id)),
+      keyOf: allocations.key,
+      show: (row, may) => (may(readsJobsIn(row.namespace)) ? whole(row) : null),
+      filter: null,
+    })
+    return { value, index: indexOf(reader, value.rows) }
+  },
+})
+
+const read = defineQuery({
+  kind: 'query',
+  name: 'allocations.whole',
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { id }, context) => {
+    const row = allocationById(reader, id.toLowerCase())
+    mustMay(context, readsJobsIn(row?.namespace ?? defaultNamespace), lacksRead)
+    checkWholeId('allocation', id)
+    const value = row === null ? null : wholeBy(reader)(row)
+    return { value, index: row?.modifyIndex ?? reader.tableIndex(allocations) }
+  },
+})
+
+export type Stopped = { readonly index: number; readonly evaluation: string }
+
+const stop = defineLeaderMethod({
+  kind: 'leader',
+  name: 'allocations.stop',
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { id }): Promise<Stopped> => {
+    const row = allocationById(context.read(), id.toLowerCase())
+    const namespace = row?.namespace ?? defaultNamespace
+    mustMay(context, changesAllocationsIn(namespace), lacksLifecycle)
+    const whole = checkWholeId('allocation', id)
+    if (row === null) throw new MusterError('not_found', 'allocation not found')
+    const nowMs = Math.floor(context.clock.wallMs())
+    const args = { ids: [whole], trigger: 'alloc-stop', nodeId: '', nowMs } as const
+    const { index, outcome } = await context.propose(moveAllocations, args)
+    return { index, evaluation: outcome.evaluations[0] ?? '' }
+  },
+})
+
+export const allocationMethods = { list, ofJob, ofEvaluation, ofNode, read, stop }
+
+const lacksRead = "'namespace:read-job' on the allocation's namespace"
+const lacksLifecycle = "'namespace:alloc-lifecycle' on the allocation's namespace"
+
+async function listed(
+  reader: Reader,
+  context: QueryContext,
+  pages: AsyncIterable<readonly AllocationRow[]>,
+) {
+  const value = await onePage(context, wholeList, {
+    pages,
+    keyOf: allocations.key,
+    show: listedBy(reader),
+    filter: null,
+  })
+  return { value, index: indexOf(reader, value.rows) }
+}
+
+/** The greatest of the rows, or that of the table where there is none. */
+function indexOf(
+  reader: Reader,
+  rows: readonly { readonly row: { readonly modifyIndex: number } }[],
+): number {
+  if (rows.length === 0) return reader.tableIndex(allocations)
+  return rows.reduce((most, { row }) => Math.max(most, row.modifyIndex), 0)
+}
+
+/** Jobs and versions are read once for all rows of a list. */
+function listedBy(reader: Reader): (row: AllocationRow, may: May) => ListedAllocation | null {
+  const types = new Map<string, string | null>()
+  return (row, may) => {
+    if (!may(readsJobsIn(row.namespace))) return null
+    const key = JSON.stringify([row.namespace, row.jobId, row.jobCreateIndex, row.jobVersion])
+    let jobType = types.get(key)
+    if (jobType === undefined) {
+      const job = jobOf(reader, row.namespace, row.jobId)
+      jobType = job?.type ?? versionOfRow(reader, row)?.spec.Type ?? null
+      types.set(key, jobType)
+    }
+    return { row, jobType }
+  }
+}
+
+function wholeBy(reader: Reader): (row: AllocationRow) => WholeAllocation {
+  const versions = new Map<string, Pick<WholeAllocation, 'version' | 'job'>>()
+  return (row) => {
+    const key = JSON.stringify([row.namespace, row.jobId, row.jobCreateIndex, row.jobVersion])
+    let known = versions.get(key)
+    if (known === undefined) {
+      const job = jobOf(reader, row.namespace, row.jobId)
+      known = { version: versionOfRow(reader, row), job }
+      versions.set(key, known)
+    }
+    return { row, ...known }
+  }
+}
+
+function versionOfRow(reader: Reader, row: AllocationRow): JobVersion | null {
+  const { namespace, jobId: id, jobCreateIndex, jobVersion: version } = row
+  return versionOf(reader, { namespace, id, jobCreateIndex, version })
+}

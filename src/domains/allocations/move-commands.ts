@@ -1,0 +1,78 @@
+/** Allocations that are to leave their nodes: an operator stops one, or a node is drained. The scheduler stops and replaces them. */
+import { Type } from 'typebox'
+import type { Applied } from '../../fsm/domain.ts'
+import { defineCommand, put, replace, TimeMs } from '../define.ts'
+import {
+  derivedId,
+  IdOrNone,
+  newEvaluation,
+  RowId,
+  workloadsVersion,
+  type EvaluationRow,
+} from '../evaluations/model.ts'
+import { evaluations } from '../evaluations/table.ts'
+import { isTerminal, type AllocationRow } from './model.ts'
+import { allocationById } from './queries.ts'
+import { allocations } from './table.ts'
+import { keyOfJob, JobWork, workingJobs } from './work-commands.ts'
+
+export const movedMax = 256
+
+export type MoveOutcome = {
+  /** What had ended, or was marked already, is not in it. */
+  readonly moved: readonly string[]
+  readonly evaluations: readonly string[]
+  readonly nodes: readonly string[]
+}
+
+export const moveAllocations = defineCommand({
+  type: 'allocations.move',
+  since: workloadsVersion,
+  args: Type.Object({
+    ids: Type.Array(RowId, { maxItems: movedMax }),
+    trigger: Type.Enum(['alloc-stop', 'node-drain']),
+    /** That is drained; '': none is. */
+    nodeId: IdOrNone,
+    nowMs: TimeMs,
+  }),
+  load: async (reader, { ids }) => {
+    const rows = [...new Set(ids)].flatMap((id) => {
+      const row = allocationById(reader, id)
+      return row === null || isTerminal(row) || row.migrate ? [] : [row]
+    })
+    return { rows, jobs: await workingJobs(reader, rows, new Set()) }
+  },
+  apply: ({ index }, { trigger, nodeId, nowMs }, { rows, jobs }): Applied<MoveOutcome> => {
+    const at = { modifyMs: nowMs, modifyIndex: index, allocModifyIndex: index }
+    const work = new JobWork()
+    work.openEvaluations = true
+    const concerned = [...jobs.values()].filter(({ row }) => rows.some((one) => isOf(one, row)))
+    const made = concerned.map(({ row: job }): EvaluationRow => {
+      const { namespace, id: jobId, type, priority, jobModifyIndex } = job
+      const id = derivedId({ index, nowMs }, trigger, nodeId, namespace, jobId)
+      const seed = { id, namespace, jobId, type, priority, jobModifyIndex, nowMs }
+      const ofNode = { nodeId, nodeModifyIndex: nodeId === '' ? 0 : index }
+      const evaluation = newEvaluation({ ...seed, ...ofNode, triggeredBy: trigger })
+      return { ...evaluation, createIndex: index, modifyIndex: index }
+    })
+    return {
+      changes: [
+        ...rows.map((row) => replace(allocations, row, { ...row, ...at, migrate: true })),
+        ...made.map((row) => put(evaluations, row)),
+        ...concerned.flatMap((job) => work.change(job, index)),
+      ],
+      outcome: {
+        moved: rows.map(({ id }) => id),
+        evaluations: made.map(({ id }) => id),
+        nodes: [...new Set(rows.map((row) => row.nodeId))],
+      },
+    }
+  },
+})
+
+function isOf(
+  row: AllocationRow,
+  { namespace, id }: { readonly namespace: string; readonly id: string },
+) {
+  return keyOfJob(row) === keyOfJob({ namespace, jobId: id })
+}

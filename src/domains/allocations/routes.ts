@@ -1,0 +1,123 @@
+/** `/v1/allocations`, `/v1/allocation/:id`, and allocations of a node, a job or an evaluation. */
+import { Type } from 'typebox'
+import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
+import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { blocking, inNamespace, listing, ok, text } from '../../api/shape.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { allocationMethods, type WholeAllocation } from './methods.ts'
+import { allNamespaces, defaultNamespace } from './model.ts'
+import { Allocation, AllocationStopped, AllocationStub } from './shapes.ts'
+import { shownAllocation, shownJob, shownStub } from './shown.ts'
+
+const exampleId = '00000000-0000-4000-8000-000000000000'
+const named = { alloc_id: text('The whole UUID of the allocation') }
+
+export const allocationRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/allocations',
+    summary: 'List allocations',
+    permission: 'filtered',
+    query: { ...blocking, ...listing, ...inNamespace },
+    reply: ok(Type.Array(AllocationStub)),
+    example: {},
+    handle: async (request) => {
+      const namespace = request.namespace ?? defaultNamespace
+      const args = { ...pageOf(request), namespace }
+      const { value } = await request.query(allocationMethods.list, args)
+      return listReply(value, shownStub)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/allocation/:alloc_id',
+    summary: 'Read an allocation',
+    permission: 'namespace:read-job',
+    params: named,
+    query: blocking,
+    reply: ok(Allocation),
+    errors: ['not_found'],
+    example: { url: `/v1/allocation/${exampleId}`, status: 404 },
+    handle: async (request) => {
+      const args = { id: request.parameter('alloc_id') }
+      const { value } = await request.query(allocationMethods.read, args)
+      if (value === null) return { status: 404, text: 'alloc not found' }
+      return { jsonOf: () => shownWhole(value) }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/allocation/:alloc_id/stop',
+    summary: 'Stop an allocation; its job places another one',
+    permission: 'namespace:alloc-lifecycle',
+    params: named,
+    reply: ok(AllocationStopped),
+    errors: ['not_found'],
+    example: {
+      url: `/v1/allocation/${exampleId}/stop`,
+      shownOnly: 'there is no allocation until a client agent runs work',
+    },
+    body: 'none',
+    handle: async (request) => {
+      const args = { id: request.parameter('alloc_id') }
+      const { index, evaluation } = await request.call(allocationMethods.stop, args)
+      return { index, json: { EvalID: evaluation, Index: index } }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/node/:node_id/allocations',
+    summary: 'Allocations of a client node',
+    permission: 'node:read',
+    params: { node_id: text('The whole UUID of the node') },
+    query: blocking,
+    reply: ok(Type.Array(Allocation)),
+    example: { url: `/v1/node/${exampleId}/allocations` },
+    handle: async (request) => {
+      const args = { id: request.parameter('node_id') }
+      const { value } = await request.query(allocationMethods.ofNode, args)
+      return listReply(value, shownWhole)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/job/:job_id/allocations',
+    summary: 'Allocations of a job',
+    permission: 'namespace:read-job',
+    params: { job_id: text('Id of the job') },
+    query: { ...blocking, ...inNamespace },
+    reply: ok(Type.Array(AllocationStub)),
+    example: { url: '/v1/job/web/allocations' },
+    handle: async (request) => {
+      const args = { namespace: oneNamespace(request), jobId: request.parameter('job_id') }
+      const { value } = await request.query(allocationMethods.ofJob, args)
+      return { jsonOf: () => value.rows.map(shownStub), ...listHeaders(value) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/evaluation/:eval_id/allocations',
+    summary: 'Allocations that an evaluation placed or changed last',
+    permission: 'filtered',
+    params: { eval_id: text('The whole UUID of the evaluation') },
+    query: blocking,
+    reply: ok(Type.Array(AllocationStub)),
+    example: { url: `/v1/evaluation/${exampleId}/allocations` },
+    handle: async (request) => {
+      const args = { id: request.parameter('eval_id') }
+      const { value } = await request.query(allocationMethods.ofEvaluation, args)
+      return { jsonOf: () => value.rows.map(shownStub), ...listHeaders(value) }
+    },
+  },
+]
+
+function shownWhole({ row, version, job }: WholeAllocation) {
+  return { ...shownAllocation(row), Job: version === null ? null : shownJob(version, job) }
+}
+
+function oneNamespace({ namespace }: ApiRequest): string {
+  if (namespace === allNamespaces) {
+    throw new MusterError('invalid_argument', 'namespace * is for lists: name one namespace')
+  }
+  return namespace ?? defaultNamespace
+}

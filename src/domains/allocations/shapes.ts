@@ -1,0 +1,225 @@
+/** What routes of allocations answer. */
+import { Type } from 'typebox'
+import {
+  count,
+  flag,
+  indexes,
+  mapOf,
+  Nanoseconds,
+  nullable,
+  text,
+  Texts,
+  Time,
+} from '../../api/shape.ts'
+import { JobSpec } from '../jobs/model.ts'
+import { clientStatuses, desiredStatuses } from './model.ts'
+
+const TaskEvent = Type.Object(
+  {
+    Type: text('As `Started`'),
+    Time: Nanoseconds,
+    Message: Type.String(),
+    DisplayMessage: Type.String(),
+    Details: Texts,
+    DiskLimit: count('Always 0'),
+    DownloadError: Type.String(),
+    DriverError: Type.String(),
+    DriverMessage: Type.String(),
+    ExitCode: Type.Integer(),
+    FailedSibling: Type.String(),
+    FailsTask: flag('The task failed with it'),
+    GenericSource: Type.String(),
+    KillError: Type.String(),
+    KillReason: Type.String(),
+    KillTimeout: count('Always 0'),
+    RestartReason: Type.String(),
+    SetupError: Type.String(),
+    Signal: Type.Integer(),
+    StartDelay: count('Always 0'),
+    TaskSignal: Type.String(),
+    TaskSignalReason: Type.String(),
+    ValidationError: Type.String(),
+    VaultError: Type.String(),
+  },
+  { title: 'AllocationTaskEvent' },
+)
+
+const TaskState = Type.Object(
+  {
+    State: Type.Enum(['pending', 'running', 'dead']),
+    Failed: Type.Boolean(),
+    Restarts: count('In this allocation'),
+    LastRestart: nullable(Time),
+    StartedAt: nullable(Time),
+    FinishedAt: nullable(Time),
+    Events: Type.Array(TaskEvent, { description: 'The last ten, the oldest first' }),
+  },
+  { title: 'AllocationTaskState' },
+)
+
+const Health = Type.Object(
+  {
+    Healthy: Type.Boolean(),
+    Timestamp: Time,
+    Canary: flag('Always false'),
+    ModifyIndex: count('Of the allocation'),
+  },
+  { title: 'AllocationHealth' },
+)
+
+const Tracker = Type.Object(
+  {
+    Events: Type.Array(
+      Type.Object({
+        RescheduleTime: Nanoseconds,
+        PrevAllocID: Type.String(),
+        PrevNodeID: Type.String(),
+        Delay: Nanoseconds,
+      }),
+    ),
+  },
+  { title: 'AllocationRescheduleTracker' },
+)
+
+const common = {
+  ID: Type.String(),
+  EvalID: text('Evaluation that placed it, or changed it last'),
+  Name: text('`job.group[index]`'),
+  Namespace: Type.String(),
+  NodeID: Type.String(),
+  NodeName: Type.String(),
+  JobID: Type.String(),
+  TaskGroup: Type.String(),
+  DesiredStatus: Type.Enum([...desiredStatuses]),
+  DesiredDescription: Type.String(),
+  DesiredTransition: Type.Object({ Migrate: flag('It is to leave its node') }),
+  ClientStatus: Type.Enum([...clientStatuses]),
+  ClientDescription: Type.String(),
+  TaskStates: mapOf(TaskState, 'By task; empty until the agent reports'),
+  CreateTime: Nanoseconds,
+  ModifyTime: Nanoseconds,
+  ...indexes,
+}
+
+export const AllocationStub = Type.Object(
+  {
+    ...common,
+    JobType: text('`service`, `batch`, `system` or `sysbatch`'),
+    JobVersion: count('Version of the job that it runs'),
+    FollowupEvalID: Type.String(),
+    NextAllocation: text('The one that was made instead of it'),
+    DeploymentStatus: nullable(Health),
+    RescheduleTracker: nullable(Tracker),
+    PreemptedAllocations: Type.Null(),
+    PreemptedByAllocation: text('Always empty'),
+  },
+  { title: 'AllocationListStub' },
+)
+
+const Counts = nullable(mapOf(count('Nodes')))
+
+const Metrics = Type.Object(
+  {
+    NodesEvaluated: count('Nodes that were looked at'),
+    NodesFiltered: count('Of those, nodes that did not fit the constraints'),
+    NodesExhausted: count('Of those, nodes that were full'),
+    NodesAvailable: mapOf(count('Nodes'), 'By datacenter'),
+    ClassFiltered: Counts,
+    ConstraintFiltered: Counts,
+    ClassExhausted: Counts,
+    DimensionExhausted: Counts,
+    QuotaExhausted: Type.Null(),
+    Scores: mapOf(Type.Number(), 'By node and name of the score'),
+    AllocationTime: Nanoseconds,
+    CoalescedFailures: count('Allocations that failed alike'),
+  },
+  { title: 'AllocationMetrics' },
+)
+
+const Network = Type.Object(
+  {
+    CIDR: Type.String(),
+    Device: Type.String(),
+    DynamicPorts: Type.Array(
+      Type.Object({ Label: Type.String(), Value: count('On the host'), To: count('0: the same') }),
+    ),
+    IP: Type.String(),
+    MBits: count('Always 0'),
+    Mode: Type.String(),
+    ReservedPorts: Type.Null(),
+  },
+  { title: 'AllocationNetwork' },
+)
+const Networks = nullable(Type.Array(Network))
+
+const Resources = Type.Object(
+  {
+    CPU: count('MHz'),
+    MemoryMB: Type.Integer(),
+    DiskMB: Type.Integer(),
+    IOPS: count('Always 0'),
+    Networks,
+    Devices: Type.Null(),
+  },
+  { title: 'AllocationTaskResources' },
+)
+
+const TaskAllocated = Type.Object(
+  {
+    Cpu: Type.Object({ CpuShares: count('MHz') }),
+    Memory: Type.Object({ MemoryMB: Type.Integer(), MemoryMaxMB: count('Always 0') }),
+    Networks: Type.Null(),
+    Devices: Type.Null(),
+  },
+  { title: 'AllocatedTaskResources' },
+)
+
+const Port = Type.Object({
+  Label: Type.String(),
+  Value: count('On the host'),
+  To: count('Inside; 0: the same'),
+  HostIP: Type.String(),
+})
+
+/** What there is of it without its job. */
+const whole = {
+  ...common,
+  FollowupEvalID: Type.Optional(text('Evaluation that it waits for')),
+  PreviousAllocation: Type.Optional(text('The one that it was made instead of')),
+  NextAllocation: Type.Optional(text('The one that was made instead of it')),
+  DeploymentStatus: Type.Optional(Health),
+  RescheduleTracker: Type.Optional(Tracker),
+  AllocModifyIndex: count('Of the last change that its agent has to know of'),
+  Metrics,
+  Resources,
+  SharedResources: Resources,
+  TaskResources: mapOf(Resources),
+  AllocatedResources: Type.Object({
+    Tasks: mapOf(TaskAllocated),
+    Shared: Type.Object({ DiskMB: Type.Integer(), Networks, Ports: Type.Array(Port) }),
+  }),
+}
+
+const Job = Type.Object(
+  {
+    ...JobSpec.properties,
+    ParentID: Type.String(),
+    Payload: Type.Null(),
+    Stop: flag('It is to run nothing'),
+    Stable: flag('Always false'),
+    Status: Type.Enum(['pending', 'running', 'dead']),
+    StatusDescription: Type.String(),
+    SubmitTime: Nanoseconds,
+    Version: count('That the allocation runs'),
+    JobModifyIndex: count('Of its last registration'),
+    ...indexes,
+  },
+  { title: 'AllocationJob' },
+)
+
+export const Allocation = Type.Object({ ...whole, Job: nullable(Job) }, { title: 'Allocation' })
+
+export const AllocationStopped = Type.Object({
+  EvalID: text('Empty: it had ended'),
+  Index: count('Index of the log entry'),
+})

@@ -1,0 +1,280 @@
+/** Allocations as clients read them, whole and in lists, and as filters of lists do. */
+import { dateText } from '../../lib/date-text.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import type { Metrics } from '../evaluations/model.ts'
+import type { jobOf, versionOf } from '../jobs/queries.ts'
+import type { AllocatedPort, AllocationRow, TaskEvent, TaskState } from './model.ts'
+
+export type JobOfAllocation = NonNullable<ReturnType<typeof jobOf>>
+export type JobVersion = NonNullable<ReturnType<typeof versionOf>>
+
+/** A row with what it is shown beside: of its job. */
+export type ListedAllocation = {
+  readonly row: AllocationRow
+  /** null: nothing is left of the job. */
+  readonly jobType: string | null
+}
+
+export function shownStub({ row, jobType }: ListedAllocation) {
+  return {
+    ...shownShort(row),
+    JobType: jobType ?? '',
+    JobVersion: row.jobVersion,
+    FollowupEvalID: row.followupEval,
+    NextAllocation: row.next,
+    DeploymentStatus: healthOf(row),
+    RescheduleTracker: trackerOf(row),
+    PreemptedAllocations: null,
+    PreemptedByAllocation: '',
+  }
+}
+
+/** Empty links and records that there are none of are left out, as Nomad does. */
+export function shownAllocation(row: AllocationRow) {
+  const { resources } = row
+  const cpuMhz = sumOf(resources.tasks.map((task) => task.cpuMhz))
+  const memoryMb = sumOf(resources.tasks.map((task) => task.memoryMb))
+  const health = healthOf(row)
+  const tracker = trackerOf(row)
+  return {
+    ...shownShort(row),
+    ...(row.followupEval !== '' && { FollowupEvalID: row.followupEval }),
+    ...(row.previous !== '' && { PreviousAllocation: row.previous }),
+    ...(row.next !== '' && { NextAllocation: row.next }),
+    ...(health !== null && { DeploymentStatus: health }),
+    ...(tracker !== null && { RescheduleTracker: tracker }),
+    AllocModifyIndex: row.allocModifyIndex,
+    Metrics: shownMetrics(row.metrics),
+    Resources: {
+      CPU: cpuMhz,
+      MemoryMB: memoryMb,
+      DiskMB: resources.diskMb,
+      IOPS: 0,
+      Networks: networksOf(resources.ports),
+      Devices: null,
+    },
+    SharedResources: {
+      CPU: 0,
+      MemoryMB: 0,
+      DiskMB: resources.diskMb,
+      IOPS: 0,
+      Networks: networksOf(resources.ports),
+      Devices: null,
+    },
+    TaskResources: Object.fromEntries(
+      resources.tasks.map((task) => [
+        task.task,
+        {
+          CPU: task.cpuMhz,
+          MemoryMB: task.memoryMb,
+          DiskMB: 0,
+          IOPS: 0,
+          Networks: null,
+          Devices: null,
+        },
+      ]),
+    ),
+    AllocatedResources: {
+      Tasks: Object.fromEntries(
+        resources.tasks.map((task) => [
+          task.task,
+          {
+            Cpu: { CpuShares: task.cpuMhz },
+            Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: 0 },
+            Networks: null,
+            Devices: null,
+          },
+        ]),
+      ),
+      Shared: {
+        DiskMB: resources.diskMb,
+        Networks: networksOf(resources.ports),
+        Ports: resources.ports.map(({ label, value, to, address }) => ({
+          Label: label,
+          Value: value,
+          To: to,
+          HostIP: address,
+        })),
+      },
+    },
+  }
+}
+
+/** The job as the allocation runs it. */
+export function shownJob({ spec, ...version }: JobVersion, job: JobOfAllocation | null) {
+  return {
+    ...spec,
+    ParentID: '',
+    Payload: null,
+    Stop: job?.stop ?? true,
+    Stable: false,
+    Status: job?.status ?? 'dead',
+    StatusDescription: '',
+    SubmitTime: nanoseconds(version.submitMs),
+    Version: version.version,
+    CreateIndex: version.jobCreateIndex,
+    ModifyIndex: job?.modifyIndex ?? version.modifyIndex,
+    JobModifyIndex: job?.jobModifyIndex ?? version.modifyIndex,
+  }
+}
+
+/** What lists and the whole record share. */
+function shownShort(row: AllocationRow) {
+  return {
+    ID: row.id,
+    EvalID: row.evalId,
+    Name: row.name,
+    Namespace: row.namespace,
+    NodeID: row.nodeId,
+    NodeName: row.nodeName,
+    JobID: row.jobId,
+    TaskGroup: row.group,
+    DesiredStatus: row.desiredStatus,
+    DesiredDescription: row.desiredDescription,
+    DesiredTransition: { Migrate: row.migrate },
+    ClientStatus: row.clientStatus,
+    ClientDescription: row.clientDescription,
+    TaskStates: Object.fromEntries(row.tasks.map((state) => [state.task, shownState(state)])),
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
+    CreateTime: nanoseconds(row.createMs),
+    ModifyTime: nanoseconds(row.modifyMs),
+  }
+}
+
+function healthOf({ health, modifyIndex }: AllocationRow) {
+  if (health === null) return null
+  const { healthy, timeMs } = health
+  return { Healthy: healthy, Timestamp: dateText(timeMs), Canary: false, ModifyIndex: modifyIndex }
+}
+
+function trackerOf({ rescheduled }: AllocationRow) {
+  if (rescheduled.length === 0) return null
+  return {
+    Events: rescheduled.map(({ timeMs, allocation, node, delayMs }) => ({
+      RescheduleTime: nanoseconds(timeMs),
+      PrevAllocID: allocation,
+      PrevNodeID: node,
+      Delay: nanoseconds(delayMs),
+    })),
+  }
+}
+
+function shownState(state: TaskState) {
+  return {
+    State: state.state,
+    Failed: state.failed,
+    Restarts: state.restarts,
+    LastRestart: maybeDate(state.lastRestartMs),
+    StartedAt: maybeDate(state.startedMs),
+    FinishedAt: maybeDate(state.finishedMs),
+    Events: state.events.map(shownEvent),
+  }
+}
+
+/** What Nomad's tools read beside the details: numbers, and texts that are empty where they do not apply. */
+function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEvent) {
+  const byName = new Map(details)
+  return {
+    Type: type,
+    Time: BigInt(timeNs),
+    Message: message,
+    DisplayMessage: displayMessage,
+    Details: Object.fromEntries(details),
+    DiskLimit: 0,
+    DownloadError: '',
+    DriverError: '',
+    DriverMessage: '',
+    ExitCode: numberOf(byName.get('exit_code')),
+    FailedSibling: '',
+    FailsTask: byName.get('fails_task') === 'true',
+    GenericSource: '',
+    KillError: '',
+    KillReason: '',
+    KillTimeout: 0,
+    RestartReason: byName.get('restart_reason') ?? '',
+    SetupError: '',
+    Signal: numberOf(byName.get('signal')),
+    StartDelay: 0,
+    TaskSignal: '',
+    TaskSignalReason: '',
+    ValidationError: '',
+    VaultError: '',
+  }
+}
+
+function shownMetrics(metrics: Metrics) {
+  const { scores } = metrics
+  return {
+    NodesEvaluated: metrics.nodesEvaluated,
+    NodesFiltered: metrics.nodesFiltered,
+    NodesExhausted: metrics.nodesExhausted,
+    NodesAvailable: Object.fromEntries(metrics.nodesAvailable),
+    ClassFiltered: countsOrNull(metrics.classFiltered),
+    ConstraintFiltered: countsOrNull(metrics.constraintFiltered),
+    ClassExhausted: countsOrNull(metrics.classExhausted),
+    DimensionExhausted: countsOrNull(metrics.dimensionExhausted),
+    QuotaExhausted: null,
+    Scores: Object.fromEntries(
+      scores.map(([node, name, score]) => [`${node}.${name}`, score / 1e6]),
+    ),
+    AllocationTime: metrics.tookUs * 1_000,
+    CoalescedFailures: metrics.coalescedFailures,
+  }
+}
+
+function countsOrNull(counts: readonly (readonly [string, number])[]) {
+  return counts.length === 0 ? null : Object.fromEntries(counts)
+}
+
+function networksOf(ports: readonly AllocatedPort[]) {
+  const [first] = ports
+  if (first === undefined) return null
+  return [
+    {
+      CIDR: '',
+      Device: '',
+      DynamicPorts: ports.map(({ label, value, to }) => ({ Label: label, Value: value, To: to })),
+      IP: first.address,
+      MBits: 0,
+      Mode: 'host',
+      ReservedPorts: null,
+    },
+  ]
+}
+
+function maybeDate(ms: number | null): string | null {
+  return ms === null ? null : dateText(ms)
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
+}
+
+/** See `api/json.ts`: it prints as it is. */
+function nanoseconds(ms: number): number {
+  return ms * 1e6
+}
+
+function numberOf(text: string | undefined): number {
+  return text === undefined || !/^-?\d{1,9}$/.test(text) ? 0 : Number(text)
+}
+
+export const allocationFilters = new FilterCompiler({
+  ID: 'string',
+  EvalID: 'string',
+  Name: 'string',
+  Namespace: 'string',
+  NodeID: 'string',
+  NodeName: 'string',
+  JobID: 'string',
+  JobType: 'string',
+  JobVersion: 'unsigned',
+  TaskGroup: 'string',
+  DesiredStatus: 'string',
+  DesiredDescription: 'string',
+  ClientStatus: 'string',
+  ClientDescription: 'string',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+})

@@ -1,0 +1,133 @@
+/** Allocations over HTTP: read, listed and stopped. */
+import t, { type Test } from 'tap'
+import { idOf, nowMs, placedOn, served } from './workloads.ts'
+
+const [first, second] = [idOf('allo', 0), idOf('allo', 1)]
+
+type Shown = Readonly<Record<string, unknown>>
+
+async function withAllocations(t: Test, options = {}) {
+  const { server, here } = await served(t, options)
+  const node = await here.node(1)
+  const job = await here.plant()
+  await here.plan(job, {
+    place: [placedOn(job, node, 0, { ports: [8_080] }), placedOn(job, node, 1)],
+  })
+  const event = { type: 'Started', timeNs: '1700000000000000001', message: '', displayMessage: 'x' }
+  const state = { task: 'main', state: 'running', failed: false, restarts: 0, startedMs: nowMs }
+  const report = {
+    id: first,
+    clientStatus: 'running',
+    clientDescription: '',
+    tasks: [
+      {
+        ...state,
+        finishedMs: null,
+        lastRestartMs: null,
+        events: [{ ...event, details: [['exit_code', '3']] }],
+      },
+    ],
+    health: { healthy: true, timeMs: nowMs },
+  }
+  await here.apply('allocations.reported', { reports: [{ node, report }], nowMs })
+  const get = async (url: string) => {
+    const answer = await server.ask('GET', url)
+    t.equal(answer.status, 200, answer.body)
+    return { json: answer.json(), index: Number(answer.headers['x-service-index']) }
+  }
+  return { server, here, node, job, get }
+}
+
+void t.test('the whole record has its job, resources and tasks, and no empty links', async (t) => {
+  const { get, node, job } = await withAllocations(t)
+  const { json, index } = await get(`/v1/allocation/${first}`)
+  t.match(json, {
+    ID: first,
+    Name: 'web.g[0]',
+    NodeID: node,
+    EvalID: job.evaluation,
+    ClientStatus: 'running',
+    DesiredStatus: 'run',
+    DeploymentStatus: { Healthy: true },
+    Job: { ID: 'web', Version: 0, Status: 'running', TaskGroups: [{ Name: 'g' }] },
+    Resources: { CPU: 100, MemoryMB: 10, DiskMB: 10 },
+    AllocatedResources: { Shared: { Ports: [{ Label: 'http', Value: 8_080 }] } },
+    TaskStates: { main: { State: 'running', Events: [{ Type: 'Started', ExitCode: 3 }] } },
+    ModifyIndex: index,
+  })
+  for (const name of ['NextAllocation', 'PreviousAllocation', 'FollowupEvalID']) {
+    t.notOk(name in (json as object), name)
+  }
+})
+
+void t.test('lists: all, of a job, of an evaluation, of a node', async (t) => {
+  const { get, node, job, here } = await withAllocations(t)
+  const { appliedIndex } = here.machine
+  const ids = (json: unknown) => (json as Shown[]).map(({ ID }) => ID)
+  const paths = [
+    '/v1/allocations',
+    '/v1/allocations?namespace=*&prefix=616c',
+    '/v1/job/web/allocations',
+    `/v1/evaluation/${job.evaluation}/allocations`,
+    `/v1/node/${node}/allocations`,
+  ]
+  for (const path of paths) {
+    const { json, index } = await get(path)
+    t.strictSame(ids(json), [first, second], path)
+    t.equal(index, appliedIndex, path)
+  }
+  const { json } = await get('/v1/allocations')
+  t.match(json, [{ JobType: 'service', JobVersion: 0, NextAllocation: '' }, {}])
+  t.notOk('Job' in ((json as object[])[0] ?? {}))
+  const filter = encodeURIComponent('ClientStatus == "running"')
+  t.strictSame(ids((await get(`/v1/allocations?filter=${filter}`)).json), [first])
+  t.strictSame(ids((await get('/v1/allocations?per_page=1')).json), [first])
+  t.strictSame((await get('/v1/job/none/allocations')).json, [])
+  t.strictSame((await get(`/v1/node/${idOf('none', 0)}/allocations`)).json, [])
+})
+
+void t.test('what is no id is refused, what is not there is not found', async (t) => {
+  const { server } = await withAllocations(t)
+  const status = async (url: string) => (await server.ask('GET', url)).status
+  t.equal(await status('/v1/allocation/61'), 400)
+  t.equal(await status('/v1/allocations?prefix=616'), 400)
+  t.equal(await status(`/v1/allocation/${idOf('none', 0)}`), 404)
+  t.equal(await status('/v1/node/x/allocations'), 400)
+  t.equal((await server.ask('PUT', `/v1/allocation/${idOf('none', 0)}/stop`)).status, 404)
+})
+
+void t.test('a stop marks it and has its job looked at, once', async (t) => {
+  const { server, here } = await withAllocations(t)
+  const stop = async () => {
+    const answer = await server.ask('POST', `/v1/allocation/${first}/stop`)
+    t.equal(answer.status, 200, answer.body)
+    return answer.json() as { readonly EvalID: string; readonly Index: number }
+  }
+  const { EvalID, Index } = await stop()
+  t.match(here.evaluation(EvalID), { triggeredBy: 'alloc-stop', jobId: 'web', status: 'pending' })
+  t.match(here.allocation(first), { migrate: true, desiredStatus: 'run', allocModifyIndex: Index })
+  t.equal((await stop()).EvalID, '')
+})
+
+void t.test('tokens see allocations of the namespaces whose jobs they may read', async (t) => {
+  const { server, here } = await withAllocations(t, { acl: { enabled: true } })
+  const root = ((await server.ask('PUT', '/v1/acl/bootstrap')).json() as Shown)['SecretID']
+  const tokenWith = async (name: string, rules: string) => {
+    await server.ask('PUT', `/v1/acl/policy/${name}`, { Rules: rules }, String(root))
+    const token = { Name: name, Type: 'client', Policies: [name] }
+    return (await server.ask('PUT', '/v1/acl/token', token, String(root))).json() as Shown
+  }
+  const reads = await tokenWith('reads', 'namespace "default" { policy = "read" }')
+  const other = await tokenWith('other', 'namespace "other" { policy = "write" }')
+  const asked = async (method: string, url: string, token: Shown) => {
+    const { status, body } = await server.ask(method, url, undefined, String(token['SecretID']))
+    return status === 200 ? JSON.parse(body) : status
+  }
+  t.match(await asked('GET', '/v1/allocations', reads), { length: 2 })
+  t.same(await asked('GET', '/v1/allocations', other), [])
+  t.match(await asked('GET', `/v1/allocation/${first}`, reads), { ID: first })
+  t.equal(await asked('GET', `/v1/allocation/${first}`, other), 403)
+  t.equal(await asked('GET', '/v1/job/web/allocations', other), 403)
+  t.equal(await asked('PUT', `/v1/allocation/${first}/stop`, reads), 403)
+  t.equal(here.allocation(first)?.migrate, false)
+})
