@@ -51,6 +51,8 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/namespaces',
   'GET /v1/vars',
   'GET /v1/nodes',
+  'GET /v1/allocations',
+  'GET /v1/evaluation/:eval_id/allocations',
   'GET /v1/catalog/nodes',
   'GET /v1/catalog/services',
   'GET /v1/catalog/service/:service',
