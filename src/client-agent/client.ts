@@ -10,7 +10,6 @@ import { localDomains } from '../domains/local-registry.ts'
 import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
 import { assert } from '../lib/assert.ts'
-import { MusterError } from '../lib/errors.ts'
 import { LocalDispatcher } from '../rpc/local-dispatcher.ts'
 import { Services } from '../rpc/services.ts'
 import { AuditLog } from '../runtime/audit.ts'
@@ -21,19 +20,17 @@ import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
-import { Drivers } from './drivers/drivers.ts'
 import { fingerprint } from './fingerprint.ts'
 import { loadNodeSecret } from './node-secret.ts'
 import { clientCallers } from './permissions.ts'
 import { provide } from './provided.ts'
 import { ApiProxy } from './proxy.ts'
 import { clientRoutes, elsewhereOf } from './routes.ts'
-import { Runner, workFolders } from './runner/runner.ts'
-import { StateStore } from './runner/state-store.ts'
 import { ServerTrust } from './server-trust.ts'
 import { ClientTelemetry } from './telemetry.ts'
 import { UplinkKeeper } from './uplink-keeper.ts'
 import { openWays } from './ways.ts'
+import { openWork } from './work.ts'
 
 /** A reload reads limits of clients and the audit log's settings, whose file is opened anew. */
 export type RunningClient = RunningProcess<'http' | 'gossip' | 'ops', ReloadableSettings>
@@ -49,13 +46,6 @@ export async function startClient(
   const { region, name } = config
   await using opened = new AsyncDisposableStack()
 
-  const { work } = config.client
-  const drivers = new Drivers(
-    dependencies.origin.dev
-      ? [...new Set([...work.drivers, 'mock_driver' as const])]
-      : work.drivers,
-    clock,
-  )
   const reloadable = new Reloadable(config)
   const listeners = await Listeners.prepare(config.listeners)
   const trust = await ServerTrust.load(config.tls, region)
@@ -82,7 +72,9 @@ export async function startClient(
 
   const services = new Services()
   const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
-  provide(services, { ...own, beat: () => uplink?.beat ?? null })
+  const work = await openWork({ id, config, dependencies, ask: () => uplink?.ask ?? null })
+  const { runner, files } = work
+  provide(services, { ...own, beat: () => uplink?.beat ?? null, files })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
   const { agentToken } = config.acl
   const self = agentToken === null ? null : { node: name, token: agentToken }
@@ -116,7 +108,12 @@ export async function startClient(
   const proxy = new ApiProxy(upstream, (place) => servers.demote(place), self)
   const http = new HttpServer({
     ...httpSettingsOf(config),
-    routes: clientRoutes({ routes: domains.routes, proxy, self: { id, node: name } }),
+    routes: clientRoutes({
+      routes: domains.routes,
+      proxy,
+      self: { id, node: name },
+      hasFiles: (allocation) => files.namespaceOf(allocation) !== null,
+    }),
     elsewhere: elsewhereOf(proxy),
     dispatcher,
     clock,
@@ -136,21 +133,6 @@ export async function startClient(
   const apis = await listeners.open('api', http)
 
   const api = reachableApi(apis, config.advertiseAddr)
-  const spec = () =>
-    fingerprint({ config, version: dependencies.origin.version, api, drivers: drivers.shown })
-  const runner = new Runner({
-    drivers,
-    store: new StateStore(workFolders(config.dataDir).state, logger.named('work')),
-    folder: workFolders(config.dataDir).allocations,
-    facts: { id, region, spec: await spec(), environment: process.env },
-    ask: (...question) =>
-      uplink?.ask(...question) ??
-      Promise.reject(new MusterError('unavailable', 'there is no uplink yet')),
-    endedMax: work.endedMax,
-    clock,
-    random,
-    log: logger.named('work'),
-  })
   uplink = new UplinkKeeper({
     node: {
       nodeId: id,
@@ -158,7 +140,10 @@ export async function startClient(
       secret: await loadNodeSecret(config.dataDir),
       token: config.acl.agentToken,
     },
-    spec,
+    spec: () => {
+      const { version } = dependencies.origin
+      return fingerprint({ config, version, api, drivers: work.drivers.shown })
+    },
     upstream,
     servers,
     onCall: dispatcher.handleCall,
@@ -177,10 +162,7 @@ export async function startClient(
 
   opened.defer(async () => {
     serving = false
-    // The node's work is placed elsewhere when it leaves.
-    if (work.stopsTasks || config.leaveOnTerminate || dependencies.origin.dev) {
-      await runner.stopTasks()
-    }
+    if (work.endsWithAgent) await runner.stopTasks()
     if (config.leaveOnTerminate) await pool.leave()
   })
 

@@ -1,6 +1,7 @@
 /** What a client agent provides to its domains. */
 import { describesApi } from '../api/openapi.ts'
 import { provideLocal } from '../domains/local-registry.ts'
+import type { TaskFiles } from '../domains/task-files/services.ts'
 import { openApi } from '../domains/process/services.ts'
 import type { GossipNode } from '../gossip/gossip.ts'
 import { userEventPool } from '../gossip-pool/user-event-pool.ts'
@@ -24,6 +25,7 @@ export type ProvidedOptions = {
   readonly warning: string | null
   readonly reloadable: Reloadable
   readonly telemetry: ClientTelemetry
+  readonly files: TaskFiles
   /** See `UplinkKeeper.beat`. */
   readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
   /** Owns what is opened. */
@@ -64,6 +66,7 @@ export function provide(services: Services, options: ProvidedOptions): void {
       link,
     },
     metrics: telemetry,
+    files: options.files,
   })
   // Servers answer for the rest, so the document tells of all; their domains are loaded for it alone.
   services.provide(

@@ -3,6 +3,7 @@ import type { ApiRequest, Route } from '../api/route.ts'
 import type { HttpServerOptions } from '../api/server.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
 import { statusPaths } from '../domains/operator/routes.ts'
+import { taskFilePaths } from '../domains/task-files/routes.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { ApiProxy } from './proxy.ts'
 
@@ -14,15 +15,22 @@ export type ClientRoutesOptions = {
   readonly routes: readonly Route[]
   readonly proxy: ApiProxy
   readonly self: { readonly id: string; readonly node: string }
+  /** Whether this agent has files of the allocation. */
+  readonly hasFiles: (allocation: string) => boolean
 }
 
-export function clientRoutes({ routes, proxy, self }: ClientRoutesOptions): readonly Route[] {
+export function clientRoutes(options: ClientRoutesOptions): readonly Route[] {
+  const { routes, proxy, self, hasFiles } = options
+  const isElsewhere = (request: ApiRequest, { path }: Route): boolean =>
+    path.startsWith(taskFilePaths)
+      ? !hasFiles(request.parameter('alloc_id').toLowerCase())
+      : isForOther(request, self.id)
   return [
     ...routes.map((route): Route => ({
       ...route,
       handle: (request) => {
         if (ofServers.includes(route.path)) throw onlyServers()
-        return isForOther(request, self.id) ? proxy.pass(request, true) : route.handle(request)
+        return isElsewhere(request, route) ? proxy.pass(request, true) : route.handle(request)
       },
     })),
     {

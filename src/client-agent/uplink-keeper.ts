@@ -75,7 +75,7 @@ export class UplinkKeeper {
   }
 
   /** Asks the server on this agent's own account. Rejects with `unavailable` while the node is registered at none. */
-  ask(method: string, args: unknown, timeoutMs: number): Promise<unknown> {
+  readonly ask = (method: string, args: unknown, timeoutMs: number): Promise<unknown> => {
     if (this.#uplink === null || !this.#isRegistered) {
       return Promise.reject(new MusterError('unavailable', 'no server knows this node yet'))
     }

@@ -25,7 +25,7 @@ import type { ClusterKeyLink } from './variables/cluster-key-share.ts'
 import type { ClusterKeys } from './variables/cluster-key.ts'
 import { clusterKeyLink, clusterKeys } from './variables/services.ts'
 
-export type ServerParts = LocalParts & {
+export type ServerParts = Omit<LocalParts, 'files'> & {
   readonly acl: Provided<typeof aclSettings>
   readonly clusterKeys: ClusterKeys
   readonly raft: RaftControl
@@ -62,7 +62,7 @@ export function composeServer(
   parts: ServerParts,
 ): Composed {
   const { clock, log } = parts
-  provideLocal(services, parts)
+  provideLocal(services, { ...parts, files: null })
   services.provide(openView, parts.view)
   services.provide(stateReader, parts.reader)
   services.provide(readBarrier, parts.readBarrier)

@@ -7,8 +7,7 @@ import { open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promis
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-export type LogKind = 'stdout' | 'stderr'
-export const logKinds = ['stdout', 'stderr'] as const
+import type { LogKind } from '../../domains/task-files/services.ts'
 
 export type LogLimits = { readonly filesMax: number; readonly bytesMax: number }
 
@@ -31,6 +30,11 @@ export async function logFilesOf(
     .sort((left, right) => left.number - right.number)
 }
 
+/** 0 for one that is not there. */
+export async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.size ?? 0
+}
+
 /** The one to write to. */
 export async function currentLog(folder: string, task: string, kind: LogKind): Promise<string> {
   const files = await logFilesOf(folder, task, kind)
@@ -47,7 +51,7 @@ export async function rotateLog(
   const files = await logFilesOf(folder, task, kind)
   const last = files.at(-1)
   if (last === undefined) return 0
-  const { size } = await stat(last.path)
+  const size = await sizeOf(last.path)
   if (size < limits.bytesMax) return size
   const next = join(folder, `${task}.${kind}.${last.number + 1}`)
   const copy = `${last.path}.copy`

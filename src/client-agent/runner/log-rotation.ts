@@ -1,9 +1,10 @@
 /** Looks at the files of an allocation's output from time to time, more often while much is written. */
 import type { Task } from '../../domains/jobs/task-model.ts'
+import { logKinds } from '../../domains/task-files/services.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
-import { logKinds, rotateLog } from './log-files.ts'
+import { rotateLog } from './log-files.ts'
 import type { AllocationFolder } from './task-folders.ts'
 
 const everyMs = { seldom: 5_000, often: 500 } as const

@@ -1,0 +1,66 @@
+/** What a client agent runs tasks with, and how their files are read. */
+import type { TaskFiles } from '../domains/task-files/services.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { RuntimeDependencies } from '../runtime/process.ts'
+import type { ClientConfig } from './client-config.ts'
+import { Drivers, type DriverName } from './drivers/drivers.ts'
+import { fingerprint } from './fingerprint.ts'
+import { readLogs } from './runner/log-reader.ts'
+import { Runner, workFolders } from './runner/runner.ts'
+import type { Ask } from './runner/servers.ts'
+import { StateStore } from './runner/state-store.ts'
+
+export type Work = {
+  readonly drivers: Drivers
+  readonly runner: Runner
+  readonly files: TaskFiles
+  /** Whether its tasks end with this process, which ends now. */
+  readonly endsWithAgent: boolean
+}
+
+export type WorkOptions = {
+  /** Of the node. */
+  readonly id: string
+  readonly config: ClientConfig
+  readonly dependencies: RuntimeDependencies
+  /** Null: there is no uplink yet. */
+  readonly ask: () => Ask | null
+}
+
+/** Nothing runs before `runner.start`. */
+export async function openWork({ id, config, dependencies, ask }: WorkOptions): Promise<Work> {
+  const { clock, random, origin } = dependencies
+  const { region, dataDir, leaveOnTerminate } = config
+  const { endedMax, stopsTasks, drivers: enabled } = config.client.work
+  const log = dependencies.logger.named('work')
+  const inDev: readonly DriverName[] = origin.dev ? ['mock_driver'] : []
+  const drivers = new Drivers([...new Set([...enabled, ...inDev])], clock)
+  const shown = { version: origin.version, api: null, drivers: drivers.shown }
+  const spec = await fingerprint({ config, ...shown })
+  const folders = workFolders(dataDir)
+  const runner = new Runner({
+    drivers,
+    store: new StateStore(folders.state, log),
+    folder: folders.allocations,
+    facts: { id, region, spec, environment: process.env },
+    ask: (...question) => (ask() ?? noUplink)(...question),
+    endedMax,
+    clock,
+    random,
+    log,
+  })
+  const files: TaskFiles = {
+    namespaceOf: (allocation) => runner.assignedOf(allocation)?.namespace ?? null,
+    logs: (of, signal) => {
+      const folder = runner.folderOf(of.allocation)
+      if (folder === null) throw new MusterError('not_found', 'the files of it are gone')
+      return readLogs(folder.logs, of, clock, signal)
+    },
+  }
+  // When the node leaves, its work is placed elsewhere.
+  return { drivers, runner, files, endsWithAgent: stopsTasks || leaveOnTerminate || origin.dev }
+}
+
+function noUplink(): Promise<never> {
+  return Promise.reject(new MusterError('unavailable', 'there is no uplink yet'))
+}
