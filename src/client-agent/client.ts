@@ -74,7 +74,8 @@ export async function startClient(
   const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
   const work = await openWork({ id, config, dependencies, ask: () => uplink?.ask ?? null })
   const { runner, files } = work
-  provide(services, { ...own, beat: () => uplink?.beat ?? null, files })
+  const liveCount = () => runner.liveCount
+  provide(services, { ...own, beat: () => uplink?.beat ?? null, files, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
   const { agentToken } = config.acl
   const self = agentToken === null ? null : { node: name, token: agentToken }

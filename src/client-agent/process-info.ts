@@ -23,6 +23,8 @@ export type ProcessInfoOptions = {
   readonly servers: KnownServers
   /** See `UplinkKeeper.beat`. */
   readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
+  /** Allocations that run here. */
+  readonly liveCount: () => number
   /** Why tokens are not safe on their way to the servers; null: they are. */
   readonly warning: string | null
   readonly logTap: LogTap
@@ -38,7 +40,7 @@ export function clientProcessInfo(options: ProcessInfoOptions): ProcessInfo {
       client: {
         node_id: id,
         known_servers: servers.list().join(','),
-        num_allocations: '0',
+        num_allocations: String(options.liveCount()),
         ...heartbeatOf(options.beat()),
       },
       serf: gossipStats(gossip),

@@ -26,6 +26,7 @@ export type ProvidedOptions = {
   readonly reloadable: Reloadable
   readonly telemetry: ClientTelemetry
   readonly files: TaskFiles
+  readonly liveCount: () => number
   /** See `UplinkKeeper.beat`. */
   readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
   /** Owns what is opened. */
@@ -48,6 +49,7 @@ export function provide(services: Services, options: ProvidedOptions): void {
       gossip,
       servers,
       beat: options.beat,
+      liveCount: options.liveCount,
       warning,
       logTap,
       reload,

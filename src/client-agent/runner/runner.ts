@@ -13,8 +13,8 @@ import { Reports } from './reports.ts'
 import { WorkServers, type Ask } from './servers.ts'
 import { AllocationFolder } from './task-folders.ts'
 
-/** Between two looks while the servers cannot be asked. */
-const retryMs = 500
+/** Between two questions that failed; twice as long each time. A server that is new is asked at once. */
+const retryMs = { first: 250, max: 5_000 } as const
 const pollMs = 100
 /** Last reports of an agent that stops its tasks have this long. */
 const farewellMs = 2_000
@@ -110,13 +110,16 @@ export class Runner {
   async #run(): Promise<void> {
     const { log } = this.#options
     const { signal } = this.#stopping
+    let waitMs: number = retryMs.first
     while (!signal.aborted) {
       try {
         const feed = await this.#servers.feed({ index: this.#index, tag: this.#tag })
         if (!signal.aborted) await this.#follow(feed)
+        waitMs = retryMs.first
       } catch (error) {
         log.debug('the servers do not say what is to run here', { error: textOf(error) })
-        await this.#pause.wait(retryMs, signal)
+        await this.#pause.wait(waitMs, signal)
+        waitMs = Math.min(retryMs.max, 2 * waitMs)
       }
     }
   }
