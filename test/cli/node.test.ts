@@ -37,9 +37,12 @@ void t.test('client nodes are listed, shown, and found by the front of their ids
   t.match(shown.out, /Cluster +Node registered\n/)
   t.match((await muster(`node status -verbose ${box}`)).out, /cpu\.arch += amd64\n/)
   t.match(JSON.parse((await muster('node status -json 11aa')).out), { ID: other })
-  t.match(await muster('node status 11'), { code: 1, err: /2 nodes have ids that begin with "11"/ })
+  t.match(await muster('node status 11'), {
+    code: 1,
+    err: /2 nodes have an id that begins with "11"/,
+  })
   t.match(await muster('node status 99'), { code: 1, err: /no node has an id that begins/ })
-  t.match(await muster('node status nobody'), { code: 1, err: /no id of a node/ })
+  t.match(await muster('node status nobody'), { code: 1, err: /is not the id of a node/ })
   t.match(await muster('node status -self'), { code: 1, err: /is a server/ })
   t.match((await muster('node meta 111')).out, 'rack = r1\n')
 })

@@ -3,13 +3,12 @@ import { flagOf, listOf, objectOf, pairsOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
+import { shortId } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
-
-const shortLength = 8
 
 export const nodeStatus: Verb = {
   operands: nodeOperand,
@@ -44,7 +43,7 @@ async function listNodes(call: Call, client: ApiClient): Promise<number> {
       style,
       ['ID', 'DC', 'Name', 'Class', 'Drain', 'Eligibility', 'Status'],
       rows.map((row) => [
-        isWhole ? textOf(row, 'ID') : textOf(row, 'ID').slice(0, shortLength),
+        isWhole ? textOf(row, 'ID') : shortId(textOf(row, 'ID')),
         textOf(row, 'Datacenter'),
         textOf(row, 'Name'),
         textOf(row, 'NodeClass') || '<none>',
