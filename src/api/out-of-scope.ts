@@ -151,19 +151,19 @@ export const outOfScopeAreas: readonly Area[] = [
       '/v1/scaling',
       '/v1/validate',
     ],
-    reason: 'workloads are not served: this version schedules no jobs',
+    reason: 'this is not served: docs/jobs.md lists the requests about workloads that are',
   },
   {
     paths: ['/v1/client', '/v1/system', '/v1/operator/scheduler'],
-    reason: 'workloads are not served: no agent of this version runs allocations',
+    reason: 'this is not served: docs/jobs.md lists the requests about workloads that are',
   },
   {
     paths: ['/v1/volumes', '/v1/volume', '/v1/plugins', '/v1/plugin'],
-    reason: 'volumes and plugins are not served: this version schedules no workloads',
+    reason: 'volumes and plugins are not served: tasks use host volumes, which agents are configured with',
   },
   {
     paths: ['/v1/node/pools', '/v1/node/pool'],
-    reason: 'node pools are not served: this version schedules no workloads',
+    reason: 'node pools are not served: constrain jobs to classes of nodes',
   },
   {
     paths: ['/v1/services', '/v1/service'],
@@ -175,7 +175,7 @@ export const outOfScopeAreas: readonly Area[] = [
   },
   {
     paths: ['/v1/quotas', '/v1/quota', '/v1/quota-usages', '/v1/recommendations'],
-    reason: 'quotas and recommendations are not served: this version schedules no workloads',
+    reason: 'quotas and recommendations are not served',
   },
   {
     paths: ['/v1/sentinel'],
@@ -183,7 +183,7 @@ export const outOfScopeAreas: readonly Area[] = [
   },
   {
     paths: ['/.well-known'],
-    reason: 'workload identities are not served: this version schedules no jobs',
+    reason: 'workload identities are not served: tasks get no tokens',
   },
   {
     paths: ['/v1/agent/monitor/export'],

@@ -11,7 +11,7 @@ import {
   Texts,
   Time,
 } from '../../api/shape.ts'
-import { JobSpec } from '../jobs/model.ts'
+import { RegisteredJob } from '../jobs/shapes.ts'
 import { clientStatuses, desiredStatuses } from './model.ts'
 
 const TaskEvent = Type.Object(
@@ -200,24 +200,7 @@ const whole = {
   }),
 }
 
-const Job = Type.Object(
-  {
-    ...JobSpec.properties,
-    ParentID: Type.String(),
-    Payload: Type.Null(),
-    Stop: flag('It is to run nothing'),
-    Stable: flag('Always false'),
-    Status: Type.Enum(['pending', 'running', 'dead']),
-    StatusDescription: Type.String(),
-    SubmitTime: Nanoseconds,
-    Version: count('That the allocation runs'),
-    JobModifyIndex: count('Of its last registration'),
-    ...indexes,
-  },
-  { title: 'AllocationJob' },
-)
-
-export const Allocation = Type.Object({ ...whole, Job: nullable(Job) }, { title: 'Allocation' })
+export const Allocation = Type.Object({ ...whole, Job: nullable(RegisteredJob) }, { title: 'Allocation' })
 
 export const AllocationStopped = Type.Object({
   EvalID: text('Empty: it had ended'),

@@ -2,7 +2,12 @@
 import { Type } from 'typebox'
 import type { Fields } from '../../api/fields.ts'
 import { listReply, pageOf } from '../../api/pages.ts'
-import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
+import {
+  smallBodyBytesMax,
+  type ApiReply,
+  type ApiRequest,
+  type DescribedRoute,
+} from '../../api/route.ts'
 import { blocking, flag, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defaultNamespace, jobBytesMax } from './model.ts'
@@ -136,6 +141,7 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     reply: ok(JobEvaluated),
     errors: ['not_found'],
     example: { url: '/v1/job/cache/evaluate' },
+    body: 'none',
     handle: async (request) =>
       evaluated(await request.call(registeredJobMethods.evaluate, placeOf(request))),
   },
@@ -147,6 +153,7 @@ export const registeredJobRoutes: readonly DescribedRoute[] = [
     params: named,
     query: inNamespace,
     bodySchema: RevertBody,
+    bodyBytesMax: smallBodyBytesMax,
     reply: ok(JobRegistered),
     errors: ['not_found', 'conflict'],
     example: { url: '/v1/job/cache/revert', body: { JobVersion: 0 } },

@@ -61,7 +61,7 @@ const state = {
 }
 
 export const RegisteredJob = Type.Object(
-  { ...propertiesOf(JobSpec), ...state },
+  { ...propertiesOf(JobShape), ...state },
   { title: 'RegisteredJob' },
 )
 

@@ -85,20 +85,6 @@ t.test('a job is checked, and nothing is registered', async (t) => {
   t.match(overruled.json(), { ValidationErrors: null })
 })
 
-t.test('what needs a scheduler says so', async (t) => {
-  const server = await serverOfOne(t, { begin: false })
-  for (const [method, url] of [
-    ['GET', '/v1/jobs'],
-    ['PUT', '/v1/jobs'],
-    ['GET', '/v1/job/web'],
-    ['DELETE', '/v1/job/web'],
-  ] as const) {
-    const answer = await server.ask(method, url)
-    t.equal(answer.status, 501)
-    t.match(answer.body, /schedules no jobs/)
-  }
-})
-
 async function tokenFor(t: Test, rules: string) {
   const server = await serverOfOne(t, { acl: { enabled: true, defaultPolicy: 'deny' } })
   const bootstrap = (await server.ask('PUT', '/v1/acl/bootstrap')).json() as { SecretID: string }
