@@ -33,7 +33,7 @@ export async function findId(
   if (!/^[0-9a-f-]+$/.test(id)) {
     throw new MusterError(
       'invalid_argument',
-      `${JSON.stringify(given)} is not the id of a ${what}: ids have the digits 0 to 9 and a to f`,
+      `${JSON.stringify(given)} is no id: those of ${what}s have the digits 0 to 9 and a to f`,
     )
   }
   // The API takes whole bytes: what is odd is asked for with a digit less, and sorted out here.

@@ -119,6 +119,14 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Deletes what is at a path of the API',
       load: async () => (await import('./verbs/path/ask.ts')).pathDelete,
     },
+    'eval list': {
+      summary: 'Lists evaluations',
+      load: async () => (await import('./verbs/eval/list.ts')).evalList,
+    },
+    'eval status': {
+      summary: 'Shows an evaluation and what it placed',
+      load: async () => (await import('./verbs/eval/status.ts')).evalStatus,
+    },
     'event stream': {
       summary: 'Follows what changes in the cluster',
       load: async () => (await import('./verbs/event/stream.ts')).eventStream,
@@ -127,9 +135,33 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
     },
+    'job eval': {
+      summary: 'Has the scheduler look at a job again',
+      load: async () => (await import('./verbs/job/eval.ts')).jobEval,
+    },
+    'job history': {
+      summary: 'Lists the versions of a job',
+      load: async () => (await import('./verbs/job/history.ts')).jobHistory,
+    },
     'job init': {
       summary: 'Writes an example of a job file',
       load: async () => (await import('./verbs/job/init.ts')).jobInit,
+    },
+    'job inspect': {
+      summary: 'Prints a job as JSON',
+      load: async () => (await import('./verbs/job/inspect.ts')).jobInspect,
+    },
+    'job run': {
+      summary: 'Registers a job, and follows what becomes of it',
+      load: async () => (await import('./verbs/job/run.ts')).jobRun,
+    },
+    'job status': {
+      summary: 'Lists jobs, or shows one',
+      load: async () => (await import('./verbs/job/status.ts')).jobStatus,
+    },
+    'job stop': {
+      summary: 'Stops a job',
+      load: async () => (await import('./verbs/job/stop.ts')).jobStop,
     },
     'job validate': {
       summary: 'Checks a job file',

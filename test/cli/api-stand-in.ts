@@ -25,20 +25,30 @@ export type StandIn = {
   readonly asked: readonly Asked[]
 }
 
-/** By `METHOD /path`, without the query; what is not listed is 404. Ends with the test. */
+/**
+ * By `METHOD /path`, without the query; what is not listed is 404. Of several replies each is given once, and the last one from
+ * then on. Ends with the test.
+ */
 export async function standIn(
   t: Test,
-  replies: Readonly<Record<string, Reply>>,
+  replies: Readonly<Record<string, Reply | readonly Reply[]>>,
   tls: ServerOptions | null = null,
 ): Promise<StandIn> {
   const asked: Asked[] = []
+  const given = new Map<string, number>()
+  const next = (what: string): Reply => {
+    const count = given.get(what) ?? 0
+    given.set(what, count + 1)
+    const found = [replies[what] ?? []].flat()
+    return found[Math.min(count, found.length - 1)] ?? { status: 404, text: 'not here' }
+  }
   const answer: RequestListener = (request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => void parts.push(part))
     request.on('end', () => {
       const { method = '', url = '', headers } = request
       asked.push({ method, url, headers, body: Buffer.concat(parts).toString('utf8') })
-      const reply = replies[`${method} ${url.split('?')[0]}`] ?? { status: 404, text: 'not here' }
+      const reply = next(`${method} ${url.split('?')[0]}`)
       response.writeHead(reply.status ?? 200, reply.headers)
       const body = reply.text ?? (reply.json === undefined ? '' : JSON.stringify(reply.json))
       if (reply.breaks === true) response.write(body, () => request.socket.destroy())

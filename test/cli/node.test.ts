@@ -42,7 +42,7 @@ void t.test('client nodes are listed, shown, and found by the front of their ids
     err: /2 nodes have an id that begins with "11"/,
   })
   t.match(await muster('node status 99'), { code: 1, err: /no node has an id that begins/ })
-  t.match(await muster('node status nobody'), { code: 1, err: /is not the id of a node/ })
+  t.match(await muster('node status nobody'), { code: 1, err: /is no id: those of nodes have/ })
   t.match(await muster('node status -self'), { code: 1, err: /is a server/ })
   t.match((await muster('node meta 111')).out, 'rack = r1\n')
 })

@@ -28,6 +28,11 @@ export function integerOf(object: JsonObject, name: string): string {
     : strange(`a number for ${name}`)
 }
 
+/** Of what people have a handful or some thousands of. */
+export function countOf(object: JsonObject, name: string): number {
+  return Number(integerOf(object, name))
+}
+
 /** RFC 3339 in UTC of a time in nanoseconds, to the second; `none` when the field is 0. */
 export function timeOf(object: JsonObject, name: string, none = '<none>'): string {
   const ns = BigInt(integerOf(object, name))
@@ -44,6 +49,24 @@ export function pairsOf(object: JsonObject, name: string): readonly (readonly [s
     key,
     typeof text === 'string' ? text : strange(`text in ${name}`),
   ])
+}
+
+/** An object for each name, as in Summary; none where the field is null or absent. */
+export function membersOf(
+  object: JsonObject,
+  name: string,
+): readonly (readonly [string, JsonObject])[] {
+  const value = own(object, name)
+  if (value === undefined || value === null) return []
+  return Object.entries(objectOf(value)).map(([key, member]) => [key, objectOf(member)])
+}
+
+/** A count for each name, as in ConstraintFiltered; none where the field is null or absent. */
+export function countsOf(object: JsonObject, name: string): readonly (readonly [string, number])[] {
+  const value = own(object, name)
+  if (value === undefined || value === null) return []
+  const counts = objectOf(value)
+  return Object.keys(counts).map((key) => [key, countOf(counts, key)])
 }
 
 /** A list of texts. */

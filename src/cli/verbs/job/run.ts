@@ -1,0 +1,66 @@
+/** `muster job run`: registers a job, and follows what becomes of it. */
+import { objectOf, textOf } from '../../api/answer.ts'
+import { ApiClient } from '../../api/client.ts'
+import { printJson, type JsonObject } from '../../api/json.ts'
+import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
+import { countFlag, misused } from '../../flags.ts'
+import { visible } from '../../print/table.ts'
+import { exits, type Verb } from '../../verb.ts'
+import { detachFlags, evaluationIn } from './evaluation.ts'
+import { fileOperand, isJson, jobOf, readSource, variableFlags } from './source.ts'
+
+export const jobRun: Verb = {
+  operands: fileOperand,
+  about: `
+Registers the job of a file, HCL or JSON, or gives it a new version, and follows its evaluation to
+its end. The exit code is 1 where an allocation has no place; the job is registered all the same,
+and what is left is placed once there is room.
+
+The namespace is that of the option, else that of the file, else MUSTER_NAMESPACE.
+`,
+  flags: {
+    ...variableFlags,
+    'check-index': {
+      summary: 'Only if the job is still at this JobModifyIndex; 0: only if there is none',
+      value: 'INDEX',
+    },
+    json: {
+      summary: 'The file is JSON; one that begins with a brace is, unless said',
+      value: null,
+    },
+    output: { summary: 'Register nothing: print the job as JSON', value: null },
+    ...detachFlags,
+    ...namespaceFlag,
+    ...connectionFlags,
+  },
+  async run(call) {
+    const { flags, terminal } = call
+    const index = countFlag(flags, 'check-index', 0)
+    const source = await readSource(call)
+    if (flags.has('json') && !isJson(source)) misused(`${source.path} is not a job in JSON`)
+    const client = await ApiClient.open(call)
+    const { namespace } = client.settings
+    const parsed = objectOf(await jobOf(client, source, { canonicalize: true, namespace }))
+    const Namespace = flags.last('namespace') ?? (given(parsed, 'Namespace') || namespace)
+    const Job = Namespace === null ? parsed : { ...parsed, Namespace }
+    if (flags.has('output')) {
+      terminal.out(printJson({ Job }))
+      return exits.ok
+    }
+    const { json } = await client.ask('PUT', '/v1/jobs', {
+      search: { namespace: Namespace },
+      json: { Job, ...(index !== undefined && { EnforceIndex: true, JobModifyIndex: index }) },
+    })
+    const answer = objectOf(json)
+    const warnings = textOf(answer, 'Warnings')
+    if (warnings !== '') terminal.err(`${warnings.split('\n').map(visible).join('\n')}\n`)
+    terminal.out(`Registered job ${JSON.stringify(given(Job, 'ID'))}\n`)
+    return evaluationIn(answer, client, call)
+  },
+}
+
+/** What is wrong with a member is for the agent to say. */
+function given(job: JsonObject, name: string): string {
+  const value = Object.hasOwn(job, name) ? job[name] : undefined
+  return typeof value === 'string' ? value : ''
+}

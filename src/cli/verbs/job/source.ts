@@ -1,0 +1,89 @@
+/** A job file, HCL or JSON, as the API has the job. */
+import { MusterError, textOf as messageOf } from '../../../lib/errors.ts'
+import type { ApiClient } from '../../api/client.ts'
+import { isObject, parseJson, type Json } from '../../api/json.ts'
+import { misused, type FlagTable } from '../../flags.ts'
+import { Sources } from '../../source.ts'
+import type { Call } from '../../verb.ts'
+
+export const fileOperand = { usage: 'FILE|-', countMin: 1, countMax: 1 } as const
+
+export const variableFlags: FlagTable = {
+  var: {
+    summary: 'Value of a variable of the file; repeatable',
+    value: 'NAME=VALUE',
+    empty: true,
+  },
+  'var-file': { summary: 'Values of variables in HCL; repeatable', value: 'FILE' },
+}
+
+export type JobSource = { readonly path: string; readonly text: string; readonly variables: string }
+
+/** Reads what the command line names; asks no agent. */
+export async function readSource(call: Call): Promise<JobSource> {
+  const [path = ''] = call.operands
+  const sources = new Sources(call.terminal)
+  const variables = await variablesOf(call, sources)
+  return { path, text: await sources.text(path, path === '-' ? 'the job' : path), variables }
+}
+
+export function isJson({ text }: JobSource): boolean {
+  return text.trimStart().startsWith('{')
+}
+
+export type Parse = {
+  /** With its defaults, where it is HCL. */
+  readonly canonicalize: boolean
+  /** Of a job that names none. */
+  readonly namespace?: string | null
+}
+
+/** As the API has it; a refusal names the file where the agent names the job. */
+export async function jobOf(
+  client: ApiClient,
+  source: JobSource,
+  { canonicalize, namespace = null }: Parse,
+): Promise<Json> {
+  const { path, text, variables } = source
+  if (isJson(source)) {
+    const value = parseJson(text, path)
+    return isObject(value) && isObject(value['Job']) ? value['Job'] : value
+  }
+  try {
+    const body = { JobHCL: text, Variables: variables, Canonicalize: canonicalize }
+    return (await client.ask('POST', '/v1/jobs/parse', { json: body, search: { namespace } })).json
+  } catch (error) {
+    const place = /\bjob:(?=\d+:\d+: )/
+    const message = messageOf(error)
+    if (!(error instanceof MusterError) || !place.test(message)) throw error
+    throw new MusterError(
+      error.code,
+      message.replace(place, () => `${path}:`),
+      { cause: error },
+    )
+  }
+}
+
+/** What is written on the command line goes before what files say. */
+async function variablesOf({ flags }: Call, sources: Sources): Promise<string> {
+  const given = new Map<string, Json>()
+  for (const file of flags.all('var-file')) {
+    const values = await sources.specification(file)
+    for (const [name, value] of Object.entries(values)) given.set(name, value)
+  }
+  for (const pair of flags.all('var')) {
+    const [, name, value = ''] = /^([\p{L}_][\p{L}\p{N}_-]*)=(.*)$/su.exec(pair) ?? []
+    if (name === undefined) misused('-var is written as NAME=VALUE')
+    given.set(name, value)
+  }
+  return [...given].map(([name, value]) => `${name} = ${inHcl(value)}\n`).join('')
+}
+
+/** JSON is HCL but for two escapes, and for what would be a template. */
+function inHcl(value: Json): string {
+  return JSON.stringify(value)
+    .replaceAll(/\\(.)/g, (escape, letter: string) =>
+      letter === 'b' ? '\\u0008' : letter === 'f' ? '\\u000c' : escape,
+    )
+    .replaceAll(/[$%](?=\{)/g, '$&$&')
+}

@@ -1,0 +1,54 @@
+/** `muster job stop`. */
+import { objectOf } from '../../api/answer.ts'
+import { ApiClient } from '../../api/client.ts'
+import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
+import { misused } from '../../flags.ts'
+import { exits, oneOperand, type Terminal, type Verb } from '../../verb.ts'
+import { detachFlags, evaluationIn } from './evaluation.ts'
+import { findJob, jobPath } from './find.ts'
+
+export const jobStop: Verb = {
+  operands: oneOperand('JOB'),
+  about: `
+Stops all allocations of a job, and follows the evaluation to its end. The job is kept with its
+versions, and runs again with the next job run; -purge forgets it. Where only the front of the id
+is given, it asks first.
+`,
+  flags: {
+    purge: { summary: 'Forget the job', value: null },
+    yes: { summary: 'Do not ask', value: null },
+    ...detachFlags,
+    ...namespaceFlag,
+    ...connectionFlags,
+  },
+  async run(call) {
+    const { flags, terminal } = call
+    const [given = ''] = call.operands
+    const client = await ApiClient.open(call)
+    const { id, namespace, isWhole } = await findJob(client, given)
+    const name = JSON.stringify(id)
+    const word = flags.has('purge') ? 'purge' : 'stop'
+    if (!isWhole && !flags.has('yes')) {
+      if (!terminal.inIsTerminal) misused(`the job is ${name}: give its whole id, or -yes`)
+      if (!(await agrees(terminal, `${word} job ${name}?`))) {
+        terminal.err('Nothing was changed\n')
+        return exits.failed
+      }
+    }
+    const { json } = await client.ask('DELETE', jobPath(id), {
+      search: { namespace, purge: String(flags.has('purge')) },
+    })
+    terminal.out(`${flags.has('purge') ? 'Purged' : 'Stopped'} job ${name}\n`)
+    return evaluationIn(objectOf(json), client, call)
+  },
+}
+
+async function agrees(terminal: Terminal, question: string): Promise<boolean> {
+  terminal.err(`${question} Type "yes" to do it: `)
+  let text = ''
+  for await (const bytes of terminal.input()) {
+    text += Buffer.from(bytes).toString('latin1')
+    if (text.includes('\n') || text.length > 100) break
+  }
+  return text.trim() === 'yes'
+}

@@ -1,0 +1,231 @@
+/** `muster job run`, `stop` and `eval`: writes, and the evaluations that follow. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { standIn, type Reply } from './api-stand-in.ts'
+import { run, type Typed } from './terminal.ts'
+import {
+  allocation,
+  done,
+  evaluated,
+  evaluation,
+  evaluationPath,
+  ids,
+  job,
+  unplaced,
+} from './workloads.ts'
+
+type Replies = Readonly<Record<string, Reply | readonly Reply[]>>
+
+async function against(t: Test, replies: Replies) {
+  const { address, asked } = await standIn(t, replies)
+  return {
+    asked,
+    bodyOf: (method: string, path: string): unknown =>
+      JSON.parse(
+        asked.find((one) => one.method === method && one.url.startsWith(path))?.body ?? 'null',
+      ),
+    muster: (line: string, typed: Typed = {}) =>
+      run(line.split(' '), { ...typed, env: { MUSTER_ADDR: address, ...typed.env } }),
+  }
+}
+
+const parsed: Replies = {
+  'POST /v1/jobs/parse': { json: job() },
+  'PUT /v1/jobs': evaluated,
+  ...done,
+}
+
+function fileIn(t: Test, text = 'job "web" {}\n'): string {
+  return join(t.testdir({ 'web.hcl': text }), 'web.hcl')
+}
+
+t.test('a job is parsed, registered, and followed until it has its places', async (t) => {
+  const { muster, asked, bodyOf } = await against(t, {
+    ...parsed,
+    [evaluationPath]: [
+      { json: evaluation({ Status: 'pending', ModifyIndex: 11 }) },
+      { json: evaluation() },
+    ],
+    [`${evaluationPath}/allocations`]: {
+      json: [allocation(), allocation({ ID: ids.older, CreateIndex: 5, NodeName: 'other' })],
+    },
+  })
+  const ran = await muster(`job run -var image=redis ${fileIn(t)}`)
+  t.match(ran, { code: 0, err: '' })
+  t.equal(
+    ran.out,
+    `Registered job "web"
+Evaluation e1111111: job-register of job "web", pending
+Allocation a1111111 placed: node "box", group "web"
+Allocation a2222222 changed: node "other", group "web"
+Evaluation e1111111: complete
+`,
+  )
+  t.match(bodyOf('POST', '/v1/jobs/parse'), {
+    JobHCL: 'job "web" {}\n',
+    Variables: 'image = "redis"\n',
+    Canonicalize: true,
+  })
+  t.strictSame(bodyOf('PUT', '/v1/jobs'), { Job: job() })
+  const waited = asked.filter(({ url }) => url.includes('index='))
+  t.match(waited, [{ url: /index=11&wait=60s/ }], 'it waits for a change')
+})
+
+t.test('what has no place is told, with the reasons, and is exit code 1', async (t) => {
+  const { muster } = await against(t, {
+    ...parsed,
+    [evaluationPath]: { json: unplaced },
+    [`${evaluationPath}/allocations`]: { json: [] },
+  })
+  const ran = await muster(`job run -verbose ${fileIn(t)}`)
+  t.equal(ran.code, 1)
+  t.equal(
+    ran.out,
+    `Registered job "web"
+Evaluation ${ids.evaluation}: complete, but not all have a place
+Group "web": no place for 2 allocations
+  * Constraint "missing drivers" rules out 2 nodes
+  * 1 node without room: memory
+Evaluation ${ids.blocked} waits until there is room for the rest
+`,
+  )
+})
+
+t.test('an evaluation that fails is exit code 1, and says why', async (t) => {
+  const { muster } = await against(t, {
+    ...parsed,
+    [evaluationPath]: {
+      json: evaluation({ Status: 'failed', StatusDescription: 'tried 5 times' }),
+    },
+  })
+  t.match(await muster(`job run ${fileIn(t)}`), {
+    code: 1,
+    out: /Evaluation e1111111: failed \(tried 5 times\)\n$/,
+  })
+})
+
+t.test('a server that is between two leaders is asked again', async (t) => {
+  const { muster } = await against(t, {
+    ...parsed,
+    [evaluationPath]: [{ status: 500, text: 'no leader' }, { json: evaluation() }],
+  })
+  t.match(await muster(`job run ${fileIn(t)}`), { code: 0, out: /complete\n$/ })
+})
+
+t.test('options of job run', async (t) => {
+  const { muster, asked, bodyOf } = await against(t, parsed)
+  const file = fileIn(t)
+  t.match(await muster(`job run -detach ${file}`), {
+    code: 0,
+    out: `Registered job "web"\nEvaluation ${ids.evaluation}\n`,
+  })
+  t.notOk(asked.some(({ url }) => url.startsWith('/v1/evaluation')))
+  const printed = await muster(`job run -output ${file}`)
+  t.strictSame(JSON.parse(printed.out), { Job: job() })
+  t.equal(asked.filter(({ method }) => method === 'PUT').length, 1, '-output registers nothing')
+  t.match(await muster(`job run -json ${file}`), { code: 2, err: /web\.hcl is not a job in JSON/ })
+  t.match(await muster(`job run -check-index -1 ${file}`), { code: 2 })
+  t.match(await muster('job run'), { code: 2, err: /FILE\|- is missing/ })
+  t.match(bodyOf('PUT', '/v1/jobs'), { EnforceIndex: undefined })
+})
+
+t.test('the index that a job must be at is sent, and 0 too', async (t) => {
+  for (const index of [0, 7]) {
+    const { muster, bodyOf } = await against(t, parsed)
+    await muster(`job run -check-index ${index} ${fileIn(t)}`)
+    t.match(bodyOf('PUT', '/v1/jobs'), { EnforceIndex: true, JobModifyIndex: index })
+  }
+  const { muster } = await against(t, {
+    ...parsed,
+    'PUT /v1/jobs': { status: 409, text: 'job exists with conflicting job modify index: 9' },
+  })
+  t.match(await muster(`job run -check-index 7 ${fileIn(t)}`), {
+    code: 1,
+    err: /conflicting job modify index: 9/,
+  })
+})
+
+t.test(
+  'the namespace is that of the option, else of the file, else of the environment',
+  async (t) => {
+    const env = { MUSTER_NAMESPACE: 'env' }
+    const cases = [
+      { file: { Namespace: 'file' }, option: '-namespace=option ', expected: 'option' },
+      { file: { Namespace: 'file' }, option: '', expected: 'file' },
+      { file: {}, option: '', expected: 'env' },
+    ]
+    for (const { file, option, expected } of cases) {
+      const { muster, asked, bodyOf } = await against(t, parsed)
+      const text = JSON.stringify({ Job: { ID: 'web', ...file } })
+      await muster(`job run ${option}${fileIn(t, text)}`, { env })
+      t.match(bodyOf('PUT', '/v1/jobs'), { Job: { ID: 'web', Namespace: expected } })
+      t.match(
+        asked[0],
+        { url: `/v1/jobs?namespace=${expected}` },
+        'JSON is not parsed by the agent',
+      )
+    }
+  },
+)
+
+t.test('warnings are told, and a job that only waits has no evaluation', async (t) => {
+  const { muster } = await against(t, {
+    ...parsed,
+    'PUT /v1/jobs': { json: { EvalID: '', Warnings: '1 warning:\n\n* odd', Index: 11 } },
+  })
+  t.match(await muster(`job run ${fileIn(t)}`), {
+    code: 0,
+    out: 'Registered job "web"\n',
+    err: '1 warning:\n\n* odd\n',
+  })
+})
+
+t.test('a job is stopped or purged, and what follows is followed', async (t) => {
+  const { muster, asked } = await against(t, {
+    ...done,
+    'GET /v1/job/web': { json: job() },
+    'DELETE /v1/job/web': evaluated,
+  })
+  t.match(await muster('job stop web'), {
+    code: 0,
+    out: /^Stopped job "web"\n(.*\n)*Evaluation e1111111: complete\n$/,
+  })
+  t.match(await muster('job stop -purge -detach web'), {
+    code: 0,
+    out: `Purged job "web"\nEvaluation ${ids.evaluation}\n`,
+  })
+  t.match(
+    asked.filter(({ method }) => method === 'DELETE').map(({ url }) => url),
+    [/namespace=default&purge=false/, /namespace=default&purge=true/],
+  )
+})
+
+t.test('a job that is found by the front of its id is stopped after a question only', async (t) => {
+  const replies = {
+    ...done,
+    'GET /v1/jobs': { json: [job({ ID: 'a/web' })] },
+    'GET /v1/job/a%2Fweb': { json: job({ ID: 'a/web' }) },
+    'DELETE /v1/job/a%2Fweb': evaluated,
+  }
+  const { muster, asked } = await against(t, replies)
+  const deleted = (): number => asked.filter(({ method }) => method === 'DELETE').length
+  t.match(await muster('job stop a'), { code: 2, err: /the job is "a\/web": give its whole id/ })
+  t.match(await muster('job stop a', { isTerminal: true, input: 'no\n' }), {
+    code: 1,
+    err: /stop job "a\/web"\?.*Nothing was changed/,
+  })
+  t.equal(deleted(), 0)
+  t.match(await muster('job stop a', { isTerminal: true, input: 'yes\n' }), { code: 0 })
+  t.match(await muster('job stop -yes a'), { code: 0, out: /^Stopped job "a\/web"/ })
+  t.equal(deleted(), 2)
+})
+
+t.test('the scheduler is asked to look again', async (t) => {
+  const { muster, bodyOf } = await against(t, {
+    ...done,
+    'GET /v1/job/web': { json: job({ Namespace: 'dev' }) },
+    'PUT /v1/job/web/evaluate': evaluated,
+  })
+  t.match(await muster('job eval -namespace dev web'), { code: 0, out: /: complete\n$/ })
+  t.strictSame(bodyOf('PUT', '/v1/job/web/evaluate'), { JobID: 'web', Namespace: 'dev' })
+})
