@@ -1,9 +1,10 @@
 /** `muster job stop`. */
+import { agrees } from '../../agreement.ts'
 import { objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
-import { exits, oneOperand, type Terminal, type Verb } from '../../verb.ts'
+import { exits, oneOperand, type Verb } from '../../verb.ts'
 import { detachFlags, evaluationIn } from './evaluation.ts'
 import { findJob, jobPath } from './find.ts'
 
@@ -41,14 +42,4 @@ is given, it asks first.
     terminal.out(`${flags.has('purge') ? 'Purged' : 'Stopped'} job ${name}\n`)
     return evaluationIn(objectOf(json), client, call)
   },
-}
-
-async function agrees(terminal: Terminal, question: string): Promise<boolean> {
-  terminal.err(`${question} Type "yes" to do it: `)
-  let text = ''
-  for await (const bytes of terminal.input()) {
-    text += Buffer.from(bytes).toString('latin1')
-    if (text.includes('\n') || text.length > 100) break
-  }
-  return text.trim() === 'yes'
 }

@@ -1,4 +1,5 @@
 /** `muster operator raft recover`: of a stopped server's data folder; no agent is asked. */
+import { agrees } from '../../agreement.ts'
 import { misused, type Flags } from '../../flags.ts'
 import { styleOf, type Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
@@ -97,7 +98,7 @@ An id is in server.json of a data folder. What is left out, name and address, st
           terminal.out('\nNothing was changed.\n')
           return exits.ok
         }
-        if (!flags.has('yes') && !(await agrees(terminal))) {
+        if (!flags.has('yes') && !(await agrees(terminal, '\nThis cannot be undone.'))) {
           terminal.err('Nothing was changed.\n')
           return exits.failed
         }
@@ -182,16 +183,6 @@ Nothing was changed. If these servers can be stopped and started again, the quor
 start them instead. If they are survivors too, stop them first. If something else is there by now,
 -force goes on.
 `
-}
-
-async function agrees(terminal: Terminal): Promise<boolean> {
-  terminal.err('\nThis cannot be undone. Type "yes" to do it: ')
-  let text = ''
-  for await (const bytes of terminal.input()) {
-    text += Buffer.from(bytes).toString('latin1')
-    if (text.includes('\n') || text.length > 100) break
-  }
-  return text.trim() === 'yes'
 }
 
 function nextSteps({ after, serverId, hasClusterKey }: Report): string {
