@@ -42,7 +42,6 @@ export const clientStatuses = [
   'lost',
   'unknown',
 ] as const
-export type ClientStatus = (typeof clientStatuses)[number]
 
 /** `value`: on the host; `to`: inside of the task's network, 0: the same. */
 export const AllocatedPort = record({

@@ -26,6 +26,11 @@ export function allocationsOfJob(reader: Reader, { namespace, jobId }: JobKey): 
   return reader.pagesBy(allocations, 'byJob', { prefix: [namespace, jobId] })
 }
 
+/** Those that are to run and have not ended. */
+export function liveAllocationsOfJob(reader: Reader, { namespace, jobId }: JobKey): Rows {
+  return reader.pagesBy(allocations, 'liveByName', { prefix: [namespace, jobId] })
+}
+
 export function allocationsOfEvaluation(reader: Reader, id: string): Rows {
   return reader.pagesBy(allocations, 'byEval', { prefix: [id] })
 }

@@ -200,15 +200,26 @@ export const completeDrains = defineCommand({
   type: 'nodes.drained',
   since: nodesVersion,
   args: Type.Object({
-    nodes: Type.Array(Type.Object({ id: NodeId }), { maxItems: nodesPerEntryMax }),
+    nodes: Type.Array(
+      Type.Object({
+        id: NodeId,
+        /** Since `workloadsVersion`: what was left then was stopped. */
+        deadlineReached: Type.Optional(Type.Boolean()),
+      }),
+      { maxItems: nodesPerEntryMax },
+    ),
     nowMs: TimeMs,
   }),
-  load: (reader, args) => rowsOf(reader, args.nodes),
-  apply: ({ index }, args, rows): Applied<{ readonly count: number }> => {
-    const changes = args.nodes.flatMap(({ id }) => {
+  load: (reader, args) => ({
+    rows: rowsOf(reader, args.nodes),
+    tellsDeadline: reader.commandVersion >= workloadsVersion,
+  }),
+  apply: ({ index }, args, { rows, tellsDeadline }): Applied<{ readonly count: number }> => {
+    const changes = args.nodes.flatMap(({ id, deadlineReached = false }) => {
       const before = rows.get(id)
       if (before === undefined || before.drain === null) return []
-      return [replace(nodes, before, drained(before, { index, nowMs: args.nowMs }))]
+      const now = { index, nowMs: args.nowMs }
+      return [replace(nodes, before, drained(before, now, tellsDeadline && deadlineReached))]
     })
     return { changes, outcome: { count: changes.length } }
   },
@@ -277,9 +288,10 @@ function withEligibility(row: NodeRow, eligible: boolean, now: Now): NodeRow {
 }
 
 /** It stays ineligible. */
-function drained(row: NodeRow, now: Now): NodeRow {
+function drained(row: NodeRow, now: Now, deadlineReached = false): NodeRow {
   const over = { ...row, drain: null, lastDrain: ended(row, 'complete', now.nowMs) }
-  return withEvent(over, drain('Node drain complete'), now)
+  const details: [string, string][] = deadlineReached ? [['deadline_reached', 'true']] : []
+  return withEvent(over, { ...drain('Node drain complete'), details }, now)
 }
 
 function ended({ lastDrain }: NodeRow, status: 'complete' | 'canceled', nowMs: number) {

@@ -8,7 +8,6 @@ import { appliedCommands } from '../sessions/services.ts'
 import { agentLinkOf, reachOf } from './agent-link.ts'
 import { agentNodeMethods } from './agent-methods.ts'
 import { nodeCommands, purgeNode, updateStatus } from './commands.ts'
-import { startDrains } from './drains.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { nodeMethods } from './methods.ts'
 import { NodeAdmission } from './node-admission.ts'
@@ -84,15 +83,7 @@ export const nodesDomain = defineDomain({
           members.servers().some((server) => server.id === id && server.status === 'failed')
         const reach = reachOf(service(nodeUplinks), () => service(clusterServers), isFailed)
         const settings = service(nodeSettings).heartbeats
-        const running = [
-          service(nodeHeartbeats).start({ ...context, settings, members, reach }),
-          startDrains(context),
-        ]
-        return {
-          async stop() {
-            for (const one of running) await one.stop()
-          },
-        }
+        return service(nodeHeartbeats).start({ ...context, settings, members, reach })
       },
     },
   ],

@@ -180,11 +180,3 @@ export function strategyOf(spec: DrainSpec, nowMs: number, startedMs: number): D
   const endMs = Math.min(timeMsMax, Math.max(0, nowMs + Math.trunc(deadlineNs / 1e6)))
   return { ...spec, startedMs, forceMs: deadlineNs === 0 ? null : endMs }
 }
-
-/**
- * Whether a drain of this node has nothing left to stop or to move. The one place that says so: no allocation can exist while the
- * cluster schedules no work, so it is over as soon as the leader looks.
- */
-export function isDrained(row: NodeRow): boolean {
-  return row.drain !== null
-}

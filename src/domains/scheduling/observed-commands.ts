@@ -1,10 +1,12 @@
 /** Commands after which the scheduler looks again, and at what. */
 import type { Proposable } from '../../fsm/domain.ts'
+import { moveAllocations } from '../allocations/move-commands.ts'
 import { applyPlan } from '../allocations/plan-commands.ts'
 import { reportAllocations } from '../allocations/reported-commands.ts'
 import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
 import {
   completeDrains,
+  evaluateNode,
   purgeNode,
   registerNode,
   setDrain,
@@ -32,6 +34,7 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(setEligibility, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(setDrain, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(completeDrains, ({ args }) => saw({ nodes: args.nodes.map(({ id }) => id) })),
+    onCommand(evaluateNode, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(purgeNode, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
@@ -41,6 +44,9 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
         allocations: [...place, ...stop].map(({ id }) => id),
         evaluations: evaluations.map(({ id }) => id),
       }),
+    ),
+    onCommand(moveAllocations, ({ outcome: { moved, evaluations } }) =>
+      saw({ allocations: moved, evaluations }),
     ),
     onCommand(reportAllocations, ({ outcome }) =>
       saw({

@@ -14,7 +14,7 @@ import {
 } from '../../../src/domains/evaluations/model.ts'
 import { evaluations } from '../../../src/domains/evaluations/table.ts'
 import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
-import type { JobSpec } from '../../../src/domains/jobs/model.ts'
+import type { JobSpec, TaskGroup } from '../../../src/domains/jobs/model.ts'
 import { jobs, jobVersions, type JobRow } from '../../../src/domains/jobs/table.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
 import { domains, serverDomains } from '../../../src/domains/registry.ts'
@@ -157,12 +157,36 @@ export class Workloads {
   }
 
   /** The same specification as another version. */
-  async newVersion(id: string): Promise<void> {
+  newVersion(id: string): Promise<void> {
+    return this.#again(id, (group) => group)
+  }
+
+  /** Another version, with so many of each group. */
+  count(id: string, count: number): Promise<void> {
+    return this.#again(id, (group) => ({ ...group, Count: count }))
+  }
+
+  async #again(id: string, change: (group: TaskGroup) => TaskGroup): Promise<void> {
     const job = this.job(id)
     const key = ['default', id, job?.createIndex ?? 0, job?.version ?? 0]
     const spec = this.read((reader) => reader.get(jobVersions, key))?.spec
     const next = { ...job, version: (job?.version ?? 0) + 1 }
-    await this.apply('test.plant', { job: next, spec, evaluations: [] })
+    const changed = { ...spec, TaskGroups: spec?.TaskGroups.map(change) }
+    await this.apply('test.plant', { job: next, spec: changed, evaluations: [] })
+  }
+
+  /** The one that was made for this. */
+  async evaluationOf(trigger: EvaluationRow['triggeredBy']): Promise<EvaluationRow | undefined> {
+    const view = this.machine.view()
+    try {
+      for await (const page of view.pages(evaluations)) {
+        const found = page.find(({ triggeredBy }) => triggeredBy === trigger)
+        if (found !== undefined) return found
+      }
+      return undefined
+    } finally {
+      view.close()
+    }
   }
 
   plan(of: Placed, more: Partial<Plan>): Promise<PlanOutcome> {

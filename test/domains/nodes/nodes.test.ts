@@ -16,8 +16,10 @@ type Shown = Readonly<Record<string, unknown>> & {
 
 async function served(t: Test, options: ServerOfOneOptions = {}) {
   const server = await serverOfOne(t, { begin: false, ...options })
-  const duty = server.startDuty('nodes')
-  t.teardown(() => duty.stop())
+  for (const name of ['nodes', 'drains']) {
+    const duty = server.startDuty(name)
+    t.teardown(() => duty.stop())
+  }
   return { server, port: await server.listen() }
 }
 
@@ -218,7 +220,7 @@ t.test('a drain is set, replaced and stopped while no leader ends it', async (t)
     'Node drain disabled',
   ])
   await drain({ DrainSpec: { Deadline: -1 } })
-  const duty = server.startDuty('nodes')
+  const duty = server.startDuty('drains')
   t.teardown(() => duty.stop())
   await eventuallyTrue('a new leader ends it', async () => (await read(server))['Drain'] === false)
 })

@@ -1,0 +1,68 @@
+/** What drains look at: the nodes, what is left on them, and the groups of jobs that it belongs to. */
+import type { Reader } from '../../fsm/domain.ts'
+import { allocationsOnNode, liveAllocationsOfJob } from '../allocations/queries.ts'
+import type { AllocationRow } from '../allocations/model.ts'
+import { jobOf, newestVersionOf, versionOf } from '../jobs/queries.ts'
+import { nodeById } from '../nodes/queries.ts'
+import {
+  groupKeyOf,
+  isHealthy,
+  type Draining,
+  type DrainingNode,
+  type GroupRoom,
+} from './step-model.ts'
+
+/** A node that is not draining is not in it. */
+export async function drainingNodes(
+  reader: Reader,
+  ids: Iterable<string>,
+): Promise<readonly DrainingNode[]> {
+  const found: DrainingNode[] = []
+  for (const id of ids) {
+    const node = nodeById(reader, id)
+    if (node === null || node.drain === null) continue
+    const left: Draining[] = []
+    for await (const page of allocationsOnNode(reader, id)) {
+      left.push(...page.map((row) => ({ row, kind: kindOf(reader, row) })))
+    }
+    found.push({ node, left })
+  }
+  return found
+}
+
+/** A job that was purged has its versions, as long as allocations run them. */
+function kindOf(reader: Reader, row: AllocationRow): Draining['kind'] {
+  const { namespace, jobId: id, jobCreateIndex, jobVersion: version } = row
+  const type =
+    jobOf(reader, namespace, id)?.type ??
+    versionOf(reader, { namespace, id, jobCreateIndex, version })?.spec.Type
+  if (type === 'system') return 'system'
+  return type === 'batch' || type === 'sysbatch' ? 'batch' : 'service'
+}
+
+/** Of the groups of services on these nodes. Of a group that is no more, the scheduler stops what is left: none has to stay. */
+export async function roomOfGroups(
+  reader: Reader,
+  nodes: readonly DrainingNode[],
+): Promise<ReadonlyMap<string, GroupRoom>> {
+  const services = nodes.flatMap(({ left }) => left.filter(({ kind }) => kind === 'service'))
+  const jobs = new Map(services.map(({ row }) => [JSON.stringify([row.namespace, row.jobId]), row]))
+  const rooms = new Map<string, GroupRoom>()
+  for (const { namespace, jobId } of jobs.values()) {
+    const job = jobOf(reader, namespace, jobId)
+    const spec = job === null ? null : newestVersionOf(reader, job)?.spec
+    if (job === null || job.stop || spec === undefined || spec === null) continue
+    const healthy = new Map<string, number>()
+    for await (const page of liveAllocationsOfJob(reader, { namespace, jobId })) {
+      for (const row of page) {
+        if (isHealthy(row)) healthy.set(row.group, (healthy.get(row.group) ?? 0) + 1)
+      }
+    }
+    for (const { Name: group, Count, Migrate } of spec.TaskGroups) {
+      const stay = Math.max(0, Count - Math.max(1, Migrate?.MaxParallel ?? 1))
+      const key = groupKeyOf({ namespace, jobId, group })
+      rooms.set(key, { healthy: healthy.get(group) ?? 0, stay })
+    }
+  }
+  return rooms
+}
