@@ -159,7 +159,8 @@ export const outOfScopeAreas: readonly Area[] = [
   },
   {
     paths: ['/v1/volumes', '/v1/volume', '/v1/plugins', '/v1/plugin'],
-    reason: 'volumes and plugins are not served: tasks use host volumes, which agents are configured with',
+    reason:
+      'volumes and plugins are not served: tasks use host volumes, which agents are configured with',
   },
   {
     paths: ['/v1/node/pools', '/v1/node/pool'],

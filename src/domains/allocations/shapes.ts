@@ -200,7 +200,10 @@ const whole = {
   }),
 }
 
-export const Allocation = Type.Object({ ...whole, Job: nullable(RegisteredJob) }, { title: 'Allocation' })
+export const Allocation = Type.Object(
+  { ...whole, Job: nullable(RegisteredJob) },
+  { title: 'Allocation' },
+)
 
 export const AllocationStopped = Type.Object({
   EvalID: text('Empty: it had ended'),

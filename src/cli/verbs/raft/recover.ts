@@ -3,7 +3,7 @@ import { agrees } from '../../agreement.ts'
 import { misused, type Flags } from '../../flags.ts'
 import { styleOf, type Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
-import { exits, noOperands, type Terminal, type Verb } from '../../verb.ts'
+import { exits, noOperands, type Verb } from '../../verb.ts'
 
 /** What the process that can open a data folder is told; `main` hands it over. */
 export type RecoverArguments = {
