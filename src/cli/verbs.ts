@@ -83,6 +83,14 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows the figures of one agent',
       load: async () => (await import('./verbs/agent-info.ts')).agentInfo,
     },
+    'alloc status': {
+      summary: 'Lists allocations, or shows one',
+      load: async () => (await import('./verbs/alloc/status.ts')).allocStatus,
+    },
+    'alloc stop': {
+      summary: 'Stops an allocation; its job places another one',
+      load: async () => (await import('./verbs/alloc/stop.ts')).allocStop,
+    },
     'auth disable': {
       summary: 'Unmounts a login method',
       load: async () => (await import('./verbs/auth/auth.ts')).authDisable,

@@ -49,7 +49,7 @@ void t.test('client nodes are listed, shown, and found by the front of their ids
 
 void t.test('eligibility, drains and purges', async (t) => {
   const { muster, server } = await serverForCli(t)
-  const duty = server.startDuty('nodes')
+  const duty = server.startDuty('drains')
   t.teardown(() => duty.stop())
   await register(server, box, 'box')
   t.match(await muster('node eligibility 1111'), { code: 2, err: /-enable and -disable/ })

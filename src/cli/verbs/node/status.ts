@@ -1,19 +1,20 @@
 /** `muster node status`: all nodes, or one of them. */
 import { flagOf, listOf, objectOf, pairsOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { shortId } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
+import { allocationTable } from '../alloc/table.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 
 export const nodeStatus: Verb = {
   operands: nodeOperand,
   about: `
-Lists the client nodes; or shows one, by its id or the front of it, with its last events. -verbose
+Lists the client nodes; or shows one, by its id or the front of it, with its last events and its allocations. -verbose
 shows whole ids, and of one node its attributes and metadata.
 `,
   flags: {
@@ -58,7 +59,10 @@ async function listNodes(call: Call, client: ApiClient): Promise<number> {
 }
 
 async function showNode(call: Call, client: ApiClient): Promise<number> {
-  const node = await readNode(client, await chosenNode(client, call))
+  const id = await chosenNode(client, call)
+  const node = await readNode(client, id)
+  const placed = listOf(await client.get(`/v1/node/${encodeURIComponent(id)}/allocations`))
+  const allocations = placed.map(objectOf).map(asListed)
   await show(call, node, (style) => {
     const parts = [
       pairs([
@@ -75,6 +79,11 @@ async function showNode(call: Call, client: ApiClient): Promise<number> {
       ]),
       `${style.heading('Events')}\n${eventTable(node, style)}`,
     ]
+    if (allocations.length > 0) {
+      const columns = { nowMs: call.terminal.nowMs(), verbose: call.flags.has('verbose') }
+      const heading = style.heading('Allocations')
+      parts.push(`${heading}\n${allocationTable(style, allocations, columns)}`)
+    }
     if (call.flags.has('verbose')) {
       for (const name of ['Attributes', 'Meta']) {
         const held = pairsOf(node, name)
@@ -84,6 +93,12 @@ async function showNode(call: Call, client: ApiClient): Promise<number> {
     return parts.join('\n')
   })
   return exits.ok
+}
+
+/** An allocation as lists show it: the whole record has the version in its job. */
+function asListed(row: JsonObject): JsonObject {
+  const job = row['Job']
+  return { ...row, JobVersion: isObject(job) ? (job['Version'] ?? 0) : 0 }
 }
 
 /** The newest first. */

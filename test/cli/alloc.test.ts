@@ -1,0 +1,79 @@
+/** `muster alloc status` and `stop`. */
+import t, { type Test } from 'tap'
+import { standIn, type Reply } from './api-stand-in.ts'
+import { run } from './terminal.ts'
+import { allocation, done, evaluated, ids, job, nowMs } from './workloads.ts'
+
+async function against(t: Test, replies: Readonly<Record<string, Reply>>) {
+  const { address, asked } = await standIn(t, replies)
+  return {
+    asked,
+    muster: (line: string) => run(line.split(' '), { nowMs, env: { MUSTER_ADDR: address } }),
+  }
+}
+
+const event = (Type: string, DisplayMessage: string) => ({
+  Type,
+  DisplayMessage,
+  Time: 1_700_000_000_000_000_000,
+})
+
+const whole = {
+  ...allocation({ DeploymentStatus: { Healthy: true }, PreviousAllocation: ids.older }),
+  DesiredDescription: '',
+  ClientDescription: 'Tasks are running',
+  Job: job(),
+  AllocatedResources: {
+    Shared: { Ports: [{ Label: 'http', HostIP: '10.0.0.7', Value: 20_080, To: 80 }] },
+  },
+  TaskStates: {
+    main: {
+      State: 'running',
+      Restarts: 2,
+      StartedAt: '2023-11-14T22:13:20.000Z',
+      FinishedAt: null,
+      LastRestart: null,
+      Events: [event('Received', 'Task received by client'), event('Started', 'Task started')],
+    },
+  },
+}
+
+void t.test('allocations are listed', async (t) => {
+  const { muster, asked } = await against(t, { 'GET /v1/allocations': { json: [allocation()] } })
+  t.match(await muster('alloc status -filter TaskGroup=="web"'), {
+    code: 0,
+    out: /^ID +Node ID +Group .*\na1111111 +b1111111 +web +1 +run +running +3m12s ago +2m12s ago\n$/,
+  })
+  t.match(asked[0], { url: '/v1/allocations?filter=TaskGroup%3D%3D%22web%22' })
+  const none = await against(t, { 'GET /v1/allocations': { json: [] } })
+  t.match(await none.muster('alloc status'), { code: 0, out: '', err: 'No allocations found\n' })
+})
+
+void t.test('one is shown by the front of its id, with its ports and tasks', async (t) => {
+  const { muster } = await against(t, {
+    'GET /v1/allocations': { json: [allocation()] },
+    [`GET /v1/allocation/${ids.allocation}`]: { json: whole },
+  })
+  const { code, out } = await muster('alloc status a11')
+  t.equal(code, 0)
+  t.match(out, /^ID +=.*a1111111\n/)
+  t.match(out, /\nReplaces Alloc ID +=.*a2222222\n/)
+  t.match(out, /\nHealthy +=.*true\n/)
+  t.match(out, /\nAllocation Addresses\nLabel +Address +To\nhttp +10\.0\.0\.7:20080 +80\n/)
+  t.match(out, /\nTask "main" is running\n/)
+  t.match(out, /\nTotal Restarts +=.*2\n/)
+  t.match(out, /Started +Task started\n.*Received +Task received by client\n$/, 'the newest first')
+  t.match(JSON.parse((await muster('alloc status -json a11')).out), { ID: ids.allocation })
+  t.match(await muster('alloc status xyz'), { code: 1, err: /is no id: those of allocations have/ })
+})
+
+void t.test('one is stopped, and the evaluation is followed', async (t) => {
+  const stop = `PUT /v1/allocation/${ids.allocation}/stop`
+  const { muster } = await against(t, { ...done, [stop]: evaluated })
+  const followed = await muster(`alloc stop ${ids.allocation}`)
+  t.equal(followed.code, 0, followed.err)
+  t.match(followed.out, /^Stopping allocation "a1111111-/)
+  t.match((await muster(`alloc stop -detach ${ids.allocation}`)).out, /\nEvaluation e1111111-/)
+  const ended = await against(t, { [stop]: { json: { EvalID: '', Index: 7 } } })
+  t.match(await ended.muster(`alloc stop ${ids.allocation}`), { code: 0, err: /had ended/ })
+})
