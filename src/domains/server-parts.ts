@@ -22,6 +22,7 @@ import { openApi } from './process/services.ts'
 import type { AppliedSource } from './sessions/deadlines.ts'
 import { appliedCommands } from './sessions/services.ts'
 import type { ClusterKeyLink } from './variables/cluster-key-share.ts'
+import { workerSettings } from './scheduling/services.ts'
 import type { ClusterKeys } from './variables/cluster-key.ts'
 import { clusterKeyLink, clusterKeys } from './variables/services.ts'
 
@@ -84,6 +85,11 @@ export function composeServer(
   services.provide(knownNodes, parts.agents)
   services.provide(appliedCommands, parts.applied)
   services.provide(nodeSettings, parts.nodes)
+  services.provide(workerSettings, {
+    count: parts.agent.schedulers?.count ?? null,
+    enabled: parts.agent.schedulers?.enabled ?? null,
+    leads: () => parts.agent.leads(),
+  })
   services.provide(changeSource, parts.applied)
   services.provide(bufferLimits, parts.events)
   services.provide(aclSettings, parts.acl)

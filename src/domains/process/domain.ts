@@ -6,8 +6,7 @@ import { processMethods } from './methods.ts'
 import { Monitors } from './monitor.ts'
 import { Profiles } from './profiles.ts'
 import { processRoutes } from './routes.ts'
-import { heapSampler, monitors, profiles, schedulerWorkers, processInfo } from './services.ts'
-import { WorkerPool } from './workers.ts'
+import { heapSampler, monitors, profiles, processInfo } from './services.ts'
 
 export const processDomain = defineDomain({
   name: 'process',
@@ -27,14 +26,6 @@ export const processDomain = defineDomain({
     }),
     defineService(profiles, {
       create: ({ service, clock }) => new Profiles(clock, service(heapSampler)),
-    }),
-    defineService(schedulerWorkers, {
-      create: ({ service, clock }) => {
-        const agent = service(processInfo)
-        const { schedulers } = agent
-        if (schedulers === null) return null
-        return new WorkerPool({ clock, leads: () => agent.leads(), ...schedulers })
-      },
     }),
   ],
   measured: { refused: (service) => ({ log_streams: service(monitors).refusedCount }) },

@@ -10,12 +10,14 @@ import {
 } from '../../rpc/method.ts'
 import { placeTaker } from '../../rpc/places.ts'
 import { denied } from '../../rpc/refusal.ts'
+import type { Provided } from '../../rpc/services.ts'
 import { profilesAreOpen } from './debug-rule.ts'
 import { hostData, type HostData } from './host.ts'
 import type { ProfileResult } from './profiles.ts'
-import { monitors, profiles, schedulerWorkers, processInfo } from './services.ts'
+import { schedulerWorkers } from '../scheduling/services.ts'
+import type { Worker, WorkersConfig } from '../scheduling/model.ts'
+import { monitors, profiles, processInfo } from './services.ts'
 import type { AgentMember, AgentStats, KnownServers } from './process-info.ts'
-import type { Worker, WorkerPool, WorkersConfig } from './workers.ts'
 
 export const profileSecondsMax = 300
 const closedProfiles =
@@ -193,9 +195,8 @@ export const processMethods = {
   configureSchedulers,
 }
 
-function workersOf({ service }: LocalContext): WorkerPool {
-  const workers = service(schedulerWorkers)
-  if (workers !== null) return workers
+function workersOf({ service }: LocalContext): Provided<typeof schedulerWorkers> {
+  if (service(processInfo).schedulers !== null) return service(schedulerWorkers)
   throw new MusterError('invalid_argument', 'this agent is a client: only servers have schedulers')
 }
 

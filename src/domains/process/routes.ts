@@ -38,7 +38,6 @@ import {
   SchedulersConfig,
   Self,
 } from './shapes.ts'
-import type { WorkersConfig } from './workers.ts'
 
 /** What a call may take besides the profile's own time. */
 const callMs = 30_000
@@ -374,6 +373,10 @@ function settingsReply({
   server,
   count,
   enabled,
-}: WorkersConfig & { readonly server: string }): ApiReply {
+}: {
+  readonly server: string
+  readonly count: number
+  readonly enabled: readonly string[]
+}): ApiReply {
   return { json: { server_id: server, num_schedulers: count, enabled_schedulers: enabled } }
 }

@@ -4,7 +4,6 @@ import type { HeapSampler } from './heap-sampler.ts'
 import type { Monitors } from './monitor.ts'
 import type { Profiles } from './profiles.ts'
 import type { ProcessInfo } from './process-info.ts'
-import type { WorkerPool } from './workers.ts'
 
 /** Provided by every process. */
 export const processInfo = serviceKey<ProcessInfo>('process.info')
@@ -17,5 +16,3 @@ export const heapSampler = serviceKey<HeapSampler>('process.heapSampler')
 /** Readers of this process's log. */
 export const monitors = serviceKey<Monitors>('process.monitors')
 export const profiles = serviceKey<Profiles>('process.profiles')
-/** Null: this agent is no server. */
-export const schedulerWorkers = serviceKey<WorkerPool | null>('process.workers')

@@ -74,7 +74,7 @@ export const Schedulers = Type.Object({
       id: Type.String(),
       started: Type.String(),
       status: Type.Enum(['Started', 'Paused']),
-      workload_status: Type.Enum(['WaitingToDequeue', 'Paused']),
+      workload_status: Type.Enum(['WaitingToDequeue', 'Scheduling', 'Submitting', 'Paused']),
       enabled_schedulers: Type.Array(Type.String()),
     }),
   ),

@@ -1,11 +1,18 @@
 /** Scheduling: which node runs what. */
-import { defineDomain } from '../domain.ts'
+import { defineDomain, defineService } from '../domain.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { observe } from './observed-commands.ts'
 import { startScheduling } from './scheduling.ts'
+import { schedulerWorkers, workerSettings } from './services.ts'
+import { WorkerPool } from './workers.ts'
 
 export const schedulingDomain = defineDomain({
   name: 'scheduling',
+  services: [
+    defineService(schedulerWorkers, {
+      create: ({ service, clock }) => new WorkerPool({ clock, ...service(workerSettings) }),
+    }),
+  ],
   duties: [
     {
       name: 'scheduling',
@@ -14,6 +21,7 @@ export const schedulingDomain = defineDomain({
         return startScheduling({
           ...given,
           log: log.named('scheduling'),
+          workers: service(schedulerWorkers),
           observe: (saw) =>
             observe((command, listener) => applied.onCommand(command, listener), saw),
         })

@@ -8,7 +8,21 @@
 /** The kinds of work. Workers take the core kind always: it is the servers' own housekeeping. */
 export const schedulerNames = ['service', 'batch', 'system', 'sysbatch', '_core'] as const
 
+export const coreName = '_core'
+
 /** Times that a worker takes an evaluation before it is given up. */
 export const deliveriesMax = 3
 /** Plans of one evaluation that bring nothing, as the state moved on under each. */
 export const attemptsMax = 5
+
+/** A worker as it is shown. */
+export type Worker = {
+  readonly id: string
+  /** RFC 3339 with nanoseconds. */
+  readonly started: string
+  readonly status: 'Started' | 'Paused'
+  readonly workloadStatus: 'WaitingToDequeue' | 'Scheduling' | 'Submitting' | 'Paused'
+  readonly enabled: readonly string[]
+}
+
+export type WorkersConfig = { readonly count: number; readonly enabled: readonly string[] }

@@ -14,10 +14,10 @@ import { onView } from '../host.ts'
 import { BlockedEvaluations } from './blocked-evaluations.ts'
 import { ClusterMirror } from './cluster-mirror.ts'
 import { EvaluationQueue, type Queued } from './evaluation-queue.ts'
-import { schedulerNames } from './model.ts'
 import type { Observed } from './observed-commands.ts'
 import { evaluationsIndex, openEvaluations } from './queries.ts'
 import { giveUp, workOn, type WorkContext } from './work-on.ts'
+import type { Task, WorkerPool } from './workers.ts'
 
 const everyMs = 1_000
 const retryMs = 500
@@ -25,12 +25,11 @@ const retryMs = 500
 const gapMs = 10
 const gapPerRound = 2
 const refusedAgainMs = 60_000
-/** Evaluations that are worked on at once: while one waits for its plan, others are decided on. */
-const workedOnMax = 16
 
 export type SchedulingContext = DutyContext & {
   /** Returns the way to stop. */
   readonly observe: (saw: (observed: Observed) => void) => () => void
+  readonly workers: WorkerPool
 }
 
 export function startScheduling(context: SchedulingContext): Running {
@@ -42,13 +41,12 @@ class Scheduling implements Running {
   readonly #queue: EvaluationQueue
   readonly #blocked = new BlockedEvaluations()
   readonly #mirror = new ClusterMirror()
-  readonly #work: WorkContext
-  readonly #types: ReadonlySet<string> = new Set(schedulerNames)
+  readonly #work: Omit<WorkContext, 'onState'>
   readonly #named = new Set<string>()
   /** By class, when a node of it got room. */
   readonly #room = new Map<string, number>()
   readonly #under = new Set<Promise<void>>()
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: readonly (() => void)[]
   readonly #rounds: ReturnType<typeof periodic>
   /** Of the state in which the open evaluations were looked at last. */
   #lookedIndex = 0
@@ -80,12 +78,15 @@ class Scheduling implements Running {
       gapMs: () => Math.max(gapMs, gapPerRound * this.#roundMs),
       round: () => this.#round(),
     })
-    this.#unsubscribe = observe((observed) => this.#saw(observed))
+    this.#unsubscribe = [
+      observe((observed) => this.#saw(observed)),
+      context.workers.listen(() => this.#pump()),
+    ]
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#queue.stop()
     await this.#rounds.stop()
     await Promise.all(this.#under)
@@ -170,12 +171,15 @@ class Scheduling implements Running {
     for (const row of unblocked) this.#queue.add(row)
   }
 
-  /** Takes as many as may be worked on. */
+  /** Takes as many as the workers have room for. */
   #pump(): void {
-    while (!this.#isStopping && this.#mirror.isRead && this.#under.size < workedOnMax) {
-      const taken = this.#queue.take(this.#types)
+    const { workers } = this.#context
+    while (!this.#isStopping && this.#mirror.isRead && workers.hasRoom) {
+      const taken = this.#queue.take(workers.types)
       if (taken === null) return
-      const worked = this.#workOn(taken).finally(() => {
+      const task = workers.begin()
+      const worked = this.#workOn(taken, task).finally(() => {
+        task.end()
         this.#under.delete(worked)
         this.#pump()
       })
@@ -184,10 +188,10 @@ class Scheduling implements Running {
   }
 
   /** Never rejects. */
-  async #workOn({ id, jobId, namespace }: Queued): Promise<void> {
+  async #workOn({ id, jobId, namespace }: Queued, task: Task): Promise<void> {
     const { log } = this.#context
     try {
-      const written = await workOn(id, this.#work)
+      const written = await workOn(id, { ...this.#work, onState: (doing) => task.become(doing) })
       this.#queue.done(id)
       for (const row of written) this.#dispatch(row)
     } catch (error) {
@@ -205,7 +209,7 @@ class Scheduling implements Running {
 
   async #giveUp(id: string): Promise<void> {
     try {
-      const written = await giveUp(id, this.#work)
+      const written = await giveUp(id, { ...this.#work, onState: () => {} })
       for (const row of written) this.#dispatch(row)
     } catch (error) {
       const text = { evaluation: id, error: textOf(error) }

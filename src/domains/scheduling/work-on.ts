@@ -40,7 +40,7 @@ export type WorkContext = {
   /** Brings the mirror up to the newest state. */
   readonly refresh: () => void
   readonly patterns: Patterns
-  readonly onState?: (state: 'scheduling' | 'submitting') => void
+  readonly onState: (state: 'scheduling' | 'submitting') => void
 }
 
 /** Evaluations as they were written; none, where it was over already. */
@@ -60,7 +60,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
   let fruitless = 0
   let doubted: ReadonlySet<string> = new Set()
   for (let plans = 1; ; plans += 1) {
-    context.onState?.('scheduling')
+    context.onState('scheduling')
     const view = context.view()
     let seen: Seen | null
     let decision: Decision | null = null
@@ -73,7 +73,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
     } finally {
       view.close()
     }
-    context.onState?.('submitting')
+    context.onState('submitting')
     const end = endContext(seen, context)
     const parts = planParts(decision)
     const outcome = await proposeAll(seen, parts, ended(end, decision), context)

@@ -10,6 +10,7 @@ import type { JobSpec } from '../../../src/domains/jobs/model.ts'
 import { observe } from '../../../src/domains/scheduling/observed-commands.ts'
 import { allocationsOfJob } from '../../../src/domains/scheduling/queries.ts'
 import { startScheduling } from '../../../src/domains/scheduling/scheduling.ts'
+import { WorkerPool } from '../../../src/domains/scheduling/workers.ts'
 import type { Command } from '../../../src/fsm/domain.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
@@ -21,6 +22,13 @@ export class Scheduled {
   readonly state: Workloads
   /** Before each command is applied; may throw. */
   onPropose: (command: Command) => void | Promise<void> = () => {}
+  readonly workers = new WorkerPool({
+    clock: systemClock,
+    leads: () => true,
+    count: 8,
+    enabled: null,
+    countMax: 8,
+  })
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(state: Workloads) {
@@ -41,6 +49,7 @@ export class Scheduled {
     const { machine } = this.state
     return startScheduling({
       clock,
+      workers: this.workers,
       log: silentLogger,
       view: () => machine.view(),
       propose: typedPropose((command) => this.propose(command)),

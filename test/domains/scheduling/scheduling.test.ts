@@ -185,3 +185,15 @@ t.test('workers that read at the same time do not give one place twice', async (
   await settled(here)
   t.equal(plans.length, ids.length, 'no plan was refused, and made again')
 })
+
+t.test('workers take the kinds of work that they are set to', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  here.workers.configure({ count: 8, enabled: ['batch', '_core'] })
+  await here.register(jobSpec())
+  await here.register(jobSpec({ ID: 'other', Type: 'batch' }))
+  await placed(here, 1, 'other')
+  t.equal((await here.live()).length, 0)
+  here.workers.configure({ count: 8, enabled: ['service', '_core'] })
+  await placed(here, 1)
+})

@@ -1,7 +1,7 @@
 /** The scheduler workers of a server: how many, which kinds, and what a change does. */
 import t from 'tap'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { WorkerPool } from '../../../src/domains/process/workers.ts'
+import { underWayMax, WorkerPool } from '../../../src/domains/scheduling/workers.ts'
 
 function poolOf(options: { count?: number; enabled?: readonly string[]; leads?: boolean } = {}) {
   return new WorkerPool({
@@ -68,5 +68,35 @@ t.test('what cannot be is refused, and nothing changes', (t) => {
     t.throws(() => pool.configure({ count, enabled }), { code: 'invalid_argument', message })
   }
   t.same(pool.workers(), before)
+  t.end()
+})
+
+t.test('a worker has several evaluations under way, and rests while it leads', (t) => {
+  const pool = poolOf({ count: 8, leads: true })
+  const tasks = Array.from({ length: 2 * underWayMax }, () => pool.begin())
+  t.notOk(pool.hasRoom)
+  const shown = () => pool.workers().map(({ workloadStatus }) => workloadStatus)
+  const rest = Array.from({ length: 6 }, () => 'Paused')
+  t.same(shown(), [...rest, 'Scheduling', 'Scheduling'])
+  for (const task of tasks) task.become('submitting')
+  t.same(shown(), [...rest, 'Submitting', 'Submitting'])
+  for (const task of tasks) task.end()
+  t.same(shown(), [...rest, 'WaitingToDequeue', 'WaitingToDequeue'])
+  t.ok(pool.hasRoom)
+  t.end()
+})
+
+t.test('with no workers there is no room, and a change is told', (t) => {
+  const pool = poolOf({ count: 0 })
+  t.notOk(pool.hasRoom)
+  let changes = 0
+  const stop = pool.listen(() => {
+    changes += 1
+  })
+  pool.configure({ count: 1, enabled: ['batch', '_core'] })
+  t.same([changes, pool.hasRoom, [...pool.types]], [1, true, ['batch', '_core']])
+  stop()
+  pool.configure({ count: 2, enabled: ['_core'] })
+  t.equal(changes, 1)
   t.end()
 })
