@@ -1,0 +1,172 @@
+/**
+ * How fast jobs run: from a registration to a running allocation, many jobs, and many allocations of one job. Everything is asked over the
+ * HTTP API, so the same measurement can be made of Nomad.
+ *
+ *     node scripts/workloads.ts [--port 4646]
+ *
+ * `--port`: of an API on loopback whose nodes have `mock_driver`. Without one: three servers and a client agent of this checkout, with `mock_driver`; then also what they take of memory.
+ */
+import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { Cluster } from '../test/support/cluster.ts'
+import { freePorts } from '../test/support/free-ports.ts'
+import { HttpClient } from '../test/support/http-client.ts'
+import { ServerProcess } from '../test/support/server-process.ts'
+import { join } from 'node:path'
+
+const singles = 50
+const manyJobs = 200
+const manyAllocations = 300
+const writersAtOnce = 16
+const pollMs = 10
+const deadlineMs = 120_000
+const kib = 1_024
+
+const { values } = parseArgs({ options: { port: { type: 'string' } } })
+
+type Summary = { readonly Summary: Readonly<Record<string, Readonly<Record<string, number>>>> }
+
+if (values.port === undefined) {
+  const cluster = await Cluster.start({ gossip: true, logLevel: 'warn' })
+  const agent = await startAgent(cluster)
+  try {
+    const leader = await cluster.waitForLeader()
+    await measure(cluster.http(leader))
+    for (const at of cluster.all) {
+      const who = at === leader ? 'leader' : 'follower'
+      say(`${who}: ${await residentMib(cluster.server(at).pid)} MiB resident`)
+    }
+    say(`client agent: ${await residentMib(agent.pid)} MiB resident`)
+  } finally {
+    await agent.kill()
+    await cluster.stop()
+  }
+} else {
+  await measure(new HttpClient(Number(values.port)))
+}
+process.exit()
+
+async function measure(http: HttpClient): Promise<void> {
+  await until('a node is ready', async () => {
+    const nodes = (await json(http, 'GET', '/v1/nodes')) as readonly { readonly Status: string }[]
+    return nodes.some(({ Status }) => Status === 'ready')
+  })
+  const took: number[] = []
+  for (let at = 0; at < singles; at += 1) {
+    const startMs = performance.now()
+    await register(http, `single-${at}`, 1)
+    await until('it runs', async () => (await runningOf(http, `single-${at}`)) === 1)
+    took.push(performance.now() - startMs)
+  }
+  took.sort((a, b) => a - b)
+  const [p50, p99] = [took[Math.floor(singles / 2)] ?? 0, took.at(-1) ?? 0]
+  say(
+    `one service, from registration to running: p50 ${p50.toFixed(0)} ms, worst ${p99.toFixed(0)} ms`,
+  )
+
+  const startMs = performance.now()
+  let next = 0
+  await Promise.all(
+    Array.from({ length: writersAtOnce }, async () => {
+      while (next < manyJobs) await register(http, `many-${(next += 1)}`, 1)
+    }),
+  )
+  const registeredMs = performance.now() - startMs
+  await until('all run', async () => {
+    const jobs = (await json(http, 'GET', '/v1/jobs?prefix=many-')) as readonly {
+      readonly JobSummary: Summary
+    }[]
+    return jobs.length === manyJobs && jobs.every(({ JobSummary }) => runningIn(JobSummary) === 1)
+  })
+  const ranMs = performance.now() - startMs
+  say(
+    `${manyJobs} jobs of one allocation: registered at ${rate(manyJobs, registeredMs)}/s, running at ${rate(manyJobs, ranMs)}/s`,
+  )
+
+  const largeMs = performance.now()
+  await register(http, 'large', manyAllocations)
+  let placedMs = 0
+  await until('all run', async () => {
+    const { Summary } = (await json(http, 'GET', '/v1/job/large/summary')) as Summary
+    const { Starting = 0, Running = 0 } = Summary['g'] ?? {}
+    if (placedMs === 0 && Starting + Running === manyAllocations) {
+      placedMs = performance.now() - largeMs
+    }
+    return Running === manyAllocations
+  })
+  const allMs = performance.now() - largeMs
+  say(
+    `${manyAllocations} allocations of one job: placed at ${rate(manyAllocations, placedMs)}/s, all running after ${(allMs / 1_000).toFixed(1)} s`,
+  )
+}
+
+async function startAgent(cluster: Cluster): Promise<ServerProcess> {
+  const [http = 0, rpc = 0, gossip = 0, ops = 0] = await freePorts(4)
+  const agent = new ServerProcess({
+    name: 'c1',
+    folder: cluster.folder,
+    ports: { http, rpc, gossip, ops },
+    pidFile: join(cluster.folder, 'pids'),
+    config: {
+      log_level: 'warn',
+      client: {
+        enabled: true,
+        retry_join: cluster.servers.map(({ spec }) => `127.0.0.1:${spec.ports.gossip}`),
+        cpu_total_compute: 100_000,
+      },
+      plugin: { mock_driver: { config: { enabled: true } } },
+    },
+  })
+  await agent.start()
+  return agent
+}
+
+async function register(http: HttpClient, id: string, count: number): Promise<void> {
+  const task = {
+    Name: 'main',
+    Driver: 'mock_driver',
+    Config: { run_for: '1h' },
+    Resources: { CPU: 1, MemoryMB: 10 },
+    LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
+  }
+  const group = { Name: 'g', Count: count, EphemeralDisk: { SizeMB: 10 }, Tasks: [task] }
+  const job = { ID: id, Name: id, Type: 'service', Datacenters: ['dc1'], TaskGroups: [group] }
+  await json(http, 'PUT', '/v1/jobs', { Job: job })
+}
+
+async function runningOf(http: HttpClient, id: string): Promise<number> {
+  return runningIn((await json(http, 'GET', `/v1/job/${id}/summary`)) as Summary)
+}
+
+function runningIn({ Summary }: Summary): number {
+  return Summary['g']?.['Running'] ?? 0
+}
+
+async function json(http: HttpClient, method: string, url: string, body?: unknown) {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+  const { status, body: answer } = await http.request(method, url, sent)
+  if (status !== 200) throw new Error(`${method} ${url}: ${status} ${answer.toString()}`)
+  return JSON.parse(answer.toString()) as unknown
+}
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + deadlineMs
+  while (!(await holds())) {
+    if (performance.now() > endMs) throw new Error(`it never came to this: ${what}`)
+    await delay(pollMs)
+  }
+}
+
+async function residentMib(pid: number | null): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / kib)
+}
+
+function rate(count: number, ms: number): string {
+  return ((count * 1_000) / ms).toFixed(0)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
