@@ -1,7 +1,13 @@
 /** Changes of allocations. */
 import { commandsByType } from '../define.ts'
+import { collectEnded } from './collect-commands.ts'
 import { moveAllocations } from './move-commands.ts'
 import { applyPlan } from './plan-commands.ts'
 import { reportAllocations } from './reported-commands.ts'
 
-export const allocationCommands = commandsByType([applyPlan, reportAllocations, moveAllocations])
+export const allocationCommands = commandsByType([
+  applyPlan,
+  reportAllocations,
+  moveAllocations,
+  collectEnded,
+])

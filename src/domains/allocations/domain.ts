@@ -4,6 +4,7 @@ import { defineDomain, defineService } from '../domain.ts'
 import { openView, readBarrier } from '../host.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { allocationAgentMethods } from './agent-methods.ts'
+import { AllocationCollector } from './collector.ts'
 import { allocationCommands } from './commands.ts'
 import { AllocationFeeds } from './feeds.ts'
 import { allocationMethods } from './methods.ts'
@@ -13,7 +14,7 @@ import { reportedMethod } from './peer-methods.ts'
 import { applyPlan } from './plan-commands.ts'
 import { ReportBatches } from './reports.ts'
 import { allocationRoutes } from './routes.ts'
-import { allocationFeeds, reportBatches } from './services.ts'
+import { allocationCollector, allocationFeeds, reportBatches } from './services.ts'
 import { allocations } from './table.ts'
 import { allocationTopic } from './topics.ts'
 
@@ -41,6 +42,7 @@ export const allocationsDomain = defineDomain({
       },
       stop: (feeds) => feeds.wakeAll(),
     }),
+    defineService(allocationCollector, { create: () => new AllocationCollector() }),
     defineService(reportBatches, {
       create: ({ clock, service }) =>
         new ReportBatches(clock, (reports) =>
@@ -53,4 +55,11 @@ export const allocationsDomain = defineDomain({
   methods: [...Object.values(allocationMethods), ...allocationAgentMethods, reportedMethod],
   routes: allocationRoutes,
   topics: [allocationTopic],
+  duties: [
+    {
+      name: 'allocations',
+      start: ({ service, log, ...given }) =>
+        service(allocationCollector).start({ ...given, log: log.named('allocations') }),
+    },
+  ],
 })

@@ -19,6 +19,7 @@ import {
   allocationsWithPrefix,
 } from './queries.ts'
 import { changesAllocationsIn, leastForAllocations, readsJobsIn } from './rights.ts'
+import { allocationCollector } from './services.ts'
 import {
   allocationFilters,
   shownStub,
@@ -139,7 +140,19 @@ const stop = defineLeaderMethod({
   },
 })
 
-export const allocationMethods = { list, ofJob, ofEvaluation, ofNode, read, stop }
+/** What is over is forgotten now; goes on in the background. */
+const collect = defineLeaderMethod({
+  kind: 'leader',
+  name: 'allocations.collect',
+  args: Type.Object({}),
+  requires: () => ({ resource: 'operator', access: 'write' }),
+  run: async (context): Promise<null> => {
+    context.service(allocationCollector).collectNow()
+    return Promise.resolve(null)
+  },
+})
+
+export const allocationMethods = { list, ofJob, ofEvaluation, ofNode, read, stop, collect }
 
 const lacksRead = "'namespace:read-job' on the allocation's namespace"
 const lacksLifecycle = "'namespace:alloc-lifecycle' on the allocation's namespace"

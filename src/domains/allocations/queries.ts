@@ -1,6 +1,8 @@
 /** Reads of allocations. */
-import type { Reader } from '../../fsm/domain.ts'
+import type { Key, Reader } from '../../fsm/domain.ts'
 import { encodeKey } from '../../fsm/keys.ts'
+import type { EvaluationRow } from '../evaluations/model.ts'
+import { evaluations } from '../evaluations/table.ts'
 import type { JobRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
 import { allocations } from './table.ts'
@@ -33,6 +35,19 @@ export function liveAllocationsOfJob(reader: Reader, { namespace, jobId }: JobKe
 
 export function allocationsOfEvaluation(reader: Reader, id: string): Rows {
   return reader.pagesBy(allocations, 'byEval', { prefix: [id] })
+}
+
+/** The oldest first, from a place in that index on; null: its begin. */
+export function endedAllocations(reader: Reader, from: Key | null): Rows {
+  return reader.pagesBy(allocations, 'ended', from === null ? {} : { from })
+}
+
+/** As above. */
+export function endedEvaluations(
+  reader: Reader,
+  from: Key | null,
+): AsyncIterable<readonly EvaluationRow[]> {
+  return reader.pagesBy(evaluations, 'ended', from === null ? {} : { from })
 }
 
 /** In the order of their ids. */

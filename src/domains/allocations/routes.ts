@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
-import { blocking, inNamespace, listing, ok, text } from '../../api/shape.ts'
+import { blocking, done, inNamespace, listing, ok, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { allocationMethods, type WholeAllocation } from './methods.ts'
 import { allNamespaces, defaultNamespace } from './model.ts'
@@ -62,6 +62,19 @@ export const allocationRoutes: readonly DescribedRoute[] = [
       const args = { id: request.parameter('alloc_id') }
       const { index, evaluation } = await request.call(allocationMethods.stop, args)
       return { index, json: { EvalID: evaluation, Index: index } }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/system/gc',
+    summary: 'Forget allocations and evaluations that are over, however new',
+    permission: 'operator:write',
+    reply: done,
+    example: { body: {} },
+    body: 'none',
+    handle: async (request) => {
+      await request.call(allocationMethods.collect, {})
+      return {}
     },
   },
   {

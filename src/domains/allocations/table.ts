@@ -1,6 +1,6 @@
 /** Rows of allocations, by id. */
 import type { Table } from '../../fsm/domain.ts'
-import { AllocationRow, isTerminal, takesPlace } from './model.ts'
+import { AllocationRow, isClientTerminal, isTerminal, takesPlace } from './model.ts'
 
 export const allocations: Table<AllocationRow> = {
   name: 'allocations',
@@ -8,6 +8,8 @@ export const allocations: Table<AllocationRow> = {
   key: ({ id }) => [id],
   indexes: {
     byJob: ({ namespace, jobId }) => [namespace, jobId],
+    /** By the time of the last change. */
+    ended: (row) => (isClientTerminal(row) ? [row.modifyMs] : null),
     byEval: ({ evalId }) => [evalId],
     byNode: ({ nodeId }) => [nodeId],
     /** What still takes a part of the node. */

@@ -1,7 +1,6 @@
 /** Plans of scheduler workers: what is checked again when they are applied. */
 import t from 'tap'
-import { newEvaluation, type EvaluationRow } from '../../../src/domains/evaluations/model.ts'
-import { idOf, nowMs, placedOn, workloads } from './workloads.ts'
+import { idOf, nowMs, placedOn, proposed, workloads } from './workloads.ts'
 
 void t.test(
   'places, stops and ends the evaluation in one entry, and the job follows',
@@ -168,10 +167,6 @@ void t.test(
     t.equal(here.evaluation(blocked), undefined)
   },
 )
-
-function proposed({ id, namespace, jobId, type, priority, triggeredBy }: EvaluationRow) {
-  return newEvaluation({ id, namespace, jobId, type, priority, triggeredBy, nowMs })
-}
 
 function stopOf(id: string) {
   return {

@@ -232,6 +232,12 @@ export function placedOn(
   }
 }
 
+/** An evaluation as a worker writes it again. */
+export function proposed(row: EvaluationRow): NewEvaluation {
+  const { id, namespace, jobId, type, priority, triggeredBy } = row
+  return newEvaluation({ id, namespace, jobId, type, priority, triggeredBy, nowMs })
+}
+
 const noMetrics = {
   nodesEvaluated: 0,
   nodesFiltered: 0,

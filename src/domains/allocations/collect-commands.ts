@@ -1,0 +1,64 @@
+/** What is over is forgotten: allocations that ended, then evaluations that none is left of. What is looked at again, stays. */
+import { Type } from 'typebox'
+import type { Applied, Reader } from '../../fsm/domain.ts'
+import { encodeKey } from '../../fsm/keys.ts'
+import { defineCommand, removeRow, TimeMs } from '../define.ts'
+import { isTerminal as isOver, RowId, workloadsVersion } from '../evaluations/model.ts'
+import { evaluationById } from '../evaluations/queries.ts'
+import { evaluations } from '../evaluations/table.ts'
+import { jobOf } from '../jobs/queries.ts'
+import { isClientTerminal, isTerminal, type AllocationRow } from './model.ts'
+import { allocationById } from './queries.ts'
+import { allocations } from './table.ts'
+
+/** Rows of one entry: each has entries in many indexes. */
+export const collectedMax = 128
+
+const Ids = Type.Array(RowId, { maxItems: collectedMax })
+
+/** `beforeMs`: what changed later stays. */
+export const collectEnded = defineCommand({
+  type: 'allocations.collect',
+  since: workloadsVersion,
+  args: Type.Object({ allocations: Ids, evaluations: Ids, beforeMs: TimeMs }),
+  load: async (reader, { allocations: ids, evaluations: evaluationIds, beforeMs }) => {
+    const rows = ids.flatMap((id) => {
+      const row = allocationById(reader, id)
+      return row !== null && isCollectable(reader, row, beforeMs) ? [row] : []
+    })
+    const over = []
+    for (const id of evaluationIds) {
+      const row = evaluationById(reader, id)
+      if (row === null || !isOver(row) || row.modifyMs > beforeMs) continue
+      if (!(await hasAllocations(reader, id))) over.push(row)
+    }
+    return { rows, over }
+  },
+  apply: (_context, _args, { rows, over }): Applied<{ readonly count: number }> => ({
+    changes: [
+      ...rows.map((row) => removeRow(allocations, row)),
+      ...over.map((row) => removeRow(evaluations, row)),
+    ],
+    outcome: { count: rows.length + over.length },
+  }),
+})
+
+/**
+ * A batch job is done because its allocations are there that say so: they stay as long as it does, unless it is stopped. One that
+ * failed and is still wanted waits for its replacement.
+ */
+export function isCollectable(reader: Reader, row: AllocationRow, beforeMs: number): boolean {
+  if (!isClientTerminal(row) || row.modifyMs > beforeMs) return false
+  const job = jobOf(reader, row.namespace, row.jobId)
+  if (job === null || job.createIndex !== row.jobCreateIndex || job.stop) return true
+  const isBatch = job.type === 'batch' || job.type === 'sysbatch'
+  if (isBatch || row.desiredStatus === 'run') return false
+  if (!isTerminal(row) || row.followupEval === '') return true
+  const followup = evaluationById(reader, row.followupEval)
+  return followup === null || isOver(followup)
+}
+
+async function hasAllocations(reader: Reader, evaluation: string): Promise<boolean> {
+  const next = await reader.nextBy(allocations, 'byEval', [evaluation])
+  return next?.startsWith(encodeKey([evaluation])) === true
+}

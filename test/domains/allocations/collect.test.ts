@@ -1,0 +1,118 @@
+/** What is over is forgotten, and nothing that is still asked for. */
+import t, { type Test } from 'tap'
+import type { JobRow } from '../../../src/domains/jobs/table.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
+import {
+  idOf,
+  nowMs,
+  placedOn,
+  proposed,
+  served,
+  workloads,
+  type Placed,
+  type Workloads,
+} from './workloads.ts'
+
+const later = nowMs + 10
+
+async function report(here: Workloads, node: string, number: number, clientStatus: string) {
+  const told = { clientStatus, clientDescription: '', tasks: [], health: null }
+  const reports = [{ node, report: { id: idOf('allo', number), ...told } }]
+  await here.apply('allocations.reported', { reports, nowMs })
+}
+
+function stopOf(number: number, followupEval = '') {
+  const why = { desiredStatus: 'stop' as const, desiredDescription: '', lost: false, followupEval }
+  return { id: idOf('allo', number), ...why }
+}
+
+async function placed(t: Test, type: JobRow['type'] = 'service') {
+  const here = await workloads(t)
+  const node = await here.node(1)
+  const job = await here.plant('web', type)
+  await here.plan(job, { place: [0, 1, 2].map((number) => placedOn(job, node, number)) })
+  return { here, node, job }
+}
+
+function collect(here: Workloads, numbers: readonly number[], beforeMs = later) {
+  const allocations = numbers.map((number) => idOf('allo', number))
+  return here.apply('allocations.collect', { allocations, evaluations: [], beforeMs })
+}
+
+const left = (here: Workloads, numbers: readonly number[]) =>
+  numbers.filter((number) => here.allocation(idOf('allo', number)) !== undefined)
+
+void t.test(
+  'an allocation that was stopped and ended goes, one that may come back stays',
+  async (t) => {
+    const { here, node, job } = await placed(t)
+    const evaluation = here.evaluation(job.evaluation)
+    if (evaluation === undefined) throw new Error('no evaluation')
+    const followup = { ...proposed(evaluation), id: idOf('late', 1), waitUntilMs: 9_000 }
+    await here.plan(job, { stop: [stopOf(0), stopOf(1, followup.id)], evaluations: [followup] })
+    await collect(here, [0, 1, 2])
+    t.strictSame(left(here, [0, 1, 2]), [0, 1, 2], 'they run')
+    for (const number of [0, 1]) await report(here, node, number, 'complete')
+    await report(here, node, 2, 'failed')
+    await collect(here, [0], nowMs - 1)
+    t.strictSame(left(here, [0]), [0], 'it is too new')
+    await collect(here, [0, 1, 2])
+    t.strictSame(left(here, [0, 1, 2]), [1, 2], 'one has an evaluation to come, one no replacement')
+  },
+)
+
+void t.test('what a batch job did stays as long as the job', async (t) => {
+  const { here, node, job } = await placed(t, 'batch')
+  await report(here, node, 0, 'complete')
+  await collect(here, [0])
+  t.strictSame(left(here, [0]), [0])
+  await here.apply('test.purgeJob', { id: job.jobId })
+  await collect(here, [0])
+  t.strictSame(left(here, [0]), [])
+})
+
+void t.test('an evaluation goes after its allocations, and not while it is open', async (t) => {
+  const { here, node, job } = await placed(t)
+  const go = () =>
+    here.apply('allocations.collect', {
+      allocations: [],
+      evaluations: [job.evaluation],
+      beforeMs: later,
+    })
+  await go()
+  t.ok(here.evaluation(job.evaluation), 'it is open')
+  await ended(here, job, node)
+  await go()
+  t.ok(here.evaluation(job.evaluation), 'its allocations are there')
+  await collect(here, [0, 1, 2])
+  await go()
+  t.equal(here.evaluation(job.evaluation), undefined)
+})
+
+async function ended(here: Workloads, job: Placed, node: string) {
+  const evaluation = here.evaluation(job.evaluation)
+  if (evaluation === undefined) throw new Error('no evaluation')
+  await here.plan(job, {
+    stop: [0, 1, 2].map((number) => stopOf(number)),
+    evaluations: [{ ...proposed(evaluation), status: 'complete' }],
+  })
+  for (const number of [0, 1, 2]) await report(here, node, number, 'complete')
+}
+
+void t.test('an operator has all of it collected, more than one entry takes', async (t) => {
+  const { server, here } = await served(t)
+  const duty = server.startDuty('allocations')
+  t.teardown(() => duty.stop())
+  const large = { cpuMhz: 9_000, memoryMb: 90_000, diskMb: 90_000, networks: [], nodeNetworks: [] }
+  const node = await here.node(1, { resources: large })
+  const job = await here.plant()
+  const numbers = Array.from({ length: 200 }, (_, at) => at)
+  const place = numbers.map((number) => placedOn(job, node, number, { cpuMhz: 1 }))
+  t.strictSame((await here.plan(job, { place })).refused, [])
+  await here.plan(job, { stop: numbers.map((number) => stopOf(number)) })
+  for (const number of numbers) if (number !== 7) await report(here, node, number, 'complete')
+  const answer = await server.ask('PUT', '/v1/system/gc')
+  t.equal(answer.status, 200, answer.body)
+  await eventuallyTrue('they are gone', () => left(here, numbers).length === 1)
+  t.strictSame(left(here, numbers), [7])
+})
