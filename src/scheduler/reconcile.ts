@@ -299,11 +299,12 @@ export function changeTo(
   },
   group: TaskGroup,
 ): (row: AllocationRow) => boolean {
-  const byVersion = new Map<string, GroupChange>()
+  const byVersion = new Map<number, GroupChange>()
   return (row) => {
-    const key = `${row.jobCreateIndex} ${row.jobVersion}`
-    const change = byVersion.get(key) ?? between(specOf(row), row.group, job.spec, group)
-    byVersion.set(key, change)
+    // Of a job of the same name that was purged: it becomes none of this one.
+    if (row.jobCreateIndex !== job.createIndex) return false
+    const change = byVersion.get(row.jobVersion) ?? between(specOf(row), row.group, job.spec, group)
+    byVersion.set(row.jobVersion, change)
     return change.type === 'inPlace' && (!change.looksAgain || isFeasible(row, group))
   }
 }

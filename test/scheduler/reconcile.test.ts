@@ -159,6 +159,13 @@ t.test('what tasks do not notice is changed in place, all else by a new allocati
   }
 })
 
+t.test('what is left of a purged job of the same name is replaced', async (t) => {
+  const left = allocationRow(0, { jobCreateIndex: 5 })
+  const decision = decide({ nodes, job: scheduledJob(countOf(1)), allocations: [left] })
+  t.same([decision.update, stopped(decision)], [[], [['00', reasons.updated]]])
+  t.match(decision.place, [{ allocation: { jobCreateIndex: 10, name: 'job.web[0]' } }])
+})
+
 const newTask = { Tasks: [{ Name: 'main', Driver: 'mock_driver', Env: { A: '1' } }] }
 
 t.test(
