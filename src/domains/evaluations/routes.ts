@@ -1,4 +1,4 @@
-/** `/v1/evaluations` and `/v1/evaluation/:id`. */
+/** `/v1/evaluations`, `/v1/evaluation/:id`, and the evaluations of a job. */
 import { Type } from 'typebox'
 import { listReply, pageOf } from '../../api/pages.ts'
 import type { DescribedRoute } from '../../api/route.ts'
@@ -50,6 +50,23 @@ export const evaluationRoutes: readonly DescribedRoute[] = [
       const { value } = await request.query(evaluationMethods.read, args)
       if (value === null) return { status: 404, text: 'evaluation not found' }
       return { jsonOf: () => shownEvaluation(value) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/job/:job_id/evaluations',
+    summary: 'Evaluations of a job',
+    permission: 'namespace:read-job',
+    params: { job_id: text('Id of the job') },
+    query: { ...blocking, ...inNamespace },
+    reply: ok(Type.Array(Evaluation)),
+    example: { url: '/v1/job/web/evaluations' },
+    handle: async (request) => {
+      const { value } = await request.query(evaluationMethods.ofJob, {
+        namespace: request.namespace ?? defaultNamespace,
+        jobId: request.parameter('job_id'),
+      })
+      return listReply(value, shownEvaluation)
     },
   },
 ]
