@@ -27,6 +27,9 @@ const names = ['a', 'b', 'default', 'team', '', '*', '\0', '0f3f2b62-1d1c-4a5c-9
 const numbers = [-1, 0, 1, 2, 3, 1_000, 2 ** 53 - 1, 2 ** 64, 1e300]
 const listLengthMax = 300
 const roundsMax = 20
+/** In so many lists there are few values; and how long texts are there. */
+const manyWithin = 2
+const deepLength = 300
 
 void t.test(`what can be encoded can be applied, FUZZ_SEED=${seed}`, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'muster-commands-'))
@@ -88,24 +91,27 @@ function failureOf({ errorInstance, counterexample }: fc.RunDetails<[unknown]>):
   return `${textOf(errorInstance)} ${(JSON.stringify(counterexample) ?? '').slice(0, 300)}`
 }
 
-/** What the schema says, more or less: what is beyond it is not encoded. */
-function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
+/**
+ * What the schema says, more or less: what is beyond it is not encoded. `within`: so many lists, each of which multiplies what is
+ * in it.
+ */
+function valueOf(schema: TSchema, within = 0): fc.Arbitrary<unknown> {
   const { type, properties, items, anyOf } = schema as SchemaParts
-  if (anyOf !== undefined) return fc.oneof(...anyOf.map(valueOf))
+  if (anyOf !== undefined) return fc.oneof(...anyOf.map((one) => valueOf(one, within)))
   if ('const' in schema) return fc.constant(schema.const)
   if ('enum' in schema) return fc.constantFrom(...(schema.enum as unknown[]))
   switch (type) {
     case 'object':
       return fc.record(
         Object.fromEntries(
-          Object.entries(properties ?? {}).map(([name, member]) => [name, valueOf(member)]),
+          Object.entries(properties ?? {}).map(([name, member]) => [name, valueOf(member, within)]),
         ),
       )
     case 'array':
-      return listOf(schema, items)
+      return listOf(schema, items, within)
     case 'string':
       if ('pattern' in schema) return fc.stringMatching(new RegExp(String(schema.pattern)))
-      return textOfLength((schema as SchemaParts).maxLength ?? Infinity)
+      return textOfLength((schema as SchemaParts).maxLength ?? Infinity, within)
     case 'integer':
     case 'number':
       return numberWithin(schema)
@@ -142,11 +148,14 @@ function numberWithin({ minimum = -1, maximum = 2 ** 64 }: SchemaParts): fc.Arbi
 function listOf(
   { maxItems = listLengthMax }: SchemaParts,
   items: TSchema | readonly TSchema[] | undefined,
+  within: number,
 ): fc.Arbitrary<unknown[]> {
-  if (isTuple(items)) return fc.tuple(...items.map(valueOf))
-  const item = items === undefined ? fc.constant(null) : valueOf(items)
+  if (isTuple(items)) return fc.tuple(...items.map((item) => valueOf(item, within)))
+  const item = items === undefined ? fc.constant(null) : valueOf(items, within + 1)
+  const few = fc.array(item, { maxLength: Math.min(within < manyWithin ? 3 : 1, maxItems) })
+  if (within > 0) return few
   return fc.oneof(
-    { weight: 4, arbitrary: fc.array(item, { maxLength: Math.min(3, maxItems) }) },
+    { weight: 4, arbitrary: few },
     {
       weight: 1,
       arbitrary: item.map((one) =>
@@ -161,8 +170,11 @@ function isTuple(items: TSchema | readonly TSchema[] | undefined): items is read
 }
 
 /** NUL takes two characters in a key; other letters up to three bytes in a row. */
-function textOfLength(lengthMax: number): fc.Arbitrary<string> {
-  const fitting = longs.map((length) => Math.min(length, lengthMax))
+function textOfLength(lengthMax: number, within: number): fc.Arbitrary<string> {
+  const fitting = longs
+    .slice(0, Math.max(0, longs.length - within))
+    .concat(deepLength)
+    .map((length) => Math.min(length, lengthMax))
   return fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...names) },
     {
