@@ -6,6 +6,7 @@
 import { OpsServer } from '../api/ops.ts'
 import { HttpServer } from '../api/server.ts'
 import { composeDomains } from '../domains/domain.ts'
+import { localServices } from '../domains/local-services/services.ts'
 import { localDomains } from '../domains/local-registry.ts'
 import { GossipPool } from '../gossip-pool/pool.ts'
 import { clientTagsOf, memberName } from '../gossip-pool/tags.ts'
@@ -72,7 +73,13 @@ export async function startClient(
 
   const services = new Services()
   const own = { id, config, dependencies, gossip, ways, warning, reloadable, telemetry, opened }
-  const work = await openWork({ id, config, dependencies, ask: () => uplink?.ask ?? null })
+  const work = await openWork({
+    id,
+    config,
+    dependencies,
+    registry: () => services.get(localServices),
+    ask: () => uplink?.ask ?? null,
+  })
   const { runner, files } = work
   const liveCount = () => runner.liveCount
   provide(services, { ...own, beat: () => uplink?.beat ?? null, files, liveCount })

@@ -6,6 +6,7 @@ import type { ClientConfig } from './client-config.ts'
 import { Drivers, type DriverName } from './drivers/drivers.ts'
 import { fingerprint } from './fingerprint.ts'
 import { readLogs } from './runner/log-reader.ts'
+import { Registrations, type Registry } from './runner/registrations.ts'
 import { Runner, workFolders } from './runner/runner.ts'
 import type { Ask } from './runner/servers.ts'
 import { StateStore } from './runner/state-store.ts'
@@ -23,14 +24,22 @@ export type WorkOptions = {
   readonly id: string
   readonly config: ClientConfig
   readonly dependencies: RuntimeDependencies
+  /** Of services on this machine. */
+  readonly registry: () => Registry
   /** Null: there is no uplink yet. */
   readonly ask: () => Ask | null
 }
 
 /** Nothing runs before `runner.start`. */
-export async function openWork({ id, config, dependencies, ask }: WorkOptions): Promise<Work> {
+export async function openWork({
+  id,
+  config,
+  dependencies,
+  registry,
+  ask,
+}: WorkOptions): Promise<Work> {
   const { clock, random, origin } = dependencies
-  const { region, dataDir, leaveOnTerminate } = config
+  const { region, dataDir, advertiseAddr, leaveOnTerminate } = config
   const { endedMax, stopsTasks, drivers: enabled } = config.client.work
   const log = dependencies.logger.named('work')
   const inDev: readonly DriverName[] = origin.dev ? ['mock_driver'] : []
@@ -42,7 +51,8 @@ export async function openWork({ id, config, dependencies, ask }: WorkOptions): 
     drivers,
     store: new StateStore(folders.state, log),
     folder: folders.allocations,
-    facts: { id, region, spec, environment: process.env },
+    facts: { id, region, address: advertiseAddr, spec, environment: process.env },
+    registrations: new Registrations(registry, log),
     ask: (...question) => (ask() ?? noUplink)(...question),
     endedMax,
     clock,

@@ -26,22 +26,27 @@ import {
   type AllocationMachine,
   type AllocationPlan,
 } from './allocation.ts'
-import type { NodeFacts } from './environment.ts'
+import type { NodeFacts, Variables } from './environment.ts'
 import { healthRulesOf, judged, type Health } from './health.ts'
 import { LogRotation } from './log-rotation.ts'
-import { setUpTask, toStart, type SetupOf } from './task-setup.ts'
+import type { Registrations } from './registrations.ts'
+import { taskServices, type TaskService } from './task-services.ts'
+import { setUpTask, toStart, variablesOfTask, type SetupOf } from './task-setup.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
 import type { EventSeed } from './task-events.ts'
 import type { TaskInput } from './task.ts'
 
 const interrupt = 'SIGINT'
+/** Between two looks at the checks that its health waits for. */
+const checksEveryMs = 500
 const timerMsMax = 2 ** 31 - 1
 
 export type AllocationHost = {
   readonly drivers: Drivers
   readonly store: StateStore
   readonly facts: NodeFacts
+  readonly registrations: Registrations
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -64,6 +69,8 @@ export class AllocationRunner {
   #health: Health
   #isReported: boolean
   #timer: Timer | null = null
+  /** Since when its checks pass; null: they do not. */
+  #passingMs: number | null = null
   #saving: Promise<void> = Promise.resolve()
   #isSaveDue = false
   /** Handles of before this process, until their tasks are found. */
@@ -279,32 +286,74 @@ export class AllocationRunner {
   }
 
   #changed(): void {
-    this.#judge()
+    const services = this.#services()
+    this.#host.registrations.keep(this.id, services)
+    this.#wake(this.#judge(services))
     void this.#save()
-    this.#wake()
     if (this.isOver) this.#rotation.stop()
     else this.#rotation.start()
     this.#host.onChange(this.id)
   }
 
-  #judge(): number | null {
-    const rules = healthRulesOf(this.#assigned)
-    if (rules === null || this.#health !== null || this.#machine.isStopped) return null
-    const times = { sinceMs: this.#sinceMs, nowMs: this.#host.clock.wallMs() }
-    const { health, dueMs } = judged(this.#machine, this.#plan, rules, times)
-    this.#health = health
-    return dueMs
+  /** What the machine's tasks offer now. */
+  #services(): readonly TaskService[] {
+    const { group } = this.#assigned
+    if (![group, ...group.Tasks].some(({ Services }) => Services.length > 0)) return []
+    const { facts, log } = this.#host
+    const isUp = (name: string): boolean => {
+      const at = this.#plan.findIndex((task) => task.name === name)
+      return this.#machine.tasks[at]?.phase.type === 'running'
+    }
+    const variablesOf = (name: string): Variables => {
+      const task = this.#taskOf(name)
+      return task === null ? new Map() : variablesOfTask(this.#setupOf(task))
+    }
+    try {
+      return taskServices({ assigned: this.#assigned, address: facts.address, isUp, variablesOf })
+    } catch (error) {
+      log.warn('services of an allocation cannot be registered', {
+        allocation: this.id,
+        error: textOf(error),
+      })
+      return []
+    }
   }
 
-  #wake(): void {
+  /** Returns when to look again; null: nothing is to be seen. */
+  #judge(services: readonly TaskService[]): number | null {
+    const rules = healthRulesOf(this.#assigned)
+    if (rules === null || this.#health !== null || this.#machine.isStopped) return null
+    const nowMs = this.#host.clock.wallMs()
+    const isPassing = !rules.byChecks || this.#host.registrations.isPassing(services)
+    this.#passingMs = isPassing ? (this.#passingMs ?? nowMs) : null
+    const times = { sinceMs: this.#sinceMs, passingMs: this.#passingMs, nowMs }
+    const { health, dueMs } = judged(this.#machine, this.#plan, rules, times)
+    this.#health = health
+    const hasChecks = rules.byChecks && services.some(({ checks }) => checks.length > 0)
+    return dueMs !== null && hasChecks ? Math.min(dueMs, nowMs + checksEveryMs) : dueMs
+  }
+
+  #wake(judgeMs: number | null): void {
     this.#timer?.cancel()
     this.#timer = null
     if (this.#isReleased) return
-    const due = [nextDueMs(this.#machine), this.#judge()].flatMap((ms) => ms ?? [])
+    const due = [nextDueMs(this.#machine), judgeMs].flatMap((ms) => ms ?? [])
     if (due.length === 0) return
     const { clock } = this.#host
     const waitMs = Math.min(timerMsMax, Math.max(0, Math.min(...due) - clock.wallMs()))
-    this.#timer = clock.setTimer(Math.ceil(waitMs), () => this.#take({ type: 'elapsed' }))
+    this.#timer = clock.setTimer(Math.ceil(waitMs), () => this.#lookAgain())
+  }
+
+  /** Nothing is written where nothing changed. */
+  #lookAgain(): void {
+    const dueMs = nextDueMs(this.#machine)
+    if (dueMs !== null && dueMs <= this.#host.clock.wallMs()) {
+      this.#take({ type: 'elapsed' })
+      return
+    }
+    const judgeMs = this.#judge(this.#services())
+    if (this.#health === null) this.#wake(judgeMs)
+    else this.#changed()
   }
 
   #taskOf(name: string): Task | null {

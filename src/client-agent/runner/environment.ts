@@ -17,6 +17,8 @@ const depthMax = 16
 export type NodeFacts = {
   readonly id: string
   readonly region: string
+  /** Where others reach it. */
+  readonly address: string
   readonly spec: Pick<NodeSpec, 'name' | 'datacenter' | 'nodeClass' | 'attributes' | 'meta'>
   /** Of the agent. */
   readonly environment: Readonly<Record<string, string | undefined>>

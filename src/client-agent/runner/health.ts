@@ -5,7 +5,12 @@ import type { AllocationMachine, AllocationPlan } from './allocation.ts'
 
 const nsPerMs = 1e6
 
-export type HealthRules = { readonly minHealthyMs: number; readonly deadlineMs: number }
+export type HealthRules = {
+  readonly minHealthyMs: number
+  readonly deadlineMs: number
+  /** Of its services: whether they count. */
+  readonly byChecks: boolean
+}
 
 export type Health = ClientReport['health']
 
@@ -16,21 +21,31 @@ export function healthRulesOf({ group, migrate }: Assigned): HealthRules | null 
   return {
     minHealthyMs: rules.MinHealthyTime / nsPerMs,
     deadlineMs: rules.HealthyDeadline / nsPerMs,
+    byChecks: rules.HealthCheck !== 'task_states',
   }
 }
 
-/** `sinceMs`: when the agent got it. `dueMs`: when to look again, if nothing happens before; null: it is decided. */
+export type Times = {
+  /** When the agent got it. */
+  readonly sinceMs: number
+  /** Since when its checks pass, as far as they count; null: they do not. */
+  readonly passingMs: number | null
+  readonly nowMs: number
+}
+
+/** `dueMs`: when to look again, if nothing happens before; null: it is decided. */
 export function judged(
   machine: AllocationMachine,
   plan: AllocationPlan,
   rules: HealthRules,
-  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
+  { sinceMs, passingMs, nowMs }: Times,
 ): { readonly health: Health; readonly dueMs: number | null } {
   const unhealthy = { health: { healthy: false, timeMs: Math.trunc(nowMs) }, dueMs: null }
   if (machine.tasks.some(({ failed }) => failed)) return unhealthy
   const deadlineMs = sinceMs + rules.deadlineMs
   const runningMs = runningSince(machine, plan)
-  const healthyMs = runningMs === null ? Infinity : runningMs + rules.minHealthyMs
+  const goodMs = runningMs === null || passingMs === null ? null : Math.max(runningMs, passingMs)
+  const healthyMs = goodMs === null ? Infinity : goodMs + rules.minHealthyMs
   if (nowMs >= healthyMs) {
     return { health: { healthy: true, timeMs: Math.trunc(nowMs) }, dueMs: null }
   }

@@ -60,6 +60,8 @@ export class Runner {
       this.#index = Math.max(this.#index, kept.assigned.allocModifyIndex)
       await runner.start()
     }
+    const live = [...this.#held.values()].filter(({ isOver }) => !isOver)
+    this.#options.registrations.sweep(live.map(({ id }) => id))
     if (this.#held.size > 0) {
       this.#options.log.info('allocations of before are looked after again', {
         count: this.#held.size,

@@ -3,9 +3,10 @@ import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { TaskToStart } from '../drivers/driver.ts'
-import { environmentOf, interpolatedConfig, type NodeFacts } from './environment.ts'
+import { environmentOf, interpolatedConfig, type NodeFacts, type Variables } from './environment.ts'
 import { currentLog } from './log-files.ts'
 import type { AllocationFolder } from './task-folders.ts'
+import { serviceProblem } from './task-services.ts'
 
 export type SetupOf = {
   readonly assigned: Assigned
@@ -20,6 +21,10 @@ export async function setUpTask(of: SetupOf): Promise<TaskToStart> {
   const { task, folder } = of
   await folder.make(folder.of(task.Name))
   return toStart(of)
+}
+
+export function variablesOfTask({ assigned, task, facts, folder }: SetupOf): Variables {
+  return environmentOf({ assigned, task, facts, folders: folder.of(task.Name) }).variables
 }
 
 /** The same of one that was set up before. */
@@ -47,10 +52,12 @@ function refuseWhatIsMissing({ assigned: { group }, task }: SetupOf): void {
     [task.Templates.length > 0, 'renders no templates'],
     [task.VolumeMounts.length > 0, 'mounts no volumes'],
     [task.DispatchPayload !== null, 'takes no payloads'],
-    [task.Services.length > 0 || group.Services.length > 0, 'registers no services of tasks'],
     [mode !== undefined, `has no networks of mode ${JSON.stringify(mode)}`],
   ]
-  const lacks = needed.filter(([isNeeded]) => isNeeded).map(([, what]) => what)
+  const problems = [...task.Services, ...group.Services].flatMap(
+    (service) => serviceProblem(service) ?? [],
+  )
+  const lacks = [...needed.filter(([isNeeded]) => isNeeded).map(([, what]) => what), ...problems]
   if (lacks.length === 0) return
   throw new MusterError('not_implemented', `this version of the agent ${lacks.join(', ')}`)
 }

@@ -57,6 +57,7 @@ const { env, variables } = environmentOf({
   facts: {
     id: 'node-1',
     region: 'global',
+    address: '10.0.0.1',
     spec: {
       name: 'box',
       datacenter: 'dc1',

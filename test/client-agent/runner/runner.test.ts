@@ -8,6 +8,7 @@ import { workFolders } from '../../../src/client-agent/runner/runner.ts'
 import {
   dataFolder,
   leave,
+  RegistryStandIn,
   ServersStandIn,
   startedRunner,
   until,
@@ -176,6 +177,70 @@ t.test('health is told once the tasks run for long enough', async (t) => {
   t.equal(late.health?.healthy, false, 'the deadline passed')
 })
 
+t.test(
+  'services of tasks are registered while they run, and health waits for their checks',
+  async (t) => {
+    const { folder, servers } = await setting(t)
+    const registry = new RegistryStandIn()
+    await startedRunner(t, servers, { folder, registry })
+    const check = { Type: 'tcp', Interval: 1e9, Timeout: 1e9 }
+    const service = {
+      Name: 'web-${NOMAD_GROUP_NAME}',
+      PortLabel: '8080',
+      Tags: ['a'],
+      Checks: [check],
+    }
+    const id = servers.place(
+      1,
+      'service',
+      [{ ...mock({ run_for: '1h' })[0], Services: [service] }],
+      {
+        Services: [{ Name: 'all', PortLabel: '80' }],
+        Update: { MinHealthyTime: 1e6, HealthyDeadline: 60e9 },
+      },
+    )
+    await servers.becomes(id, 'running')
+    const [own, group] = registry.services()
+    t.match(own, { name: 'web-group', address: '10.0.0.7', port: 8080, tags: ['a'] })
+    t.match(group, { name: 'all', port: 80 })
+    t.ok(own?.id.startsWith(`_muster-task-${id}-main-`))
+    t.equal(servers.reports.get(id)?.health, null, 'its check does not pass')
+    registry.checks.set(`${own?.id}-check-0`, 'passing')
+    const { health } = await servers.reported(id, (report) => report.health !== null)
+    t.equal(health?.healthy, true)
+    servers.stop(id)
+    await servers.becomes(id, 'complete')
+    t.strictSame(registry.services(), [])
+  },
+)
+
+t.test(
+  'services of allocations that are gone are removed at the start, others are not',
+  async (t) => {
+    const { folder, servers } = await setting(t)
+    const registry = new RegistryStandIn()
+    const first = await startedRunner(t, servers, { folder, registry })
+    const services = [{ Name: 'web', PortLabel: '80' }]
+    const id = servers.place(1, 'service', [{ ...mock({ run_for: '1h' })[0], Services: services }])
+    await servers.becomes(id, 'running')
+    const [own] = registry.services()
+    if (own === undefined) throw new Error('it is registered')
+    await registry.registerService({ ...own, id: '_muster-task-of-none' }, [])
+    await registry.registerService({ ...own, id: 'by-hand' }, [])
+    await leave(first)
+    t.equal(registry.services().length, 3, 'the agent leaves what runs on')
+    await startedRunner(t, servers, { folder, registry })
+    await until(
+      () => registry.services().length === 2,
+      () => JSON.stringify(registry.services()),
+    )
+    t.strictSame(
+      registry.services().map((service) => service.id),
+      [own.id, 'by-hand'],
+    )
+  },
+)
+
 t.test('reports wait for the servers', async (t) => {
   const { folder, servers } = await setting(t)
   await startedRunner(t, servers, { folder })
@@ -194,7 +259,7 @@ t.test('of allocations that ended the newest files are kept', async (t) => {
   for (const id of ids) await servers.becomes(id, 'complete')
   const folders = ids.map((id) => join(workFolders(folder).allocations, id))
   await until(
-    () => folders.filter((path) => existsSync(path)).length === 1,
+    () => folders.filter((path) => existsSync(path)).length <= 1,
     () => 'files are left',
     async () => void servers.place(99, 'batch', mock({ exit_code: 0 })),
   )

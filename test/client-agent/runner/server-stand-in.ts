@@ -4,12 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Drivers, type DriverName } from '../../../src/client-agent/drivers/drivers.ts'
+import { Registrations, type Registry } from '../../../src/client-agent/runner/registrations.ts'
 import { Runner, workFolders } from '../../../src/client-agent/runner/runner.ts'
 import { StateStore } from '../../../src/client-agent/runner/state-store.ts'
 import type { Assigned } from '../../../src/domains/allocations/feed-model.ts'
 import { isClientTerminal, type ClientReport } from '../../../src/domains/allocations/model.ts'
+import type { CheckStatus } from '../../../src/domains/catalog/model.ts'
 import { withDefaults } from '../../../src/domains/jobs/defaults-model.ts'
 import type { JobDraft } from '../../../src/domains/jobs/draft-model.ts'
+import type {
+  AgentService,
+  CheckDefinition,
+} from '../../../src/domains/local-services/definition.ts'
+import type { InitialCheck } from '../../../src/domains/local-services/definitions.ts'
+import type { AgentCheck } from '../../../src/domains/local-services/local-services.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { systemRandom } from '../../../src/lib/random.ts'
@@ -147,6 +155,34 @@ export type RunnerOf = {
   readonly folder: string
   readonly drivers?: readonly DriverName[]
   readonly endedMax?: number
+  readonly registry?: RegistryStandIn
+}
+
+/** Services of the agent, without a catalog; checks are as a test says. */
+export class RegistryStandIn implements Registry {
+  readonly checks = new Map<string, CheckStatus>()
+  readonly #services = new Map<string, AgentService>()
+
+  services(): readonly AgentService[] {
+    return [...this.#services.values()]
+  }
+
+  check(id: string): AgentCheck | null {
+    const definition = this.#definitions.get(id)
+    const status = this.checks.get(id) ?? 'critical'
+    return definition === undefined ? null : { definition, state: { status, output: '' } }
+  }
+
+  async registerService(service: AgentService, checks: readonly InitialCheck[]): Promise<void> {
+    this.#services.set(service.id, service)
+    for (const { definition } of checks) this.#definitions.set(definition.id, definition)
+  }
+
+  async deregisterService(id: string): Promise<void> {
+    this.#services.delete(id)
+  }
+
+  readonly #definitions = new Map<string, CheckDefinition>()
 }
 
 const stopped = new WeakSet<Runner>()
@@ -161,7 +197,12 @@ export async function leave(runner: Runner): Promise<void> {
 export async function startedRunner(
   t: Test,
   servers: ServersStandIn,
-  { folder, drivers = ['raw_exec', 'mock_driver'], endedMax = 50 }: RunnerOf,
+  {
+    folder,
+    drivers = ['raw_exec', 'mock_driver'],
+    endedMax = 50,
+    registry = new RegistryStandIn(),
+  }: RunnerOf,
 ): Promise<Runner> {
   const { state, allocations } = workFolders(folder)
   const runner = new Runner({
@@ -171,9 +212,11 @@ export async function startedRunner(
     facts: {
       id: 'node',
       region: 'global',
+      address: '10.0.0.7',
       spec: { name: 'box', datacenter: 'dc1', nodeClass: 'fast', attributes: [], meta: [] },
       environment: { PATH: '/usr/bin:/bin', SECRET: 'of the agent' },
     },
+    registrations: new Registrations(() => registry, silentLogger),
     ask: servers.ask,
     endedMax,
     clock: systemClock,

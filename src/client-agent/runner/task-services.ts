@@ -1,0 +1,155 @@
+/** The services of an allocation's tasks as this agent registers them: which there are now, where they are reached, and how they are looked at. Pure. */
+import type { Assigned } from '../../domains/allocations/feed-model.ts'
+import type { CheckStatus } from '../../domains/catalog/model.ts'
+import { checkService } from '../../domains/catalog/model.ts'
+import type { Check, Service } from '../../domains/jobs/network-model.ts'
+import {
+  checkDefinition,
+  type AgentService,
+  type Probe,
+} from '../../domains/local-services/definition.ts'
+import type { InitialCheck } from '../../domains/local-services/definitions.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { hostPort } from '../../lib/host-port.ts'
+import { interpolated, type Variables } from './environment.ts'
+
+const nsPerMs = 1e6
+/** Begins the ids of all services that tasks have, of which the agent removes those that no task has any more. */
+export const taskServicePrefix = '_muster-task-'
+
+export type TaskService = {
+  readonly service: AgentService
+  readonly checks: readonly InitialCheck[]
+}
+
+export type ServicesOf = {
+  readonly assigned: Assigned
+  /** Where the machine is reached. */
+  readonly address: string
+  /** Whether the task runs, and is not about to end. */
+  readonly isUp: (task: string) => boolean
+  /** Of a task's environment. */
+  readonly variablesOf: (task: string) => Variables
+}
+
+/** Those of tasks that run; those of the group once all of its tasks that go on do. */
+export function taskServices(of: ServicesOf): readonly TaskService[] {
+  const { assigned, isUp } = of
+  const { group, groupName } = assigned
+  const lasting = group.Tasks.filter(({ Lifecycle }) => Lifecycle?.Sidecar ?? true)
+  const [first] = lasting
+  const ofTasks = group.Tasks.filter(({ Name }) => isUp(Name)).flatMap((task) =>
+    task.Services.map((service) => oneService(of, service, task.Name, task.Name)),
+  )
+  const areUp = first !== undefined && lasting.every(({ Name }) => isUp(Name))
+  const ofGroup = areUp ? group.Services : []
+  return [
+    ...ofTasks,
+    ...ofGroup.map((service) => oneService(of, service, `group-${groupName}`, first?.Name ?? '')),
+  ]
+}
+
+/** Why a service cannot be registered by this version; null: it can. */
+export function serviceProblem({ AddressMode, CheckRestart, Checks }: Service): string | null {
+  const modes = [AddressMode, ...Checks.map((check) => check.AddressMode)]
+  const mode = modes.find((one) => one !== '' && one !== 'auto' && one !== 'host')
+  if (mode !== undefined) return `has no services with the address mode ${JSON.stringify(mode)}`
+  if (Checks.some(({ Type }) => Type.toLowerCase() === 'script')) {
+    return 'runs no checks of type script in tasks'
+  }
+  const restarts = [CheckRestart, ...Checks.map((check) => check.CheckRestart)]
+  return restarts.some((rule) => (rule?.Limit ?? 0) > 0) ? 'restarts no task for its checks' : null
+}
+
+/** Throws `invalid_argument` for a name or a port that is none once its variables are replaced. */
+function oneService(
+  { assigned, address, variablesOf }: ServicesOf,
+  given: Service,
+  owner: string,
+  task: string,
+): TaskService {
+  const variables = variablesOf(task)
+  const fill = (text: string): string => interpolated(text, variables)
+  const name = fill(given.Name)
+  const label = fill(given.PortLabel)
+  const place = placeOf(assigned, label, address)
+  const id = `${taskServicePrefix}${assigned.id}-${owner}-${name}-${label}`.slice(0, 256)
+  const service = checkService({
+    id,
+    name,
+    tags: given.Tags.map(fill),
+    address: given.Address === '' ? place.address : fill(given.Address),
+    port: place.port,
+    meta: Object.entries({ ...given.Meta, 'external-source': 'muster' }).map(([key, value]) => [
+      key,
+      fill(value),
+    ]),
+    taggedAddresses: [],
+    weights: { passing: 1, warning: 1 },
+    enableTagOverride: given.EnableTagOverride,
+  })
+  const checks = given.Checks.map((check, at) => {
+    const own = check.PortLabel === '' ? place : placeOf(assigned, fill(check.PortLabel), address)
+    const definition = checkDefinition({
+      id: `${id}-check-${at}`.slice(-256),
+      name: fill(check.Name),
+      notes: '',
+      serviceId: id,
+      probe: probeOf(check, own, fill),
+      successBeforePassing: check.SuccessBeforePassing,
+      failuresBeforeWarning: 0,
+      failuresBeforeCritical: check.FailuresBeforeCritical,
+      deregisterAfterMs: null,
+    })
+    return { definition, status: initialStatus(check) }
+  })
+  return { service, checks }
+}
+
+function initialStatus({ InitialStatus: given }: Check): CheckStatus {
+  return given === 'passing' || given === 'warning' ? given : 'critical'
+}
+
+type Place = { readonly address: string; readonly port: number }
+
+function placeOf({ resources }: Assigned, label: string, address: string): Place {
+  if (label === '') return { address, port: 0 }
+  const port = resources.ports.find((one) => one.label === label)
+  if (port !== undefined) return { address: port.address || address, port: port.value }
+  if (/^\d{1,5}$/.test(label)) return { address, port: Number(label) }
+  throw new MusterError('invalid_argument', `there is no port ${JSON.stringify(label)}`)
+}
+
+function probeOf(check: Check, { address, port }: Place, fill: (text: string) => string): Probe {
+  const every = { intervalMs: check.Interval / nsPerMs, timeoutMs: check.Timeout / nsPerMs }
+  const target = hostPort(address, port)
+  switch (check.Type.toLowerCase()) {
+    case 'http': {
+      const scheme = check.Protocol === 'https' ? 'https' : 'http'
+      const path = fill(check.Path)
+      return {
+        type: 'http',
+        url: `${scheme}://${target}${path.startsWith('/') ? '' : '/'}${path}`,
+        method: check.Method === '' ? 'GET' : check.Method.toUpperCase(),
+        headers: Object.entries(check.Header).flatMap(([name, values]) =>
+          values.map((value): [string, string] => [name, fill(value)]),
+        ),
+        body: fill(check.Body),
+        tlsSkipVerify: check.TLSSkipVerify,
+        followRedirects: true,
+        ...every,
+      }
+    }
+    case 'grpc':
+      return {
+        type: 'grpc',
+        target,
+        service: check.GRPCService,
+        tls: check.GRPCUseTLS,
+        tlsSkipVerify: check.TLSSkipVerify,
+        ...every,
+      }
+    default:
+      return { type: 'tcp', host: address, port, ...every }
+  }
+}
