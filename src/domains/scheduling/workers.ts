@@ -16,7 +16,7 @@ const pausedShareOnLeader = 0.75
  * Evaluations that one worker has under way: it decides on one at a time, and while the plan of one is on its way it takes
  * the next.
  */
-export const underWayMax = 8
+export const underWayMax = 32
 
 export type WorkerSettings = {
   readonly leads: () => boolean
