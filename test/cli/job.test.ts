@@ -64,3 +64,35 @@ t.test('variables are given by files and options', async (t) => {
   t.notMatch(overruled.out, /Datacenters/, 'an option goes before a file')
   t.match(await muster(['job', 'validate', '-var', 'id', file]), { code: 2, err: /NAME=VALUE/ })
 })
+
+t.test('what the examples ask for is registered, shown, evaluated and stopped', async (t) => {
+  const { muster } = await serverForCli(t)
+  const folder = t.testdir({})
+  for (const flags of [[], ['-short']]) {
+    const file = join(folder, `a${flags.length}.nomad.hcl`)
+    await muster(['job', 'init', ...flags, file])
+    const ran = await muster(['job', 'run', '-detach', file])
+    t.match(ran, {
+      code: 0,
+      err: '',
+      out: /^Registered job "example"\nEvaluation [0-9a-f-]{36}\n$/,
+    })
+  }
+  t.match((await muster('job status')).out, /\nexample +service +50 +pending /)
+  const shown = await muster('job status -evals exa')
+  t.match(shown, {
+    code: 0,
+    out: /\nSummary\n.*\nclock .*\n\nEvaluations\n(.*\n){3}\nAllocations\n/,
+  })
+  t.match((await muster('job history example')).out, /\n1 .* clock \(1\)\n0 .* clock \(1\)\n$/)
+  const printed = join(folder, 'printed.json')
+  await writeFile(printed, (await muster('job inspect -version 0 example')).out)
+  t.match(await muster(['job', 'run', '-detach', printed]), { code: 0 }, 'what is printed is taken')
+  t.match(await muster('job eval -detach example'), { code: 0, out: /^Evaluation / })
+  t.match(await muster('job run -check-index 0 -detach ' + printed), { code: 1, err: /\(409\)/ })
+  t.match(await muster('eval list -job example'), { code: 0, out: /\n.* job-register +example / })
+  t.match(await muster('job stop -detach example'), { code: 0, out: /^Stopped job "example"\n/ })
+  t.match((await muster('job status example')).out, /\nStatus += .* \(stopped\)\n/)
+  t.match(await muster('job stop -purge -detach example'), { code: 0, out: /^Purged job/ })
+  t.match(await muster('job status example'), { code: 1, err: /no job has an id that begins/ })
+})

@@ -1,35 +1,29 @@
-/** The job file that `muster job init` writes: one that is in order, with what most people change first. */
+/** The job file that `muster job init` writes: one that agents run today, with what most people change first. */
 export const shortExample = `job "example" {
   datacenters = ["dc1"]
 
-  group "cache" {
-    network {
-      port "db" {
-        to = 6379
-      }
-    }
-
-    task "redis" {
-      driver = "docker"
+  group "clock" {
+    task "clock" {
+      driver = "raw_exec"
 
       config {
-        image = "redis:7"
-        ports = ["db"]
+        command = "/bin/sh"
+        args    = ["-c", "while true; do date; sleep 5; done"]
       }
 
       resources {
-        cpu    = 500
-        memory = 256
+        cpu    = 50
+        memory = 32
       }
     }
   }
 }
 `
 
-export const longExample = `# A value that is given with -var 'image=redis:8'.
-variable "image" {
-  type    = string
-  default = "redis:7"
+export const longExample = `# A value that is given with -var 'seconds=10'.
+variable "seconds" {
+  type    = number
+  default = 5
 }
 
 job "example" {
@@ -49,18 +43,15 @@ job "example" {
     max_parallel     = 1
     min_healthy_time = "10s"
     healthy_deadline = "3m"
-    auto_revert      = true
   }
 
   # What runs together on one node.
-  group "cache" {
+  group "clock" {
     count = 1
 
     network {
-      # A free port of the node, which is port 6379 inside of the group's network.
-      port "db" {
-        to = 6379
-      }
+      # A free port of the node; tasks find it in their environment.
+      port "http" {}
     }
 
     # How often the tasks are restarted on their node before the group is placed anew.
@@ -75,41 +66,30 @@ job "example" {
       size = 300
     }
 
-    # Is in the catalog for as long as the allocation runs.
-    service {
-      name = "redis-cache"
-      tags = ["global", "cache"]
-      port = "db"
-
-      check {
-        name     = "alive"
-        type     = "tcp"
-        interval = "10s"
-        timeout  = "2s"
-      }
-    }
-
-    task "redis" {
-      driver = "docker"
+    task "clock" {
+      # Runs a command as the user of the client agent, whose configuration has to enable the driver.
+      driver = "raw_exec"
 
       config {
-        image = var.image
-        ports = ["db"]
-      }
-
-      # Written before the task starts, and again when what it reads changes.
-      template {
-        data        = "port = \${NOMAD_PORT_db}\\n"
-        destination = "local/redis.conf"
+        command = "/bin/sh"
+        args    = ["-c", "while true; do echo \\"$GREETING on port $NOMAD_PORT_http: $(date)\\"; sleep \${var.seconds}; done"]
       }
 
       env {
-        LOG_LEVEL = "info"
+        GREETING = "good day"
+      }
+
+      # Between the signal to end and the one that kills.
+      kill_timeout = "5s"
+
+      logs {
+        max_files     = 3
+        max_file_size = 10 # MB
       }
 
       resources {
-        cpu    = 500 # MHz
-        memory = 256 # MB
+        cpu    = 50 # MHz
+        memory = 32 # MB
       }
     }
   }

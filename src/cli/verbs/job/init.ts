@@ -10,7 +10,7 @@ export const jobInit: Verb = {
   operands: { usage: '[FILE]', countMin: 0, countMax: 1 },
   about: `
 Writes an example of a job file, ${defaultFile} unless said. A file that is there stays as it is.
-Asks no agent.
+Its driver is raw_exec, which the configuration of a client agent has to enable. Asks no agent.
 `,
   flags: {
     short: { summary: 'Without remarks, and with the least that a job needs', value: null },
