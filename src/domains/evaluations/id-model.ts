@@ -6,7 +6,7 @@ const uuidLength = 36
 /** Throws `invalid_argument` for what is no whole id; any letter case reads. `what`: `node`. */
 export function checkWholeId(what: string, id: string): string {
   if (id.length === uuidLength) return id.toLowerCase()
-  const text = `the id of a ${what} has ${uuidLength} characters, this has ${id.length}: ${what} ID must be the whole UUID`
+  const text = `${what} ID must be the whole UUID, of ${uuidLength} characters; this has ${id.length}`
   throw new MusterError('invalid_argument', text)
 }
 
