@@ -36,6 +36,10 @@ const promises: readonly (readonly [words: string, prints: RegExp])[] = [
   ['release=$session',         /^true$/],
   ['muster lock',              /^this runs on one machine at a time$/m],
   ['event/stream',             /"Topic":"KV".*"Key":"app\/seen"/],
+  ['muster job run',           /placed: node "c\d"/],
+  ['muster job status',        /^\S+ +\S+ +clock +\d+ +run +/m],
+  ['muster node drain',        /drain complete/],
+  ['muster job stop',          /hello/],
   ['/v1/status/leader',        /^"127\.0\.0\.1:\d+"$/],
   ['kill -9',                  /^$/],
   ['muster var put',           /^Wrote variable "app\/db"/],
@@ -47,6 +51,7 @@ void t.test('every line of the README does what it promises', async (t) => {
   await theCommandsExist(t, blocks[0] ?? [])
   const folder = t.testdir({ bin: {} })
   await symlink(ownProgram, join(folder, 'bin', 'muster'))
+  await symlink(rootFile('docs'), join(folder, 'docs'))
   const base = await freeBase(folder)
   const tips = await npmStart(t, folder, base)
   const here = new Here(t, folder, base)
@@ -98,14 +103,14 @@ async function theCommandsExist(t: Test, lines: readonly string[]): Promise<void
 async function freeBase(dataDir: string): Promise<number> {
   return eventually('all ports of a cluster are free', async () => {
     const basePort = randomInteger(systemRandom, basePorts.min, basePorts.max)
-    const plans = planAgents({ servers: 3, clients: 0, dataDir, basePort, configFiles: [] })
+    const plans = planAgents({ servers: 3, clients: 2, dataDir, basePort, configFiles: [] })
     return (await takenPorts(plans)).length === 0 ? basePort : undefined
   })
 }
 
 /** Resolves to the lines that it tells people to try. */
 async function npmStart(t: Test, cwd: string, base: number): Promise<readonly string[]> {
-  const args = [rootFile('scripts/start.ts'), '--base-port', String(base)]
+  const args = [rootFile('scripts/start.ts'), '--base-port', String(base), '--clients', '2']
   const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = textOf(child)
   t.teardown(async () => {
