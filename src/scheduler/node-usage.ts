@@ -29,6 +29,10 @@ export class NodeUsage {
     return this.#byId.keys()
   }
 
+  get isEmpty(): boolean {
+    return this.#byId.size === 0
+  }
+
   hasPort(port: number): boolean {
     return this.#ports.has(port)
   }

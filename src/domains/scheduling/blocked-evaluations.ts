@@ -7,10 +7,15 @@ import type { Queued } from './evaluation-queue.ts'
 
 type Blocked = Queued & Pick<EvaluationRow, 'classes' | 'escaped' | 'snapshotIndex' | 'triggeredBy'>
 
+/** Classes that are remembered. */
+export const classesMax = 4_096
+
 export class BlockedEvaluations {
   readonly #blocked = new Map<string, Blocked>()
   /** By computed class, the last index at which a node of it got room. */
   readonly #room = new Map<string, number>()
+  /** Up to here some class got room that is not remembered any more. */
+  #forgotten = 0
 
   get size(): number {
     return this.#blocked.size
@@ -19,6 +24,10 @@ export class BlockedEvaluations {
   /** False: there may be a place already, so it is not kept. */
   add(blocked: Blocked): boolean {
     const { id, snapshotIndex } = blocked
+    if (snapshotIndex < this.#forgotten) {
+      this.#blocked.delete(id)
+      return false
+    }
     for (const [name, index] of this.#room) {
       if (index > snapshotIndex && mayFit(blocked, name)) {
         this.#blocked.delete(id)
@@ -40,6 +49,10 @@ export class BlockedEvaluations {
 
   /** A node of this class got room at the index. Returns those that may go there; they are not kept any more. */
   gotRoom(computedClass: string, index: number): readonly Queued[] {
+    if (this.#room.size >= classesMax && !this.#room.has(computedClass)) {
+      this.#room.clear()
+      this.#forgotten = index
+    }
     this.#room.set(computedClass, index)
     return this.#take((blocked) => mayFit(blocked, computedClass))
   }

@@ -127,6 +127,7 @@ export class ClusterMirror implements Cluster {
     if (row === null) {
       this.#nodes.delete(id)
       this.#ready = null
+      this.#forget(id)
       return null
     }
     if (before?.modifyIndex === row.modifyIndex) return null
@@ -144,7 +145,15 @@ export class ClusterMirror implements Cluster {
     if (nodeId === undefined) return null
     this.#places.delete(id)
     this.usageOf(nodeId).remove(id)
+    this.#forget(nodeId)
     return nodeId
+  }
+
+  /** A node that is gone, once nothing is left of what ran there. */
+  #forget(nodeId: string): void {
+    if (!this.#nodes.has(nodeId) && this.#usage.get(nodeId)?.isEmpty === true) {
+      this.#usage.delete(nodeId)
+    }
   }
 
   #take(id: string, nodeId: string, resources: AllocatedResources): void {

@@ -1,7 +1,10 @@
 /** What becomes of an evaluation, and what follows from it. */
 import t from 'tap'
 import { newEvaluation, type EvaluationRow } from '../../../src/domains/evaluations/model.ts'
-import { BlockedEvaluations } from '../../../src/domains/scheduling/blocked-evaluations.ts'
+import {
+  BlockedEvaluations,
+  classesMax,
+} from '../../../src/domains/scheduling/blocked-evaluations.ts'
 import {
   ended,
   givenUp,
@@ -131,3 +134,20 @@ t.test('a blocked evaluation comes when a node that may do gets room', async (t)
   blocked.keepOnly(new Set())
   t.equal(blocked.size, 0)
 })
+
+t.test(
+  'with too many classes to remember, a blocked evaluation is rather looked at once more',
+  async (t) => {
+    const blocked = new BlockedEvaluations()
+    const about = { status: 'blocked' as const, classes: [['v1:x', true]] as [string, boolean][] }
+    const none = Array.from({ length: classesMax }, (_none, at): [string, boolean] => [
+      `v1:${at}`,
+      false,
+    ])
+    for (let at = 0; at < classesMax; at += 1) blocked.gotRoom(`v1:${at}`, 10 + at)
+    t.ok(blocked.add(row(1, { ...about, classes: none, snapshotIndex: 9 })))
+    blocked.gotRoom('v1:new', 9_000)
+    t.notOk(blocked.add(row(2, { ...about, classes: none, snapshotIndex: 8_999 })))
+    t.ok(blocked.add(row(2, { ...about, classes: none, snapshotIndex: 9_000 })))
+  },
+)
