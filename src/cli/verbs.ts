@@ -83,6 +83,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows the figures of one agent',
       load: async () => (await import('./verbs/agent-info.ts')).agentInfo,
     },
+    'alloc logs': {
+      summary: 'Shows or follows the output of a task',
+      load: async () => (await import('./verbs/alloc/logs.ts')).allocLogs,
+    },
     'alloc status': {
       summary: 'Lists allocations, or shows one',
       load: async () => (await import('./verbs/alloc/status.ts')).allocStatus,

@@ -1,4 +1,4 @@
-/** `muster alloc status` and `stop`. */
+/** `muster alloc status`, `stop` and `logs`. */
 import t, { type Test } from 'tap'
 import { standIn, type Reply } from './api-stand-in.ts'
 import { run } from './terminal.ts'
@@ -76,4 +76,28 @@ void t.test('one is stopped, and the evaluation is followed', async (t) => {
   t.match((await muster(`alloc stop -detach ${ids.allocation}`)).out, /\nEvaluation e1111111-/)
   const ended = await against(t, { [stop]: { json: { EvalID: '', Index: 7 } } })
   t.match(await ended.muster(`alloc stop ${ids.allocation}`), { code: 0, err: /had ended/ })
+})
+
+void t.test('the output of the only task is shown, whole or its end', async (t) => {
+  const frame = (text: string) => JSON.stringify({ Data: Buffer.from(text).toString('base64') })
+  const tasks = (...names: readonly string[]) => ({
+    ...whole,
+    Job: { TaskGroups: [{ Name: 'web', Tasks: names.map((Name) => ({ Name })) }] },
+  })
+  const path = `/v1/client/fs/logs/${ids.allocation}`
+  const { muster, asked } = await against(t, {
+    [`GET /v1/allocation/${ids.allocation}`]: { json: tasks('main') },
+    [`GET ${path}`]: { text: `{}${frame('one\ntw')}{}${frame('o\n')}` },
+  })
+  t.match(await muster(`alloc logs ${ids.allocation}`), { code: 0, out: 'one\ntwo\n' })
+  t.match(asked.at(-1)?.url, /task=main&type=stdout&origin=start&offset=0&follow=false/)
+  await muster(`alloc logs -stderr -f -c 7 ${ids.allocation} side`)
+  t.match(asked.at(-1)?.url, /task=side&type=stderr&origin=end&offset=7&follow=true/)
+  const several = await against(t, {
+    [`GET /v1/allocation/${ids.allocation}`]: { json: tasks('main', 'side') },
+  })
+  t.match(await several.muster(`alloc logs ${ids.allocation}`), {
+    code: 1,
+    err: /name one of its tasks: main, side/,
+  })
 })

@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf } from '../../lib/errors.ts'
 import { logFilesOf, sizeOf, type LogFile } from './log-files.ts'
 
-const chunkBytesMax = 64 * 1024
+const chunkBytesMax = 32 * 1024
 /** Between two looks for more. */
 const pollMs = 200
 

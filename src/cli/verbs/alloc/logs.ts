@@ -1,0 +1,64 @@
+/** `muster alloc logs`: what a task wrote, and what it goes on to write. */
+import { listOf, objectOf, textOf } from '../../api/answer.ts'
+import { ApiClient } from '../../api/client.ts'
+import { textOfFrames } from '../../api/frames.ts'
+import type { JsonObject } from '../../api/json.ts'
+import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
+import { misused } from '../../flags.ts'
+import { MusterError } from '../../../lib/errors.ts'
+import { visible } from '../../print/table.ts'
+import { exits, type Verb } from '../../verb.ts'
+import { allocationPath, findAllocation } from './find.ts'
+
+/** Of the end that is shown where nothing is said. */
+const tailBytes = 4_096
+
+export const allocLogs: Verb = {
+  operands: { usage: 'ALLOCATION [TASK]', countMin: 1, countMax: 2 },
+  about: `
+Shows the output of a task of an allocation, by its id or the front of it. The task is to be named
+where there are several. With -tail the end of it, with -f also what is written later, until Ctrl-C.
+`,
+  flags: {
+    stderr: { summary: 'What it wrote to its standard error', value: null },
+    task: { summary: 'The task', value: 'TASK' },
+    f: { summary: 'Follow it', value: null },
+    tail: { summary: `The last ${tailBytes} bytes, or those of -c`, value: null },
+    c: { summary: 'The last so many bytes', value: 'BYTES' },
+    ...namespaceFlag,
+    ...connectionFlags,
+  },
+  async run(call) {
+    const { flags, terminal, operands } = call
+    const [given = '', named = flags.last('task')] = operands
+    const bytes = flags.last('c') ?? null
+    if (bytes !== null && !/^\d{1,15}$/.test(bytes)) misused('-c is a number of bytes')
+    const client = await ApiClient.open(call)
+    const id = await findAllocation(client, given)
+    const task = named ?? onlyTask(objectOf(await client.get(allocationPath(id))))
+    const isTail = flags.has('tail') || bytes !== null
+    const body = await client.download(`/v1/client/fs/logs/${encodeURIComponent(id)}`, {
+      task,
+      type: flags.has('stderr') ? 'stderr' : 'stdout',
+      origin: isTail ? 'end' : 'start',
+      offset: isTail ? (bytes ?? String(tailBytes)) : '0',
+      follow: String(flags.has('f')),
+    })
+    for await (const text of textOfFrames(body)) {
+      if (terminal.outIsGone()) return exits.ok
+      if (text !== '') terminal.out(text.split('\n').map(visible).join('\n'))
+    }
+    return exits.ok
+  },
+}
+
+function onlyTask(allocation: JsonObject): string {
+  const group = listOf(objectOf(allocation['Job'])['TaskGroups'])
+    .map(objectOf)
+    .find((one) => textOf(one, 'Name') === textOf(allocation, 'TaskGroup'))
+  const names =
+    group === undefined ? [] : listOf(group['Tasks']).map((one) => textOf(objectOf(one), 'Name'))
+  const [first] = names
+  if (first !== undefined && names.length === 1) return first
+  throw new MusterError('invalid_argument', `name one of its tasks: ${names.join(', ')}`)
+}
