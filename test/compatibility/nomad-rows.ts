@@ -7,6 +7,17 @@ const keyring = '/v1/agent/keyring'
 const keyReads = ['Keys', 'PrimaryKeys', 'NumNodes', 'NumResp', 'Messages']
 const variable = { Path: 'compat/a', Items: { user: 'x' } }
 
+const unknownId = '00000000-0000-4000-8000-000000000000'
+const allocations = get(`/v1/allocations?prefix=${unknownId.slice(0, 8)}`)
+const jobs = get('/v1/jobs?prefix=compat', ['ID', 'Namespace', 'JobSummary.Summary'])
+const registered = ['EvalID', 'EvalCreateIndex', 'JobModifyIndex', 'Warnings']
+const evaluation = ['ID', 'Status', 'TriggeredBy', 'FailedTGAllocs', 'BlockedEval', 'ModifyIndex']
+const job = {
+  ID: 'compat',
+  Datacenters: ['dc1'],
+  TaskGroups: [{ Name: 'compat', Tasks: [{ Name: 'compat', Driver: 'raw_exec' }] }],
+}
+
 export const nomadRows: readonly Row[] = [
   row('acl bootstrap', put('/v1/acl/bootstrap', {}, [], { status: [200, 400, 403] })),
   row(
@@ -65,41 +76,59 @@ export const nomadRows: readonly Row[] = [
     'operator gossip keyring generate',
   ),
   row('agent-info', get('/v1/agent/self', ['config', 'member.Name', 'stats'])),
-  ...rows(
-    verbs('alloc', 'checks', 'exec', 'fs', 'logs', 'pause', 'restart', 'signal', 'status', 'stop'),
-    get('/v1/allocations'),
+  ...['checks', 'exec', 'pause', 'restart', 'signal'].map((verb) =>
+    row(`alloc ${verb}`, allocations, put(`/v1/client/allocation/${unknownId}/${verb}`)),
+  ),
+  row('alloc fs', allocations, get(`/v1/client/fs/ls/${unknownId}`)),
+  row('alloc logs', allocations, get(`/v1/client/fs/logs/${unknownId}`, [], { status: [404] })),
+  row('alloc status', allocations, get(`/v1/allocation/${unknownId}`, [], { status: [404] })),
+  row(
+    'alloc stop',
+    allocations,
+    put(`/v1/allocation/${unknownId}/stop`, {}, [], { status: [404] }),
   ),
   ...rows(
     verbs('deployment', 'fail', 'list', 'pause', 'promote', 'resume', 'status', 'unblock'),
     get('/v1/deployments'),
   ),
-  ...rows(verbs('eval', 'delete', 'list', 'status'), get('/v1/evaluations')),
-  ...rows(
-    verbs(
-      'job',
-      'action',
-      'allocs',
-      'deployments',
-      'dispatch',
-      'eval',
-      'history',
-      'inspect',
-      'periodic force',
-      'plan',
-      'promote',
-      'restart',
-      'revert',
-      'run',
-      'scale',
-      'scaling-events',
-      'start',
-      'status',
-      'stop',
-      'tag apply',
-      'tag unset',
-    ),
-    get('/v1/jobs'),
+  row(
+    'job run',
+    put('/v1/jobs', { Job: job }, registered),
+    put('/v1/jobs', { Job: { ...job, Priority: 60 } }),
   ),
+  row('eval list', get('/v1/evaluations', evaluation)),
+  row('eval status', get('/v1/evaluations?prefix=', evaluation)),
+  row('eval delete', remove('/v1/evaluations', { EvalIDs: [unknownId] })),
+  row('job allocs', jobs, get('/v1/job/compat/allocations')),
+  row('job eval', jobs, put('/v1/job/compat/evaluate', { JobID: 'compat' }, ['EvalID'])),
+  row('job history', jobs, get('/v1/job/compat/versions', ['Versions', 'Diffs'])),
+  row('job inspect', jobs, get('/v1/job/compat', ['ID', 'TaskGroups', 'SubmitTime'])),
+  row(
+    'job revert',
+    jobs,
+    put('/v1/job/compat/revert', { JobID: 'compat', JobVersion: 0 }, registered),
+  ),
+  row(
+    'job status',
+    jobs,
+    get('/v1/job/compat', ['ID', 'Datacenters', 'Stop', 'Version']),
+    get('/v1/job/compat/summary', ['Summary.compat.Running', 'Children']),
+    get('/v1/job/compat/allocations'),
+    get('/v1/job/compat/evaluations', evaluation),
+    get('/v1/job/compat/deployment'),
+  ),
+  row('job action', jobs, get('/v1/job/compat/actions')),
+  row('job deployments', jobs, get('/v1/job/compat/deployments')),
+  row('job dispatch', jobs, put('/v1/job/compat/dispatch', {})),
+  row('job periodic force', jobs, put('/v1/job/compat/periodic/force')),
+  row('job plan', put('/v1/job/compat/plan', { Job: job })),
+  row('job promote', jobs, get('/v1/job/compat/deployment')),
+  row('job restart', jobs, put(`/v1/client/allocation/${unknownId}/restart`)),
+  row('job scale', put('/v1/job/compat/scale', {})),
+  row('job scaling-events', jobs, get('/v1/job/compat/scale')),
+  ...rows(verbs('job tag', 'apply', 'unset'), put('/v1/job/compat/versions/compat/tag', {})),
+  row('job stop', jobs, remove('/v1/job/compat?purge=false')),
+  row('job start', jobs, put('/v1/jobs', { Job: job }, registered)),
   row(
     'job validate',
     put('/v1/validate/job', { Job: { ID: 'compat' } }, ['DriverConfigValidated', 'Error']),
