@@ -1,8 +1,12 @@
 /** Requests that leave rows in all tables, and requests that meet rows of all tables. */
-import { registerNode } from '../../src/domains/nodes/commands.ts'
+import { applyPlan } from '../../src/domains/allocations/plan-commands.ts'
+import type { PlanOutcome } from '../../src/domains/allocations/plan-model.ts'
+import { registerNode, updateStatus } from '../../src/domains/nodes/commands.ts'
 import { clusterKeyring } from '../../src/domains/variables/services.ts'
 import { commandVersion } from '../../src/fsm/codec.ts'
 import { allowAll } from '../../src/rpc/authorizer.ts'
+import { eventuallyTrue } from '../support/eventually.ts'
+import { placedOn } from './allocations/workloads.ts'
 import { specOf } from './nodes/spec.ts'
 import type { Answer, ServerOfOne, ServerOfOneOptions } from './server-of-one.ts'
 
@@ -105,6 +109,7 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
     DrainSpec: { Deadline: 60_000_000_000 },
     Meta: { why: 'disk' },
   })
+  await placeWork(server)
   for (const path of ['ldap', 'orchestrator']) {
     const tuned = await server.ask('POST', `/v1/sys/auth/${path}/tune`, { max_lease_ttl: '1h' })
     if (tuned.status !== 204) throw new Error(tuned.body)
@@ -139,6 +144,36 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   const over = await sessionOf(server, { ...session, NodeChecks: [], Behavior: 'release' })
   await put(`/v1/kv/over?acquire=${over}`, 'v')
   await put(`/v1/session/destroy/${over}`)
+}
+
+type Evaluated = { readonly ID: string; readonly Status: string }
+
+/** A job whose driver no node has waits for one; a plan places it all the same. */
+async function placeWork(server: ServerOfOne): Promise<void> {
+  const node = '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0c'
+  await server.propose({ type: registerNode.type, args: { ...clientNode, id: node } })
+  const updates = [{ id: node, status: 'ready', cause: 'heartbeat' }]
+  await server.propose({ type: updateStatus.type, args: { updates, nowMs: 1 } })
+  const task = { Name: 'main', Driver: 'docker' }
+  const TaskGroups = [{ Name: 'g', Tasks: [task] }]
+  const Job = { ID: 'web', Datacenters: ['dc1'], TaskGroups }
+  const { EvalID: evaluation, JobModifyIndex: jobModifyIndex } = (
+    await done(server, 'PUT', '/v1/jobs', { Job })
+  ).json() as { readonly EvalID: string; readonly JobModifyIndex: number }
+  const isOpen = ({ Status }: Evaluated) => Status === 'blocked' || Status === 'pending'
+  const waiting = async () => {
+    const found = (await done(server, 'GET', '/v1/evaluations')).json()
+    return (found as readonly Evaluated[]).find(isOpen)?.ID
+  }
+  const placed = placedOn({ jobId: 'web', index: jobModifyIndex, evaluation }, node, 0)
+  const none = { update: [], stop: [], evaluations: [] }
+  const plan = { jobModifyIndex, ...none, place: [placed], nowMs: 1 }
+  // The scheduler may end the first evaluation meanwhile; the one that waits stays open.
+  await eventuallyTrue('it is placed', async () => {
+    const args = { ...plan, evaluation: await waiting() }
+    const { outcome } = await server.propose({ type: applyPlan.type, args })
+    return !(outcome as PlanOutcome).stale
+  })
 }
 
 const directoryWrites = [
