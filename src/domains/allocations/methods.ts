@@ -55,13 +55,19 @@ const list = defineQuery({
   },
 })
 
+/** `all`: also those of a job that was purged, and that this one has its id from. */
 const ofJob = defineQuery({
   kind: 'query',
   name: 'allocations.ofJob',
   long: true,
-  args: Type.Object({ namespace: Type.String(), jobId: Type.String() }),
+  args: Type.Object({ namespace: Type.String(), jobId: Type.String(), all: Type.Boolean() }),
   requires: ({ namespace }) => readsJobsIn(namespace),
-  query: (reader, job, context) => listed(reader, context, allocationsOfJob(reader, job)),
+  query: (reader, { all, ...key }, context) => {
+    const job = all ? null : jobOf(reader, key.namespace, key.jobId)
+    const isOfIt = ({ jobCreateIndex }: AllocationRow) =>
+      job === null || jobCreateIndex === job.createIndex
+    return listed(reader, context, allocationsOfJob(reader, key), isOfIt)
+  },
 })
 
 /** Those of an evaluation that the caller may see. */
@@ -161,11 +167,13 @@ async function listed(
   reader: Reader,
   context: QueryContext,
   pages: AsyncIterable<readonly AllocationRow[]>,
+  isListed: (row: AllocationRow) => boolean = () => true,
 ) {
+  const show = listedBy(reader)
   const value = await onePage(context, wholeList, {
     pages,
     keyOf: allocations.key,
-    show: listedBy(reader),
+    show: (row, may) => (isListed(row) ? show(row, may) : null),
     filter: null,
   })
   return { value, index: indexOf(reader, value.rows) }

@@ -2,7 +2,16 @@
 import { Type } from 'typebox'
 import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
-import { blocking, done, inNamespace, listing, ok, text } from '../../api/shape.ts'
+import {
+  blocking,
+  done,
+  flag,
+  inNamespace,
+  listing,
+  ok,
+  optionally,
+  text,
+} from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { allocationMethods, type WholeAllocation } from './methods.ts'
 import { allNamespaces, defaultNamespace } from './model.ts'
@@ -98,11 +107,19 @@ export const allocationRoutes: readonly DescribedRoute[] = [
     summary: 'Allocations of a job',
     permission: 'namespace:read-job',
     params: { job_id: text('Id of the job') },
-    query: { ...blocking, ...inNamespace },
+    query: {
+      ...blocking,
+      ...inNamespace,
+      ...optionally({ all: flag('Also those of a purged job that had the id before') }),
+    },
     reply: ok(Type.Array(AllocationStub)),
     example: { url: '/v1/job/web/allocations' },
     handle: async (request) => {
-      const args = { namespace: oneNamespace(request), jobId: request.parameter('job_id') }
+      const args = {
+        namespace: oneNamespace(request),
+        jobId: request.parameter('job_id'),
+        all: request.search.boolean('all'),
+      }
       const { value } = await request.query(allocationMethods.ofJob, args)
       return { jsonOf: () => value.rows.map(shownStub), ...listHeaders(value) }
     },

@@ -83,6 +83,11 @@ void t.test('lists: all, of a job, of an evaluation, of a node', async (t) => {
   t.strictSame(ids((await get(`/v1/allocations?filter=${filter}`)).json), [first])
   t.strictSame(ids((await get('/v1/allocations?per_page=1')).json), [first])
   t.strictSame((await get('/v1/job/none/allocations')).json, [])
+  await here.apply('test.purgeJob', { id: 'web' })
+  t.strictSame(ids((await get('/v1/job/web/allocations')).json), [first, second])
+  await here.plant('web')
+  t.strictSame((await get('/v1/job/web/allocations')).json, [], 'of the job that has the id now')
+  t.strictSame(ids((await get('/v1/job/web/allocations?all=true')).json), [first, second])
   t.strictSame((await get(`/v1/node/${idOf('none', 0)}/allocations`)).json, [])
 })
 
