@@ -14,6 +14,7 @@ const groups: Readonly<Record<string, string>> = {
   kv: 'Keys and values, for services to share and lock',
   session: 'Sessions, which hold locks',
   var: 'Encrypted variables',
+  alloc: 'Allocations: what runs on which node',
   catalog: 'Nodes and services of the cluster',
   services: 'Services of one agent',
   namespace: 'Namespaces of variables',

@@ -1,7 +1,6 @@
 /** The leader forgets what is over, a little at a time: each entry is followed by a pause as long as it took. */
 import type { Key } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
-import { MusterError } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
@@ -15,13 +14,15 @@ const keptMs = 3_600_000
 /** Candidates that are read at a time. */
 const candidatesMax = 16 * collectedMax
 
-/** Where an operator's word goes: to the duty of this server while it leads. */
+/** Where an operator's word goes: to the duty of this server, at once or when it begins. */
 export class AllocationCollector {
   #collectNow: (() => void) | null = null
+  #isAsked = false
 
   start(context: DutyContext): Running {
     const collection = new Collection(context)
     this.#collectNow = () => collection.collectNow()
+    if (this.#isAsked) this.collectNow()
     return {
       stop: () => {
         this.#collectNow = null
@@ -30,12 +31,10 @@ export class AllocationCollector {
     }
   }
 
-  /** All that is over, however new. Goes on after it returned. Throws `not_leader`. */
+  /** All that is over, however new. Goes on after it returned. */
   collectNow(): void {
-    if (this.#collectNow === null) {
-      throw new MusterError('not_leader', 'this server collects nothing: it does not lead')
-    }
-    this.#collectNow()
+    this.#isAsked = this.#collectNow === null
+    this.#collectNow?.()
   }
 }
 

@@ -348,7 +348,7 @@ void t.test('heartbeats tell how far the reader is, to those who ask', async (t)
 void t.test('what cannot be understood is refused', async (t) => {
   const { server } = await start(t)
   const table: [query: string, text: RegExp][] = [
-    ['topic=Job', /^topics are ACLToken.* and \*, not "Job"$/],
+    ['topic=Jobs', /^topics are ACLToken.* and \*, not "Jobs"$/],
     ['index=-1', /index/],
     ['index=soon', /index/],
     ['snapshot=maybe', /snapshot/],

@@ -14,8 +14,8 @@ import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 export const nodeStatus: Verb = {
   operands: nodeOperand,
   about: `
-Lists the client nodes; or shows one, by its id or the front of it, with its last events and its allocations. -verbose
-shows whole ids, and of one node its attributes and metadata.
+Lists the client nodes; or shows one, by its id or the front of it, with its last events and its
+allocations. -verbose shows whole ids, and of one node its attributes and metadata.
 `,
   flags: {
     ...selfFlag,
