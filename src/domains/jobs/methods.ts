@@ -8,7 +8,7 @@ import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
 import { jobBytesMax, type JobSpec } from './model.ts'
 import { validateJob, warningsOf } from './validate-model.ts'
-import { knowsTimeZone } from './zones.ts'
+import { knowsTimeZone, launchWarning } from './zones.ts'
 
 export type ParsedJob =
   | { readonly complete: true; readonly job: JobSpec }
@@ -50,7 +50,9 @@ const validate = defineLocalMethod({
     if (namespaceOf(context.read(), namespace).value === null) {
       problems.add('Namespace', `${JSON.stringify(namespace)} does not exist`)
     }
-    return { errors: [...refused.texts(), ...problems.texts()], warnings: warningsOf(job) }
+    const launch = launchWarning(job, context.clock.wallMs())
+    const warnings = [...warningsOf(job), ...(launch === null ? [] : [launch])]
+    return { errors: [...refused.texts(), ...problems.texts()], warnings }
   },
 })
 

@@ -75,6 +75,16 @@ t.test('a job is checked, and nothing is registered', async (t) => {
     ],
     Error: /^3 errors occurred:\n\t\* TaskGroups/,
   })
+  const scheduled = async (Spec: string) => {
+    const Periodic = { Spec, TimeZone: 'Europe/Berlin' }
+    const Job = jobWith({ Type: 'batch', Periodic })
+    return (await server.ask('PUT', '/v1/validate/job', { Job })).json()
+  }
+  t.match(await scheduled('30 2 * * *'), { ValidationErrors: null, Warnings: '' })
+  t.match(await scheduled('0 0 31 2 *'), {
+    ValidationErrors: null,
+    Warnings: /Periodic\.Spec names no moment that is still to come/,
+  })
   const elsewhere = await server.ask('PUT', '/v1/validate/job', {
     Job: jobWith({ Namespace: 'no' }),
   })
