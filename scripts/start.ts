@@ -18,6 +18,8 @@ import { clusterReport, shortPath } from './start/report.ts'
 const SERVERS = 3
 /** Data of a million rows opens well within this. */
 const LEADER_WAIT_MS = 60_000
+/** Who may not see nodes without a token is not told more by waiting. */
+const NODES_WAIT_MS = 5_000
 const POLL_MS = 100
 const REQUEST_MS = 2_000
 const TAIL_LINES = 20
@@ -86,6 +88,7 @@ async function bringUp(
         : `No leader within ${LEADER_WAIT_MS / 1000} s; the logs are in ${shortPath(options.dataDir, cwd)}.`,
     )
   }
+  await waitForNodes(plans, caFile === null ? 'http' : 'https')
   ready = true
   console.log(`\n${clusterReport(plans, leaderPort, cwd, caFile)}\n`)
 }
@@ -130,6 +133,28 @@ async function waitForLeader(
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
   return null
+}
+
+/** So that the first job finds its nodes. Resolves when time is up, too. */
+async function waitForNodes(plans: readonly AgentPlan[], scheme: 'http' | 'https'): Promise<void> {
+  const count = plans.filter(({ kind }) => kind === 'client').length
+  const api = `${scheme}://${HOST}:${plans[0]?.ports.http}`
+  const deadline = performance.now() + NODES_WAIT_MS
+  while (performance.now() < deadline && !stopRequested()) {
+    if ((await readyNodes(api)) >= count) return
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+async function readyNodes(api: string): Promise<number> {
+  try {
+    const response = await fetch(`${api}/v1/nodes`, { signal: AbortSignal.timeout(REQUEST_MS) })
+    const nodes: unknown = response.ok ? await response.json() : []
+    if (!Array.isArray(nodes)) return 0
+    return nodes.filter((node: { Status?: unknown } | null) => node?.Status === 'ready').length
+  } catch {
+    return 0
+  }
 }
 
 async function askLeader(api: string): Promise<number | null> {
