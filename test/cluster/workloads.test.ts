@@ -89,6 +89,22 @@ async function running(http: HttpClient, job: string, count: number, timeoutMs =
   )
 }
 
+/** A folder for the marks of tasks; those that are left when the test fails are killed with it. */
+function marksOf(t: Test): string {
+  const marks = t.testdir()
+  t.teardown(() => {
+    for (const id of aliveIn(marks)) process.kill(-groupOf(marks, id), 'SIGKILL')
+  })
+  return marks
+}
+
+/** The process that leads the task's group is the one above it. */
+function groupOf(marks: string, id: string): number {
+  const pid = readFileSync(join(marks, id), 'utf8').trim()
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2])
+}
+
 function isAlive(pid: number): boolean {
   try {
     const [, state = 'Z'] =
@@ -143,7 +159,7 @@ void t.test(
   async (t) => {
     const cluster = await startCluster(t, { gossip: true })
     const agents = await workers(t, cluster, 3)
-    const marks = t.testdir()
+    const marks = marksOf(t)
     const http = cluster.http(0)
     await register(http, jobOf('web', 12, marks))
     const first = await runsJust(t, http, 'web', marks, 12)
@@ -214,7 +230,7 @@ void t.test('tasks go on while their agent is killed, and are found again', asyn
   const cluster = await startCluster(t, { gossip: true, servers: 1 })
   const [agent] = await workers(t, cluster, 1)
   if (agent === undefined) throw new Error('no agent')
-  const marks = t.testdir()
+  const marks = marksOf(t)
   const http = cluster.http(0)
   await register(http, jobOf('web', 3, marks))
   const before = await runsJust(t, http, 'web', marks, 3)
