@@ -1,7 +1,7 @@
 /** Allocations as clients read them, whole and in lists, and as filters of lists do. */
 import { dateText } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
-import type { Metrics } from '../evaluations/model.ts'
+import { shownMetrics } from '../evaluations/metrics-model.ts'
 import type { jobOf, versionOf } from '../jobs/queries.ts'
 import type { AllocatedPort, AllocationRow, TaskEvent, TaskState } from './model.ts'
 
@@ -201,30 +201,6 @@ function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEven
     ValidationError: '',
     VaultError: '',
   }
-}
-
-function shownMetrics(metrics: Metrics) {
-  const { scores } = metrics
-  return {
-    NodesEvaluated: metrics.nodesEvaluated,
-    NodesFiltered: metrics.nodesFiltered,
-    NodesExhausted: metrics.nodesExhausted,
-    NodesAvailable: Object.fromEntries(metrics.nodesAvailable),
-    ClassFiltered: countsOrNull(metrics.classFiltered),
-    ConstraintFiltered: countsOrNull(metrics.constraintFiltered),
-    ClassExhausted: countsOrNull(metrics.classExhausted),
-    DimensionExhausted: countsOrNull(metrics.dimensionExhausted),
-    QuotaExhausted: null,
-    Scores: Object.fromEntries(
-      scores.map(([node, name, score]) => [`${node}.${name}`, score / 1e6]),
-    ),
-    AllocationTime: metrics.tookUs * 1_000,
-    CoalescedFailures: metrics.coalescedFailures,
-  }
-}
-
-function countsOrNull(counts: readonly (readonly [string, number])[]) {
-  return counts.length === 0 ? null : Object.fromEntries(counts)
 }
 
 function networksOf(ports: readonly AllocatedPort[]) {

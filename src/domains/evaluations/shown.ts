@@ -1,7 +1,8 @@
 /** Evaluations as clients read them, and as filters of lists do. */
 import { dateText, nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
-import type { EvaluationRow, Metrics } from './model.ts'
+import { shownMetrics } from './metrics-model.ts'
+import type { EvaluationRow } from './model.ts'
 
 /** As Go prints a time that there is none of. */
 const never = '0001-01-01T00:00:00Z'
@@ -39,29 +40,6 @@ export function shownEvaluation(row: EvaluationRow) {
     CreateTime: nanoseconds(row.createMs),
     ModifyTime: nanoseconds(row.modifyMs),
   }
-}
-
-function shownMetrics(metrics: Metrics) {
-  return {
-    NodesEvaluated: metrics.nodesEvaluated,
-    NodesFiltered: metrics.nodesFiltered,
-    NodesExhausted: metrics.nodesExhausted,
-    NodesAvailable: Object.fromEntries(metrics.nodesAvailable),
-    ClassFiltered: countsOrNull(metrics.classFiltered),
-    ConstraintFiltered: countsOrNull(metrics.constraintFiltered),
-    ClassExhausted: countsOrNull(metrics.classExhausted),
-    DimensionExhausted: countsOrNull(metrics.dimensionExhausted),
-    QuotaExhausted: null,
-    Scores: Object.fromEntries(
-      metrics.scores.map(([node, name, score]) => [`${node}.${name}`, score / 1e6]),
-    ),
-    AllocationTime: metrics.tookUs * 1_000,
-    CoalescedFailures: metrics.coalescedFailures,
-  }
-}
-
-function countsOrNull(counts: readonly (readonly [string, number])[]) {
-  return counts.length === 0 ? null : Object.fromEntries(counts)
 }
 
 export const evaluationFilters = new FilterCompiler({
