@@ -5,7 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
-import type { Key } from '../fsm/domain.ts'
+import type { Key, Reader, Table } from '../fsm/domain.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Filter } from './filter/filter.ts'
 import type { QueryContext, Requirement } from './method.ts'
@@ -109,6 +109,16 @@ async function* matching<Row, Item extends ListedRecord>(
     stopIfGone(context)
     if (items.length > 0) yield { rows, items }
   }
+}
+
+/** What a list of one thing's rows waits on: the greatest of theirs, or that of the table where there is none. */
+export function indexOfRows(
+  reader: Pick<Reader, 'tableIndex'>,
+  table: Table<never>,
+  rows: readonly { readonly modifyIndex: number }[],
+): number {
+  if (rows.length === 0) return reader.tableIndex(table)
+  return rows.reduce((most, { modifyIndex }) => Math.max(most, modifyIndex), 0)
 }
 
 /** One page of what matches, or all of it. Throws `too_large` for a list that is longer than an answer may be. */

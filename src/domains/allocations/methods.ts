@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { onePage, Page, wholeList, type May } from '../../rpc/list.ts'
+import { indexOfRows, onePage, Page, wholeList, type May } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
@@ -108,7 +108,14 @@ const ofNode = defineQuery({
       show: (row, may) => (may(readsJobsIn(row.namespace)) ? whole(row) : null),
       filter: null,
     })
-    return { value, index: indexOf(reader, value.rows) }
+    return {
+      value,
+      index: indexOfRows(
+        reader,
+        allocations,
+        value.rows.map(({ row }) => row),
+      ),
+    }
   },
 })
 
@@ -176,16 +183,14 @@ async function listed(
     show: (row, may) => (isListed(row) ? show(row, may) : null),
     filter: null,
   })
-  return { value, index: indexOf(reader, value.rows) }
-}
-
-/** The greatest of the rows, or that of the table where there is none. */
-function indexOf(
-  reader: Reader,
-  rows: readonly { readonly row: { readonly modifyIndex: number } }[],
-): number {
-  if (rows.length === 0) return reader.tableIndex(allocations)
-  return rows.reduce((most, { row }) => Math.max(most, row.modifyIndex), 0)
+  return {
+    value,
+    index: indexOfRows(
+      reader,
+      allocations,
+      value.rows.map(({ row }) => row),
+    ),
+  }
 }
 
 /** Jobs and versions are read once for all rows of a list. */

@@ -1,6 +1,6 @@
 /** `/v1/allocations`, `/v1/allocation/:id`, and allocations of a node, a job or an evaluation. */
 import { Type } from 'typebox'
-import { listHeaders, listReply, pageOf } from '../../api/pages.ts'
+import { listReply, pageOf } from '../../api/pages.ts'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
   blocking,
@@ -121,7 +121,7 @@ export const allocationRoutes: readonly DescribedRoute[] = [
         all: request.search.boolean('all'),
       }
       const { value } = await request.query(allocationMethods.ofJob, args)
-      return { jsonOf: () => value.rows.map(shownStub), ...listHeaders(value) }
+      return listReply(value, shownStub)
     },
   },
   {
@@ -136,7 +136,7 @@ export const allocationRoutes: readonly DescribedRoute[] = [
     handle: async (request) => {
       const args = { id: request.parameter('eval_id') }
       const { value } = await request.query(allocationMethods.ofEvaluation, args)
-      return { jsonOf: () => value.rows.map(shownStub), ...listHeaders(value) }
+      return listReply(value, shownStub)
     },
   },
 ]

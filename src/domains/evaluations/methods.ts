@@ -1,7 +1,6 @@
 /** What may be asked about evaluations. */
 import { Type } from 'typebox'
-import type { Reader } from '../../fsm/domain.ts'
-import { onePage, Page, wholeList } from '../../rpc/list.ts'
+import { indexOfRows, onePage, Page, wholeList } from '../../rpc/list.ts'
 import { defineQuery } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { allNamespaces, checkNamespaceName, defaultNamespace } from '../namespaces/model.ts'
@@ -72,14 +71,8 @@ const ofJob = defineQuery({
       show: (row) => row,
       filter: null,
     })
-    return { value, index: indexOf(reader, value.rows) }
+    return { value, index: indexOfRows(reader, evaluations, value.rows) }
   },
 })
-
-/** The greatest of the rows, or that of the table where there is none. */
-function indexOf(reader: Reader, rows: readonly EvaluationRow[]): number {
-  if (rows.length === 0) return reader.tableIndex(evaluations)
-  return rows.reduce((most, { modifyIndex }) => Math.max(most, modifyIndex), 0)
-}
 
 export const evaluationMethods = { list, read, ofJob }
