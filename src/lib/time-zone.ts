@@ -7,6 +7,16 @@ export const dayMs = 86_400_000
 
 export type LocalDate = { readonly year: number; readonly month: number; readonly day: number }
 
+/** Null: there is none of that name. */
+export function timeZoneOf(name: string): TimeZone | null {
+  try {
+    return new TimeZone(name)
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
 export class TimeZone {
   readonly #format: Intl.DateTimeFormat
 

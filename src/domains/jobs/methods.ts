@@ -1,12 +1,13 @@
 /** Methods on jobs that are not registered: a job file is parsed, and a job is validated. */
 import { Type } from 'typebox'
-import { defineLocalMethod, type Requirement } from '../../rpc/method.ts'
+import { defineLocalMethod } from '../../rpc/method.ts'
 import { checkNamespaceName } from '../namespaces/model.ts'
 import { namespaceOf } from '../namespaces/queries.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
 import { jobBytesMax, type JobSpec } from './model.ts'
+import { inNamespace } from './rights.ts'
 import { validateJob, warningsOf } from './validate-model.ts'
 import { knowsTimeZone, launchWarning } from './zones.ts'
 
@@ -57,7 +58,3 @@ const validate = defineLocalMethod({
 })
 
 export const jobMethods = { parse, validate }
-
-function inNamespace(namespace: string, access: 'parse-job' | 'read-job'): Requirement {
-  return { resource: 'namespace', namespace, access }
-}

@@ -5,13 +5,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page } from '../../rpc/list.ts'
-import {
-  defineLeaderMethod,
-  defineQuery,
-  type LeaderContext,
-  type LeastRight,
-  type Requirement,
-} from '../../rpc/method.ts'
+import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
 import { jobIdLengthMax } from '../evaluations/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
@@ -19,6 +13,7 @@ import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
 import type { JobSpec } from './model.ts'
 import { jobOf, jobsIn, newestVersionOf, versionOf, versionsOf, type WholeJob } from './queries.ts'
+import { inNamespace, leastForJobs } from './rights.ts'
 import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
 import { jobFilters, shownStub } from './shown.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
@@ -30,15 +25,6 @@ const versionsShownMax = 6
 
 const Word = Type.String({ maxLength: 1_024 })
 const Named = { namespace: Word, id: Word }
-
-export const leastForJobs: readonly LeastRight[] = [{ resource: 'namespace', access: 'read' }]
-
-export function inNamespace(
-  namespace: string,
-  access: 'list-jobs' | 'read-job' | 'submit-job',
-): Requirement {
-  return { resource: 'namespace', namespace, access }
-}
 
 /** `*`: of all namespaces. */
 const list = defineQuery({

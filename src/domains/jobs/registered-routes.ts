@@ -10,8 +10,9 @@ import {
 } from '../../api/route.ts'
 import { blocking, flag, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { defaultNamespace, jobBytesMax } from './model.ts'
+import { defaultNamespace } from './model.ts'
 import { registeredJobMethods, type Evaluated, type Registered } from './registered-methods.ts'
+import { jobBodyBytesMax, namespaceOf } from './routes.ts'
 import {
   JobEvaluated,
   JobRegistered,
@@ -25,8 +26,6 @@ import {
 import { shownJob, shownStub, shownSummary, shownVersion, shownWarnings } from './shown.ts'
 
 const named = { job_id: text('The id of the job') }
-/** A job whose every second byte is escaped, and room for the rest. */
-const bodyBytesMax = 2 * jobBytesMax + 64 * 1024
 const atLeast = [{ resource: 'namespace', access: 'write' }] as const
 const exampleJob = {
   ID: 'cache',
@@ -45,7 +44,7 @@ const registration = {
   bodySchema: RegisterBody,
   reply: ok(JobRegistered),
   errors: ['conflict'],
-  bodyBytesMax,
+  bodyBytesMax: jobBodyBytesMax,
   atLeast,
 } as const
 
@@ -252,8 +251,4 @@ function idOf(request: ApiRequest): string {
 
 function placeOf(request: ApiRequest) {
   return { namespace: request.namespace ?? defaultNamespace, id: idOf(request) }
-}
-
-function namespaceOf(written: string | undefined): string {
-  return written === undefined || written === '' ? defaultNamespace : written
 }

@@ -8,7 +8,7 @@ import { ParseBody, ParsedJobShape, ValidateBody, ValidatedJob } from './shapes.
 import { shownErrors, shownSpecification, shownWarnings } from './shown.ts'
 
 /** A job whose every second byte is escaped, and room for the rest. */
-const bodyBytesMax = 2 * jobBytesMax + 64 * 1024
+export const jobBodyBytesMax = 2 * jobBytesMax + 64 * 1024
 
 export const jobRoutes: readonly DescribedRoute[] = [
   {
@@ -26,7 +26,7 @@ export const jobRoutes: readonly DescribedRoute[] = [
         Canonicalize: true,
       },
     },
-    bodyBytesMax,
+    bodyBytesMax: jobBodyBytesMax,
     atLeast: [{ resource: 'namespace', access: 'read' }],
     handle: parse,
   },
@@ -39,7 +39,7 @@ export const jobRoutes: readonly DescribedRoute[] = [
     bodySchema: ValidateBody,
     reply: ok(ValidatedJob),
     example: { body: { Job: { ID: 'web', Datacenters: ['dc1'] } } },
-    bodyBytesMax,
+    bodyBytesMax: jobBodyBytesMax,
     atLeast: [{ resource: 'namespace', access: 'read' }],
     handle: validate,
   },
@@ -84,6 +84,7 @@ async function validate(request: ApiRequest): Promise<ApiReply> {
   }
 }
 
-function namespaceOf(written: string | undefined): string {
+/** Of a job that says so itself, or nothing. */
+export function namespaceOf(written: string | undefined): string {
   return written === undefined || written === '' ? defaultNamespace : written
 }

@@ -1,5 +1,5 @@
 /** What readers of events are told of jobs: that one changed, and how it stands; what it is to run they read. */
-import { inNamespace, leastForJobs } from './registered-methods.ts'
+import { inNamespace, leastForJobs } from './rights.ts'
 import { shownSummary } from './shown.ts'
 import { jobs, type JobRow } from './table.ts'
 
