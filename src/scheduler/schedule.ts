@@ -1,4 +1,5 @@
 /** One evaluation: what is to be placed, changed and stopped for its job, and what has no place. */
+import { isEveryNodeType } from '../domains/evaluations/job-type-model.ts'
 import { datacenterMatch } from './datacenters.ts'
 import type { Decision, ScheduleInput } from './decision.ts'
 import { Filling, stopOf } from './filling.ts'
@@ -37,7 +38,7 @@ export function schedule(input: ScheduleInput): Decision {
     },
     nowMs: input.nowMs,
   }
-  const isEverywhere = job?.spec.Type === 'system' || job?.spec.Type === 'sysbatch'
+  const isEverywhere = job !== null && isEveryNodeType(job.spec.Type)
   const { groups, stop, followUpMs } = isEverywhere
     ? {
         ...reconcileEverywhere({

@@ -5,6 +5,7 @@
 import type { TaskGroup } from '../../domains/jobs/model.ts'
 import type { ClientReport, TaskState } from '../../domains/allocations/model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
+import { isBatchType } from '../../domains/evaluations/job-type-model.ts'
 import {
   dueMsOf,
   newTask,
@@ -61,7 +62,6 @@ export function planOf(jobType: string, group: TaskGroup): AllocationPlan {
   return group.Tasks.map((task) => {
     const turn = turnOf(task)
     const isSidecar = task.Lifecycle?.Sidecar ?? false
-    const isBatch = jobType === 'batch' || jobType === 'sysbatch'
     const { Attempts, Interval, Delay, Mode } = task.RestartPolicy
     return {
       name: task.Name,
@@ -73,7 +73,7 @@ export function planOf(jobType: string, group: TaskGroup): AllocationPlan {
         intervalMs: Interval / nsPerMs,
         delayMs: Delay / nsPerMs,
         mode: Mode === 'delay' ? 'delay' : 'fail',
-        endsBySuccess: isBatch || (turn !== 'main' && !isSidecar),
+        endsBySuccess: isBatchType(jobType) || (turn !== 'main' && !isSidecar),
         killTimeoutMs: task.KillTimeout / nsPerMs,
         shutdownDelayMs: Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
       },

@@ -1,10 +1,10 @@
 /** Allocations as their agents need them. */
 import type { Reader } from '../../fsm/domain.ts'
-import { versionOf } from '../jobs/queries.ts'
+import { isJobType } from '../evaluations/job-type-model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { assignedBytesMax, type Assigned, type ReadReply } from './feed-model.ts'
 import type { AllocationRow } from './model.ts'
-import { allocationById } from './queries.ts'
+import { allocationById, versionOfAllocation } from './queries.ts'
 
 /** Those of the node, as many as one answer takes. */
 export function assignedTo(reader: Reader, nodeId: string, ids: readonly string[]): ReadReply {
@@ -26,9 +26,8 @@ export function assignedTo(reader: Reader, nodeId: string, ids: readonly string[
 
 /** null: the version of its job is gone, or has no such group. */
 function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Assigned | null {
-  const { namespace, jobId, jobCreateIndex, jobVersion } = row
-  const key = { namespace, id: jobId, jobCreateIndex, version: jobVersion }
-  const spec = versionOf(reader, key)?.spec
+  const { namespace, jobId, jobVersion } = row
+  const spec = versionOfAllocation(reader, row)?.spec
   const group = spec?.TaskGroups.find(({ Name }) => Name === row.group)
   if (spec === undefined || group === undefined) return null
   return {
@@ -38,7 +37,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     evalId: row.evalId,
     jobId,
     jobName: spec.Name,
-    jobType: jobTypeOf(spec.Type),
+    jobType: isJobType(spec.Type) ? spec.Type : 'service',
     jobPriority: spec.Priority,
     jobVersion,
     jobMeta: spec.Meta,
@@ -53,8 +52,4 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     createMs: row.createMs,
     allocModifyIndex: row.allocModifyIndex,
   }
-}
-
-function jobTypeOf(type: string): Assigned['jobType'] {
-  return type === 'batch' || type === 'system' || type === 'sysbatch' ? type : 'service'
 }

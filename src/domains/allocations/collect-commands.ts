@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import { encodeKey } from '../../fsm/keys.ts'
 import { defineCommand, removeRow, TimeMs } from '../define.ts'
+import { isBatchType } from '../evaluations/job-type-model.ts'
 import { isTerminal as isOver, RowId, workloadsVersion } from '../evaluations/model.ts'
 import { evaluationById } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
@@ -51,8 +52,7 @@ export function isCollectable(reader: Reader, row: AllocationRow, beforeMs: numb
   if (!isClientTerminal(row) || row.modifyMs > beforeMs) return false
   const job = jobOf(reader, row.namespace, row.jobId)
   if (job === null || job.createIndex !== row.jobCreateIndex || job.stop) return true
-  const isBatch = job.type === 'batch' || job.type === 'sysbatch'
-  if (isBatch || row.desiredStatus === 'run') return false
+  if (isBatchType(job.type) || row.desiredStatus === 'run') return false
   if (!isTerminal(row) || row.followupEval === '') return true
   const followup = evaluationById(reader, row.followupEval)
   return followup === null || isOver(followup)

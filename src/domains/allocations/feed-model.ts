@@ -6,6 +6,7 @@
 import { Type, type Static } from 'typebox'
 import { Count } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
+import { JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, IdOrNone, JobId, NamespaceName, RowId } from '../evaluations/model.ts'
 import { TaskGroup } from '../jobs/model.ts'
 import {
@@ -65,7 +66,7 @@ export const Assigned = Type.Object({
   evalId: RowId,
   jobId: JobId,
   jobName: Word,
-  jobType: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  jobType: JobType,
   jobPriority: Count,
   jobVersion: Count,
   /** Of the job; tasks and groups have theirs in `group`. */

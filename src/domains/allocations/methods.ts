@@ -6,7 +6,7 @@ import { indexOfRows, onePage, Page, wholeList, type May } from '../../rpc/list.
 import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
-import { jobOf, versionOf } from '../jobs/queries.ts'
+import { jobOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { allNamespaces, defaultNamespace, type AllocationRow } from './model.ts'
@@ -17,6 +17,8 @@ import {
   allocationsOfEvaluation,
   allocationsOfJob,
   allocationsWithPrefix,
+  jobTypeOf,
+  versionOfAllocation,
 } from './queries.ts'
 import { changesAllocationsIn, leastForAllocations, readsJobsIn } from './rights.ts'
 import { allocationCollector } from './services.ts'
@@ -201,8 +203,7 @@ function listedBy(reader: Reader): (row: AllocationRow, may: May) => ListedAlloc
     const key = JSON.stringify([row.namespace, row.jobId, row.jobCreateIndex, row.jobVersion])
     let jobType = types.get(key)
     if (jobType === undefined) {
-      const job = jobOf(reader, row.namespace, row.jobId)
-      jobType = job?.type ?? versionOfRow(reader, row)?.spec.Type ?? null
+      jobType = jobTypeOf(reader, row)
       types.set(key, jobType)
     }
     return { row, jobType }
@@ -216,14 +217,9 @@ function wholeBy(reader: Reader): (row: AllocationRow) => WholeAllocation {
     let known = versions.get(key)
     if (known === undefined) {
       const job = jobOf(reader, row.namespace, row.jobId)
-      known = { version: versionOfRow(reader, row), job }
+      known = { version: versionOfAllocation(reader, row), job }
       versions.set(key, known)
     }
     return { row, ...known }
   }
-}
-
-function versionOfRow(reader: Reader, row: AllocationRow): JobVersion | null {
-  const { namespace, jobId: id, jobCreateIndex, jobVersion: version } = row
-  return versionOf(reader, { namespace, id, jobCreateIndex, version })
 }

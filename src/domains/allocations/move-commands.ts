@@ -2,15 +2,9 @@
 import { Type } from 'typebox'
 import type { Applied } from '../../fsm/domain.ts'
 import { defineCommand, put, replace, TimeMs } from '../define.ts'
-import {
-  derivedId,
-  IdOrNone,
-  newEvaluation,
-  RowId,
-  workloadsVersion,
-  type EvaluationRow,
-} from '../evaluations/model.ts'
+import { derivedId, IdOrNone, RowId, workloadsVersion } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
+import { evaluationOf } from '../jobs/job-evaluation-model.ts'
 import { isTerminal, type AllocationRow } from './model.ts'
 import { allocationById } from './queries.ts'
 import { allocations } from './table.ts'
@@ -47,13 +41,11 @@ export const moveAllocations = defineCommand({
     const work = new JobWork()
     work.openEvaluations = true
     const concerned = [...jobs.values()].filter(({ row }) => rows.some((one) => isOf(one, row)))
-    const made = concerned.map(({ row: job }): EvaluationRow => {
-      const { namespace, id: jobId, type, priority, jobModifyIndex } = job
-      const id = derivedId({ index, nowMs }, trigger, nodeId, namespace, jobId)
-      const seed = { id, namespace, jobId, type, priority, jobModifyIndex, nowMs }
+    const moment = { index, nowMs }
+    const made = concerned.map(({ row: job }) => {
+      const id = derivedId(moment, trigger, nodeId, job.namespace, job.id)
       const ofNode = { nodeId, nodeModifyIndex: nodeId === '' ? 0 : index }
-      const evaluation = newEvaluation({ ...seed, ...ofNode, triggeredBy: trigger })
-      return { ...evaluation, createIndex: index, modifyIndex: index }
+      return evaluationOf(job, { id, triggeredBy: trigger, ...ofNode }, moment)
     })
     return {
       changes: [

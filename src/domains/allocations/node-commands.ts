@@ -5,23 +5,18 @@
 import type { AnyReaction, Change, Moment, Reader } from '../../fsm/domain.ts'
 import { defineReaction } from '../../fsm/fact.ts'
 import { put } from '../define.ts'
-import {
-  derivedId,
-  isTerminal,
-  newEvaluation,
-  workloadsVersion,
-  type NewEvaluation,
-} from '../evaluations/model.ts'
+import { isJobType } from '../evaluations/job-type-model.ts'
+import { derivedId, isTerminal, workloadsVersion } from '../evaluations/model.ts'
 import { evaluationById } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
-import { jobOf, versionOf } from '../jobs/queries.ts'
-import { jobs, type JobRow } from '../jobs/table.ts'
+import { evaluationOf, type EvaluatedJob } from '../jobs/job-evaluation-model.ts'
+import { jobOf } from '../jobs/queries.ts'
+import { jobs } from '../jobs/table.ts'
 import { nodeChanged, nodeOffers } from '../nodes/fact-model.ts'
 import type { AllocationRow } from './model.ts'
+import { versionOfAllocation } from './queries.ts'
 import { allocations } from './table.ts'
 import { keyOfJob } from './work-commands.ts'
-
-type JobSeed = Pick<NewEvaluation, 'namespace' | 'jobId' | 'type' | 'priority' | 'jobModifyIndex'>
 
 export const nodeReactions: readonly AnyReaction[] = [
   defineReaction({
@@ -34,7 +29,12 @@ export const nodeReactions: readonly AnyReaction[] = [
     since: ({ createIndex }) => createIndex,
     emits: [],
     react: (reader, moment, { node }, rows) => ({
-      changes: evaluated(reader, moment, node, rows.map(seedOf(reader))),
+      changes: evaluated(
+        reader,
+        moment,
+        node,
+        rows.flatMap((row) => jobBehind(reader, row) ?? []),
+      ),
       happened: [],
     }),
   }),
@@ -48,7 +48,7 @@ export const nodeReactions: readonly AnyReaction[] = [
     since: ({ createIndex }) => createIndex,
     emits: [],
     react: (reader, moment, { node }, rows) => ({
-      changes: evaluated(reader, moment, node, rows.map(seedOfJob)),
+      changes: evaluated(reader, moment, node, rows),
       happened: [],
     }),
   }),
@@ -59,26 +59,20 @@ function evaluated(
   reader: Reader,
   moment: Moment,
   node: string,
-  seeds: readonly (JobSeed | null)[],
+  jobs: readonly EvaluatedJob[],
 ): readonly Change[] {
-  const byJob = new Map<string, JobSeed>()
-  for (const seed of seeds) if (seed !== null) byJob.set(keyOfJob(seed), seed)
-  return [...byJob.values()].map((seed) => {
-    const made = newEvaluation({
-      ...seed,
-      id: idOf(reader, moment, node, seed),
-      triggeredBy: 'node-update',
-      nodeId: node,
-      nodeModifyIndex: moment.index,
-      nowMs: moment.nowMs,
-    })
-    return put(evaluations, { ...made, createIndex: moment.index, modifyIndex: moment.index })
+  const byKey = new Map(jobs.map((job) => [keyOfJob({ ...job, jobId: job.id }), job]))
+  const ofNode = { nodeId: node, nodeModifyIndex: moment.index }
+  return [...byKey.values()].map((job) => {
+    const id = idOf(reader, moment, node, job)
+    const made = { id, triggeredBy: 'node-update', ...ofNode } as const
+    return put(evaluations, evaluationOf(job, made, moment))
   })
 }
 
 /** The same for all rows of the entry. Where a later entry goes on and the first one is at its end, the job is looked at once more. */
-function idOf(reader: Reader, moment: Moment, node: string, { namespace, jobId }: JobSeed): string {
-  const about = ['node-update', node, namespace, jobId]
+function idOf(reader: Reader, moment: Moment, node: string, job: EvaluatedJob): string {
+  const about = ['node-update', node, job.namespace, job.id]
   const id = derivedId(moment, ...about)
   const before = evaluationById(reader, id)
   return before === null || !isTerminal(before)
@@ -87,19 +81,12 @@ function idOf(reader: Reader, moment: Moment, node: string, { namespace, jobId }
 }
 
 /** A job that was purged has what is left of its versions. */
-function seedOf(reader: Reader): (row: AllocationRow) => JobSeed | null {
-  return ({ namespace, jobId, jobCreateIndex, jobVersion }) => {
-    const job = jobOf(reader, namespace, jobId)
-    if (job !== null) return seedOfJob(job)
-    const key = { namespace, id: jobId, jobCreateIndex, version: jobVersion }
-    const spec = versionOf(reader, key)?.spec
-    if (spec === undefined) return null
-    const { Type: word, Priority: priority } = spec
-    const type = word === 'batch' || word === 'system' || word === 'sysbatch' ? word : 'service'
-    return { namespace, jobId, type, priority, jobModifyIndex: 0 }
-  }
-}
-
-function seedOfJob({ namespace, id, type, priority, jobModifyIndex }: JobRow): JobSeed {
-  return { namespace, jobId: id, type, priority, jobModifyIndex }
+function jobBehind(reader: Reader, row: AllocationRow): EvaluatedJob | null {
+  const { namespace, jobId: id } = row
+  const job = jobOf(reader, namespace, id)
+  if (job !== null) return job
+  const spec = versionOfAllocation(reader, row)?.spec
+  if (spec === undefined) return null
+  const type = isJobType(spec.Type) ? spec.Type : 'service'
+  return { namespace, id, type, priority: spec.Priority, jobModifyIndex: 0 }
 }

@@ -1,6 +1,7 @@
 /** A plan as it is applied: one thing after another, each against what those before it left. */
 import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
+import { isEveryNodeType } from '../evaluations/job-type-model.ts'
 import { isTerminal as isOver, type EvaluationRow } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
@@ -37,7 +38,7 @@ export function nameKeyOf(
   type: EvaluationRow['type'],
   { name, nodeId }: Pick<NewAllocation, 'name' | 'nodeId'>,
 ): readonly string[] {
-  return type === 'system' || type === 'sysbatch' ? [name, nodeId] : [name]
+  return isEveryNodeType(type) ? [name, nodeId] : [name]
 }
 
 export function versionKeyOf(jobCreateIndex: number, version: number): string {

@@ -3,7 +3,8 @@ import type { Key, Reader } from '../../fsm/domain.ts'
 import { encodeKey } from '../../fsm/keys.ts'
 import type { EvaluationRow } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
-import type { JobRow } from '../jobs/table.ts'
+import { jobOf, versionOf } from '../jobs/queries.ts'
+import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
 import { allocations } from './table.ts'
 
@@ -12,6 +13,20 @@ type JobKey = { readonly namespace: string; readonly jobId: string }
 
 export function allocationById(reader: Reader, id: string): AllocationRow | null {
   return reader.get(allocations, [id]) ?? null
+}
+
+/** The version of its job that it runs; null: it is gone. */
+export function versionOfAllocation(
+  reader: Reader,
+  { namespace, jobId: id, jobCreateIndex, jobVersion: version }: AllocationRow,
+): JobVersionRow | null {
+  return versionOf(reader, { namespace, id, jobCreateIndex, version })
+}
+
+/** Of its job, as far as anything is left of that. */
+export function jobTypeOf(reader: Reader, row: AllocationRow): string | null {
+  const job = jobOf(reader, row.namespace, row.jobId)
+  return job?.type ?? versionOfAllocation(reader, row)?.spec.Type ?? null
 }
 
 /** Those that take a part of the node. */

@@ -5,12 +5,12 @@ import type { Applied, Change, Reader } from '../../fsm/domain.ts'
 import { defineCommand, put, replace, TimeMs } from '../define.ts'
 import {
   derivedId,
-  newEvaluation,
   workloadsVersion,
   type EvaluationRow,
   type Trigger,
 } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
+import { evaluationOf } from '../jobs/job-evaluation-model.ts'
 import { NodeId } from '../nodes/model.ts'
 import { reportsMax } from './feed-model.ts'
 import {
@@ -149,11 +149,9 @@ class ReportDraft {
   #evaluate(jobKey: string, triggeredBy: Trigger): boolean {
     const job = this.#found.jobs.get(jobKey)
     if (job === undefined) return false
-    const { namespace, id: jobId, type, priority, jobModifyIndex } = job.row
-    const { index, nowMs } = this.#moment
+    const { namespace, id: jobId } = job.row
     const id = derivedId(this.#moment, triggeredBy, namespace, jobId)
-    const seed = { id, namespace, jobId, type, priority, triggeredBy, jobModifyIndex, nowMs }
-    this.#evaluations.set(id, { ...newEvaluation(seed), createIndex: index, modifyIndex: index })
+    this.#evaluations.set(id, evaluationOf(job.row, { id, triggeredBy }, this.#moment))
     return true
   }
 }

@@ -1,8 +1,9 @@
 /** What drains look at: the nodes, what is left on them, and the groups of jobs that it belongs to. */
 import type { Reader } from '../../fsm/domain.ts'
-import { allocationsOnNode, liveAllocationsOfJob } from '../allocations/queries.ts'
+import { allocationsOnNode, jobTypeOf, liveAllocationsOfJob } from '../allocations/queries.ts'
 import type { AllocationRow } from '../allocations/model.ts'
-import { jobOf, newestVersionOf, versionOf } from '../jobs/queries.ts'
+import { isBatchType } from '../evaluations/job-type-model.ts'
+import { jobOf, newestVersionOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
 import {
   groupKeyOf,
@@ -32,12 +33,9 @@ export async function drainingNodes(
 
 /** A job that was purged has its versions, as long as allocations run them. */
 function kindOf(reader: Reader, row: AllocationRow): Draining['kind'] {
-  const { namespace, jobId: id, jobCreateIndex, jobVersion: version } = row
-  const type =
-    jobOf(reader, namespace, id)?.type ??
-    versionOf(reader, { namespace, id, jobCreateIndex, version })?.spec.Type
+  const type = jobTypeOf(reader, row) ?? 'service'
   if (type === 'system') return 'system'
-  return type === 'batch' || type === 'sysbatch' ? 'batch' : 'service'
+  return isBatchType(type) ? 'batch' : 'service'
 }
 
 /** Of the groups of services on these nodes. Of a group that is no more, the scheduler stops what is left: none has to stay. */

@@ -10,6 +10,7 @@ import { Type, type Static } from 'typebox'
 import type { Moment } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
+import { JobType } from './job-type-model.ts'
 
 export { defaultNamespace } from '../namespaces/model.ts'
 
@@ -84,7 +85,7 @@ const members = {
   namespace: NamespaceName,
   jobId: JobId,
   /** Of the job. */
-  type: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  type: JobType,
   priority: Type.Integer({ minimum: 1, maximum: 100 }),
   triggeredBy: Type.Enum([...triggers]),
   /** Of the job as it was; 0: whatever it is. */

@@ -7,11 +7,11 @@ import { Type, type Static } from 'typebox'
 import type { Applied, Change, Reader } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
+import { JobType } from '../evaluations/job-type-model.ts'
 import {
   GroupName,
   JobId,
   NamespaceName,
-  newEvaluation,
   RowId,
   workloadsVersion,
   type EvaluationRow,
@@ -20,6 +20,7 @@ import {
 import { openEvaluationsOfJob } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { namespaces } from '../namespaces/table.ts'
+import { evaluationOf } from './job-evaluation-model.ts'
 import { jobOf, newestVersionOf } from './queries.ts'
 import { countsFor, groupsCountedMax, hasLive, statusOf } from './state-model.ts'
 import { StoredSpec } from './stored-model.ts'
@@ -32,7 +33,7 @@ const Register = Type.Object({
   namespace: NamespaceName,
   id: JobId,
   /** What of the specification its row has. */
-  type: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  type: JobType,
   priority: Type.Integer({ minimum: 1, maximum: 100 }),
   groups: Type.Array(GroupName, { maxItems: groupsCountedMax }),
   spec: StoredSpec,
@@ -87,7 +88,7 @@ export const registerJob = defineCommand({
     }
     const settled = isSame ? before : created
     const row = withStatus(settled, { openEvaluations: true, index })
-    const evaluation = evaluationOf(row, { ...args, triggeredBy: 'job-register', index })
+    const evaluation = evaluationOf(row, made(args, 'job-register'), { index, nowMs: args.nowMs })
     const changes: Change[] = [put(evaluations, evaluation)]
     if (before === null) changes.push(put(jobs, row))
     else if (row !== before) changes.push(replace(jobs, before, row))
@@ -150,7 +151,7 @@ export const deregisterJob = defineCommand({
         changes.push(put(jobVersions, versionRow(row, version.spec, index)))
       }
     }
-    const evaluation = evaluationOf(row, { ...args, triggeredBy: 'job-deregister', index })
+    const evaluation = evaluationOf(row, made(args, 'job-deregister'), { index, nowMs: args.nowMs })
     changes.push(put(evaluations, evaluation))
     return {
       changes,
@@ -172,7 +173,7 @@ export const evaluateJob = defineCommand({
   apply: ({ index }, args, before): Applied<EvaluateOutcome> => {
     if (before === null) return { changes: [], outcome: { type: 'unknown' } }
     const row = withStatus(before, { openEvaluations: true, index })
-    const evaluation = evaluationOf(row, { ...args, triggeredBy: 'job-register', index })
+    const evaluation = evaluationOf(row, made(args, 'job-register'), { index, nowMs: args.nowMs })
     const changes: Change[] = [put(evaluations, evaluation)]
     if (row !== before) changes.push(replace(jobs, before, row))
     return { changes, outcome: { type: 'evaluated', row, evaluation } }
@@ -189,23 +190,8 @@ function withStatus(
   return status === row.status ? row : { ...row, status, modifyIndex: index }
 }
 
-function evaluationOf(
-  row: JobRow,
-  made: {
-    readonly evaluationId: string
-    readonly nowMs: number
-    readonly triggeredBy: Trigger
-    readonly index: number
-  },
-): EvaluationRow {
-  const { namespace, id, type, priority, jobModifyIndex } = row
-  const { evaluationId, nowMs, triggeredBy, index } = made
-  const seed = { id: evaluationId, namespace, jobId: id, type, priority, triggeredBy, nowMs }
-  return {
-    ...newEvaluation({ ...seed, jobModifyIndex }),
-    createIndex: index,
-    modifyIndex: index,
-  }
+function made({ evaluationId: id }: { readonly evaluationId: string }, triggeredBy: Trigger) {
+  return { id, triggeredBy }
 }
 
 function versionRow(row: JobRow, spec: StoredSpec, index: number): JobVersionRow {

@@ -24,8 +24,6 @@ import { Task } from './task-model.ts'
 
 export { defaultNamespace } from '../namespaces/model.ts'
 
-export const jobTypes = ['service', 'batch', 'system', 'sysbatch'] as const
-
 /** Of a job as JSON, and of a job file. */
 export const jobBytesMax = 1024 * 1024
 const groupsMax = 256

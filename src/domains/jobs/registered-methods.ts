@@ -6,6 +6,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { onePage, Page } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type LeaderContext } from '../../rpc/method.ts'
+import { isJobType } from '../evaluations/job-type-model.ts'
 import { jobIdLengthMax } from '../evaluations/model.ts'
 import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
@@ -192,7 +193,7 @@ async function submit(
   checkServed(spec)
   checkStorable(spec)
   const { ID: id, Type: type, Priority: priority, TaskGroups: taskGroups } = spec
-  if (type !== 'service' && type !== 'batch' && type !== 'system' && type !== 'sysbatch') {
+  if (!isJobType(type)) {
     throw new MusterError('invalid_argument', 'Type must be service, batch, system or sysbatch')
   }
   const groups = taskGroups.map(({ Name }) => Name)

@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { Table } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
+import { isEveryNodeType, JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
 import { StoredSpec } from './stored-model.ts'
 
@@ -26,7 +27,7 @@ export type GroupCounts = Readonly<Static<typeof GroupCounts>>
 export const JobRow = record({
   namespace: NamespaceName,
   id: JobId,
-  type: Type.Enum(['service', 'batch', 'system', 'sysbatch']),
+  type: JobType,
   priority: Type.Integer({ minimum: 1, maximum: 100 }),
   version: Version,
   /** It is to run nothing. */
@@ -63,7 +64,7 @@ export const jobs: Table<JobRow> = {
   indexes: {
     /** Those that run on every node: a node that is new or back needs them. */
     onEveryNode: ({ type, stop, namespace, id }) =>
-      stop || (type !== 'system' && type !== 'sysbatch') ? null : ['every', namespace, id],
+      stop || !isEveryNodeType(type) ? null : ['every', namespace, id],
   },
 }
 

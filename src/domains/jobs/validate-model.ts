@@ -3,7 +3,8 @@
  * be right, and what is allowed but seldom meant.
  */
 import { isNamespaceName, namespaceRule } from '../namespaces/model.ts'
-import { jobTypes, type JobSpec, type TaskGroup } from './model.ts'
+import { isBatchType, isJobType, jobTypes } from '../evaluations/job-type-model.ts'
+import type { JobSpec, TaskGroup } from './model.ts'
 import { Problems } from './problem-model.ts'
 import { checkNetworks, checkServices } from './validate-network-model.ts'
 import { checkAffinity, checkConstraint, checkSpread } from './validate-placement-model.ts'
@@ -56,7 +57,7 @@ function checkNames(job: JobSpec, problems: Problems): void {
   else if (job.Name.includes('\0')) problems.add('Name', 'must have no NUL in it')
   if (job.Region === '') problems.add('Region', 'is missing')
   if (!isNamespaceName(job.Namespace)) problems.add('Namespace', `is none: ${namespaceRule}`)
-  if (!jobTypes.some((type) => type === job.Type)) {
+  if (!isJobType(job.Type)) {
     problems.add('Type', `must be one of ${jobTypes.join(', ')}`)
   }
   if (job.Priority < 1 || job.Priority > 100) problems.add('Priority', 'must be from 1 to 100')
@@ -200,7 +201,7 @@ function checkUnique(
 }
 
 function isBatch({ Type }: JobSpec): boolean {
-  return Type === 'batch' || Type === 'sysbatch'
+  return isBatchType(Type)
 }
 
 function mayUpdate({ Type }: JobSpec): boolean {

@@ -10,9 +10,10 @@ import type { Propose } from '../../rpc/write.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
+import { versionOfAllocation } from '../allocations/queries.ts'
 import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { JobSpec } from '../jobs/model.ts'
-import { jobOf, newestVersionOf, versionOf } from '../jobs/queries.ts'
+import { jobOf, newestVersionOf } from '../jobs/queries.ts'
 import type { Decision } from '../../scheduler/decision.ts'
 import type { Patterns } from '../../scheduler/operands.ts'
 import { planParts, type PlanPart } from '../../scheduler/plan-parts.ts'
@@ -116,8 +117,7 @@ async function read(reader: Reader, id: string): Promise<Seen | null> {
   for (const allocation of allocations) {
     const key = versionKey(allocation)
     if (specs.has(key)) continue
-    const { namespace, jobId, jobCreateIndex, jobVersion: version } = allocation
-    const found = versionOf(reader, { namespace, id: jobId, jobCreateIndex, version })
+    const found = versionOfAllocation(reader, allocation)
     if (found !== null) specs.set(key, found.spec)
   }
   const job: ScheduledJob | null =

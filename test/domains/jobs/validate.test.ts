@@ -1,7 +1,7 @@
 /** Everything that is wrong with a job is said at once, with the path of the member and what would be right. */
 import t from 'tap'
 import { readJob } from '../../../src/domains/jobs/draft-model.ts'
-import { jobTypes } from '../../../src/domains/jobs/model.ts'
+import { jobTypes } from '../../../src/domains/evaluations/job-type-model.ts'
 import { problemsMax } from '../../../src/domains/jobs/problem-model.ts'
 import { warningsOf } from '../../../src/domains/jobs/validate-model.ts'
 import { completed, jobWith, problemsOf, type Json } from './job-drafts.ts'
