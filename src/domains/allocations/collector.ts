@@ -3,9 +3,10 @@ import type { Key } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { endedEvaluations } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
 import { collectedMax, collectEnded, isCollectable } from './collect-commands.ts'
-import { endedAllocations, endedEvaluations } from './queries.ts'
+import { endedAllocations } from './queries.ts'
 
 const roundMs = 300_000
 const retryMs = 5_000

@@ -1,8 +1,6 @@
 /** Reads of allocations. */
 import type { Key, Reader } from '../../fsm/domain.ts'
 import { encodeKey } from '../../fsm/keys.ts'
-import type { EvaluationRow } from '../evaluations/model.ts'
-import { evaluations } from '../evaluations/table.ts'
 import { jobOf, versionOf } from '../jobs/queries.ts'
 import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
@@ -34,11 +32,17 @@ export function allocationsOnNode(reader: Reader, nodeId: string): Rows {
   return reader.pagesBy(allocations, 'onNode', { prefix: [nodeId] })
 }
 
+/** All that take a part of their nodes. */
+export function allocationsOnNodes(reader: Reader): Rows {
+  return reader.pagesBy(allocations, 'onNode')
+}
+
 /** Also those that ended. */
 export function allocationsEverOnNode(reader: Reader, nodeId: string): Rows {
   return reader.pagesBy(allocations, 'byNode', { prefix: [nodeId] })
 }
 
+/** Also those that ended. */
 export function allocationsOfJob(reader: Reader, { namespace, jobId }: JobKey): Rows {
   return reader.pagesBy(allocations, 'byJob', { prefix: [namespace, jobId] })
 }
@@ -55,14 +59,6 @@ export function allocationsOfEvaluation(reader: Reader, id: string): Rows {
 /** The oldest first, from a place in that index on; null: its begin. */
 export function endedAllocations(reader: Reader, from: Key | null): Rows {
   return reader.pagesBy(allocations, 'ended', from === null ? {} : { from })
-}
-
-/** As above. */
-export function endedEvaluations(
-  reader: Reader,
-  from: Key | null,
-): AsyncIterable<readonly EvaluationRow[]> {
-  return reader.pagesBy(evaluations, 'ended', from === null ? {} : { from })
 }
 
 /** In the order of their ids. */

@@ -1,5 +1,5 @@
 /** Reads of evaluations. */
-import type { Reader } from '../../fsm/domain.ts'
+import type { Key, Reader } from '../../fsm/domain.ts'
 import { evaluations } from './table.ts'
 import type { EvaluationRow } from './model.ts'
 
@@ -43,4 +43,39 @@ export function evaluationsWithPrefix(
   prefix: string,
 ): AsyncIterable<readonly EvaluationRow[]> {
   return reader.pages(evaluations, { startsWith: prefix })
+}
+
+/** All that are pending, or blocked. */
+export function openEvaluations(
+  reader: Reader,
+  status: 'pending' | 'blocked',
+): AsyncIterable<readonly EvaluationRow[]> {
+  return reader.pagesBy(evaluations, 'open', { prefix: [status] })
+}
+
+/** The oldest first, from a place in that index on; null: its begin. */
+export function endedEvaluations(
+  reader: Reader,
+  from: Key | null,
+): AsyncIterable<readonly EvaluationRow[]> {
+  return reader.pagesBy(evaluations, 'ended', from === null ? {} : { from })
+}
+
+/** Moves with every evaluation that is written. */
+export function evaluationsIndex(reader: Reader): number {
+  return reader.tableIndex(evaluations)
+}
+
+/** Ids of those that the entry made for the node. */
+export async function evaluationsMadeAt(
+  reader: Reader,
+  node: string,
+  index: number,
+): Promise<readonly string[]> {
+  const ids: string[] = []
+  const range = { prefix: [node], from: [node, index] }
+  for await (const page of reader.pagesBy(evaluations, 'byNode', range)) {
+    for (const { id, createIndex } of page) if (createIndex === index) ids.push(id)
+  }
+  return ids
 }

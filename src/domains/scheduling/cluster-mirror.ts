@@ -6,13 +6,12 @@
 import type { Reader } from '../../fsm/domain.ts'
 import type { AllocatedResources, AllocationRow, NewAllocation } from '../allocations/model.ts'
 import { takesPlace } from '../allocations/model.ts'
-import { allocationById, allocationsOnNode } from '../allocations/queries.ts'
+import { allocationById, allocationsOnNode, allocationsOnNodes } from '../allocations/queries.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById, nodesWithPrefix } from '../nodes/queries.ts'
 import type { Cluster, KnownNode } from '../../scheduler/decision.ts'
 import { NodeUsage } from '../../scheduler/node-usage.ts'
 import { scheduledNode, takesWork, type ScheduledNode } from '../../scheduler/scheduled-node.ts'
-import { allocationsOnNodes } from './queries.ts'
 
 type Mirrored = KnownNode & { readonly takesWork: boolean; readonly modifyIndex: number }
 

@@ -9,13 +9,12 @@ import { periodic, type Running } from '../../lib/periodic.ts'
 import { Patterns } from '../../scheduler/operands.ts'
 import type { DutyContext } from '../duty.ts'
 import type { NewEvaluation } from '../evaluations/model.ts'
-import { evaluationById } from '../evaluations/queries.ts'
+import { evaluationById, evaluationsIndex, openEvaluations } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
 import { BlockedEvaluations } from './blocked-evaluations.ts'
 import { ClusterMirror } from './cluster-mirror.ts'
 import { EvaluationQueue, type Queued } from './evaluation-queue.ts'
 import type { Observed } from './observed-commands.ts'
-import { evaluationsIndex, openEvaluations } from './queries.ts'
 import { giveUp, workOn, type WorkContext } from './work-on.ts'
 import type { Task, WorkerPool } from './workers.ts'
 
@@ -102,11 +101,7 @@ class Scheduling implements Running {
 
   async #round(): Promise<void> {
     const startMs = this.#context.clock.monotonicMs()
-    await onView(this.#context.view, async (reader) => {
-      if (this.#mirror.isRead) return
-      // While nobody led a node may have got room that a blocked evaluation waits for.
-      for (const name of await this.#mirror.read(reader)) this.#room.set(name, reader.appliedIndex)
-    })
+    if (!this.#mirror.isRead) await this.#readMirror()
     await onView(this.#context.view, async (reader) => {
       this.#refresh()
       this.#takeNamed(reader)
@@ -117,6 +112,13 @@ class Scheduling implements Running {
     this.#unblock(startMs)
     this.#roundMs = this.#context.clock.monotonicMs() - startMs
     this.#pump()
+  }
+
+  async #readMirror(): Promise<void> {
+    await onView(this.#context.view, async (reader) => {
+      // While nobody led a node may have got room that a blocked evaluation waits for.
+      for (const name of await this.#mirror.read(reader)) this.#room.set(name, reader.appliedIndex)
+    })
   }
 
   async #look(reader: Reader): Promise<void> {

@@ -10,7 +10,7 @@ import type { Propose } from '../../rpc/write.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
-import { versionOfAllocation } from '../allocations/queries.ts'
+import { allocationsOfJob, versionOfAllocation } from '../allocations/queries.ts'
 import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { JobSpec } from '../jobs/model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
@@ -23,7 +23,6 @@ import type { OpenView } from '../host.ts'
 import type { ClusterMirror } from './cluster-mirror.ts'
 import { ended, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
 import { attemptsMax } from './model.ts'
-import { allocationsOfJob } from './queries.ts'
 
 /** Of the domain `allocations`. */
 const applyPlan = proposable<Plan, PlanOutcome>('allocations.plan')
@@ -112,7 +111,8 @@ async function read(reader: Reader, id: string): Promise<Seen | null> {
   }
   const jobRow = jobOf(reader, row.namespace, row.jobId)
   const newest = jobRow === null ? null : newestVersionOf(reader, jobRow)
-  const allocations = await allocationsOfJob(reader, row)
+  const allocations: AllocationRow[] = []
+  for await (const page of allocationsOfJob(reader, row)) allocations.push(...page)
   const specs = new Map<string, JobSpec>()
   for (const allocation of allocations) {
     const key = versionKey(allocation)

@@ -5,10 +5,10 @@ import type { AllocationRow, ClientReport } from '../../../src/domains/allocatio
 import { takesPlace } from '../../../src/domains/allocations/model.ts'
 import type { EvaluationRow } from '../../../src/domains/evaluations/model.ts'
 import { evaluations } from '../../../src/domains/evaluations/table.ts'
+import { allocationsOfJob } from '../../../src/domains/allocations/queries.ts'
 import { registerJob, type RegisterOutcome } from '../../../src/domains/jobs/commands.ts'
 import type { JobSpec } from '../../../src/domains/jobs/model.ts'
 import { observe } from '../../../src/domains/scheduling/observed-commands.ts'
-import { allocationsOfJob } from '../../../src/domains/scheduling/queries.ts'
 import { startScheduling } from '../../../src/domains/scheduling/scheduling.ts'
 import { WorkerPool } from '../../../src/domains/scheduling/workers.ts'
 import type { Command } from '../../../src/fsm/domain.ts'
@@ -82,7 +82,8 @@ export class Scheduled {
   async allocations(jobId = 'job'): Promise<readonly AllocationRow[]> {
     const view = this.state.machine.view()
     try {
-      return await allocationsOfJob(view, { namespace: 'default', jobId })
+      const pages = allocationsOfJob(view, { namespace: 'default', jobId })
+      return (await Array.fromAsync(pages)).flat()
     } finally {
       view.close()
     }
