@@ -82,8 +82,10 @@ export class Scheduled {
   async allocations(jobId = 'job'): Promise<readonly AllocationRow[]> {
     const view = this.state.machine.view()
     try {
-      const pages = allocationsOfJob(view, { namespace: 'default', jobId })
-      return (await Array.fromAsync(pages)).flat()
+      const rows: AllocationRow[] = []
+      const job = { namespace: 'default', jobId }
+      for await (const page of allocationsOfJob(view, job)) rows.push(...page)
+      return rows
     } finally {
       view.close()
     }
