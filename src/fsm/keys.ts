@@ -67,6 +67,13 @@ export function encodeKey(key: Key): string {
   return encoded
 }
 
+/** The parts of a key that has only strings. */
+export function stringsOfKey(encoded: string): string[] {
+  const parts = encoded.split(partEnd)
+  parts.pop()
+  return parts.map((part) => (part.includes('\x00') ? part.replaceAll(escapedNul, '\x00') : part))
+}
+
 /** What all keys of a range begin with. */
 export function encodeRangePrefix(range: Range): string {
   const whole = encodeKey(range.prefix ?? [])

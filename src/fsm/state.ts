@@ -30,6 +30,9 @@ export type Position = {
   readonly tableIndexes: ReadonlyMap<string, number>
 }
 
+/** Of so many rows that an index named at once, those that were decoded are kept: of a long list none is read again soon. */
+const keptRowsMax = 64
+
 /** A page of (key without generation, value), in key order. Keys are empty where they were not asked for. */
 export type Page = readonly (readonly [key: string, value: Uint8Array])[]
 
@@ -100,18 +103,45 @@ export class State {
     return row
   }
 
-  /** The values of many keys, read off the event loop. Call it on a retained state. */
-  async getMany(keys: readonly string[], extra?: Rows): Promise<(Uint8Array | undefined)[]> {
-    const full = keys.map((key) => this.generationPrefix + key)
-    const values = full.map((key) => extra?.get(key) ?? this.#overlaid(key))
-    const missing = full.filter((_, position) => values[position] === undefined)
-    if (missing.length > 0) {
-      const found = (await this.store.getMany(missing, this.#pin())).values()
-      for (const [position, value] of values.entries()) {
-        if (value === undefined) values[position] = found.next().value
-      }
+  /**
+   * The decoded rows at many keys without generation, undefined where there is none; what the cache does not have is read off the
+   * event loop. `extra`: as of `pages`. They are shared: not to be changed. Call it on a retained state.
+   */
+  async rows(keys: readonly string[], extra?: Rows): Promise<readonly unknown[]> {
+    const { appliedIndex } = this.position
+    const found: unknown[] = []
+    const missing: { readonly at: number; readonly full: string }[] = []
+    const keeps = keys.length <= keptRowsMax
+    const decode = (full: string, bytes: Uint8Array, isOfState: boolean): unknown => {
+      const row = unpack(bytes)
+      // For an older state it is unknown here whether the row has changed since.
+      const keeping = keeps && isOfState && !this.#superseded
+      if (keeping) this.cache.add(full, bytes.byteLength, row, appliedIndex)
+      return row
     }
-    return values.map((value) => value ?? undefined)
+    for (const [at, key] of keys.entries()) {
+      const full = this.generationPrefix + key
+      const extraBytes = extra?.get(full)
+      if (extraBytes !== undefined) {
+        found[at] = extraBytes === null ? undefined : decode(full, extraBytes, false)
+        continue
+      }
+      found[at] = this.cache.get(full, appliedIndex)
+      if (found[at] !== undefined) continue
+      const bytes = this.#overlaid(full)
+      if (bytes === undefined) missing.push({ at, full })
+      else if (bytes !== null) found[at] = decode(full, bytes, true)
+    }
+    if (missing.length === 0) return found
+    const read = await this.store.getMany(
+      missing.map(({ full }) => full),
+      this.#pin(),
+    )
+    for (const [position, { at, full }] of missing.entries()) {
+      const bytes = read[position]
+      if (bytes !== undefined) found[at] = decode(full, bytes, true)
+    }
+    return found
   }
 
   /**

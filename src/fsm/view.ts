@@ -66,11 +66,21 @@ class TableReader implements Reader {
     return {
       async *[Symbol.asyncIterator]() {
         const source = state()
-        yield* rowsOfEntries<Row>(bound, source.pages(keys, false), (found) =>
-          source.getMany(found),
-        )
+        yield* rowsOfEntries<Row>(bound, source.pages(keys, false), (found) => source.rows(found))
       },
     }
+  }
+
+  keysBy<Row>(
+    table: Table<Row>,
+    index: string,
+    range: Range = {},
+  ): AsyncIterable<readonly string[]> {
+    const { tables, state, touched } = this.#source
+    const { prefix } = indexOf(tables.get(table.name), index)
+    const keys = keyRange(prefix, range)
+    touched?.addPrefix(keys.prefix)
+    return keyPages(prefix, () => state().pages(keys, true))
   }
 
   nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null> {
@@ -176,9 +186,19 @@ export class BatchReader implements Reader {
     return {
       [Symbol.asyncIterator]: () =>
         rowsOfEntries<Row>(bound, state.pages(keys, false, rows), (found) =>
-          state.getMany(found, rows),
+          state.rows(found, rows),
         ),
     }
+  }
+
+  keysBy<Row>(
+    table: Table<Row>,
+    index: string,
+    range: Range = {},
+  ): AsyncIterable<readonly string[]> {
+    const { prefix } = indexOf(this.#tables.get(table.name), index)
+    const keys = keyRange(prefix, range)
+    return keyPages(prefix, () => this.#batch.state.pages(keys, true, this.#batch.rows))
   }
 
   nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null> {
@@ -204,6 +224,15 @@ function decodePages<Row>(open: () => AsyncIterable<Page>): AsyncIterable<readon
 }
 
 /** Without `base`, which all keys of the index begin with. */
+function keyPages(base: string, open: () => AsyncIterable<Page>): AsyncIterable<readonly string[]> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const page of open()) yield page.map(([key]) => key.slice(base.length))
+    },
+  }
+}
+
+/** Without `base`, which all keys of the index begin with. */
 async function firstKey(
   base: string,
   from: Key,
@@ -219,19 +248,18 @@ async function firstKey(
 async function* rowsOfEntries<Row>(
   bound: BoundTable,
   pages: AsyncIterable<Page>,
-  getMany: (keys: string[]) => Promise<readonly (Uint8Array | undefined)[]>,
+  rowsAt: (keys: string[]) => Promise<readonly unknown[]>,
 ): AsyncGenerator<readonly Row[]> {
   for await (const page of pages) {
     const keys = page.map(([, primary]) => bound.rowPrefix + Buffer.from(primary).toString())
-    const found = await getMany(keys)
-    yield found.map((bytes, position) => {
-      if (bytes === undefined) {
-        throw new MusterError(
-          'corrupt',
-          `table ${bound.name} has an index entry without its row, number ${position} of a page`,
-        )
-      }
-      return unpack(bytes) as Row
-    })
+    const rows = await rowsAt(keys)
+    const gap = rows.indexOf(undefined)
+    if (gap >= 0) {
+      throw new MusterError(
+        'corrupt',
+        `table ${bound.name} has an index entry without its row, number ${gap} of a page`,
+      )
+    }
+    yield rows as readonly Row[]
   }
 }

@@ -94,6 +94,7 @@ export class FakeState implements ReadableState {
         throw new Error('the fake has no secondary indexes')
       },
       nextBy: () => Promise.resolve(null),
+      keysBy: async function* keysBy() {},
       tableIndex: () => tableIndex,
       touched: () => touched,
       alsoTouched: (other) => {

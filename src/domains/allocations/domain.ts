@@ -16,6 +16,7 @@ import { ReportBatches } from './reports.ts'
 import { allocationRoutes } from './routes.ts'
 import { allocationCollector, allocationFeeds, reportBatches } from './services.ts'
 import { allocations } from './table.ts'
+import { takenOfNodes } from './taken-model.ts'
 import { allocationTopic } from './topics.ts'
 
 const never = new AbortController().signal
@@ -23,7 +24,7 @@ const ofServer = { token: null, remote: '', requestId: 'allocations' }
 
 export const allocationsDomain = defineDomain({
   name: 'allocations',
-  tables: [allocations],
+  tables: [allocations, takenOfNodes],
   commands: allocationCommands,
   reactions: nodeReactions,
   services: [

@@ -9,10 +9,11 @@ import type { Applied, Reader } from '../../fsm/domain.ts'
 import { versionOf } from '../jobs/queries.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
-import type { AllocatedResources, AllocationRow, NewAllocation } from './model.ts'
-import { nameKeyOf, PlanDraft, versionKeyOf, type PlanFound } from './plan-draft-commands.ts'
+import { liveNameOf } from './live-names-model.ts'
+import type { AllocationRow } from './model.ts'
+import { PlanDraft, versionKeyOf, type PlanFound } from './plan-draft-commands.ts'
 import { Plan, type PlanOutcome } from './plan-model.ts'
-import { allocationById, allocationsOnNode, isNameTaken } from './queries.ts'
+import { allocationById, namesTaken, takenOf } from './queries.ts'
 import { workingJobs } from './work-commands.ts'
 
 export const applyPlan = defineCommand({
@@ -28,19 +29,20 @@ export const applyPlan = defineCommand({
       ...place.flatMap(({ id, previous }) => (previous === '' ? [id] : [id, previous])),
     ])
     const written = new Set([plan.evaluation, ...plan.evaluations.map(({ id }) => id)])
-    const nodeIds = [...place, ...rows.values()].map(({ nodeId }) => nodeId)
+    const nodeIds = new Set([...place, ...rows.values()].map(({ nodeId }) => nodeId))
     const ended = new Set(stop.map(({ id }) => id))
     return {
       evaluation,
       rows,
       jobs: await workingJobs(reader, [evaluation, ...rows.values()], written),
       nodes: nodesOf(reader, nodeIds),
-      taken: await takenOn(
+      taken: takenOf(reader, nodeIds),
+      names: await namesTaken(
         reader,
-        place.map(({ nodeId }) => nodeId),
+        evaluation,
+        place.map((placed) => liveNameOf(evaluation.type, placed)),
         ended,
       ),
-      names: await namesTaken(reader, evaluation, place, ended),
       versions: versionsKnown(reader, evaluation, plan, rows),
       evaluations: new Map(
         plan.evaluations.flatMap(({ id }) => {
@@ -66,44 +68,13 @@ function rowsOf(reader: Reader, ids: Iterable<string>): ReadonlyMap<string, Allo
   return rows
 }
 
-function nodesOf(reader: Reader, ids: Iterable<string>): ReadonlyMap<string, NodeRow> {
+function nodesOf(reader: Reader, ids: ReadonlySet<string>): ReadonlyMap<string, NodeRow> {
   const nodes = new Map<string, NodeRow>()
-  for (const id of new Set(ids)) {
+  for (const id of ids) {
     const row = nodeById(reader, id)
     if (row !== null) nodes.set(id, row)
   }
   return nodes
-}
-
-/** As Nomad does, what the plan stops gives its place to what the plan puts there; from the next plan on it counts until it ended. */
-async function takenOn(
-  reader: Reader,
-  nodeIds: Iterable<string>,
-  ended: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, readonly AllocatedResources[]>> {
-  const taken = new Map<string, readonly AllocatedResources[]>()
-  for (const nodeId of new Set(nodeIds)) {
-    const here: AllocatedResources[] = []
-    for await (const page of allocationsOnNode(reader, nodeId)) {
-      for (const { id, resources } of page) if (!ended.has(id)) here.push(resources)
-    }
-    taken.set(nodeId, here)
-  }
-  return taken
-}
-
-async function namesTaken(
-  reader: Reader,
-  evaluation: EvaluationRow,
-  place: readonly NewAllocation[],
-  except: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  const taken = new Set<string>()
-  for (const placed of place) {
-    const key = nameKeyOf(evaluation.type, placed)
-    if (await isNameTaken(reader, evaluation, key, except)) taken.add(JSON.stringify(key))
-  }
-  return taken
 }
 
 function versionsKnown(

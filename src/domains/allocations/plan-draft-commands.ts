@@ -1,20 +1,21 @@
 /** A plan as it is applied: one thing after another, each against what those before it left. */
 import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
-import { isEveryNodeType } from '../evaluations/job-type-model.ts'
 import { isTerminal as isOver, type EvaluationRow } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
+import { liveNameOf, type LiveNames } from './live-names-model.ts'
 import {
   isClientTerminal,
   isTerminal,
-  type AllocatedResources,
+  takesPlace,
   type AllocationRow,
   type NewAllocation,
 } from './model.ts'
 import type { Plan, PlanOutcome } from './plan-model.ts'
-import { NodeRoom } from './room-model.ts'
+import { lackingOn } from './room-model.ts'
 import { allocations } from './table.ts'
+import { Taken, takenChanges, type TakenRow } from './taken-model.ts'
 import { keyOfJob, JobWork, type WorkingJob } from './work-commands.ts'
 
 /** What the state has of it. */
@@ -24,21 +25,13 @@ export type PlanFound = {
   readonly rows: ReadonlyMap<string, AllocationRow>
   readonly jobs: ReadonlyMap<string, WorkingJob>
   readonly nodes: ReadonlyMap<string, NodeRow>
-  /** By node where something is placed, what its allocations take, without those that the plan stops. */
-  readonly taken: ReadonlyMap<string, readonly AllocatedResources[]>
-  /** See `nameKeyOf`: those that run already. */
-  readonly names: ReadonlySet<string>
+  /** By node, what its allocations take. */
+  readonly taken: ReadonlyMap<string, TakenRow>
+  /** Of those that run already. The draft adds to it. */
+  readonly names: LiveNames
   /** See `versionKeyOf`. */
   readonly versions: ReadonlySet<string>
   readonly evaluations: ReadonlyMap<string, EvaluationRow>
-}
-
-/** A name is given once; of jobs that run on every node, once on each. */
-export function nameKeyOf(
-  type: EvaluationRow['type'],
-  { name, nodeId }: Pick<NewAllocation, 'name' | 'nodeId'>,
-): readonly string[] {
-  return isEveryNodeType(type) ? [name, nodeId] : [name]
 }
 
 export function versionKeyOf(jobCreateIndex: number, version: number): string {
@@ -55,8 +48,8 @@ export class PlanDraft {
   /** As the plan leaves them, of those that it changes. */
   readonly #changed = new Map<string, AllocationRow>()
   readonly #placed: AllocationRow[] = []
-  readonly #rooms = new Map<string, NodeRoom>()
-  readonly #names: Set<string>
+  /** As Nomad has it, what the plan stops gives its place to what it puts there; from the next plan on it counts until it ended. */
+  readonly #taken = new Map<string, Taken>()
   readonly #ids: Set<string>
   readonly #work = new Map<string, JobWork>()
   readonly #refused: { id: string; nodeId: string; reason: string }[] = []
@@ -65,7 +58,6 @@ export class PlanDraft {
     this.#plan = plan
     this.#found = found
     this.#index = index
-    this.#names = new Set(found.names)
     this.#ids = new Set(found.rows.keys())
     const isStale = (this.#job?.row.jobModifyIndex ?? 0) !== plan.jobModifyIndex
     for (const one of plan.stop) this.#settle(one, isStale ? jobChanged : this.#stop(one))
@@ -81,9 +73,18 @@ export class PlanDraft {
         const before = this.#found.rows.get(row.id)
         return before === undefined ? [] : [replace(allocations, before, row)]
       }),
+      ...takenChanges(this.#found.taken, this.#moves()),
       ...written.map((row) => put(evaluations, row)),
       ...this.#jobChanges(written),
     ]
+  }
+
+  *#moves(): Iterable<readonly [before: AllocationRow | null, after: AllocationRow]> {
+    for (const row of this.#placed) yield [null, this.#changed.get(row.id) ?? row]
+    for (const row of this.#changed.values()) {
+      const before = this.#found.rows.get(row.id)
+      if (before !== undefined) yield [before, row]
+    }
   }
 
   outcome(): PlanOutcome {
@@ -130,6 +131,7 @@ export class PlanDraft {
     if (isLost) {
       this.#workOf(row).counts.push({ group: row.group, from: row.clientStatus, to: 'lost' })
     }
+    if (takesPlace(row)) this.#takenOf(row.nodeId).remove(row.resources)
     this.#change({
       ...row,
       desiredStatus,
@@ -164,15 +166,17 @@ export class PlanDraft {
     if (!this.#found.versions.has(versionKeyOf(placed.jobCreateIndex, placed.jobVersion))) {
       return noVersion
     }
-    const name = JSON.stringify(nameKeyOf(this.#found.evaluation.type, placed))
-    if (this.#names.has(name)) return 'one of its name runs'
+    const name = liveNameOf(this.#found.evaluation.type, placed)
+    if (this.#found.names.has(name)) return 'one of its name runs'
     const node = this.#found.nodes.get(placed.nodeId)
     if (node === undefined) return 'the node is gone'
     if (node.status !== 'ready') return `the node is ${node.status}`
     if (!node.eligible || node.drain !== null) return 'the node is not eligible'
-    const lacking = this.#roomOf(node).take(placed.resources)
+    const taken = this.#takenOf(node.id)
+    const lacking = lackingOn(node, taken, placed.resources)
     if (lacking !== null) return `the node has too little ${lacking}`
-    this.#names.add(name)
+    taken.add(placed.resources)
+    this.#found.names.add(name)
     this.#ids.add(placed.id)
     this.#add(placed)
     return null
@@ -205,11 +209,10 @@ export class PlanDraft {
     }
   }
 
-  #roomOf(node: NodeRow): NodeRoom {
-    const room =
-      this.#rooms.get(node.id) ?? new NodeRoom(node, this.#found.taken.get(node.id) ?? [])
-    this.#rooms.set(node.id, room)
-    return room
+  #takenOf(nodeId: string): Taken {
+    const taken = this.#taken.get(nodeId) ?? new Taken(nodeId, this.#found.taken.get(nodeId))
+    this.#taken.set(nodeId, taken)
+    return taken
   }
 
   /**

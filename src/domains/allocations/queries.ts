@@ -1,10 +1,12 @@
 /** Reads of allocations. */
 import type { Key, Reader } from '../../fsm/domain.ts'
-import { encodeKey } from '../../fsm/keys.ts'
+import { encodeKey, stringsOfKey } from '../../fsm/keys.ts'
 import { jobOf, versionOf } from '../jobs/queries.ts'
 import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
 import { allocations } from './table.ts'
+import { LiveNames, type LiveName } from './live-names-model.ts'
+import { takenOfNodes, type TakenRow } from './taken-model.ts'
 
 type Rows = AsyncIterable<readonly AllocationRow[]>
 type JobKey = { readonly namespace: string; readonly jobId: string }
@@ -66,20 +68,42 @@ export function allocationsWithPrefix(reader: Reader, prefix: string): Rows {
   return reader.pages(allocations, { startsWith: prefix })
 }
 
-/** Whether one that is to run and has not ended has the name, besides those of `except`. `nameKey`: the name, or the name and a node. */
-export async function isNameTaken(
+/** Up to so many names are looked for one by one; for more, the names of all that live are read. */
+const singleNamesMax = 4
+
+/**
+ * Which of the names have one that is to run and has not ended, besides those of `except`. A name: the name alone, or the name and
+ * a node.
+ */
+export async function namesTaken(
   reader: Reader,
   { namespace, jobId }: JobKey,
-  nameKey: readonly string[],
+  names: readonly LiveName[],
   except: ReadonlySet<string>,
-): Promise<boolean> {
-  const prefix = [namespace, jobId, ...nameKey]
-  const next = await reader.nextBy(allocations, 'liveByName', prefix)
-  if (next === null || !next.startsWith(encodeKey(prefix))) return false
-  for await (const page of reader.pagesBy(allocations, 'liveByName', { prefix })) {
-    if (page.some(({ id }) => !except.has(id))) return true
+): Promise<LiveNames> {
+  const ofJob = [namespace, jobId]
+  const fronts = names.length <= singleNamesMax ? names.map((name) => [...ofJob, ...name]) : [ofJob]
+  const taken = new LiveNames()
+  for (const prefix of fronts) {
+    for await (const page of reader.keysBy(allocations, 'liveByName', { prefix })) {
+      for (const key of page) {
+        const [, , name = '', nodeId = '', id = ''] = stringsOfKey(key)
+        if (except.has(id)) continue
+        taken.add([name])
+        taken.add([name, nodeId])
+      }
+    }
   }
-  return false
+  return taken
+}
+/** By node, what its allocations take of it; none, where there are no such. */
+export function takenOf(reader: Reader, nodeIds: Iterable<string>): ReadonlyMap<string, TakenRow> {
+  const taken = new Map<string, TakenRow>()
+  for (const id of nodeIds) {
+    const row = reader.get(takenOfNodes, [id])
+    if (row !== undefined) taken.set(id, row)
+  }
+  return taken
 }
 
 /** Whether one of another version than the job's newest is to run and has not ended. */

@@ -19,8 +19,9 @@ import {
   type AllocationRow,
   type ClientReport as Report,
 } from './model.ts'
-import { allocationById, hasOlderVersion } from './queries.ts'
+import { allocationById, hasOlderVersion, takenOf } from './queries.ts'
 import { allocations } from './table.ts'
+import { takenChanges, type TakenRow } from './taken-model.ts'
 import { keyOfJob, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
 
 export const Reported = Type.Object({ node: NodeId, report: ClientReport })
@@ -44,6 +45,8 @@ export type ReportedOutcome = {
 
 type Found = {
   readonly rows: ReadonlyMap<string, AllocationRow>
+  /** By node. */
+  readonly taken: ReadonlyMap<string, TakenRow>
   readonly jobs: ReadonlyMap<string, WorkingJob>
   /** Jobs of which older versions are being replaced. */
   readonly updating: ReadonlySet<string>
@@ -63,7 +66,8 @@ export const reportAllocations = defineCommand({
       if (row !== null) rows.set(row.id, row)
     }
     const jobs = await workingJobs(reader, rows.values(), new Set())
-    return { rows, jobs, updating: await updatingOf(reader, jobs) }
+    const taken = takenOf(reader, new Set([...rows.values()].map(({ nodeId }) => nodeId)))
+    return { rows, taken, jobs, updating: await updatingOf(reader, jobs) }
   },
   apply: ({ index }, { reports, nowMs }, found): Applied<ReportedOutcome> => {
     const draft = new ReportDraft(found, { index, nowMs })
@@ -116,11 +120,13 @@ class ReportDraft {
   }
 
   changes(): readonly Change[] {
+    const moves = [...this.#rows.values()].flatMap((row) => {
+      const before = this.#found.rows.get(row.id)
+      return before === undefined ? [] : [[before, row] as const]
+    })
     return [
-      ...[...this.#rows.values()].flatMap((row) => {
-        const before = this.#found.rows.get(row.id)
-        return before === undefined ? [] : [replace(allocations, before, row)]
-      }),
+      ...moves.map(([before, row]) => replace(allocations, before, row)),
+      ...takenChanges(this.#found.taken, moves),
       ...[...this.#evaluations.values()].map((row) => put(evaluations, row)),
       ...[...this.#work].flatMap(([key, work]) => {
         const job = this.#found.jobs.get(key)

@@ -79,6 +79,7 @@ function stateWith(rows: readonly KeyRow[]): Reader & { close(): void } {
     },
     pagesBy: async function* pagesBy() {},
     nextBy: () => Promise.resolve(null),
+    keysBy: async function* keysBy() {},
     tableIndex: () => 1,
     close() {},
   }
