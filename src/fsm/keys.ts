@@ -32,6 +32,9 @@ function escapeString(text: string): string {
   return whole.includes('\x00') ? whole.replaceAll('\x00', escapedNul) : whole
 }
 
+/** Characters of a number. */
+export const numberLength = 8
+
 /** 0 to 2^53-1 as eight characters below 0x80, most significant first. */
 export function encodeNumber(value: number): string {
   assert(
@@ -50,6 +53,15 @@ export function encodeNumber(value: number): string {
     (low >>> 7) & 127,
     low & 127,
   )
+}
+
+/** The number whose characters begin at `position`. */
+export function decodeNumber(encoded: string, position: number): number {
+  let value = 0
+  for (let at = position; at < position + numberLength; at += 1) {
+    value = value * 128 + encoded.charCodeAt(at)
+  }
+  return value
 }
 
 function encodePart(part: KeyPart): string {

@@ -33,6 +33,8 @@ export type Position = {
 /** Of so many rows that an index named at once, those that were decoded are kept: of a long list none is read again soon. */
 const keptRowsMax = 64
 
+const fewRows = 64
+
 /** A page of (key without generation, value), in key order. Keys are empty where they were not asked for. */
 export type Page = readonly (readonly [key: string, value: Uint8Array])[]
 
@@ -179,7 +181,8 @@ export class State {
             : merge.next(stored, front.length)
         for (let start = 0; start < page.length; start += pageRowsMax) {
           yield page.length <= pageRowsMax ? page : page.slice(start, start + pageRowsMax)
-          await setImmediate()
+          // A few rows are less work than the turn.
+          if (page.length > fewRows) await setImmediate()
         }
         if (ended) return
       }

@@ -8,7 +8,7 @@ import { Pause } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { onView, type OpenView, type ReadBarrier } from '../host.ts'
 import { feedMax, type Feed, type FeedArgs } from './feed-model.ts'
-import { allocationsOnNode } from './queries.ts'
+import { placesOnNode } from './queries.ts'
 
 /** A server that is behind has so long to learn what the leader knows. */
 const freshMs = 5_000
@@ -84,8 +84,8 @@ export class AllocationFeeds {
 async function feedOf(reader: Reader, nodeId: string): Promise<Feed> {
   const index = reader.appliedIndex
   const allocations: [string, number][] = []
-  for await (const page of allocationsOnNode(reader, nodeId)) {
-    for (const { id, allocModifyIndex } of page) allocations.push([id, allocModifyIndex])
+  for await (const page of placesOnNode(reader, nodeId)) {
+    for (const [id, allocModifyIndex] of page) allocations.push([id, allocModifyIndex])
     if (allocations.length >= feedMax) break
   }
   const known = allocations.slice(0, feedMax)

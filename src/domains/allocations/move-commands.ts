@@ -34,7 +34,7 @@ export const moveAllocations = defineCommand({
       const row = allocationById(reader, id)
       return row === null || isTerminal(row) || row.migrate ? [] : [row]
     })
-    return { rows, jobs: await workingJobs(reader, rows, new Set()) }
+    return { rows, jobs: await workingJobs(reader, rows, new Set(), () => true) }
   },
   apply: ({ index }, { trigger, nodeId, nowMs }, { rows, jobs }): Applied<MoveOutcome> => {
     const at = { modifyMs: nowMs, modifyIndex: index, allocModifyIndex: index }

@@ -14,7 +14,7 @@ import type { AllocationRow } from './model.ts'
 import { PlanDraft, versionKeyOf, type PlanFound } from './plan-draft-commands.ts'
 import { Plan, type PlanOutcome } from './plan-model.ts'
 import { allocationById, namesTaken, takenOf } from './queries.ts'
-import { workingJobs } from './work-commands.ts'
+import { keyOfJob, workingJobs } from './work-commands.ts'
 
 export const applyPlan = defineCommand({
   type: 'allocations.plan',
@@ -34,7 +34,13 @@ export const applyPlan = defineCommand({
     return {
       evaluation,
       rows,
-      jobs: await workingJobs(reader, [evaluation, ...rows.values()], written),
+      // Where something is placed it lives, or it was refused and the evaluation stays open.
+      jobs: await workingJobs(
+        reader,
+        [evaluation, ...rows.values()],
+        written,
+        (key) => place.length > 0 && keyOfJob(key) === keyOfJob(evaluation),
+      ),
       nodes: nodesOf(reader, nodeIds),
       taken: takenOf(reader, nodeIds),
       names: await namesTaken(

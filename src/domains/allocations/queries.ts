@@ -1,6 +1,6 @@
 /** Reads of allocations. */
 import type { Key, Reader } from '../../fsm/domain.ts'
-import { encodeKey, stringsOfKey } from '../../fsm/keys.ts'
+import { decodeNumber, encodeKey, numberLength, stringsOfKey } from '../../fsm/keys.ts'
 import { jobOf, versionOf } from '../jobs/queries.ts'
 import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
@@ -32,6 +32,21 @@ export function jobTypeOf(reader: Reader, row: AllocationRow): string | null {
 /** Those that take a part of the node. */
 export function allocationsOnNode(reader: Reader, nodeId: string): Rows {
   return reader.pagesBy(allocations, 'onNode', { prefix: [nodeId] })
+}
+
+/** Of those, what `onNode` knows: the earliest changed first. */
+export async function* placesOnNode(
+  reader: Reader,
+  nodeId: string,
+): AsyncGenerator<readonly (readonly [id: string, allocModifyIndex: number])[]> {
+  const numberAt = encodeKey([nodeId]).length
+  const idAt = numberAt + numberLength
+  for await (const page of reader.keysBy(allocations, 'onNode', { prefix: [nodeId] })) {
+    yield page.map((key) => {
+      const [id = ''] = stringsOfKey(key.slice(idAt))
+      return [id, decodeNumber(key, numberAt)]
+    })
+  }
 }
 
 /** All that take a part of their nodes. */

@@ -65,9 +65,15 @@ export const reportAllocations = defineCommand({
       const row = allocationById(reader, report.id)
       if (row !== null) rows.set(row.id, row)
     }
-    const jobs = await workingJobs(reader, rows.values(), new Set())
+    const { ending, judged } = jobsOfReports(reports, rows)
+    const jobs = await workingJobs(
+      reader,
+      rows.values(),
+      new Set(),
+      (key) => !ending.has(keyOfJob(key)),
+    )
     const taken = takenOf(reader, new Set([...rows.values()].map(({ nodeId }) => nodeId)))
-    return { rows, taken, jobs, updating: await updatingOf(reader, jobs) }
+    return { rows, taken, jobs, updating: await updatingOf(reader, jobs, judged) }
   },
   apply: ({ index }, { reports, nowMs }, found): Applied<ReportedOutcome> => {
     const draft = new ReportDraft(found, { index, nowMs })
@@ -76,9 +82,35 @@ export const reportAllocations = defineCommand({
   },
 })
 
-async function updatingOf(reader: Reader, jobs: ReadonlyMap<string, WorkingJob>) {
+/**
+ * By `keyOfJob`. `ending`: those that an allocation ends of, or ended of before; all of the others goes on. `judged`: those that
+ * another health is said of.
+ */
+function jobsOfReports(
+  reports: readonly Reported[],
+  rows: ReadonlyMap<string, AllocationRow>,
+): { readonly ending: ReadonlySet<string>; readonly judged: ReadonlySet<string> } {
+  const ending = new Set<string>()
+  const judged = new Set<string>()
+  for (const { report } of reports) {
+    const row = rows.get(report.id)
+    if (row === undefined) continue
+    const key = keyOfJob(row)
+    if (isClientTerminal(row) || isClientTerminal(report)) ending.add(key)
+    if (report.health?.healthy !== row.health?.healthy) judged.add(key)
+  }
+  return { ending, judged }
+}
+
+async function updatingOf(
+  reader: Reader,
+  jobs: ReadonlyMap<string, WorkingJob>,
+  judged: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
   const updating = new Set<string>()
-  for (const [key, { row }] of jobs) if (await hasOlderVersion(reader, row)) updating.add(key)
+  for (const [key, { row }] of jobs) {
+    if (judged.has(key) && (await hasOlderVersion(reader, row))) updating.add(key)
+  }
   return updating
 }
 

@@ -12,8 +12,8 @@ export const allocations: Table<AllocationRow> = {
     ended: (row) => (isClientTerminal(row) ? [row.modifyMs] : null),
     byEval: ({ evalId }) => [evalId],
     byNode: ({ nodeId }) => [nodeId],
-    /** What still takes a part of the node. */
-    onNode: (row) => (takesPlace(row) ? [row.nodeId] : null),
+    /** What still takes a part of the node. All that its agent asks for first is in the key. */
+    onNode: (row) => (takesPlace(row) ? [row.nodeId, row.allocModifyIndex] : null),
     /** Those that are to run and have not ended: of a name there is one, but for system jobs, which have one on each node. */
     liveByName: (row) =>
       isTerminal(row) ? null : [row.namespace, row.jobId, row.name, row.nodeId],

@@ -13,14 +13,18 @@ export function keyOfJob({ namespace, jobId }: JobKey): string {
   return JSON.stringify([namespace, jobId])
 }
 
-/** As an entry finds it; null: it was purged. `openEvaluations`: one is open that the entry does not write. */
+/** As an entry finds it. `openEvaluations`: one is open that the entry does not write; false where nobody needs to know. */
 export type WorkingJob = { readonly row: JobRow; readonly openEvaluations: boolean }
 
-/** The jobs of these, by `keyOfJob`. `written`: ids of the evaluations that the entry writes. */
+/**
+ * The jobs of these, by `keyOfJob`. `written`: ids of the evaluations that the entry writes. `runsOn`: something of the job lives
+ * after the entry for certain, so that its status does not depend on evaluations.
+ */
 export async function workingJobs(
   reader: Reader,
   keys: Iterable<JobKey>,
   written: ReadonlySet<string>,
+  runsOn: (key: JobKey) => boolean = () => false,
 ): Promise<ReadonlyMap<string, WorkingJob>> {
   const found = new Map<string, WorkingJob>()
   for (const key of keys) {
@@ -28,7 +32,8 @@ export async function workingJobs(
     if (found.has(id)) continue
     const row = jobOf(reader, key.namespace, key.jobId)
     if (row === null) continue
-    found.set(id, { row, openEvaluations: await hasOpenEvaluation(reader, key, written) })
+    const isOpen = !runsOn(key) && (await hasOpenEvaluation(reader, key, written))
+    found.set(id, { row, openEvaluations: isOpen })
   }
   return found
 }
