@@ -147,6 +147,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
     },
+    'job dispatch': {
+      summary: 'Starts a job of a parameterized one',
+      load: async () => (await import('./verbs/job/dispatch.ts')).jobDispatch,
+    },
     'job eval': {
       summary: 'Has the scheduler look at a job again',
       load: async () => (await import('./verbs/job/eval.ts')).jobEval,

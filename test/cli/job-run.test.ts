@@ -229,3 +229,27 @@ t.test('the scheduler is asked to look again', async (t) => {
   t.match(await muster('job eval -namespace dev web'), { code: 0, out: /: complete\n$/ })
   t.strictSame(bodyOf('PUT', '/v1/job/web/evaluate'), { JobID: 'web', Namespace: 'dev' })
 })
+
+t.test('a dispatch sends meta and payload, and follows the evaluation', async (t) => {
+  const { muster, asked, bodyOf } = await against(t, {
+    'GET /v1/job/encode': { json: job({ ID: 'encode' }) },
+    'PUT /v1/job/encode/dispatch': {
+      json: { DispatchedJobID: 'encode/dispatch-1-a', EvalID: ids.evaluation },
+    },
+    ...done,
+  })
+  const ran = await muster(
+    `job dispatch -detach -meta size=9 -meta name=a=b -id-prefix-template x -idempotency-token k encode ${fileIn(t, 'hello')}`,
+  )
+  t.match(ran, { code: 0, err: '' })
+  t.equal(ran.out, `Dispatched job "encode/dispatch-1-a"\nEvaluation ${ids.evaluation}\n`)
+  t.strictSame(bodyOf('PUT', '/v1/job/encode/dispatch'), {
+    Meta: { size: '9', name: 'a=b' },
+    Payload: 'aGVsbG8=',
+    IdPrefixTemplate: 'x',
+  })
+  t.ok(asked.some(({ url }) => url.includes('idempotency_token=k')))
+  const again = await muster('job dispatch encode')
+  t.match(again, { code: 0, out: /Evaluation e1111111: complete/ })
+  t.match(await muster('job dispatch'), { code: 2 })
+})

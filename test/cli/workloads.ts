@@ -95,6 +95,7 @@ export function allocation(changes: Readonly<Record<string, unknown>> = {}) {
 export function job(changes: Readonly<Record<string, unknown>> = {}) {
   return {
     ID: 'web',
+    ParentID: '',
     Name: 'web',
     Namespace: 'default',
     Type: 'service',

@@ -1,11 +1,14 @@
 /** What a task has before its driver starts it: folders, environment, files. What this version has not is refused, by name. */
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { makeFolder } from '../../lib/make-folder.ts'
 import type { TaskToStart } from '../drivers/driver.ts'
 import { environmentOf, interpolatedConfig, type NodeFacts, type Variables } from './environment.ts'
 import { currentLog } from './log-files.ts'
-import type { AllocationFolder } from './task-folders.ts'
+import type { AllocationFolder, TaskFolders } from './task-folders.ts'
 import { serviceProblem } from './task-services.ts'
 
 export type SetupOf = {
@@ -19,7 +22,9 @@ export type SetupOf = {
 export async function setUpTask(of: SetupOf): Promise<TaskToStart> {
   refuseWhatIsMissing(of)
   const { task, folder } = of
-  await folder.make(folder.of(task.Name))
+  const folders = folder.of(task.Name)
+  await folder.make(folders)
+  await writePayload(of, folders)
   return toStart(of)
 }
 
@@ -44,6 +49,19 @@ export async function toStart({ assigned, task, facts, folder }: SetupOf): Promi
   }
 }
 
+/** What the job was dispatched with, where the task wants it. */
+async function writePayload({ assigned, task }: SetupOf, { local }: TaskFolders): Promise<void> {
+  const { payload } = assigned
+  if (task.DispatchPayload === null || payload === undefined) return
+  const file = join(local, task.DispatchPayload.File)
+  if (!file.startsWith(`${local}/`)) {
+    const text = 'the file of dispatch_payload must be below the folder local of the task'
+    throw new MusterError('invalid_argument', text)
+  }
+  await makeFolder(dirname(file), 0o755)
+  await writeFile(file, Buffer.from(payload, 'base64'), { mode: 0o644 })
+}
+
 function refuseWhatIsMissing({ assigned: { group }, task }: SetupOf): void {
   const modes = [...group.Networks, ...task.Resources.Networks].map(({ Mode }) => Mode)
   const mode = modes.find((name) => name !== 'host' && name !== '')
@@ -51,7 +69,6 @@ function refuseWhatIsMissing({ assigned: { group }, task }: SetupOf): void {
     [task.Artifacts.length > 0, 'downloads no artifacts'],
     [task.Templates.length > 0, 'renders no templates'],
     [task.VolumeMounts.length > 0, 'mounts no volumes'],
-    [task.DispatchPayload !== null, 'takes no payloads'],
     [mode !== undefined, `has no networks of mode ${JSON.stringify(mode)}`],
   ]
   const problems = [...task.Services, ...group.Services].flatMap(

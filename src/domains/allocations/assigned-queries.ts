@@ -27,9 +27,12 @@ export function assignedTo(reader: Reader, nodeId: string, ids: readonly string[
 /** null: the version of its job is gone, or has no such group. */
 function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Assigned | null {
   const { namespace, jobId, jobVersion } = row
-  const spec = versionOfAllocation(reader, row)?.spec
+  const version = versionOfAllocation(reader, row)
+  const spec = version?.spec
   const group = spec?.TaskGroups.find(({ Name }) => Name === row.group)
   if (spec === undefined || group === undefined) return null
+  const takesPayload = group.Tasks.some(({ DispatchPayload }) => DispatchPayload !== null)
+  const payload = takesPayload ? version?.payload : undefined
   return {
     id: row.id,
     name: row.name,
@@ -41,6 +44,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     jobPriority: spec.Priority,
     jobVersion,
     jobMeta: spec.Meta,
+    ...(payload !== undefined && { payload }),
     region: spec.Region,
     datacenter,
     group,

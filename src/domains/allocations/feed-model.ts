@@ -8,6 +8,7 @@ import { Count } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
 import { JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, IdOrNone, JobId, NamespaceName, RowId } from '../evaluations/model.ts'
+import { payloadLengthMax } from '../jobs/dispatch-model.ts'
 import { TaskGroup } from '../jobs/model.ts'
 import {
   AllocatedResources,
@@ -71,6 +72,8 @@ export const Assigned = Type.Object({
   jobVersion: Count,
   /** Of the job; tasks and groups have theirs in `group`. */
   jobMeta: Type.Record(Type.String(), Type.String()),
+  /** That the job was dispatched with, in base64; absent: there is none, or no task takes it. */
+  payload: Type.Optional(Type.String({ maxLength: payloadLengthMax })),
   region: Word,
   /** Of the node. */
   datacenter: Word,

@@ -8,7 +8,7 @@ import { evaluationOf } from '../jobs/job-evaluation-model.ts'
 import { isTerminal, type AllocationRow } from './model.ts'
 import { allocationById } from './queries.ts'
 import { allocations } from './table.ts'
-import { keyOfJob, JobWork, workingJobs } from './work-commands.ts'
+import { jobChanges, keyOfJob, JobWork, workingJobs } from './work-commands.ts'
 
 export const movedMax = 256
 
@@ -51,7 +51,7 @@ export const moveAllocations = defineCommand({
       changes: [
         ...rows.map((row) => replace(allocations, row, { ...row, ...at, migrate: true })),
         ...made.map((row) => put(evaluations, row)),
-        ...concerned.flatMap((job) => work.change(job, index)),
+        ...jobChanges(new Map([...jobs.keys()].map((key) => [key, work])), jobs, index),
       ],
       outcome: {
         moved: rows.map(({ id }) => id),

@@ -16,7 +16,7 @@ import type { Plan, PlanOutcome } from './plan-model.ts'
 import { lackingOn } from './room-model.ts'
 import { allocations } from './table.ts'
 import { Taken, takenChanges, type TakenRow } from './taken-model.ts'
-import { keyOfJob, JobWork, type WorkingJob } from './work-commands.ts'
+import { jobChanges, keyOfJob, JobWork, type WorkingJob } from './work-commands.ts'
 
 /** What the state has of it. */
 export type PlanFound = {
@@ -241,10 +241,7 @@ export class PlanDraft {
       const isOpen = key === own && itself === undefined
       work.openEvaluations = isOpen || ofJob.some((evaluation) => !isOver(evaluation))
     }
-    return [...this.#work].flatMap(([key, work]) => {
-      const job = this.#found.jobs.get(key)
-      return job === undefined ? [] : work.change(job, this.#index)
-    })
+    return jobChanges(this.#work, this.#found.jobs, this.#index)
   }
 }
 

@@ -22,7 +22,7 @@ import {
 import { allocationById, hasOlderVersion, takenOf } from './queries.ts'
 import { allocations } from './table.ts'
 import { takenChanges, type TakenRow } from './taken-model.ts'
-import { keyOfJob, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
+import { jobChanges, keyOfJob, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
 
 export const Reported = Type.Object({ node: NodeId, report: ClientReport })
 export type Reported = Static<typeof Reported>
@@ -160,10 +160,7 @@ class ReportDraft {
       ...moves.map(([before, row]) => replace(allocations, before, row)),
       ...takenChanges(this.#found.taken, moves),
       ...[...this.#evaluations.values()].map((row) => put(evaluations, row)),
-      ...[...this.#work].flatMap(([key, work]) => {
-        const job = this.#found.jobs.get(key)
-        return job === undefined ? [] : work.change(job, this.#moment.index)
-      }),
+      ...jobChanges(this.#work, this.#found.jobs, this.#moment.index),
     ]
   }
 

@@ -2,8 +2,8 @@
 import type { Change, Reader } from '../../fsm/domain.ts'
 import { replace } from '../define.ts'
 import { hasOpenEvaluation } from '../evaluations/queries.ts'
-import { jobOf } from '../jobs/queries.ts'
-import { withWork, type CountChange } from '../jobs/state-model.ts'
+import { jobOf, parentOf } from '../jobs/queries.ts'
+import { withChildren, withWork, type CountChange, type Moved } from '../jobs/state-model.ts'
 import { jobs, type JobRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
 
@@ -14,7 +14,12 @@ export function keyOfJob({ namespace, jobId }: JobKey): string {
 }
 
 /** As an entry finds it. `openEvaluations`: one is open that the entry does not write; false where nobody needs to know. */
-export type WorkingJob = { readonly row: JobRow; readonly openEvaluations: boolean }
+export type WorkingJob = {
+  readonly row: JobRow
+  readonly openEvaluations: boolean
+  /** That started it, and counts it; null: none does. */
+  readonly parent: JobRow | null
+}
 
 /**
  * The jobs of these, by `keyOfJob`. `written`: ids of the evaluations that the entry writes. `runsOn`: something of the job lives
@@ -32,8 +37,8 @@ export async function workingJobs(
     if (found.has(id)) continue
     const row = jobOf(reader, key.namespace, key.jobId)
     if (row === null) continue
-    const isOpen = !runsOn(key) && (await hasOpenEvaluation(reader, key, written))
-    found.set(id, { row, openEvaluations: isOpen })
+    const openEvaluations = !runsOn(key) && (await hasOpenEvaluation(reader, key, written))
+    found.set(id, { row, openEvaluations, parent: parentOf(reader, row) })
   }
   return found
 }
@@ -44,10 +49,37 @@ export class JobWork {
   queued: readonly (readonly [group: string, count: number])[] | null = null
   openEvaluations = false
 
-  change({ row, openEvaluations }: WorkingJob, index: number): Change[] {
+  after({ row, openEvaluations }: WorkingJob, index: number): JobRow {
     const { counts, queued } = this
     const work = { counts, queued, openEvaluations: openEvaluations || this.openEvaluations }
-    const after = withWork(row, work, index)
-    return after === row ? [] : [replace(jobs, row, after)]
+    return withWork(row, work, index)
   }
+}
+
+/** Of an entry: the jobs that it worked on, both by `keyOfJob`, and those that started them. */
+export function jobChanges(
+  works: ReadonlyMap<string, JobWork>,
+  found: ReadonlyMap<string, WorkingJob>,
+  index: number,
+): readonly Change[] {
+  const changes: Change[] = []
+  const parents = new Map<string, { readonly row: JobRow; readonly moved: Moved[] }>()
+  for (const [id, work] of works) {
+    const job = found.get(id)
+    if (job === undefined) continue
+    const { row: before, parent } = job
+    const after = work.after(job, index)
+    if (after === before) continue
+    changes.push(replace(jobs, before, after))
+    if (parent === null) continue
+    const key = keyOfJob({ namespace: parent.namespace, jobId: parent.id })
+    const entry = parents.get(key) ?? { row: parent, moved: [] }
+    parents.set(key, entry)
+    entry.moved.push({ before, after })
+  }
+  for (const { row, moved } of parents.values()) {
+    const after = withChildren(row, moved, index)
+    if (after !== row) changes.push(replace(jobs, row, after))
+  }
+  return changes
 }

@@ -21,8 +21,18 @@ import { openEvaluationsOfJob } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { evaluationOf } from './job-evaluation-model.ts'
-import { jobOf, newestVersionOf } from './queries.ts'
-import { countsFor, groupsCountedMax, hasLive, statusOf } from './state-model.ts'
+import { dispatchJob } from './launch-commands.ts'
+import { jobOf, newestVersionOf, parentOf } from './queries.ts'
+import {
+  countsFor,
+  groupsCountedMax,
+  hasLive,
+  noChildren,
+  statusOf,
+  withChildren,
+  type Moved,
+} from './state-model.ts'
+import { kindOf, type JobKind } from './kind-model.ts'
 import { StoredSpec } from './stored-model.ts'
 import { jobs, jobVersions, type JobRow, type JobVersionRow } from './table.ts'
 
@@ -45,7 +55,10 @@ const Register = Type.Object({
 export type RegisterJob = Static<typeof Register>
 
 export type RegisterOutcome =
-  | { readonly type: 'registered'; readonly row: JobRow; readonly evaluation: EvaluationRow }
+  /** A template has no evaluation: it runs nothing itself. */
+  | { readonly type: 'registered'; readonly row: JobRow; readonly evaluation: EvaluationRow | null }
+  /** What it is now: a job does not become a template, nor a template a job. */
+  | { readonly type: 'otherKind'; readonly kind: JobKind }
   /** `jobModifyIndex`: as it is; 0: there is none. */
   | { readonly type: 'conflict'; readonly jobModifyIndex: number }
   | { readonly type: 'unknownNamespace' }
@@ -58,17 +71,24 @@ export const registerJob = defineCommand({
     const before = jobOf(reader, namespace, id)
     return {
       before,
+      parent: before === null ? null : parentOf(reader, before),
       version: before === null ? null : newestVersionOf(reader, before),
       hasNamespace: reader.get(namespaces, [namespace]) !== undefined,
     }
   },
-  apply: ({ index }, args, { before, version, hasNamespace }): Applied<RegisterOutcome> => {
+  apply: ({ index }, args, found): Applied<RegisterOutcome> => {
+    const { before, version, hasNamespace, parent } = found
     if (!hasNamespace) return { changes: [], outcome: { type: 'unknownNamespace' } }
     const { namespace, id, type, priority, spec, nowMs, enforceIndex } = args
     const jobModifyIndex = before?.jobModifyIndex ?? 0
     if (enforceIndex !== null && enforceIndex !== jobModifyIndex) {
       return { changes: [], outcome: { type: 'conflict', jobModifyIndex } }
     }
+    const kind = version === null ? null : kindOf(version.spec)
+    if (kind !== null && kind !== kindOf(spec)) {
+      return { changes: [], outcome: { type: 'otherKind', kind } }
+    }
+    const template = kindOf(spec) !== 'plain' && before?.parent?.dispatched !== true
     const isSame =
       before !== null && !before.stop && version !== null && isDeepStrictEqual(version.spec, spec)
     const created: JobRow = {
@@ -78,9 +98,11 @@ export const registerJob = defineCommand({
       priority,
       version: before === null ? 0 : before.version + 1,
       stop: false,
-      template: spec.Periodic !== null || spec.ParameterizedJob !== null,
+      template,
       status: 'pending',
       groups: countsFor(args.groups, before),
+      ...(before?.parent !== undefined && { parent: before.parent }),
+      ...(template && { children: before?.children ?? noChildren }),
       submitMs: nowMs,
       jobModifyIndex: index,
       createIndex: before?.createIndex ?? index,
@@ -88,11 +110,14 @@ export const registerJob = defineCommand({
     }
     const settled = isSame ? before : created
     const row = withStatus(settled, { openEvaluations: true, index })
-    const evaluation = evaluationOf(row, made(args, 'job-register'), { index, nowMs: args.nowMs })
-    const changes: Change[] = [put(evaluations, evaluation)]
+    const evaluation = template
+      ? null
+      : evaluationOf(row, made(args, 'job-register'), { index, nowMs: args.nowMs })
+    const changes: Change[] = evaluation === null ? [] : [put(evaluations, evaluation)]
     if (before === null) changes.push(put(jobs, row))
     else if (row !== before) changes.push(replace(jobs, before, row))
-    if (!isSame) changes.push(put(jobVersions, versionRow(row, spec, index)))
+    if (!isSame) changes.push(put(jobVersions, versionRow(row, { spec, before: version, index })))
+    changes.push(...parentChanges(parent, { before, after: row }, index))
     return { changes, outcome: { type: 'registered', row, evaluation } }
   },
 })
@@ -103,7 +128,7 @@ export type DeregisterOutcome =
   | {
       readonly type: 'deregistered'
       readonly jobModifyIndex: number
-      readonly evaluation: EvaluationRow
+      readonly evaluation: EvaluationRow | null
     }
   | { readonly type: 'unknown' }
 
@@ -116,11 +141,13 @@ export const deregisterJob = defineCommand({
     const before = jobOf(reader, namespace, id)
     return {
       before,
+      parent: before === null ? null : parentOf(reader, before),
       version: before === null ? null : newestVersionOf(reader, before),
       blocked: await blockedOf(reader, namespace, id),
     }
   },
-  apply: ({ index }, args, { before, version, blocked }): Applied<DeregisterOutcome> => {
+  apply: ({ index }, args, found): Applied<DeregisterOutcome> => {
+    const { before, version, blocked, parent } = found
     if (before === null) return { changes: [], outcome: { type: 'unknown' } }
     const changes: Change[] = blocked.map((row) =>
       replace(evaluations, row, {
@@ -142,17 +169,22 @@ export const deregisterJob = defineCommand({
           jobModifyIndex: index,
           modifyIndex: index,
         }
-    const row = withStatus(stopped, { openEvaluations: true, index })
+    const row = withStatus(stopped, { openEvaluations: !before.template, index })
+    changes.push(...parentChanges(parent, { before, after: args.purge ? null : row }, index))
     if (args.purge) {
       changes.push(removeRow(jobs, before))
     } else {
       if (row !== before) changes.push(replace(jobs, before, row))
       if (version !== null && row.version !== before.version) {
-        changes.push(put(jobVersions, versionRow(row, version.spec, index)))
+        changes.push(
+          put(jobVersions, versionRow(row, { spec: version.spec, before: version, index })),
+        )
       }
     }
-    const evaluation = evaluationOf(row, made(args, 'job-deregister'), { index, nowMs: args.nowMs })
-    changes.push(put(evaluations, evaluation))
+    const evaluation = before.template
+      ? null
+      : evaluationOf(row, made(args, 'job-deregister'), { index, nowMs: args.nowMs })
+    if (evaluation !== null) changes.push(put(evaluations, evaluation))
     return {
       changes,
       outcome: { type: 'deregistered', jobModifyIndex: row.jobModifyIndex, evaluation },
@@ -169,18 +201,22 @@ export const evaluateJob = defineCommand({
   type: 'jobs.evaluate',
   since: workloadsVersion,
   args: Type.Object(Named),
-  load: (reader, { namespace, id }) => jobOf(reader, namespace, id),
-  apply: ({ index }, args, before): Applied<EvaluateOutcome> => {
+  load: (reader, { namespace, id }) => {
+    const before = jobOf(reader, namespace, id)
+    return { before, parent: before === null ? null : parentOf(reader, before) }
+  },
+  apply: ({ index }, args, { before, parent }): Applied<EvaluateOutcome> => {
     if (before === null) return { changes: [], outcome: { type: 'unknown' } }
     const row = withStatus(before, { openEvaluations: true, index })
     const evaluation = evaluationOf(row, made(args, 'job-register'), { index, nowMs: args.nowMs })
     const changes: Change[] = [put(evaluations, evaluation)]
     if (row !== before) changes.push(replace(jobs, before, row))
+    changes.push(...parentChanges(parent, { before, after: row }, index))
     return { changes, outcome: { type: 'evaluated', row, evaluation } }
   },
 })
 
-export const jobCommands = commandsByType([registerJob, deregisterJob, evaluateJob])
+export const jobCommands = commandsByType([registerJob, deregisterJob, evaluateJob, dispatchJob])
 
 function withStatus(
   row: JobRow,
@@ -194,10 +230,28 @@ function made({ evaluationId: id }: { readonly evaluationId: string }, triggered
   return { id, triggeredBy }
 }
 
-function versionRow(row: JobRow, spec: StoredSpec, index: number): JobVersionRow {
+/** Of the job that started this one, whose row counts it. */
+function parentChanges(parent: JobRow | null, moved: Moved, index: number): Change[] {
+  const after = parent === null ? null : withChildren(parent, [moved], index)
+  return parent === null || after === null || after === parent ? [] : [replace(jobs, parent, after)]
+}
+
+function versionRow(
+  row: JobRow,
+  {
+    spec,
+    before,
+    index,
+  }: {
+    readonly spec: StoredSpec
+    readonly before: JobVersionRow | null
+    readonly index: number
+  },
+): JobVersionRow {
   const { namespace, id, version, stop, submitMs, createIndex: jobCreateIndex } = row
   const key = { namespace, id, jobCreateIndex, version }
-  return { ...key, spec, stop, submitMs, createIndex: index, modifyIndex: index }
+  const payload = before?.payload === undefined ? {} : { payload: before.payload }
+  return { ...key, spec, stop, submitMs, ...payload, createIndex: index, modifyIndex: index }
 }
 
 async function blockedOf(

@@ -1,6 +1,8 @@
 /** Jobs: what is to run. */
 import { defineDomain } from '../domain.ts'
 import { jobCommands } from './commands.ts'
+import { dispatchMethods } from './dispatch-methods.ts'
+import { dispatchRoutes } from './dispatch-routes.ts'
 import { jobMethods } from './methods.ts'
 import { jobRoutes } from './routes.ts'
 import { hasJobs } from './queries.ts'
@@ -14,7 +16,11 @@ export const jobsDomain = defineDomain({
   tenant: { what: 'jobs', livesIn: hasJobs },
   tables: [jobs, jobVersions],
   commands: jobCommands,
-  methods: [...Object.values(jobMethods), ...Object.values(registeredJobMethods)],
-  routes: [...jobRoutes, ...registeredJobRoutes],
+  methods: [
+    ...Object.values(jobMethods),
+    ...Object.values(registeredJobMethods),
+    ...Object.values(dispatchMethods),
+  ],
+  routes: [...jobRoutes, ...registeredJobRoutes, ...dispatchRoutes],
   topics: [jobTopic],
 })

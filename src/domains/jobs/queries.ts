@@ -19,6 +19,29 @@ export function newestVersionOf(reader: Reader, job: JobRow): JobVersionRow | nu
   return versionOf(reader, { ...job, jobCreateIndex: job.createIndex })
 }
 
+/** The job that started it; null: none did, or it is gone. */
+export function parentOf(
+  reader: Reader,
+  { namespace, parent }: Pick<JobRow, 'namespace' | 'parent'>,
+): JobRow | null {
+  if (parent === undefined) return null
+  const row = jobOf(reader, namespace, parent.id)
+  return row?.createIndex === parent.createIndex ? row : null
+}
+
+/** That a dispatch with the token started. */
+export async function jobByToken(
+  reader: Reader,
+  { namespace, id, createIndex }: JobRow,
+  token: string,
+): Promise<JobRow | null> {
+  for await (const page of reader.pagesBy(jobs, 'byToken', { prefix: [namespace, id, token] })) {
+    const found = page.find(({ parent }) => parent?.createIndex === createIndex)
+    if (found !== undefined) return found
+  }
+  return null
+}
+
 export async function hasJobs(reader: Reader, namespace: string): Promise<boolean> {
   return (await firstOf(reader.pages(jobs, { prefix: [namespace] }))) !== null
 }

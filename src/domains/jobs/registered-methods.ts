@@ -1,5 +1,4 @@
 /** Methods on registered jobs. */
-import { randomUUID } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
@@ -12,6 +11,9 @@ import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
+import { childSuffixLengthMax } from './dispatch-model.ts'
+import { kindOf, type JobKind } from './kind-model.ts'
+import { chosen, known, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
 import { jobOf, jobsIn, newestVersionOf, versionOf, versionsOf, type WholeJob } from './queries.ts'
 import { inNamespace, leastForJobs } from './rights.ts'
@@ -85,6 +87,7 @@ const versions = defineQuery({
 export type Registered = {
   readonly index: number
   readonly jobModifyIndex: number
+  /** '': a template has none. */
   readonly evaluation: string
   readonly warnings: readonly string[]
 }
@@ -155,7 +158,7 @@ const stop = defineLeaderMethod({
     const { index, outcome } = await context.propose(deregisterJob, args)
     if (outcome.type === 'unknown') throw unknownJob()
     const { jobModifyIndex, evaluation } = outcome
-    return { index, jobModifyIndex, evaluation: evaluation.id }
+    return { index, jobModifyIndex, evaluation: evaluation?.id ?? '' }
   },
 })
 
@@ -211,10 +214,17 @@ async function submit(
     case 'registered': {
       const { row, evaluation } = outcome
       const warnings = warningsOf(spec)
-      return { index, jobModifyIndex: row.jobModifyIndex, evaluation: evaluation.id, warnings }
+      return {
+        index,
+        jobModifyIndex: row.jobModifyIndex,
+        evaluation: evaluation?.id ?? '',
+        warnings,
+      }
     }
     case 'conflict':
       throw new MusterError('conflict', conflictText(enforceIndex, outcome.jobModifyIndex))
+    case 'otherKind':
+      throw new MusterError('invalid_argument', otherKindText(id, outcome.kind))
     case 'unknownNamespace':
       throw new MusterError(
         'invalid_argument',
@@ -234,15 +244,18 @@ function conflictText(wanted: number | null, found: number): string {
     : `${head} ${wanted}: job exists with conflicting job modify index: ${found}`
 }
 
+function otherKindText(id: string, kind: JobKind): string {
+  const name = JSON.stringify(id)
+  const now = kind === 'plain' ? 'neither periodic nor parameterized' : kind
+  return `job ${name} is ${now}, and stays so: purge it first, or choose another ID`
+}
+
 /** Of what is valid. Throws `not_implemented` rather than to run something else. */
 function checkServed(spec: JobSpec): void {
   const refuse = (path: string, text: string): never => {
     throw new MusterError('not_implemented', `${path} ${text}`)
   }
   if (spec.Periodic !== null) refuse('Periodic', 'is not served yet: no job is started by time')
-  if (spec.ParameterizedJob !== null) {
-    refuse('ParameterizedJob', 'is not served yet: no job is dispatched')
-  }
   for (const [at, { Update }] of spec.TaskGroups.entries()) {
     const path = `TaskGroups[${at}].Update`
     if (Update === null) continue
@@ -257,6 +270,11 @@ function checkServed(spec: JobSpec): void {
 function checkStorable(spec: JobSpec): void {
   if (spec.ID.length > jobIdLengthMax) {
     throw new MusterError('invalid_argument', `ID has over ${jobIdLengthMax} letters`)
+  }
+  const templateMax = jobIdLengthMax - childSuffixLengthMax
+  if (kindOf(spec) !== 'plain' && spec.ID.length > templateMax) {
+    const text = `ID has over ${templateMax} letters: the jobs that this one starts have longer ids`
+    throw new MusterError('invalid_argument', text)
   }
   const bytes = specBytesOf(spec)
   if (bytes <= specBytesMax) return
@@ -278,22 +296,6 @@ function oddNameIn(value: unknown): string | null {
     if (within !== null) return within
   }
   return null
-}
-
-/** What the proposer of an entry chooses. */
-function chosen({ clock }: LeaderContext) {
-  return { evaluationId: randomUUID(), nowMs: Math.floor(clock.wallMs()) }
-}
-
-function known(context: LeaderContext, namespace: string, id: string): JobRow {
-  checkNamespaceName(namespace)
-  const job = jobOf(context.read(), namespace, id)
-  if (job === null) throw unknownJob()
-  return job
-}
-
-function unknownJob(): MusterError {
-  return new MusterError('not_found', 'job not found')
 }
 
 function wholeOf(reader: Reader, namespace: string, id: string): WholeJob | null {

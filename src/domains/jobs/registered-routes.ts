@@ -227,8 +227,15 @@ function evaluated({ index, jobModifyIndex, evaluation }: Evaluated): ApiReply {
   return { index, json }
 }
 
-function evaluationShown(index: number, id: string) {
-  return { EvalID: id, EvalCreateIndex: index, Index: index, KnownLeader: true, LastContact: 0 }
+/** `id`: '' where there is none. */
+export function evaluationShown(index: number, id: string) {
+  return {
+    EvalID: id,
+    EvalCreateIndex: id === '' ? 0 : index,
+    Index: index,
+    KnownLeader: true,
+    LastContact: 0,
+  }
 }
 
 function optional(fields: Fields, name: string): number | null {

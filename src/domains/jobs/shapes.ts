@@ -17,6 +17,7 @@ export const ParseBody = Type.Object({
 const stateOfJob = Type.Partial(
   Type.Object({
     ParentID: Type.String(),
+    Dispatched: Type.Boolean(),
     Payload: Type.Null(),
     Stop: Type.Boolean(),
     Stable: Type.Boolean(),
@@ -48,8 +49,9 @@ export const ValidatedJob = Type.Object(
 )
 
 const state = {
-  ParentID: Type.String(),
-  Payload: Type.Null(),
+  ParentID: text('The job that started it; empty: none did'),
+  Dispatched: flag('Started by hand'),
+  Payload: nullable(text('That it was dispatched with, in base64')),
   Stop: flag('Whether it is to run nothing'),
   Stable: Type.Boolean(),
   Status: Type.Enum(['pending', 'running', 'dead']),
@@ -88,7 +90,10 @@ export const JobSummary = Type.Object(
     JobID: Type.String(),
     Namespace: Type.String(),
     Summary: mapOf(GroupSummary, 'Allocations by group'),
-    Children: Type.Object({ Pending: count('0'), Running: count('0'), Dead: count('0') }),
+    Children: Type.Object(
+      { Pending: count(''), Running: count(''), Dead: count('') },
+      { description: 'Jobs that it started and that are kept' },
+    ),
     ...indexes,
   },
   { title: 'JobSummary' },
@@ -97,7 +102,7 @@ export const JobSummary = Type.Object(
 export const JobStub = Type.Object(
   {
     ID: Type.String(),
-    ParentID: Type.String(),
+    ParentID: state.ParentID,
     Name: Type.String(),
     Namespace: Type.String(),
     Datacenters: Type.Array(Type.String()),
@@ -127,12 +132,17 @@ export const RevertBody = Type.Object({
   EnforcePriorVersion: Type.Optional(nullable(count('Only if the job is at this version'))),
 })
 
-const evaluation = {
-  EvalID: text('The evaluation that makes it so'),
-  EvalCreateIndex: count('Index of its entry'),
-  Index: count('The same'),
+/** Of what a write to a job answers. */
+export const WrittenJob = {
+  EvalID: text('The evaluation that makes it so; empty: there is none'),
+  EvalCreateIndex: count('Index of its entry; 0: there is none'),
+  Index: count('Index of the write'),
   KnownLeader: Type.Boolean(),
   LastContact: count('0'),
+}
+
+const evaluation = {
+  ...WrittenJob,
   JobModifyIndex: state.JobModifyIndex,
 }
 

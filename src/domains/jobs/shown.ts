@@ -3,6 +3,7 @@ import { nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { JobSpec } from './model.ts'
 import type { WholeJob } from './queries.ts'
+import { noChildren } from './state-model.ts'
 import type { GroupCounts, JobRow, JobVersionRow } from './table.ts'
 
 /** A complete job that is not registered: the members that the cluster sets are empty. */
@@ -10,6 +11,7 @@ export function shownSpecification(job: JobSpec) {
   return {
     ...job,
     ParentID: '',
+    Dispatched: false,
     Payload: null,
     Stop: false,
     Stable: false,
@@ -40,8 +42,9 @@ export function shownWarnings(warnings: readonly string[]): string {
 export function shownVersion(version: JobVersionRow, job: JobRow) {
   return {
     ...version.spec,
-    ParentID: '',
-    Payload: null,
+    ParentID: job.parent?.id ?? '',
+    Dispatched: job.parent?.dispatched ?? false,
+    Payload: version.payload ?? null,
     Stop: version.stop,
     Stable: false,
     Status: job.status,
@@ -62,7 +65,7 @@ export function shownStub({ job, version }: WholeJob) {
   const { Name, Datacenters, Periodic, ParameterizedJob } = version.spec
   return {
     ID: job.id,
-    ParentID: '',
+    ParentID: job.parent?.id ?? '',
     Name,
     Namespace: job.namespace,
     Datacenters,
@@ -81,12 +84,13 @@ export function shownStub({ job, version }: WholeJob) {
   }
 }
 
-export function shownSummary({ namespace, id, groups, createIndex, modifyIndex }: JobRow) {
+export function shownSummary(row: JobRow) {
+  const { namespace, id, groups, children = noChildren, createIndex, modifyIndex } = row
   return {
     JobID: id,
     Namespace: namespace,
     Summary: Object.fromEntries(groups.map((counts) => [counts.group, shownCounts(counts)])),
-    Children: { Pending: 0, Running: 0, Dead: 0 },
+    Children: { Pending: children.pending, Running: children.running, Dead: children.dead },
     CreateIndex: createIndex,
     ModifyIndex: modifyIndex,
   }
@@ -106,6 +110,7 @@ function shownCounts(counts: GroupCounts) {
 
 export const jobFilters = new FilterCompiler({
   ID: 'string',
+  ParentID: 'string',
   Name: 'string',
   Namespace: 'string',
   Type: 'string',

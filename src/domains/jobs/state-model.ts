@@ -2,7 +2,7 @@
  * How the row of a registered job follows its allocations and evaluations. Whoever changes those writes the job's row with it, in
  * the same entry: `withWork`.
  */
-import type { GroupCounts, JobRow } from './table.ts'
+import type { ChildCounts, GroupCounts, JobRow } from './table.ts'
 
 /** Groups that a row counts; beyond it those that a job has no more go first. */
 export const groupsCountedMax = 256
@@ -105,6 +105,24 @@ export function withWork(
   if (status === before.status && sameCounts(before.groups, row.groups)) return before
   return { ...row, status, modifyIndex: index }
 }
+
+/** A job before and after an entry; null: there is none. */
+export type Moved = { readonly before: JobRow | null; readonly after: JobRow | null }
+
+/** A template after an entry that changed jobs that it started; the same row where their counts stay. */
+export function withChildren(parent: JobRow, moved: readonly Moved[], index: number): JobRow {
+  const counts = { ...(parent.children ?? noChildren) }
+  for (const { before, after } of moved) {
+    if (before?.status === after?.status) continue
+    if (before !== null) counts[before.status] = Math.max(0, counts[before.status] - 1)
+    if (after !== null) counts[after.status] += 1
+  }
+  const { pending, running, dead } = parent.children ?? noChildren
+  const isSame = counts.pending === pending && counts.running === running && counts.dead === dead
+  return isSame ? parent : { ...parent, children: counts, modifyIndex: index }
+}
+
+export const noChildren: ChildCounts = { pending: 0, running: 0, dead: 0 }
 
 function sameCounts(before: readonly GroupCounts[], after: readonly GroupCounts[]): boolean {
   if (before === after) return true

@@ -5,6 +5,7 @@ import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
 import { isEveryNodeType, JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
+import { payloadLengthMax } from './dispatch-model.ts'
 import { StoredSpec } from './stored-model.ts'
 
 /** A part of keys: no change of it may outgrow one. */
@@ -23,6 +24,21 @@ export const GroupCounts = record({
 })
 export type GroupCounts = Readonly<Static<typeof GroupCounts>>
 
+/** The job that started another one, and how. */
+export const JobParent = record({
+  id: JobId,
+  /** Of the parent: one that is purged and registered again does not count it. */
+  createIndex: Count,
+  /** By hand; else by time. */
+  dispatched: Type.Boolean(),
+  /** A dispatch with the token of an earlier one starts nothing; '': it had none. */
+  token: Type.String({ maxLength: 256 }),
+})
+export type JobParent = Readonly<Static<typeof JobParent>>
+
+export const ChildCounts = record({ pending: Count, running: Count, dead: Count })
+export type ChildCounts = Readonly<Static<typeof ChildCounts>>
+
 /** What there is of a job but its specification, which is that of its version. */
 export const JobRow = record({
   namespace: NamespaceName,
@@ -37,6 +53,9 @@ export const JobRow = record({
   status: Type.Enum(['pending', 'running', 'dead']),
   /** Of allocations. */
   groups: Type.Array(GroupCounts, { maxItems: 256 }),
+  parent: Type.Optional(JobParent),
+  /** Of a template: the jobs that it started and that are kept. */
+  children: Type.Optional(ChildCounts),
   submitMs: TimeMs,
   /** Of the last registration or stop; `modifyIndex` moves with the status too. */
   jobModifyIndex: Count,
@@ -53,6 +72,8 @@ export const JobVersionRow = record({
   spec: StoredSpec,
   stop: Type.Boolean(),
   submitMs: TimeMs,
+  /** Of a dispatched job, in base64. */
+  payload: Type.Optional(Type.String({ maxLength: payloadLengthMax })),
   ...indexes,
 })
 export type JobVersionRow = Readonly<Static<typeof JobVersionRow>>
@@ -63,8 +84,10 @@ export const jobs: Table<JobRow> = {
   key: ({ namespace, id }) => [namespace, id],
   indexes: {
     /** Those that run on every node: a node that is new or back needs them. */
-    onEveryNode: ({ type, stop, namespace, id }) =>
-      stop || !isEveryNodeType(type) ? null : ['every', namespace, id],
+    onEveryNode: ({ type, stop, template, namespace, id }) =>
+      stop || template || !isEveryNodeType(type) ? null : ['every', namespace, id],
+    byToken: ({ parent, namespace }) =>
+      parent === undefined || parent.token === '' ? null : [namespace, parent.id, parent.token],
   },
 }
 

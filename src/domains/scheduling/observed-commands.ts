@@ -4,6 +4,7 @@ import { moveAllocations } from '../allocations/move-commands.ts'
 import { applyPlan } from '../allocations/plan-commands.ts'
 import { reportAllocations } from '../allocations/reported-commands.ts'
 import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
+import { dispatchJob } from '../jobs/launch-commands.ts'
 import {
   completeDrains,
   evaluateNode,
@@ -38,6 +39,7 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(purgeNode, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(dispatchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(evaluateJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(applyPlan, ({ args: { place, stop, evaluations } }) =>
       saw({

@@ -19,6 +19,7 @@ import { exits, type Call, type Verb } from '../../verb.ts'
 import { allocationTable } from '../alloc/table.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
 import { evaluationTable } from '../eval/table.ts'
+import { childrenOf, childrenText, isTemplate } from './children.ts'
 import { anyNamespace, findJob, jobPath, statusOf, type FoundJob } from './find.ts'
 
 const counts = ['Queued', 'Starting', 'Running', 'Failed', 'Complete', 'Lost', 'Unknown'] as const
@@ -90,7 +91,12 @@ async function showJob(
   const verbose = flags.has('verbose')
   const evaluations = listOf(Evaluations).map(objectOf)
   const allocations = listOf(Allocations).map(objectOf)
+  const children = isTemplate(job) ? await childrenOf(client, { id, namespace }) : null
   await show(call, { Job: job, Summary, Allocations, Evaluations }, (style) => {
+    if (children !== null) {
+      const summary = objectOf(Summary)
+      return `${pairs(overviewOf(job))}\n${childrenText(style, job, { summary, children })}`
+    }
     const parts = [
       pairs(overviewOf(job)),
       `${style.heading('Summary')}\n${summaryTable(style, objectOf(Summary))}`,
@@ -117,6 +123,7 @@ async function showJob(
 }
 
 function overviewOf(job: JsonObject): readonly (readonly [string, string])[] {
+  const parent = textOf(job, 'ParentID')
   return [
     ['ID', textOf(job, 'ID')],
     ['Name', textOf(job, 'Name')],
@@ -127,6 +134,7 @@ function overviewOf(job: JsonObject): readonly (readonly [string, string])[] {
     ['Priority', integerOf(job, 'Priority')],
     ['Datacenters', textsOf(job, 'Datacenters').join(', ')],
     ['Status', statusOf(job)],
+    ...(parent === '' ? [] : [['Parent', parent] as const]),
     ['Periodic', String(isObject(job['Periodic']))],
     ['Parameterized', String(isObject(job['ParameterizedJob']))],
   ]

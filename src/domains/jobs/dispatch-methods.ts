@@ -1,0 +1,146 @@
+/** A parameterized job is dispatched: a job of its own runs what it was given. */
+import { randomUUID } from 'node:crypto'
+import { Type, type Static } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
+import { jobIdLengthMax } from '../evaluations/model.ts'
+import {
+  childSpec,
+  dispatchedId,
+  dispatchProblem,
+  metaBytesMax,
+  payloadLengthMax,
+  prefixLengthMax,
+  tokenLengthMax,
+} from './dispatch-model.ts'
+import { chosen, known, unknownJob } from './known.ts'
+import { dispatchJob, type LaunchOutcome } from './launch-commands.ts'
+import { newestVersionOf } from './queries.ts'
+import { inNamespace } from './rights.ts'
+import { specBytesMax, specBytesOf } from './stored-model.ts'
+
+/** While the job is registered anew at the same time. */
+const attemptsMax = 5
+
+const Word = Type.String({ maxLength: 1_024 })
+
+const Args = Type.Object({
+  namespace: Word,
+  id: Word,
+  /** In base64; '': none. */
+  payload: Type.String({ maxLength: payloadLengthMax + 4 }),
+  meta: Type.Immutable(
+    Type.Array(Type.Immutable(Type.Tuple([Type.String(), Type.String()])), { maxItems: 1_024 }),
+  ),
+  /** Of the id, behind `dispatch-`; '': none. */
+  prefix: Type.String({ maxLength: prefixLengthMax }),
+  /** '': none. */
+  token: Type.String({ maxLength: tokenLengthMax }),
+})
+type Args = Readonly<Static<typeof Args>>
+
+export type Dispatched = {
+  readonly index: number
+  readonly id: string
+  readonly createIndex: number
+  /** '': an earlier dispatch with the token started the job. */
+  readonly evaluation: string
+}
+
+const dispatch = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.dispatch',
+  args: Args,
+  requires: ({ namespace }) => inNamespace(namespace, 'dispatch-job'),
+  run: async (context, args): Promise<Dispatched> => {
+    const payload = payloadOf(args.payload)
+    checkMeta(args.meta)
+    if (!/^[\w.-]*$/.test(args.prefix)) {
+      throw refused('IdPrefixTemplate may have letters, digits, dots, dashes and underscores')
+    }
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const { index, outcome } = await propose(context, args, payload)
+      switch (outcome.type) {
+        case 'launched':
+          return {
+            index,
+            id: outcome.row.id,
+            createIndex: outcome.row.createIndex,
+            evaluation: outcome.evaluation.id,
+          }
+        case 'repeated': {
+          const { id, createIndex } = outcome.row
+          return { index, id, createIndex, evaluation: '' }
+        }
+        case 'changed':
+        case 'exists':
+          break
+        default:
+          assertNever(outcome)
+      }
+    }
+    throw new MusterError('conflict', 'the job is changed at the same time: try again')
+  },
+})
+
+export const dispatchMethods = { dispatch }
+
+async function propose(
+  context: LeaderContext,
+  { namespace, id: parentId, meta, prefix, token }: Args,
+  payload: Buffer,
+): Promise<{ readonly index: number; readonly outcome: LaunchOutcome }> {
+  const parent = known(context, namespace, parentId)
+  const version = newestVersionOf(context.read(), parent)
+  if (version === null) throw unknownJob()
+  if (!parent.template || version.spec.ParameterizedJob === null) {
+    throw refused(`job ${JSON.stringify(parentId)} is not parameterized`)
+  }
+  if (parent.stop) throw refused(`job ${JSON.stringify(parentId)} is stopped: register it again`)
+  const problem = dispatchProblem(version.spec, { payloadBytes: payload.length, meta })
+  if (problem !== null) throw refused(problem)
+  const more = chosen(context)
+  const random = randomUUID().slice(0, 8)
+  const id = dispatchedId(parentId, { prefix, nowMs: more.nowMs, random })
+  if (id.length > jobIdLengthMax) {
+    throw refused(`the dispatched job's id would have over ${jobIdLengthMax} letters`)
+  }
+  if (specBytesOf(childSpec(version.spec, id, meta)) > specBytesMax) {
+    throw refused(`the job may take ${specBytesMax} bytes together with Meta, under usual names`)
+  }
+  return context.propose(dispatchJob, {
+    namespace,
+    parentId,
+    parentModifyIndex: parent.jobModifyIndex,
+    id,
+    meta,
+    payload: payload.toString('base64'),
+    token,
+    ...more,
+  })
+}
+
+function payloadOf(text: string): Buffer {
+  const payload = Buffer.from(text, 'base64')
+  const isBase64 = payload.toString('base64').replaceAll('=', '') === text.replaceAll('=', '')
+  if (!isBase64) throw refused('Payload must be base64')
+  return payload
+}
+
+function checkMeta(meta: Args['meta']): void {
+  const bytes = meta.reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  )
+  if (bytes > metaBytesMax) {
+    throw new MusterError(
+      'too_large',
+      `Meta has ${bytes} bytes, at most ${metaBytesMax} are possible`,
+    )
+  }
+}
+
+function refused(text: string): MusterError {
+  return new MusterError('invalid_argument', text)
+}

@@ -1,0 +1,62 @@
+/** What a dispatch gives a parameterized job, and the job that becomes of it. */
+import type { JobSpec } from './model.ts'
+
+export const payloadBytesMax = 16 * 1024
+/** Of it in base64. */
+export const payloadLengthMax = 4 * Math.ceil(payloadBytesMax / 3)
+/** Of keys and values together. */
+export const metaBytesMax = 16 * 1024
+export const prefixLengthMax = 64
+export const tokenLengthMax = 256
+/** What the id of a job that is started has behind that of its template; with the longest prefix. */
+export const childSuffixLengthMax =
+  '/dispatch-'.length + prefixLengthMax + '-1234567890-'.length + 8
+
+export type DispatchInput = {
+  /** In bytes; 0: there is none. */
+  readonly payloadBytes: number
+  readonly meta: readonly (readonly [string, string])[]
+}
+
+/** What is wrong with what a dispatch gives; null: nothing. */
+export function dispatchProblem(spec: JobSpec, { payloadBytes, meta }: DispatchInput) {
+  const rules = spec.ParameterizedJob
+  if (rules === null) return `job ${JSON.stringify(spec.ID)} is not parameterized`
+  if (payloadBytes > payloadBytesMax) {
+    return `Payload has ${payloadBytes} bytes, at most ${payloadBytesMax} are possible`
+  }
+  if (rules.Payload === 'required' && payloadBytes === 0) return 'Payload is required by the job'
+  if (rules.Payload === 'forbidden' && payloadBytes > 0) return 'Payload is forbidden by the job'
+  const given = new Set(meta.map(([key]) => key))
+  const missing = rules.MetaRequired.filter((key) => !given.has(key))
+  if (missing.length > 0) return `Meta lacks what the job requires: ${shown(missing)}`
+  const known = new Set([...rules.MetaRequired, ...rules.MetaOptional])
+  const odd = [...given].filter((key) => !known.has(key))
+  return odd.length > 0
+    ? `Meta has what the job does not take: ${shown(odd)}; it takes ${shown([...known])}`
+    : null
+}
+
+function shown(keys: readonly string[]): string {
+  return keys.length === 0 ? 'none' : keys.map((key) => JSON.stringify(key)).join(', ')
+}
+
+/** As Nomad names it. `random`: eight hexadecimal digits. */
+export function dispatchedId(
+  parent: string,
+  { prefix, nowMs, random }: { prefix: string; nowMs: number; random: string },
+): string {
+  const front = prefix === '' ? '' : `${prefix}-`
+  return `${parent}/dispatch-${front}${Math.floor(nowMs / 1_000)}-${random}`
+}
+
+/** What a job runs that a template starts. */
+export function childSpec(
+  spec: JobSpec,
+  id: string,
+  meta: readonly (readonly [string, string])[],
+): JobSpec {
+  // fromEntries defines members, so `__proto__` is a name like any other.
+  const Meta = Object.fromEntries([...Object.entries(spec.Meta), ...meta])
+  return { ...spec, ID: id, Name: id, Meta, Periodic: null }
+}

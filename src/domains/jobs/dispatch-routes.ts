@@ -1,0 +1,80 @@
+/** `/v1/job/:id/dispatch`. */
+import { Type } from 'typebox'
+import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
+import { count, inNamespace, mapOf, nullable, ok, optionally, text } from '../../api/shape.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { dispatchMethods } from './dispatch-methods.ts'
+import {
+  payloadBytesMax,
+  payloadLengthMax,
+  prefixLengthMax,
+  tokenLengthMax,
+} from './dispatch-model.ts'
+import { defaultNamespace } from './model.ts'
+import { evaluationShown } from './registered-routes.ts'
+import { WrittenJob } from './shapes.ts'
+
+const Body = Type.Partial(
+  Type.Object({
+    Payload: nullable(text(`In base64; at most ${payloadBytesMax} bytes`)),
+    Meta: nullable(mapOf(Type.String(), 'By the keys that the job takes')),
+    IdPrefixTemplate: text('Goes before the time in the id'),
+  }),
+)
+
+const JobDispatched = Type.Object(
+  {
+    DispatchedJobID: text('The job that runs it'),
+    ...WrittenJob,
+    JobCreateIndex: count('Of that job'),
+  },
+  { title: 'JobDispatched' },
+)
+
+export const dispatchRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'PUT',
+    path: '/v1/job/:job_id/dispatch',
+    summary: 'Dispatch a parameterized job',
+    permission: 'namespace:dispatch-job',
+    params: { job_id: text('The id of the parameterized job') },
+    query: {
+      ...inNamespace,
+      ...optionally({
+        idempotency_token: text('A later dispatch with the same one starts nothing'),
+      }),
+    },
+    bodySchema: Body,
+    bodyBytesMax: smallBodyBytesMax,
+    reply: ok(JobDispatched),
+    errors: ['not_found', 'conflict'],
+    example: {
+      url: '/v1/job/encode/dispatch',
+      body: { Payload: 'aGVsbG8=', Meta: { quality: 'high' } },
+      shownOnly: 'the job is not there',
+    },
+    handle: async (request) => {
+      const fields = request.fields()
+      const { index, id, createIndex, evaluation } = await request.call(dispatchMethods.dispatch, {
+        namespace: request.namespace ?? defaultNamespace,
+        id: request.parameter('job_id'),
+        payload: atMost(fields.text('Payload') ?? '', payloadLengthMax, 'Payload'),
+        meta: fields.textPairs('Meta') ?? [],
+        prefix: atMost(fields.text('IdPrefixTemplate') ?? '', prefixLengthMax, 'IdPrefixTemplate'),
+        token: atMost(
+          request.search.text('idempotency_token') ?? '',
+          tokenLengthMax,
+          'idempotency_token',
+        ),
+      })
+      const shown = evaluationShown(index, evaluation)
+      return { index, json: { DispatchedJobID: id, ...shown, JobCreateIndex: createIndex } }
+    },
+  },
+]
+
+function atMost(value: string, most: number, name: string): string {
+  if (value.length <= most) return value
+  const text = `${name} has ${value.length} letters, at most ${most} are possible`
+  throw new MusterError('too_large', text)
+}

@@ -1,0 +1,23 @@
+/** What methods that change a job share. */
+import { randomUUID } from 'node:crypto'
+import { MusterError } from '../../lib/errors.ts'
+import type { LeaderContext } from '../../rpc/method.ts'
+import { checkNamespaceName } from '../namespaces/model.ts'
+import { jobOf } from './queries.ts'
+import type { JobRow } from './table.ts'
+
+/** What the proposer of an entry chooses. */
+export function chosen({ clock }: LeaderContext) {
+  return { evaluationId: randomUUID(), nowMs: Math.floor(clock.wallMs()) }
+}
+
+export function known(context: LeaderContext, namespace: string, id: string): JobRow {
+  checkNamespaceName(namespace)
+  const job = jobOf(context.read(), namespace, id)
+  if (job === null) throw unknownJob()
+  return job
+}
+
+export function unknownJob(): MusterError {
+  return new MusterError('not_found', 'job not found')
+}
