@@ -6,7 +6,7 @@ import type { JobSpec } from '../domains/jobs/model.ts'
 import type { Random } from '../lib/random.ts'
 import type { NodeUsage } from './node-usage.ts'
 import type { Patterns } from './operands.ts'
-import type { ScheduledJob } from './reconcile.ts'
+import type { ScheduledJob } from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
 export type KnownNode = {

@@ -6,7 +6,7 @@ import type { TaskGroup } from '../domains/jobs/model.ts'
 import type { Decision, Placed, ScheduleInput } from './decision.ts'
 import type { Placement, Placer } from './place.ts'
 import type { NodeSlot } from './reconcile-everywhere.ts'
-import type { GroupPlan, ScheduledJob, Slot, Stop } from './reconcile.ts'
+import type { GroupPlan, ScheduledJob, Slot, Stop } from './scheduled-job.ts'
 import { penalizedNodes, rescheduledWith } from './reschedule.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 

@@ -3,19 +3,16 @@ import { isClientTerminal, type AllocationRow } from '../domains/allocations/mod
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { allocationName } from './allocation-names.ts'
 import {
-  changeTo,
-  isHealthy,
-  isOfVersion,
+  byGroup,
   reasons,
-  room,
-  stopAll,
   type GroupPlan,
   type ReconcileInput,
-  type ScheduledJob,
   type Slot,
   type Stop,
-} from './reconcile.ts'
+  type WantedInput,
+} from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
+import { byVersion, isOfVersion, room } from './updates.ts'
 
 export type EverywhereInput = ReconcileInput & {
   /** Ready ones in the job's datacenters. */
@@ -37,23 +34,10 @@ export type ReconciledEverywhere = {
 }
 
 export function reconcileEverywhere(input: EverywhereInput): ReconciledEverywhere {
-  const { job, allocations, isLost } = input
-  if (job === null || job.stop) {
-    return { groups: [], stop: stopAll(allocations, isLost, reasons.jobStopped) }
-  }
-  const byGroup = Map.groupBy(allocations, ({ group }) => group)
-  const plans = job.spec.TaskGroups.map((group) =>
-    ofGroup({ ...input, job }, group, byGroup.get(group.Name) ?? []),
-  )
-  const named = new Set(job.spec.TaskGroups.map(({ Name }) => Name))
-  const others = allocations.filter(({ group }) => !named.has(group))
-  return {
-    groups: plans,
-    stop: [...stopAll(others, isLost, reasons.notNeeded), ...plans.flatMap(({ stop }) => stop)],
-  }
+  return byGroup(input, (job, group, rows) => ofGroup({ ...input, job }, group, rows))
 }
 
-type Input = EverywhereInput & { readonly job: ScheduledJob }
+type Input = EverywhereInput & WantedInput
 
 function ofGroup(
   input: Input,
@@ -80,17 +64,9 @@ function ofGroup(
       held.add(row.nodeId)
     }
   }
-  const change = changeTo(input, group)
-  const current = live.filter((row) => isOfVersion(row, job))
-  const others = live
-    .filter((row) => !isOfVersion(row, job))
-    .map((row) => ({ row, isInPlace: change(row) }))
-  const inPlace = others.flatMap(({ row, isInPlace }) => (isInPlace ? [row] : []))
+  const { current, inPlace, outdated: others } = byVersion(input, group, live)
   // One on a node that takes no work now stays as it is until it does.
-  const outdated = others
-    .flatMap(({ row, isInPlace }) => (isInPlace ? [] : [row]))
-    .filter(({ nodeId }) => fitting.has(nodeId))
-    .toSorted((left, right) => Number(isHealthy(left)) - Number(isHealthy(right)))
+  const outdated = others.filter(({ nodeId }) => fitting.has(nodeId))
   const replaced = new Set(outdated.slice(0, Math.min(outdated.length, room(group, current))))
   const name = allocationName(job.spec.ID, group.Name, 0)
   const slots: NodeSlot[] = []

@@ -3,57 +3,22 @@
  * how many are missing. Knows no node but whether one is lost: where something goes is found afterwards.
  */
 import { isClientTerminal, type AllocationRow } from '../domains/allocations/model.ts'
-import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
+import type { TaskGroup } from '../domains/jobs/model.ts'
 import { freeNames, indexOfName } from './allocation-names.ts'
-import { groupChange, type GroupChange } from './group-change.ts'
 import { reschedulingOf } from './reschedule.ts'
+import {
+  byGroup,
+  lostStop,
+  reasons,
+  type GroupPlan,
+  type ReconcileInput,
+  type Slot,
+  type Stop,
+  type WantedInput,
+} from './scheduled-job.ts'
+import { byVersion, isOfVersion, room } from './updates.ts'
 
-export type ScheduledJob = {
-  readonly spec: JobSpec
-  readonly version: number
-  readonly createIndex: number
-  readonly jobModifyIndex: number
-  readonly stop: boolean
-}
-
-/** Why an allocation is stopped, as its record says it. */
-export const reasons = {
-  jobStopped: 'alloc not needed as job is stopped',
-  notNeeded: 'alloc not needed due to job update',
-  updated: 'alloc is being updated due to job update',
-  migrated: 'alloc is being migrated',
-  /** Of a batch job: it is not placed again, and this is how the next evaluation knows. */
-  drained: 'alloc is stopped as its node is drained',
-  lost: 'alloc is lost since its node is down',
-  rescheduled: 'alloc was rescheduled because it failed',
-  infeasible: 'alloc not needed as its node does not fit the job any more',
-} as const
-
-export type Stop = {
-  readonly row: AllocationRow
-  readonly reason: string
-  /** Its node is gone: no agent will say what became of it. */
-  readonly lost: boolean
-}
-
-/** An allocation that is to be placed. */
-export type Slot = {
-  readonly name: string
-  readonly previous: AllocationRow | null
-  /** Of `previous`: null, it is stopped in any case or over; else only if there is a place for the new one. */
-  readonly stop: Stop | null
-  /** Of a failed one: after which delay it is placed anew. */
-  readonly rescheduledAfterMs: number | null
-}
-
-export type GroupPlan = {
-  readonly group: TaskGroup
-  /** Live ones that stay. */
-  readonly keep: readonly AllocationRow[]
-  /** Of those, the ones that become of the newest version. */
-  readonly inPlace: readonly AllocationRow[]
-  readonly slots: readonly Slot[]
-}
+export { reasons, type ScheduledJob } from './scheduled-job.ts'
 
 export type Reconciled = {
   readonly groups: readonly GroupPlan[]
@@ -62,35 +27,14 @@ export type Reconciled = {
   readonly followUpMs: number | null
 }
 
-export type ReconcileInput = {
-  /** Null: there is none any more. */
-  readonly job: ScheduledJob | null
-  readonly allocations: readonly AllocationRow[]
-  /** Of the version that it runs; null: it is not known any more. */
-  readonly specOf: (row: AllocationRow) => JobSpec | null
-  /** The node is down, or there is none. */
-  readonly isLost: (nodeId: string) => boolean
-  readonly isDraining: (nodeId: string) => boolean
-  /** Whether the group may still run on the node of the allocation. */
-  readonly isFeasible: (row: AllocationRow, group: TaskGroup) => boolean
-  readonly nowMs: number
-}
-
 export function reconcile(input: ReconcileInput): Reconciled {
-  const { job, allocations, isLost } = input
-  if (job === null || job.stop) {
-    return { groups: [], stop: stopAll(allocations, isLost, reasons.jobStopped), followUpMs: null }
-  }
-  const byGroup = Map.groupBy(allocations, ({ group }) => group)
-  const plans = job.spec.TaskGroups.map((group) =>
-    reconcileGroup({ ...input, job }, group, byGroup.get(group.Name) ?? []),
+  const { groups, stop } = byGroup(input, (job, group, rows) =>
+    reconcileGroup({ ...input, job }, group, rows),
   )
-  const named = new Set(job.spec.TaskGroups.map(({ Name }) => Name))
-  const others = allocations.filter(({ group }) => !named.has(group))
   return {
-    groups: plans,
-    stop: [...stopAll(others, isLost, reasons.notNeeded), ...plans.flatMap(({ stop }) => stop)],
-    followUpMs: earliest(plans.flatMap(({ followUpMs }) => followUpMs ?? [])),
+    groups,
+    stop,
+    followUpMs: earliest(groups.flatMap(({ followUpMs }) => followUpMs ?? [])),
   }
 }
 
@@ -126,7 +70,7 @@ const ending: Readonly<
 }
 
 function reconcileGroup(
-  input: ReconcileInput & { readonly job: ScheduledJob },
+  input: WantedInput,
   group: TaskGroup,
   rows: readonly AllocationRow[],
 ): GroupPlan & { readonly stop: readonly Stop[]; readonly followUpMs: number | null } {
@@ -179,7 +123,7 @@ function earliest(times: readonly number[]): number | null {
 
 /** Null: it holds no place any more. */
 function holdOf(
-  { job, isLost, isDraining, nowMs }: ReconcileInput & { readonly job: ScheduledJob },
+  { job, isLost, isDraining, nowMs }: WantedInput,
   group: TaskGroup,
   row: AllocationRow,
 ): Held | null {
@@ -254,90 +198,17 @@ function indexOf({ name }: AllocationRow): number {
 function stopOf({ row, kind }: Held, reason: string): Stop[] {
   if (row.desiredStatus !== 'run') return []
   if (kind === 'done' && isClientTerminal(row)) return []
-  return kind === 'lost'
-    ? [{ row, reason: reasons.lost, lost: true }]
-    : [{ row, reason, lost: false }]
+  return [kind === 'lost' ? lostStop(row) : { row, reason, lost: false }]
 }
 
 /** Of live ones: which are of the newest version, become of it in place, or are replaced now. */
-function updates(
-  input: ReconcileInput & { readonly job: ScheduledJob },
-  group: TaskGroup,
-  live: readonly AllocationRow[],
-) {
-  const { job } = input
-  const change = changeTo(input, group)
-  const current = live.filter((row) => isOfVersion(row, job))
-  const others = live
-    .filter((row) => !isOfVersion(row, job))
-    .map((row) => ({ row, isInPlace: change(row) }))
-  const inPlace = others.flatMap(({ row, isInPlace }) => (isInPlace ? [row] : []))
-  const outdated = others
-    .flatMap(({ row, isInPlace }) => (isInPlace ? [] : [row]))
-    .toSorted((left, right) => Number(isHealthy(left)) - Number(isHealthy(right)))
+function updates(input: WantedInput, group: TaskGroup, live: readonly AllocationRow[]) {
+  const { current, inPlace, outdated } = byVersion(input, group, live)
   const replaced = Math.min(outdated.length, room(group, current))
-  const replace = outdated.slice(0, replaced)
   const later = outdated.slice(replaced)
-  return { inPlace, replace, keep: [...current, ...inPlace, ...later] }
-}
-
-/** How many more may be replaced while those of the newest version are not all healthy yet. */
-export function room(group: TaskGroup, current: readonly AllocationRow[]): number {
-  const parallelMax = group.Update?.MaxParallel ?? 0
-  if (parallelMax <= 0) return Infinity
-  return Math.max(0, parallelMax - current.filter((row) => !isHealthy(row)).length)
-}
-
-/** Whether an allocation of another version becomes of the newest in place. */
-export function changeTo(
-  {
-    specOf,
-    isFeasible,
-    job,
-  }: Pick<ReconcileInput, 'specOf' | 'isFeasible'> & {
-    readonly job: ScheduledJob
-  },
-  group: TaskGroup,
-): (row: AllocationRow) => boolean {
-  const byVersion = new Map<number, GroupChange>()
-  return (row) => {
-    // Of a job of the same name that was purged: it becomes none of this one.
-    if (row.jobCreateIndex !== job.createIndex) return false
-    const change = byVersion.get(row.jobVersion) ?? between(specOf(row), row.group, job.spec, group)
-    byVersion.set(row.jobVersion, change)
-    return change.type === 'inPlace' && (!change.looksAgain || isFeasible(row, group))
+  return {
+    inPlace,
+    replace: outdated.slice(0, replaced),
+    keep: [...current, ...inPlace, ...later],
   }
-}
-
-function between(
-  before: JobSpec | null,
-  groupName: string,
-  after: JobSpec,
-  group: TaskGroup,
-): GroupChange {
-  const old = before?.TaskGroups.find(({ Name }) => Name === groupName)
-  if (before === null || old === undefined) return { type: 'destructive' }
-  return groupChange({ job: before, group: old }, { job: after, group })
-}
-
-export function isHealthy({ health }: AllocationRow): boolean {
-  return health?.healthy === true
-}
-
-export function isOfVersion(row: AllocationRow, job: ScheduledJob): boolean {
-  return row.jobVersion === job.version && row.jobCreateIndex === job.createIndex
-}
-
-/** All that are wanted to run and have not ended. */
-export function stopAll(
-  rows: readonly AllocationRow[],
-  isLost: (nodeId: string) => boolean,
-  reason: string,
-): readonly Stop[] {
-  return rows.flatMap((row): Stop[] => {
-    if (row.desiredStatus !== 'run' || isClientTerminal(row)) return []
-    return isLost(row.nodeId)
-      ? [{ row, reason: reasons.lost, lost: true }]
-      : [{ row, reason, lost: false }]
-  })
 }

@@ -5,7 +5,8 @@ import type { Decision, ScheduleInput } from './decision.ts'
 import { Filling, stopOf } from './filling.ts'
 import { Placer } from './place.ts'
 import { reconcileEverywhere } from './reconcile-everywhere.ts'
-import { reconcile, type ReconcileInput } from './reconcile.ts'
+import { reconcile } from './reconcile.ts'
+import type { ReconcileInput } from './scheduled-job.ts'
 
 export function schedule(input: ScheduleInput): Decision {
   const { job, cluster, patterns, random, monotonicUs } = input

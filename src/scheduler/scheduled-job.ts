@@ -1,0 +1,99 @@
+/** What a decision starts from and leads to, of a job: its newest version, allocations that stop, and places that are to be filled. */
+import { isTerminal, type AllocationRow } from '../domains/allocations/model.ts'
+import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
+
+export type ScheduledJob = {
+  readonly spec: JobSpec
+  readonly version: number
+  readonly createIndex: number
+  readonly jobModifyIndex: number
+  readonly stop: boolean
+}
+
+/** Why an allocation is stopped, as its record says it. */
+export const reasons = {
+  jobStopped: 'alloc not needed as job is stopped',
+  notNeeded: 'alloc not needed due to job update',
+  updated: 'alloc is being updated due to job update',
+  migrated: 'alloc is being migrated',
+  /** Of a batch job: it is not placed again, and this is how the next evaluation knows. */
+  drained: 'alloc is stopped as its node is drained',
+  lost: 'alloc is lost since its node is down',
+  rescheduled: 'alloc was rescheduled because it failed',
+  infeasible: 'alloc not needed as its node does not fit the job any more',
+} as const
+
+export type Stop = {
+  readonly row: AllocationRow
+  readonly reason: string
+  /** Its node is gone: no agent will say what became of it. */
+  readonly lost: boolean
+}
+
+/** An allocation that is to be placed. */
+export type Slot = {
+  readonly name: string
+  readonly previous: AllocationRow | null
+  /** Of `previous`: null, it is stopped in any case or over; else only if there is a place for the new one. */
+  readonly stop: Stop | null
+  /** Of a failed one: after which delay it is placed anew. */
+  readonly rescheduledAfterMs: number | null
+}
+
+export type GroupPlan = {
+  readonly group: TaskGroup
+  /** Live ones that stay. */
+  readonly keep: readonly AllocationRow[]
+  /** Of those, the ones that become of the newest version. */
+  readonly inPlace: readonly AllocationRow[]
+  readonly slots: readonly Slot[]
+}
+
+export type ReconcileInput = {
+  /** Null: there is none any more. */
+  readonly job: ScheduledJob | null
+  readonly allocations: readonly AllocationRow[]
+  /** Of the version that it runs; null: it is not known any more. */
+  readonly specOf: (row: AllocationRow) => JobSpec | null
+  /** The node is down, or there is none. */
+  readonly isLost: (nodeId: string) => boolean
+  readonly isDraining: (nodeId: string) => boolean
+  /** Whether the group may still run on the node of the allocation. */
+  readonly isFeasible: (row: AllocationRow, group: TaskGroup) => boolean
+  readonly nowMs: number
+}
+
+/** The job is there, and is to run. */
+export type WantedInput = ReconcileInput & { readonly job: ScheduledJob }
+
+/** The first steps of any job: what it has of groups that it does not want goes, and each group is looked at by itself. */
+export function byGroup<Plan extends { readonly stop: readonly Stop[] }>(
+  { job, allocations, isLost }: ReconcileInput,
+  ofGroup: (job: ScheduledJob, group: TaskGroup, rows: readonly AllocationRow[]) => Plan,
+): { readonly groups: readonly Plan[]; readonly stop: readonly Stop[] } {
+  if (job === null || job.stop) {
+    return { groups: [], stop: stopAll(allocations, isLost, reasons.jobStopped) }
+  }
+  const rows = Map.groupBy(allocations, ({ group }) => group)
+  const groups = job.spec.TaskGroups.map((group) => ofGroup(job, group, rows.get(group.Name) ?? []))
+  const named = new Set(job.spec.TaskGroups.map(({ Name }) => Name))
+  const others = allocations.filter(({ group }) => !named.has(group))
+  const unwanted = stopAll(others, isLost, reasons.notNeeded)
+  return { groups, stop: [...unwanted, ...groups.flatMap(({ stop }) => stop)] }
+}
+
+/** All that are wanted to run and have not ended. */
+export function stopAll(
+  rows: readonly AllocationRow[],
+  isLost: (nodeId: string) => boolean,
+  reason: string,
+): readonly Stop[] {
+  return rows.flatMap((row) => {
+    if (isTerminal(row)) return []
+    return [isLost(row.nodeId) ? lostStop(row) : { row, reason, lost: false }]
+  })
+}
+
+export function lostStop(row: AllocationRow): Stop {
+  return { row, reason: reasons.lost, lost: true }
+}
