@@ -14,12 +14,17 @@ export function fullBucket({ burst }: Rate, nowMs: number): TokenBucket {
   return { tokens: burst, atMs: nowMs }
 }
 
-/** Seconds until there is a token; 0: it is taken. What is above a burst that has become smaller is lost. */
-export function takeToken(bucket: TokenBucket, { perSecond, burst }: Rate, nowMs: number): number {
+/** Seconds until there are `count` tokens; 0: they are taken. What is above a burst that has become smaller is lost. */
+export function takeToken(
+  bucket: TokenBucket,
+  { perSecond, burst }: Rate,
+  nowMs: number,
+  count = 1,
+): number {
   const filled = bucket.tokens + ((nowMs - bucket.atMs) * perSecond) / 1_000
   bucket.tokens = Math.min(burst, filled)
   bucket.atMs = nowMs
-  if (bucket.tokens < 1) return (1 - bucket.tokens) / perSecond
-  bucket.tokens -= 1
+  if (bucket.tokens < count) return (count - bucket.tokens) / perSecond
+  bucket.tokens -= count
   return 0
 }

@@ -5,6 +5,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { LruMap } from '../../lib/lru-map.ts'
+import { fullBucket, takeToken, type Rate, type TokenBucket } from '../../lib/token-bucket.ts'
 import { reportsMax } from './feed-model.ts'
 import type { Reported } from './reported-commands.ts'
 
@@ -13,8 +14,7 @@ const batchLengthMax = 524_288
 /** Reports that wait. */
 const waitingMax = 65_536
 /** Of one node: a burst, and so many in each second. */
-const burstMax = 4_096
-const perSecond = 512
+const rate: Rate = { perSecond: 512, burst: 4_096 }
 /** Nodes whose budgets are known; another one's is whole. */
 const budgetsMax = 32_768
 
@@ -31,9 +31,7 @@ type Call = {
 export class ReportBatches {
   readonly #clock: Clock
   readonly #send: (reports: readonly Reported[]) => Promise<BatchReply>
-  readonly #budgets = new LruMap<string, { readonly left: number; readonly atMs: number }>(
-    budgetsMax,
-  )
+  readonly #budgets = new LruMap<string, TokenBucket>(budgetsMax)
   #calls: Call[] = []
   #waiting = 0
   #isSending = false
@@ -85,12 +83,10 @@ export class ReportBatches {
 
   #spend(node: string, count: number): void {
     const now = this.#clock.monotonicMs()
-    const { left, atMs } = this.#budgets.get(node) ?? { left: burstMax, atMs: now }
-    const refilled = Math.min(burstMax, left + ((now - atMs) * perSecond) / 1_000)
-    if (refilled < count) {
-      const text = `one node may report ${perSecond} changes of allocations a second`
-      throw new MusterError('rate_limited', text)
-    }
-    this.#budgets.set(node, { left: refilled - count, atMs: now })
+    const budget = this.#budgets.get(node) ?? fullBucket(rate, now)
+    this.#budgets.set(node, budget)
+    if (takeToken(budget, rate, now, count) === 0) return
+    const text = `one node may report ${rate.perSecond} changes of allocations a second`
+    throw new MusterError('rate_limited', text)
   }
 }
