@@ -23,7 +23,7 @@ import {
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { logLevels, type LogLevel } from '../../lib/log.ts'
-import { frameStream } from './log-frames.ts'
+import { logFrames } from './log-frames.ts'
 import { profileSecondsMax, processMethods } from './methods.ts'
 import { openApi } from './services.ts'
 import type { AgentHealth, AgentMember } from './process-info.ts'
@@ -141,7 +141,7 @@ export const processRoutes: readonly DescribedRoute[] = [
       const lines = await request.open(processMethods.monitor, { level, json }, targetOf(request))
       return plain
         ? { stream: lines, type: 'text/plain; charset=utf-8' }
-        : { stream: frameStream(lines, request.clock), type: 'application/json' }
+        : { stream: logFrames(lines, request.clock), type: 'application/json' }
     },
   },
   {

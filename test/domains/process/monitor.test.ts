@@ -1,7 +1,8 @@
 /** The log as a stream: levels, formats, what a slow reader loses and is told, and frames with offsets. */
 import t, { type Test } from 'tap'
 import { createLog } from '../../../src/process/logging.ts'
-import { frameStream, framesOf, heartbeat } from '../../../src/domains/process/log-frames.ts'
+import { framesOf, logFrames } from '../../../src/domains/process/log-frames.ts'
+import { heartbeat } from '../../../src/lib/frame-stream.ts'
 import { bufferedLengthMax, LogBuffer } from '../../../src/domains/process/log-buffer.ts'
 import { Monitors, readersMax } from '../../../src/domains/process/monitor.ts'
 import type { LogLine } from '../../../src/lib/log.ts'
@@ -155,7 +156,7 @@ t.test(
     const source: AsyncIterator<string> = {
       next: () => new Promise((resolve) => chunks.push(resolve)),
     }
-    const frames = frameStream(source, hastyClock(100))
+    const frames = logFrames(source, hastyClock(100))
     t.equal((await frames.next()).value, heartbeat)
     t.equal((await frames.next()).value, heartbeat)
     chunks[0]?.({ value: 'one\n', done: false })
