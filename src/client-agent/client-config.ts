@@ -1,7 +1,7 @@
 /** What a client agent wants to know of its configuration; the agent checks it before, so nothing is checked here. */
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
-import type { DriverName } from './drivers/drivers.ts'
+import type { DriverName } from './drivers/names.ts'
 import type { ServerTrustSettings } from './server-trust.ts'
 
 /** What is told of the machine beside what is found. */

@@ -1,6 +1,6 @@
 /** Which drivers may run tasks, as Nomad's files say it: `plugin "raw_exec" { config { enabled = true } }`. */
 import Type, { type Static } from 'typebox'
-import { driverNames, type DriverName } from '../client-agent/drivers/drivers.ts'
+import { driverNames, type DriverName } from '../client-agent/drivers/names.ts'
 
 const closed = { additionalProperties: false } as const
 

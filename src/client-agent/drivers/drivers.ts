@@ -3,10 +3,8 @@ import type { NodeSpec } from '../../domains/nodes/model.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Driver } from './driver.ts'
 import { MockDriver } from './mock-driver.ts'
+import type { DriverName } from './names.ts'
 import { RawExecDriver } from './raw-exec.ts'
-
-export const driverNames = ['mock_driver', 'raw_exec'] as const
-export type DriverName = (typeof driverNames)[number]
 
 export class Drivers {
   readonly #drivers: readonly Driver[]
