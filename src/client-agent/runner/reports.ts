@@ -1,6 +1,6 @@
 /** What became of allocations, told in batches: what changes while a report is under way is in the next one. */
 import { reportsLengthMax, reportsMax } from '../../domains/allocations/feed-model.ts'
-import type { ClientReport } from '../../domains/allocations/model.ts'
+import { reportLengthMax, type ClientReport } from '../../domains/allocations/model.ts'
 import { delay, Pause } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
@@ -10,8 +10,6 @@ import type { WorkServers } from './servers.ts'
 /** Changes of so long are told together. */
 const gatherMs = 20
 const retryMs = 1_000
-/** Of one report as JSON, so that several go together. */
-const reportLengthMax = 65_536
 /** Of brackets and commas around them. */
 const slackLength = 2 * reportsMax
 
