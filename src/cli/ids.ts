@@ -12,6 +12,11 @@ export function shortId(id: string): string {
   return id.slice(0, shortLength)
 }
 
+/** As people are shown it: what is not there has a word. */
+export function shownId(id: string, verbose: boolean): string {
+  return id === '' ? '<none>' : verbose ? id : shortId(id)
+}
+
 export type Listed = {
   /** `node`, of which there are `nodes`. */
   readonly what: string

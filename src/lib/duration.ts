@@ -14,6 +14,9 @@ const unitNs: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 }
 
+/** Of durations that are numbers. */
+export const nsPerMs = 1e6
+
 /** Longest accepted duration, either sign: what 63 bits of nanoseconds hold (292 years). */
 const nanosecondsMax = 2n ** 63n - 1n
 /** No sensible duration is longer as text. */
@@ -44,7 +47,7 @@ export function parseDurationNs(text: string): bigint | undefined {
 /** Milliseconds, with fractions; undefined when the text is not a duration. */
 export function parseDurationMs(text: string): number | undefined {
   const nanoseconds = parseDurationNs(text)
-  return nanoseconds === undefined ? undefined : Number(nanoseconds) / 1e6
+  return nanoseconds === undefined ? undefined : Number(nanoseconds) / nsPerMs
 }
 
 /** As Go prints it: `1h30m0s`, `1.5s`, `250ms`, `0s`. */
@@ -63,7 +66,7 @@ export function formatDurationNs(nanoseconds: bigint): string {
 
 /** As `formatDurationNs`; milliseconds may have fractions. */
 export function formatDurationMs(milliseconds: number): string {
-  return formatDurationNs(BigInt(Math.round(milliseconds * 1e6)))
+  return formatDurationNs(BigInt(Math.round(milliseconds * nsPerMs)))
 }
 
 function decimal(value: bigint, unit: bigint): string {

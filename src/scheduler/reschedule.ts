@@ -1,8 +1,8 @@
 /** When a failed allocation is placed anew: at once, after a delay that grows, or not at all. */
 import type { AllocationRow } from '../domains/allocations/model.ts'
 import type { Reschedule } from '../domains/jobs/rules-model.ts'
+import { nsPerMs } from '../lib/duration.ts'
 
-const nsPerMs = 1e6
 /** An allocation holds so many that it was made instead of. */
 const rescheduledMax = 32
 

@@ -19,8 +19,7 @@ import {
   type TaskRules,
 } from './task.ts'
 import { leaderDead, mainTasksDead, siblingFailed } from './task-events.ts'
-
-const nsPerMs = 1e6
+import { nsPerMs } from '../../lib/duration.ts'
 
 type Turn = 'prestart' | 'main' | 'poststart' | 'poststop'
 

@@ -7,6 +7,7 @@
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import type { NodeSpec } from '../../domains/nodes/model.ts'
+import { hostPort } from '../../lib/host-port.ts'
 import type { TaskFolders } from './task-folders.ts'
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ'] as const
@@ -117,15 +118,14 @@ function ownNames({ assigned, task, facts, folders }: TaskOf): readonly [string,
 function ports({ resources }: Assigned): readonly [string, string][] {
   return resources.ports.flatMap(({ label, value, address }): [string, string][] => {
     const name = label.replaceAll(/[^A-Za-z0-9_]/g, '_')
-    const host = address.includes(':') ? `[${address}]` : address
     return [
       [`IP_${name}`, address],
       // Tasks have the network of their machine, so a port is the same within.
       [`PORT_${name}`, String(value)],
-      [`ADDR_${name}`, `${host}:${value}`],
+      [`ADDR_${name}`, hostPort(address, value)],
       [`HOST_IP_${name}`, address],
       [`HOST_PORT_${name}`, String(value)],
-      [`HOST_ADDR_${name}`, `${host}:${value}`],
+      [`HOST_ADDR_${name}`, hostPort(address, value)],
       [`ALLOC_PORT_${name}`, String(value)],
     ]
   })

@@ -2,8 +2,7 @@
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../domains/allocations/model.ts'
 import type { AllocationMachine, AllocationPlan } from './allocation.ts'
-
-const nsPerMs = 1e6
+import { nsPerMs } from '../../lib/duration.ts'
 
 export type HealthRules = {
   readonly minHealthyMs: number

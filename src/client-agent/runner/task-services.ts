@@ -12,8 +12,8 @@ import type { InitialCheck } from '../../domains/local-services/definitions.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { hostPort } from '../../lib/host-port.ts'
 import { interpolated, type Variables } from './environment.ts'
+import { nsPerMs } from '../../lib/duration.ts'
 
-const nsPerMs = 1e6
 /** Begins the ids of all services that tasks have, of which the agent removes those that no task has any more. */
 export const taskServicePrefix = '_muster-task-'
 

@@ -3,7 +3,8 @@ import { flagOf, integerOf, listOf, membersOf, objectOf, textOf, timeOf } from '
 import { ApiClient } from '../../api/client.ts'
 import { isObject, type JsonObject } from '../../api/json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
-import { shortId } from '../../ids.ts'
+import { hostPort } from '../../../lib/host-port.ts'
+import { shownId } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'
@@ -69,7 +70,7 @@ async function showAllocation(call: Call, client: ApiClient, given: string): Pro
 }
 
 function overviewOf(row: JsonObject, verbose: boolean): readonly (readonly [string, Cell])[] {
-  const shown = (id: string): string => (id === '' ? '<none>' : verbose ? id : shortId(id))
+  const shown = (id: string): string => shownId(id, verbose)
   const linked = (name: string): string => (row[name] === undefined ? '' : textOf(row, name))
   const health = row['DeploymentStatus']
   const job = row['Job']
@@ -100,8 +101,8 @@ function portsOf(row: JsonObject): readonly (readonly string[])[] {
     .map(objectOf)
     .map((port) => {
       const [host, to] = [textOf(port, 'HostIP'), integerOf(port, 'To')]
-      const shown = host.includes(':') ? `[${host}]` : host
-      return [textOf(port, 'Label'), `${shown}:${integerOf(port, 'Value')}`, to === '0' ? '' : to]
+      const address = hostPort(host, Number(integerOf(port, 'Value')))
+      return [textOf(port, 'Label'), address, to === '0' ? '' : to]
     })
 }
 

@@ -1,7 +1,7 @@
 /** Allocations as a table, from their entries in lists. */
 import { integerOf, textOf, timeOf } from '../../api/answer.ts'
 import type { JsonObject } from '../../api/json.ts'
-import { shortId } from '../../ids.ts'
+import { shownId } from '../../ids.ts'
 import { agoOf } from '../../print/ago.ts'
 import type { Style } from '../../print/style.ts'
 import { table, type Cell } from '../../print/table.ts'
@@ -36,9 +36,9 @@ export function allocationTable(
       'Modified',
     ],
     sorted.map((row) => [
-      verbose ? textOf(row, 'ID') : shortId(textOf(row, 'ID')),
+      shownId(textOf(row, 'ID'), verbose),
       ...(verbose ? [textOf(row, 'EvalID')] : []),
-      verbose ? textOf(row, 'NodeID') : shortId(textOf(row, 'NodeID')),
+      shownId(textOf(row, 'NodeID'), verbose),
       ...(verbose ? [textOf(row, 'NodeName')] : []),
       textOf(row, 'TaskGroup'),
       integerOf(row, 'JobVersion'),

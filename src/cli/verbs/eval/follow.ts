@@ -5,7 +5,7 @@ import { integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
 import type { Json, JsonObject } from '../../api/json.ts'
 import { Servers } from '../../api/servers.ts'
-import { shortId } from '../../ids.ts'
+import { shownId } from '../../ids.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Call } from '../../verb.ts'
 import { failureText, hasFailures } from './failures.ts'
@@ -23,7 +23,7 @@ export async function followEvaluation(
   { flags, terminal }: Pick<Call, 'flags' | 'terminal'>,
 ): Promise<number> {
   const servers = new Servers([client], systemClock)
-  const idOf = (whole: string): string => (flags.has('verbose') ? whole : shortId(whole))
+  const idOf = (whole: string): string => shownId(whole, flags.has('verbose'))
   const say = (line: string): void => terminal.out(`${visible(line)}\n`)
   const end = await untilOver(servers, id, (evaluation) => {
     const about = `${textOf(evaluation, 'TriggeredBy')} of job ${quoted(evaluation, 'JobID')}`

@@ -3,7 +3,7 @@ import { integerOf, listOf, objectOf, textOf, timeOf } from '../../api/answer.ts
 import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../api/json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
-import { findId, shortId, type Listed } from '../../ids.ts'
+import { findId, shownId, type Listed } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { pairs, type Cell } from '../../print/table.ts'
 import { exits, oneOperand, type Verb } from '../../verb.ts'
@@ -62,10 +62,7 @@ function evaluationsIn(namespace: string | null): Listed {
 }
 
 function membersOf(evaluation: JsonObject, verbose: boolean): readonly (readonly [string, Cell])[] {
-  const idOf = (name: string): string => {
-    const id = textOf(evaluation, name)
-    return id === '' ? '<none>' : verbose ? id : shortId(id)
-  }
+  const idOf = (name: string): string => shownId(textOf(evaluation, name), verbose)
   return [
     ['ID', idOf('ID')],
     ['Created', timeOf(evaluation, 'CreateTime')],

@@ -1,7 +1,7 @@
 /** Evaluations as a table. */
 import { integerOf, textOf } from '../../api/answer.ts'
 import type { JsonObject } from '../../api/json.ts'
-import { shortId } from '../../ids.ts'
+import { shownId } from '../../ids.ts'
 import type { Style } from '../../print/style.ts'
 import { table } from '../../print/table.ts'
 import { hasFailures } from './failures.ts'
@@ -19,10 +19,7 @@ export function evaluationTable(
   rows: readonly JsonObject[],
   { verbose, withJob, withNamespace }: EvaluationColumns,
 ): string {
-  const idOf = (row: JsonObject, name: string): string => {
-    const id = textOf(row, name)
-    return id === '' ? '<none>' : verbose ? id : shortId(id)
-  }
+  const idOf = (row: JsonObject, name: string): string => shownId(textOf(row, name), verbose)
   const sorted = rows.toSorted(
     (a, b) => Number(integerOf(b, 'CreateIndex')) - Number(integerOf(a, 'CreateIndex')),
   )

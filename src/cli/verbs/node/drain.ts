@@ -1,5 +1,5 @@
 /** `muster node drain`: moves all work off a node, and follows that to its end. */
-import { parseDurationMs } from '../../../lib/duration.ts'
+import { nsPerMs, parseDurationMs } from '../../../lib/duration.ts'
 import { integerOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import type { Json, JsonObject } from '../../api/json.ts'
@@ -10,7 +10,6 @@ import { exits, type Terminal, type Verb } from '../../verb.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 
 const deadlineDefault = '1h'
-const nsPerMs = 1_000_000
 const waitedSeconds = 60
 
 export const nodeDrain: Verb = {
