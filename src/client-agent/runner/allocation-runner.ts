@@ -1,17 +1,14 @@
 /**
  * One allocation on this machine: the loop around its machine. It runs what the machine says, keeps what is needed to go on after
  * a restart of the agent, and tells of each change.
- *
- * Before a driver starts a task, the disk knows that it does: so a task whose agent was killed then is looked for, not started twice.
  */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../domains/allocations/model.ts'
-import type { Task } from '../../domains/jobs/task-model.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
-import { codeOf, textOf } from '../../lib/errors.ts'
+import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Driver, Handle, StartedTask } from '../drivers/driver.ts'
+import type { Handle } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
   isOver,
@@ -31,13 +28,11 @@ import { healthRulesOf, judged, type Health } from './health.ts'
 import { LogRotation } from './log-rotation.ts'
 import type { Registrations } from './registrations.ts'
 import { taskServices, type TaskService } from './task-services.ts'
-import { setUpTask, toStart, variablesOfTask, type SetupOf } from './task-setup.ts'
+import { variablesOfTask, type SetupOf } from './task-setup.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
-import type { EventSeed } from './task-events.ts'
-import type { TaskInput } from './task.ts'
+import { TaskProcesses } from './task-processes.ts'
 
-const interrupt = 'SIGINT'
 /** Between two looks at the checks that its health waits for. */
 const checksEveryMs = 500
 const timerMsMax = 2 ** 31 - 1
@@ -54,15 +49,12 @@ export type AllocationHost = {
   readonly onChange: (id: string) => void
 }
 
-type Started = { handle: Handle; readonly task: StartedTask }
-
 export class AllocationRunner {
   readonly folder: AllocationFolder
   readonly #host: AllocationHost
-  readonly #plan: AllocationPlan
+  #plan: AllocationPlan
   readonly #sinceMs: number
-  readonly #started = new Map<string, Started>()
-  readonly #starting = new Map<string, AbortController>()
+  readonly #processes: TaskProcesses
   readonly #rotation: LogRotation
   #assigned: Assigned
   #machine: AllocationMachine
@@ -73,8 +65,6 @@ export class AllocationRunner {
   #passingMs: number | null = null
   #saving: Promise<void> = Promise.resolve()
   #isSaveDue = false
-  /** Handles of before this process, until their tasks are found. */
-  #handles: ReadonlyMap<string, Handle>
   #isReleased = false
 
   /** `kept`: what an earlier process of the agent left of it. */
@@ -87,7 +77,7 @@ export class AllocationRunner {
     this.#host = host
     this.folder = folder
     this.#assigned = 'kept' in from ? from.kept.assigned : from.assigned
-    this.#plan = planOf(this.#assigned.jobType, this.#assigned.group)
+    this.#plan = planOf(this.#assigned)
     this.#sinceMs = kept?.sinceMs ?? host.clock.wallMs()
     this.#health = kept?.health ?? null
     this.#isReported = kept?.isReported ?? false
@@ -95,10 +85,19 @@ export class AllocationRunner {
       kept === null
         ? newAllocation(this.#plan, this.#sinceMs)
         : { tasks: kept.tasks.map(({ machine }) => machine), isStopped: kept.isStopped }
-    this.#handles = new Map(
-      kept?.tasks.flatMap(({ handle }, at): [string, Handle][] =>
-        handle === null ? [] : [[this.#plan[at]?.name ?? '', handle]],
-      ),
+    const handles = kept?.tasks.flatMap(({ handle }, at): [string, Handle][] =>
+      handle === null ? [] : [[this.#plan[at]?.name ?? '', handle]],
+    )
+    this.#processes = new TaskProcesses(
+      {
+        id: this.id,
+        drivers: host.drivers,
+        log: host.log,
+        setupOf: (name) => this.#setupOf(name),
+        save: () => this.#save(),
+        take: (task, input) => this.#take({ type: 'task', task, input }),
+      },
+      new Map(handles),
     )
     this.#rotation = new LogRotation(host, folder, this.#assigned.group.Tasks)
   }
@@ -136,23 +135,26 @@ export class AllocationRunner {
 
   /** Begins, or goes on where an earlier process of the agent was. */
   async start(): Promise<void> {
-    for (const { name } of this.#plan) {
-      await this.#goOn(name).catch((error: unknown) => {
-        const { event } = refusalOf(error)
-        this.#take(input(name, { type: 'refused', event, canRetry: false }))
-      })
-    }
-    this.#handles = new Map()
+    const { tasks } = this.#machine
+    await this.#processes.recover(
+      this.#plan.flatMap(({ name }, at) => {
+        const machine = tasks[at]
+        return machine === undefined ? [] : [[name, machine] as const]
+      }),
+    )
     this.#take({ type: 'begin' })
   }
 
   /** What its server says of it now. Its tasks stay as they are: another version of them is another allocation. */
   update(assigned: Assigned): void {
+    const skips = assigned.skipsDelay === true && this.#assigned.skipsDelay !== true
     const names = assigned.group.Tasks.map(({ Name }) => Name)
     const isSame = names.join('/') === this.#plan.map(({ name }) => name).join('/')
     this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }
-    if (assigned.desiredStatus !== 'run') this.stop()
-    else this.#changed()
+    if (skips) this.#plan = planOf(this.#assigned)
+    if (assigned.desiredStatus === 'run') this.#changed()
+    else if (skips) this.#take({ type: 'stop' })
+    else this.stop()
   }
 
   stop(): void {
@@ -170,32 +172,8 @@ export class AllocationRunner {
     this.#isReleased = true
     this.#timer?.cancel()
     this.#rotation.stop()
-    for (const { task } of this.#started.values()) task.release()
+    this.#processes.release()
     await this.#save()
-  }
-
-  /** What an earlier process of the agent had under way. */
-  async #goOn(name: string): Promise<void> {
-    const machine = this.#machine.tasks[this.#plan.findIndex((task) => task.name === name)]
-    const task = this.#taskOf(name)
-    if (machine === undefined || task === null) return
-    const { phase } = machine
-    const handle = this.#handles.get(name)
-    const driver = this.#host.drivers.known(task.Driver)
-    if (phase.type === 'running' || phase.type === 'delaying' || phase.type === 'ending') {
-      if (handle === undefined || driver === null) {
-        const reason = 'the agent has lost sight of the task'
-        this.#take(input(name, { type: 'exited', exit: { type: 'unknown', reason } }))
-        return
-      }
-      this.#watch(name, driver.recover(await toStart(this.#setupOf(task)), handle))
-      return
-    }
-    if (phase.type !== 'starting') return
-    const found = (await driver?.find(await toStart(this.#setupOf(task)))) ?? null
-    if (found === null) return this.#startTask(name)
-    this.#watch(name, found)
-    this.#take(input(name, { type: 'started' }))
   }
 
   #take(given: AllocationInput): void {
@@ -211,77 +189,17 @@ export class AllocationRunner {
   #run({ task, type }: AllocationEffect): void {
     switch (type) {
       case 'start':
-        void this.#startTask(task)
+        void this.#processes.start(task)
         break
       case 'abortStart':
-        this.#starting.get(task)?.abort()
+        this.#processes.abortStart(task)
         break
       case 'interrupt':
-        this.#interrupt(task)
+        this.#processes.interrupt(task)
         break
       case 'kill':
-        this.#started.get(task)?.task.kill()
+        this.#processes.kill(task)
         break
-    }
-  }
-
-  /** Never rejects. */
-  async #startTask(name: string): Promise<void> {
-    const aborting = new AbortController()
-    this.#starting.set(name, aborting)
-    try {
-      await this.#save()
-      const started = await this.#startBy(name, aborting.signal)
-      this.#watch(name, started)
-      this.#take(input(name, { type: 'started' }))
-    } catch (error) {
-      const { event, canRetry } = refusalOf(error)
-      this.#host.log.info('a task did not start', { allocation: this.id, task: name })
-      this.#take(input(name, { type: 'refused', event, canRetry }))
-    } finally {
-      this.#starting.delete(name)
-    }
-  }
-
-  async #startBy(name: string, signal: AbortSignal): Promise<StartedTask> {
-    const task = this.#taskOf(name)
-    if (task === null) throw new SetupFailure(`the group has no task ${name}`)
-    const toStart = await setUpTask(this.#setupOf(task)).catch((error: unknown) => {
-      throw new SetupFailure(textOf(error))
-    })
-    const driver = this.#driverOf(task)
-    return driver.start(toStart, signal)
-  }
-
-  #driverOf({ Driver: name }: Task): Driver {
-    const driver = this.#host.drivers.enabled(name)
-    if (driver !== null) return driver
-    throw new SetupFailure(`this agent has no driver ${JSON.stringify(name)}, or it is not enabled`)
-  }
-
-  #watch(name: string, task: StartedTask): void {
-    const started = { handle: task.handle, task }
-    this.#started.set(name, started)
-    void task.ended.then((exit) => {
-      if (this.#started.get(name) === started) this.#started.delete(name)
-      this.#take(input(name, { type: 'exited', exit }))
-    })
-  }
-
-  #interrupt(name: string): void {
-    const task = this.#taskOf(name)
-    const started = this.#started.get(name)
-    if (task === null || started === undefined) return
-    const signal = task.KillSignal === '' ? interrupt : task.KillSignal
-    try {
-      started.task.signal(signal)
-    } catch (error) {
-      this.#host.log.warn('a task cannot be asked to end, and is killed', {
-        allocation: this.id,
-        task: name,
-        error: textOf(error),
-      })
-      started.task.kill()
     }
   }
 
@@ -305,8 +223,8 @@ export class AllocationRunner {
       return this.#machine.tasks[at]?.phase.type === 'running'
     }
     const variablesOf = (name: string): Variables => {
-      const task = this.#taskOf(name)
-      return task === null ? new Map() : variablesOfTask(this.#setupOf(task))
+      const setup = this.#setupOf(name)
+      return setup === null ? new Map() : variablesOfTask(setup)
     }
     try {
       return taskServices({ assigned: this.#assigned, address: facts.address, isUp, variablesOf })
@@ -356,11 +274,10 @@ export class AllocationRunner {
     else this.#changed()
   }
 
-  #taskOf(name: string): Task | null {
-    return this.#assigned.group.Tasks.find((task) => task.Name === name) ?? null
-  }
-
-  #setupOf(task: Task): SetupOf {
+  /** Null: the group has no such task. */
+  #setupOf(name: string): SetupOf | null {
+    const task = this.#assigned.group.Tasks.find(({ Name }) => Name === name)
+    if (task === undefined) return null
     return { assigned: this.#assigned, task, facts: this.#host.facts, folder: this.folder }
   }
 
@@ -387,24 +304,11 @@ export class AllocationRunner {
       sinceMs: this.#sinceMs,
       isStopped: this.#machine.isStopped,
       tasks: this.#machine.tasks.map((machine, at) => {
-        const name = this.#plan[at]?.name ?? ''
-        const handle = this.#started.get(name)?.handle ?? this.#handles.get(name) ?? null
+        const handle = this.#processes.handleOf(this.#plan[at]?.name ?? '')
         return { machine, handle }
       }),
       health: this.#health,
       isReported: this.#isReported,
     }
   }
-}
-
-/** Before the driver had a word. */
-class SetupFailure extends Error {}
-
-function refusalOf(error: unknown): { readonly event: EventSeed; readonly canRetry: boolean } {
-  const type = error instanceof SetupFailure ? 'Setup Failure' : 'Driver Failure'
-  return { event: { type, text: textOf(error) }, canRetry: codeOf(error) === 'unavailable' }
-}
-
-function input(task: string, of: TaskInput): AllocationInput {
-  return { type: 'task', task, input: of }
 }

@@ -2,7 +2,7 @@
  * The life of an allocation's tasks together, as a machine over values: whose turn it is to start, who is ended because of whom,
  * and what that makes of the allocation. It ends only when each of its tasks did, so that nothing is put in its place before.
  */
-import type { TaskGroup } from '../../domains/jobs/model.ts'
+import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport, TaskState } from '../../domains/allocations/model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { isBatchType } from '../../domains/evaluations/job-type-model.ts'
@@ -56,7 +56,9 @@ export type AllocationStep = {
   readonly effects: readonly AllocationEffect[]
 }
 
-export function planOf(jobType: string, group: TaskGroup): AllocationPlan {
+export type PlanOf = Pick<Assigned, 'group' | 'skipsDelay'> & { readonly jobType: string }
+
+export function planOf({ jobType, group, skipsDelay }: PlanOf): AllocationPlan {
   const groupDelayNs = group.ShutdownDelay ?? 0
   return group.Tasks.map((task) => {
     const turn = turnOf(task)
@@ -74,7 +76,7 @@ export function planOf(jobType: string, group: TaskGroup): AllocationPlan {
         mode: Mode === 'delay' ? 'delay' : 'fail',
         endsBySuccess: isBatchType(jobType) || (turn !== 'main' && !isSidecar),
         killTimeoutMs: task.KillTimeout / nsPerMs,
-        shutdownDelayMs: Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
+        shutdownDelayMs: skipsDelay === true ? 0 : Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
       },
     }
   })

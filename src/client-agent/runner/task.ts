@@ -221,8 +221,12 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
   const informed = because === null ? machine : told(machine, because, at)
   switch (phase.type) {
     case 'dead':
-    case 'delaying':
       return unchanged(machine)
+    case 'delaying':
+      // The rules have no delay any more.
+      return rules.shutdownDelayMs > 0
+        ? unchanged(machine)
+        : interrupted(machine, rules, phase.stop, at)
     case 'pending':
     case 'waiting':
       return { machine: dead(informed, stop.isFailure, at), effects: [] }

@@ -52,6 +52,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     resources: row.resources,
     desiredStatus: row.desiredStatus,
     migrate: row.migrate,
+    ...(row.skipsDelay === true && { skipsDelay: true }),
     previous: row.previous,
     createMs: row.createMs,
     allocModifyIndex: row.allocModifyIndex,

@@ -83,6 +83,8 @@ export const Assigned = Type.Object({
   desiredStatus: Type.Enum([...desiredStatuses]),
   /** It moves away from this node: its health is that of `migrate` of the group. */
   migrate: Type.Boolean(),
+  /** Its tasks are ended without their delays. */
+  skipsDelay: Type.Optional(Type.Literal(true)),
   previous: IdOrNone,
   createMs: TimeMs,
   allocModifyIndex: Count,

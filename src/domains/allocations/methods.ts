@@ -140,17 +140,22 @@ export type Stopped = { readonly index: number; readonly evaluation: string }
 const stop = defineLeaderMethod({
   kind: 'leader',
   name: 'allocations.stop',
-  args: Type.Object({ id: Type.String() }),
+  args: Type.Object({ id: Type.String(), skipsDelay: Type.Optional(Type.Boolean()) }),
   requires: () => ({ resource: 'none' }),
-  run: async (context, { id }): Promise<Stopped> => {
+  run: async (context, { id, skipsDelay }): Promise<Stopped> => {
     const row = allocationById(context.read(), id.toLowerCase())
     const namespace = row?.namespace ?? defaultNamespace
     mustMay(context, changesAllocationsIn(namespace), lacksLifecycle)
     const whole = checkWholeId('allocation', id)
     if (row === null) throw new MusterError('not_found', 'allocation not found')
     const nowMs = Math.floor(context.clock.wallMs())
-    const args = { ids: [whole], trigger: 'alloc-stop', nodeId: '', nowMs } as const
-    const { index, outcome } = await context.propose(moveAllocations, args)
+    const { index, outcome } = await context.propose(moveAllocations, {
+      ids: [whole],
+      trigger: 'alloc-stop',
+      nodeId: '',
+      ...(skipsDelay === true && { skipsDelay }),
+      nowMs,
+    })
     return { index, evaluation: outcome.evaluations[0] ?? '' }
   },
 })

@@ -139,6 +139,8 @@ export const AllocationRow = record({
   desiredDescription: Text,
   /** It is to move away from its node: a drain, or an operator. */
   migrate: Type.Boolean(),
+  /** Its tasks are ended without their delays. */
+  skipsDelay: Type.Optional(Type.Literal(true)),
   clientStatus: Type.Enum([...clientStatuses]),
   clientDescription: Text,
   tasks: Type.Array(TaskState, { maxItems: tasksMax }),

@@ -5,7 +5,7 @@ import { defineCommand, put, replace, TimeMs } from '../define.ts'
 import { derivedId, IdOrNone, RowId, workloadsVersion } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { evaluationOf } from '../jobs/job-evaluation-model.ts'
-import { isTerminal, type AllocationRow } from './model.ts'
+import { isClientTerminal, type AllocationRow } from './model.ts'
 import { allocationById } from './queries.ts'
 import { allocations } from './table.ts'
 import { jobChanges, keyOfJob, JobWork, workingJobs } from './work-commands.ts'
@@ -13,7 +13,7 @@ import { jobChanges, keyOfJob, JobWork, workingJobs } from './work-commands.ts'
 export const movedMax = 256
 
 export type MoveOutcome = {
-  /** What had ended, or was marked already, is not in it. */
+  /** What had ended, or was marked already, is not in it; but where only now it is to skip its delays. */
   readonly moved: readonly string[]
   readonly evaluations: readonly string[]
   readonly nodes: readonly string[]
@@ -27,17 +27,26 @@ export const moveAllocations = defineCommand({
     trigger: Type.Enum(['alloc-stop', 'node-drain']),
     /** That is drained; '': none is. */
     nodeId: IdOrNone,
+    /** See the row. */
+    skipsDelay: Type.Optional(Type.Literal(true)),
     nowMs: TimeMs,
   }),
-  load: async (reader, { ids }) => {
+  load: async (reader, { ids, skipsDelay = false }) => {
     const rows = [...new Set(ids)].flatMap((id) => {
       const row = allocationById(reader, id)
-      return row === null || isTerminal(row) || row.migrate ? [] : [row]
+      if (row === null || isClientTerminal(row)) return []
+      const isStopping = row.migrate || row.desiredStatus !== 'run'
+      return isStopping && (!skipsDelay || row.skipsDelay === true) ? [] : [row]
     })
     return { rows, jobs: await workingJobs(reader, rows, new Set(), () => true) }
   },
-  apply: ({ index }, { trigger, nodeId, nowMs }, { rows, jobs }): Applied<MoveOutcome> => {
+  apply: (
+    { index },
+    { trigger, nodeId, skipsDelay, nowMs },
+    { rows, jobs },
+  ): Applied<MoveOutcome> => {
     const at = { modifyMs: nowMs, modifyIndex: index, allocModifyIndex: index }
+    const moving = { migrate: true, ...(skipsDelay === true && { skipsDelay }) }
     const work = new JobWork()
     work.openEvaluations = true
     const concerned = [...jobs.values()].filter(({ row }) => rows.some((one) => isOf(one, row)))
@@ -49,7 +58,7 @@ export const moveAllocations = defineCommand({
     })
     return {
       changes: [
-        ...rows.map((row) => replace(allocations, row, { ...row, ...at, migrate: true })),
+        ...rows.map((row) => replace(allocations, row, { ...row, ...at, ...moving })),
         ...made.map((row) => put(evaluations, row)),
         ...jobChanges(new Map([...jobs.keys()].map((key) => [key, work])), jobs, index),
       ],

@@ -60,6 +60,7 @@ export const allocationRoutes: readonly DescribedRoute[] = [
     summary: 'Stop an allocation; its job places another one',
     permission: 'namespace:alloc-lifecycle',
     params: named,
+    query: optionally({ no_shutdown_delay: flag('End its tasks without their `shutdown_delay`') }),
     reply: ok(AllocationStopped),
     errors: ['not_found'],
     example: {
@@ -68,7 +69,10 @@ export const allocationRoutes: readonly DescribedRoute[] = [
     },
     body: 'none',
     handle: async (request) => {
-      const args = { id: request.parameter('alloc_id') }
+      const args = {
+        id: request.parameter('alloc_id'),
+        skipsDelay: request.search.boolean('no_shutdown_delay'),
+      }
       const { index, evaluation } = await request.call(allocationMethods.stop, args)
       return { index, json: { EvalID: evaluation, Index: index } }
     },

@@ -92,7 +92,10 @@ const common = {
   TaskGroup: Type.String(),
   DesiredStatus: Type.Enum([...desiredStatuses]),
   DesiredDescription: Type.String(),
-  DesiredTransition: Type.Object({ Migrate: flag('It is to leave its node') }),
+  DesiredTransition: Type.Object({
+    Migrate: flag('It is to leave its node'),
+    NoShutdownDelay: Type.Optional(flag('Its tasks are ended without their delays')),
+  }),
   ClientStatus: Type.Enum([...clientStatuses]),
   ClientDescription: Type.String(),
   TaskStates: mapOf(TaskState, 'By task; empty until the agent reports'),

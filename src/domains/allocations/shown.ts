@@ -131,7 +131,10 @@ function shownShort(row: AllocationRow) {
     TaskGroup: row.group,
     DesiredStatus: row.desiredStatus,
     DesiredDescription: row.desiredDescription,
-    DesiredTransition: { Migrate: row.migrate },
+    DesiredTransition: {
+      Migrate: row.migrate,
+      ...(row.skipsDelay === true && { NoShutdownDelay: true }),
+    },
     ClientStatus: row.clientStatus,
     ClientDescription: row.clientDescription,
     TaskStates: Object.fromEntries(row.tasks.map((state) => [state.task, shownState(state)])),

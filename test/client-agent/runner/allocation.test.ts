@@ -21,7 +21,7 @@ function planned(type: string, tasks: Tasks): AllocationPlan {
   const RestartPolicy = { Attempts: 0, Interval: 1e9, Delay: 1e9, Mode: 'fail' }
   const job = { ID: 'j', Type: type, TaskGroups: [{ Name: 'g', RestartPolicy, Tasks: tasks }] }
   const [group] = withDefaults(job, 'default').TaskGroups
-  return group === undefined ? [] : planOf(type, group)
+  return group === undefined ? [] : planOf({ jobType: type, group })
 }
 
 class Together {

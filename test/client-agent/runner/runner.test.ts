@@ -264,3 +264,19 @@ t.test('of allocations that ended the newest files are kept', async (t) => {
     async () => void servers.place(99, 'batch', mock({ exit_code: 0 })),
   )
 })
+
+t.test('a stop without delay ends also what is in its delay already', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const tasks = [{ ...shell('exec sleep 1000')[0], Name: 'main', ShutdownDelay: 600e9 }]
+  const [first, second] = [servers.place(1, 'service', tasks), servers.place(2, 'service', tasks)]
+  for (const id of [first, second]) await servers.becomes(id, 'running')
+  servers.stop(first)
+  await servers.reported(
+    first,
+    (report) => report.tasks[0]?.events.at(-1)?.type === 'Waiting for shutdown delay',
+  )
+  servers.stop(first, { skipsDelay: true })
+  servers.stop(second, { skipsDelay: true })
+  for (const id of [first, second]) await servers.becomes(id, 'complete')
+})

@@ -91,10 +91,11 @@ export class ServersStandIn {
     return id
   }
 
-  stop(id: string): void {
+  stop(id: string, more: Pick<Assigned, 'skipsDelay'> = {}): void {
     const assigned = this.#assigned.get(id)
     if (assigned === undefined) throw new Error(`there is no ${id}`)
-    this.#assign({ ...assigned, desiredStatus: 'stop', allocModifyIndex: this.index + 1 })
+    const allocModifyIndex = this.index + 1
+    this.#assign({ ...assigned, ...more, desiredStatus: 'stop', allocModifyIndex })
   }
 
   remove(id: string): void {

@@ -112,6 +112,10 @@ void t.test('a stop marks it and has its job looked at, once', async (t) => {
   t.match(here.evaluation(EvalID), { triggeredBy: 'alloc-stop', jobId: 'web', status: 'pending' })
   t.match(here.allocation(first), { migrate: true, desiredStatus: 'run', allocModifyIndex: Index })
   t.equal((await stop()).EvalID, '')
+  const hasty = await server.ask('POST', `/v1/allocation/${first}/stop?no_shutdown_delay=true`)
+  t.match(hasty.json(), { EvalID: /./ })
+  const { body } = await server.ask('GET', `/v1/allocation/${first}`)
+  t.match(JSON.parse(body), { DesiredTransition: { Migrate: true, NoShutdownDelay: true } })
 })
 
 void t.test('tokens see allocations of the namespaces whose jobs they may read', async (t) => {

@@ -12,12 +12,18 @@ export const allocStop: Verb = {
 Stops an allocation, by its id or the front of it. Its job places another one where it is still
 wanted. Follows the evaluation to its end.
 `,
-  flags: { ...detachFlags, ...namespaceFlag, ...connectionFlags },
+  flags: {
+    'no-shutdown-delay': { summary: 'End its tasks without their shutdown_delay', value: null },
+    ...detachFlags,
+    ...namespaceFlag,
+    ...connectionFlags,
+  },
   async run(call) {
     const [given = ''] = call.operands
     const client = await ApiClient.open(call)
     const id = await findAllocation(client, given)
-    const answer = objectOf((await client.ask('PUT', allocationPath(id, '/stop'))).json)
+    const search = { no_shutdown_delay: call.flags.has('no-shutdown-delay') ? 'true' : null }
+    const answer = objectOf((await client.ask('PUT', allocationPath(id, '/stop'), { search })).json)
     if (textOf(answer, 'EvalID') === '') {
       call.terminal.err(`Allocation ${JSON.stringify(id)} had ended, or is being stopped\n`)
       return exits.ok

@@ -1,0 +1,164 @@
+/**
+ * The tasks of one allocation that drivers start and run: what becomes of them is told to the allocation's machine, which says what
+ * is done with them.
+ *
+ * Before a driver starts a task, the disk knows that it does: so a task whose agent was killed then is looked for, not started twice.
+ */
+import type { Task } from '../../domains/jobs/task-model.ts'
+import { codeOf, textOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Driver, Handle, StartedTask } from '../drivers/driver.ts'
+import type { Drivers } from '../drivers/drivers.ts'
+import type { EventSeed } from './task-events.ts'
+import { setUpTask, toStart, type SetupOf } from './task-setup.ts'
+import type { TaskInput, TaskMachine } from './task.ts'
+
+const interrupt = 'SIGINT'
+
+export type TaskProcessesOptions = {
+  /** Of the allocation. */
+  readonly id: string
+  readonly drivers: Drivers
+  readonly log: Logger
+  /** Null: the group has no such task. */
+  readonly setupOf: (name: string) => SetupOf | null
+  readonly save: () => Promise<void>
+  readonly take: (name: string, input: TaskInput) => void
+}
+
+export class TaskProcesses {
+  readonly #options: TaskProcessesOptions
+  readonly #started = new Map<string, StartedTask>()
+  readonly #starting = new Map<string, AbortController>()
+  /** Handles of before this process, until their tasks are found. */
+  #before: ReadonlyMap<string, Handle>
+
+  constructor(options: TaskProcessesOptions, before: ReadonlyMap<string, Handle>) {
+    this.#options = options
+    this.#before = before
+  }
+
+  handleOf(name: string): Handle | null {
+    return this.#started.get(name)?.handle ?? this.#before.get(name) ?? null
+  }
+
+  /** Null: it does not run. */
+  running(name: string): StartedTask | null {
+    return this.#started.get(name) ?? null
+  }
+
+  /** Finds what an earlier process of the agent had under way. */
+  async recover(tasks: readonly (readonly [name: string, machine: TaskMachine])[]): Promise<void> {
+    for (const [name, { phase }] of tasks) {
+      await this.#recoverOne(name, phase).catch((error: unknown) => this.#refused(name, error))
+    }
+    this.#before = new Map()
+  }
+
+  /** Never rejects. */
+  async start(name: string): Promise<void> {
+    const aborting = new AbortController()
+    this.#starting.set(name, aborting)
+    const { id, log, save, take } = this.#options
+    try {
+      await save()
+      const started = await this.#startBy(name, aborting.signal)
+      this.#watch(name, started)
+      take(name, { type: 'started' })
+    } catch (error) {
+      log.info('a task did not start', { allocation: id, task: name })
+      this.#refused(name, error)
+    } finally {
+      this.#starting.delete(name)
+    }
+  }
+
+  abortStart(name: string): void {
+    this.#starting.get(name)?.abort()
+  }
+
+  /** Asks it to end. */
+  interrupt(name: string): void {
+    const task = this.#options.setupOf(name)?.task ?? null
+    const started = this.#started.get(name)
+    if (task === null || started === undefined) return
+    try {
+      started.signal(task.KillSignal === '' ? interrupt : task.KillSignal)
+    } catch (error) {
+      const { id, log } = this.#options
+      log.warn('a task cannot be asked to end, and is killed', {
+        allocation: id,
+        task: name,
+        error: textOf(error),
+      })
+      started.kill()
+    }
+  }
+
+  kill(name: string): void {
+    this.#started.get(name)?.kill()
+  }
+
+  /** They run on. */
+  release(): void {
+    for (const task of this.#started.values()) task.release()
+  }
+
+  async #recoverOne(name: string, phase: TaskMachine['phase']): Promise<void> {
+    const { drivers, setupOf, take } = this.#options
+    const setup = setupOf(name)
+    if (setup === null) return
+    const handle = this.#before.get(name)
+    const driver = drivers.known(setup.task.Driver)
+    if (phase.type === 'running' || phase.type === 'delaying' || phase.type === 'ending') {
+      if (handle === undefined || driver === null) {
+        const reason = 'the agent has lost sight of the task'
+        take(name, { type: 'exited', exit: { type: 'unknown', reason } })
+        return
+      }
+      this.#watch(name, driver.recover(await toStart(setup), handle))
+      return
+    }
+    if (phase.type !== 'starting') return
+    const found = (await driver?.find(await toStart(setup))) ?? null
+    if (found === null) return this.start(name)
+    this.#watch(name, found)
+    take(name, { type: 'started' })
+  }
+
+  async #startBy(name: string, signal: AbortSignal): Promise<StartedTask> {
+    const setup = this.#options.setupOf(name)
+    if (setup === null) throw new SetupFailure(`the group has no task ${name}`)
+    const toStart = await setUpTask(setup).catch((error: unknown) => {
+      throw new SetupFailure(textOf(error))
+    })
+    return this.#driverOf(setup.task).start(toStart, signal)
+  }
+
+  #driverOf({ Driver: name }: Task): Driver {
+    const driver = this.#options.drivers.enabled(name)
+    if (driver !== null) return driver
+    throw new SetupFailure(`this agent has no driver ${JSON.stringify(name)}, or it is not enabled`)
+  }
+
+  #watch(name: string, task: StartedTask): void {
+    this.#started.set(name, task)
+    void task.ended.then((exit) => {
+      if (this.#started.get(name) === task) this.#started.delete(name)
+      this.#options.take(name, { type: 'exited', exit })
+    })
+  }
+
+  #refused(name: string, error: unknown): void {
+    const type = error instanceof SetupFailure ? 'Setup Failure' : 'Driver Failure'
+    const event: EventSeed = { type, text: textOf(error) }
+    this.#options.take(name, {
+      type: 'refused',
+      event,
+      canRetry: codeOf(error) === 'unavailable',
+    })
+  }
+}
+
+/** Before the driver had a word. */
+class SetupFailure extends Error {}
