@@ -1,6 +1,7 @@
 /** The table of commands. A new command is a file in `verbs` and a row here. */
 import type { AgentArguments } from './verbs/agent.ts'
 import type { OpenRecovery } from './verbs/raft/recover.ts'
+import { allocVerbs } from './verbs/alloc/verbs.ts'
 import type { Verbs } from './verb.ts'
 
 export type VerbOptions = {
@@ -83,18 +84,7 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows the figures of one agent',
       load: async () => (await import('./verbs/agent-info.ts')).agentInfo,
     },
-    'alloc logs': {
-      summary: 'Shows or follows the output of a task',
-      load: async () => (await import('./verbs/alloc/logs.ts')).allocLogs,
-    },
-    'alloc status': {
-      summary: 'Lists allocations, or shows one',
-      load: async () => (await import('./verbs/alloc/status.ts')).allocStatus,
-    },
-    'alloc stop': {
-      summary: 'Stops an allocation; its job places another one',
-      load: async () => (await import('./verbs/alloc/stop.ts')).allocStop,
-    },
+    ...allocVerbs,
     'auth disable': {
       summary: 'Unmounts a login method',
       load: async () => (await import('./verbs/auth/auth.ts')).authDisable,

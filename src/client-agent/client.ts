@@ -80,9 +80,9 @@ export async function startClient(
     registry: () => services.get(localServices),
     ask: () => uplink?.ask ?? null,
   })
-  const { runner, files } = work
+  const { runner, tasks } = work
   const liveCount = () => runner.liveCount
-  provide(services, { ...own, beat: () => uplink?.beat ?? null, files, liveCount })
+  provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
   const { agentToken } = config.acl
   const self = agentToken === null ? null : { node: name, token: agentToken }
@@ -120,7 +120,7 @@ export async function startClient(
       routes: domains.routes,
       proxy,
       self: { id, node: name },
-      hasFiles: (allocation) => files.namespaceOf(allocation) !== null,
+      hasAllocation: (id) => tasks.namespaceOf(id) !== null,
     }),
     elsewhere: elsewhereOf(proxy),
     dispatcher,

@@ -1,7 +1,7 @@
 /** What a client agent provides to its domains. */
 import { describesApi } from '../api/openapi.ts'
 import { provideLocal } from '../domains/local-registry.ts'
-import type { TaskFiles } from '../domains/task-files/services.ts'
+import type { AgentTasks } from '../domains/tasks/services.ts'
 import { openApi } from '../domains/process/services.ts'
 import type { GossipNode } from '../gossip/gossip.ts'
 import { userEventPool } from '../gossip-pool/user-event-pool.ts'
@@ -25,7 +25,7 @@ export type ProvidedOptions = {
   readonly warning: string | null
   readonly reloadable: Reloadable
   readonly telemetry: ClientTelemetry
-  readonly files: TaskFiles
+  readonly tasks: AgentTasks
   readonly liveCount: () => number
   /** See `UplinkKeeper.beat`. */
   readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
@@ -68,7 +68,7 @@ export function provide(services: Services, options: ProvidedOptions): void {
       link,
     },
     metrics: telemetry,
-    files: options.files,
+    tasks: options.tasks,
   })
   // Servers answer for the rest, so the document tells of all; their domains are loaded for it alone.
   services.provide(

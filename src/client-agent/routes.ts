@@ -3,7 +3,7 @@ import type { ApiRequest, Route } from '../api/route.ts'
 import type { HttpServerOptions } from '../api/server.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
 import { statusPaths } from '../domains/operator/routes.ts'
-import { taskFilePaths } from '../domains/task-files/routes.ts'
+import { agentPaths } from '../domains/tasks/agent-routes.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { ApiProxy } from './proxy.ts'
 
@@ -15,22 +15,25 @@ export type ClientRoutesOptions = {
   readonly routes: readonly Route[]
   readonly proxy: ApiProxy
   readonly self: { readonly id: string; readonly node: string }
-  /** Whether this agent has files of the allocation. */
-  readonly hasFiles: (allocation: string) => boolean
+  /** Whether this agent runs the allocation, or did. */
+  readonly hasAllocation: (id: string) => boolean
 }
 
 export function clientRoutes(options: ClientRoutesOptions): readonly Route[] {
-  const { routes, proxy, self, hasFiles } = options
+  const { routes, proxy, self, hasAllocation } = options
   const isElsewhere = (request: ApiRequest, { path }: Route): boolean =>
-    path.startsWith(taskFilePaths)
-      ? !hasFiles(request.parameter('alloc_id').toLowerCase())
+    agentPaths.some((own) => path.startsWith(own))
+      ? !hasAllocation(request.parameter('alloc_id').toLowerCase())
       : isForOther(request, self.id)
   return [
     ...routes.map((route): Route => ({
       ...route,
       handle: (request) => {
         if (ofServers.includes(route.path)) throw onlyServers()
-        return isElsewhere(request, route) ? proxy.pass(request, true) : route.handle(request)
+        if (!isElsewhere(request, route)) return route.handle(request)
+        return route.bodySchema === undefined || request.json === undefined
+          ? proxy.pass(request, true)
+          : proxy.passWith(request, request.json)
       },
     })),
     {

@@ -1,12 +1,12 @@
-/** What a client agent runs tasks with, and how their files are read. */
-import type { TaskFiles } from '../domains/task-files/services.ts'
+/** What a client agent runs tasks with. */
+import type { AgentTasks } from '../domains/tasks/services.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
+import { agentTasksOf } from './agent-tasks.ts'
 import type { ClientConfig } from './client-config.ts'
 import { Drivers } from './drivers/drivers.ts'
 import type { DriverName } from './drivers/names.ts'
 import { fingerprint } from './fingerprint.ts'
-import { readLogs } from './runner/log-reader.ts'
 import { Registrations, type Registry } from './runner/registrations.ts'
 import { Runner, workFolders } from './runner/runner.ts'
 import type { Ask } from './runner/servers.ts'
@@ -15,7 +15,7 @@ import { StateStore } from './runner/state-store.ts'
 export type Work = {
   readonly drivers: Drivers
   readonly runner: Runner
-  readonly files: TaskFiles
+  readonly tasks: AgentTasks
   /** Whether its tasks end with this process, which ends now. */
   readonly endsWithAgent: boolean
 }
@@ -60,16 +60,9 @@ export async function openWork({
     random,
     log,
   })
-  const files: TaskFiles = {
-    namespaceOf: (allocation) => runner.assignedOf(allocation)?.namespace ?? null,
-    logs: (of, signal) => {
-      const folder = runner.folderOf(of.allocation)
-      if (folder === null) throw new MusterError('not_found', 'the files of it are gone')
-      return readLogs(folder.logs, of, clock, signal)
-    },
-  }
+  const tasks = agentTasksOf({ runner, clock })
   // When the node leaves, its work is placed elsewhere.
-  return { drivers, runner, files, endsWithAgent: stopsTasks || leaveOnTerminate || origin.dev }
+  return { drivers, runner, tasks, endsWithAgent: stopsTasks || leaveOnTerminate || origin.dev }
 }
 
 function noUplink(): Promise<never> {

@@ -14,8 +14,8 @@ import type { PoolOfServer } from './members/pool.ts'
 import { gossipPool } from './members/services.ts'
 import { metricsDomain } from './operator/metrics-domain.ts'
 import { metricsSource, type MetricsSource } from './operator/services.ts'
-import { taskFilesDomain } from './task-files/domain.ts'
-import { taskFiles, type TaskFiles } from './task-files/services.ts'
+import { tasksDomain } from './tasks/domain.ts'
+import { agentTasks, type AgentTasks } from './tasks/services.ts'
 import { userEventsDomain } from './user-events/domain.ts'
 import type { UserEventPool } from './user-events/pool.ts'
 import { userEventPool } from './user-events/services.ts'
@@ -27,7 +27,7 @@ export const localDomains: readonly Domain[] = [
   userEventsDomain,
   processDomain,
   metricsDomain,
-  taskFilesDomain,
+  tasksDomain,
 ]
 
 export type LocalParts = {
@@ -39,13 +39,13 @@ export type LocalParts = {
   readonly local: Omit<LocalServicesOptions, 'clock' | 'log'>
   readonly definitions: () => Definitions
   readonly metrics: MetricsSource
-  /** Null: this agent runs no tasks. */
-  readonly files: TaskFiles | null
+  /** Null: this agent runs none. */
+  readonly tasks: AgentTasks | null
 }
 
 /** What the domains of every agent need of their process. */
 export function provideLocal(services: Services, parts: LocalParts): void {
-  const { agent, members, userEvents, local, definitions, metrics, files } = parts
+  const { agent, members, userEvents, local, definitions, metrics, tasks } = parts
   const { server: name, region, datacenter } = members
   const own: Site = { name, region, datacenter, nodeId: local.node.id }
   services.provide(site, own)
@@ -54,5 +54,5 @@ export function provideLocal(services: Services, parts: LocalParts): void {
   services.provide(userEventPool, userEvents)
   services.provide(localNode, { ...local, definitions })
   services.provide(metricsSource, metrics)
-  services.provide(taskFiles, files)
+  services.provide(agentTasks, tasks)
 }

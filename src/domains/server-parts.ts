@@ -26,7 +26,7 @@ import { workerSettings } from './scheduling/services.ts'
 import type { ClusterKeys } from './variables/cluster-key.ts'
 import { clusterKeyLink, clusterKeys } from './variables/services.ts'
 
-export type ServerParts = Omit<LocalParts, 'files'> & {
+export type ServerParts = Omit<LocalParts, 'tasks'> & {
   readonly acl: Provided<typeof aclSettings>
   readonly clusterKeys: ClusterKeys
   readonly raft: RaftControl
@@ -63,7 +63,7 @@ export function composeServer(
   parts: ServerParts,
 ): Composed {
   const { clock, log } = parts
-  provideLocal(services, { ...parts, files: null })
+  provideLocal(services, { ...parts, tasks: null })
   services.provide(openView, parts.view)
   services.provide(stateReader, parts.reader)
   services.provide(readBarrier, parts.readBarrier)

@@ -1,4 +1,4 @@
-/** `muster alloc status`, `stop` and `logs`. */
+/** `muster alloc status`, `stop`, `restart`, `signal` and `logs`. */
 import t, { type Test } from 'tap'
 import { standIn, type Reply } from './api-stand-in.ts'
 import { run } from './terminal.ts'
@@ -100,4 +100,19 @@ void t.test('the output of the only task is shown, whole or its end', async (t) 
     code: 1,
     err: /name one of its tasks: main, side/,
   })
+})
+
+void t.test('its tasks are restarted and signalled', async (t) => {
+  const path = `/v1/client/allocation/${ids.allocation}`
+  const { muster, asked } = await against(t, {
+    [`PUT ${path}/restart`]: {},
+    [`PUT ${path}/signal`]: {},
+  })
+  t.match(await muster(`alloc restart ${ids.allocation}`), { code: 0, out: /^Its tasks restart/ })
+  t.same(JSON.parse(asked.at(-1)?.body ?? ''), { TaskName: '', AllTasks: false })
+  await muster(`alloc restart ${ids.allocation} main`)
+  t.same(JSON.parse(asked.at(-1)?.body ?? ''), { TaskName: 'main', AllTasks: false })
+  t.match(await muster(`alloc restart -all-tasks ${ids.allocation} main`), { code: 2 })
+  t.match(await muster(`alloc signal -s SIGHUP ${ids.allocation} main`), { code: 0 })
+  t.same(JSON.parse(asked.at(-1)?.body ?? ''), { Signal: 'SIGHUP', Task: 'main' })
 })

@@ -5,10 +5,11 @@
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../domains/allocations/model.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
-import { textOf } from '../../lib/errors.ts'
+import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Handle } from '../drivers/driver.ts'
+import { signalNamed } from '../drivers/signals.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
   isOver,
@@ -31,7 +32,9 @@ import { taskServices, type TaskService } from './task-services.ts'
 import { variablesOfTask, type SetupOf } from './task-setup.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
+import { restartAsked, signaling } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
+import { stateOf, type TaskInput } from './task.ts'
 
 /** Between two looks at the checks that its health waits for. */
 const checksEveryMs = 500
@@ -95,7 +98,7 @@ export class AllocationRunner {
         log: host.log,
         setupOf: (name) => this.#setupOf(name),
         save: () => this.#save(),
-        take: (task, input) => this.#take({ type: 'task', task, input }),
+        take: (task, input) => this.#take(inputOf(task, input)),
       },
       new Map(handles),
     )
@@ -161,6 +164,41 @@ export class AllocationRunner {
     if (!this.#machine.isStopped) this.#take({ type: 'stop' })
   }
 
+  /** `task` '': all that run. Throws `not_found` for a task that it has not, `conflict` where none runs. */
+  restart(task: string, all: boolean): void {
+    if (all && this.#machine.tasks.some((one) => stateOf(one) === 'dead')) {
+      const text = 'tasks that ended are not run again: restart those that run without AllTasks'
+      throw new MusterError('not_implemented', text)
+    }
+    for (const name of this.#running(task)) {
+      this.#take(inputOf(name, { type: 'restart', because: restartAsked }))
+    }
+  }
+
+  /** The same; `invalid_argument` for what is no signal. */
+  signal(task: string, signal: string): void {
+    const named = signalNamed(signal)
+    for (const name of this.#running(task)) {
+      this.#processes.running(name)?.signal(named)
+      this.#take(inputOf(name, { type: 'signaled', event: signaling(named) }))
+    }
+  }
+
+  #running(task: string): readonly string[] {
+    const asked = this.#plan.filter(({ name }) => task === '' || name === task)
+    if (asked.length === 0) {
+      throw new MusterError('not_found', `unknown task name ${JSON.stringify(task)}`)
+    }
+    const names = asked.flatMap(({ name }) => (this.#isUp(name) ? [name] : []))
+    if (names.length === 0) throw new MusterError('conflict', 'Task not running')
+    return names
+  }
+
+  #isUp(name: string): boolean {
+    const at = this.#plan.findIndex((task) => task.name === name)
+    return this.#machine.tasks[at]?.phase.type === 'running'
+  }
+
   /** A server knows that it is over. */
   reported(): Promise<void> {
     this.#isReported = true
@@ -218,10 +256,7 @@ export class AllocationRunner {
     const { group } = this.#assigned
     if (![group, ...group.Tasks].some(({ Services }) => Services.length > 0)) return []
     const { facts, log } = this.#host
-    const isUp = (name: string): boolean => {
-      const at = this.#plan.findIndex((task) => task.name === name)
-      return this.#machine.tasks[at]?.phase.type === 'running'
-    }
+    const isUp = (name: string): boolean => this.#isUp(name)
     const variablesOf = (name: string): Variables => {
       const setup = this.#setupOf(name)
       return setup === null ? new Map() : variablesOfTask(setup)
@@ -311,4 +346,8 @@ export class AllocationRunner {
       isReported: this.#isReported,
     }
   }
+}
+
+function inputOf(task: string, input: TaskInput): AllocationInput {
+  return { type: 'task', task, input }
 }

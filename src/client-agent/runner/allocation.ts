@@ -76,7 +76,8 @@ export function planOf({ jobType, group, skipsDelay }: PlanOf): AllocationPlan {
         mode: Mode === 'delay' ? 'delay' : 'fail',
         endsBySuccess: isBatchType(jobType) || (turn !== 'main' && !isSidecar),
         killTimeoutMs: task.KillTimeout / nsPerMs,
-        shutdownDelayMs: skipsDelay === true ? 0 : Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
+        shutdownDelayMs:
+          skipsDelay === true ? 0 : Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
       },
     }
   })

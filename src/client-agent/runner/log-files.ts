@@ -7,7 +7,7 @@ import { open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promis
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-import type { LogKind } from '../../domains/task-files/services.ts'
+import type { LogKind } from '../../domains/tasks/services.ts'
 
 export type LogLimits = { readonly filesMax: number; readonly bytesMax: number }
 

@@ -1,6 +1,6 @@
 /** Reads what a task wrote, over all of its files, and goes on with what it writes. */
 import { open } from 'node:fs/promises'
-import type { LogChunk, LogsOf } from '../../domains/task-files/services.ts'
+import type { FileChunk, LogsOf } from '../../domains/tasks/services.ts'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf } from '../../lib/errors.ts'
@@ -17,7 +17,7 @@ export async function* readLogs(
   { task, kind, origin, offset, follow }: LogsOf,
   clock: Clock,
   signal: AbortSignal,
-): AsyncGenerator<LogChunk, void> {
+): AsyncGenerator<FileChunk, void> {
   const files = await logFilesOf(folder, task, kind)
   if (files.length === 0) {
     throw new MusterError('not_found', `task ${JSON.stringify(task)} has no ${kind} here`)

@@ -1,6 +1,6 @@
 /** Looks at the files of an allocation's output from time to time, more often while much is written. */
 import type { Task } from '../../domains/jobs/task-model.ts'
-import { logKinds } from '../../domains/task-files/services.ts'
+import { logKinds } from '../../domains/tasks/services.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'

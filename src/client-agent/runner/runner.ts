@@ -83,12 +83,8 @@ export class Runner {
   }
 
   /** Null: there is none here. */
-  folderOf(id: string): AllocationFolder | null {
-    return this.#held.get(id)?.folder ?? null
-  }
-
-  assignedOf(id: string): Assigned | null {
-    return this.#held.get(id)?.assigned ?? null
+  find(id: string): AllocationRunner | null {
+    return this.#held.get(id) ?? null
   }
 
   /** Ends all tasks, and tells of it where a server takes it. */

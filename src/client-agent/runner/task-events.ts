@@ -94,6 +94,19 @@ export function notRestarting(reason: string): EventSeed {
   return { type: 'Not Restarting', text: reason, details: [['fails_task', 'true']] }
 }
 
+export const restartAsked: EventSeed = {
+  type: 'Restart Signaled',
+  text: 'User requested task to restart',
+}
+
+export function signaling(signal: string): EventSeed {
+  return {
+    type: 'Signaling',
+    text: `Task being sent signal ${signal}`,
+    details: [['task_signal', signal]],
+  }
+}
+
 export function killing(timeoutMs: number): EventSeed {
   return {
     type: 'Killing',

@@ -199,7 +199,7 @@ function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEven
     SetupError: '',
     Signal: numberOf(byName.get('signal')),
     StartDelay: 0,
-    TaskSignal: '',
+    TaskSignal: byName.get('task_signal') ?? '',
     TaskSignalReason: '',
     ValidationError: '',
     VaultError: '',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { rotateLog } from '../../../src/client-agent/runner/log-files.ts'
 import { readLogs } from '../../../src/client-agent/runner/log-reader.ts'
-import type { LogsOf } from '../../../src/domains/task-files/services.ts'
+import type { LogsOf } from '../../../src/domains/tasks/services.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { dataFolder } from './server-stand-in.ts'
 

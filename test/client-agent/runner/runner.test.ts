@@ -280,3 +280,41 @@ t.test('a stop without delay ends also what is in its delay already', async (t) 
   servers.stop(second, { skipsDelay: true })
   for (const id of [first, second]) await servers.becomes(id, 'complete')
 })
+
+t.test('tasks are restarted and signalled by hand, in their allocation', async (t) => {
+  const { folder, servers } = await setting(t)
+  const runner = await startedRunner(t, servers, { folder })
+  const script = 'trap "echo hup" HUP; echo started; while :; do sleep 0.05; done'
+  const [main] = shell(script)
+  const ended = { ...mock({})[0], Name: 'ended', Lifecycle: { Hook: 'prestart', Sidecar: false } }
+  const id = servers.place(1, 'service', [{ ...main, Name: 'main' }, ended])
+  await servers.becomes(id, 'running')
+  const here = runner.find(id)
+  if (here === null) throw new Error('it is here')
+  const output = join(workFolders(folder).allocations, id, 'alloc/logs/main.stdout.0')
+  const printed = (text: string) => {
+    let now = ''
+    return until(
+      () => now === text,
+      () => `printed: ${now}`,
+      async () => {
+        now = await readFile(output, 'utf8').catch(() => '')
+      },
+    )
+  }
+  await printed('started\n')
+  here.signal('main', 'sighup')
+  await printed('started\nhup\n')
+  here.restart('', false)
+  t.throws(() => here.restart('main', false), { code: 'conflict' }, 'it ends just now')
+  await servers.reported(id, ({ tasks }) => tasks[0]?.restarts === 1)
+  await printed('started\nhup\nstarted\n')
+  t.match(
+    servers.reports.get(id)?.tasks[0]?.events.map(({ type }) => type),
+    ['Received', 'Task Setup', 'Started', 'Signaling', 'Restart Signaled', 'Killing'],
+  )
+  t.throws(() => here.restart('other', false), { code: 'not_found' })
+  t.throws(() => here.signal('ended', 'SIGHUP'), { code: 'conflict', message: 'Task not running' })
+  t.throws(() => here.signal('main', 'SIGNOT'), { code: 'invalid_argument' })
+  t.throws(() => here.restart('', true), { code: 'not_implemented' })
+})

@@ -15,3 +15,8 @@ export function findAllocation(client: ApiClient, given: string): Promise<string
 export function allocationPath(id: string, tail = ''): string {
   return `/v1/allocation/${encodeURIComponent(id)}${tail}`
 }
+
+/** What its agent is asked. */
+export function clientPath(id: string, tail: string): string {
+  return `/v1/client/allocation/${encodeURIComponent(id)}${tail}`
+}

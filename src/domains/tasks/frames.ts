@@ -1,13 +1,13 @@
 /** Chunks of files as frames: JSON objects one after the other. */
 import type { Clock } from '../../lib/clock.ts'
 import { frameStream } from '../../lib/frame-stream.ts'
-import type { LogChunk } from './services.ts'
+import type { FileChunk } from './services.ts'
 
 export function framesOf(
-  source: AsyncIterator<LogChunk>,
+  source: AsyncIterator<FileChunk>,
   clock: Clock,
 ): AsyncIterableIterator<string> {
-  const frameOf = ({ file, offset, data }: LogChunk): string => {
+  const frameOf = ({ file, offset, data }: FileChunk): string => {
     const base64 = Buffer.from(data).toString('base64')
     return JSON.stringify({ File: file, Offset: offset, Data: base64 })
   }
@@ -15,7 +15,7 @@ export function framesOf(
 }
 
 export async function* bytesOf(
-  source: AsyncIterableIterator<LogChunk>,
+  source: AsyncIterableIterator<FileChunk>,
 ): AsyncGenerator<Uint8Array, void> {
   for await (const { data } of source) yield data
 }

@@ -1,0 +1,26 @@
+/** What this agent does with its tasks when it is asked. Who may ask is the methods' to say. */
+import type { AgentTasks } from '../domains/tasks/services.ts'
+import type { Clock } from '../lib/clock.ts'
+import { MusterError } from '../lib/errors.ts'
+import type { AllocationRunner } from './runner/allocation-runner.ts'
+import { readLogs } from './runner/log-reader.ts'
+import type { Runner } from './runner/runner.ts'
+
+export type AgentTasksOptions = {
+  readonly runner: Pick<Runner, 'find'>
+  readonly clock: Clock
+}
+
+export function agentTasksOf({ runner, clock }: AgentTasksOptions): AgentTasks {
+  const found = (allocation: string): AllocationRunner => {
+    const here = runner.find(allocation)
+    if (here !== null) return here
+    throw new MusterError('not_found', 'this agent has nothing of the allocation any more')
+  }
+  return {
+    namespaceOf: (allocation) => runner.find(allocation)?.assigned.namespace ?? null,
+    logs: (of, signal) => readLogs(found(of.allocation).folder.logs, of, clock, signal),
+    restart: ({ allocation, task }, all) => found(allocation).restart(task, all),
+    signal: ({ allocation, task }, signal) => found(allocation).signal(task, signal),
+  }
+}

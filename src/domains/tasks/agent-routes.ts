@@ -1,0 +1,37 @@
+/** What the routes of tasks share: which allocation they are about, and which agent is asked. */
+import type { ApiRequest, PlaceOptions } from '../../api/route.ts'
+import { text } from '../../api/shape.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { taskMethods } from './methods.ts'
+import type { TaskRight } from './rights.ts'
+import { agentTasks } from './services.ts'
+
+/** That an agent serves of its own allocations. */
+export const agentPaths = ['/v1/client/fs/', '/v1/client/allocation/']
+
+export const exampleId = '5456bd7a-9fc0-c0dd-6131-cbee77f57577'
+export const named = { alloc_id: text('The whole ID of the allocation') }
+
+export function allocationOf(request: ApiRequest): string {
+  return request.parameter('alloc_id').toLowerCase()
+}
+
+/** A server asks the agent of the node; an agent has the allocation itself. */
+export async function placeOf(request: ApiRequest, access: TaskRight): Promise<PlaceOptions> {
+  if (request.service(agentTasks) !== null) return {}
+  const { value } = await request.query(taskMethods.place, {
+    allocation: allocationOf(request),
+    access,
+  })
+  return { node: value }
+}
+
+export function oneOf<Word extends string>(
+  name: string,
+  given: string,
+  words: readonly Word[],
+): Word {
+  const word = words.find((known) => known === given)
+  if (word !== undefined) return word
+  throw new MusterError('invalid_argument', `${name} must be one of ${words.join(', ')}`)
+}

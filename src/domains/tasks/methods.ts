@@ -1,0 +1,91 @@
+/** Tasks, of which the agent that runs them takes care; a server knows whose agent that is. */
+import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLocalMethod, defineQuery, defineStreamMethod } from '../../rpc/method.ts'
+import { mustMay } from '../../rpc/refusal.ts'
+import type { Services } from '../../rpc/services.ts'
+import { allocationById } from '../allocations/queries.ts'
+import { taskRights, toTasks, toTasksIn } from './rights.ts'
+import { agentTasks, logKinds, type AgentTasks } from './services.ts'
+
+const taskNameLengthMax = 1_024
+const signalLengthMax = 64
+
+const Allocation = Type.String({ maxLength: 64 })
+const Task = Type.String({ minLength: 1, maxLength: taskNameLengthMax })
+/** '': all that run. */
+const TaskOrAll = Type.String({ maxLength: taskNameLengthMax })
+const Offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Origin = Type.Enum(['start', 'end'])
+
+/** The node that it is on. The node's agent looks at the caller's rights itself. */
+const place = defineQuery({
+  kind: 'query',
+  name: 'tasks.place',
+  args: Type.Object({ allocation: Allocation, access: Type.Enum([...taskRights]) }),
+  requires: () => ({ resource: 'none' }),
+  query: (reader, { allocation, access }, context) => {
+    const row = allocationById(reader, allocation)
+    const missing = `'namespace:${access}' on the allocation's namespace`
+    mustMay(context, toTasksIn(row?.namespace ?? null, access), missing)
+    if (row === null) throw unknown(allocation)
+    return { value: row.nodeId, index: row.modifyIndex }
+  },
+})
+
+const logs = defineStreamMethod({
+  kind: 'stream',
+  name: 'tasks.logs',
+  args: Type.Object({
+    allocation: Allocation,
+    task: Task,
+    kind: Type.Enum([...logKinds]),
+    offset: Offset,
+    origin: Origin,
+    follow: Type.Boolean(),
+  }),
+  requires: toTasks('read-logs'),
+  open: ({ service, signal }, args) => tasksOf(service, args).logs(args, signal),
+})
+
+const restart = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.restart',
+  args: Type.Object({ allocation: Allocation, task: TaskOrAll, all: Type.Boolean() }),
+  requires: toTasks('alloc-lifecycle'),
+  run: async ({ service }, args): Promise<null> => {
+    tasksOf(service, args).restart(args, args.all)
+    return Promise.resolve(null)
+  },
+})
+
+const signal = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.signal',
+  args: Type.Object({
+    allocation: Allocation,
+    task: TaskOrAll,
+    signal: Type.String({ minLength: 1, maxLength: signalLengthMax }),
+  }),
+  requires: toTasks('alloc-lifecycle'),
+  run: async ({ service }, args): Promise<null> => {
+    tasksOf(service, args).signal(args, args.signal)
+    return Promise.resolve(null)
+  },
+})
+
+/** Of this agent, which has the allocation. */
+function tasksOf(
+  service: Services['get'],
+  { allocation }: { readonly allocation: string },
+): AgentTasks {
+  const tasks = service(agentTasks)
+  if (tasks?.namespaceOf(allocation) == null) throw unknown(allocation)
+  return tasks
+}
+
+function unknown(allocation: string): MusterError {
+  return new MusterError('not_found', `unknown allocation ${JSON.stringify(allocation)}`)
+}
+
+export const taskMethods = { place, logs, restart, signal }

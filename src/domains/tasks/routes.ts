@@ -1,0 +1,78 @@
+/** `/v1/client/allocation/…`: tasks, at whichever agent runs them. */
+import { Type } from 'typebox'
+import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { done, flag, text } from '../../api/shape.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
+import { taskMethods } from './methods.ts'
+
+const signalDefault = 'SIGKILL'
+const shownOnly = 'no allocation has this ID'
+
+export const taskRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'PUT',
+    path: '/v1/client/allocation/:alloc_id/restart',
+    summary: 'Restart tasks of an allocation in their place',
+    permission: 'namespace:alloc-lifecycle',
+    params: named,
+    bodySchema: Type.Object({
+      TaskName: Type.Optional(text('The task; without it all that run')),
+      AllTasks: Type.Optional(flag('Also those that ended: 501 where there is one')),
+    }),
+    reply: done,
+    errors: ['not_found', 'conflict'],
+    example: {
+      url: `/v1/client/allocation/${exampleId}/restart`,
+      body: { TaskName: 'web' },
+      shownOnly,
+    },
+    handle: async (request) => {
+      const { task, all } = restartOf(request)
+      const args = { allocation: allocationOf(request), task, all }
+      await request.call(taskMethods.restart, args, await placeOf(request, 'alloc-lifecycle'))
+      return {}
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/client/allocation/:alloc_id/signal',
+    summary: 'Send a signal to tasks of an allocation',
+    permission: 'namespace:alloc-lifecycle',
+    params: named,
+    bodySchema: Type.Object({
+      Signal: Type.Optional(text(`Its name, as SIGHUP; ${signalDefault} unless said`)),
+      Task: Type.Optional(text('The task; without it all that run')),
+    }),
+    reply: done,
+    errors: ['not_found', 'conflict'],
+    example: {
+      url: `/v1/client/allocation/${exampleId}/signal`,
+      body: { Signal: 'SIGHUP', Task: 'web' },
+      shownOnly,
+    },
+    handle: async (request) => {
+      const fields = request.fields()
+      const args = {
+        allocation: allocationOf(request),
+        signal: fields.text('Signal') || signalDefault,
+        task: fields.text('Task') ?? '',
+      }
+      await request.call(taskMethods.signal, args, await placeOf(request, 'alloc-lifecycle'))
+      return {}
+    },
+  },
+]
+
+/** An empty body stands for all tasks that run. */
+function restartOf(request: ApiRequest): { readonly task: string; readonly all: boolean } {
+  if (request.json === undefined || request.json === null) return { task: '', all: false }
+  const fields = request.fields()
+  const task = fields.text('TaskName') ?? ''
+  const all = fields.boolean('AllTasks') ?? false
+  if (!all || task === '') return { task, all }
+  throw new MusterError(
+    'invalid_argument',
+    'Task name not allowed when restarting all tasks: leave out TaskName or AllTasks',
+  )
+}

@@ -1,0 +1,44 @@
+/** What an agent that runs tasks does with them when it is asked, and what of them is on its disk. */
+import { serviceKey } from '../../rpc/services.ts'
+
+export const logKinds = ['stdout', 'stderr'] as const
+export type LogKind = (typeof logKinds)[number]
+
+export type LogsOf = {
+  readonly allocation: string
+  readonly task: string
+  readonly kind: LogKind
+  /** Bytes, from the first that is kept or back from the last. */
+  readonly offset: number
+  readonly origin: 'start' | 'end'
+  /** It goes on with what is written later. */
+  readonly follow: boolean
+}
+
+export type FileChunk = {
+  /** Its name. */
+  readonly file: string
+  /** In the file. */
+  readonly offset: number
+  readonly data: Uint8Array
+  /** What became of the file; of a chunk without data. */
+  readonly event?: 'file deleted' | 'file truncated'
+}
+
+/** Tasks of an allocation; `task` '': all that run. */
+export type TasksOf = { readonly allocation: string; readonly task: string }
+
+/** Each throws `not_found` for what is not here. */
+export type AgentTasks = {
+  /** Of an allocation's job; null: this agent has nothing of it. */
+  readonly namespaceOf: (allocation: string) => string | null
+  /** Ends soon after the signal. */
+  readonly logs: (of: LogsOf, signal: AbortSignal) => AsyncIterable<FileChunk>
+  /** Throws `conflict` where none runs. `all`: also those that ended, which is `not_implemented` where there is one. */
+  readonly restart: (of: TasksOf, all: boolean) => void
+  /** The same, and `invalid_argument` for what is no signal. */
+  readonly signal: (of: TasksOf, signal: string) => void
+}
+
+/** Provided by every process; null: it runs no tasks. */
+export const agentTasks = serviceKey<AgentTasks | null>('tasks.agent')
