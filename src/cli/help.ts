@@ -30,6 +30,7 @@ const groups: Readonly<Record<string, string>> = {
   gossip: 'The key between gossiping members',
   eval: 'Evaluations: what the scheduler looked at',
   job: 'Jobs, and the files they are written in',
+  system: 'What the leader does by itself, by hand',
   server: 'The members of the gossip pool',
   tls: 'Certificates for a cluster of its own',
   'tls ca': 'The certificate authority',

@@ -362,6 +362,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows who leads and who is there',
       load: async () => (await import('./verbs/status.ts')).status,
     },
+    'system gc': {
+      summary: 'Forgets what is over',
+      load: async () => (await import('./verbs/system/gc.ts')).systemGc,
+    },
     'tls bootstrap': {
       summary: 'Makes all certificates of a cluster, or renews them',
       load: async () => (await import('./verbs/tls/bootstrap.ts')).tlsBootstrap,

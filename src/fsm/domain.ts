@@ -47,8 +47,15 @@ export interface Reader {
   pages<Row>(table: Table<Row>, range?: Range): AsyncIterable<readonly Row[]>
   /** As `pages`, in the order of a secondary index. */
   pagesBy<Row>(table: Table<Row>, index: string, range?: Range): AsyncIterable<readonly Row[]>
-  /** The keys of a secondary index, in pages, as `encodeKey` has them: each with that of its row behind it. No row is read. */
-  keysBy<Row>(table: Table<Row>, index: string, range?: Range): AsyncIterable<readonly string[]>
+  /**
+   * Keys in pages, as `encodeKey` has them, of the rows themselves (`index`: null) or of a secondary index, there with that of
+   * its row behind each. No row is read.
+   */
+  keysBy<Row>(
+    table: Table<Row>,
+    index: string | null,
+    range?: Range,
+  ): AsyncIterable<readonly string[]>
   /** The first key of a secondary index that is not below `from`, as `encodeKey` has it; null: there is none. */
   nextBy<Row>(table: Table<Row>, index: string, from: Key): Promise<string | null>
   /**

@@ -73,11 +73,11 @@ class TableReader implements Reader {
 
   keysBy<Row>(
     table: Table<Row>,
-    index: string,
+    index: string | null,
     range: Range = {},
   ): AsyncIterable<readonly string[]> {
     const { tables, state, touched } = this.#source
-    const { prefix } = indexOf(tables.get(table.name), index)
+    const prefix = keysBase(tables.get(table.name), index)
     const keys = keyRange(prefix, range)
     touched?.addPrefix(keys.prefix)
     return keyPages(prefix, () => state().pages(keys, true))
@@ -193,10 +193,10 @@ export class BatchReader implements Reader {
 
   keysBy<Row>(
     table: Table<Row>,
-    index: string,
+    index: string | null,
     range: Range = {},
   ): AsyncIterable<readonly string[]> {
-    const { prefix } = indexOf(this.#tables.get(table.name), index)
+    const prefix = keysBase(this.#tables.get(table.name), index)
     const keys = keyRange(prefix, range)
     return keyPages(prefix, () => this.#batch.state.pages(keys, true, this.#batch.rows))
   }
@@ -223,7 +223,12 @@ function decodePages<Row>(open: () => AsyncIterable<Page>): AsyncIterable<readon
   }
 }
 
-/** Without `base`, which all keys of the index begin with. */
+/** What all keys of the rows (null), or of an index, begin with. */
+function keysBase(bound: BoundTable, index: string | null): string {
+  return index === null ? bound.rowPrefix : indexOf(bound, index).prefix
+}
+
+/** Without `base`, which all keys begin with. */
 function keyPages(base: string, open: () => AsyncIterable<Page>): AsyncIterable<readonly string[]> {
   return {
     async *[Symbol.asyncIterator]() {

@@ -253,3 +253,9 @@ t.test('a dispatch sends meta and payload, and follows the evaluation', async (t
   t.match(again, { code: 0, out: /Evaluation e1111111: complete/ })
   t.match(await muster('job dispatch'), { code: 2 })
 })
+
+t.test('what is over is collected', async (t) => {
+  const { muster, asked } = await against(t, { 'PUT /v1/system/gc': { json: null } })
+  t.match(await muster('system gc'), { code: 0, out: '', err: '' })
+  t.match(asked, [{ method: 'PUT', url: '/v1/system/gc' }])
+})

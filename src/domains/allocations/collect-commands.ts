@@ -2,12 +2,20 @@
 import { Type } from 'typebox'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import { encodeKey } from '../../fsm/keys.ts'
+import { Count } from '../../fsm/row-schema.ts'
 import { defineCommand, removeRow, TimeMs } from '../define.ts'
 import { isBatchType } from '../evaluations/job-type-model.ts'
-import { isTerminal as isOver, RowId, workloadsVersion } from '../evaluations/model.ts'
+import {
+  isTerminal as isOver,
+  JobId,
+  NamespaceName,
+  RowId,
+  workloadsVersion,
+} from '../evaluations/model.ts'
 import { evaluationById } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
-import { jobOf } from '../jobs/queries.ts'
+import { isOldVersion, jobOf, versionOf, type VersionKey } from '../jobs/queries.ts'
+import { jobVersions } from '../jobs/table.ts'
 import { isClientTerminal, isTerminal, type AllocationRow } from './model.ts'
 import { allocationById } from './queries.ts'
 import { allocations } from './table.ts'
@@ -43,6 +51,40 @@ export const collectEnded = defineCommand({
     outcome: { count: rows.length + over.length },
   }),
 })
+
+const Version = Type.Object({
+  namespace: NamespaceName,
+  id: JobId,
+  jobCreateIndex: Count,
+  version: Count,
+})
+
+/** Versions that are none of their job's last ones, and that no allocation runs. */
+export const collectVersions = defineCommand({
+  type: 'allocations.collectVersions',
+  since: workloadsVersion,
+  args: Type.Object({ versions: Type.Array(Version, { maxItems: collectedMax }) }),
+  load: async (reader, { versions }) => {
+    const rows = []
+    for (const key of versions) {
+      const row = versionOf(reader, key)
+      if (row !== null && (await isUnused(reader, key))) rows.push(row)
+    }
+    return rows
+  },
+  apply: (_context, _args, rows): Applied<{ readonly count: number }> => ({
+    changes: rows.map((row) => removeRow(jobVersions, row)),
+    outcome: { count: rows.length },
+  }),
+})
+
+export async function isUnused(reader: Reader, key: VersionKey): Promise<boolean> {
+  if (!isOldVersion(reader, key)) return false
+  const { namespace, id, jobCreateIndex, version } = key
+  const prefix = [namespace, id, jobCreateIndex, version]
+  const next = await reader.nextBy(allocations, 'byVersion', prefix)
+  return next?.startsWith(encodeKey(prefix)) !== true
+}
 
 /**
  * A batch job is done because its allocations are there that say so: they stay as long as it does, unless it is stopped. One that

@@ -1,19 +1,35 @@
-/** The leader forgets what is over, a little at a time: each entry is followed by a pause as long as it took. */
-import type { Key } from '../../fsm/domain.ts'
+/** The leader forgets what is over, a little at a time. */
+import { proposable, type Key, type Reader } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
-import { endedEvaluations } from '../evaluations/queries.ts'
+import { endedEvaluations, hasOpenEvaluation } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
-import { collectedMax, collectEnded, isCollectable } from './collect-commands.ts'
-import { endedAllocations } from './queries.ts'
+import { jobsOver, versionKeys, type SeenJob, type VersionKey } from '../jobs/queries.ts'
+import {
+  collectedMax,
+  collectEnded,
+  collectVersions,
+  isCollectable,
+  isUnused,
+} from './collect-commands.ts'
+import { isClientTerminal } from './model.ts'
+import { allocationsOfJob, endedAllocations, type JobKey } from './queries.ts'
+
+/** Of the domain `jobs`. */
+const collectJobs = proposable<{ readonly jobs: readonly SeenJob[] }, { readonly count: number }>(
+  'jobs.collect',
+)
 
 const roundMs = 300_000
 const retryMs = 5_000
-/** How long what is over is kept, as by Nomad. */
+/** How long what is over is kept, and jobs that are, as by Nomad. */
 const keptMs = 3_600_000
+const jobsKeptMs = 4 * 3_600_000
 /** Candidates that are read at a time. */
 const candidatesMax = 16 * collectedMax
+/** Of each all allocations are read. */
+const jobsLookedAtMax = 256
 
 /** Where an operator's word goes: to the duty of this server, at once or when it begins. */
 export class AllocationCollector {
@@ -68,11 +84,17 @@ class Collection implements Running {
 
   async #round(signal: AbortSignal): Promise<void> {
     const nowMs = Math.floor(this.#context.clock.wallMs())
-    const beforeMs = Math.max(0, this.#all ? nowMs : nowMs - keptMs)
+    const before = (keptFor: number): number => Math.max(0, nowMs - keptFor)
+    const [beforeMs, jobsBeforeMs] = this.#all
+      ? [nowMs, nowMs]
+      : [before(keptMs), before(jobsKeptMs)]
     this.#all = false
+    // What a job leaves behind follows it.
     const count =
+      (await this.#collectJobs(jobsBeforeMs, signal)) +
       (await this.#collect('allocations', beforeMs, signal)) +
-      (await this.#collect('evaluations', beforeMs, signal))
+      (await this.#collect('evaluations', beforeMs, signal)) +
+      (await this.#collectVersions(signal))
     if (count > 0) this.#context.log.info('what is over was collected', { count })
   }
 
@@ -81,21 +103,58 @@ class Collection implements Running {
     beforeMs: number,
     signal: AbortSignal,
   ): Promise<number> {
-    const { clock, propose } = this.#context
+    const { propose } = this.#context
     let count = 0
     let from: Key | null = null
     do {
-      const found: Found = await this.#candidates(what, from, beforeMs)
-      for (let at = 0; at < found.ids.length && !signal.aborted; at += collectedMax) {
-        const ids = found.ids.slice(at, at + collectedMax)
-        const beganMs = clock.monotonicMs()
+      const found: Found<string> = await this.#candidates(what, from, beforeMs)
+      count += await this.#each(found.some, signal, async (ids) => {
         const none = { allocations: [], evaluations: [] }
         const { outcome } = await propose(collectEnded, { ...none, [what]: ids, beforeMs })
-        count += outcome.count
-        await delay(clock, clock.monotonicMs() - beganMs, signal)
-      }
+        return outcome.count
+      })
       from = found.next
     } while (from !== null && !signal.aborted)
+    return count
+  }
+
+  async #collectJobs(beforeMs: number, signal: AbortSignal): Promise<number> {
+    const { propose, view } = this.#context
+    let count = 0
+    let from: Key | null = null
+    do {
+      const found: Found<SeenJob> = await onView(view, (reader) => oldJobs(reader, from, beforeMs))
+      count += await this.#each(found.some, signal, async (jobs) => {
+        const { outcome } = await propose(collectJobs, { jobs: [...jobs] })
+        return outcome.count
+      })
+      from = found.next
+    } while (from !== null && !signal.aborted)
+    return count
+  }
+
+  async #collectVersions(signal: AbortSignal): Promise<number> {
+    const { propose, view } = this.#context
+    const keys = await onView(view, oldVersions)
+    return this.#each(keys, signal, async (versions) => {
+      const { outcome } = await propose(collectVersions, { versions: [...versions] })
+      return outcome.count
+    })
+  }
+
+  /** Entries of bounded size, each followed by a pause as long as it took. */
+  async #each<Item>(
+    items: readonly Item[],
+    signal: AbortSignal,
+    collect: (part: readonly Item[]) => Promise<number>,
+  ): Promise<number> {
+    const { clock } = this.#context
+    let count = 0
+    for (let at = 0; at < items.length && !signal.aborted; at += collectedMax) {
+      const beganMs = clock.monotonicMs()
+      count += await collect(items.slice(at, at + collectedMax))
+      await delay(clock, clock.monotonicMs() - beganMs, signal)
+    }
     return count
   }
 
@@ -103,7 +162,7 @@ class Collection implements Running {
     what: 'allocations' | 'evaluations',
     from: Key | null,
     beforeMs: number,
-  ): Promise<Found> {
+  ): Promise<Found<string>> {
     return onView(this.#context.view, async (reader) => {
       const ids: string[] = []
       let looked = 0
@@ -111,16 +170,57 @@ class Collection implements Running {
         what === 'allocations' ? endedAllocations(reader, from) : endedEvaluations(reader, from)
       for await (const page of pages) {
         for (const row of page) {
-          if (row.modifyMs > beforeMs) return { ids, next: null }
-          if (looked === candidatesMax) return { ids, next: [row.modifyMs, row.id] }
+          if (row.modifyMs > beforeMs) return { some: ids, next: null }
+          if (looked === candidatesMax) return { some: ids, next: [row.modifyMs, row.id] }
           looked += 1
           if (!('clientStatus' in row) || isCollectable(reader, row, beforeMs)) ids.push(row.id)
         }
       }
-      return { ids, next: null }
+      return { some: ids, next: null }
     })
   }
 }
 
 /** `next`: where the index goes on; null: nowhere. */
-type Found = { readonly ids: readonly string[]; readonly next: Key | null }
+type Found<Item> = { readonly some: readonly Item[]; readonly next: Key | null }
+
+/** Jobs that are over for so long, with all that they ran. */
+async function oldJobs(
+  reader: Reader,
+  from: Key | null,
+  beforeMs: number,
+): Promise<Found<SeenJob>> {
+  const some: SeenJob[] = []
+  let looked = 0
+  for await (const page of jobsOver(reader, from)) {
+    for (const { namespace, id, submitMs, modifyIndex } of page) {
+      if (submitMs > beforeMs) return { some, next: null }
+      if (looked === jobsLookedAtMax) return { some, next: [submitMs, namespace, id] }
+      looked += 1
+      const key = { namespace, jobId: id }
+      if (await isQuiet(reader, key, beforeMs)) some.push({ namespace, id, modifyIndex })
+    }
+  }
+  return { some, next: null }
+}
+
+async function isQuiet(reader: Reader, key: JobKey, beforeMs: number): Promise<boolean> {
+  if (await hasOpenEvaluation(reader, key, new Set())) return false
+  for await (const page of allocationsOfJob(reader, key)) {
+    const isNew = page.some((one) => !isClientTerminal(one) || one.modifyMs > beforeMs)
+    if (isNew) return false
+  }
+  return true
+}
+
+/** As many as one round takes. */
+async function oldVersions(reader: Reader): Promise<readonly VersionKey[]> {
+  const some: VersionKey[] = []
+  for await (const page of versionKeys(reader)) {
+    for (const key of page) {
+      if (await isUnused(reader, key)) some.push(key)
+      if (some.length === candidatesMax) return some
+    }
+  }
+  return some
+}

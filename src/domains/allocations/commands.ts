@@ -1,6 +1,6 @@
 /** Changes of allocations. */
 import { commandsByType } from '../define.ts'
-import { collectEnded } from './collect-commands.ts'
+import { collectEnded, collectVersions } from './collect-commands.ts'
 import { moveAllocations } from './move-commands.ts'
 import { applyPlan } from './plan-commands.ts'
 import { reportAllocations } from './reported-commands.ts'
@@ -10,4 +10,5 @@ export const allocationCommands = commandsByType([
   reportAllocations,
   moveAllocations,
   collectEnded,
+  collectVersions,
 ])

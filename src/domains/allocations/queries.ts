@@ -9,7 +9,7 @@ import { LiveNames, type LiveName } from './live-names-model.ts'
 import { takenOfNodes, type TakenRow } from './taken-model.ts'
 
 type Rows = AsyncIterable<readonly AllocationRow[]>
-type JobKey = { readonly namespace: string; readonly jobId: string }
+export type JobKey = { readonly namespace: string; readonly jobId: string }
 
 export function allocationById(reader: Reader, id: string): AllocationRow | null {
   return reader.get(allocations, [id]) ?? null

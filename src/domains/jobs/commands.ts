@@ -20,6 +20,7 @@ import {
 import { openEvaluationsOfJob } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { namespaces } from '../namespaces/table.ts'
+import { collectJobs } from './collect-commands.ts'
 import { evaluationOf } from './job-evaluation-model.ts'
 import { dispatchJob } from './launch-commands.ts'
 import { jobOf, newestVersionOf, parentOf } from './queries.ts'
@@ -216,7 +217,13 @@ export const evaluateJob = defineCommand({
   },
 })
 
-export const jobCommands = commandsByType([registerJob, deregisterJob, evaluateJob, dispatchJob])
+export const jobCommands = commandsByType([
+  registerJob,
+  deregisterJob,
+  evaluateJob,
+  collectJobs,
+  dispatchJob,
+])
 
 function withStatus(
   row: JobRow,

@@ -1,5 +1,6 @@
 /** Reads of registered jobs. */
-import type { Reader } from '../../fsm/domain.ts'
+import type { Key, Reader } from '../../fsm/domain.ts'
+import { decodeNumber, numberLength, stringsOfKey } from '../../fsm/keys.ts'
 import { firstOf } from '../define.ts'
 import { jobs, jobVersions, type JobRow, type JobVersionRow } from './table.ts'
 
@@ -7,7 +8,7 @@ export function jobOf(reader: Reader, namespace: string, id: string): JobRow | n
   return reader.get(jobs, [namespace, id]) ?? null
 }
 
-type VersionKey = Pick<JobVersionRow, 'namespace' | 'id' | 'jobCreateIndex' | 'version'>
+export type VersionKey = Pick<JobVersionRow, 'namespace' | 'id' | 'jobCreateIndex' | 'version'>
 
 export function versionOf(reader: Reader, key: VersionKey): JobVersionRow | null {
   const { namespace, id, jobCreateIndex, version } = key
@@ -74,4 +75,37 @@ export async function versionsOf(
   const range = { prefix: [namespace, id, createIndex], from }
   for await (const page of reader.pages(jobVersions, range)) rows.push(...page)
   return rows.toReversed()
+}
+
+/** Of all versions that there are, in their order. */
+export async function* versionKeys(reader: Reader): AsyncGenerator<readonly VersionKey[]> {
+  for await (const page of reader.keysBy(jobVersions, null)) yield page.map(versionKeyOf)
+}
+
+function versionKeyOf(encoded: string): VersionKey {
+  const numbersAt = encoded.length - 2 * numberLength
+  const [namespace = '', id = ''] = stringsOfKey(encoded.slice(0, numbersAt))
+  const jobCreateIndex = decodeNumber(encoded, numbersAt)
+  return { namespace, id, jobCreateIndex, version: decodeNumber(encoded, numbersAt + numberLength) }
+}
+
+/** Versions of a job that are kept, with the newest; older ones as long as an allocation runs them. */
+export const versionsKept = 6
+
+/** It is none of a job's last ones. */
+export function isOldVersion(
+  reader: Reader,
+  { namespace, id, jobCreateIndex, version }: VersionKey,
+): boolean {
+  const job = jobOf(reader, namespace, id)
+  if (job === null || job.createIndex !== jobCreateIndex) return true
+  return version <= job.version - versionsKept
+}
+
+/** A job as the leader saw it when it looked at its allocations. */
+export type SeenJob = Pick<JobRow, 'namespace' | 'id' | 'modifyIndex'>
+
+/** Those that run nothing any more, the earliest registered first, from a place in that index on; null: its begin. */
+export function jobsOver(reader: Reader, from: Key | null): AsyncIterable<readonly JobRow[]> {
+  return reader.pagesBy(jobs, 'over', from === null ? {} : { from })
 }

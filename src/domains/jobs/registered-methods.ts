@@ -15,16 +15,21 @@ import { childSuffixLengthMax } from './dispatch-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { chosen, known, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
-import { jobOf, jobsIn, newestVersionOf, versionOf, versionsOf, type WholeJob } from './queries.ts'
+import {
+  jobOf,
+  jobsIn,
+  newestVersionOf,
+  versionOf,
+  versionsOf,
+  type WholeJob,
+  versionsKept,
+} from './queries.ts'
 import { inNamespace, leastForJobs } from './rights.ts'
 import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
 import { jobFilters, shownStub } from './shown.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
 import { validateJob, warningsOf } from './validate-model.ts'
 import { knowsTimeZone } from './zones.ts'
-
-/** Versions that are shown; older ones are kept while an allocation runs them. */
-const versionsShownMax = 6
 
 const Word = Type.String({ maxLength: 1_024 })
 const Named = { namespace: Word, id: Word }
@@ -78,7 +83,7 @@ const versions = defineQuery({
   query: async (reader, { namespace, id }) => {
     const job = jobOf(reader, namespace, id)
     if (job === null) return { value: null, index: reader.tableIndex(jobs) }
-    const rows = await versionsOf(reader, job, versionsShownMax)
+    const rows = await versionsOf(reader, job, versionsKept)
     const value: JobVersions = { job, versions: rows }
     return { value, index: job.modifyIndex }
   },

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { Table } from '../../fsm/domain.ts'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
-import { isEveryNodeType, JobType } from '../evaluations/job-type-model.ts'
+import { isBatchType, isEveryNodeType, JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
 import { payloadLengthMax } from './dispatch-model.ts'
 import { StoredSpec } from './stored-model.ts'
@@ -78,6 +78,11 @@ export const JobVersionRow = record({
 })
 export type JobVersionRow = Readonly<Static<typeof JobVersionRow>>
 
+/** It runs nothing any more, and nobody waits for it to. */
+export function isOver({ status, stop, type }: JobRow): boolean {
+  return status === 'dead' && (stop || isBatchType(type))
+}
+
 export const jobs: Table<JobRow> = {
   name: 'jobs',
   row: JobRow,
@@ -86,6 +91,8 @@ export const jobs: Table<JobRow> = {
     /** Those that run on every node: a node that is new or back needs them. */
     onEveryNode: ({ type, stop, template, namespace, id }) =>
       stop || template || !isEveryNodeType(type) ? null : ['every', namespace, id],
+    /** Those that run nothing any more, and nobody waits for; by the time when they were registered or stopped. */
+    over: (row) => (isOver(row) ? [row.submitMs] : null),
     byToken: ({ parent, namespace }) =>
       parent === undefined || parent.token === '' ? null : [namespace, parent.id, parent.token],
   },

@@ -1,5 +1,6 @@
 /** What is over is forgotten, and nothing that is still asked for. */
 import t, { type Test } from 'tap'
+import { versionKeys } from '../../../src/domains/jobs/queries.ts'
 import type { JobRow } from '../../../src/domains/jobs/table.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import {
@@ -116,3 +117,62 @@ void t.test('an operator has all of it collected, more than one entry takes', as
   await eventuallyTrue('they are gone', () => left(here, numbers).length === 1)
   t.strictSame(left(here, numbers), [7])
 })
+
+void t.test('jobs that are over go with all that is left of them, others stay', async (t) => {
+  const { server, here } = await served(t)
+  const duty = server.startDuty('allocations')
+  t.teardown(() => duty.stop())
+  const node = await here.node(1)
+  const batch = await here.plant('batch', 'batch')
+  const running = await here.plant('running', 'batch')
+  const stopped = await here.plant('stopped')
+  await here.plan(batch, { place: [placedOn(batch, node, 0)] })
+  await here.plan(running, { place: [placedOn(running, node, 1)] })
+  for (const job of [batch, running, stopped]) await complete(here, job)
+  await report(here, node, 0, 'complete')
+  for (let version = 1; version <= 9; version += 1) await here.newVersion('running')
+  await here.apply('jobs.deregister', {
+    namespace: 'default',
+    id: 'stopped',
+    evaluationId: idOf('stop', 1),
+    nowMs,
+    purge: false,
+  })
+  await complete(here, { ...stopped, evaluation: idOf('stop', 1) })
+  t.equal(here.job('stopped')?.status, 'dead')
+  t.equal(here.job('batch')?.status, 'dead')
+  await server.ask('PUT', '/v1/system/gc')
+  await eventuallyTrue(
+    'they are gone',
+    async () =>
+      (await versionsLeft(here)).join(' ') ===
+      'running.0 running.4 running.5 running.6 running.7 running.8 running.9',
+  )
+  t.equal(here.job('batch'), undefined)
+  t.equal(here.job('stopped'), undefined)
+  t.ok(here.job('running'), 'it runs')
+  t.strictSame(left(here, [0, 1]), [1])
+})
+
+async function complete(here: Workloads, job: Placed) {
+  const evaluation = here.evaluation(job.evaluation)
+  if (evaluation === undefined) throw new Error('no evaluation')
+  const jobModifyIndex = here.job(job.jobId)?.jobModifyIndex ?? 0
+  await here.plan(job, {
+    jobModifyIndex,
+    evaluations: [{ ...proposed(evaluation), status: 'complete' }],
+  })
+}
+
+async function versionsLeft(here: Workloads): Promise<readonly string[]> {
+  const view = here.machine.view()
+  try {
+    const found: string[] = []
+    for await (const page of versionKeys(view)) {
+      found.push(...page.map(({ id, version }) => `${id}.${version}`))
+    }
+    return found
+  } finally {
+    view.close()
+  }
+}
