@@ -157,6 +157,10 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a job as JSON',
       load: async () => (await import('./verbs/job/inspect.ts')).jobInspect,
     },
+    'job periodic force': {
+      summary: 'Starts a periodic job now',
+      load: async () => (await import('./verbs/job/periodic-force.ts')).jobPeriodicForce,
+    },
     'job run': {
       summary: 'Registers a job, and follows what becomes of it',
       load: async () => (await import('./verbs/job/run.ts')).jobRun,

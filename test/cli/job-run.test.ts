@@ -259,3 +259,18 @@ t.test('what is over is collected', async (t) => {
   t.match(await muster('system gc'), { code: 0, out: '', err: '' })
   t.match(asked, [{ method: 'PUT', url: '/v1/system/gc' }])
 })
+
+t.test('a periodic job has no evaluation, but a next launch; one is started by hand', async (t) => {
+  const Periodic = { Spec: '@hourly', TimeZone: 'UTC' }
+  const { muster } = await against(t, {
+    'POST /v1/jobs/parse': { json: job({ Periodic }) },
+    'PUT /v1/jobs': { json: { EvalID: '', EvalCreateIndex: 0, JobModifyIndex: 9, Warnings: '' } },
+    'GET /v1/job/web': { json: job({ Periodic }) },
+    'PUT /v1/job/web/periodic/force': evaluated,
+    ...done,
+  })
+  const ran = await muster(`job run ${fileIn(t)}`)
+  t.match(ran, { code: 0, out: /^Registered job "web"\nNext launch: \S+:00:00Z\n$/ })
+  const forced = await muster('job periodic force web')
+  t.match(forced, { code: 0, out: /^Started periodic job "web"\n[^]*Evaluation e1111111: / })
+})

@@ -227,3 +227,26 @@ t.test('every reason has its words', async (t) => {
   ] as const
   for (const [changes, text] of cases) t.equal(await reasons(changes), `  * ${text}\n`)
 })
+
+t.test('a periodic job shows its next launch and what it started', async (t) => {
+  const nightly = job({
+    ID: 'nightly',
+    Periodic: { Enabled: true, Spec: '0 3 * * *', Specs: [], TimeZone: 'Europe/Berlin' },
+  })
+  const child = job({ ID: 'nightly/periodic-1', ParentID: 'nightly', Status: 'dead' })
+  const { muster } = await against(t, {
+    'GET /v1/job/nightly': { json: nightly },
+    'GET /v1/job/nightly/summary': {
+      json: { Summary: {}, Children: { Pending: 0, Running: 0, Dead: 1 } },
+    },
+    'GET /v1/job/nightly/allocations': { json: [] },
+    'GET /v1/job/nightly/evaluations': { json: [] },
+    'GET /v1/jobs': { json: [child, job({ ID: 'nightly/other' })] },
+  })
+  const ran = await muster('job status nightly')
+  t.match(ran, { code: 0, err: '' })
+  t.match(ran.out, /^Next Launch +=? 2023-11-15T02:00:00Z$/m)
+  t.match(ran.out, /^Pending +Running +Dead\n0 +0 +1$/m)
+  t.match(ran.out, /^nightly\/periodic-1 +dead /m)
+  t.notMatch(ran.out, 'nightly/other')
+})

@@ -104,8 +104,9 @@ export function shownAllocation(row: AllocationRow) {
 export function shownJob({ spec, ...version }: JobVersion, job: JobOfAllocation | null) {
   return {
     ...spec,
-    ParentID: '',
-    Payload: null,
+    ParentID: job?.parent?.id ?? '',
+    Dispatched: job?.parent?.dispatched ?? false,
+    Payload: version.payload ?? null,
     Stop: job?.stop ?? true,
     Stable: false,
     Status: job?.status ?? 'dead',

@@ -15,27 +15,19 @@ import {
   RowId,
   workloadsVersion,
   type EvaluationRow,
-  type Trigger,
 } from '../evaluations/model.ts'
 import { openEvaluationsOfJob } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { namespaces } from '../namespaces/table.ts'
 import { collectJobs } from './collect-commands.ts'
 import { evaluationOf } from './job-evaluation-model.ts'
-import { dispatchJob } from './launch-commands.ts'
+import { dispatchJob, launchJob } from './launch-commands.ts'
 import { jobOf, newestVersionOf, parentOf } from './queries.ts'
-import {
-  countsFor,
-  groupsCountedMax,
-  hasLive,
-  noChildren,
-  statusOf,
-  withChildren,
-  type Moved,
-} from './state-model.ts'
+import { countsFor, groupsCountedMax, noChildren } from './state-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { StoredSpec } from './stored-model.ts'
-import { jobs, jobVersions, type JobRow, type JobVersionRow } from './table.ts'
+import { jobs, jobVersions, type JobRow } from './table.ts'
+import { made, parentChanges, versionRow, withStatus } from './version-commands.ts'
 
 /** Blocked evaluations of one job that an entry cancels. A job has one; more come of workers that were cut off. */
 const canceledMax = 64
@@ -104,6 +96,7 @@ export const registerJob = defineCommand({
       groups: countsFor(args.groups, before),
       ...(before?.parent !== undefined && { parent: before.parent }),
       ...(template && { children: before?.children ?? noChildren }),
+      ...(spec.Periodic?.Enabled === true && { periodic: { launchedMs: nowMs } }),
       submitMs: nowMs,
       jobModifyIndex: index,
       createIndex: before?.createIndex ?? index,
@@ -223,43 +216,8 @@ export const jobCommands = commandsByType([
   evaluateJob,
   collectJobs,
   dispatchJob,
+  launchJob,
 ])
-
-function withStatus(
-  row: JobRow,
-  { openEvaluations, index }: { readonly openEvaluations: boolean; readonly index: number },
-): JobRow {
-  const status = statusOf(row, { live: hasLive(row), openEvaluations })
-  return status === row.status ? row : { ...row, status, modifyIndex: index }
-}
-
-function made({ evaluationId: id }: { readonly evaluationId: string }, triggeredBy: Trigger) {
-  return { id, triggeredBy }
-}
-
-/** Of the job that started this one, whose row counts it. */
-function parentChanges(parent: JobRow | null, moved: Moved, index: number): Change[] {
-  const after = parent === null ? null : withChildren(parent, [moved], index)
-  return parent === null || after === null || after === parent ? [] : [replace(jobs, parent, after)]
-}
-
-function versionRow(
-  row: JobRow,
-  {
-    spec,
-    before,
-    index,
-  }: {
-    readonly spec: StoredSpec
-    readonly before: JobVersionRow | null
-    readonly index: number
-  },
-): JobVersionRow {
-  const { namespace, id, version, stop, submitMs, createIndex: jobCreateIndex } = row
-  const key = { namespace, id, jobCreateIndex, version }
-  const payload = before?.payload === undefined ? {} : { payload: before.payload }
-  return { ...key, spec, stop, submitMs, ...payload, createIndex: index, modifyIndex: index }
-}
 
 async function blockedOf(
   reader: Reader,

@@ -86,6 +86,7 @@ const ephemeralDiskDefaults: EphemeralDisk = { Sticky: false, Migrate: false, Si
 const periodicDefaults: Periodic = {
   Enabled: true,
   Spec: '',
+  Specs: [],
   SpecType: 'cron',
   ProhibitOverlap: false,
   TimeZone: 'UTC',

@@ -1,4 +1,4 @@
-/** A parameterized job is dispatched: a job of its own runs what it was given. */
+/** A parameterized job is dispatched, or a periodic one is started by hand: a job of its own runs. */
 import { randomUUID } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
@@ -15,7 +15,7 @@ import {
   tokenLengthMax,
 } from './dispatch-model.ts'
 import { chosen, known, unknownJob } from './known.ts'
-import { dispatchJob, type LaunchOutcome } from './launch-commands.ts'
+import { dispatchJob, launchJob, type LaunchOutcome } from './launch-commands.ts'
 import { newestVersionOf } from './queries.ts'
 import { inNamespace } from './rights.ts'
 import { specBytesMax, specBytesOf } from './stored-model.ts'
@@ -75,6 +75,7 @@ const dispatch = defineLeaderMethod({
         }
         case 'changed':
         case 'exists':
+        case 'overlaps':
           break
         default:
           assertNever(outcome)
@@ -84,7 +85,44 @@ const dispatch = defineLeaderMethod({
   },
 })
 
-export const dispatchMethods = { dispatch }
+/** A periodic job is started now, whatever its schedule says. */
+const force = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.force',
+  args: Type.Object({ namespace: Word, id: Word }),
+  requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
+  run: async (context, { namespace, id: parentId }): Promise<Dispatched> => {
+    const parent = known(context, namespace, parentId)
+    const name = JSON.stringify(parentId)
+    if (parent.periodic === undefined) throw refused(`job ${name} is not periodic, or not enabled`)
+    if (parent.stop) throw refused(`job ${name} is stopped: register it again`)
+    const more = chosen(context)
+    const { index, outcome } = await context.propose(launchJob, {
+      namespace,
+      parentId,
+      parentModifyIndex: parent.jobModifyIndex,
+      launchMs: more.nowMs,
+      forced: true,
+      ...more,
+    })
+    switch (outcome.type) {
+      case 'launched': {
+        const { id, createIndex } = outcome.row
+        return { index, id, createIndex, evaluation: outcome.evaluation.id }
+      }
+      case 'overlaps': {
+        const text = `an earlier launch of job ${name} runs, and its prohibit_overlap is true`
+        throw new MusterError('conflict', text)
+      }
+      case 'exists':
+        throw new MusterError('conflict', `job ${name} was started in this second already`)
+      default:
+        throw new MusterError('conflict', 'the job is changed at the same time: try again')
+    }
+  },
+})
+
+export const dispatchMethods = { dispatch, force }
 
 async function propose(
   context: LeaderContext,

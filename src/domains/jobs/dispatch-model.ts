@@ -1,4 +1,4 @@
-/** What a dispatch gives a parameterized job, and the job that becomes of it. */
+/** What a dispatch gives a parameterized job, and the jobs that templates start. */
 import type { JobSpec } from './model.ts'
 
 export const payloadBytesMax = 16 * 1024
@@ -48,6 +48,11 @@ export function dispatchedId(
 ): string {
   const front = prefix === '' ? '' : `${prefix}-`
   return `${parent}/dispatch-${front}${Math.floor(nowMs / 1_000)}-${random}`
+}
+
+/** As Nomad names it. */
+export function launchedId(parent: string, launchMs: number): string {
+  return `${parent}/periodic-${Math.floor(launchMs / 1_000)}`
 }
 
 /** What a job runs that a template starts. */

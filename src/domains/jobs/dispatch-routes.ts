@@ -1,4 +1,4 @@
-/** `/v1/job/:id/dispatch`. */
+/** `/v1/job/:id/dispatch` and `/v1/job/:id/periodic/force`. */
 import { Type } from 'typebox'
 import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
 import { count, inNamespace, mapOf, nullable, ok, optionally, text } from '../../api/shape.ts'
@@ -69,6 +69,25 @@ export const dispatchRoutes: readonly DescribedRoute[] = [
       })
       const shown = evaluationShown(index, evaluation)
       return { index, json: { DispatchedJobID: id, ...shown, JobCreateIndex: createIndex } }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/job/:job_id/periodic/force',
+    summary: 'Start a periodic job now',
+    permission: 'namespace:submit-job',
+    params: { job_id: text('The id of the periodic job') },
+    query: inNamespace,
+    reply: ok(Type.Object(WrittenJob, { title: 'JobForced' })),
+    errors: ['not_found', 'conflict'],
+    example: { url: '/v1/job/nightly/periodic/force', shownOnly: 'the job is not there' },
+    body: 'none',
+    handle: async (request) => {
+      const { index, evaluation } = await request.call(dispatchMethods.force, {
+        namespace: request.namespace ?? defaultNamespace,
+        id: request.parameter('job_id'),
+      })
+      return { index, json: evaluationShown(index, evaluation) }
     },
   },
 ]

@@ -1,8 +1,10 @@
 /** Jobs: what is to run. */
 import { defineDomain } from '../domain.ts'
+import { appliedCommands } from '../sessions/services.ts'
 import { jobCommands } from './commands.ts'
 import { dispatchMethods } from './dispatch-methods.ts'
 import { dispatchRoutes } from './dispatch-routes.ts'
+import { startLaunches } from './launches.ts'
 import { jobMethods } from './methods.ts'
 import { jobRoutes } from './routes.ts'
 import { hasJobs } from './queries.ts'
@@ -23,4 +25,17 @@ export const jobsDomain = defineDomain({
   ],
   routes: [...jobRoutes, ...registeredJobRoutes, ...dispatchRoutes],
   topics: [jobTopic],
+  duties: [
+    {
+      name: 'launches',
+      start: ({ service, log, ...given }) => {
+        const applied = service(appliedCommands)
+        return startLaunches({
+          ...given,
+          log: log.named('launches'),
+          onCommand: (command, listener) => applied.onCommand(command, listener),
+        })
+      },
+    },
+  ],
 })

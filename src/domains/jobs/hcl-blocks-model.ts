@@ -328,10 +328,10 @@ export const jobBlock: BlockShape = {
         attributes: {
           enabled: ['Enabled', 'flag'],
           cron: ['Spec', 'text'],
+          crons: ['Specs', 'texts'],
           prohibit_overlap: ['ProhibitOverlap', 'flag'],
           time_zone: ['TimeZone', 'text'],
         },
-        refused: { crons: 'Specs' },
       },
       as: 'one',
     },

@@ -1,4 +1,4 @@
-/** A template starts a job: a parameterized one by hand. What the job runs follows from the template as the entry finds it. */
+/** A template starts a job: a parameterized one by hand, a periodic one by time. What the job runs follows from the template as the entry finds it. */
 import { Type } from 'typebox'
 import type { Applied, Change } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
@@ -11,10 +11,10 @@ import {
   type EvaluationRow,
 } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
-import { childSpec, payloadLengthMax, tokenLengthMax } from './dispatch-model.ts'
+import { childSpec, launchedId, payloadLengthMax, tokenLengthMax } from './dispatch-model.ts'
 import { evaluationOf } from './job-evaluation-model.ts'
 import { jobByToken, jobOf, newestVersionOf } from './queries.ts'
-import { countsFor, withChildren } from './state-model.ts'
+import { countsFor, noChildren, withChildren } from './state-model.ts'
 import { jobs, jobVersions, type JobParent, type JobRow, type JobVersionRow } from './table.ts'
 
 const Meta = Type.Array(Type.Tuple([Type.String(), Type.String()]), { maxItems: 1_024 })
@@ -25,6 +25,8 @@ export type LaunchOutcome =
   | { readonly type: 'repeated'; readonly row: JobRow }
   /** There is a job of the id already. */
   | { readonly type: 'exists' }
+  /** One that it started before still runs, or waits to. */
+  | { readonly type: 'overlaps' }
   /** The template is another one now, stopped, or gone. */
   | { readonly type: 'changed' }
 
@@ -72,6 +74,73 @@ export const dispatchJob = defineCommand({
         ...started.changes(payload),
         put(evaluations, evaluation),
         replace(jobs, parent, withChildren(parent, [{ before: null, after: started.row }], index)),
+      ],
+      outcome: { type: 'launched', row: started.row, evaluation },
+    }
+  },
+})
+
+export const launchJob = defineCommand({
+  type: 'jobs.launch',
+  since: workloadsVersion,
+  args: Type.Object({
+    namespace: NamespaceName,
+    parentId: JobId,
+    /** Of the template that the proposer looked at. */
+    parentModifyIndex: Count,
+    /** The time that its id has. */
+    launchMs: TimeMs,
+    /** By hand: the schedule does not matter. */
+    forced: Type.Boolean(),
+    evaluationId: RowId,
+    nowMs: TimeMs,
+  }),
+  load: (reader, { namespace, parentId, launchMs }) => {
+    const parent = jobOf(reader, namespace, parentId)
+    const id = launchedId(parentId, launchMs)
+    return {
+      parent,
+      version: parent === null ? null : newestVersionOf(reader, parent),
+      id,
+      other: jobOf(reader, namespace, id),
+    }
+  },
+  apply: ({ index }, args, { parent, version, id, other }): Applied<LaunchOutcome> => {
+    const { forced, launchMs, evaluationId, nowMs } = args
+    const changed = { changes: [], outcome: { type: 'changed' } } as const
+    if (parent === null || version === null || parent.stop) return changed
+    if (parent.periodic === undefined || parent.jobModifyIndex !== args.parentModifyIndex) {
+      return changed
+    }
+    const { launchedMs } = parent.periodic
+    if (!forced && launchMs <= launchedMs) return changed
+    // What was missed before now is not made up for.
+    const told: JobRow = {
+      ...parent,
+      periodic: { launchedMs: Math.max(launchedMs, launchMs, nowMs) },
+      modifyIndex: index,
+    }
+    const running = parent.children ?? noChildren
+    const overlaps =
+      version.spec.Periodic?.ProhibitOverlap === true && running.pending + running.running > 0
+    if (overlaps || other !== null) {
+      return {
+        changes: forced ? [] : [replace(jobs, parent, told)],
+        outcome: { type: overlaps ? 'overlaps' : 'exists' },
+      }
+    }
+    const by = { id: parent.id, createIndex: parent.createIndex, dispatched: false, token: '' }
+    const started = startedJob(parent, version, { id, meta: [], by, nowMs, index })
+    const evaluation = evaluationOf(
+      started.row,
+      { id: evaluationId, triggeredBy: 'periodic-job' },
+      { index, nowMs },
+    )
+    return {
+      changes: [
+        ...started.changes(''),
+        put(evaluations, evaluation),
+        replace(jobs, parent, withChildren(told, [{ before: null, after: started.row }], index)),
       ],
       outcome: { type: 'launched', row: started.row, evaluation },
     }

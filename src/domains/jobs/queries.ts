@@ -20,6 +20,11 @@ export function newestVersionOf(reader: Reader, job: JobRow): JobVersionRow | nu
   return versionOf(reader, { ...job, jobCreateIndex: job.createIndex })
 }
 
+/** Those that are started by time. */
+export function periodicJobs(reader: Reader): AsyncIterable<readonly JobRow[]> {
+  return reader.pagesBy(jobs, 'byTime')
+}
+
 /** The job that started it; null: none did, or it is gone. */
 export function parentOf(
   reader: Reader,

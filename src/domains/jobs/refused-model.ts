@@ -66,5 +66,4 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Chown: 'is not served: files belong to the user of the task',
   },
   JobVolume: { PerAlloc: csi, MountOptions: csi, Sticky: csi },
-  JobPeriodic: { Specs: 'is not served: Spec holds one schedule' },
 }

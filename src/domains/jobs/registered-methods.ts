@@ -11,7 +11,7 @@ import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
-import { childSuffixLengthMax } from './dispatch-model.ts'
+import { childSpec, childSuffixLengthMax } from './dispatch-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { chosen, known, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
@@ -29,7 +29,7 @@ import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
 import { jobFilters, shownStub } from './shown.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
 import { validateJob, warningsOf } from './validate-model.ts'
-import { knowsTimeZone } from './zones.ts'
+import { knowsTimeZone, launchWarning } from './zones.ts'
 
 const Word = Type.String({ maxLength: 1_024 })
 const Named = { namespace: Word, id: Word }
@@ -218,7 +218,8 @@ async function submit(
   switch (outcome.type) {
     case 'registered': {
       const { row, evaluation } = outcome
-      const warnings = warningsOf(spec)
+      const launch = launchWarning(spec, context.clock.wallMs())
+      const warnings = [...warningsOf(spec), ...(launch === null ? [] : [launch])]
       return {
         index,
         jobModifyIndex: row.jobModifyIndex,
@@ -260,7 +261,9 @@ function checkServed(spec: JobSpec): void {
   const refuse = (path: string, text: string): never => {
     throw new MusterError('not_implemented', `${path} ${text}`)
   }
-  if (spec.Periodic !== null) refuse('Periodic', 'is not served yet: no job is started by time')
+  if (spec.Periodic !== null && spec.ParameterizedJob !== null) {
+    refuse('Periodic', 'is not served together with ParameterizedJob')
+  }
   for (const [at, { Update }] of spec.TaskGroups.entries()) {
     const path = `TaskGroups[${at}].Update`
     if (Update === null) continue
@@ -281,7 +284,9 @@ function checkStorable(spec: JobSpec): void {
     const text = `ID has over ${templateMax} letters: the jobs that this one starts have longer ids`
     throw new MusterError('invalid_argument', text)
   }
-  const bytes = specBytesOf(spec)
+  // What it starts has its specification, with a longer name.
+  const longest = spec.ID + 'x'.repeat(childSuffixLengthMax)
+  const bytes = specBytesOf(kindOf(spec) === 'plain' ? spec : childSpec(spec, longest, []))
   if (bytes <= specBytesMax) return
   const odd = oddNameIn(spec)
   if (odd !== null) {

@@ -1,6 +1,6 @@
 /** How a job is updated, moved, restarted, placed anew, and started by time or by hand. */
 import type { Static } from 'typebox'
-import { block, Duration, Flag, Whole, Word, Words } from './schema-model.ts'
+import { block, Duration, Flag, list, Whole, Word, Words } from './schema-model.ts'
 
 export const Update = block('JobUpdate', {
   Stagger: Duration,
@@ -41,14 +41,22 @@ export const Reschedule = block('JobReschedule', {
 })
 export type Reschedule = Readonly<Static<typeof Reschedule>>
 
+const schedulesMax = 64
+
 export const Periodic = block('JobPeriodic', {
   Enabled: Flag,
+  /** One schedule, or several in `Specs`. */
   Spec: Word,
+  Specs: list(Word, schedulesMax),
   SpecType: Word,
   ProhibitOverlap: Flag,
   TimeZone: Word,
 })
 export type Periodic = Readonly<Static<typeof Periodic>>
+
+export function schedulesOf({ Spec, Specs }: Periodic): readonly string[] {
+  return Spec === '' ? Specs : [Spec]
+}
 
 export const Parameterized = block('JobParameterized', {
   Payload: Word,

@@ -56,6 +56,8 @@ export const JobRow = record({
   parent: Type.Optional(JobParent),
   /** Of a template: the jobs that it started and that are kept. */
   children: Type.Optional(ChildCounts),
+  /** Of one that is started by time. `launchedMs`: up to then it was, or did not have to be. */
+  periodic: Type.Optional(record({ launchedMs: TimeMs })),
   submitMs: TimeMs,
   /** Of the last registration or stop; `modifyIndex` moves with the status too. */
   jobModifyIndex: Count,
@@ -93,6 +95,9 @@ export const jobs: Table<JobRow> = {
       stop || template || !isEveryNodeType(type) ? null : ['every', namespace, id],
     /** Those that run nothing any more, and nobody waits for; by the time when they were registered or stopped. */
     over: (row) => (isOver(row) ? [row.submitMs] : null),
+    /** Those that are started by time. */
+    byTime: ({ periodic, stop, namespace, id }) =>
+      periodic === undefined || stop ? null : [namespace, id],
     byToken: ({ parent, namespace }) =>
       parent === undefined || parent.token === '' ? null : [namespace, parent.id, parent.token],
   },

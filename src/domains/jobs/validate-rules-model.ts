@@ -147,22 +147,31 @@ function delaysOf({ Attempts, Delay, DelayFunction, MaxDelay }: Reschedule): num
 
 /** `knowsTimeZone`: what time zones there are is a matter of the machine. */
 export function checkPeriodic(
-  { Enabled, Spec, SpecType, TimeZone }: Periodic,
+  periodic: Periodic,
   problems: Problems,
   knowsTimeZone: (name: string) => boolean,
 ): void {
+  const { Enabled, Spec, Specs, SpecType, TimeZone } = periodic
   if (!Enabled) return
   if (SpecType !== 'cron') {
     problems.add('Periodic.SpecType', 'must be cron')
-  } else if (Spec === '') {
+  } else if (Spec === '' && Specs.length === 0) {
     problems.add('Periodic.Spec', 'is missing: write a schedule, as 0 3 * * *')
-  } else {
-    const cron = parseCron(Spec)
-    if (typeof cron === 'string') problems.add('Periodic.Spec', cron)
+  } else if (Spec !== '' && Specs.length > 0) {
+    problems.add('Periodic.Specs', 'does not go together with Spec: give one of them')
+  }
+  for (const [path, spec] of pathsOfSchedules(periodic)) {
+    const cron = parseCron(spec)
+    if (typeof cron === 'string') problems.add(path, cron)
   }
   if (!knowsTimeZone(TimeZone)) {
     problems.add('Periodic.TimeZone', 'is no known time zone: write one as Europe/Berlin')
   }
+}
+
+function pathsOfSchedules({ Spec, Specs }: Periodic): readonly (readonly [string, string])[] {
+  const one = Spec === '' ? [] : [['Periodic.Spec', Spec] as const]
+  return [...one, ...Specs.map((spec, at) => [`Periodic.Specs[${at}]`, spec] as const)]
 }
 
 export function checkParameterized(

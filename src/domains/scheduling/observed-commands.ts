@@ -4,7 +4,7 @@ import { moveAllocations } from '../allocations/move-commands.ts'
 import { applyPlan } from '../allocations/plan-commands.ts'
 import { reportAllocations } from '../allocations/reported-commands.ts'
 import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
-import { dispatchJob } from '../jobs/launch-commands.ts'
+import { dispatchJob, launchJob } from '../jobs/launch-commands.ts'
 import {
   completeDrains,
   evaluateNode,
@@ -40,6 +40,7 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(dispatchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(launchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(evaluateJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(applyPlan, ({ args: { place, stop, evaluations } }) =>
       saw({

@@ -2,9 +2,22 @@
 import { countOf, flagOf, listOf, objectOf, textOf, textsOf, timeOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
 import { isObject, type JsonObject } from '../../api/json.ts'
+import { nextOfSchedules } from '../../../lib/schedule.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
 import { statusOf } from './find.ts'
+
+/** When a periodic job is started next, RFC 3339; null: it is not periodic, or never. */
+export function nextLaunch(job: JsonObject, nowMs: number): string | null {
+  const periodic = job['Periodic']
+  if (!isObject(periodic) || periodic['Enabled'] === false || job['Stop'] === true) return null
+  const { Spec, Specs, TimeZone } = periodic
+  const given = [Spec, Specs].flat().filter((spec) => typeof spec === 'string')
+  const specs = given.filter((spec) => spec !== '')
+  const zone = typeof TimeZone === 'string' && TimeZone !== '' ? TimeZone : 'UTC'
+  const nextMs = nextOfSchedules(specs, zone, nowMs)
+  return nextMs === null ? null : new Date(nextMs).toISOString().replace('.000Z', 'Z')
+}
 
 /** It runs nothing itself. */
 export function isTemplate(job: JsonObject): boolean {

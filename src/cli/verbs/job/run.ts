@@ -6,6 +6,7 @@ import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { countFlag, misused } from '../../flags.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Verb } from '../../verb.ts'
+import { nextLaunch } from './children.ts'
 import { detachFlags, evaluationIn } from './evaluation.ts'
 import { fileOperand, isJson, jobOf, readSource, variableFlags } from './source.ts'
 
@@ -55,6 +56,8 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
     const warnings = textOf(answer, 'Warnings')
     if (warnings !== '') terminal.err(`${warnings.split('\n').map(visible).join('\n')}\n`)
     terminal.out(`Registered job ${JSON.stringify(given(Job, 'ID'))}\n`)
+    const next = nextLaunch(Job, terminal.nowMs())
+    if (next !== null) terminal.out(`Next launch: ${next}\n`)
     return evaluationIn(answer, client, call)
   },
 }

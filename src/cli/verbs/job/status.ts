@@ -19,7 +19,7 @@ import { exits, type Call, type Verb } from '../../verb.ts'
 import { allocationTable } from '../alloc/table.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
 import { evaluationTable } from '../eval/table.ts'
-import { childrenOf, childrenText, isTemplate } from './children.ts'
+import { childrenOf, childrenText, isTemplate, nextLaunch } from './children.ts'
 import { anyNamespace, findJob, jobPath, statusOf, type FoundJob } from './find.ts'
 
 const counts = ['Queued', 'Starting', 'Running', 'Failed', 'Complete', 'Lost', 'Unknown'] as const
@@ -95,10 +95,10 @@ async function showJob(
   await show(call, { Job: job, Summary, Allocations, Evaluations }, (style) => {
     if (children !== null) {
       const summary = objectOf(Summary)
-      return `${pairs(overviewOf(job))}\n${childrenText(style, job, { summary, children })}`
+      return `${pairs(overviewOf(job, terminal.nowMs()))}\n${childrenText(style, job, { summary, children })}`
     }
     const parts = [
-      pairs(overviewOf(job)),
+      pairs(overviewOf(job, terminal.nowMs())),
       `${style.heading('Summary')}\n${summaryTable(style, objectOf(Summary))}`,
     ]
     if (verbose || flags.has('evals')) {
@@ -122,7 +122,8 @@ async function showJob(
   return exits.ok
 }
 
-function overviewOf(job: JsonObject): readonly (readonly [string, string])[] {
+function overviewOf(job: JsonObject, nowMs: number): readonly (readonly [string, string])[] {
+  const next = nextLaunch(job, nowMs)
   const parent = textOf(job, 'ParentID')
   return [
     ['ID', textOf(job, 'ID')],
@@ -136,6 +137,7 @@ function overviewOf(job: JsonObject): readonly (readonly [string, string])[] {
     ['Status', statusOf(job)],
     ...(parent === '' ? [] : [['Parent', parent] as const]),
     ['Periodic', String(isObject(job['Periodic']))],
+    ...(next === null ? [] : [['Next Launch', next] as const]),
     ['Parameterized', String(isObject(job['ParameterizedJob']))],
   ]
 }

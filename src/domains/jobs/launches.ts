@@ -1,0 +1,143 @@
+/**
+ * The leader starts periodic jobs in their time. When each was started last is in the state: a new leader starts once what was
+ * to be started while none led, and goes on.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Proposable, Reader } from '../../fsm/domain.ts'
+import { periodic as rounds, type Running } from '../../lib/periodic.ts'
+import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
+import { deregisterJob, registerJob } from './commands.ts'
+import { launchJob } from './launch-commands.ts'
+import { jobOf, newestVersionOf, periodicJobs } from './queries.ts'
+import type { JobRow } from './table.ts'
+import { nextLaunchMs } from './zones.ts'
+
+/** The wall clock may be set: no wait is longer. */
+const roundMs = 30_000
+const retryMs = 1_000
+const gapMs = 20
+/** Later than this the launch has the time at which it is made. */
+const lateMs = 10_000
+const launchesAtOnce = 16
+
+type JobKey = Pick<JobRow, 'namespace' | 'id'>
+
+type Planned = JobKey & { readonly jobModifyIndex: number; readonly dueMs: number }
+
+type OnCommand = <Args, Outcome>(
+  command: Proposable<Args, Outcome>,
+  listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
+) => () => void
+
+export type LaunchesContext = DutyContext & { readonly onCommand: OnCommand }
+
+export function startLaunches(context: LaunchesContext): Running {
+  return new Launches(context)
+}
+
+class Launches implements Running {
+  readonly #context: LaunchesContext
+  readonly #planned = new Map<string, Planned>()
+  readonly #changed = new Map<string, JobKey>()
+  readonly #unsubscribe: readonly (() => void)[]
+  readonly #rounds: ReturnType<typeof rounds>
+  #isRead = false
+
+  constructor(context: LaunchesContext) {
+    const { clock, log, onCommand } = context
+    this.#context = context
+    this.#rounds = rounds({
+      clock,
+      log,
+      failure: 'periodic jobs could not be started',
+      everyMs: roundMs,
+      retryMs,
+      gapMs: () => gapMs,
+      round: (signal) => this.#round(signal),
+    })
+    const changed = ({ args: { namespace, id } }: { readonly args: JobKey }) => {
+      this.#changed.set(keyOf({ namespace, id }), { namespace, id })
+      this.#rounds.wake()
+    }
+    this.#unsubscribe = [
+      onCommand(registerJob, (applied) => {
+        if (applied.args.spec.Periodic !== null) changed(applied)
+      }),
+      onCommand(deregisterJob, ({ args }) => {
+        if (this.#planned.has(keyOf(args))) changed({ args })
+      }),
+    ]
+  }
+
+  async stop(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    await this.#rounds.stop()
+  }
+
+  async #round(signal: AbortSignal): Promise<number> {
+    await this.#look()
+    const nowMs = this.#context.clock.wallMs()
+    const due = [...this.#planned.values()].filter(({ dueMs }) => dueMs <= nowMs)
+    for (let at = 0; at < due.length && !signal.aborted; at += launchesAtOnce) {
+      const together = due.slice(at, at + launchesAtOnce)
+      const settled = await Promise.allSettled(together.map((planned) => this.#launch(planned)))
+      for (const result of settled) if (result.status === 'rejected') throw result.reason
+    }
+    if (due.length > 0) return 0
+    const next = Math.min(...[...this.#planned.values()].map(({ dueMs }) => dueMs))
+    return Math.max(0, Math.min(roundMs, next - nowMs))
+  }
+
+  async #look(): Promise<void> {
+    const { view } = this.#context
+    await onView(view, async (reader) => {
+      if (!this.#isRead) {
+        for await (const page of periodicJobs(reader)) {
+          for (const row of page) this.#plan(reader, row)
+        }
+        this.#isRead = true
+      }
+      const changed = [...this.#changed.values()]
+      this.#changed.clear()
+      for (const key of changed) this.#plan(reader, jobOf(reader, key.namespace, key.id) ?? key)
+    })
+  }
+
+  /** From the last launch on, not from now: what is past is due. */
+  #plan(reader: Reader, job: JobRow | JobKey): void {
+    const key = keyOf(job)
+    this.#planned.delete(key)
+    if (!('periodic' in job) || job.periodic === undefined || job.stop) return
+    const periodic = newestVersionOf(reader, job)?.spec.Periodic ?? null
+    const dueMs = periodic === null ? null : nextLaunchMs(periodic, job.periodic.launchedMs)
+    if (dueMs === null) return
+    const { namespace, id, jobModifyIndex } = job
+    this.#planned.set(key, { namespace, id, jobModifyIndex, dueMs })
+  }
+
+  async #launch({ namespace, id, jobModifyIndex, dueMs }: Planned): Promise<void> {
+    const { clock, log, propose } = this.#context
+    const nowMs = Math.floor(clock.wallMs())
+    const { outcome } = await propose(launchJob, {
+      namespace,
+      parentId: id,
+      parentModifyIndex: jobModifyIndex,
+      launchMs: nowMs - dueMs > lateMs ? nowMs : dueMs,
+      forced: false,
+      evaluationId: randomUUID(),
+      nowMs,
+    })
+    const job = { namespace, id }
+    this.#changed.set(keyOf(job), job)
+    if (outcome.type === 'launched') {
+      log.info('a periodic job was started', { ...job, started: outcome.row.id })
+    } else if (outcome.type === 'overlaps') {
+      log.info('a periodic job was not started: an earlier launch runs', job)
+    }
+  }
+}
+
+function keyOf({ namespace, id }: JobKey): string {
+  return JSON.stringify([namespace, id])
+}

@@ -1,0 +1,162 @@
+/** Periodic jobs: the leader starts a job of each at its times, and a new leader goes on where the last one stopped. */
+import t, { type Test } from 'tap'
+import { eventuallyTrue } from '../../support/eventually.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+import { serverOfOne } from '../server-of-one.ts'
+import { guarded } from './guarded.ts'
+import { jobWith, type Json } from './job-drafts.ts'
+
+const minute = 60_000
+const startMs = Date.UTC(2026, 2, 1, 12, 0, 30)
+
+function nightly(periodic: Json = {}): Json {
+  return jobWith({ ID: 'tick', Type: 'batch', Periodic: { Spec: '* * * * *', ...periodic } })
+}
+
+async function periodic(t: Test, job: Json = nightly()) {
+  const clock = manualClock(startMs)
+  const server = await serverOfOne(t, { clock, requestClock: clock })
+  let duty = server.startDuty('launches')
+  t.teardown(() => duty.stop())
+  const register = async (changed: Json) => {
+    const answer = await server.ask('PUT', '/v1/jobs', { Job: changed })
+    t.equal(answer.status, 200, answer.body)
+  }
+  await register(job)
+  const ids = async (): Promise<readonly string[]> => {
+    const rows = (await server.ask('GET', '/v1/jobs?filter=ParentID+==+tick')).json()
+    return (rows as readonly { readonly ID: string }[]).map(({ ID }) => ID)
+  }
+  return {
+    server,
+    register,
+    ids,
+    force: () => server.ask('PUT', '/v1/job/tick/periodic/force'),
+    /** Time passes until so many were started in all. */
+    passUntil: async (ms: number, count: number) => {
+      let left = ms
+      await eventuallyTrue(`${count} jobs were started`, async () => {
+        const step = Math.min(left, 10_000)
+        clock.advance(left > 0 ? step : 100)
+        left -= step
+        return left <= 0 && (await ids()).length === count
+      })
+    },
+    /** While `ms` pass none leads. */
+    newLeader: async (ms: number) => {
+      await duty.stop()
+      clock.advance(ms)
+      duty = server.startDuty('launches')
+    },
+    nowMs: () => clock.wallMs(),
+  }
+}
+
+function idAt(ms: number): string {
+  return `tick/periodic-${ms / 1_000}`
+}
+
+const first = Date.UTC(2026, 2, 1, 12, 1)
+
+t.test('a job is started at each of its times', async (t) => {
+  const { server, passUntil, ids } = await periodic(t)
+  t.same(await ids(), [])
+  await passUntil(3 * minute, 3)
+  t.same(await ids(), [idAt(first), idAt(first + minute), idAt(first + 2 * minute)])
+  const path = `/v1/job/${encodeURIComponent(idAt(first))}`
+  t.match((await server.ask('GET', path)).json(), {
+    ParentID: 'tick',
+    Dispatched: false,
+    Periodic: null,
+    Status: 'pending',
+  })
+  t.match((await server.ask('GET', `${path}/evaluations`)).json(), [
+    { TriggeredBy: 'periodic-job' },
+  ])
+  t.match((await server.ask('GET', '/v1/job/tick/summary')).json(), { Children: { Pending: 3 } })
+})
+
+t.test('several schedules, in a time zone', async (t) => {
+  const Specs = ['5 13 * * *', '7 13 * * *']
+  const { passUntil, ids } = await periodic(
+    t,
+    nightly({ Spec: '', Specs, TimeZone: 'Europe/Berlin' }),
+  )
+  await passUntil(10 * minute, 2)
+  t.same(await ids(), [idAt(first + 4 * minute), idAt(first + 6 * minute)])
+})
+
+t.test('what was missed while none led is started once, and then it goes on', async (t) => {
+  const { passUntil, newLeader, ids, nowMs } = await periodic(t)
+  await passUntil(minute, 1)
+  await newLeader(10 * minute)
+  const lateMs = nowMs()
+  await passUntil(0, 2)
+  const [, second = ''] = await ids()
+  t.ok(Number(second.split('-')[1]) * 1_000 >= lateMs - 1_000, 'with the time at which it was')
+  await passUntil(2 * minute, 4)
+})
+
+t.test('a new leader starts nothing again', async (t) => {
+  const { passUntil, newLeader } = await periodic(t)
+  await passUntil(minute, 1)
+  await newLeader(0)
+  await passUntil(1_000, 1)
+  await passUntil(minute, 2)
+})
+
+t.test('while an earlier launch runs, none is made where overlaps are prohibited', async (t) => {
+  const { server, passUntil, ids, force } = await periodic(t, nightly({ ProhibitOverlap: true }))
+  await passUntil(4 * minute, 1)
+  t.match(await force(), { status: 409, body: /an earlier launch of job "tick" runs/ })
+  const [id = ''] = await ids()
+  await server.ask('DELETE', `/v1/job/${encodeURIComponent(id)}?purge=true`)
+  await passUntil(minute, 1)
+  t.not((await ids())[0], id)
+})
+
+t.test('a job that is stopped, purged or switched off is not started', async (t) => {
+  const { server, register, passUntil } = await periodic(t)
+  await passUntil(minute, 1)
+  t.match((await server.ask('DELETE', '/v1/job/tick')).json(), { EvalID: '' })
+  await passUntil(3 * minute, 1)
+  await register(nightly())
+  await passUntil(minute, 2)
+  await register(nightly({ Enabled: false }))
+  await passUntil(3 * minute, 2)
+  await register(nightly())
+  await server.ask('DELETE', '/v1/job/tick?purge=true')
+  await passUntil(3 * minute, 2)
+})
+
+t.test('another schedule counts from its registration', async (t) => {
+  const { register, passUntil, ids } = await periodic(t, nightly({ Spec: '0 0 1 1 *' }))
+  await passUntil(10 * minute, 0)
+  await register(nightly({ Spec: '15 * * * *' }))
+  await passUntil(10 * minute, 1)
+  t.same(await ids(), [idAt(first + 14 * minute)])
+})
+
+t.test('one is started by hand, whatever the schedule', async (t) => {
+  const { server, force, ids } = await periodic(t, nightly({ Spec: '0 0 1 1 *' }))
+  const answer = await force()
+  t.match(answer.json(), { EvalID: /./ }, answer.body)
+  t.same(await ids(), [idAt(startMs)])
+  t.match(await force(), { status: 409, body: /was started in this second already/ })
+  await server.ask('PUT', '/v1/jobs', { Job: jobWith() })
+  t.match(await server.ask('PUT', '/v1/job/web/periodic/force'), {
+    status: 400,
+    body: /"web" is not periodic/,
+  })
+  t.equal((await server.ask('PUT', '/v1/job/no/periodic/force')).status, 404)
+})
+
+t.test('to start one by hand needs submit-job', async (t) => {
+  const { server, admin, tokenWith } = await guarded(t)
+  await server.ask('PUT', '/v1/jobs', { Job: nightly({ Spec: '0 0 1 1 *' }) }, admin)
+  const statusWith = async (capability: string) =>
+    (await server.ask('PUT', '/v1/job/tick/periodic/force', undefined, await tokenWith(capability)))
+      .status
+  t.equal(await statusWith('dispatch-job'), 403)
+  t.equal(await statusWith('submit-job'), 200)
+})
