@@ -5,13 +5,22 @@ import { MusterError } from '../lib/errors.ts'
 import type { AllocationRunner } from './runner/allocation-runner.ts'
 import { readLogs } from './runner/log-reader.ts'
 import type { Runner } from './runner/runner.ts'
+import { hostUsage } from './usage/host-usage.ts'
+import type { TaskUsages } from './usage/task-usage.ts'
 
 export type AgentTasksOptions = {
   readonly runner: Pick<Runner, 'find'>
+  readonly usage: TaskUsages
+  /** Where allocations have their folders. */
+  readonly folder: string
+  readonly nodeName: string
+  /** Of one processor. */
+  readonly mhz: number
   readonly clock: Clock
 }
 
-export function agentTasksOf({ runner, clock }: AgentTasksOptions): AgentTasks {
+export function agentTasksOf(options: AgentTasksOptions): AgentTasks {
+  const { runner, usage, clock } = options
   const found = (allocation: string): AllocationRunner => {
     const here = runner.find(allocation)
     if (here !== null) return here
@@ -22,5 +31,15 @@ export function agentTasksOf({ runner, clock }: AgentTasksOptions): AgentTasks {
     logs: (of, signal) => readLogs(found(of.allocation).folder.logs, of, clock, signal),
     restart: ({ allocation, task }, all) => found(allocation).restart(task, all),
     signal: ({ allocation, task }, signal) => found(allocation).signal(task, signal),
+    usage: async ({ allocation, task }) => {
+      const tasks = found(allocation).running(task)
+      const usages = await usage.of(tasks.map(([, started]) => started))
+      return tasks.flatMap(([name], at) => {
+        const ofTask = usages[at]
+        return ofTask === undefined ? [] : [[name, ofTask] as const]
+      })
+    },
+    hostUsage: () => hostUsage(options.folder, options.mhz, clock),
+    nodeName: options.nodeName,
   }
 }

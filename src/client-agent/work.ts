@@ -10,6 +10,8 @@ import { fingerprint } from './fingerprint.ts'
 import { Registrations, type Registry } from './runner/registrations.ts'
 import { Runner, workFolders } from './runner/runner.ts'
 import type { Ask } from './runner/servers.ts'
+import { ProcessTables } from './usage/process-table.ts'
+import { TaskUsages } from './usage/task-usage.ts'
 import { StateStore } from './runner/state-store.ts'
 
 export type Work = {
@@ -60,7 +62,15 @@ export async function openWork({
     random,
     log,
   })
-  const tasks = agentTasksOf({ runner, clock })
+  const mhz = Number(new Map(spec.attributes).get('cpu.frequency') ?? 0)
+  const tasks = agentTasksOf({
+    runner,
+    usage: new TaskUsages(clock, new ProcessTables(clock), mhz),
+    folder: dataDir,
+    nodeName: config.name,
+    mhz,
+    clock,
+  })
   // When the node leaves, its work is placed elsewhere.
   return { drivers, runner, tasks, endsWithAgent: stopsTasks || leaveOnTerminate || origin.dev }
 }

@@ -116,3 +116,18 @@ void t.test('its tasks are restarted and signalled', async (t) => {
   t.match(await muster(`alloc signal -s SIGHUP ${ids.allocation} main`), { code: 0 })
   t.same(JSON.parse(asked.at(-1)?.body ?? ''), { Signal: 'SIGHUP', Task: 'main' })
 })
+
+void t.test('what its tasks take is shown beside them', async (t) => {
+  const usage = { CpuStats: { Percent: 12.34, TotalTicks: 247.6 }, MemoryStats: { RSS: 3_145_728 } }
+  const { muster } = await against(t, {
+    [`GET /v1/allocation/${ids.allocation}`]: {
+      json: { ...whole, TaskResources: { main: { CPU: 500, MemoryMB: 64 } } },
+    },
+    [`GET /v1/client/allocation/${ids.allocation}/stats`]: {
+      json: { Tasks: { main: { ResourceUsage: usage } } },
+    },
+  })
+  const { out } = await muster(`alloc status -stats ${ids.allocation}`)
+  t.match(out, /\nCPU +=.*248\/500 MHz, 12\.3% of one processor\n/)
+  t.match(out, /\nMemory +=.*3\.0\/64 MiB\n/)
+})

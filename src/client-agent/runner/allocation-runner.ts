@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Handle } from '../drivers/driver.ts'
+import type { Handle, StartedTask } from '../drivers/driver.ts'
 import { signalNamed } from '../drivers/signals.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
@@ -184,14 +184,24 @@ export class AllocationRunner {
     }
   }
 
+  /** Those of them that have a process. Throws `not_found` for a task that it has not. */
+  running(task: string): readonly (readonly [name: string, started: StartedTask])[] {
+    return this.#named(task).flatMap((name) => {
+      const started = this.#processes.running(name)
+      return started === null ? [] : [[name, started] as const]
+    })
+  }
+
   #running(task: string): readonly string[] {
-    const asked = this.#plan.filter(({ name }) => task === '' || name === task)
-    if (asked.length === 0) {
-      throw new MusterError('not_found', `unknown task name ${JSON.stringify(task)}`)
-    }
-    const names = asked.flatMap(({ name }) => (this.#isUp(name) ? [name] : []))
+    const names = this.#named(task).filter((name) => this.#isUp(name))
     if (names.length === 0) throw new MusterError('conflict', 'Task not running')
     return names
+  }
+
+  #named(task: string): readonly string[] {
+    const names = this.#plan.flatMap(({ name }) => (task === '' || name === task ? [name] : []))
+    if (names.length > 0) return names
+    throw new MusterError('not_found', `unknown task name ${JSON.stringify(task)}`)
   }
 
   #isUp(name: string): boolean {

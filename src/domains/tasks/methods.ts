@@ -5,7 +5,7 @@ import { defineLocalMethod, defineQuery, defineStreamMethod } from '../../rpc/me
 import { mustMay } from '../../rpc/refusal.ts'
 import type { Services } from '../../rpc/services.ts'
 import { allocationById } from '../allocations/queries.ts'
-import { taskRights, toTasks, toTasksIn } from './rights.ts'
+import { readsMachine, taskRights, toTasks, toTasksIn } from './rights.ts'
 import { agentTasks, logKinds, type AgentTasks } from './services.ts'
 
 const taskNameLengthMax = 1_024
@@ -74,6 +74,26 @@ const signal = defineLocalMethod({
   },
 })
 
+const usage = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.usage',
+  args: Type.Object({ allocation: Allocation, task: TaskOrAll }),
+  requires: toTasks('read-job'),
+  run: ({ service }, args) => tasksOf(service, args).usage(args),
+})
+
+const hostUsage = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.hostUsage',
+  args: Type.Object({}),
+  requires: (_, service) => readsMachine(service),
+  run: ({ service }) => {
+    const tasks = service(agentTasks)
+    if (tasks !== null) return tasks.hostUsage()
+    throw new MusterError('invalid_argument', 'a server runs no tasks: name a node with node_id')
+  },
+})
+
 /** Of this agent, which has the allocation. */
 function tasksOf(
   service: Services['get'],
@@ -88,4 +108,4 @@ function unknown(allocation: string): MusterError {
   return new MusterError('not_found', `unknown allocation ${JSON.stringify(allocation)}`)
 }
 
-export const taskMethods = { place, logs, restart, signal }
+export const taskMethods = { place, logs, restart, signal, usage, hostUsage }

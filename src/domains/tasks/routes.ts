@@ -1,15 +1,56 @@
 /** `/v1/client/allocation/…`: tasks, at whichever agent runs them. */
 import { Type } from 'typebox'
 import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
-import { done, flag, text } from '../../api/shape.ts'
+import { consistency, done, flag, ok, optionally, text } from '../../api/shape.ts'
+import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { taskMethods } from './methods.ts'
+import { AllocationUsage, MachineUsage } from './shapes.ts'
+import { shownHost, shownUsages } from './usage-shown.ts'
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const signalDefault = 'SIGKILL'
 const shownOnly = 'no allocation has this ID'
 
 export const taskRoutes: readonly DescribedRoute[] = [
+  {
+    method: 'GET',
+    path: '/v1/client/allocation/:alloc_id/stats',
+    summary: 'What the tasks of an allocation take of their machine',
+    permission: 'namespace:read-job',
+    params: named,
+    query: { ...optionally({ task: text('The task; without it all that run') }), ...consistency },
+    reply: ok(AllocationUsage),
+    errors: ['not_found'],
+    example: { url: `/v1/client/allocation/${exampleId}/stats`, shownOnly },
+    handle: async (request) => {
+      const args = {
+        allocation: allocationOf(request),
+        task: request.search.text('task') ?? '',
+      }
+      const usages = await request.call(taskMethods.usage, args, await placeOf(request, 'read-job'))
+      return { json: shownUsages(usages) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/client/stats',
+    summary: 'What a client node has in use',
+    permission: 'node:read',
+    query: optionally({ node_id: text('Its UUID; a client agent answers for itself without') }),
+    reply: ok(MachineUsage),
+    errors: ['not_found'],
+    example: { url: '/v1/client/stats', status: 400 },
+    handle: async (request) => {
+      const id = request.search.text('node_id')?.toLowerCase() || null
+      if (id !== null && !uuid.test(id)) {
+        throw new MusterError('invalid_argument', 'node_id must be the whole id of a node, a UUID')
+      }
+      const place = id === null || id === request.service(site).nodeId ? {} : { node: id }
+      return { json: shownHost(await request.call(taskMethods.hostUsage, {}, place)) }
+    },
+  },
   {
     method: 'PUT',
     path: '/v1/client/allocation/:alloc_id/restart',

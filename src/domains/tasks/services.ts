@@ -1,5 +1,6 @@
 /** What an agent that runs tasks does with them when it is asked, and what of them is on its disk. */
 import { serviceKey } from '../../rpc/services.ts'
+import type { HostUsage, Usages } from './usage-model.ts'
 
 export const logKinds = ['stdout', 'stderr'] as const
 export type LogKind = (typeof logKinds)[number]
@@ -38,6 +39,11 @@ export type AgentTasks = {
   readonly restart: (of: TasksOf, all: boolean) => void
   /** The same, and `invalid_argument` for what is no signal. */
   readonly signal: (of: TasksOf, signal: string) => void
+  /** What those take that run. */
+  readonly usage: (of: TasksOf) => Promise<Usages>
+  /** Of this machine, and how servers call it. */
+  readonly hostUsage: () => Promise<HostUsage>
+  readonly nodeName: string
 }
 
 /** Provided by every process; null: it runs no tasks. */

@@ -11,6 +11,7 @@ import { pairs, table, type Cell } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { allocationPath, findAllocation } from './find.ts'
 import { allocationTable } from './table.ts'
+import { usagesOf } from './usage.ts'
 
 export const allocStatus: Verb = {
   operands: { usage: '[ALLOCATION]', countMin: 0, countMax: 1 },
@@ -23,6 +24,7 @@ what last happened to them.
       summary: 'Only allocations that match, as in \'ClientStatus == "failed"\'',
       value: 'EXPRESSION',
     },
+    stats: { summary: 'Of one: also what its tasks take of their node', value: null },
     verbose: { summary: 'Whole ids, and times instead of ages', value: null },
     ...formatFlags,
     ...namespaceFlag,
@@ -50,8 +52,11 @@ async function listAllocations(call: Call, client: ApiClient): Promise<number> {
 }
 
 async function showAllocation(call: Call, client: ApiClient, given: string): Promise<number> {
-  const path = allocationPath(await findAllocation(client, given))
-  const allocation = objectOf(await client.get(path))
+  const id = await findAllocation(client, given)
+  const allocation = objectOf(await client.get(allocationPath(id)))
+  const usages = call.flags.has('stats')
+    ? await usagesOf(client, id, allocation)
+    : new Map<string, never>()
   const verbose = call.flags.has('verbose')
   await show(call, allocation, (style) => {
     const parts = [pairs(overviewOf(allocation, verbose))]
@@ -62,7 +67,9 @@ async function showAllocation(call: Call, client: ApiClient, given: string): Pro
     }
     for (const [task, state] of membersOf(allocation, 'TaskStates')) {
       const title = style.heading(`Task ${JSON.stringify(task)} is ${textOf(state, 'State')}`)
-      parts.push(`${title}\n${pairs(taskOf(state))}\n${eventTable(state, style)}`)
+      parts.push(
+        `${title}\n${pairs([...(usages.get(task) ?? []), ...taskOf(state)])}\n${eventTable(state, style)}`,
+      )
     }
     return parts.join('\n')
   })
