@@ -5,7 +5,7 @@ export { noOperands, oneOperand } from './flags.ts'
 
 /** The process a command runs in, as far as commands may touch it. */
 export type Terminal = {
-  out(text: string): void
+  out(text: string | Uint8Array): void
   err(text: string): void
   /** The reader of the output is gone, as in `muster monitor | head`. */
   outIsGone(): boolean

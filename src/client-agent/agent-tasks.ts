@@ -2,6 +2,7 @@
 import type { AgentTasks } from '../domains/tasks/services.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
+import { listFiles, readFileOf, statFile } from './runner/allocation-files.ts'
 import type { AllocationRunner } from './runner/allocation-runner.ts'
 import { readLogs } from './runner/log-reader.ts'
 import type { Runner } from './runner/runner.ts'
@@ -29,6 +30,9 @@ export function agentTasksOf(options: AgentTasksOptions): AgentTasks {
   return {
     namespaceOf: (allocation) => runner.find(allocation)?.assigned.namespace ?? null,
     logs: (of, signal) => readLogs(found(of.allocation).folder.logs, of, clock, signal),
+    list: ({ allocation, path }) => listFiles(found(allocation).folder.path, path),
+    stat: ({ allocation, path }) => statFile(found(allocation).folder.path, path),
+    read: (of, signal) => readFileOf(found(of.allocation).folder.path, of, clock, signal),
     restart: ({ allocation, task }, all) => found(allocation).restart(task, all),
     signal: ({ allocation, task }, signal) => found(allocation).signal(task, signal),
     usage: async ({ allocation, task }) => {

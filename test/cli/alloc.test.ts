@@ -1,4 +1,4 @@
-/** `muster alloc status`, `stop`, `restart`, `signal` and `logs`. */
+/** `muster alloc status`, `stop`, `restart`, `signal`, `fs` and `logs`. */
 import t, { type Test } from 'tap'
 import { standIn, type Reply } from './api-stand-in.ts'
 import { run } from './terminal.ts'
@@ -130,4 +130,26 @@ void t.test('what its tasks take is shown beside them', async (t) => {
   const { out } = await muster(`alloc status -stats ${ids.allocation}`)
   t.match(out, /\nCPU +=.*248\/500 MHz, 12\.3% of one processor\n/)
   t.match(out, /\nMemory +=.*3\.0\/64 MiB\n/)
+})
+
+void t.test('folders are listed, and files are shown', async (t) => {
+  const path = `/v1/client/fs`
+  const info = { Name: 'x', IsDir: false, Size: 8, FileMode: '-rw-r--r--', ModTime: '2026-01-01Z' }
+  const frame = JSON.stringify({ Data: Buffer.from('end\n').toString('base64') })
+  const { muster, asked } = await against(t, {
+    [`GET ${path}/stat/${ids.allocation}`]: [
+      { json: { ...info, IsDir: true, FileMode: 'drwxr-xr-x' } },
+      { json: info },
+    ],
+    [`GET ${path}/ls/${ids.allocation}`]: { json: [info, { ...info, Name: 'logs', IsDir: true }] },
+    [`GET ${path}/cat/${ids.allocation}`]: { text: 'whole\n' },
+    [`GET ${path}/stream/${ids.allocation}`]: { text: `${frame}{}` },
+  })
+  const listed = await muster(`alloc fs ${ids.allocation} alloc`)
+  t.match(listed, { code: 0, out: /^Mode .*\n-rw-r--r-- +8 .* x\n.* logs\/\n$/ })
+  t.match(await muster(`alloc fs ${ids.allocation} x`), { code: 0, out: 'whole\n' })
+  t.match(asked.at(-1)?.url, /path=x$/)
+  t.match(await muster(`alloc fs -tail ${ids.allocation} x`), { code: 0, out: 'end\n' })
+  t.match(asked.at(-1)?.url, /origin=end&offset=4096&follow=false/)
+  t.match((await muster(`alloc fs -stat ${ids.allocation} x`)).out, /-rw-r--r-- +8 .* x\n$/)
 })

@@ -43,7 +43,7 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
   let err = ''
   const isTerminal = typed.isTerminal ?? false
   const terminal: Terminal = {
-    out: (text) => void (out += text),
+    out: (text) => void (out += typeof text === 'string' ? text : Buffer.from(text).toString()),
     err: (text) => void (err += text),
     outIsGone: () => out.length >= (typed.outLengthMax ?? Infinity),
     outIsTerminal: isTerminal,

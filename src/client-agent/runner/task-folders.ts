@@ -5,7 +5,8 @@ import { MusterError } from '../../lib/errors.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 
 const sharedName = 'alloc'
-const runName = '.run'
+export const runName = '.run'
+export const secretsName = 'secrets'
 
 export type TaskFolders = {
   /** Where the task runs. */
@@ -39,7 +40,7 @@ export class AllocationFolder {
     return {
       task: own,
       local: join(own, 'local'),
-      secrets: join(own, 'secrets'),
+      secrets: join(own, secretsName),
       shared: join(this.path, sharedName),
       logs: this.logs,
       run: join(this.path, runName, task),

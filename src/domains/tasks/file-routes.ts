@@ -1,23 +1,32 @@
 /** `/v1/client/fs/…`: files of tasks, from whichever agent has them. */
-import type { DescribedRoute } from '../../api/route.ts'
+import { Type } from 'typebox'
+import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
 import {
+  bytes,
   consistency,
   count,
   flag,
   frames,
   jsonType,
+  ok,
   optionally,
   text,
   textType,
 } from '../../api/shape.ts'
+import { dateText } from '../../lib/date-text.ts'
+import { MusterError } from '../../lib/errors.ts'
 import { allocationOf, exampleId, named, oneOf, placeOf } from './agent-routes.ts'
 import { bytesOf, framesOf } from './frames.ts'
 import { taskMethods } from './methods.ts'
-import { logKinds } from './services.ts'
-import { FileFrame } from './shapes.ts'
+import { logKinds, type FileInfo as Info, type FileOf, type FileToRead } from './services.ts'
+import { FileFrame, FileInfo } from './shapes.ts'
 
 const origins = ['start', 'end'] as const
 const originText = '`start`, which is the default, or `end`: where the offset counts from'
+const bytesType = 'application/octet-stream'
+const pathQuery = optionally({
+  path: text('Of the file, from the folder of the allocation; `/` unless said'),
+})
 const shownOnly = 'no allocation has this ID'
 
 export const fileRoutes: readonly DescribedRoute[] = [
@@ -63,4 +72,127 @@ export const fileRoutes: readonly DescribedRoute[] = [
         : { stream: framesOf(chunks, clock), type: 'application/json' }
     },
   },
+  {
+    method: 'GET',
+    path: '/v1/client/fs/ls/:alloc_id',
+    summary: 'List files of an allocation',
+    permission: 'namespace:read-fs',
+    params: named,
+    query: { ...pathQuery, ...consistency },
+    reply: ok(Type.Array(FileInfo)),
+    errors: ['not_found'],
+    example: { url: `/v1/client/fs/ls/${exampleId}?path=/alloc/logs`, shownOnly },
+    handle: async (request) => {
+      const infos = await request.call(
+        taskMethods.list,
+        fileOf(request),
+        await placeOf(request, 'read-fs'),
+      )
+      return { json: infos.map(shownInfo) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/client/fs/stat/:alloc_id',
+    summary: 'Read what is known of a file of an allocation',
+    permission: 'namespace:read-fs',
+    params: named,
+    query: { ...pathQuery, ...consistency },
+    reply: ok(FileInfo),
+    errors: ['not_found'],
+    example: { url: `/v1/client/fs/stat/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
+    handle: async (request) => {
+      const place = await placeOf(request, 'read-fs')
+      return { json: shownInfo(await request.call(taskMethods.stat, fileOf(request), place)) }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/client/fs/cat/:alloc_id',
+    summary: 'Read a file of an allocation',
+    permission: 'namespace:read-fs',
+    params: named,
+    query: { ...pathQuery, ...consistency },
+    reply: { 200: { [bytesType]: bytes('The file') } },
+    errors: ['not_found'],
+    example: { url: `/v1/client/fs/cat/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
+    handle: async (request) => ({ stream: bytesOf(await chunksOf(request, {})), type: bytesType }),
+  },
+  {
+    method: 'GET',
+    path: '/v1/client/fs/readat/:alloc_id',
+    summary: 'Read a part of a file of an allocation',
+    permission: 'namespace:read-fs',
+    params: named,
+    query: {
+      ...pathQuery,
+      offset: count('Where it begins, in bytes'),
+      limit: count('Bytes at most'),
+      ...consistency,
+    },
+    reply: { 200: { [bytesType]: bytes('The part') } },
+    errors: ['not_found'],
+    example: {
+      url: `/v1/client/fs/readat/${exampleId}?path=/alloc/logs/web.stdout.0&offset=0&limit=100`,
+      shownOnly,
+    },
+    handle: async (request) => {
+      const part = { offset: mustHave(request, 'offset'), limit: mustHave(request, 'limit') }
+      return { stream: bytesOf(await chunksOf(request, part)), type: bytesType }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/client/fs/stream/:alloc_id',
+    summary: 'Follow a file of an allocation',
+    permission: 'namespace:read-fs',
+    params: named,
+    query: {
+      ...pathQuery,
+      ...optionally({
+        follow: flag('Go on with what is written later; true unless said'),
+        origin: text(originText),
+        offset: count('Bytes'),
+      }),
+      ...consistency,
+    },
+    reply: { 200: { [jsonType]: frames(FileFrame, 'Frames') } },
+    errors: ['not_found'],
+    example: { url: `/v1/client/fs/stream/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
+    handle: async (request) => {
+      const { search, clock } = request
+      const chunks = await chunksOf(request, {
+        origin: oneOf('origin', search.text('origin') || 'start', origins),
+        offset: search.integer('offset', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0,
+        follow: !search.has('follow') || search.boolean('follow'),
+      })
+      return { stream: framesOf(chunks, clock), type: jsonType }
+    },
+  },
 ]
+
+function fileOf(request: ApiRequest): FileOf {
+  return { allocation: allocationOf(request), path: request.search.text('path') || '/' }
+}
+
+async function chunksOf(request: ApiRequest, part: Partial<Omit<FileToRead, keyof FileOf>>) {
+  const whole = { origin: 'start', offset: 0, limit: null, follow: false } as const
+  const args = { ...whole, ...part, ...fileOf(request) }
+  return request.open(taskMethods.read, args, await placeOf(request, 'read-fs'))
+}
+
+function mustHave({ search }: ApiRequest, name: string): number {
+  const value = search.integer(name, { min: 0, max: Number.MAX_SAFE_INTEGER })
+  if (value !== null) return value
+  throw new MusterError('invalid_argument', `${name} is missing: it is a number of bytes`)
+}
+
+function shownInfo({ name, isDir, size, mode, modifiedMs }: Info) {
+  return {
+    Name: name,
+    IsDir: isDir,
+    Size: size,
+    FileMode: mode,
+    ModTime: dateText(modifiedMs),
+  }
+}

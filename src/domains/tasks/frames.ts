@@ -7,7 +7,10 @@ export function framesOf(
   source: AsyncIterator<FileChunk>,
   clock: Clock,
 ): AsyncIterableIterator<string> {
-  const frameOf = ({ file, offset, data }: FileChunk): string => {
+  const frameOf = ({ file, offset, data, event }: FileChunk): string => {
+    if (event !== undefined) {
+      return JSON.stringify({ File: file, Offset: offset, FileEvent: event })
+    }
     const base64 = Buffer.from(data).toString('base64')
     return JSON.stringify({ File: file, Offset: offset, Data: base64 })
   }

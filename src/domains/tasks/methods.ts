@@ -10,11 +10,16 @@ import { agentTasks, logKinds, type AgentTasks } from './services.ts'
 
 const taskNameLengthMax = 1_024
 const signalLengthMax = 64
+const pathLengthMax = 4_096
 
 const Allocation = Type.String({ maxLength: 64 })
 const Task = Type.String({ minLength: 1, maxLength: taskNameLengthMax })
 /** '': all that run. */
 const TaskOrAll = Type.String({ maxLength: taskNameLengthMax })
+const File = Type.Object({
+  allocation: Allocation,
+  path: Type.String({ maxLength: pathLengthMax }),
+})
 const Offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Origin = Type.Enum(['start', 'end'])
 
@@ -46,6 +51,36 @@ const logs = defineStreamMethod({
   }),
   requires: toTasks('read-logs'),
   open: ({ service, signal }, args) => tasksOf(service, args).logs(args, signal),
+})
+
+const list = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.list',
+  args: File,
+  requires: toTasks('read-fs'),
+  run: ({ service }, args) => tasksOf(service, args).list(args),
+})
+
+const stat = defineLocalMethod({
+  kind: 'local',
+  name: 'tasks.stat',
+  args: File,
+  requires: toTasks('read-fs'),
+  run: ({ service }, args) => tasksOf(service, args).stat(args),
+})
+
+const read = defineStreamMethod({
+  kind: 'stream',
+  name: 'tasks.read',
+  args: Type.Object({
+    ...File.properties,
+    offset: Offset,
+    origin: Origin,
+    limit: Type.Union([Type.Null(), Offset]),
+    follow: Type.Boolean(),
+  }),
+  requires: toTasks('read-fs'),
+  open: ({ service, signal }, args) => tasksOf(service, args).read(args, signal),
 })
 
 const restart = defineLocalMethod({
@@ -108,4 +143,4 @@ function unknown(allocation: string): MusterError {
   return new MusterError('not_found', `unknown allocation ${JSON.stringify(allocation)}`)
 }
 
-export const taskMethods = { place, logs, restart, signal, usage, hostUsage }
+export const taskMethods = { place, logs, list, stat, read, restart, signal, usage, hostUsage }

@@ -26,6 +26,27 @@ export type FileChunk = {
   readonly event?: 'file deleted' | 'file truncated'
 }
 
+/** Of an allocation; its path begins in the allocation's folder. */
+export type FileOf = { readonly allocation: string; readonly path: string }
+
+export type FileToRead = FileOf & {
+  readonly offset: number
+  readonly origin: 'start' | 'end'
+  /** Bytes; null: to its end. */
+  readonly limit: number | null
+  /** It goes on with what is written later. */
+  readonly follow: boolean
+}
+
+export type FileInfo = {
+  readonly name: string
+  readonly isDir: boolean
+  readonly size: number
+  /** As `-rw-r--r--`. */
+  readonly mode: string
+  readonly modifiedMs: number
+}
+
 /** Tasks of an allocation; `task` '': all that run. */
 export type TasksOf = { readonly allocation: string; readonly task: string }
 
@@ -35,6 +56,10 @@ export type AgentTasks = {
   readonly namespaceOf: (allocation: string) => string | null
   /** Ends soon after the signal. */
   readonly logs: (of: LogsOf, signal: AbortSignal) => AsyncIterable<FileChunk>
+  /** Of a folder, by name. These three throw `permission_denied` for secrets and for what is outside. */
+  readonly list: (of: FileOf) => Promise<readonly FileInfo[]>
+  readonly stat: (of: FileOf) => Promise<FileInfo>
+  readonly read: (of: FileToRead, signal: AbortSignal) => Promise<AsyncIterable<FileChunk>>
   /** Throws `conflict` where none runs. `all`: also those that ended, which is `not_implemented` where there is one. */
   readonly restart: (of: TasksOf, all: boolean) => void
   /** The same, and `invalid_argument` for what is no signal. */

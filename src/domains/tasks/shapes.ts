@@ -1,13 +1,25 @@
 /** What routes of tasks and of their files answer. */
 import { Type } from 'typebox'
-import { count, mapOf, Nanoseconds, text } from '../../api/shape.ts'
+import { count, mapOf, Nanoseconds, text, Time } from '../../api/shape.ts'
 
 /** A part of a file, or `{}` as a heartbeat. */
 export const FileFrame = Type.Object({
   File: Type.Optional(text('Name of the file')),
   Offset: Type.Optional(count('Where in the file the data begins')),
   Data: Type.Optional(text('Base64')),
+  FileEvent: Type.Optional(text('`file deleted`, which ends it, or `file truncated`')),
 })
+
+export const FileInfo = Type.Object(
+  {
+    Name: Type.String(),
+    IsDir: Type.Boolean(),
+    Size: count('Bytes'),
+    FileMode: text('As `-rw-r--r--`'),
+    ModTime: Time,
+  },
+  { title: 'FileInfo' },
+)
 
 const share = (description: string) => Type.Number({ minimum: 0, description })
 const words = Type.Array(Type.String(), { description: 'Those that are measured; others are 0' })

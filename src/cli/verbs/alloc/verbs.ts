@@ -2,6 +2,10 @@
 import type { Verbs } from '../../verb.ts'
 
 export const allocVerbs: Verbs = {
+  'alloc fs': {
+    summary: 'Lists folders of an allocation, and shows files',
+    load: async () => (await import('./fs.ts')).allocFs,
+  },
   'alloc logs': {
     summary: 'Shows or follows the output of a task',
     load: async () => (await import('./logs.ts')).allocLogs,
