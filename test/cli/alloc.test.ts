@@ -4,7 +4,7 @@ import { standIn, type Reply } from './api-stand-in.ts'
 import { run } from './terminal.ts'
 import { allocation, done, evaluated, ids, job, nowMs } from './workloads.ts'
 
-async function against(t: Test, replies: Readonly<Record<string, Reply>>) {
+async function against(t: Test, replies: Readonly<Record<string, Reply | readonly Reply[]>>) {
   const { address, asked } = await standIn(t, replies)
   return {
     asked,
