@@ -116,7 +116,7 @@ export function writtenToken(outcome: CreateChildTokenOutcome): TokenRow {
     case 'absent':
       throw new MusterError('not_found', 'ACL token not found')
     case 'taken':
-      throw new MusterError('conflict', 'another token has this accessor: try again')
+      throw accessorIsTaken()
     case 'parentIsGone':
       throw unknownToken()
     case 'tooManyAncestors':
@@ -129,6 +129,10 @@ export function writtenToken(outcome: CreateChildTokenOutcome): TokenRow {
     default:
       return assertNever(outcome)
   }
+}
+
+export function accessorIsTaken(): MusterError {
+  return new MusterError('conflict', 'another token has this accessor: try again')
 }
 
 export function unknown({ what, name }: UnknownName): MusterError {

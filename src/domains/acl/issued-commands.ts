@@ -27,11 +27,13 @@ export type IssuedTokenState = {
   readonly ancestors: number
 }
 
-/** For commands that make a token beside rows of their own: `load` and `apply` of the making. */
-export async function loadIssuedToken(
-  reader: Reader,
-  token: IssuedToken,
-): Promise<IssuedTokenState> {
+/**
+ * What there is to read of a token without a parent that the leader drew and did not find in its state. The other servers need not
+ * look for it: that was half of what a login cost them.
+ */
+export const freeToken: IssuedTokenState = { taken: false, parentRow: null, ancestors: 0 }
+
+async function loadIssuedToken(reader: Reader, token: IssuedToken): Promise<IssuedTokenState> {
   const { parent, issuer } = token
   const isLinked = parent !== undefined || issuer !== undefined
   return {
@@ -41,7 +43,10 @@ export async function loadIssuedToken(
   }
 }
 
-/** Names of policies are not looked up: a login gives what the directory and the mappings say. */
+/**
+ * Also for commands that make a token beside rows of their own. Names of policies are not looked up: a login gives what the
+ * directory and the mappings say.
+ */
 export function applyIssuedToken(
   { index }: ApplyContext,
   token: IssuedToken,

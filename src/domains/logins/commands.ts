@@ -3,11 +3,7 @@ import { Type } from 'typebox'
 import type { Applied, Change } from '../../fsm/domain.ts'
 import { happened } from '../../fsm/fact.ts'
 import { mountGone } from '../acl/fact-model.ts'
-import {
-  applyIssuedToken,
-  loadIssuedToken,
-  type IssuedTokenOutcome,
-} from '../acl/issued-commands.ts'
+import { applyIssuedToken, freeToken, type IssuedTokenOutcome } from '../acl/issued-commands.ts'
 import { IssuedToken } from '../acl/model.ts'
 import { applyIdentity, loadIdentity, type IdentifyOutcome } from '../entities/commands.ts'
 import { entitiesVersion, Identity } from '../entities/model.ts'
@@ -132,18 +128,17 @@ const CreateLogin = Type.Object({
 
 export type CreateLoginOutcome = IssuedTokenOutcome | { readonly type: 'mountIsGone' }
 
-/** A token, with the secret that renews it where there is one. */
+/** A token that the leader found free, with the secret that renews it where there is one. */
 export const createLogin = defineCommand({
   type: 'logins.createLogin',
   since: mountsVersion,
   args: CreateLogin,
-  load: async (reader, { token }) => ({
+  load: (reader, { token }) => ({
     stands: token.issuer !== undefined && mountStands(reader, token.issuer.mountId),
-    state: await loadIssuedToken(reader, token),
   }),
-  apply: (context, { token, secret }, { stands, state }): Applied<CreateLoginOutcome> => {
+  apply: (context, { token, secret }, { stands }): Applied<CreateLoginOutcome> => {
     if (!stands) return { changes: [], outcome: { type: 'mountIsGone' } }
-    const applied = applyIssuedToken(context, token, state)
+    const applied = applyIssuedToken(context, token, freeToken)
     if (applied.outcome.type !== 'written' || secret === undefined) return applied
     return { ...applied, changes: [...applied.changes, insertSecret(secret, context.index)] }
   },

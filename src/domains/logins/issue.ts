@@ -9,9 +9,10 @@ import type { MusterError } from '../../lib/errors.ts'
 import { askLeader } from '../../rpc/ask-leader.ts'
 import { definePeerMethod, type LeaderContext, type LocalContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
-import { writtenToken } from '../acl/issue.ts'
+import { accessorIsTaken, writtenToken } from '../acl/issue.ts'
 import { drawLoginToken, issueBatchLogin, type LoginGrant } from '../acl/login-grant.ts'
 import type { TokenRow } from '../acl/model.ts'
+import { isIssuedTaken } from '../acl/queries.ts'
 import { TokenParameters } from '../acl/token-parameters-model.ts'
 import {
   Aliases,
@@ -132,6 +133,8 @@ async function issueService(
   renewalSecret: string | null,
 ): Promise<IssuedLogin> {
   const { token, secret, warnings } = drawLoginToken(grant, Math.floor(context.clock.wallMs()))
+  // Drawn twice, as by a machine that was set back to an earlier moment: two callers would share a secret.
+  if (isIssuedTaken(context.read(), token)) throw accessorIsTaken()
   const owner = renewalOwner(token.accessor)
   const sealed = renewalSecret === null ? null : await sealSecret(context, owner, renewalSecret)
   // The mount may have been disabled meanwhile: the entry decides.
