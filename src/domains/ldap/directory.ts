@@ -8,7 +8,7 @@ import { createSecureContext, type SecureContext, type SecureVersion } from 'nod
 import type { Clock } from '../../lib/clock.ts'
 import { leftMs, type Budget } from './budget.ts'
 import { DirectoryConnection } from './connection.ts'
-import { ConnectionPool, type Pooled } from './connection-pool.ts'
+import { ConnectionPool } from './connection-pool.ts'
 import { dial } from './dial.ts'
 import { DirectoryError } from './directory-error.ts'
 import type { Dereference } from './messages.ts'
@@ -186,12 +186,19 @@ export class Directory {
     const waiting = pool.take()
     if (waiting !== null) {
       try {
-        return await lend(pool, waiting, run)
+        return await run(waiting.connection)
       } catch (error) {
         if (!hadEnded(error)) throw error
+      } finally {
+        pool.giveBack(waiting)
       }
     }
-    return lend(pool, pool.add(await open()), run)
+    const added = pool.add(await open())
+    try {
+      return await run(added.connection)
+    } finally {
+      pool.giveBack(added)
+    }
   }
 
   /** In their order, those that did not answer of late behind the others. */
@@ -240,18 +247,6 @@ export class Directory {
   #tls(): SecureContext {
     this.#secureContext ??= secureContextOf(this.settings)
     return this.#secureContext
-  }
-}
-
-async function lend<T>(
-  pool: ConnectionPool,
-  pooled: Pooled,
-  run: (connection: DirectoryConnection) => Promise<T>,
-): Promise<T> {
-  try {
-    return await run(pooled.connection)
-  } finally {
-    pool.giveBack(pooled)
   }
 }
 

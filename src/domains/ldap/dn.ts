@@ -32,17 +32,20 @@ export function escapeDnValue(name: string): string {
   return escaped
 }
 
+const attributeType = /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)*)\s*=/y
+/** Of a value, what stands for itself; blanks count by their place. */
+const plainRun = /[^,;+"<>\0\\ ]+/y
+
 /** Null: it is none. The empty text is none here: nothing that logs in is the root of a directory. */
 export function parseDn(text: string): Dn | null {
   if (text === '' || text.length > dnLengthMax) return null
   const rdns: DnPart[][] = [[]]
   let at = 0
   for (;;) {
-    const type = /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)*)\s*=/y
-    type.lastIndex = at
-    const found = type.exec(text)
+    attributeType.lastIndex = at
+    const found = attributeType.exec(text)
     if (found === null) return null
-    const value = readValue(text, type.lastIndex)
+    const value = readValue(text, attributeType.lastIndex)
     if (value === null) return null
     rdns.at(-1)?.push({ type: found[1] ?? '', value: value.text })
     at = value.end
@@ -80,9 +83,10 @@ function readValue(text: string, start: number): { text: string; end: number } |
         at += 2
       } else return null
     } else {
-      const point = String.fromCodePoint(text.codePointAt(at) ?? 0)
-      add(Buffer.from(point), character !== ' ')
-      at += point.length
+      plainRun.lastIndex = at
+      const run = plainRun.exec(text)?.[0] ?? character
+      add(Buffer.from(run), character !== ' ')
+      at += run.length
     }
   }
   return { text: Buffer.concat(bytes).subarray(0, kept).toString(), end: at }

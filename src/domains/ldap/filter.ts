@@ -88,6 +88,8 @@ export function parseFilter(text: string): FilterNode {
 
 const attributeDescription = /[A-Za-z0-9][A-Za-z0-9.-]*(?:;[A-Za-z0-9-]+)*/y
 const ruleName = /[A-Za-z0-9][A-Za-z0-9.-]*/y
+/** Of a value, what stands for itself. */
+const plainRun = /[^*\\()\0]+/y
 
 class Parser {
   readonly #text: string
@@ -177,7 +179,7 @@ class Parser {
         throw wrong('has a character that is to be escaped', this.#at)
       }
       if (character === '*') {
-        pieces.push(Buffer.concat(bytes))
+        pieces.push(joined(bytes))
         bytes = []
         this.#at += 1
       } else if (character === '\\') {
@@ -186,12 +188,10 @@ class Parser {
         bytes.push(Buffer.from(code, 'hex'))
         this.#at += 3
       } else {
-        const start = this.#at
-        while (!'*\\()\0'.includes(this.#text[this.#at] ?? ')')) this.#at += 1
-        bytes.push(Buffer.from(this.#text.slice(start, this.#at)))
+        bytes.push(Buffer.from(this.#match(plainRun)))
       }
     }
-    pieces.push(Buffer.concat(bytes))
+    pieces.push(joined(bytes))
     return pieces
   }
 
@@ -206,6 +206,11 @@ class Parser {
     if (this.#text[this.#at] !== character) throw wrong(`lacks a ${character}`, this.#at)
     this.#at += 1
   }
+}
+
+function joined(bytes: readonly Buffer[]): Buffer {
+  const [only] = bytes
+  return bytes.length === 1 && only !== undefined ? only : Buffer.concat(bytes)
 }
 
 function wrong(what: string, at: number): MusterError {

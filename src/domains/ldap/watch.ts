@@ -21,13 +21,21 @@ export type Answered = Asked & {
 export type Watch = (answered: Answered) => void
 
 /** Runs `task`; without `watch` it costs nothing. */
-export async function watched<T>(
+export function watched<T>(
   watch: Watch | null,
   clock: Clock,
   asked: () => Asked,
   task: () => Promise<T>,
 ): Promise<T> {
-  if (watch === null) return task()
+  return watch === null ? task() : told(watch, clock, asked, task)
+}
+
+async function told<T>(
+  watch: Watch,
+  clock: Clock,
+  asked: () => Asked,
+  task: () => Promise<T>,
+): Promise<T> {
   const startMs = clock.monotonicMs()
   const tell = (failure: string | null, found: number | null): void => {
     const ms = Math.round((clock.monotonicMs() - startMs) * 10) / 10

@@ -121,19 +121,32 @@ async function serve(request: ApiRequest, asked: RouteMethod): Promise<ApiReply>
   const routes = mount === null ? [] : (request.service(mountedRoutes).get(mount.type) ?? [])
   if (mount === null || routes.length === 0) throw nothingThere()
   const below = segments.slice(mount.path.split('/').length)
-  const fitting = routes.filter(({ path }) => fits(path.split('/'), below))
+  const fitting = routes.filter((known) => fits(placed(known).pattern, below))
   if (fitting.length === 0) throw nothingThere()
-  const route = fitting.find((known) => methodsServed(full(known)).includes(asked))
+  const route = fitting.find((known) => placed(known).methods.includes(asked))
   if (route === undefined) return notAllowed(fitting)
   return route.handle(request, {
     mount,
     parameter: (name) => {
-      const place = route.path.split('/').indexOf(`:${name}`)
+      const place = placed(route).pattern.indexOf(`:${name}`)
       assert(place >= 0, `route ${route.path} has no parameter ${name}`)
       return below[place] ?? ''
     },
-    tail: below.slice(route.path.split('/').length - 1).join('/'),
+    tail: below.slice(placed(route).pattern.length - 1).join('/'),
   })
+}
+
+type Placed = { readonly pattern: readonly string[]; readonly methods: readonly string[] }
+
+/** What each request would have to find out again. */
+const placedRoutes = new WeakMap<MountedRoute, Placed>()
+
+function placed(route: MountedRoute): Placed {
+  const known = placedRoutes.get(route)
+  if (known !== undefined) return known
+  const found = { pattern: route.path.split('/'), methods: methodsServed(full(route)) }
+  placedRoutes.set(route, found)
+  return found
 }
 
 /** Segment by segment; `*` stands for one or more at the end. */
@@ -147,7 +160,7 @@ function fits(pattern: readonly string[], below: readonly string[]): boolean {
 }
 
 function notAllowed(fitting: readonly MountedRoute[]): ApiReply {
-  const allowed = new Set(fitting.flatMap((route) => methodsServed(full(route))))
+  const allowed = new Set(fitting.flatMap((route) => placed(route).methods))
   return {
     status: 405,
     json: { errors: [] },
