@@ -4,7 +4,9 @@ import { computedClassOf } from '../../src/domains/nodes/computed-class.ts'
 import { registerNode } from '../../src/domains/nodes/commands.ts'
 import type { ServerOfOne } from '../domains/server-of-one.ts'
 import { specOf } from '../domains/nodes/spec.ts'
+import { standIn } from './api-stand-in.ts'
 import { serverForCli } from './server-for-cli.ts'
+import { run } from './terminal.ts'
 
 const box = '11111111-2222-4333-8444-555555555555'
 const other = '11aaaaaa-2222-4333-8444-555555555555'
@@ -45,6 +47,35 @@ void t.test('client nodes are listed, shown, and found by the front of their ids
   t.match(await muster('node status nobody'), { code: 1, err: /is no id: those of nodes have/ })
   t.match(await muster('node status -self'), { code: 1, err: /is a server/ })
   t.match((await muster('node meta 111')).out, 'rack = r1\n')
+})
+
+void t.test('a drain that is followed says what it waits for', async (t) => {
+  const waiting = (Reason: string) => ({
+    json: { NodeID: box, Drain: true, Waiting: [{ ID: other, Name: 'web.g[0]', Reason }] },
+    headers: { 'x-service-index': '7' },
+  })
+  const { address, asked } = await standIn(t, {
+    [`PUT /v1/node/${box}/drain`]: { json: {} },
+    [`GET /v1/node/${box}/drain`]: [
+      waiting('it is to move'),
+      waiting('it is to move'),
+      waiting('its agent has not said'),
+      { json: { NodeID: box, Drain: true, Waiting: [] } },
+      { json: { NodeID: box, Drain: false, Waiting: [] } },
+    ],
+    [`GET /v1/node/${box}`]: { json: { LastDrain: { Status: 'complete' } } },
+  })
+  const ran = await run(['node', 'drain', '-enable', box], { env: { MUSTER_ADDR: address } })
+  t.equal(
+    ran.out,
+    `Node "${box}" drain strategy set
+Allocation 11aaaaaa web.g[0]: it is to move
+Allocation 11aaaaaa web.g[0]: its agent has not said
+Allocation 11aaaaaa is gone from the node
+Node "${box}" drain complete
+`,
+  )
+  t.ok(asked.some(({ url }) => url === `/v1/node/${box}/drain?index=7&wait=60s`))
 })
 
 void t.test('eligibility, drains and purges', async (t) => {

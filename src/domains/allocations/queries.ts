@@ -15,6 +15,11 @@ export function allocationById(reader: Reader, id: string): AllocationRow | null
   return reader.get(allocations, [id]) ?? null
 }
 
+/** Moves with every allocation that is written. */
+export function allocationsIndex(reader: Reader): number {
+  return reader.tableIndex(allocations)
+}
+
 /** The version of its job that it runs; null: it is gone. */
 export function versionOfAllocation(
   reader: Reader,

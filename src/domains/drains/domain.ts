@@ -3,9 +3,13 @@ import { defineDomain } from '../domain.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { observe } from './commands.ts'
 import { startDrains } from './drains.ts'
+import { drainMethods } from './methods.ts'
+import { drainRoutes } from './routes.ts'
 
 export const drainsDomain = defineDomain({
   name: 'drains',
+  methods: Object.values(drainMethods),
+  routes: drainRoutes,
   duties: [
     {
       name: 'drains',

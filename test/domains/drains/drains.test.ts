@@ -109,6 +109,33 @@ void t.test('a service moves one by one, as its replacements turn healthy', asyn
   t.match(Events.at(-1), { Message: 'Node drain complete', Details: null })
 })
 
+void t.test('it says of each allocation what it waits for', async (t) => {
+  const { server, here, node, drain } = await draining(t)
+  const web = await running(here, node, [0, 1])
+  await here.count('web', 2)
+  await running(here, node, [2], { id: 'crunch', type: 'batch' })
+  await running(here, node, [3], { id: 'agent', type: 'system' })
+  await drain(hour)
+  await eventuallyTrue('one is marked', () => marked(here, [0, 1]).length === 1)
+  const [first = 0] = marked(here, [0, 1])
+  const reasons = async (token?: string) => {
+    const answer = await server.ask('GET', `/v1/node/${node}/drain`, undefined, token)
+    const { Waiting } = answer.json() as { Waiting: readonly { ID: string; Reason: string }[] }
+    return new Map(Waiting.map(({ ID, Reason }) => [Number(ID.slice(-12)), Reason]))
+  }
+  const before = await reasons()
+  t.match(before.get(first), /it is to move/)
+  t.match(before.get(1 - first), /1 are healthy and 1 have to stay/)
+  t.match(before.get(2), /batch work may run to its end/)
+  t.match(before.get(3), /system work is stopped once all other work is gone/)
+  const why = { desiredStatus: 'stop' as const, desiredDescription: '', lost: false }
+  const stop = [{ id: idOf('allo', first), followupEval: '', ...why }]
+  await here.plan({ ...web, index: here.job()?.jobModifyIndex ?? 0 }, { stop })
+  t.match((await reasons()).get(first), /was told to stop/)
+  t.equal((await server.ask('GET', `/v1/node/${idOf('node', 9)}/drain`)).status, 404)
+  t.equal((await server.ask('GET', '/v1/node/12/drain')).status, 400)
+})
+
 void t.test('batch work may end, system work ends last', async (t) => {
   const { here, node, drain, isOver } = await draining(t)
   await running(here, node, [0], { id: 'crunch', type: 'batch' })

@@ -1,10 +1,11 @@
 /** `muster node drain`: moves all work off a node, and follows that to its end. */
 import { nsPerMs, parseDurationMs } from '../../../lib/duration.ts'
-import { integerOf, objectOf, textOf } from '../../api/answer.ts'
+import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import type { Json, JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type Flags } from '../../flags.ts'
+import { shortId } from '../../ids.ts'
 import { pairsOfFlag } from '../../items.ts'
 import { exits, type Terminal, type Verb } from '../../verb.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
@@ -42,9 +43,9 @@ drain; the node takes work again, unless -keep-ineligible is given.
     const client = await ApiClient.open(call)
     const id = await chosenNode(client, call)
     if (flags.has('monitor')) {
-      return follow(client, id, integerOf(await readNode(client, id), 'ModifyIndex'), terminal)
+      return follow(client, id, terminal)
     }
-    const { json } = await client.ask('PUT', `/v1/node/${id}/drain`, {
+    await client.ask('PUT', `/v1/node/${id}/drain`, {
       json: {
         DrainSpec: spec,
         MarkEligible: spec === null && !flags.has('keep-ineligible'),
@@ -53,29 +54,44 @@ drain; the node takes work again, unless -keep-ineligible is given.
     })
     terminal.out(`Node ${JSON.stringify(id)} drain strategy ${spec === null ? 'unset' : 'set'}\n`)
     if (spec === null || flags.has('detach')) return exits.ok
-    return follow(client, id, integerOf(objectOf(json), 'Index'), terminal)
+    return follow(client, id, terminal)
   },
 }
 
-/** Until the node is not draining; its last drain says how that ended. */
-async function follow(
-  client: ApiClient,
-  id: string,
-  from: string,
-  terminal: Terminal,
-): Promise<number> {
-  let index = from
-  for (let node = await readNode(client, id); ; node = await changed(client, id, index)) {
-    index = integerOf(node, 'ModifyIndex')
-    const strategy = node['DrainStrategy']
-    if (strategy !== null && strategy !== undefined) continue
-    terminal.out(`Node ${JSON.stringify(id)} drain ${wordOf(node['LastDrain'])}\n`)
-    return exits.ok
+/** Until the node is not draining; its last drain says how that ended. Meanwhile what it waits for, as that changes. */
+async function follow(client: ApiClient, id: string, terminal: Terminal): Promise<number> {
+  let told: ReadonlyMap<string, string> = new Map()
+  let index: string | undefined
+  for (;;) {
+    const { json, headers } = await client.ask('GET', `/v1/node/${id}/drain`, {
+      search: index === undefined ? {} : { index, wait: `${waitedSeconds}s` },
+    })
+    const drain = objectOf(json)
+    if (drain['Drain'] !== true) break
+    told = tell(listOf(drain['Waiting']).map(objectOf), told, terminal)
+    index = [headers['x-service-index']].flat()[0]
   }
+  const node = await readNode(client, id)
+  terminal.out(`Node ${JSON.stringify(id)} drain ${wordOf(node['LastDrain'])}\n`)
+  return exits.ok
 }
 
-async function changed(client: ApiClient, id: string, index: string): Promise<JsonObject> {
-  return objectOf(await client.get(`/v1/node/${id}`, { index, wait: `${waitedSeconds}s` }))
+/** Returns what is known now, by allocation. */
+function tell(
+  waiting: readonly JsonObject[],
+  before: ReadonlyMap<string, string>,
+  terminal: Terminal,
+): ReadonlyMap<string, string> {
+  const now = new Map(waiting.map((one) => [textOf(one, 'ID'), lineOf(one)]))
+  for (const [id, line] of now) if (before.get(id) !== line) terminal.out(`${line}\n`)
+  for (const id of before.keys()) {
+    if (!now.has(id)) terminal.out(`Allocation ${shortId(id)} is gone from the node\n`)
+  }
+  return now
+}
+
+function lineOf(one: JsonObject): string {
+  return `Allocation ${shortId(textOf(one, 'ID'))} ${textOf(one, 'Name')}: ${textOf(one, 'Reason')}`
 }
 
 function wordOf(lastDrain: Json | undefined): string {
