@@ -102,7 +102,10 @@ const rows = [
   {
     name: 'scheduler',
     from: '^src/scheduler/',
-    ours: ['^src/lib/', '^src/domains/(nodes|jobs|evaluations|allocations)/[a-z-]*model[.]ts$'],
+    ours: [
+      '^src/lib/',
+      '^src/domains/(nodes|jobs|evaluations|deployments|allocations)/[a-z-]*model[.]ts$',
+    ],
     packages: noPackage,
     pure: true,
   },

@@ -146,7 +146,6 @@ export const outOfScopeAreas: readonly Area[] = [
       '/v1/allocation',
       '/v1/evaluations',
       '/v1/evaluation',
-      '/v1/deployments',
       '/v1/deployment',
       '/v1/scaling',
       '/v1/validate',

@@ -1,5 +1,6 @@
 /** The table of commands. A new command is a file in `verbs` and a row here. */
 import type { AgentArguments } from './verbs/agent.ts'
+import { deploymentVerbs } from './verbs/deployment/verbs.ts'
 import type { OpenRecovery } from './verbs/raft/recover.ts'
 import { allocVerbs } from './verbs/alloc/verbs.ts'
 import type { Verbs } from './verb.ts'
@@ -121,6 +122,7 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Deletes what is at a path of the API',
       load: async () => (await import('./verbs/path/ask.ts')).pathDelete,
     },
+    ...deploymentVerbs,
     'eval list': {
       summary: 'Lists evaluations',
       load: async () => (await import('./verbs/eval/list.ts')).evalList,

@@ -10,6 +10,7 @@ import { autopilotDomain } from './autopilot/domain.ts'
 import { startCascadeDuty } from './cascade-duty.ts'
 import { catalogDomain } from './catalog/domain.ts'
 import { stateDomains, type Domain } from './domain.ts'
+import { deploymentsDomain } from './deployments/domain.ts'
 import { drainsDomain } from './drains/domain.ts'
 import { entitiesDomain } from './entities/domain.ts'
 import { evaluationsDomain } from './evaluations/domain.ts'
@@ -38,6 +39,7 @@ export const serverDomains: readonly Domain[] = [
   kvDomain,
   variablesDomain,
   jobsDomain,
+  deploymentsDomain,
   allocationsDomain,
   drainsDomain,
   schedulingDomain,

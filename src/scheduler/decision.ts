@@ -1,11 +1,13 @@
 /** What an evaluation is decided on, and what was decided. */
 import type { AllocationRow, NewAllocation } from '../domains/allocations/model.ts'
 import type { Plan } from '../domains/allocations/plan-model.ts'
+import type { DeploymentRow } from '../domains/deployments/model.ts'
 import type { EvaluationRow, Metrics } from '../domains/evaluations/model.ts'
 import type { JobSpec } from '../domains/jobs/model.ts'
 import type { Random } from '../lib/random.ts'
 import type { NodeUsage } from './node-usage.ts'
 import type { Patterns } from './operands.ts'
+import type { DeploymentDecision } from './rollout.ts'
 import type { ScheduledJob } from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
@@ -34,6 +36,8 @@ export type ScheduleInput = {
   /** Of the job, also those that are over. */
   readonly allocations: readonly AllocationRow[]
   readonly specOf: (row: AllocationRow) => JobSpec | null
+  /** The newest one of the job, whatever became of it; absent or null: there is none. */
+  readonly deployment?: DeploymentRow | null
   readonly cluster: Cluster
   readonly patterns: Patterns
   readonly random: Random
@@ -60,4 +64,5 @@ export type Decision = {
   readonly followUpMs: number | null
   readonly classes: ReadonlyMap<string, boolean>
   readonly escaped: boolean
+  readonly deployment: DeploymentDecision
 }

@@ -22,10 +22,19 @@ export class Filling {
   readonly #failed = new Map<string, Metrics>()
   readonly #slots = new Map<string, number>()
 
-  constructor(input: ScheduleInput, job: ScheduledJob, placer: Placer) {
+  readonly #deploymentOf: (group: string) => string | null
+
+  /** `deploymentOf`: that placements of the newest version of the group count in. */
+  constructor(
+    input: ScheduleInput,
+    job: ScheduledJob,
+    placer: Placer,
+    deploymentOf: (group: string) => string | null,
+  ) {
     this.#input = input
     this.#job = job
     this.#placer = placer
+    this.#deploymentOf = deploymentOf
   }
 
   /** Nothing, where all is to be placed at once and some cannot be. */
@@ -70,7 +79,9 @@ export class Filling {
     for (const slot of slots) this.#fillOne(group, slot)
   }
 
-  #fillOne(group: TaskGroup, slot: Slot | NodeSlot): void {
+  /** One of an older version goes where the newest one may go too. */
+  #fillOne(newest: TaskGroup, slot: Slot | NodeSlot): void {
+    const group = slot.older?.group ?? newest
     const on = 'node' in slot ? slot.node : null
     const failed = this.#failed.get(group.Name)
     // Where one of a group found no place no other finds one, unless each has its own node.
@@ -101,16 +112,17 @@ export class Filling {
 
   #allocation(
     group: TaskGroup,
-    { name, previous, rescheduledAfterMs }: Slot,
+    { name, previous, rescheduledAfterMs, isCanary, older }: Slot,
     { node, resources, metrics }: Extract<Placement, { type: 'placed' }>,
   ): NewAllocation {
     const { evaluation, newId, nowMs } = this.#input
+    const deploymentId = older === null ? this.#deploymentOf(group.Name) : null
     return {
       id: newId(),
       namespace: evaluation.namespace,
       jobId: evaluation.jobId,
       jobCreateIndex: this.#job.createIndex,
-      jobVersion: this.#job.version,
+      jobVersion: older?.version ?? this.#job.version,
       group: group.Name,
       name,
       nodeId: node.id,
@@ -119,6 +131,8 @@ export class Filling {
       resources,
       metrics,
       previous: previous?.id ?? '',
+      ...(deploymentId !== null && { deploymentId }),
+      ...(isCanary && { canary: true }),
       rescheduled:
         previous === null || rescheduledAfterMs === null
           ? []

@@ -66,7 +66,8 @@ export class Placer {
   readonly #options: PlacerOptions
   readonly #order: NodeOrder
   readonly #spots = new JobSpots()
-  readonly #rules = new Map<string, GroupRules>()
+  /** A group of an older version is another one. */
+  readonly #rules = new Map<TaskGroup, GroupRules>()
   readonly #loads = new Map<string, PlannedLoad>()
 
   constructor(options: PlacerOptions) {
@@ -228,7 +229,7 @@ export class Placer {
   }
 
   #rulesOf(group: TaskGroup): GroupRules {
-    const known = this.#rules.get(group.Name)
+    const known = this.#rules.get(group)
     if (known !== undefined) return known
     const { job, patterns } = this.#options
     const rules = {
@@ -238,7 +239,7 @@ export class Placer {
       ranking: new Ranking(job, group, patterns),
       demand: demandOf(group),
     }
-    this.#rules.set(group.Name, rules)
+    this.#rules.set(group, rules)
     return rules
   }
 

@@ -8,18 +8,27 @@ import type { Decision } from './decision.ts'
 /** Well below what a plan may hold, see `planRowsMax`. */
 export const partRowsMax = 128
 
-export type PlanPart = Pick<Plan, 'place' | 'update' | 'stop'>
+export type PlanPart = Pick<Plan, 'place' | 'update' | 'stop' | 'deployment' | 'deploymentEnds'>
 
-/** At least one, which may be empty. */
-export function planParts({ stop, update, place }: Decision, rowsMax = partRowsMax): PlanPart[] {
+/** At least one, which may be empty. A new deployment is in each: entries that are under way at once come in any order. */
+export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[] {
+  const { stop, update, place, deployment } = decision
+  const { create, ends } = deployment
+  const nothing = (): PlanPart => ({
+    place: [],
+    update: [],
+    stop: [],
+    ...(create !== null && { deployment: { ...create, groups: [...create.groups] } }),
+  })
   const parts: PlanPart[] = []
-  let part: PlanPart = { place: [], update: [], stop: [] }
-  const add = (rows: Partial<PlanPart>) => {
+  let part = nothing()
+  if (ends.length > 0) part = { ...part, deploymentEnds: [...ends] }
+  const add = (rows: Pick<Partial<PlanPart>, 'place' | 'update' | 'stop'>) => {
     const count = part.place.length + part.update.length + part.stop.length
     const more = (rows.place?.length ?? 0) + (rows.update?.length ?? 0) + (rows.stop?.length ?? 0)
     if (count > 0 && count + more > rowsMax) {
       parts.push(part)
-      part = { place: [], update: [], stop: [] }
+      part = nothing()
     }
     part.place.push(...(rows.place ?? []))
     part.update.push(...(rows.update ?? []))

@@ -5,6 +5,7 @@ import { allocationName } from './allocation-names.ts'
 import {
   byGroup,
   reasons,
+  slot,
   type GroupPlan,
   type ReconcileInput,
   type Slot,
@@ -74,11 +75,11 @@ function ofGroup(
     const node = fitting.get(row.nodeId)
     if (node === undefined) continue
     const gone = { row, reason: reasons.updated, lost: false }
-    slots.push({ node, name, previous: row, stop: gone, rescheduledAfterMs: null })
+    slots.push({ node, ...slot(name, { previous: row, stop: gone }) })
   }
   for (const node of fitting.values()) {
     if (held.has(node.id)) continue
-    slots.push({ node, name, previous: null, stop: null, rescheduledAfterMs: null })
+    slots.push({ node, ...slot(name) })
   }
   return {
     group,

@@ -5,31 +5,44 @@
 import { isClientTerminal, type AllocationRow } from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { freeNames, indexOfName } from './allocation-names.ts'
+import { isCanarying } from '../domains/deployments/model.ts'
 import { reschedulingOf } from './reschedule.ts'
+import { isDeployed, wantedGroup, type GroupRollout, type Rollout } from './rollout.ts'
 import {
   byGroup,
   lostStop,
   reasons,
+  slot,
+  stopAll,
   type GroupPlan,
+  type OlderVersion,
   type ReconcileInput,
+  type ScheduledJob,
   type Slot,
   type Stop,
   type WantedInput,
 } from './scheduled-job.ts'
-import { byVersion, isOfVersion, room } from './updates.ts'
+import { byVersion, isHealthy, isOfVersion, room } from './updates.ts'
 
 export { reasons, type ScheduledJob } from './scheduled-job.ts'
 
-export type Reconciled = {
-  readonly groups: readonly GroupPlan[]
+/** What becomes of one group. */
+export type GroupReconciled = GroupPlan & {
   readonly stop: readonly Stop[]
   /** When a failed one is to be placed anew; null: none waits. */
   readonly followUpMs: number | null
+  readonly rollout: GroupRollout
 }
 
-export function reconcile(input: ReconcileInput): Reconciled {
+export type Reconciled = {
+  readonly groups: readonly GroupReconciled[]
+  readonly stop: readonly Stop[]
+  readonly followUpMs: number | null
+}
+
+export function reconcile(input: ReconcileInput, rollout: Rollout): Reconciled {
   const { groups, stop } = byGroup(input, (job, group, rows) =>
-    reconcileGroup({ ...input, job }, group, rows),
+    reconcileGroup({ ...input, job, rollout }, group, rows),
   )
   return {
     groups,
@@ -37,6 +50,8 @@ export function reconcile(input: ReconcileInput): Reconciled {
     followUpMs: earliest(groups.flatMap(({ followUpMs }) => followUpMs ?? [])),
   }
 }
+
+type Input = WantedInput & { readonly rollout: Rollout }
 
 /** What an allocation that holds a place of its group is to become. */
 type Held = {
@@ -70,51 +85,155 @@ const ending: Readonly<
 }
 
 function reconcileGroup(
-  input: WantedInput,
+  input: Input,
   group: TaskGroup,
-  rows: readonly AllocationRow[],
-): GroupPlan & { readonly stop: readonly Stop[]; readonly followUpMs: number | null } {
-  const { job } = input
+  all: readonly AllocationRow[],
+): GroupReconciled {
+  const { job, rollout, isLost } = input
+  const stray = all.filter((row) => rollout.isStray(row))
+  const beside = all.filter((row) => rollout.isCanary(row))
+  const rows = all.filter((row) => !stray.includes(row) && !beside.includes(row))
   const held = rows.flatMap((row) => holdOf(input, group, row) ?? [])
-  const { stays, goes } = selected(held, group.Count)
-  const stop = goes.flatMap((one) => stopOf(one, reasons.notNeeded))
+  const { stays, goes } = selected(held, group.Count, job)
+  const live = stays.flatMap(({ kind, row }) => (kind === 'live' ? [row] : []))
+  const { current, inPlace, outdated } = byVersion(input, group, live)
+  const canaries = canariesOf(input, group, { beside, outdated, stays })
+  const isCanarying = canaries.wanted > 0
+  const { stop, slots } = replaced(input, group, stays, isCanarying)
+  const fillsUp = rollout.isMoving && !isCanarying
+  const missing = fillsUp ? Math.max(0, group.Count - stays.length) : 0
+  const taken = new Set(stays.map(({ row }) => row.name))
+  const added = freeNames(job.spec.ID, group.Name, { count: missing, taken }).map((name) =>
+    slot(name),
+  )
+  const failing = stays.flatMap(({ kind, row }) =>
+    isOfVersion(row, job) && (kind === 'waiting' || kind === 'failed') ? [row] : [],
+  )
+  const most = fillsUp ? room(group, [...current, ...failing], added.length) : 0
+  const replace = outdated.slice(0, most)
+  const later = outdated.slice(replace.length)
+  const updated = replace.map((row) =>
+    slot(row.name, { previous: row, stop: { row, reason: reasons.updated, lost: false } }),
+  )
+  const placed = [...slots, ...updated, ...added, ...canaries.slots]
+  const isSettled = placed.length + outdated.length + inPlace.length === 0 && !isCanarying
+  const changes = placed.length + outdated.length + inPlace.length > 0
+  const changesSpec = outdated.length + inPlace.length > 0
+  const isFirst = !all.some((row) => isOfVersion(row, job))
+  const needsOne =
+    rollout.current === null && isDeployed(job, group) && changes && (changesSpec || isFirst)
+  return {
+    group,
+    keep: [...current, ...inPlace, ...later, ...canaries.keep],
+    inPlace,
+    slots: placed,
+    stop: [
+      ...stopAll(stray, isLost, reasons.notNeeded),
+      ...goes.flatMap((one) => stopOf(one, reasons.notNeeded)),
+      ...stop,
+      ...canaries.stop,
+    ],
+    followUpMs: earliest([...stays, ...canaries.held].flatMap(({ atMs }) => atMs ?? [])),
+    rollout: {
+      wanted: needsOne ? wantedGroup(group, canaries.wanted) : null,
+      isComplete: isSettled && current.length === group.Count && current.every(isHealthy),
+    },
+  }
+}
+
+/** Those that end for another reason than the update, and what takes their places. */
+function replaced(input: Input, group: TaskGroup, stays: readonly Held[], isCanarying: boolean) {
+  const stop: Stop[] = []
   const slots: Slot[] = []
   for (const one of stays) {
     const end = ending[one.kind]
     if (end === undefined) continue
     stop.push(...stopOf(one, end.reason))
     if (!end.isReplaced) continue
-    slots.push({
-      name: one.row.name,
-      // A lost one is replaced by another that knows nothing of it.
-      previous: one.kind === 'lost' ? null : one.row,
-      stop: null,
-      rescheduledAfterMs: one.rescheduledAfterMs,
-    })
+    const { row, kind, rescheduledAfterMs } = one
+    // A lost one is replaced by another that knows nothing of it.
+    const previous = kind === 'lost' ? null : row
+    const older = isCanarying ? olderVersion(input, group, row) : null
+    slots.push(slot(row.name, { previous, rescheduledAfterMs, older }))
   }
-  const live = stays.flatMap(({ kind, row }) => (kind === 'live' ? [row] : []))
-  const { inPlace, replace, keep } = updates(input, group, live)
-  for (const row of replace) {
-    const gone = { row, reason: reasons.updated, lost: false }
-    slots.push({ name: row.name, previous: row, stop: gone, rescheduledAfterMs: null })
+  return { stop, slots }
+}
+
+/** What a group has of canaries, and lacks. */
+type Canaries = {
+  /** 0: it tries none now. */
+  readonly wanted: number
+  readonly held: readonly Held[]
+  readonly keep: readonly AllocationRow[]
+  readonly stop: readonly Stop[]
+  readonly slots: readonly Slot[]
+}
+
+function canariesOf(
+  input: Input,
+  group: TaskGroup,
+  {
+    beside,
+    outdated,
+    stays,
+  }: {
+    readonly beside: readonly AllocationRow[]
+    readonly outdated: readonly AllocationRow[]
+    readonly stays: readonly Held[]
+  },
+): Canaries {
+  const { job, rollout } = input
+  const wanted = canariesWanted(input, group, outdated)
+  const held = beside.flatMap((row) => holdOf(input, group, row) ?? [])
+  const stop: Stop[] = []
+  const slots: Slot[] = []
+  const keep: AllocationRow[] = []
+  const names = new Set<string>()
+  for (const one of held) {
+    const { row, kind, rescheduledAfterMs } = one
+    const end = ending[kind]
+    if (kind === 'live') keep.push(row)
+    if (end === undefined) names.add(row.name)
+    // While nothing moves, what failed stays for its operator to see.
+    if (end === undefined || (kind === 'failed' && !rollout.isMoving)) continue
+    stop.push(...stopOf(one, end.reason))
+    if (!rollout.isMoving || names.size >= wanted) continue
+    names.add(row.name)
+    const previous = kind === 'lost' ? null : row
+    slots.push(slot(row.name, { previous, rescheduledAfterMs, isCanary: true }))
   }
-  const missing = Math.max(0, group.Count - stays.length)
-  const taken = new Set(stays.map(({ row }) => row.name))
-  const names = freeNames(job.spec.ID, group.Name, { count: missing, taken })
-  const added = names.map((name) => ({
-    name,
-    previous: null,
-    stop: null,
-    rescheduledAfterMs: null,
-  }))
-  return {
-    group,
-    keep,
-    inPlace,
-    slots: [...slots, ...added],
-    stop,
-    followUpMs: earliest(stays.flatMap(({ atMs }) => atMs ?? [])),
-  }
+  const missing = rollout.isMoving ? Math.max(0, wanted - names.size) : 0
+  const older = outdated.map(({ name }) => name).toSorted(byIndex)
+  const first = older.filter((name) => !names.has(name)).slice(0, missing)
+  const taken = new Set([...names, ...first, ...stays.map(({ row }) => row.name)])
+  const count = missing - first.length
+  const others = freeNames(job.spec.ID, group.Name, { count, taken })
+  slots.push(...[...first, ...others].map((name) => slot(name, { isCanary: true })))
+  return { wanted, held, keep, stop, slots }
+}
+
+/** They go before an update that replaces something; of one that is promoted, none. */
+function canariesWanted(
+  { job, rollout }: Input,
+  group: TaskGroup,
+  outdated: readonly AllocationRow[],
+): number {
+  const state = rollout.stateOf(group)
+  if (state !== null) return isCanarying(state) ? state.desiredCanaries : 0
+  if (rollout.current !== null || outdated.length === 0 || !isDeployed(job, group)) return 0
+  return group.Update?.Canary ?? 0
+}
+
+/** Null: its version is not known any more, or has no such group. */
+function olderVersion(
+  { job, specOf }: Input,
+  { Name }: TaskGroup,
+  row: AllocationRow,
+): OlderVersion | null {
+  if (isOfVersion(row, job) || row.jobCreateIndex !== job.createIndex) return null
+  const group = specOf(row)?.TaskGroups.find((one) => one.Name === Name)
+  if (group === undefined) return null
+  return { version: row.jobVersion, createIndex: row.jobCreateIndex, group }
 }
 
 function earliest(times: readonly number[]): number | null {
@@ -123,7 +242,7 @@ function earliest(times: readonly number[]): number | null {
 
 /** Null: it holds no place any more. */
 function holdOf(
-  { job, isLost, isDraining, nowMs }: WantedInput,
+  { job, isLost, isDraining, nowMs, rollout }: Input,
   group: TaskGroup,
   row: AllocationRow,
 ): Held | null {
@@ -142,8 +261,9 @@ function holdOf(
     case 'lost':
       return null
     case 'failed': {
-      // What failed with another version may succeed with this one.
-      if (!isCurrent) return held('failed')
+      if (rollout.isGivenUp(row)) return held('waiting')
+      // What failed with another version may succeed with this one, unless that is only tried yet.
+      if (!isCurrent && !isTried(rollout, group)) return held('failed')
       const again = reschedulingOf(row, group.ReschedulePolicy, nowMs)
       if (again.type === 'now') return held('failed', { rescheduledAfterMs: again.delayMs })
       return held('waiting', { atMs: again.type === 'at' ? again.timeMs : null })
@@ -158,6 +278,11 @@ function holdOf(
   }
 }
 
+function isTried(rollout: Rollout, group: TaskGroup): boolean {
+  const state = rollout.stateOf(group)
+  return state !== null && isCanarying(state)
+}
+
 /** Of a batch job, stopped: it came to its end all the same, or a drain ended it for good. */
 function hasDoneItsWork(row: AllocationRow): boolean {
   if (row.desiredDescription === reasons.drained) return true
@@ -168,15 +293,17 @@ function hasDoneItsWork(row: AllocationRow): boolean {
   )
 }
 
-/** At most `count`, and of each name one. */
+/** At most `count`, and of each name one, of the newest version if there is. */
 function selected(
   held: readonly Held[],
   count: number,
+  job: ScheduledJob,
 ): { readonly stays: readonly Held[]; readonly goes: readonly Held[] } {
   const best = held.toSorted(
     (left, right) =>
       goesFirst.indexOf(right.kind) - goesFirst.indexOf(left.kind) ||
-      indexOf(left.row) - indexOf(right.row) ||
+      byIndex(left.row.name, right.row.name) ||
+      Number(isOfVersion(right.row, job)) - Number(isOfVersion(left.row, job)) ||
       (left.row.id < right.row.id ? -1 : 1),
   )
   const stays: Held[] = []
@@ -190,8 +317,8 @@ function selected(
   return { stays, goes }
 }
 
-function indexOf({ name }: AllocationRow): number {
-  return indexOfName(name) ?? Infinity
+function byIndex(left: string, right: string): number {
+  return (indexOfName(left) ?? Infinity) - (indexOfName(right) ?? Infinity)
 }
 
 /** Nothing where it is stopped already, or over and kept as it is. */
@@ -199,16 +326,4 @@ function stopOf({ row, kind }: Held, reason: string): Stop[] {
   if (row.desiredStatus !== 'run') return []
   if (kind === 'done' && isClientTerminal(row)) return []
   return [kind === 'lost' ? lostStop(row) : { row, reason, lost: false }]
-}
-
-/** Of live ones: which are of the newest version, become of it in place, or are replaced now. */
-function updates(input: WantedInput, group: TaskGroup, live: readonly AllocationRow[]) {
-  const { current, inPlace, outdated } = byVersion(input, group, live)
-  const replaced = Math.min(outdated.length, room(group, current))
-  const later = outdated.slice(replaced)
-  return {
-    inPlace,
-    replace: outdated.slice(0, replaced),
-    keep: [...current, ...inPlace, ...later],
-  }
 }

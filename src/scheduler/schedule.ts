@@ -6,6 +6,7 @@ import { Filling, stopOf } from './filling.ts'
 import { Placer } from './place.ts'
 import { reconcileEverywhere } from './reconcile-everywhere.ts'
 import { reconcile } from './reconcile.ts'
+import { Rollout } from './rollout.ts'
 import type { ReconcileInput } from './scheduled-job.ts'
 
 export function schedule(input: ScheduleInput): Decision {
@@ -40,7 +41,8 @@ export function schedule(input: ScheduleInput): Decision {
     nowMs: input.nowMs,
   }
   const isEverywhere = job !== null && isEveryNodeType(job.spec.Type)
-  const { groups, stop, followUpMs } = isEverywhere
+  const rollout = new Rollout(job, input.deployment ?? null)
+  const { groups, stop, followUpMs, rollouts } = isEverywhere
     ? {
         ...reconcileEverywhere({
           ...common,
@@ -50,22 +52,40 @@ export function schedule(input: ScheduleInput): Decision {
           keepsFailed: input.evaluation.triggeredBy === 'alloc-failure',
         }),
         followUpMs: null,
+        rollouts: [],
       }
-    : reconcile(common)
-  const made = placer === null || job === null ? null : new Filling(input, job, placer)
+    : ofCounts(common, rollout)
+  const deployment = rollout.decision(rollouts, input.newId)
+  const deploymentOf = (group: string): string | null => {
+    const found = deployment.create ?? rollout.active
+    return found?.groups.some((one) => one.group === group) === true ? found.id : null
+  }
+  const made =
+    placer === null || job === null ? null : new Filling(input, job, placer, deploymentOf)
   for (const one of stop) made?.stopped(one)
   for (const plan of groups) made?.keep(plan)
   for (const plan of groups) made?.fill(plan)
   return {
     stop: [...stop.map(stopOf), ...(made?.later ?? [])],
-    update: groups.flatMap(({ inPlace }) =>
-      inPlace.map(({ id, metrics }) => ({ id, jobVersion: job?.version ?? 0, metrics })),
-    ),
+    update: groups.flatMap(({ inPlace, group }) => {
+      const deploymentId = deploymentOf(group.Name)
+      const version = {
+        jobVersion: job?.version ?? 0,
+        ...(deploymentId !== null && { deploymentId }),
+      }
+      return inPlace.map(({ id, metrics }) => ({ id, metrics, ...version }))
+    }),
     place: made?.placed ?? [],
     queued: made?.queued ?? [],
     failed: made?.failed ?? [],
     followUpMs,
     classes: placer?.classes ?? new Map<string, boolean>(),
     escaped: placer?.isEscaped === true,
+    deployment,
   }
+}
+
+function ofCounts(input: ReconcileInput, rollout: Rollout) {
+  const reconciled = reconcile(input, rollout)
+  return { ...reconciled, rollouts: reconciled.groups.map((group) => group.rollout) }
 }

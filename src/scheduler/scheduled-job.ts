@@ -38,6 +38,22 @@ export type Slot = {
   readonly stop: Stop | null
   /** Of a failed one: after which delay it is placed anew. */
   readonly rescheduledAfterMs: number | null
+  /** It stands beside the others until it is promoted. */
+  readonly isCanary: boolean
+  /** It is of an older version still: the newest one only tries canaries. Null: of the newest. */
+  readonly older: OlderVersion | null
+}
+
+export type OlderVersion = {
+  readonly version: number
+  readonly createIndex: number
+  readonly group: TaskGroup
+}
+
+/** The first of its name, unless more is said. */
+export function slot(name: string, more: Partial<Omit<Slot, 'name'>> = {}): Slot {
+  const nothing = { previous: null, stop: null, rescheduledAfterMs: null, older: null }
+  return { name, ...nothing, isCanary: false, ...more }
 }
 
 export type GroupPlan = {

@@ -31,18 +31,23 @@ export function byVersion(
   return { current, inPlace, outdated }
 }
 
-/** How many more may be replaced while those of the newest version are not all healthy yet. */
-export function room(group: TaskGroup, current: readonly AllocationRow[]): number {
+/**
+ * How many more may be replaced while those of the newest version are not all healthy yet. `coming`: that are about to be placed. While one of
+ * them is unhealthy, none is.
+ */
+export function room(group: TaskGroup, current: readonly AllocationRow[], coming = 0): number {
   const parallelMax = group.Update?.MaxParallel ?? 0
   if (parallelMax <= 0) return Infinity
-  return Math.max(0, parallelMax - current.filter((row) => !isHealthy(row)).length)
+  if (current.some(({ health }) => health?.healthy === false)) return 0
+  const notYet = current.filter((row) => !isHealthy(row)).length
+  return Math.max(0, parallelMax - notYet - coming)
 }
 
 export function isOfVersion(row: AllocationRow, job: ScheduledJob): boolean {
   return row.jobVersion === job.version && row.jobCreateIndex === job.createIndex
 }
 
-function isHealthy({ health }: AllocationRow): boolean {
+export function isHealthy({ health }: AllocationRow): boolean {
   return health?.healthy === true
 }
 

@@ -87,9 +87,24 @@ export const nomadRows: readonly Row[] = [
     allocations,
     put(`/v1/allocation/${unknownId}/stop`, {}, [], { status: [404] }),
   ),
-  ...rows(
-    verbs('deployment', 'fail', 'list', 'pause', 'promote', 'resume', 'status', 'unblock'),
-    get('/v1/deployments'),
+  row('deployment list', get('/v1/deployments')),
+  row(
+    'deployment status',
+    get('/v1/deployments?prefix='),
+    get(`/v1/deployment/${unknownId}`, [], { status: [404] }),
+    get(`/v1/deployment/allocations/${unknownId}`),
+  ),
+  ...['fail', 'promote', 'unblock'].map((verb) =>
+    row(
+      `deployment ${verb}`,
+      put(`/v1/deployment/${verb}/${unknownId}`, { All: true }, [], { status: [404] }),
+    ),
+  ),
+  ...['pause', 'resume'].map((verb) =>
+    row(
+      `deployment ${verb}`,
+      put(`/v1/deployment/pause/${unknownId}`, { Pause: verb === 'pause' }, [], { status: [404] }),
+    ),
   ),
   row(
     'job run',

@@ -167,7 +167,13 @@ async function placeWork(server: ServerOfOne): Promise<void> {
   }
   const placed = placedOn({ jobId: 'web', index: jobModifyIndex, evaluation }, node, 0)
   const none = { update: [], stop: [], evaluations: [] }
-  const plan = { jobModifyIndex, ...none, place: [placed], nowMs: 1 }
+  const wanted = { autoRevert: true, autoPromote: false, progressDeadlineMs: 1_000 }
+  const deployment = {
+    id: '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0d',
+    groups: [{ group: 'g', ...wanted, desiredCanaries: 1, desiredTotal: 1 }],
+  }
+  const place = [{ ...placed, deploymentId: deployment.id, canary: true }]
+  const plan = { jobModifyIndex, ...none, deployment, place, nowMs: 1 }
   // The scheduler may end the first evaluation meanwhile; the one that waits stays open.
   await eventuallyTrue('it is placed', async () => {
     const args = { ...plan, evaluation: await waiting() }

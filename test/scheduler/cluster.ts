@@ -1,5 +1,6 @@
 /** Nodes, jobs and allocations for tests of the scheduler: complete, and small. */
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
+import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { Metrics } from '../../src/domains/evaluations/model.ts'
 import { withDefaults } from '../../src/domains/jobs/defaults-model.ts'
 import type { JobDraft } from '../../src/domains/jobs/draft-model.ts'
@@ -185,6 +186,7 @@ export type World = {
   readonly allocations?: readonly AllocationRow[]
   /** By version. */
   readonly specs?: readonly JobSpec[]
+  readonly deployment?: DeploymentRow | null
   readonly triggeredBy?: ScheduleInput['evaluation']['triggeredBy']
   readonly nowMs?: number
   readonly seed?: number
@@ -205,6 +207,7 @@ export function decide(world: World): Decision {
     job,
     allocations,
     specOf: ({ jobVersion }) => specs[jobVersion] ?? job?.spec ?? null,
+    deployment: world.deployment ?? null,
     cluster: world.cluster ?? clusterOf(nodes, allocations),
     patterns: new Patterns(),
     random: seededRandom(seed),

@@ -56,7 +56,8 @@ export class AllocationRunner {
   readonly folder: AllocationFolder
   readonly #host: AllocationHost
   #plan: AllocationPlan
-  readonly #sinceMs: number
+  /** When it, or the version of its job that it is now, came to this agent. */
+  #sinceMs: number
   readonly #processes: TaskProcesses
   readonly #rotation: LogRotation
   #assigned: Assigned
@@ -151,6 +152,11 @@ export class AllocationRunner {
   /** What its server says of it now. Its tasks stay as they are: another version of them is another allocation. */
   update(assigned: Assigned): void {
     const skips = assigned.skipsDelay === true && this.#assigned.skipsDelay !== true
+    if (assigned.jobVersion !== this.#assigned.jobVersion) {
+      // The deployment of that version waits for its word.
+      this.#health = null
+      this.#sinceMs = this.#host.clock.wallMs()
+    }
     const names = assigned.group.Tasks.map(({ Name }) => Name)
     const isSame = names.join('/') === this.#plan.map(({ name }) => name).join('/')
     this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }

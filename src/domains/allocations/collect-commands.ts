@@ -1,9 +1,12 @@
-/** What is over is forgotten: allocations that ended, then evaluations that none is left of. What is looked at again, stays. */
+/** What is over is forgotten: allocations that ended, then evaluations and deployments that none is left of. What is looked at again, stays. */
 import { Type } from 'typebox'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import { encodeKey } from '../../fsm/keys.ts'
 import { Count } from '../../fsm/row-schema.ts'
 import { defineCommand, removeRow, TimeMs } from '../define.ts'
+import { isActive } from '../deployments/model.ts'
+import { deploymentById } from '../deployments/queries.ts'
+import { deployments } from '../deployments/table.ts'
 import { isBatchType } from '../evaluations/job-type-model.ts'
 import {
   isTerminal as isOver,
@@ -29,8 +32,14 @@ const Ids = Type.Array(RowId, { maxItems: collectedMax })
 export const collectEnded = defineCommand({
   type: 'allocations.collect',
   since: workloadsVersion,
-  args: Type.Object({ allocations: Ids, evaluations: Ids, beforeMs: TimeMs }),
-  load: async (reader, { allocations: ids, evaluations: evaluationIds, beforeMs }) => {
+  args: Type.Object({
+    allocations: Ids,
+    evaluations: Ids,
+    deployments: Type.Optional(Ids),
+    beforeMs: TimeMs,
+  }),
+  load: async (reader, args) => {
+    const { allocations: ids, evaluations: evaluationIds, beforeMs } = args
     const rows = ids.flatMap((id) => {
       const row = allocationById(reader, id)
       return row !== null && isCollectable(reader, row, beforeMs) ? [row] : []
@@ -39,16 +48,23 @@ export const collectEnded = defineCommand({
     for (const id of evaluationIds) {
       const row = evaluationById(reader, id)
       if (row === null || !isOver(row) || row.modifyMs > beforeMs) continue
-      if (!(await hasAllocations(reader, id))) over.push(row)
+      if (!(await hasAllocations(reader, 'byEval', id))) over.push(row)
     }
-    return { rows, over }
+    const deployed = []
+    for (const id of args.deployments ?? []) {
+      const row = deploymentById(reader, id)
+      if (row === null || isActive(row) || row.modifyMs > beforeMs) continue
+      if (!(await hasAllocations(reader, 'byDeployment', id))) deployed.push(row)
+    }
+    return { rows, over, deployed }
   },
-  apply: (_context, _args, { rows, over }): Applied<{ readonly count: number }> => ({
+  apply: (_context, _args, { rows, over, deployed }): Applied<{ readonly count: number }> => ({
     changes: [
       ...rows.map((row) => removeRow(allocations, row)),
       ...over.map((row) => removeRow(evaluations, row)),
+      ...deployed.map((row) => removeRow(deployments, row)),
     ],
-    outcome: { count: rows.length + over.length },
+    outcome: { count: rows.length + over.length + deployed.length },
   }),
 })
 
@@ -100,7 +116,11 @@ export function isCollectable(reader: Reader, row: AllocationRow, beforeMs: numb
   return followup === null || isOver(followup)
 }
 
-async function hasAllocations(reader: Reader, evaluation: string): Promise<boolean> {
-  const next = await reader.nextBy(allocations, 'byEval', [evaluation])
-  return next?.startsWith(encodeKey([evaluation])) === true
+async function hasAllocations(
+  reader: Reader,
+  index: 'byEval' | 'byDeployment',
+  id: string,
+): Promise<boolean> {
+  const next = await reader.nextBy(allocations, index, [id])
+  return next?.startsWith(encodeKey([id])) === true
 }

@@ -2,6 +2,7 @@
 import { proposable, type Key, type Reader } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
+import { endedDeployments } from '../deployments/queries.ts'
 import type { DutyContext } from '../duty.ts'
 import { endedEvaluations, hasOpenEvaluation } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
@@ -94,15 +95,12 @@ class Collection implements Running {
       (await this.#collectJobs(jobsBeforeMs, signal)) +
       (await this.#collect('allocations', beforeMs, signal)) +
       (await this.#collect('evaluations', beforeMs, signal)) +
+      (await this.#collect('deployments', beforeMs, signal)) +
       (await this.#collectVersions(signal))
     if (count > 0) this.#context.log.info('what is over was collected', { count })
   }
 
-  async #collect(
-    what: 'allocations' | 'evaluations',
-    beforeMs: number,
-    signal: AbortSignal,
-  ): Promise<number> {
+  async #collect(what: What, beforeMs: number, signal: AbortSignal): Promise<number> {
     const { propose } = this.#context
     let count = 0
     let from: Key | null = null
@@ -158,17 +156,11 @@ class Collection implements Running {
     return count
   }
 
-  #candidates(
-    what: 'allocations' | 'evaluations',
-    from: Key | null,
-    beforeMs: number,
-  ): Promise<Found<string>> {
+  #candidates(what: What, from: Key | null, beforeMs: number): Promise<Found<string>> {
     return onView(this.#context.view, async (reader) => {
       const ids: string[] = []
       let looked = 0
-      const pages =
-        what === 'allocations' ? endedAllocations(reader, from) : endedEvaluations(reader, from)
-      for await (const page of pages) {
+      for await (const page of ended[what](reader, from)) {
         for (const row of page) {
           if (row.modifyMs > beforeMs) return { some: ids, next: null }
           if (looked === candidatesMax) return { some: ids, next: [row.modifyMs, row.id] }
@@ -180,6 +172,14 @@ class Collection implements Running {
     })
   }
 }
+
+const ended = {
+  allocations: endedAllocations,
+  evaluations: endedEvaluations,
+  deployments: endedDeployments,
+} as const
+
+type What = keyof typeof ended
 
 /** `next`: where the index goes on; null: nowhere. */
 type Found<Item> = { readonly some: readonly Item[]; readonly next: Key | null }

@@ -14,14 +14,19 @@ export function liveNameOf(
   return isEveryNodeType(type) ? [name, nodeId] : [name]
 }
 
+/** A canary has the name of what it may replace: each deployment has its names beside the others. '' for what is no canary. */
+export function besideOf({ canary, deploymentId }: NewAllocation): string {
+  return canary === true ? (deploymentId ?? '') : ''
+}
+
 export class LiveNames {
   readonly #names = new Set<string>()
 
-  add(name: LiveName): void {
-    this.#names.add(JSON.stringify(name))
+  add(name: LiveName, beside: string): void {
+    this.#names.add(JSON.stringify([name, beside]))
   }
 
-  has(name: LiveName): boolean {
-    return this.#names.has(JSON.stringify(name))
+  has(name: LiveName, beside: string): boolean {
+    return this.#names.has(JSON.stringify([name, beside]))
   }
 }

@@ -1,26 +1,31 @@
 /** What may be asked about allocations. */
+import { randomUUID } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { indexOfRows, onePage, Page, wholeList, type May } from '../../rpc/list.ts'
 import { defineLeaderMethod, defineQuery, type QueryContext } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
+import { deploymentById } from '../deployments/queries.ts'
 import { checkIdPrefix, checkWholeId } from '../evaluations/id-model.ts'
 import { jobOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { allNamespaces, defaultNamespace, type AllocationRow } from './model.ts'
+import { judgedMax, setHealth } from './health-commands.ts'
 import { moveAllocations } from './move-commands.ts'
 import {
   allocationById,
   allocationsEverOnNode,
+  allocationsOfDeployment,
   allocationsOfEvaluation,
   allocationsOfJob,
   allocationsWithPrefix,
+  isUnpromotedCanary,
   jobTypeOf,
   versionOfAllocation,
 } from './queries.ts'
-import { changesAllocationsIn, leastForAllocations, readsJobsIn } from './rights.ts'
+import { changesAllocationsIn, leastForAllocations, readsJobsIn, submitsJobsIn } from './rights.ts'
 import { allocationCollector } from './services.ts'
 import {
   allocationFilters,
@@ -30,6 +35,8 @@ import {
   type ListedAllocation,
 } from './shown.ts'
 import { allocations } from './table.ts'
+
+const Judged = Type.Array(Type.String(), { maxItems: judgedMax })
 
 /** `*`: all. */
 const list = defineQuery({
@@ -86,11 +93,26 @@ const ofEvaluation = defineQuery({
   },
 })
 
+/** Those of a deployment, in the order of their ids. */
+const ofDeployment = defineQuery({
+  kind: 'query',
+  name: 'allocations.ofDeployment',
+  long: true,
+  args: Type.Object({ id: Type.String() }),
+  requires: () => ({ resource: 'none' }),
+  least: leastForAllocations,
+  query: (reader, { id }, context) => {
+    const whole = checkWholeId('deployment', id)
+    return listed(reader, context, allocationsOfDeployment(reader, whole))
+  },
+})
+
 /** The allocation, and what there is of its job. */
 export type WholeAllocation = {
   readonly row: AllocationRow
   readonly version: JobVersion | null
   readonly job: JobOfAllocation | null
+  readonly isCanary: boolean
 }
 
 const ofNode = defineQuery({
@@ -160,6 +182,34 @@ const stop = defineLeaderMethod({
   },
 })
 
+/** An operator's word on allocations of a deployment. */
+const judge = defineLeaderMethod({
+  kind: 'leader',
+  name: 'allocations.judge',
+  args: Type.Object({ id: Type.String(), healthy: Judged, unhealthy: Judged }),
+  requires: () => ({ resource: 'none' }),
+  run: async (context, { id, healthy, unhealthy }) => {
+    const row = deploymentById(context.read(), id.toLowerCase())
+    const namespace = row?.namespace ?? defaultNamespace
+    mustMay(context, submitsJobsIn(namespace), lacksSubmit)
+    checkWholeId('deployment', id)
+    if (row === null) throw new MusterError('not_found', 'deployment not found')
+    const wholeIds = (ids: readonly string[]) => ids.map((one) => checkWholeId('allocation', one))
+    const { index, outcome } = await context.propose(setHealth, {
+      id: row.id,
+      healthy: wholeIds(healthy),
+      unhealthy: wholeIds(unhealthy),
+      evaluationId: randomUUID(),
+      nowMs: Math.floor(context.clock.wallMs()),
+    })
+    if (outcome.type === 'unknown') throw new MusterError('not_found', 'deployment not found')
+    if (outcome.type === 'refused') throw new MusterError('invalid_argument', outcome.reason)
+    const { evaluation, revertedVersion } = outcome
+    const { modifyIndex } = outcome.row
+    return { index, evaluation: evaluation?.id ?? '', modifyIndex, revertedVersion }
+  },
+})
+
 /** What is over is forgotten now; goes on in the background. */
 const collect = defineLeaderMethod({
   kind: 'leader',
@@ -172,9 +222,20 @@ const collect = defineLeaderMethod({
   },
 })
 
-export const allocationMethods = { list, ofJob, ofEvaluation, ofNode, read, stop, collect }
+export const allocationMethods = {
+  list,
+  ofJob,
+  ofEvaluation,
+  ofDeployment,
+  ofNode,
+  read,
+  stop,
+  judge,
+  collect,
+}
 
 const lacksRead = "'namespace:read-job' on the allocation's namespace"
+const lacksSubmit = "'namespace:submit-job' on the deployment's namespace"
 const lacksLifecycle = "'namespace:alloc-lifecycle' on the allocation's namespace"
 
 async function listed(
@@ -211,7 +272,7 @@ function listedBy(reader: Reader): (row: AllocationRow, may: May) => ListedAlloc
       jobType = jobTypeOf(reader, row)
       types.set(key, jobType)
     }
-    return { row, jobType }
+    return { row, jobType, isCanary: isUnpromotedCanary(reader, row) }
   }
 }
 
@@ -225,6 +286,6 @@ function wholeBy(reader: Reader): (row: AllocationRow) => WholeAllocation {
       known = { version: versionOfAllocation(reader, row), job }
       versions.set(key, known)
     }
-    return { row, ...known }
+    return { row, ...known, isCanary: isUnpromotedCanary(reader, row) }
   }
 }

@@ -126,6 +126,10 @@ const placed = {
   resources: AllocatedResources,
   metrics: Metrics,
   previous: IdOrNone,
+  /** That it counts in; absent: none. */
+  deploymentId: Type.Optional(RowId),
+  /** It was placed beside what it may replace once its deployment promotes it. */
+  canary: Type.Optional(Type.Boolean()),
   rescheduled: Type.Array(Rescheduled, { maxItems: reschedulesMax }),
 }
 

@@ -6,7 +6,10 @@ import { defineCommand } from '../define.ts'
 import { isTerminal as isOver, workloadsVersion, type EvaluationRow } from '../evaluations/model.ts'
 import { evaluationById } from '../evaluations/queries.ts'
 import type { Applied, Reader } from '../../fsm/domain.ts'
+import type { DeploymentRow } from '../deployments/model.ts'
+import { deploymentById } from '../deployments/queries.ts'
 import { versionOf } from '../jobs/queries.ts'
+import type { JobVersionRow } from '../jobs/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { liveNameOf } from './live-names-model.ts'
@@ -31,6 +34,7 @@ export const applyPlan = defineCommand({
     const written = new Set([plan.evaluation, ...plan.evaluations.map(({ id }) => id)])
     const nodeIds = new Set([...place, ...rows.values()].map(({ nodeId }) => nodeId))
     const ended = new Set(stop.map(({ id }) => id))
+    const deployments = deploymentsOf(reader, plan, rows.values())
     return {
       evaluation,
       rows,
@@ -50,6 +54,8 @@ export const applyPlan = defineCommand({
         ended,
       ),
       versions: versionsKnown(reader, evaluation, plan, rows),
+      deployments,
+      successes: successesOf(reader, plan, deployments),
       evaluations: new Map(
         plan.evaluations.flatMap(({ id }) => {
           const row = evaluationById(reader, id)
@@ -104,4 +110,42 @@ function versionsKnown(
     if (row !== null) known.add(key)
   }
   return known
+}
+
+/** Those that the plan makes or ends, and those of allocations that it changes. */
+function deploymentsOf(
+  reader: Reader,
+  { place, update, deployment, deploymentEnds = [] }: Plan,
+  rows: Iterable<AllocationRow>,
+): ReadonlyMap<string, DeploymentRow> {
+  const ids = [...place, ...update, ...rows].flatMap(({ deploymentId }) => deploymentId ?? [])
+  const named = deployment === undefined ? [] : [deployment.id]
+  const found = new Map<string, DeploymentRow>()
+  for (const id of new Set([...ids, ...named, ...deploymentEnds.map((end) => end.id)])) {
+    const row = deploymentById(reader, id)
+    if (row !== null) found.set(id, row)
+  }
+  return found
+}
+
+/** By deployment that ends well, the version of the job that is stable with it. */
+function successesOf(
+  reader: Reader,
+  { deploymentEnds = [] }: Plan,
+  deployments: ReadonlyMap<string, DeploymentRow>,
+): ReadonlyMap<string, JobVersionRow> {
+  const successes = new Map<string, JobVersionRow>()
+  for (const { id, status } of deploymentEnds) {
+    const row = deployments.get(id)
+    if (row === undefined || status !== 'successful') continue
+    const { namespace, jobId, jobCreateIndex, jobVersion } = row
+    const version = versionOf(reader, {
+      namespace,
+      id: jobId,
+      jobCreateIndex,
+      version: jobVersion,
+    })
+    if (version !== null) successes.set(id, version)
+  }
+  return successes
 }

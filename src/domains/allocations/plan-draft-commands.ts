@@ -1,10 +1,14 @@
 /** A plan as it is applied: one thing after another, each against what those before it left. */
 import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
+import { isActive, type DeploymentRow } from '../deployments/model.ts'
+import { newDeployment, withStatus } from '../deployments/state-model.ts'
 import { isTerminal as isOver, type EvaluationRow } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
+import { jobVersions, type JobVersionRow } from '../jobs/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
-import { liveNameOf, type LiveNames } from './live-names-model.ts'
+import { DeploymentDrafts } from './deployed-commands.ts'
+import { besideOf, liveNameOf, type LiveNames } from './live-names-model.ts'
 import {
   isClientTerminal,
   isTerminal,
@@ -32,6 +36,9 @@ export type PlanFound = {
   /** See `versionKeyOf`. */
   readonly versions: ReadonlySet<string>
   readonly evaluations: ReadonlyMap<string, EvaluationRow>
+  readonly deployments: ReadonlyMap<string, DeploymentRow>
+  /** By deployment that ends well. */
+  readonly successes: ReadonlyMap<string, JobVersionRow>
 }
 
 export function versionKeyOf(jobCreateIndex: number, version: number): string {
@@ -40,6 +47,7 @@ export function versionKeyOf(jobCreateIndex: number, version: number): string {
 
 type Stop = Plan['stop'][number]
 type Update = Plan['update'][number]
+type End = NonNullable<Plan['deploymentEnds']>[number]
 
 export class PlanDraft {
   readonly #plan: Plan
@@ -52,6 +60,8 @@ export class PlanDraft {
   readonly #taken = new Map<string, Taken>()
   readonly #ids: Set<string>
   readonly #work = new Map<string, JobWork>()
+  readonly #deployments: DeploymentDrafts
+  readonly #stable: JobVersionRow[] = []
   readonly #refused: { id: string; nodeId: string; reason: string }[] = []
 
   constructor(plan: Plan, found: PlanFound, index: number) {
@@ -59,10 +69,13 @@ export class PlanDraft {
     this.#found = found
     this.#index = index
     this.#ids = new Set(found.rows.keys())
+    this.#deployments = new DeploymentDrafts(found.deployments, { index, nowMs: plan.nowMs })
     const isStale = (this.#job?.row.jobModifyIndex ?? 0) !== plan.jobModifyIndex
+    if (!isStale) this.#deploy()
     for (const one of plan.stop) this.#settle(one, isStale ? jobChanged : this.#stop(one))
     for (const one of plan.update) this.#settle(one, isStale ? jobChanged : this.#update(one))
     for (const one of plan.place) this.#settle(one, isStale ? jobChanged : this.#place(one))
+    if (!isStale) for (const end of plan.deploymentEnds ?? []) this.#end(end)
   }
 
   changes(): readonly Change[] {
@@ -74,6 +87,8 @@ export class PlanDraft {
         return before === undefined ? [] : [replace(allocations, before, row)]
       }),
       ...takenChanges(this.#found.taken, this.#moves()),
+      ...this.#deployments.changes(),
+      ...this.#stable.map((row) => replace(jobVersions, row, { ...row, stable: true })),
       ...written.map((row) => put(evaluations, row)),
       ...this.#jobChanges(written),
     ]
@@ -100,6 +115,30 @@ export class PlanDraft {
     if (reason !== null) this.#refused.push({ id, nodeId, reason })
   }
 
+  /** It is there already where an earlier entry of the plan made it. */
+  #deploy(): void {
+    const { deployment, nowMs } = this.#plan
+    const job = this.#job?.row
+    if (deployment === undefined || job === undefined) return
+    if (this.#deployments.of(deployment.id) !== null) return
+    const moment = { index: this.#index, nowMs }
+    const { priority } = this.#found.evaluation
+    this.#deployments.set(newDeployment(deployment, job, priority, moment))
+  }
+
+  /** What changed since the worker looked may be successful no more: the report that changed it has the job looked at again. */
+  #end({ id, modifyIndex, status, statusDescription }: End): void {
+    const row = this.#deployments.of(id)
+    if (row === null || !isActive(row) || !this.#isOfJob(row)) return
+    if (status === 'successful' && row.modifyIndex !== modifyIndex) return
+    const moment = { index: this.#index, nowMs: this.#plan.nowMs }
+    this.#deployments.set(withStatus(row, { status, statusDescription }, moment))
+    const version = this.#found.successes.get(id)
+    if (status !== 'successful' || version === undefined) return
+    this.#stable.push(version)
+    this.#workOf(row).stableVersion = version.version
+  }
+
   #rowOf(id: string): AllocationRow | undefined {
     return this.#changed.get(id) ?? this.#found.rows.get(id)
   }
@@ -110,10 +149,12 @@ export class PlanDraft {
 
   #change(row: AllocationRow): void {
     const { nowMs } = this.#plan
+    const before = this.#rowOf(row.id)
+    if (before !== undefined) this.#deployments.changed(before, row)
     this.#changed.set(row.id, { ...row, modifyMs: nowMs, modifyIndex: this.#index })
   }
 
-  #workOf(row: AllocationRow): JobWork {
+  #workOf(row: Pick<AllocationRow, 'namespace' | 'jobId'>): JobWork {
     const key = keyOfJob(row)
     const work = this.#work.get(key) ?? new JobWork()
     this.#work.set(key, work)
@@ -144,19 +185,23 @@ export class PlanDraft {
     return null
   }
 
-  #update({ id, jobVersion, metrics }: Update): string | null {
+  #update({ id, jobVersion, metrics, deploymentId }: Update): string | null {
     const row = this.#rowOf(id)
     if (row === undefined || isTerminal(row)) return 'it has ended'
     if (!this.#isOfJob(row)) return 'it is of another job'
     if (!this.#found.versions.has(versionKeyOf(row.jobCreateIndex, jobVersion))) return noVersion
-    this.#change({
-      ...row,
+    const { deploymentId: _left, canary: _promoted, ...rest } = row
+    const after: AllocationRow = {
+      ...rest,
+      ...(deploymentId !== undefined && { deploymentId }),
       jobVersion,
       metrics,
       evalId: this.#plan.evaluation,
       health: null,
       allocModifyIndex: this.#index,
-    })
+    }
+    this.#change(after)
+    this.#deployments.placed(after)
     return null
   }
 
@@ -167,7 +212,8 @@ export class PlanDraft {
       return noVersion
     }
     const name = liveNameOf(this.#found.evaluation.type, placed)
-    if (this.#found.names.has(name)) return 'one of its name runs'
+    const beside = besideOf(placed)
+    if (this.#found.names.has(name, beside)) return 'one of its name runs'
     const node = this.#found.nodes.get(placed.nodeId)
     if (node === undefined) return 'the node is gone'
     if (node.status !== 'ready') return `the node is ${node.status}`
@@ -176,7 +222,7 @@ export class PlanDraft {
     const lacking = lackingOn(node, taken, placed.resources)
     if (lacking !== null) return `the node has too little ${lacking}`
     taken.add(placed.resources)
-    this.#found.names.add(name)
+    this.#found.names.add(name, beside)
     this.#ids.add(placed.id)
     this.#add(placed)
     return null
@@ -202,6 +248,7 @@ export class PlanDraft {
       modifyIndex: this.#index,
     }
     this.#placed.push(row)
+    this.#deployments.placed(row)
     this.#workOf(row).counts.push({ group: row.group, from: null, to: 'pending' })
     const previous = this.#rowOf(row.previous)
     if (previous !== undefined && this.#isOfJob(previous)) {

@@ -2,12 +2,14 @@
 import { Type, type Static } from 'typebox'
 import { record, Count } from '../../fsm/row-schema.ts'
 import { TimeMs } from '../define.ts'
+import { DeploymentEnd, NewDeployment } from '../deployments/model.ts'
 import { IdOrNone, Metrics, NewEvaluation, RowId } from '../evaluations/model.ts'
 import { NewAllocation } from './model.ts'
 
 /** Allocations that one entry places, stops or changes; a larger plan is several entries. */
 export const planRowsMax = 256
 const evaluationsMax = 4
+const deploymentEndsMax = 2
 
 export const Plan = record({
   evaluation: RowId,
@@ -15,9 +17,15 @@ export const Plan = record({
   jobModifyIndex: Count,
   place: Type.Array(NewAllocation, { maxItems: planRowsMax }),
   /** In place: to the newest version of the job, where its tasks stay as they are. */
-  update: Type.Array(record({ id: RowId, jobVersion: Count, metrics: Metrics }), {
-    maxItems: planRowsMax,
-  }),
+  update: Type.Array(
+    record({
+      id: RowId,
+      jobVersion: Count,
+      metrics: Metrics,
+      deploymentId: Type.Optional(RowId),
+    }),
+    { maxItems: planRowsMax },
+  ),
   stop: Type.Array(
     record({
       id: RowId,
@@ -29,6 +37,10 @@ export const Plan = record({
     }),
     { maxItems: planRowsMax },
   ),
+  /** Made unless it is there already: each entry of a larger plan has it. */
+  deployment: Type.Optional(NewDeployment),
+  /** Those that are over with it. */
+  deploymentEnds: Type.Optional(Type.Array(DeploymentEnd, { maxItems: deploymentEndsMax })),
   /** The evaluation itself as it is then, and new ones: blocked, follow-up. */
   evaluations: Type.Array(NewEvaluation, { maxItems: evaluationsMax }),
   nowMs: TimeMs,

@@ -1,10 +1,12 @@
 /** Reads of allocations. */
 import type { Key, Reader } from '../../fsm/domain.ts'
 import { decodeNumber, encodeKey, numberLength, stringsOfKey } from '../../fsm/keys.ts'
+import { isCanarying } from '../deployments/model.ts'
+import { deploymentById } from '../deployments/queries.ts'
 import { jobOf, versionOf } from '../jobs/queries.ts'
 import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
-import { allocations } from './table.ts'
+import { allocations, canaryMark } from './table.ts'
 import { LiveNames, type LiveName } from './live-names-model.ts'
 import { takenOfNodes, type TakenRow } from './taken-model.ts'
 
@@ -78,6 +80,21 @@ export function allocationsOfEvaluation(reader: Reader, id: string): Rows {
   return reader.pagesBy(allocations, 'byEval', { prefix: [id] })
 }
 
+/** Also those that ended. */
+export function allocationsOfDeployment(reader: Reader, id: string): Rows {
+  return reader.pagesBy(allocations, 'byDeployment', { prefix: [id] })
+}
+
+/** It stands beside what it may replace: its deployment has not promoted it. */
+export function isUnpromotedCanary(
+  reader: Reader,
+  { canary, deploymentId, group }: Pick<AllocationRow, 'canary' | 'deploymentId' | 'group'>,
+): boolean {
+  if (canary !== true || deploymentId === undefined) return false
+  const states = deploymentById(reader, deploymentId)?.groups
+  return states?.some((state) => state.group === group && isCanarying(state)) === true
+}
+
 /** The oldest first, from a place in that index on; null: its begin. */
 export function endedAllocations(reader: Reader, from: Key | null): Rows {
   return reader.pagesBy(allocations, 'ended', from === null ? {} : { from })
@@ -91,10 +108,7 @@ export function allocationsWithPrefix(reader: Reader, prefix: string): Rows {
 /** Up to so many names are looked for one by one; for more, the names of all that live are read. */
 const singleNamesMax = 4
 
-/**
- * Which of the names have one that is to run and has not ended, besides those of `except`. A name: the name alone, or the name and
- * a node.
- */
+/** Which of these names have one that is to run and has not ended, besides those of `except`. */
 export async function namesTaken(
   reader: Reader,
   { namespace, jobId }: JobKey,
@@ -107,15 +121,23 @@ export async function namesTaken(
   for (const prefix of fronts) {
     for await (const page of reader.keysBy(allocations, 'liveByName', { prefix })) {
       for (const key of page) {
-        const [, , name = '', nodeId = '', id = ''] = stringsOfKey(key)
+        const [, , name = '', nodeId = '', mark = '', id = ''] = stringsOfKey(key)
         if (except.has(id)) continue
-        taken.add([name])
-        taken.add([name, nodeId])
+        const beside = mark === canaryMark ? deploymentOfCanary(reader, id) : ''
+        taken.add([name], beside)
+        taken.add([name, nodeId], beside)
       }
     }
   }
   return taken
 }
+
+/** The deployment that has not promoted it; '': there is none. */
+function deploymentOfCanary(reader: Reader, id: string): string {
+  const row = allocationById(reader, id)
+  return row !== null && isUnpromotedCanary(reader, row) ? (row.deploymentId ?? '') : ''
+}
+
 /** By node, what its allocations take of it; none, where there are no such. */
 export function takenOf(reader: Reader, nodeIds: Iterable<string>): ReadonlyMap<string, TakenRow> {
   const taken = new Map<string, TakenRow>()

@@ -11,7 +11,10 @@ import {
 } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { evaluationOf } from '../jobs/job-evaluation-model.ts'
+import { isActive, type DeploymentRow } from '../deployments/model.ts'
+import { deploymentById } from '../deployments/queries.ts'
 import { NodeId } from '../nodes/model.ts'
+import { DeploymentDrafts } from './deployed-commands.ts'
 import { reportsMax } from './feed-model.ts'
 import {
   ClientReport,
@@ -50,6 +53,7 @@ type Found = {
   readonly jobs: ReadonlyMap<string, WorkingJob>
   /** Jobs of which older versions are being replaced. */
   readonly updating: ReadonlySet<string>
+  readonly deployments: ReadonlyMap<string, DeploymentRow>
 }
 
 export const reportAllocations = defineCommand({
@@ -73,7 +77,9 @@ export const reportAllocations = defineCommand({
       (key) => !ending.has(keyOfJob(key)),
     )
     const taken = takenOf(reader, new Set([...rows.values()].map(({ nodeId }) => nodeId)))
-    return { rows, taken, jobs, updating: await updatingOf(reader, jobs, judged) }
+    const deployments = deploymentsOf(reader, rows.values())
+    const updating = await updatingOf(reader, jobs, judged)
+    return { rows, taken, jobs, updating, deployments }
   },
   apply: ({ index }, { reports, nowMs }, found): Applied<ReportedOutcome> => {
     const draft = new ReportDraft(found, { index, nowMs })
@@ -114,6 +120,18 @@ async function updatingOf(
   return updating
 }
 
+function deploymentsOf(
+  reader: Reader,
+  rows: Iterable<AllocationRow>,
+): ReadonlyMap<string, DeploymentRow> {
+  const found = new Map<string, DeploymentRow>()
+  for (const { deploymentId } of rows) {
+    const row = deploymentId === undefined ? null : deploymentById(reader, deploymentId)
+    if (row !== null) found.set(row.id, row)
+  }
+  return found
+}
+
 class ReportDraft {
   readonly #found: Found
   readonly #moment: { readonly index: number; readonly nowMs: number }
@@ -122,10 +140,12 @@ class ReportDraft {
   readonly #unknown: { readonly node: string; readonly id: string }[] = []
   readonly #work = new Map<string, JobWork>()
   readonly #evaluations = new Map<string, EvaluationRow>()
+  readonly #deployments: DeploymentDrafts
 
   constructor(found: Found, moment: { readonly index: number; readonly nowMs: number }) {
     this.#found = found
     this.#moment = moment
+    this.#deployments = new DeploymentDrafts(found.deployments, moment)
   }
 
   take({ node, report }: Reported): void {
@@ -139,6 +159,7 @@ class ReportDraft {
     const { id, ...told } = report
     const row: AllocationRow = { ...before, ...told, modifyMs: nowMs, modifyIndex: index }
     this.#rows.set(id, row)
+    this.#deployments.changed(before, row)
     const ended = !isClientTerminal(before) && isClientTerminal(row)
     this.#changed.set(id, { id, node, ended: ended || this.#changed.get(id)?.ended === true })
     const key = keyOfJob(row)
@@ -148,7 +169,7 @@ class ReportDraft {
       work.counts.push({ group: row.group, from: before.clientStatus, to: row.clientStatus })
     }
     const trigger = this.#triggerOf(before, row)
-    if (trigger !== null && this.#evaluate(key, trigger)) work.openEvaluations = true
+    if (trigger !== null && this.#evaluate(row, trigger)) work.openEvaluations = true
   }
 
   changes(): readonly Change[] {
@@ -159,6 +180,7 @@ class ReportDraft {
     return [
       ...moves.map(([before, row]) => replace(allocations, before, row)),
       ...takenChanges(this.#found.taken, moves),
+      ...this.#deployments.changes(),
       ...[...this.#evaluations.values()].map((row) => put(evaluations, row)),
       ...jobChanges(this.#work, this.#found.jobs, this.#moment.index),
     ]
@@ -177,16 +199,21 @@ class ReportDraft {
     if (row.desiredStatus !== 'run' || before.clientStatus === 'lost') return null
     if (row.clientStatus === 'failed' && before.clientStatus !== 'failed') return 'alloc-failure'
     const isJudged = row.health !== null && row.health.healthy !== before.health?.healthy
-    return isJudged && this.#found.updating.has(keyOfJob(row)) ? 'rolling-update' : null
+    if (!isJudged) return null
+    const deployment = this.#deployments.of(row.deploymentId)
+    if (deployment !== null && isActive(deployment)) return 'deployment-watcher'
+    return this.#found.updating.has(keyOfJob(row)) ? 'rolling-update' : null
   }
 
   /** One of a job and a trigger is enough for all that one entry reports. False: the job is gone. */
-  #evaluate(jobKey: string, triggeredBy: Trigger): boolean {
-    const job = this.#found.jobs.get(jobKey)
+  #evaluate(row: AllocationRow, triggeredBy: Trigger): boolean {
+    const job = this.#found.jobs.get(keyOfJob(row))
     if (job === undefined) return false
     const { namespace, id: jobId } = job.row
     const id = derivedId(this.#moment, triggeredBy, namespace, jobId)
-    this.#evaluations.set(id, evaluationOf(job.row, { id, triggeredBy }, this.#moment))
+    const { deploymentId } = row
+    const about = { id, triggeredBy, ...(deploymentId !== undefined && { deploymentId }) }
+    this.#evaluations.set(id, evaluationOf(job.row, about, this.#moment))
     return true
   }
 }

@@ -12,3 +12,7 @@ export function readsJobsIn(namespace: string): Requirement {
 export function changesAllocationsIn(namespace: string): Requirement {
   return { resource: 'namespace', namespace, access: 'alloc-lifecycle' }
 }
+
+export function submitsJobsIn(namespace: string): Requirement {
+  return { resource: 'namespace', namespace, access: 'submit-job' }
+}

@@ -1,24 +1,29 @@
 /** `/v1/allocations`, `/v1/allocation/:id`, and allocations of a node, a job or an evaluation. */
 import { Type } from 'typebox'
 import { listReply, pageOf } from '../../api/pages.ts'
-import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../api/route.ts'
 import {
   blocking,
   done,
   flag,
   inNamespace,
   listing,
+  nullable,
   ok,
   optionally,
   text,
 } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { DeploymentChange } from '../deployments/shapes.ts'
+import { shownChange } from '../deployments/shown.ts'
+import { judgedMax } from './health-commands.ts'
 import { allocationMethods, type WholeAllocation } from './methods.ts'
 import { allNamespaces, defaultNamespace } from './model.ts'
 import { Allocation, AllocationStopped, AllocationStub } from './shapes.ts'
 import { shownAllocation, shownJob, shownStub } from './shown.ts'
 
 const exampleId = '00000000-0000-4000-8000-000000000000'
+const ofDeployment = { deployment_id: text('The whole UUID of the deployment') }
 const named = { alloc_id: text('The whole UUID of the allocation') }
 
 export const allocationRoutes: readonly DescribedRoute[] = [
@@ -143,10 +148,61 @@ export const allocationRoutes: readonly DescribedRoute[] = [
       return listReply(value, shownStub)
     },
   },
+  {
+    method: 'GET',
+    path: '/v1/deployment/allocations/:deployment_id',
+    summary: 'Allocations of a deployment',
+    permission: 'filtered',
+    params: ofDeployment,
+    query: blocking,
+    reply: ok(Type.Array(AllocationStub)),
+    example: { url: `/v1/deployment/allocations/${exampleId}` },
+    handle: async (request) => {
+      const args = { id: request.parameter('deployment_id') }
+      const { value } = await request.query(allocationMethods.ofDeployment, args)
+      return listReply(value, shownStub)
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/v1/deployment/allocation-health/:deployment_id',
+    summary: 'Say which allocations of a deployment are healthy; unhealthy ones fail it',
+    permission: 'namespace:submit-job',
+    params: ofDeployment,
+    bodySchema: Type.Object({
+      HealthyAllocationIDs: Type.Optional(nullable(Type.Array(Type.String()))),
+      UnhealthyAllocationIDs: Type.Optional(nullable(Type.Array(Type.String()))),
+    }),
+    bodyBytesMax: smallBodyBytesMax,
+    reply: ok(DeploymentChange),
+    errors: ['not_found'],
+    example: {
+      url: `/v1/deployment/allocation-health/${exampleId}`,
+      body: { HealthyAllocationIDs: [exampleId] },
+      shownOnly: 'there is no deployment until a client agent runs work',
+    },
+    handle: async (request) => {
+      const fields = request.fields()
+      const healthy = fields.texts('HealthyAllocationIDs') ?? []
+      const unhealthy = fields.texts('UnhealthyAllocationIDs') ?? []
+      const count = Math.max(healthy.length, unhealthy.length)
+      if (count === 0 || count > judgedMax) {
+        const text = `name 1 to ${judgedMax} allocations in HealthyAllocationIDs or UnhealthyAllocationIDs`
+        throw new MusterError('invalid_argument', text)
+      }
+      const args = { id: request.parameter('deployment_id') }
+      const ids = { healthy: [...healthy], unhealthy: [...unhealthy] }
+      const { index, ...done } = await request.call(allocationMethods.judge, { ...args, ...ids })
+      return { index, json: shownChange(index, done) }
+    },
+  },
 ]
 
-function shownWhole({ row, version, job }: WholeAllocation) {
-  return { ...shownAllocation(row), Job: version === null ? null : shownJob(version, job) }
+function shownWhole({ row, version, job, isCanary }: WholeAllocation) {
+  return {
+    ...shownAllocation(row, isCanary),
+    Job: version === null ? null : shownJob(version, job),
+  }
 }
 
 function oneNamespace({ namespace }: ApiRequest): string {

@@ -59,9 +59,9 @@ const TaskState = Type.Object(
 
 const Health = Type.Object(
   {
-    Healthy: Type.Boolean(),
+    Healthy: nullable(Type.Boolean()),
     Timestamp: Time,
-    Canary: flag('Always false'),
+    Canary: flag('It stands beside what it may replace'),
     ModifyIndex: count('Of the allocation'),
   },
   { title: 'AllocationHealth' },
@@ -187,6 +187,7 @@ const Port = Type.Object({
 /** What there is of it without its job. */
 const whole = {
   ...common,
+  DeploymentID: Type.Optional(text('That it counts in')),
   FollowupEvalID: Type.Optional(text('Evaluation that it waits for')),
   PreviousAllocation: Type.Optional(text('The one that it was made instead of')),
   NextAllocation: Type.Optional(text('The one that was made instead of it')),

@@ -13,16 +13,18 @@ export type ListedAllocation = {
   readonly row: AllocationRow
   /** null: nothing is left of the job. */
   readonly jobType: string | null
+  /** See `isUnpromotedCanary`. */
+  readonly isCanary: boolean
 }
 
-export function shownStub({ row, jobType }: ListedAllocation) {
+export function shownStub({ row, jobType, isCanary }: ListedAllocation) {
   return {
     ...shownShort(row),
     JobType: jobType ?? '',
     JobVersion: row.jobVersion,
     FollowupEvalID: row.followupEval,
     NextAllocation: row.next,
-    DeploymentStatus: healthOf(row),
+    DeploymentStatus: healthOf(row, isCanary),
     RescheduleTracker: trackerOf(row),
     PreemptedAllocations: null,
     PreemptedByAllocation: '',
@@ -30,14 +32,15 @@ export function shownStub({ row, jobType }: ListedAllocation) {
 }
 
 /** Empty links and records that there are none of are left out, as Nomad does. */
-export function shownAllocation(row: AllocationRow) {
+export function shownAllocation(row: AllocationRow, isCanary = row.canary === true) {
   const { resources } = row
   const cpuMhz = sumOf(resources.tasks.map((task) => task.cpuMhz))
   const memoryMb = sumOf(resources.tasks.map((task) => task.memoryMb))
-  const health = healthOf(row)
+  const health = healthOf(row, isCanary)
   const tracker = trackerOf(row)
   return {
     ...shownShort(row),
+    ...(row.deploymentId !== undefined && { DeploymentID: row.deploymentId }),
     ...(row.followupEval !== '' && { FollowupEvalID: row.followupEval }),
     ...(row.previous !== '' && { PreviousAllocation: row.previous }),
     ...(row.next !== '' && { NextAllocation: row.next }),
@@ -108,7 +111,7 @@ export function shownJob({ spec, ...version }: JobVersion, job: JobOfAllocation 
     Dispatched: job?.parent?.dispatched ?? false,
     Payload: version.payload ?? null,
     Stop: job?.stop ?? true,
-    Stable: false,
+    Stable: version.stable ?? false,
     Status: job?.status ?? 'dead',
     StatusDescription: '',
     SubmitTime: nanoseconds(version.submitMs),
@@ -146,10 +149,15 @@ function shownShort(row: AllocationRow) {
   }
 }
 
-function healthOf({ health, modifyIndex }: AllocationRow) {
-  if (health === null) return null
-  const { healthy, timeMs } = health
-  return { Healthy: healthy, Timestamp: dateText(timeMs), Canary: false, ModifyIndex: modifyIndex }
+/** A canary has one from the beginning, which says nothing of its health. */
+function healthOf({ health, modifyIndex }: AllocationRow, isCanary: boolean) {
+  if (health === null && !isCanary) return null
+  return {
+    Healthy: health?.healthy ?? null,
+    Timestamp: dateText(health?.timeMs ?? 0),
+    Canary: isCanary,
+    ModifyIndex: modifyIndex,
+  }
 }
 
 function trackerOf({ rescheduled }: AllocationRow) {

@@ -48,11 +48,15 @@ export class JobWork {
   readonly counts: CountChange[] = []
   queued: readonly (readonly [group: string, count: number])[] | null = null
   openEvaluations = false
+  /** A version whose deployment was successful; null: none was. */
+  stableVersion: number | null = null
 
   after({ row, openEvaluations }: WorkingJob, index: number): JobRow {
     const { counts, queued } = this
     const work = { counts, queued, openEvaluations: openEvaluations || this.openEvaluations }
-    return withWork(row, work, index)
+    const worked = withWork(row, work, index)
+    const { stableVersion } = this
+    return stableVersion === null ? worked : { ...worked, stableVersion, modifyIndex: index }
   }
 }
 

@@ -93,6 +93,8 @@ const members = {
   /** The node whose change led to it, and the index of that. */
   nodeId: IdOrNone,
   nodeModifyIndex: Count,
+  /** That goes on, or ends, with it. */
+  deploymentId: Type.Optional(RowId),
   status: Type.Enum([...evaluationStatuses]),
   statusDescription: Type.String({ maxLength: descriptionLengthMax }),
   /** No worker takes it before; 0: at once. */

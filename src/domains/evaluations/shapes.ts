@@ -35,7 +35,7 @@ export const Evaluation = Type.Object(
     JobModifyIndex: count('Of the job as it was; 0: whatever it is'),
     NodeID: text('Of the node whose change led to it'),
     NodeModifyIndex: count('Of that node'),
-    DeploymentID: Type.String(),
+    DeploymentID: text('That goes on or ends with it'),
     Status: Type.Enum([...evaluationStatuses]),
     StatusDescription: Type.String(),
     Wait: count('0'),

@@ -18,7 +18,7 @@ export function shownEvaluation(row: EvaluationRow) {
     JobModifyIndex: row.jobModifyIndex,
     NodeID: row.nodeId,
     NodeModifyIndex: row.nodeModifyIndex,
-    DeploymentID: '',
+    DeploymentID: row.deploymentId ?? '',
     Status: row.status,
     StatusDescription: row.statusDescription,
     Wait: 0,

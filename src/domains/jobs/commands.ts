@@ -101,6 +101,7 @@ export const registerJob = defineCommand({
       jobModifyIndex: index,
       createIndex: before?.createIndex ?? index,
       modifyIndex: index,
+      ...(before?.stableVersion !== undefined && { stableVersion: before.stableVersion }),
     }
     const settled = isSame ? before : created
     const row = withStatus(settled, { openEvaluations: true, index })

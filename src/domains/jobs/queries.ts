@@ -94,7 +94,7 @@ function versionKeyOf(encoded: string): VersionKey {
   return { namespace, id, jobCreateIndex, version: decodeNumber(encoded, numbersAt + numberLength) }
 }
 
-/** Versions of a job that are kept, with the newest; older ones as long as an allocation runs them. */
+/** Versions of a job that are kept, with the newest; older ones as long as an allocation runs them or a deployment may go back to them. */
 export const versionsKept = 6
 
 /** It is none of a job's last ones. */
@@ -104,7 +104,7 @@ export function isOldVersion(
 ): boolean {
   const job = jobOf(reader, namespace, id)
   if (job === null || job.createIndex !== jobCreateIndex) return true
-  return version <= job.version - versionsKept
+  return version <= job.version - versionsKept && version !== job.stableVersion
 }
 
 /** A job as the leader saw it when it looked at its allocations. */

@@ -265,11 +265,11 @@ function checkServed(spec: JobSpec): void {
     refuse('Periodic', 'is not served together with ParameterizedJob')
   }
   for (const [at, { Update }] of spec.TaskGroups.entries()) {
-    const path = `TaskGroups[${at}].Update`
-    if (Update === null) continue
-    if (Update.Canary > 0) refuse(`${path}.Canary`, 'is not served yet: there are no deployments')
-    if (Update.AutoRevert || Update.AutoPromote) {
-      refuse(path, 'neither reverts nor promotes by itself yet: there are no deployments')
+    if (Update === null || spec.Type === 'service') continue
+    const { Canary, AutoRevert, AutoPromote } = Update
+    if (Canary > 0 || AutoRevert || AutoPromote) {
+      const text = 'has canaries, reverts or promotes: only service jobs are deployed so'
+      refuse(`TaskGroups[${at}].Update`, text)
     }
   }
 }

@@ -46,7 +46,7 @@ export function shownVersion(version: JobVersionRow, job: JobRow) {
     Dispatched: job.parent?.dispatched ?? false,
     Payload: version.payload ?? null,
     Stop: version.stop,
-    Stable: false,
+    Stable: version.stable ?? false,
     Status: job.status,
     StatusDescription: '',
     SubmitTime: nanoseconds(version.submitMs),

@@ -59,6 +59,8 @@ export const JobRow = record({
   /** Of one that is started by time. `launchedMs`: up to then it was, or did not have to be. */
   periodic: Type.Optional(record({ launchedMs: TimeMs })),
   submitMs: TimeMs,
+  /** The newest one whose deployment was successful; absent: none was. */
+  stableVersion: Type.Optional(Version),
   /** Of the last registration or stop; `modifyIndex` moves with the status too. */
   jobModifyIndex: Count,
   ...indexes,
@@ -73,6 +75,8 @@ export const JobVersionRow = record({
   version: Version,
   spec: StoredSpec,
   stop: Type.Boolean(),
+  /** Its deployment was successful. */
+  stable: Type.Optional(Type.Boolean()),
   submitMs: TimeMs,
   /** Of a dispatched job, in base64. */
   payload: Type.Optional(Type.String({ maxLength: payloadLengthMax })),

@@ -1,8 +1,15 @@
 /** Commands after which the scheduler looks again, and at what. */
 import type { Proposable } from '../../fsm/domain.ts'
+import { setHealth } from '../allocations/health-commands.ts'
 import { moveAllocations } from '../allocations/move-commands.ts'
 import { applyPlan } from '../allocations/plan-commands.ts'
 import { reportAllocations } from '../allocations/reported-commands.ts'
+import {
+  failDeployment,
+  pauseDeployment,
+  promoteDeployment,
+  type DeploymentOutcome,
+} from '../deployments/commands.ts'
 import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
 import { dispatchJob, launchJob } from '../jobs/launch-commands.ts'
 import {
@@ -42,6 +49,10 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(dispatchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(launchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(evaluateJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(failDeployment, ({ outcome }) => saw(evaluationOf(outcome))),
+    onCommand(pauseDeployment, ({ outcome }) => saw(evaluationOf(outcome))),
+    onCommand(promoteDeployment, ({ outcome }) => saw(evaluationOf(outcome))),
+    onCommand(setHealth, ({ outcome }) => saw(evaluationOf(outcome))),
     onCommand(applyPlan, ({ args: { place, stop, evaluations } }) =>
       saw({
         allocations: [...place, ...stop].map(({ id }) => id),
@@ -61,4 +72,9 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
   return () => {
     for (const stop of unsubscribe) stop()
   }
+}
+
+function evaluationOf(outcome: DeploymentOutcome): Observed {
+  const made = outcome.type === 'changed' ? outcome.evaluation : null
+  return { evaluations: made === null ? [] : [made.id] }
 }

@@ -11,6 +11,8 @@ import type { AllocationRow } from '../allocations/model.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
 import { allocationsOfJob, versionOfAllocation } from '../allocations/queries.ts'
+import type { DeploymentRow } from '../deployments/model.ts'
+import { newestDeploymentOf } from '../deployments/queries.ts'
 import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { JobSpec } from '../jobs/model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
@@ -53,6 +55,7 @@ type Seen = {
   readonly jobModifyIndex: number
   readonly allocations: readonly AllocationRow[]
   readonly specs: ReadonlyMap<string, JobSpec>
+  readonly deployment: DeploymentRow | null
   readonly snapshotIndex: number
 }
 
@@ -138,12 +141,13 @@ async function read(reader: Reader, id: string): Promise<Seen | null> {
     jobModifyIndex: jobRow?.jobModifyIndex ?? 0,
     allocations,
     specs,
+    deployment: await newestDeploymentOf(reader, row),
     snapshotIndex: reader.appliedIndex,
   }
 }
 
 function decide(
-  { row, job, allocations, specs }: Seen,
+  { row, job, allocations, specs, deployment }: Seen,
   { clock, mirror, patterns }: WorkContext,
 ): Decision {
   return schedule({
@@ -151,6 +155,7 @@ function decide(
     job,
     allocations,
     specOf: (allocation) => specs.get(versionKey(allocation)) ?? null,
+    deployment,
     cluster: mirror,
     patterns,
     random: seededRandom(Number.parseInt(row.id.slice(0, 8), 16)),

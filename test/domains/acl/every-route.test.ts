@@ -55,6 +55,8 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/evaluations',
   'GET /v1/allocations',
   'GET /v1/evaluation/:eval_id/allocations',
+  'GET /v1/deployments',
+  'GET /v1/deployment/allocations/:deployment_id',
   'GET /v1/catalog/nodes',
   'GET /v1/catalog/services',
   'GET /v1/catalog/service/:service',
@@ -108,6 +110,11 @@ const unasked: ReadonlySet<string> = new Set([
 /** What a route must be sent so that it comes to ask: parameters of the path are `x` and bodies `{}` without. */
 const examples: Readonly<Record<string, { readonly url?: string; readonly body?: unknown }>> = {
   'PUT /v1/namespace': { body: { Name: 'x' } },
+  'PUT /v1/deployment/pause/:deployment_id': { body: { Pause: true } },
+  'PUT /v1/deployment/promote/:deployment_id': { body: { All: true } },
+  'PUT /v1/deployment/allocation-health/:deployment_id': {
+    body: { HealthyAllocationIDs: ['x'] },
+  },
   'POST /v1/jobs/parse': { body: { JobHCL: 'job "x" {}' } },
   'POST /v1/validate/job': { body: { Job: {} } },
   'PUT /v1/jobs': { body: { Job: {} } },

@@ -36,6 +36,7 @@ const nothing: Decision = {
   followUpMs: null,
   classes: new Map([['v1:a', false]]),
   escaped: false,
+  deployment: { create: null, ends: [] },
 }
 const waits: Decision = { ...nothing, queued: [['web', 2]] }
 

@@ -1,7 +1,7 @@
 /** `muster alloc status`: all allocations, or one of them. */
 import { flagOf, integerOf, listOf, membersOf, objectOf, textOf, timeOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type Json, type JsonObject } from '../../api/json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { hostPort } from '../../../lib/host-port.ts'
 import { shownId } from '../../ids.ts'
@@ -96,10 +96,16 @@ function overviewOf(row: JsonObject, verbose: boolean): readonly (readonly [stri
     ['Desired Description', textOf(row, 'DesiredDescription') || '<none>'],
     ['Created', timeOf(row, 'CreateTime')],
     ['Modified', timeOf(row, 'ModifyTime')],
-    ['Healthy', isObject(health) ? String(flagOf(health, 'Healthy')) : 'not known'],
+    ['Deployment ID', shown(linked('DeploymentID'))],
+    ['Healthy', healthOf(health)],
     ['Replacement Alloc ID', shown(linked('NextAllocation'))],
     ['Replaces Alloc ID', shown(linked('PreviousAllocation'))],
   ]
+}
+
+function healthOf(health: Json | undefined): string {
+  if (!isObject(health) || health['Healthy'] === null) return 'not known'
+  return `${flagOf(health, 'Healthy')}${health['Canary'] === true ? ' (canary)' : ''}`
 }
 
 function portsOf(row: JsonObject): readonly (readonly string[])[] {

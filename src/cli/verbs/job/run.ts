@@ -1,21 +1,24 @@
 /** `muster job run`: registers a job, and follows what becomes of it. */
-import { objectOf, textOf } from '../../api/answer.ts'
+import { integerOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { printJson, type JsonObject } from '../../api/json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { countFlag, misused } from '../../flags.ts'
 import { visible } from '../../print/table.ts'
-import { exits, type Verb } from '../../verb.ts'
+import { exits, type Call, type Verb } from '../../verb.ts'
+import { newestDeployment } from '../deployment/find.ts'
+import { followDeployment } from '../deployment/follow.ts'
 import { nextLaunch } from './children.ts'
 import { detachFlags, evaluationIn } from './evaluation.ts'
+import type { FoundJob } from './find.ts'
 import { fileOperand, isJson, jobOf, readSource, variableFlags } from './source.ts'
 
 export const jobRun: Verb = {
   operands: fileOperand,
   about: `
-Registers the job of a file, HCL or JSON, or gives it a new version, and follows its evaluation to
-its end. The exit code is 1 where an allocation has no place; the job is registered all the same,
-and what is left is placed once there is room.
+Registers the job of a file, HCL or JSON, or gives it a new version, and follows its evaluation and
+its deployment to their ends. The exit code is 1 where an allocation has no place, or where the
+deployment fails; the job is registered all the same, and what is left is placed once there is room.
 
 The namespace is that of the option, else that of the file, else MUSTER_NAMESPACE.
 `,
@@ -58,8 +61,25 @@ The namespace is that of the option, else that of the file, else MUSTER_NAMESPAC
     terminal.out(`Registered job ${JSON.stringify(given(Job, 'ID'))}\n`)
     const next = nextLaunch(Job, terminal.nowMs())
     if (next !== null) terminal.out(`Next launch: ${next}\n`)
-    return evaluationIn(answer, client, call)
+    const code = await evaluationIn(answer, client, call)
+    if (code !== exits.ok || flags.has('detach')) return code
+    const job = { id: given(Job, 'ID'), namespace: given(Job, 'Namespace') || 'default' }
+    return deploymentOf(job, answer, client, call)
   },
+}
+
+/** Follows that of this registration; there is none where nothing was to be replaced. */
+async function deploymentOf(
+  job: Pick<FoundJob, 'id' | 'namespace'>,
+  answer: JsonObject,
+  client: ApiClient,
+  call: Call,
+): Promise<number> {
+  const deployment = await newestDeployment(client, job)
+  if (deployment === null) return exits.ok
+  const made = integerOf(deployment, 'JobSpecModifyIndex')
+  if (made !== integerOf(answer, 'JobModifyIndex')) return exits.ok
+  return followDeployment(client, textOf(deployment, 'ID'), call)
 }
 
 /** What is wrong with a member is for the agent to say. */

@@ -17,6 +17,8 @@ import type { Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { allocationTable } from '../alloc/table.ts'
+import { newestDeployment } from '../deployment/find.ts'
+import { deploymentText } from '../deployment/table.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
 import { evaluationTable } from '../eval/table.ts'
 import { childrenOf, childrenText, isTemplate, nextLaunch } from './children.ts'
@@ -28,8 +30,9 @@ export const jobStatus: Verb = {
   operands: { usage: '[JOB]', countMin: 0, countMax: 1 },
   about: `
 Lists the jobs; or shows one, by its id or the front of it, with how many allocations of each group
-are in which state, its allocations, and why some have no place. With -namespace '*' jobs of all
-namespaces. -json prints for one job an object of Job, Summary, Allocations and Evaluations.
+are in which state, its newest deployment, its allocations, and why some have no place. With -namespace '*' jobs of all
+namespaces. -json prints for one job an object of Job, Summary, Allocations,
+Evaluations and Deployment.
 `,
   flags: {
     evals: { summary: 'Evaluations of one job', value: null },
@@ -83,16 +86,18 @@ async function showJob(
 ): Promise<number> {
   const { flags, terminal } = call
   const all = String(flags.has('all-allocs'))
-  const [Summary, Allocations, Evaluations] = await Promise.all([
+  const [Summary, Allocations, Evaluations, Deployment] = await Promise.all([
     client.get(jobPath(id, '/summary'), { namespace }),
     client.get(jobPath(id, '/allocations'), { namespace, all }),
     client.get(jobPath(id, '/evaluations'), { namespace }),
+    newestDeployment(client, { id, namespace }),
   ])
   const verbose = flags.has('verbose')
   const evaluations = listOf(Evaluations).map(objectOf)
   const allocations = listOf(Allocations).map(objectOf)
   const children = isTemplate(job) ? await childrenOf(client, { id, namespace }) : null
-  await show(call, { Job: job, Summary, Allocations, Evaluations }, (style) => {
+  const shown = { Job: job, Summary, Allocations, Evaluations, Deployment }
+  await show(call, shown, (style) => {
     if (children !== null) {
       const summary = objectOf(Summary)
       return `${pairs(overviewOf(job, terminal.nowMs()))}\n${childrenText(style, job, { summary, children })}`
@@ -108,6 +113,10 @@ async function showJob(
     const failed = failuresNow(evaluations)
     if (failed !== undefined) {
       parts.push(`${style.heading('Placement Failures')}\n${failureText(failed)}`)
+    }
+    if (Deployment !== null) {
+      const text = deploymentText(style, Deployment, verbose)
+      parts.push(`${style.heading('Latest Deployment')}\n${text}`)
     }
     const columns = { nowMs: terminal.nowMs(), verbose }
     parts.push(

@@ -1,0 +1,75 @@
+/** Deployments as clients read them, and as filters of lists do. */
+import { dateText, nanoseconds } from '../../lib/date-text.ts'
+import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import type { DeploymentRow, GroupState } from './model.ts'
+
+/** As Go prints a time that there is none of. */
+const never = '0001-01-01T00:00:00Z'
+
+export function shownDeployment(row: DeploymentRow) {
+  return {
+    ID: row.id,
+    Namespace: row.namespace,
+    JobID: row.jobId,
+    JobVersion: row.jobVersion,
+    JobModifyIndex: row.jobModifyIndex,
+    JobSpecModifyIndex: row.jobSpecModifyIndex,
+    JobCreateIndex: row.jobCreateIndex,
+    IsMultiregion: false,
+    TaskGroups: Object.fromEntries(row.groups.map((group) => [group.group, shownGroup(group)])),
+    Status: row.status,
+    StatusDescription: row.statusDescription,
+    EvalPriority: row.evalPriority,
+    CreateIndex: row.createIndex,
+    ModifyIndex: row.modifyIndex,
+    CreateTime: nanoseconds(row.createMs),
+    ModifyTime: nanoseconds(row.modifyMs),
+  }
+}
+
+/** What became of a deployment that was changed. */
+export function shownChange(
+  index: number,
+  change: {
+    readonly evaluation: string
+    readonly modifyIndex: number
+    readonly revertedVersion: number | null
+  },
+) {
+  return {
+    EvalID: change.evaluation,
+    EvalCreateIndex: change.evaluation === '' ? 0 : index,
+    DeploymentModifyIndex: change.modifyIndex,
+    RevertedJobVersion: change.revertedVersion,
+    Index: index,
+  }
+}
+
+function shownGroup(group: GroupState) {
+  const { requireProgressByMs: by, placedCanaries } = group
+  return {
+    AutoRevert: group.autoRevert,
+    AutoPromote: group.autoPromote,
+    ProgressDeadline: nanoseconds(group.progressDeadlineMs),
+    RequireProgressBy: by === null ? never : dateText(by),
+    Promoted: group.promoted,
+    PlacedCanaries: placedCanaries.length === 0 ? null : placedCanaries,
+    DesiredCanaries: group.desiredCanaries,
+    DesiredTotal: group.desiredTotal,
+    PlacedAllocs: group.placed,
+    HealthyAllocs: group.healthy,
+    UnhealthyAllocs: group.unhealthy,
+  }
+}
+
+export const deploymentFilters = new FilterCompiler({
+  ID: 'string',
+  Namespace: 'string',
+  JobID: 'string',
+  JobVersion: 'unsigned',
+  Status: 'string',
+  StatusDescription: 'string',
+  EvalPriority: 'unsigned',
+  CreateIndex: 'unsigned',
+  ModifyIndex: 'unsigned',
+})

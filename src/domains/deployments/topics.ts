@@ -1,0 +1,22 @@
+/** What readers of events are told of deployments. */
+import type { DeploymentRow } from './model.ts'
+import { inNamespace, leastForDeployments } from './rights.ts'
+import { shownDeployment } from './shown.ts'
+import { deployments } from './table.ts'
+
+export const deploymentTopic = {
+  name: 'Deployment',
+  least: leastForDeployments,
+  table: deployments,
+  types: { written: 'DeploymentUpdated', removed: 'DeploymentCollected' },
+  requires: null,
+  inKeyOrder: false,
+  describe: (row: DeploymentRow) => ({
+    key: row.id,
+    namespace: row.namespace,
+    filterKeys: [row.jobId],
+    modifyIndex: row.modifyIndex,
+    payload: { Deployment: shownDeployment(row) },
+    requires: [inNamespace(row.namespace, 'read-job')],
+  }),
+}

@@ -1,0 +1,122 @@
+/** The deployment of a job as a decision finds it: whether it concerns the newest version, what it allows, and how it ends. */
+import type { AllocationRow } from '../domains/allocations/model.ts'
+import {
+  descriptions,
+  isActive,
+  isCanarying,
+  type DeploymentEnd,
+  type DeploymentRow,
+  type GroupState,
+  type NewDeployment,
+} from '../domains/deployments/model.ts'
+import type { TaskGroup } from '../domains/jobs/model.ts'
+import type { ScheduledJob } from './scheduled-job.ts'
+
+type WantedGroup = NewDeployment['groups'][number]
+
+/** What a decision does about deployments. */
+export type DeploymentDecision = {
+  readonly create: NewDeployment | null
+  readonly ends: readonly DeploymentEnd[]
+}
+
+/** What a group says of it. */
+export type GroupRollout = {
+  /** Of a new deployment; null: the group needs none. */
+  readonly wanted: WantedGroup | null
+  /** It has all that it is to have, of the newest version and healthy. */
+  readonly isComplete: boolean
+}
+
+export class Rollout {
+  /** Of the job's newest version: it goes on, or it failed. */
+  readonly current: DeploymentRow | null
+  readonly #newest: DeploymentRow | null
+  readonly #job: ScheduledJob | null
+
+  /** `newest`: the last one of the job, whatever it came to. */
+  constructor(job: ScheduledJob | null, newest: DeploymentRow | null) {
+    this.#job = job
+    this.#newest = newest
+    const isCurrent =
+      job !== null &&
+      newest !== null &&
+      !job.stop &&
+      newest.jobVersion === job.version &&
+      newest.jobCreateIndex === job.createIndex
+    const goesOn = newest !== null && (isActive(newest) || newest.status === 'failed')
+    this.current = isCurrent && goesOn ? newest : null
+  }
+
+  /** That allocations are placed for now. */
+  get active(): DeploymentRow | null {
+    return this.current !== null && isActive(this.current) ? this.current : null
+  }
+
+  /** Null: the group is none of the deployment. */
+  stateOf(group: TaskGroup): GroupState | null {
+    return this.current?.groups.find((state) => state.group === group.Name) ?? null
+  }
+
+  /** Canaries stand beside the rest of their group. */
+  isCanary(row: AllocationRow): boolean {
+    return this.#isUnpromoted(row) && this.active !== null
+  }
+
+  /** A canary of a deployment that is over: it has no place. */
+  isStray(row: AllocationRow): boolean {
+    return this.#isUnpromoted(row) && !this.isCanary(row)
+  }
+
+  /** What failed with a deployment that failed is not tried again. */
+  isGivenUp({ deploymentId }: AllocationRow): boolean {
+    return this.current?.status === 'failed' && deploymentId === this.current.id
+  }
+
+  /** Whether it replaces older versions and fills what is missing; canaries aside. */
+  get isMoving(): boolean {
+    return this.current === null || this.current.status === 'running'
+  }
+
+  /** `groups`: those of the job. `newId`: of a new deployment. */
+  decision(groups: readonly GroupRollout[], newId: () => string): DeploymentDecision {
+    const wanted = groups.flatMap((group) => group.wanted ?? [])
+    const create = wanted.length === 0 ? null : { id: newId(), groups: wanted }
+    return { create, ends: this.#ends(groups) }
+  }
+
+  #ends(groups: readonly GroupRollout[]): readonly DeploymentEnd[] {
+    const newest = this.#newest
+    if (newest === null || !isActive(newest)) return []
+    const { id, modifyIndex } = newest
+    const cancelled = (statusDescription: string): readonly DeploymentEnd[] => [
+      { id, modifyIndex, status: 'cancelled', statusDescription },
+    ]
+    if (this.#job === null || this.#job.stop) return cancelled(descriptions.jobStopped)
+    if (this.current === null) return cancelled(descriptions.newerJob)
+    if (newest.status !== 'running' || !groups.every(({ isComplete }) => isComplete)) return []
+    return [{ id, modifyIndex, status: 'successful', statusDescription: descriptions.successful }]
+  }
+
+  #isUnpromoted({ canary, deploymentId, group }: AllocationRow): boolean {
+    if (canary !== true || this.#newest === null || deploymentId !== this.#newest.id) return false
+    return this.#newest.groups.some((state) => state.group === group && isCanarying(state))
+  }
+}
+
+/** Its updates are deployments; without a limit there is nothing to lead. */
+export function isDeployed({ spec }: ScheduledJob, { Update }: TaskGroup): boolean {
+  return spec.Type === 'service' && Update !== null && Update.MaxParallel > 0
+}
+
+export function wantedGroup(group: TaskGroup, desiredCanaries: number): WantedGroup {
+  const { Update } = group
+  return {
+    group: group.Name,
+    autoRevert: Update?.AutoRevert ?? false,
+    autoPromote: Update?.AutoPromote ?? false,
+    progressDeadlineMs: Math.ceil((Update?.ProgressDeadline ?? 0) / 1e6),
+    desiredCanaries,
+    desiredTotal: group.Count,
+  }
+}
