@@ -28,6 +28,7 @@ const groups: Readonly<Record<string, string>> = {
   'operator gossip': 'The keys between gossiping members',
   'operator gossip keyring': 'The keys between gossiping members',
   gossip: 'The key between gossiping members',
+  deployment: 'Deployments: how versions of jobs replace one another',
   eval: 'Evaluations: what the scheduler looked at',
   job: 'Jobs, and the files they are written in',
   system: 'What the leader does by itself, by hand',

@@ -91,17 +91,24 @@ class Launches implements Running {
 
   async #look(): Promise<void> {
     const { view } = this.#context
-    await onView(view, async (reader) => {
-      if (!this.#isRead) {
-        for await (const page of periodicJobs(reader)) {
-          for (const row of page) this.#plan(reader, row)
+    // Before the view is opened: what changes while it is read is not in it.
+    const changed = [...this.#changed.values()]
+    this.#changed.clear()
+    try {
+      await onView(view, async (reader) => {
+        if (!this.#isRead) {
+          for await (const page of periodicJobs(reader)) {
+            for (const row of page) this.#plan(reader, row)
+          }
+          this.#isRead = true
         }
-        this.#isRead = true
-      }
-      const changed = [...this.#changed.values()]
-      this.#changed.clear()
-      for (const key of changed) this.#plan(reader, jobOf(reader, key.namespace, key.id) ?? key)
-    })
+        for (const key of changed) this.#plan(reader, jobOf(reader, key.namespace, key.id) ?? key)
+      })
+    } catch (error) {
+      // With those that changed.
+      this.#isRead = false
+      throw error
+    }
   }
 
   /** From the last launch on, not from now: what is past is due. */

@@ -131,7 +131,7 @@ const examples: Readonly<Record<string, { readonly url?: string; readonly body?:
   'POST /v1/sys/mounts/auth/*': { url: '/v1/sys/mounts/auth/x/tune' },
   'PUT /v1/sys/policies/acl/:name': { body: { policy: '' } },
   'PUT /v1/sys/policy/:name': { body: { policy: '' } },
-    'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },
+  'PUT /v1/catalog/register': { body: { Node: 'n', Address: '10.0.0.1' } },
   'PUT /v1/catalog/agent': { body: { Node: 'n', Address: '10.0.0.1' } },
   'PUT /v1/node/:node_id/eligibility': { body: { Eligibility: 'eligible' } },
   'PUT /v1/catalog/deregister': { body: { Node: 'n' } },

@@ -30,9 +30,9 @@ export const jobStatus: Verb = {
   operands: { usage: '[JOB]', countMin: 0, countMax: 1 },
   about: `
 Lists the jobs; or shows one, by its id or the front of it, with how many allocations of each group
-are in which state, its newest deployment, its allocations, and why some have no place. With -namespace '*' jobs of all
-namespaces. -json prints for one job an object of Job, Summary, Allocations,
-Evaluations and Deployment.
+are in which state, its newest deployment, its allocations, and why some have no place. With
+-namespace '*' jobs of all namespaces. -json prints for one job an object of Job, Summary,
+Allocations, Evaluations and Deployment.
 `,
   flags: {
     evals: { summary: 'Evaluations of one job', value: null },
