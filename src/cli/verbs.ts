@@ -3,6 +3,7 @@ import type { AgentArguments } from './verbs/agent.ts'
 import { deploymentVerbs } from './verbs/deployment/verbs.ts'
 import type { OpenRecovery } from './verbs/raft/recover.ts'
 import { allocVerbs } from './verbs/alloc/verbs.ts'
+import { jobVerbs } from './verbs/job/verbs.ts'
 import type { Verbs } from './verb.ts'
 
 export type VerbOptions = {
@@ -139,46 +140,7 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Prints a new key for gossip',
       load: async () => (await import('./verbs/gossip/keygen.ts')).gossipKeygen,
     },
-    'job dispatch': {
-      summary: 'Starts a job of a parameterized one',
-      load: async () => (await import('./verbs/job/dispatch.ts')).jobDispatch,
-    },
-    'job eval': {
-      summary: 'Has the scheduler look at a job again',
-      load: async () => (await import('./verbs/job/eval.ts')).jobEval,
-    },
-    'job history': {
-      summary: 'Lists the versions of a job',
-      load: async () => (await import('./verbs/job/history.ts')).jobHistory,
-    },
-    'job init': {
-      summary: 'Writes an example of a job file',
-      load: async () => (await import('./verbs/job/init.ts')).jobInit,
-    },
-    'job inspect': {
-      summary: 'Prints a job as JSON',
-      load: async () => (await import('./verbs/job/inspect.ts')).jobInspect,
-    },
-    'job periodic force': {
-      summary: 'Starts a periodic job now',
-      load: async () => (await import('./verbs/job/periodic-force.ts')).jobPeriodicForce,
-    },
-    'job run': {
-      summary: 'Registers a job, and follows what becomes of it',
-      load: async () => (await import('./verbs/job/run.ts')).jobRun,
-    },
-    'job status': {
-      summary: 'Lists jobs, or shows one',
-      load: async () => (await import('./verbs/job/status.ts')).jobStatus,
-    },
-    'job stop': {
-      summary: 'Stops a job',
-      load: async () => (await import('./verbs/job/stop.ts')).jobStop,
-    },
-    'job validate': {
-      summary: 'Checks a job file',
-      load: async () => (await import('./verbs/job/validate.ts')).jobValidate,
-    },
+    ...jobVerbs,
     'kv delete': {
       summary: 'Deletes a key, or all below a prefix',
       load: async () => (await import('./verbs/kv/delete.ts')).kvDelete,

@@ -274,3 +274,45 @@ t.test('a periodic job has no evaluation, but a next launch; one is started by h
   const forced = await muster('job periodic force web')
   t.match(forced, { code: 0, out: /^Started periodic job "web"\n[^]*Evaluation e1111111: / })
 })
+
+t.test('a group is scaled, by its name or as the only one; a job is reverted', async (t) => {
+  const events = [
+    {
+      Count: 4,
+      PreviousCount: 3,
+      Error: false,
+      Message: 'load',
+      Meta: {},
+      EvalID: ids.evaluation,
+      Time: 1_700_000_000_000_000_000,
+      CreateIndex: 9,
+    },
+  ]
+  const { muster, bodyOf } = await against(t, {
+    'GET /v1/job/web': { json: job() },
+    'PUT /v1/job/web/scale': evaluated,
+    'GET /v1/job/web/scale': { json: { TaskGroups: { web: { Events: events } } } },
+    'PUT /v1/job/web/revert': evaluated,
+    ...done,
+  })
+  const ran = await muster('job scale -detach -message load -check-index 10 web 4')
+  t.match(ran, { code: 0, out: /^Scaled group "web" of job "web" to 4\nEvaluation / })
+  t.match(bodyOf('PUT', '/v1/job/web/scale'), {
+    Count: 4,
+    Target: { Group: 'web' },
+    Message: 'load',
+    EnforceIndex: true,
+    JobModifyIndex: 10,
+  })
+  t.match(await muster('job scale web api x'), { code: 2, err: /COUNT is a number/ })
+  t.match(await muster('job scaling-events web'), {
+    code: 0,
+    out: /^Group +Count +Previous +Error +Time +Message\nweb +4 +3 +false +\S+ +load\n$/,
+  })
+  t.match(await muster('job revert -detach web 0'), {
+    code: 0,
+    out: /^Reverted job "web" to version 0\nEvaluation /,
+  })
+  t.match(bodyOf('PUT', '/v1/job/web/revert'), { JobVersion: 0 })
+  t.match(await muster('job revert web x'), { code: 2 })
+})

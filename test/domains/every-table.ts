@@ -180,6 +180,7 @@ async function placeWork(server: ServerOfOne): Promise<void> {
     const { outcome } = await server.propose({ type: applyPlan.type, args })
     return !(outcome as PlanOutcome).stale
   })
+  await done(server, 'PUT', '/v1/job/web/scale', { Target: { Group: 'g' }, Message: 'as it is' })
 }
 
 const directoryWrites = [

@@ -287,10 +287,12 @@ function namespaceRules(block: SourceBlock): readonly Rule[] {
 
 /**
  * A caller with a right in a namespace may know that the namespace exists, and one that may submit a job may have its
- * file read.
+ * file read, and scale it. One that may read a job may read how it was scaled.
  */
 function withImplied(capabilities: readonly string[]): readonly string[] {
-  const implied = capabilities.includes('submit-job') ? ['read', 'parse-job'] : ['read']
+  const implied = ['read']
+  if (capabilities.includes('submit-job')) implied.push('parse-job', 'scale-job')
+  if (capabilities.includes('read-job')) implied.push('read-job-scaling')
   return [...implied.filter((name) => !capabilities.includes(name)), ...capabilities]
 }
 

@@ -14,6 +14,8 @@ import { reportedMethod } from './peer-methods.ts'
 import { applyPlan } from './plan-commands.ts'
 import { ReportBatches } from './reports.ts'
 import { allocationRoutes } from './routes.ts'
+import { scaleStatus } from './scale-status-methods.ts'
+import { scaleStatusRoute } from './scale-status-routes.ts'
 import { allocationCollector, allocationFeeds, reportBatches } from './services.ts'
 import { allocations } from './table.ts'
 import { takenOfNodes } from './taken-model.ts'
@@ -53,8 +55,13 @@ export const allocationsDomain = defineDomain({
         ),
     }),
   ],
-  methods: [...Object.values(allocationMethods), ...allocationAgentMethods, reportedMethod],
-  routes: allocationRoutes,
+  methods: [
+    ...Object.values(allocationMethods),
+    ...allocationAgentMethods,
+    reportedMethod,
+    scaleStatus,
+  ],
+  routes: [...allocationRoutes, scaleStatusRoute],
   topics: [allocationTopic],
   duties: [
     {

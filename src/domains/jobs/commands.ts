@@ -22,11 +22,12 @@ import { namespaces } from '../namespaces/table.ts'
 import { collectJobs } from './collect-commands.ts'
 import { evaluationOf } from './job-evaluation-model.ts'
 import { dispatchJob, launchJob } from './launch-commands.ts'
-import { jobOf, newestVersionOf, parentOf } from './queries.ts'
+import { jobOf, newestVersionOf, parentOf, scalingsOf } from './queries.ts'
+import { scaleJob } from './scale-commands.ts'
 import { countsFor, groupsCountedMax, noChildren } from './state-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { StoredSpec } from './stored-model.ts'
-import { jobs, jobVersions, type JobRow } from './table.ts'
+import { jobs, jobVersions, scalings, type JobRow } from './table.ts'
 import { made, parentChanges, versionRow, withStatus } from './version-commands.ts'
 
 /** Blocked evaluations of one job that an entry cancels. A job has one; more come of workers that were cut off. */
@@ -132,17 +133,18 @@ export const deregisterJob = defineCommand({
   type: 'jobs.deregister',
   since: workloadsVersion,
   args: Type.Object({ ...Named, purge: Type.Boolean() }),
-  load: async (reader, { namespace, id }) => {
+  load: async (reader, { namespace, id, purge }) => {
     const before = jobOf(reader, namespace, id)
     return {
       before,
       parent: before === null ? null : parentOf(reader, before),
       version: before === null ? null : newestVersionOf(reader, before),
       blocked: await blockedOf(reader, namespace, id),
+      scaled: purge ? await scalingsOf(reader, namespace, id) : [],
     }
   },
   apply: ({ index }, args, found): Applied<DeregisterOutcome> => {
-    const { before, version, blocked, parent } = found
+    const { before, version, blocked, parent, scaled } = found
     if (before === null) return { changes: [], outcome: { type: 'unknown' } }
     const changes: Change[] = blocked.map((row) =>
       replace(evaluations, row, {
@@ -167,7 +169,7 @@ export const deregisterJob = defineCommand({
     const row = withStatus(stopped, { openEvaluations: !before.template, index })
     changes.push(...parentChanges(parent, { before, after: args.purge ? null : row }, index))
     if (args.purge) {
-      changes.push(removeRow(jobs, before))
+      changes.push(removeRow(jobs, before), ...scaled.map((one) => removeRow(scalings, one)))
     } else {
       if (row !== before) changes.push(replace(jobs, before, row))
       if (version !== null && row.version !== before.version) {
@@ -218,6 +220,7 @@ export const jobCommands = commandsByType([
   collectJobs,
   dispatchJob,
   launchJob,
+  scaleJob,
 ])
 
 async function blockedOf(

@@ -10,20 +10,23 @@ import { jobRoutes } from './routes.ts'
 import { hasJobs } from './queries.ts'
 import { registeredJobMethods } from './registered-methods.ts'
 import { registeredJobRoutes } from './registered-routes.ts'
-import { jobs, jobVersions } from './table.ts'
+import { scaleMethods } from './scale-methods.ts'
+import { scaleRoutes } from './scale-routes.ts'
+import { jobs, jobVersions, scalings } from './table.ts'
 import { jobTopic } from './topics.ts'
 
 export const jobsDomain = defineDomain({
   name: 'jobs',
   tenant: { what: 'jobs', livesIn: hasJobs },
-  tables: [jobs, jobVersions],
+  tables: [jobs, jobVersions, scalings],
   commands: jobCommands,
   methods: [
     ...Object.values(jobMethods),
     ...Object.values(registeredJobMethods),
     ...Object.values(dispatchMethods),
+    ...Object.values(scaleMethods),
   ],
-  routes: [...jobRoutes, ...registeredJobRoutes, ...dispatchRoutes],
+  routes: [...jobRoutes, ...registeredJobRoutes, ...dispatchRoutes, ...scaleRoutes],
   topics: [jobTopic],
   duties: [
     {

@@ -2,7 +2,8 @@
 import type { Key, Reader } from '../../fsm/domain.ts'
 import { decodeNumber, numberLength, stringsOfKey } from '../../fsm/keys.ts'
 import { firstOf } from '../define.ts'
-import { jobs, jobVersions, type JobRow, type JobVersionRow } from './table.ts'
+import type { ScalingRow } from './scale-model.ts'
+import { jobs, jobVersions, scalings, type JobRow, type JobVersionRow } from './table.ts'
 
 export function jobOf(reader: Reader, namespace: string, id: string): JobRow | null {
   return reader.get(jobs, [namespace, id]) ?? null
@@ -18,6 +19,28 @@ export function versionOf(reader: Reader, key: VersionKey): JobVersionRow | null
 /** The specification of the job as it is. */
 export function newestVersionOf(reader: Reader, job: JobRow): JobVersionRow | null {
   return versionOf(reader, { ...job, jobCreateIndex: job.createIndex })
+}
+
+/** At most as many as a job may have had groups, and a few. */
+const scalingsMax = 512
+
+/** By group, what was asked of its count. */
+export async function scalingsOf(
+  reader: Reader,
+  namespace: string,
+  id: string,
+): Promise<readonly ScalingRow[]> {
+  const rows: ScalingRow[] = []
+  for await (const page of reader.pages(scalings, { prefix: [namespace, id] })) {
+    rows.push(...page)
+    if (rows.length >= scalingsMax) break
+  }
+  return rows.slice(0, scalingsMax)
+}
+
+/** Moves with every job and every scaling that is written. */
+export function scalingIndex(reader: Reader): number {
+  return Math.max(reader.tableIndex(jobs), reader.tableIndex(scalings))
 }
 
 /** Those that are started by time. */

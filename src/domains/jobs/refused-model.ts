@@ -5,7 +5,7 @@
 const mesh = 'is not served: this program has no service mesh'
 const identity = 'is not served: tasks get no identities'
 const consul = 'is not served: services are registered in the catalog of this cluster'
-const scaling = 'is not served: change the count of the group by hand'
+const scaling = 'is not served: scale a group by PUT /v1/job/:id/scale'
 const csi = 'is not served: volumes are folders of the machines'
 
 export const refusedMembers: Readonly<Record<string, Readonly<Record<string, string>>>> = {

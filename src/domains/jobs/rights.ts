@@ -5,7 +5,7 @@ export const leastForJobs: readonly LeastRight[] = [{ resource: 'namespace', acc
 
 export function inNamespace(
   namespace: string,
-  access: 'list-jobs' | 'parse-job' | 'read-job' | 'submit-job' | 'dispatch-job',
+  access: 'list-jobs' | 'parse-job' | 'read-job' | 'submit-job' | 'dispatch-job' | 'scale-job',
 ): Requirement {
   return { resource: 'namespace', namespace, access }
 }

@@ -6,6 +6,7 @@ import { TimeMs } from '../define.ts'
 import { isBatchType, isEveryNodeType, JobType } from '../evaluations/job-type-model.ts'
 import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
 import { payloadLengthMax } from './dispatch-model.ts'
+import { ScalingRow } from './scale-model.ts'
 import { StoredSpec } from './stored-model.ts'
 
 /** A part of keys: no change of it may outgrow one. */
@@ -105,6 +106,13 @@ export const jobs: Table<JobRow> = {
     byToken: ({ parent, namespace }) =>
       parent === undefined || parent.token === '' ? null : [namespace, parent.id, parent.token],
   },
+}
+
+/** What was asked of the counts of groups. Purged with the job. */
+export const scalings: Table<ScalingRow> = {
+  name: 'jobScalings',
+  row: ScalingRow,
+  key: ({ namespace, jobId, group }) => [namespace, jobId, group],
 }
 
 export const jobVersions: Table<JobVersionRow> = {

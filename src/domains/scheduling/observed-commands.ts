@@ -12,6 +12,7 @@ import {
 } from '../deployments/commands.ts'
 import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
 import { dispatchJob, launchJob } from '../jobs/launch-commands.ts'
+import { scaleJob } from '../jobs/scale-commands.ts'
 import {
   completeDrains,
   evaluateNode,
@@ -47,6 +48,7 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(dispatchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
+    onCommand(scaleJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(launchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(evaluateJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(failDeployment, ({ outcome }) => saw(evaluationOf(outcome))),

@@ -1,0 +1,76 @@
+/** The count of a group is changed, by an operator or an autoscaler. */
+import { Type } from 'typebox'
+import { assertNever } from '../../lib/assert.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { defineLeaderMethod } from '../../rpc/method.ts'
+import { chosen, known, unknownJob } from './known.ts'
+import { newestVersionOf } from './queries.ts'
+import type { Evaluated } from './registered-methods.ts'
+import { inNamespace } from './rights.ts'
+import { scaleJob } from './scale-commands.ts'
+import { CountOrNull, messageLengthMax, scaleMetaLengthMax, withCount } from './scale-model.ts'
+import { validateJob } from './validate-model.ts'
+import { knowsTimeZone } from './zones.ts'
+
+const Word = Type.String({ maxLength: 1_024 })
+
+const scale = defineLeaderMethod({
+  kind: 'leader',
+  name: 'jobs.scale',
+  args: Type.Object({
+    namespace: Word,
+    id: Word,
+    /** '': it was not said. */
+    group: Type.String({ maxLength: 1_024 }),
+    count: CountOrNull,
+    error: Type.Boolean(),
+    message: Type.String({ maxLength: messageLengthMax }),
+    meta: Type.String({ maxLength: scaleMetaLengthMax }),
+    enforceIndex: Type.Union([
+      Type.Null(),
+      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    ]),
+  }),
+  requires: ({ namespace }) => inNamespace(namespace, 'scale-job'),
+  run: async (context, args): Promise<Evaluated> => {
+    const { id, group, count } = args
+    if (group === '') throw refused('Target.Group is missing: name the group to scale')
+    const job = known(context, args.namespace, id)
+    const version = newestVersionOf(context.read(), job)
+    const spec = version === null ? null : withCount(version.spec, group, count ?? 0)
+    if (version !== null && spec === null) throw unknownGroup(id, group)
+    if (spec !== null && count !== null) {
+      const problems = validateJob(spec, { knowsTimeZone }).texts()
+      if (problems.length > 0) throw refused(problems.join('; '))
+    }
+    const { index, outcome } = await context.propose(scaleJob, { ...args, ...chosen(context) })
+    switch (outcome.type) {
+      case 'scaled': {
+        const { row, evaluation } = outcome
+        return { index, jobModifyIndex: row.jobModifyIndex, evaluation: evaluation?.id ?? '' }
+      }
+      case 'unknown':
+        throw unknownJob()
+      case 'unknownGroup':
+        throw unknownGroup(id, group)
+      case 'stopped':
+        throw refused(`job ${JSON.stringify(id)} is stopped: register it again`)
+      case 'conflict': {
+        const text = `the job is at JobModifyIndex ${outcome.jobModifyIndex}, not ${args.enforceIndex}`
+        throw new MusterError('conflict', text)
+      }
+      default:
+        return assertNever(outcome)
+    }
+  },
+})
+
+export const scaleMethods = { scale }
+
+function unknownGroup(id: string, group: string): MusterError {
+  return refused(`job ${JSON.stringify(id)} has no group ${JSON.stringify(group)}`)
+}
+
+function refused(text: string): MusterError {
+  return new MusterError('invalid_argument', text)
+}
