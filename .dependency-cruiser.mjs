@@ -224,6 +224,8 @@ function domainRows(domain, position) {
   const isLogin = earlier.includes('logins')
   // The one caller of the pure scheduler, with what it works on.
   if (domain === 'scheduling') methodsOf.push('^src/scheduler/')
+  // A dry run takes the jobs that a registration takes.
+  if (domain === 'scheduling') methodsOf.push('^src/domains/jobs/(registered-methods|zones)[.]ts$')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')
   if (isLogin) {
     methodsOf.push('^src/domains/logins/(at-mount|guard|login-type|secrets)[.]ts$')

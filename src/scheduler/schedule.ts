@@ -2,6 +2,7 @@
 import { isEveryNodeType } from '../domains/evaluations/job-type-model.ts'
 import { datacenterMatch } from './datacenters.ts'
 import type { Decision, ScheduleInput } from './decision.ts'
+import { desiredUpdates, type DesiredUpdates } from './desired.ts'
 import { Filling, stopOf } from './filling.ts'
 import { Placer } from './place.ts'
 import { reconcileEverywhere } from './reconcile-everywhere.ts'
@@ -9,7 +10,10 @@ import { reconcile } from './reconcile.ts'
 import { Rollout } from './rollout.ts'
 import type { ReconcileInput } from './scheduled-job.ts'
 
-export function schedule(input: ScheduleInput): Decision {
+/** With what it means for each group, for a dry run. */
+export type Scheduled = Decision & { readonly desired: ReadonlyMap<string, DesiredUpdates> }
+
+export function schedule(input: ScheduleInput): Scheduled {
   const { job, cluster, patterns, random, monotonicUs } = input
   const matches = datacenterMatch(job?.spec.Datacenters ?? [])
   const { nodes, available } =
@@ -82,6 +86,7 @@ export function schedule(input: ScheduleInput): Decision {
     classes: placer?.classes ?? new Map<string, boolean>(),
     escaped: placer?.isEscaped === true,
     deployment,
+    desired: desiredUpdates(groups, stop),
   }
 }
 

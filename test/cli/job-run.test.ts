@@ -316,3 +316,96 @@ t.test('a group is scaled, by its name or as the only one; a job is reverted', a
   t.match(bodyOf('PUT', '/v1/job/web/revert'), { JobVersion: 0 })
   t.match(await muster('job revert web x'), { code: 2 })
 })
+
+const counts = {
+  Ignore: 0,
+  Place: 0,
+  Migrate: 0,
+  Stop: 0,
+  InPlaceUpdate: 0,
+  DestructiveUpdate: 0,
+  Canary: 0,
+  Preemptions: 0,
+}
+
+function planned(changes: Readonly<Record<string, unknown>>) {
+  return {
+    Annotations: { DesiredTGUpdates: { web: { ...counts, ...changes } } },
+    FailedTGAllocs: null,
+    JobModifyIndex: 7,
+    CreatedEvals: null,
+    Diff: {
+      Type: 'Edited',
+      ID: 'web',
+      Fields: [{ Type: 'Edited', Name: 'Priority', Old: '50', New: '60', Annotations: null }],
+      Objects: [],
+      TaskGroups: [
+        {
+          Type: 'Edited',
+          Name: 'web',
+          Fields: [
+            { Type: 'Edited', Name: 'Count', Old: '1', New: '3', Annotations: ['forces create'] },
+          ],
+          Objects: [],
+          Tasks: [
+            {
+              Type: 'Edited',
+              Name: 'main',
+              Fields: [],
+              Objects: [
+                {
+                  Type: 'Edited',
+                  Name: 'Resources',
+                  Fields: [
+                    { Type: 'Deleted', Name: 'CPU', Old: '100', New: '', Annotations: null },
+                  ],
+                  Objects: [],
+                },
+              ],
+              Annotations: ['forces create/destroy update'],
+            },
+          ],
+          Updates: { create: 2 },
+        },
+      ],
+    },
+    NextPeriodicLaunch: '0001-01-01T00:00:00Z',
+    Warnings: '',
+  }
+}
+
+t.test('a plan shows what differs and what it means; the exit code tells scripts', async (t) => {
+  const { muster, bodyOf } = await against(t, {
+    ...parsed,
+    'PUT /v1/job/web/plan': [
+      { json: planned({ Place: 2 }) },
+      { json: planned({ InPlaceUpdate: 1 }) },
+      { status: 400, text: 'Priority must be from 1 to 100' },
+    ],
+  })
+  const file = fileIn(t)
+  const ran = await muster(`job plan ${file}`)
+  t.match(ran, { code: 1, err: '' })
+  t.equal(
+    ran.out,
+    `+/- Job: "web"
+  +/- Priority: "50" => "60"
++/- Task Group: "web" (2 create)
+  +/- Count: "1" => "3" (forces create)
+  +/- Task: "main" (forces create/destroy update)
+    +/- Resources
+      - CPU: "100"
+
+Scheduler dry run
+All allocations would have a place
+
+Job Modify Index: 7
+To register the job only if nothing changed meanwhile:
+  muster job run -check-index 7 ${file}
+`,
+  )
+  t.match(bodyOf('PUT', '/v1/job/web/plan'), { Job: job(), Diff: true })
+  t.match(await muster(`job plan ${file}`), { code: 0 }, 'no allocation is made or stopped')
+  t.match(await muster(`job plan ${file}`), { code: 255, err: /^muster job plan: Priority must/ })
+  t.match(await muster('job plan'), { code: 2 })
+})

@@ -7,9 +7,10 @@ import { withDefaults } from './defaults-model.ts'
 import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
 import { jobBytesMax, type JobSpec } from './model.ts'
+import { warningsAt } from './registered-methods.ts'
 import { inNamespace } from './rights.ts'
-import { validateJob, warningsOf } from './validate-model.ts'
-import { knowsTimeZone, launchWarning } from './zones.ts'
+import { validateJob } from './validate-model.ts'
+import { knowsTimeZone } from './zones.ts'
 
 export type ParsedJob =
   | { readonly complete: true; readonly job: JobSpec }
@@ -51,8 +52,7 @@ const validate = defineLocalMethod({
     if (namespaceOf(context.read(), namespace).value === null) {
       problems.add('Namespace', `${JSON.stringify(namespace)} does not exist`)
     }
-    const launch = launchWarning(job, context.clock.wallMs())
-    const warnings = [...warningsOf(job), ...(launch === null ? [] : [launch])]
+    const warnings = warningsAt(job, context.clock.wallMs())
     return { errors: [...refused.texts(), ...problems.texts()], warnings }
   },
 })

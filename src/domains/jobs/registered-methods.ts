@@ -108,15 +108,21 @@ const register = defineLeaderMethod({
   name: 'jobs.register',
   args: Type.Object({ namespace: Word, job: Type.Unknown(), enforceIndex: Enforce }),
   requires: ({ namespace }) => inNamespace(namespace, 'submit-job'),
-  run: (context, { namespace, job, enforceIndex }) => {
-    checkNamespaceName(namespace)
-    const { draft, refused } = readJob(job)
-    const spec = withDefaults({ ...draft, Namespace: namespace }, namespace)
-    const problems = [...refused.texts(), ...validateJob(spec, { knowsTimeZone }).texts()]
-    if (problems.length > 0) throw new MusterError('invalid_argument', problems.join('; '))
-    return submit(context, { namespace, spec, enforceIndex })
-  },
+  run: (context, { namespace, job, enforceIndex }) =>
+    submit(context, { namespace, spec: specOf(namespace, job), enforceIndex }),
 })
+
+/** Of a job as a client wrote it, that is to be registered there. Throws what is wrong with it. */
+export function specOf(namespace: string, job: unknown): JobSpec {
+  checkNamespaceName(namespace)
+  const { draft, refused } = readJob(job)
+  const spec = withDefaults({ ...draft, Namespace: namespace }, namespace)
+  const problems = [...refused.texts(), ...validateJob(spec, { knowsTimeZone }).texts()]
+  if (problems.length > 0) throw new MusterError('invalid_argument', problems.join('; '))
+  checkServed(spec)
+  checkStorable(spec)
+  return spec
+}
 
 /** To what an earlier version was: that is a new version again. */
 const revert = defineLeaderMethod({
@@ -218,8 +224,7 @@ async function submit(
   switch (outcome.type) {
     case 'registered': {
       const { row, evaluation } = outcome
-      const launch = launchWarning(spec, context.clock.wallMs())
-      const warnings = [...warningsOf(spec), ...(launch === null ? [] : [launch])]
+      const warnings = warningsAt(spec, context.clock.wallMs())
       return {
         index,
         jobModifyIndex: row.jobModifyIndex,
@@ -232,13 +237,16 @@ async function submit(
     case 'otherKind':
       throw new MusterError('invalid_argument', otherKindText(id, outcome.kind))
     case 'unknownNamespace':
-      throw new MusterError(
-        'invalid_argument',
-        `namespace ${JSON.stringify(namespace)} does not exist: create it with PUT /v1/namespace/${namespace}`,
-      )
+      throw unknownNamespace(namespace)
     default:
       return assertNever(outcome)
   }
+}
+
+export function unknownNamespace(namespace: string): MusterError {
+  const name = JSON.stringify(namespace)
+  const text = `namespace ${name} does not exist: create it with PUT /v1/namespace/${namespace}`
+  return new MusterError('invalid_argument', text)
 }
 
 /** As Nomad words it, so that its tools know it again. */
@@ -250,7 +258,12 @@ function conflictText(wanted: number | null, found: number): string {
     : `${head} ${wanted}: job exists with conflicting job modify index: ${found}`
 }
 
-function otherKindText(id: string, kind: JobKind): string {
+export function warningsAt(spec: JobSpec, nowMs: number): readonly string[] {
+  const launch = launchWarning(spec, nowMs)
+  return [...warningsOf(spec), ...(launch === null ? [] : [launch])]
+}
+
+export function otherKindText(id: string, kind: JobKind): string {
   const name = JSON.stringify(id)
   const now = kind === 'plain' ? 'neither periodic nor parameterized' : kind
   return `job ${name} is ${now}, and stays so: purge it first, or choose another ID`

@@ -12,8 +12,9 @@ import { blocking, flag, inNamespace, listing, ok, optionally, text } from '../.
 import { MusterError } from '../../lib/errors.ts'
 import { defaultNamespace } from './model.ts'
 import { registeredJobMethods, type Evaluated, type Registered } from './registered-methods.ts'
-import { jobBodyBytesMax, namespaceOf } from './routes.ts'
+import { namespaceOf } from './routes.ts'
 import {
+  jobBodyBytesMax,
   JobEvaluated,
   JobRegistered,
   JobStub,

@@ -4,11 +4,8 @@ import { inNamespace, ok } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { jobMethods } from './methods.ts'
 import { defaultNamespace, jobBytesMax } from './model.ts'
-import { ParseBody, ParsedJobShape, ValidateBody, ValidatedJob } from './shapes.ts'
+import { jobBodyBytesMax, ParseBody, ParsedJobShape, ValidateBody, ValidatedJob } from './shapes.ts'
 import { shownErrors, shownSpecification, shownWarnings } from './shown.ts'
-
-/** A job whose every second byte is escaped, and room for the rest. */
-export const jobBodyBytesMax = 2 * jobBytesMax + 64 * 1024
 
 export const jobRoutes: readonly DescribedRoute[] = [
   {

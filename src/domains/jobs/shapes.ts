@@ -2,7 +2,10 @@
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { count, flag, indexes, mapOf, Nanoseconds, nullable, text } from '../../api/shape.ts'
 import { partOf } from './draft-model.ts'
-import { JobSpec } from './model.ts'
+import { jobBytesMax, JobSpec } from './model.ts'
+
+/** A job whose every second byte is escaped, and room for the rest. */
+export const jobBodyBytesMax = 2 * jobBytesMax + 64 * 1024
 
 /** Any member may be missing. */
 export const JobShape = partOf(JobSpec, { nulls: true })

@@ -2,12 +2,16 @@
 import { defineDomain, defineService } from '../domain.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { observe } from './observed-commands.ts'
+import { planMethods } from './plan-methods.ts'
+import { planRoutes } from './plan-routes.ts'
 import { startScheduling } from './scheduling.ts'
 import { schedulerWorkers, workerSettings } from './services.ts'
 import { WorkerPool } from './workers.ts'
 
 export const schedulingDomain = defineDomain({
   name: 'scheduling',
+  methods: Object.values(planMethods),
+  routes: planRoutes,
   services: [
     defineService(schedulerWorkers, {
       create: ({ service, clock }) => new WorkerPool({ clock, ...service(workerSettings) }),

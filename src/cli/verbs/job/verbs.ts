@@ -26,6 +26,10 @@ export const jobVerbs: Verbs = {
     summary: 'Starts a periodic job now',
     load: async () => (await import('./periodic-force.ts')).jobPeriodicForce,
   },
+  'job plan': {
+    summary: 'Shows what job run would change',
+    load: async () => (await import('./plan.ts')).jobPlan,
+  },
   'job run': {
     summary: 'Registers a job, and follows what becomes of it',
     load: async () => (await import('./run.ts')).jobRun,
