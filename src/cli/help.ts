@@ -15,6 +15,7 @@ const groups: Readonly<Record<string, string>> = {
   session: 'Sessions, which hold locks',
   var: 'Encrypted variables',
   alloc: 'Allocations: what runs on which node',
+  deployment: 'Deployments: how a version of a job replaces the one before it',
   catalog: 'Nodes and services of the cluster',
   services: 'Services of one agent',
   namespace: 'Namespaces of variables',
