@@ -116,23 +116,25 @@ function reconcileGroup(
     slot(row.name, { previous: row, stop: { row, reason: reasons.updated, lost: false } }),
   )
   const placed = [...slots, ...updated, ...added, ...canaries.slots]
-  const isSettled = placed.length + outdated.length + inPlace.length === 0 && !isCanarying
-  const changes = placed.length + outdated.length + inPlace.length > 0
+  const stops = [
+    ...stopAll(stray, isLost, reasons.notNeeded),
+    ...goes.flatMap((one) => stopOf(one, reasons.notNeeded)),
+    ...stop,
+    ...canaries.stop,
+  ]
   const changesSpec = outdated.length + inPlace.length > 0
+  const changes = changesSpec || placed.length > 0
   const isFirst = !all.some((row) => isOfVersion(row, job))
   const needsOne =
     rollout.current === null && isDeployed(job, group) && changes && (changesSpec || isFirst)
+  // What a promotion leaves over may stop with it: nothing else would have the job looked at again.
+  const isSettled = !changes && !isCanarying
   return {
     group,
     keep: [...current, ...inPlace, ...later, ...canaries.keep],
     inPlace,
     slots: placed,
-    stop: [
-      ...stopAll(stray, isLost, reasons.notNeeded),
-      ...goes.flatMap((one) => stopOf(one, reasons.notNeeded)),
-      ...stop,
-      ...canaries.stop,
-    ],
+    stop: stops,
     followUpMs: earliest([...stays, ...canaries.held].flatMap(({ atMs }) => atMs ?? [])),
     rollout: {
       wanted: needsOne ? wantedGroup(group, canaries.wanted) : null,
@@ -189,25 +191,32 @@ function canariesOf(
   const slots: Slot[] = []
   const keep: AllocationRow[] = []
   const names = new Set<string>()
+  let count = 0
+  const takes = (name: string): void => {
+    names.add(name)
+    count += 1
+  }
+  for (const { row, kind } of held) {
+    if (kind === 'live') keep.push(row)
+    if (ending[kind] === undefined) takes(row.name)
+  }
   for (const one of held) {
     const { row, kind, rescheduledAfterMs } = one
     const end = ending[kind]
-    if (kind === 'live') keep.push(row)
-    if (end === undefined) names.add(row.name)
     // While nothing moves, what failed stays for its operator to see.
     if (end === undefined || (kind === 'failed' && !rollout.isMoving)) continue
     stop.push(...stopOf(one, end.reason))
-    if (!rollout.isMoving || names.size >= wanted) continue
-    names.add(row.name)
+    if (!rollout.isMoving || count >= wanted || names.has(row.name)) continue
+    takes(row.name)
     const previous = kind === 'lost' ? null : row
     slots.push(slot(row.name, { previous, rescheduledAfterMs, isCanary: true }))
   }
-  const missing = rollout.isMoving ? Math.max(0, wanted - names.size) : 0
+  const missing = rollout.isMoving ? Math.max(0, wanted - count) : 0
   const older = outdated.map(({ name }) => name).toSorted(byIndex)
   const first = older.filter((name) => !names.has(name)).slice(0, missing)
   const taken = new Set([...names, ...first, ...stays.map(({ row }) => row.name)])
-  const count = missing - first.length
-  const others = freeNames(job.spec.ID, group.Name, { count, taken })
+  const more = missing - first.length
+  const others = freeNames(job.spec.ID, group.Name, { count: more, taken })
   slots.push(...[...first, ...others].map((name) => slot(name, { isCanary: true })))
   return { wanted, held, keep, stop, slots }
 }

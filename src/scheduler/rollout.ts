@@ -88,14 +88,14 @@ export class Rollout {
   #ends(groups: readonly GroupRollout[]): readonly DeploymentEnd[] {
     const newest = this.#newest
     if (newest === null || !isActive(newest)) return []
-    const { id, modifyIndex } = newest
+    const { id } = newest
     const cancelled = (statusDescription: string): readonly DeploymentEnd[] => [
-      { id, modifyIndex, status: 'cancelled', statusDescription },
+      { id, status: 'cancelled', statusDescription },
     ]
     if (this.#job === null || this.#job.stop) return cancelled(descriptions.jobStopped)
     if (this.current === null) return cancelled(descriptions.newerJob)
     if (newest.status !== 'running' || !groups.every(({ isComplete }) => isComplete)) return []
-    return [{ id, modifyIndex, status: 'successful', statusDescription: descriptions.successful }]
+    return [{ id, status: 'successful', statusDescription: descriptions.successful }]
   }
 
   #isUnpromoted({ canary, deploymentId, group }: AllocationRow): boolean {

@@ -1,6 +1,7 @@
 /** Random clusters, jobs and allocations: every decision keeps the rules, and repeating it comes to rest where the job is as wanted. */
 import t from 'tap'
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
+import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { JobSpec } from '../../src/domains/jobs/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
@@ -64,16 +65,18 @@ const specs = fc
     Type: fc.constantFrom('service', 'batch', 'system', 'sysbatch'),
     Count: fc.integer({ min: 0, max: 6 }),
     maxParallel: fc.integer({ min: 0, max: 3 }),
+    canary: fc.constantFrom(0, 0, 1, 2),
     hasPort: fc.constantFrom(false, false, true),
     disk: fc.constantFrom(null, null, null, 'ssd'),
     isOther: fc.boolean(),
   })
-  .map(({ Type, Count, maxParallel, hasPort, disk, isOther }): readonly JobSpec[] => {
+  .map(({ Type, Count, maxParallel, canary, hasPort, disk, isOther }): readonly JobSpec[] => {
     const everywhere = Type === 'system' || Type === 'sysbatch'
     const group = {
       Count: everywhere ? Math.min(1, Count) : Count,
       Networks: hasPort ? [{ ReservedPorts: [{ Label: 'http', Value: 8080 }] }] : [],
-      ...(Type === 'batch' || Type === 'sysbatch' ? {} : { Update: { MaxParallel: maxParallel } }),
+      ...(Type === 'service' && { Update: { MaxParallel: maxParallel, Canary: canary } }),
+      ...(Type === 'system' && { Update: { MaxParallel: maxParallel } }),
     }
     const Constraints =
       disk === null ? [] : [{ LTarget: '${meta.disk}', Operand: '=', RTarget: disk }]
@@ -101,11 +104,12 @@ const allocations = fc
       isWanted: fc.constantFrom(true, true, true, false),
       migrate: fc.constantFrom(false, false, false, true),
       isHealthy: fc.boolean(),
+      isCanary: fc.constantFrom(false, false, true),
     }),
     { maxLength: 8 },
   )
   .map((drawn) =>
-    drawn.map(({ node, isWanted, isHealthy, ...row }, at) =>
+    drawn.map(({ node, isWanted, isHealthy, isCanary, ...row }, at) =>
       allocationRow(at, {
         ...row,
         nodeId: id(node),
@@ -113,33 +117,100 @@ const allocations = fc
         desiredStatus: isWanted ? 'run' : 'stop',
         health: isHealthy ? { healthy: true, timeMs: 1 } : null,
         modifyMs: 999_000,
+        ...(isCanary && { canary: true }),
       }),
     ),
   )
+
+const deployments = fc.record({
+  jobVersion: fc.constantFrom(0, 1, 1),
+  status: fc.constantFrom<DeploymentRow['status']>(
+    'running',
+    'running',
+    'paused',
+    'failed',
+    'successful',
+    'cancelled',
+  ),
+  desiredCanaries: fc.constantFrom(0, 0, 1, 2),
+  promoted: fc.boolean(),
+})
 
 const worlds = fc
   .record({
     nodes,
     specs,
     allocations,
+    deployed: fc.option(deployments),
     isGone: fc.constantFrom(false, false, false, false, false, true),
   })
-  .chain(({ specs: both, isGone, ...world }) => {
+  .chain(({ specs: both, isGone, deployed, ...world }) => {
     const [before, after] = both
     const spec = after ?? before
+    const parallelMax = spec?.TaskGroups[0]?.Update?.MaxParallel ?? 0
+    const isDeployed = spec?.Type === 'service' && parallelMax > 0
+    const deployment = isDeployed && deployed !== null ? deploymentRow(deployed) : null
     return fc.record({
       nodes: fc.constant(world.nodes),
       allocations: fc.constant(
         // Names of jobs that run on every node are all alike.
         spec?.Type === 'system' || spec?.Type === 'sysbatch'
           ? world.allocations.map((row) => ({ ...row, name: 'job.web[0]' }))
-          : world.allocations,
+          : world.allocations.map((row) => deployedWith(deployment, row)),
       ),
+      deployment: fc.constant(deployment),
       specs: fc.constant(both),
       job: fc.constant(spec === undefined || isGone ? null : scheduledJob(spec, { version: 1 })),
       seed: fc.nat(),
     })
   })
+
+/** Of the version of the deployment, each is a part of it; a canary of none is just an allocation. */
+function deployedWith(deployment: DeploymentRow | null, row: AllocationRow): AllocationRow {
+  const { canary, ...rest } = row
+  if (deployment === null || row.jobVersion !== deployment.jobVersion) return rest
+  return { ...rest, deploymentId: deployment.id, ...(canary === true && { canary }) }
+}
+
+function deploymentRow({
+  jobVersion,
+  status,
+  ...group
+}: {
+  readonly jobVersion: number
+  readonly status: DeploymentRow['status']
+  readonly desiredCanaries: number
+  readonly promoted: boolean
+}): DeploymentRow {
+  const counts = { desiredTotal: 1, placed: 0, healthy: 0, unhealthy: 0, healthyCanaries: 0 }
+  const rules = { autoRevert: false, autoPromote: false, progressDeadlineMs: 0 }
+  return {
+    id: id(800),
+    namespace: 'default',
+    jobId: 'job',
+    jobCreateIndex: 10,
+    jobVersion,
+    jobModifyIndex: 10,
+    jobSpecModifyIndex: 10,
+    evalPriority: 50,
+    groups: [
+      {
+        group: 'web',
+        ...rules,
+        ...counts,
+        ...group,
+        requireProgressByMs: null,
+        placedCanaries: [],
+      },
+    ],
+    status,
+    statusDescription: '',
+    createMs: 0,
+    modifyMs: 0,
+    createIndex: 1,
+    modifyIndex: 1,
+  }
+}
 
 t.test('every decision keeps the rules', async (t) => {
   fc.assert(
@@ -157,16 +228,26 @@ function after(world: World, decision: Decision, round: number): World {
   const { allocations = [], job } = world
   const stops = [...decision.stop, ...decision.place.flatMap(({ stop }) => stop ?? [])]
   const byId = new Map(stops.map((stop) => [stop.id, stop]))
-  const updated = new Set(decision.update.map(({ id }) => id))
+  const updated = new Map(decision.update.map((update) => [update.id, update]))
   const rows = allocations.map((row): AllocationRow => {
     const stop = byId.get(row.id)
     const isOver = ['complete', 'failed', 'lost'].includes(row.clientStatus)
     if (stop === undefined) {
-      const jobVersion = updated.has(row.id) ? (job?.version ?? 0) : row.jobVersion
+      const { canary: _canary, deploymentId: _left, ...rest } = row
+      const update = updated.get(row.id)
       if (isOver || row.desiredStatus !== 'run') {
         return { ...row, clientStatus: isOver ? row.clientStatus : 'complete' }
       }
-      return { ...row, jobVersion, clientStatus: 'running', health: { healthy: true, timeMs: 1 } }
+      const deploymentId = update?.deploymentId
+      const changed =
+        update === undefined
+          ? row
+          : {
+              ...rest,
+              jobVersion: job?.version ?? 0,
+              ...(deploymentId !== undefined && { deploymentId }),
+            }
+      return { ...changed, clientStatus: 'running', health: { healthy: true, timeMs: 1 } }
     }
     return {
       ...row,
@@ -180,7 +261,53 @@ function after(world: World, decision: Decision, round: number): World {
     ...allocation,
     id: id(100_000 * (round + 1) + at),
   }))
-  return { ...world, allocations: [...rows, ...placed] }
+  return {
+    ...world,
+    allocations: [...rows, ...placed],
+    deployment: deploymentAfter(world, decision),
+  }
+}
+
+function deploymentAfter({ deployment = null, job }: World, decision: Decision) {
+  const { create, ends } = decision.deployment
+  if (create !== null) {
+    const [group] = create.groups
+    const desiredCanaries = group?.desiredCanaries ?? 0
+    const made = { status: 'running', desiredCanaries, promoted: false } as const
+    return { ...deploymentRow({ ...made, jobVersion: job?.version ?? 0 }), id: create.id }
+  }
+  const [end] = ends
+  return deployment === null || end === undefined
+    ? deployment
+    : { ...deployment, status: end.status }
+}
+
+/** What an operator does once nothing moves: goes on with what is paused, and promotes canaries. Null: there is nothing to do. */
+function operated({ deployment = null, job }: World): DeploymentRow | null {
+  if (deployment === null || deployment.jobVersion !== job?.version) return null
+  if (deployment.status === 'paused') return { ...deployment, status: 'running' }
+  const [group] = deployment.groups
+  if (deployment.status !== 'running' || group === undefined) return null
+  if (group.desiredCanaries === 0 || group.promoted) return null
+  return { ...deployment, groups: [{ ...group, promoted: true }] }
+}
+
+/** Agents have said of all that runs that it is healthy. */
+function areAllHealthy({ allocations = [] }: World): boolean {
+  return allocations.every(
+    ({ desiredStatus, clientStatus, health }) =>
+      desiredStatus !== 'run' ||
+      ['complete', 'failed', 'lost'].includes(clientStatus) ||
+      health?.healthy === true,
+  )
+}
+
+/** It is under way although all that it wants is there. */
+function isStuck({ deployment = null, job, allocations = [] }: World, { queued }: Decision) {
+  const waits = queued.some(([, count]) => count > 0)
+  const hasFailed = allocations.some((row) => row.clientStatus === 'failed')
+  const isCurrent = deployment?.jobVersion === job?.version && deployment?.status === 'running'
+  return isCurrent && !waits && !hasFailed
 }
 
 t.test('repeated, it comes to rest, and then the job is as wanted', async (t) => {
@@ -191,9 +318,16 @@ t.test('repeated, it comes to rest, and then the job is as wanted', async (t) =>
         const decision = decide(world)
         const broken = brokenRules(world, decision)
         if (broken.length > 0) throw new Error(`round ${round}: ${broken.join('; ')}`)
-        const { stop, place, update } = decision
-        if (stop.length + place.length + update.length === 0) return
-        world = { ...world, ...after(world, decision, round) }
+        const { stop, place, update, deployment } = decision
+        const isIdle = stop.length + place.length + update.length + deployment.ends.length === 0
+        if (isIdle && deployment.create === null && areAllHealthy(world)) {
+          const next = operated(world)
+          if (next === null && isStuck(world, decision)) throw new Error('it never ends')
+          if (next === null) return
+          world = { ...world, deployment: next }
+        } else {
+          world = { ...world, ...after(world, decision, round) }
+        }
       }
       throw new Error('it goes on for ever')
     }),

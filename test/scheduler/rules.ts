@@ -3,6 +3,7 @@
  * what broke it.
  */
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
+import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
 import type { World } from './cluster.ts'
@@ -15,6 +16,8 @@ export function brokenRules(world: World, decision: Decision): readonly string[]
     ...placesAllowed(world, decision),
     ...(isEverywhere(world) ? oneOnEach(world, decision) : counts(world, decision)),
     ...steps(world, decision),
+    ...deployments(world, decision),
+    ...canaries(world, decision),
   ]
 }
 
@@ -115,9 +118,11 @@ function counts(world: World, decision: Decision): string[] {
   const group = job.spec.TaskGroups[0]
   if (group === undefined) return []
   const gone = stoppedIds(decision)
+  const place = decision.place.filter(({ allocation }) => allocation.canary !== true)
   const stays = allocations.filter(
     (row) =>
       !gone.has(row.id) &&
+      !isUnpromoted(world, row) &&
       ((wanted(row) && !over(row)) || holdsDone(world, row) || holdsFailed(world, row)),
   )
   const queued = decision.queued.find(([name]) => name === group.Name)?.[1] ?? 0
@@ -127,23 +132,19 @@ function counts(world: World, decision: Decision): string[] {
     /drained/.test(desiredDescription),
   )
   const ended = [...stays.filter((row) => !live.includes(row)), ...drained]
-  const total = live.length + decision.place.length + queued
-  if (live.length + decision.place.length > group.Count) {
-    broken.push(`${live.length} stay and ${decision.place.length} come for ${group.Count}`)
+  const total = live.length + place.length + queued
+  if (live.length + place.length > group.Count) {
+    broken.push(`${live.length} stay and ${place.length} come for ${group.Count}`)
   }
-  if (total + ended.length < group.Count) broken.push(`${total} for ${group.Count}`)
-  const names = [
-    ...live.map(({ name }) => name),
-    ...decision.place.map(({ allocation }) => allocation.name),
-  ]
+  if (isFilling(world, decision) && total + ended.length < group.Count)
+    broken.push(`${total} for ${group.Count}`)
+  const names = [...live.map(({ name }) => name), ...place.map(({ allocation }) => allocation.name)]
   if (new Set(names).size !== names.length) broken.push(`a name is there twice: ${names.join()}`)
   const replaced = new Set(allocations.flatMap(({ id, name }) => (gone.has(id) ? [name] : [])))
   const held = new Set(
     [...stays, ...drained.flatMap(({ id }) => rowOf(world, id))].map(({ name }) => name),
   )
-  const fresh = decision.place
-    .map(({ allocation }) => allocation.name)
-    .filter((name) => !replaced.has(name))
+  const fresh = place.map(({ allocation }) => allocation.name).filter((name) => !replaced.has(name))
   for (const name of fresh) {
     const index = Number(/\[(\d+)\]/.exec(name)?.[1])
     for (let lower = 0; lower < index; lower += 1) {
@@ -208,6 +209,115 @@ function steps({ job, allocations = [] }: World, decision: Decision): string[] {
   if (replaced.length > Math.max(0, most - unhealthy)) {
     broken.push(`${replaced.length} are replaced, ${unhealthy} are not healthy, ${most} may be`)
   }
+  return broken
+}
+
+/** That the newest version is a part of, unless it ended well. */
+function currentOf({ job, deployment = null }: World): DeploymentRow | null {
+  if (job === null || job.stop || deployment === null) return null
+  const isOver = deployment.status === 'successful' || deployment.status === 'cancelled'
+  return deployment.jobVersion === job.version && !isOver ? deployment : null
+}
+
+/** A canary that nobody promoted. */
+function isUnpromoted({ deployment = null }: World, row: AllocationRow): boolean {
+  const [state] = deployment?.groups ?? []
+  return (
+    row.canary === true &&
+    row.deploymentId === deployment?.id &&
+    state !== undefined &&
+    state.desiredCanaries > 0 &&
+    !state.promoted
+  )
+}
+
+/** How many canaries there are to be; 0: the version does without, or they are promoted. */
+function canariesOf(world: World, { deployment }: Decision): number {
+  const [made] = deployment.create?.groups ?? []
+  if (made !== undefined) return made.desiredCanaries
+  const [state] = currentOf(world)?.groups ?? []
+  return state === undefined || state.promoted ? 0 : state.desiredCanaries
+}
+
+/** What is missing is placed, and what is older is replaced. */
+function isFilling(world: World, decision: Decision): boolean {
+  const current = currentOf(world)
+  return (current === null || current.status === 'running') && canariesOf(world, decision) === 0
+}
+
+/** A deployment begins where an update needs one and there is none, and ends when it is told to or has all that it wants. */
+function deployments(world: World, decision: Decision): string[] {
+  const { job, deployment = null, allocations = [] } = world
+  const { create, ends } = decision.deployment
+  const [group] = job?.spec.TaskGroups ?? []
+  const current = currentOf(world)
+  const broken: string[] = []
+  const mayDeploy = job?.spec.Type === 'service' && (group?.Update?.MaxParallel ?? 0) > 0
+  if (create !== null && (!mayDeploy || current !== null || job.stop)) {
+    broken.push('a deployment begins that must not')
+  }
+  const replaces = [...decision.stop, ...decision.place.flatMap(({ stop }) => stop ?? [])].some(
+    ({ desiredDescription }) => /being updated/.test(desiredDescription),
+  )
+  if (mayDeploy && current === null && create === null && replaces) {
+    broken.push('an update goes without a deployment')
+  }
+  const isActive = deployment?.status === 'running' || deployment?.status === 'paused'
+  const isOutlived = isActive && current === null
+  const cancels = ends.some(({ status }) => status === 'cancelled')
+  if (isOutlived !== cancels) broken.push(`a deployment is outlived: ${isOutlived}`)
+  if (ends.some(({ status }) => status === 'successful')) {
+    const gone = stoppedIds(decision)
+    const live = allocations.filter((row) => wanted(row) && !over(row) && !gone.has(row.id))
+    const isGood = live.every(
+      (row) => row.health?.healthy === true && row.jobVersion === job?.version,
+    )
+    const isIdle = decision.place.length + decision.update.length === 0
+    if (!isGood || !isIdle || live.length !== group?.Count || canariesOf(world, decision) > 0) {
+      broken.push('a deployment ends too early')
+    }
+  }
+  const active = create?.id ?? (isActive ? current?.id : undefined)
+  for (const { allocation } of decision.place) {
+    const { jobVersion, deploymentId, name } = allocation
+    const expected = mayDeploy && jobVersion === job?.version ? active : undefined
+    if (deploymentId !== expected) broken.push(`${name} is of the deployment ${deploymentId}`)
+  }
+  return broken
+}
+
+/** They are no more than wanted, each of another name; while they are tried nothing older is replaced, and none outlives its deployment. */
+function canaries(world: World, decision: Decision): string[] {
+  const { allocations = [], deployment = null } = world
+  const current = currentOf(world)
+  const gone = stoppedIds(decision)
+  const broken: string[] = []
+  const own = allocations.filter((row) => isUnpromoted(world, row) && wanted(row) && !over(row))
+  const isTried = current !== null && current === deployment && current.status !== 'failed'
+  if (!isTried) {
+    for (const { id } of own) if (!gone.has(id)) broken.push(`canary ${id} outlives its deployment`)
+  }
+  const placed = decision.place.flatMap(({ allocation }) =>
+    allocation.canary === true ? [allocation] : [],
+  )
+  const kept = isTried ? own.filter(({ id }) => !gone.has(id)) : []
+  const most = canariesOf(world, decision)
+  if (placed.length > 0 && kept.length + placed.length > most) {
+    broken.push(`${kept.length} canaries stay and ${placed.length} come for ${most}`)
+  }
+  if (placed.length > 0 && current !== null && current.status !== 'running') {
+    broken.push(`canaries come while it is ${current.status}`)
+  }
+  const names = placed.map(({ name }) => name)
+  const taken = new Set(kept.map(({ name }) => name))
+  if (new Set(names).size !== names.length || names.some((name) => taken.has(name))) {
+    broken.push(`a canary's name is there twice: ${names.join()}`)
+  }
+  const stopped = [...decision.stop, ...decision.place.flatMap(({ stop }) => stop ?? [])]
+  const replaces = stopped.some(({ desiredDescription }) =>
+    /being updated/.test(desiredDescription),
+  )
+  if (replaces && !isFilling(world, decision)) broken.push('older ones are replaced all the same')
   return broken
 }
 

@@ -1,7 +1,7 @@
 /** A plan as it is applied: one thing after another, each against what those before it left. */
 import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
-import { isActive, type DeploymentRow } from '../deployments/model.ts'
+import { isActive, isFulfilled, type DeploymentRow } from '../deployments/model.ts'
 import { newDeployment, withStatus } from '../deployments/state-model.ts'
 import { isTerminal as isOver, type EvaluationRow } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
@@ -126,11 +126,11 @@ export class PlanDraft {
     this.#deployments.set(newDeployment(deployment, job, priority, moment))
   }
 
-  /** What changed since the worker looked may be successful no more: the report that changed it has the job looked at again. */
-  #end({ id, modifyIndex, status, statusDescription }: End): void {
+  /** What changed since the worker looked may not be fulfilled any more: the report that changed it has the job looked at again. */
+  #end({ id, status, statusDescription }: End): void {
     const row = this.#deployments.of(id)
     if (row === null || !isActive(row) || !this.#isOfJob(row)) return
-    if (status === 'successful' && row.modifyIndex !== modifyIndex) return
+    if (status === 'successful' && !isFulfilled(row)) return
     const moment = { index: this.#index, nowMs: this.#plan.nowMs }
     this.#deployments.set(withStatus(row, { status, statusDescription }, moment))
     const version = this.#found.successes.get(id)

@@ -80,8 +80,6 @@ export type DeploymentRow = Readonly<Static<typeof DeploymentRow>>
 /** How the scheduler ends one. */
 export const DeploymentEnd = record({
   id: RowId,
-  /** As the scheduler saw it; what changed since is successful only if another look says so. */
-  modifyIndex: Count,
   status: Type.Enum(['successful', 'cancelled']),
   statusDescription: Text,
 })
@@ -98,6 +96,11 @@ export function isCanarying({
   promoted,
 }: Pick<GroupState, 'desiredCanaries' | 'promoted'>): boolean {
   return desiredCanaries > 0 && !promoted
+}
+
+/** All that it wants is there and healthy. */
+export function isFulfilled({ groups }: Pick<DeploymentRow, 'groups'>): boolean {
+  return groups.every((group) => !isCanarying(group) && group.healthy >= group.desiredTotal)
 }
 
 /** As Nomad's tools know them. */

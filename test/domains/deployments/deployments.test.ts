@@ -2,6 +2,8 @@
 import t from 'tap'
 import { deployed, leader, version } from './deployed.ts'
 
+t.setTimeout(120_000)
+
 t.test('the first version is deployed, and stable once all are healthy', async (t) => {
   const on = await deployed(t)
   await on.here.register(version(0))
