@@ -26,6 +26,7 @@ const stderr = once(() => process.stderr.on('error', () => {}))
 const terminal: Terminal = {
   out: (text) => void stdout().write(text),
   err: (text) => void stderr().write(text),
+  flushed: () => new Promise((resolve) => stdout().write('', () => resolve())),
   outIsGone: () => outIsGone,
   // Asked for when they matter: Node.js makes each of the streams at its first use, in some milliseconds.
   get outIsTerminal() {
@@ -41,6 +42,14 @@ const terminal: Terminal = {
   async secret() {
     const { readSecret } = await import('./cli/secret-input.ts')
     return readSecret(process.stdin.setEncoding('utf8'))
+  },
+  rawInput() {
+    process.stdin.setRawMode(true)
+    return () => void process.stdin.setRawMode(false)
+  },
+  size() {
+    const { isTTY, rows, columns } = process.stdout
+    return isTTY ? { rows, columns } : null
   },
   env: (name) => process.env[name] || undefined,
   nowMs: () => systemClock.wallMs(),

@@ -55,7 +55,7 @@ export class WebSocketMessages implements MessageSocket {
 
   close(reason: string): void {
     const websocket = this.#websocket
-    websocket.close(closeCodes.ended, cut(reason))
+    websocket.close(closeCodes.ended, closeReason(reason))
     const timer = this.#clock.setTimer(closeMs, () => websocket.terminate())
     websocket.once('close', () => timer.cancel())
   }
@@ -71,7 +71,7 @@ export class WebSocketMessages implements MessageSocket {
 }
 
 /** The protocol has no longer ones. */
-function cut(reason: string): string {
+export function closeReason(reason: string): string {
   let text = reason
   while (Buffer.byteLength(text) > reasonBytesMax) text = text.slice(0, -1)
   return text

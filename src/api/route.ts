@@ -178,7 +178,10 @@ export type PlaceOptions = {
   readonly timeoutMs?: number
 }
 
-/** At most one of json, jsonOf, encoded, text, bytes, rows, stream, carry. None: an empty body. */
+/** What is said to what a client says, message by message; ends soon after the request's signal, whether or not it is read to its end. */
+export type Conversation = (messages: AsyncIterable<string>) => AsyncIterable<string>
+
+/** At most one of json, jsonOf, encoded, text, bytes, rows, stream, carry, converse. None: an empty body. */
 export type ApiReply = {
   /** Default 200. */
   readonly status?: number
@@ -199,6 +202,8 @@ export type ApiReply = {
    * request is over with that.
    */
   readonly carry?: (socket: MessageSocket) => void
+  /** The same, but the request goes on: until its answers end, which ends the connection, or the client goes away. */
+  readonly converse?: Conversation
   /** Content type; json and rows, text, and bytes have theirs by default. */
   readonly type?: string
   /** For `X-Service-Index`; a read has it from `query` already, which this overrides. */

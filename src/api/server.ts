@@ -42,6 +42,7 @@ import { Exchange, type ExchangeContext, pathOf } from './request.ts'
 import type { Route } from './route.ts'
 import { byDialect, RouteTable } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
+import { websocketPathsOf } from './websocket-paths.ts'
 import { asksForWebSocket, WebSockets } from './websockets.ts'
 
 export type HttpServerOptions = Pick<ExchangeContext, 'knowsAgent'> & {
@@ -93,7 +94,7 @@ export class HttpServer {
   readonly #observers: RouteObservers
   readonly #bodies: BodyReader
   readonly #websockets: WebSockets
-  readonly #websocketPaths: ReadonlySet<string>
+  readonly #isWebSocketPath: (path: string) => boolean
   readonly #browsers: Browsers
   readonly #servers = new Set<Server>()
   readonly #underWay = new ChurnMap<number, Exchange>()
@@ -115,7 +116,7 @@ export class HttpServer {
     this.#audit = options.audit ?? noAudit
     this.#observers = new RouteObservers(options.routes, options.observerOf ?? (() => () => {}))
     this.#bodies = new BodyReader(options.clock, limits)
-    this.#websocketPaths = new Set([
+    this.#isWebSocketPath = websocketPathsOf([
       ...options.routes.filter(({ websocket }) => websocket === true).map(({ path }) => path),
       ...(options.elsewhere?.websocketPaths ?? []),
     ])
@@ -326,7 +327,7 @@ export class HttpServer {
       if (reading !== null) await this.#whole(exchange, reading)
       const answer = await route.handle(exchange)
       this.#closeIfLast(exchange)
-      streamed = answer.stream !== undefined
+      streamed = answer.stream !== undefined || answer.converse !== undefined
       if (streamed) exchange.release()
       if (route.websocket === true && this.#websockets.takes(raw, answer)) {
         upgraded = await this.#websockets.answer(exchange, answer, () => exchange.abort())
@@ -359,7 +360,7 @@ export class HttpServer {
   #upgrades(request: IncomingMessage): boolean {
     return (
       asksForWebSocket(request) &&
-      this.#websocketPaths.has(pathOf(originForm(request.url ?? '/'))) &&
+      this.#isWebSocketPath(pathOf(originForm(request.url ?? '/'))) &&
       this.#connections.isFree(request.socket)
     )
   }

@@ -8,13 +8,19 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { assert } from '../lib/assert.ts'
 import type { Clock, Timer } from '../lib/clock.ts'
+import { MusterError } from '../lib/errors.ts'
 import { messageBytesMax as carriedBytesMax, type MessageSocket } from '../rpc/uplink-channels.ts'
 import { announcesBody } from './body.ts'
-import { WebSocketMessages } from './message-socket.ts'
+import { closeReason, WebSocketMessages } from './message-socket.ts'
 import { requestIdHeader } from './request-id.ts'
-import type { ApiReply } from './route.ts'
+import type { ApiReply, Conversation } from './route.ts'
 
-/** Clients have nothing to say but control frames: what they send all the same is dropped, and more ends the connection. */
+/** Of a client that has something to say. */
+const talkBytesMax = 256 * 1_024
+/** Messages that wait to be heard. Beyond that the connection is not read. */
+const waitingMax = 16
+
+/** To those of `#send` clients have nothing to say but control frames: what they send all the same is dropped, and more ends the connection. */
 const messageBytesMax = 4_096
 /** A piece, however short, keeps the whole read that it came with in memory until its message is complete. */
 const messageFragmentsMax = 16
@@ -37,7 +43,7 @@ export type UpgradedRequest = {
 }
 
 /** Of a reply. */
-type Upgradable = Pick<ApiReply, 'stream' | 'carry'>
+type Upgradable = Pick<ApiReply, 'stream' | 'carry' | 'converse'>
 
 type Upgrade = { readonly socket: Duplex; readonly head: Buffer }
 
@@ -63,6 +69,16 @@ export class WebSockets {
     closeTimeout: closeMs,
     perMessageDeflate: false,
   })
+  /** For clients that say something now and then. */
+  readonly #talkers = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: talkBytesMax,
+    maxFragments: messageFragmentsMax,
+    maxBufferedChunks: carriedReadsMax,
+    closeTimeout: closeMs,
+    perMessageDeflate: false,
+  })
   /** Requests that ask for a WebSocket and have not been answered. */
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
   /** Ids of requests whose handshake is under way. */
@@ -75,7 +91,7 @@ export class WebSockets {
   constructor(clock: Clock, stallMs: number) {
     this.#clock = clock
     this.#stallMs = stallMs
-    for (const acceptor of [this.#acceptor, this.#carriers]) {
+    for (const acceptor of [this.#acceptor, this.#carriers, this.#talkers]) {
       acceptor.on('headers', (headers, request) => {
         const id = this.#ids.get(request)
         if (id !== undefined) headers.push(`${requestIdHeader}: ${id}`)
@@ -101,14 +117,16 @@ export class WebSockets {
   }
 
   /** Whether a WebSocket is asked for, and the reply is one. */
-  takes(request: IncomingMessage, { stream, carry }: Upgradable): boolean {
-    return (stream !== undefined || carry !== undefined) && this.wants(request)
+  takes(request: IncomingMessage, { stream, carry, converse }: Upgradable): boolean {
+    const isOne = stream !== undefined || carry !== undefined || converse !== undefined
+    return isOne && this.wants(request)
   }
 
   /** Resolves with the status that the request was answered with; 0: its client went away before. */
   answer(upgraded: UpgradedRequest, reply: Upgradable, onGone: () => void): Promise<number> {
-    const { stream, carry } = reply
+    const { stream, carry, converse } = reply
     if (carry !== undefined) return this.#carry(upgraded, carry)
+    if (converse !== undefined) return this.#converse(upgraded, converse, onGone)
     assert(stream !== undefined, 'only a stream becomes a WebSocket')
     return this.#send(upgraded, stream, onGone)
   }
@@ -129,23 +147,55 @@ export class WebSockets {
       await items.return?.()
       return status
     }
-    const closed = this.#watch(websocket, onGone)
+    const closed = this.#watch(websocket, onGone, null)
+    await this.#sendAll(websocket, items, closed)
+    return 101
+  }
+
+  /** As `#send`, of what is said to what the client says. */
+  async #converse(
+    upgraded: UpgradedRequest,
+    converse: Conversation,
+    onGone: () => void,
+  ): Promise<number> {
+    const by: { heard: Heard | null } = { heard: null }
+    const { websocket, status } = await this.#take(upgraded, this.#talkers, (opened) => {
+      by.heard = new Heard(opened)
+    })
+    const { heard } = by
+    // Whoever opened what is talked with hears that the request is over.
+    if (websocket === null || heard === null) {
+      onGone()
+      return status
+    }
+    const closed = this.#watch(websocket, onGone, heard)
+    const items = converse(heard)[Symbol.asyncIterator]()
+    await this.#sendAll(websocket, items, closed)
+    return 101
+  }
+
+  async #sendAll(
+    websocket: WebSocket,
+    items: AsyncIterator<Uint8Array | string>,
+    closed: Promise<void>,
+  ): Promise<void> {
     let code: number = closeCodes.ended
+    let reason = ''
     try {
       for (;;) {
         const item = await items.next()
         if (item.done === true || !(await this.#sendOne(websocket, item.value))) break
       }
-    } catch {
+    } catch (error) {
       code = closeCodes.failed
+      if (error instanceof MusterError) reason = closeReason(error.message)
     } finally {
-      websocket.close(code)
+      websocket.close(code, reason)
       const timer = this.#clock.setTimer(closeMs, () => websocket.terminate())
       await items.return?.()
       await closed
       timer.cancel()
     }
-    return 101
   }
 
   /**
@@ -210,28 +260,29 @@ export class WebSockets {
     })
   }
 
-  /** Resolves once the WebSocket is closed. */
-  #watch(websocket: WebSocket, onGone: () => void): Promise<void> {
+  /** Resolves once the WebSocket is closed. `heard`: takes what the client says; null: it should say nothing. */
+  #watch(websocket: WebSocket, onGone: () => void, heard: Heard | null): Promise<void> {
     this.#open.add(websocket)
     let answered = true
-    let heard = 0
+    let count = 0
     let timer: Timer
     const ping = (): void => {
-      if (!answered) {
+      // What is not read may hold the answer.
+      if (!answered && heard?.isPaused !== true) {
         websocket.terminate()
         return
       }
       answered = false
-      heard = 0
+      count = 0
       websocket.ping()
       timer = this.#clock.setTimer(pingMs, ping)
     }
     timer = this.#clock.setTimer(pingMs, ping)
     const hear = (): void => {
-      heard += 1
-      if (heard > heardMax) websocket.close(closeCodes.tooTalkative)
+      count += 1
+      if (count > heardMax) websocket.close(closeCodes.tooTalkative)
     }
-    websocket.on('message', hear)
+    if (heard === null) websocket.on('message', hear)
     websocket.on('ping', hear)
     websocket.on('pong', () => {
       answered = true
@@ -243,6 +294,7 @@ export class WebSockets {
       websocket.once('close', () => {
         timer.cancel()
         this.#open.delete(websocket)
+        heard?.end()
         onGone()
         resolve()
       })
@@ -258,6 +310,64 @@ export class WebSockets {
         resolve(error === undefined || error === null)
       })
     })
+  }
+}
+
+/** What a client says, until it goes away. What is not taken soon holds the client up. */
+class Heard implements AsyncIterableIterator<string> {
+  readonly #websocket: WebSocket
+  readonly #messages: string[] = []
+  #isPaused = false
+  #isOver = false
+  #news = Promise.withResolvers<void>()
+
+  constructor(websocket: WebSocket) {
+    this.#websocket = websocket
+    websocket.on('message', (data: Buffer) => {
+      this.#messages.push(data.toString('utf8'))
+      if (this.#messages.length >= waitingMax) this.#pause(true)
+      this.#news.resolve()
+    })
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#news.resolve()
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<string>> {
+    for (;;) {
+      const value = this.#messages.shift()
+      if (value !== undefined) {
+        this.#pause(false)
+        return { done: false, value }
+      }
+      if (this.#isOver) return { done: true, value: undefined }
+      this.#news = Promise.withResolvers()
+      await this.#news.promise
+    }
+  }
+
+  async return(): Promise<IteratorResult<string>> {
+    this.#messages.length = 0
+    this.#pause(false)
+    this.end()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  #pause(isPaused: boolean): void {
+    if (this.#isPaused === isPaused) return
+    this.#isPaused = isPaused
+    if (isPaused) this.#websocket.pause()
+    else this.#websocket.resume()
   }
 }
 

@@ -14,6 +14,11 @@ declare module 'ws' {
         maxPayload: number
         /** Milliseconds. */
         handshakeTimeout: number
+        ca?: string
+        cert?: string
+        key?: string
+        servername?: string
+        rejectUnauthorized?: boolean
         secureContext?: SecureContext
         checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined
         /** Ends the request of the handshake; without it the library does at once. */
@@ -27,6 +32,9 @@ declare module 'ws' {
       done: (error?: Error | null) => void,
     ): void
     ping(): void
+    /** Reads nothing more from the connection, control frames neither. */
+    pause(): void
+    resume(): void
     close(code?: number, reason?: string): void
     terminate(): void
   }

@@ -6,7 +6,9 @@ export { noOperands, oneOperand } from './flags.ts'
 /** The process a command runs in, as far as commands may touch it. */
 export type Terminal = {
   out(text: string | Uint8Array): void
-  err(text: string): void
+  err(text: string | Uint8Array): void
+  /** Resolves once the output has left this process. */
+  flushed(): Promise<void>
   /** The reader of the output is gone, as in `muster monitor | head`. */
   outIsGone(): boolean
   readonly outIsTerminal: boolean
@@ -15,6 +17,10 @@ export type Terminal = {
   input(): AsyncIterable<Uint8Array>
   /** A line that is typed without being shown. Only where `inIsTerminal`. */
   secret(): Promise<string>
+  /** Keys come as they are typed, until the returned function is called. Only where `inIsTerminal`. */
+  rawInput(): () => void
+  /** Null: the output is no terminal. */
+  size(): { readonly rows: number; readonly columns: number } | null
   /** Undefined when it is not set or empty. */
   env(name: string): string | undefined
   nowMs(): number

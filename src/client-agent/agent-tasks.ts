@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { listFiles, readFileOf, statFile } from './runner/allocation-files.ts'
 import type { AllocationRunner } from './runner/allocation-runner.ts'
+import { Commands } from './runner/commands.ts'
 import { readLogs } from './runner/log-reader.ts'
 import type { Runner } from './runner/runner.ts'
 import { hostUsage } from './usage/host-usage.ts'
@@ -22,6 +23,7 @@ export type AgentTasksOptions = {
 
 export function agentTasksOf(options: AgentTasksOptions): AgentTasks {
   const { runner, usage, clock } = options
+  const commands = new Commands(clock)
   const found = (allocation: string): AllocationRunner => {
     const here = runner.find(allocation)
     if (here !== null) return here
@@ -35,6 +37,12 @@ export function agentTasksOf(options: AgentTasksOptions): AgentTasks {
     read: (of, signal) => readFileOf(found(of.allocation).folder.path, of, clock, signal),
     restart: ({ allocation, task }, all) => found(allocation).restart(task, all),
     signal: ({ allocation, task }, signal) => found(allocation).signal(task, signal),
+    runsAsAgent: ({ allocation, task }) => found(allocation).runsAsAgent(task),
+    exec: ({ allocation, task, command: words, tty }, signal) => {
+      const here = found(allocation)
+      return commands.run(allocation, () => here.exec(task, { words, tty }), signal)
+    },
+    input: (input) => commands.input(input),
     usage: async ({ allocation, task }) => {
       const tasks = found(allocation).running(task)
       const usages = await usage.of(tasks.map(([, started]) => started))

@@ -8,7 +8,7 @@ import { requestIdHeader } from '../api/request-id.ts'
 import type { ApiReply, ApiRequest, Route } from '../api/route.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { bytesOf, expectation, type Answer, type Ask, type Upstream } from './upstream.ts'
-import { openWebSocket } from './upstream-websocket.ts'
+import { openWebSocket, type OpenWebSocket } from './upstream-websocket.ts'
 
 /** Bodies up to this, either way, are read whole, which is cheaper than to stream them. */
 const wholeBytesMax = 64 * 1024
@@ -91,20 +91,27 @@ export class ApiProxy {
     const { signal } = request
     if (request.search.has('index')) request.beginWaiting()
     if (request.asksForWebSocket) {
-      const handshake = Object.entries(headers).filter(
-        ([name]) => !name.startsWith('sec-websocket-'),
-      )
-      const opened = await openWebSocket(this.#upstream, {
-        url,
-        headers: Object.fromEntries(handshake),
-        signal,
-      })
-      return 'status' in opened ? this.#replyOf(opened, method) : { stream: opened }
+      const opened = await openWebSocket(this.#upstream, { url, headers: plain(headers), signal })
+      return 'status' in opened ? this.#replyOf(opened, method) : { stream: opened.messages }
     }
     const body = hasBody ? await bodyOf(request) : null
     // The server is asked before the client is told to send: it may refuse the request before anybody sends the body.
     if (waits && body !== null && !(body instanceof Uint8Array)) headers['expect'] = expectation
     return this.#send({ method, url, headers, body, signal })
+  }
+
+  /** A request that asks for a WebSocket on which both sides say something. */
+  async converse(request: ApiRequest): Promise<ApiReply> {
+    request.forwarded = true
+    const { signal, sent } = request
+    const opened = await openWebSocket(this.#upstream, {
+      url: urlOf(request),
+      headers: plain(this.#headersOf(request)),
+      signal,
+    })
+    return 'status' in opened
+      ? this.#replyOf(opened, sent.method)
+      : { converse: (messages) => relayed(messages, opened) }
   }
 
   /** As `pass`, with another body. */
@@ -145,6 +152,26 @@ export class ApiProxy {
     if (!isWhole) return { ...reply, stream: body as AsyncIterable<Uint8Array> }
     const bytes = await bytesOf(answer, wholeBytesMax)
     return bytes.length === 0 ? reply : { ...reply, bytes }
+  }
+}
+
+/** Of a handshake that this agent makes itself. */
+function plain(headers: Ask['headers']): Ask['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !name.startsWith('sec-websocket-')),
+  )
+}
+
+async function* relayed(
+  heard: AsyncIterable<string>,
+  { messages, send }: OpenWebSocket,
+): AsyncGenerator<string, void> {
+  const hear = async (): Promise<void> => {
+    for await (const message of heard) await send(message)
+  }
+  void hear()
+  for await (const message of messages) {
+    yield typeof message === 'string' ? message : Buffer.from(message).toString('utf8')
   }
 }
 

@@ -4,6 +4,7 @@ import type { HttpServerOptions } from '../api/server.ts'
 import { eventStreamPath } from '../domains/events/routes.ts'
 import { statusPaths } from '../domains/operator/routes.ts'
 import { agentPaths } from '../domains/tasks/agent-routes.ts'
+import { execPath } from '../domains/tasks/exec-routes.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { ApiProxy } from './proxy.ts'
 
@@ -31,6 +32,7 @@ export function clientRoutes(options: ClientRoutesOptions): readonly Route[] {
       handle: (request) => {
         if (ofServers.includes(route.path)) throw onlyServers()
         if (!isElsewhere(request, route)) return route.handle(request)
+        if (route.path === execPath && request.asksForWebSocket) return proxy.converse(request)
         return route.bodySchema === undefined || request.json === undefined
           ? proxy.pass(request, true)
           : proxy.passWith(request, request.json)

@@ -3,18 +3,28 @@ import { on } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { onAbort } from '../lib/async.ts'
+import { MusterError } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { notSent, urlOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
 /** Messages that are kept for a slow client before the server has to wait. */
 const messagesMax = 64
+/** The server says why it ended what it was asked for. */
+const failedCode = 1011
 const messageBytesMax = 64 * 1024 * 1024
 
-/** The messages; or the answer of a server that opened none. Rejects as `Upstream.ask`. */
+/** Of a server. */
+export type OpenWebSocket = {
+  readonly messages: AsyncIterableIterator<string | Uint8Array>
+  /** Resolves once it may say more, also where nobody hears it any more. */
+  readonly send: (message: string) => Promise<void>
+}
+
+/** Or the answer of a server that opened none. Rejects as `Upstream.ask`. */
 export function openWebSocket(
   upstream: Upstream,
   ask: Pick<Ask, 'url' | 'headers' | 'signal'>,
-): Promise<Answer | AsyncIterable<string | Uint8Array>> {
+): Promise<Answer | OpenWebSocket> {
   return upstream.anyOf(true, ask.signal, (place) => openAt(upstream, place, ask))
 }
 
@@ -22,7 +32,7 @@ function openAt(
   upstream: Upstream,
   place: HttpAddress,
   { url, headers, signal }: Pick<Ask, 'url' | 'headers' | 'signal'>,
-): Promise<Answer | AsyncIterable<string | Uint8Array>> {
+): Promise<Answer | OpenWebSocket> {
   return new Promise((resolve, reject) => {
     const limits = { maxPayload: messageBytesMax, handshakeTimeout: 10_000 }
     const websocket = webSocketTo(upstream, place, url, headers, limits)
@@ -35,7 +45,10 @@ function openAt(
     websocket.once('open', () => {
       // At once: what arrives before a listener is attached is lost.
       const options = { close: ['close'], signal, highWaterMark: messagesMax, lowWaterMark: 1 }
-      resolve(messagesOf(websocket, on(websocket, 'message', options)))
+      const messages = messagesOf(websocket, on(websocket, 'message', options))
+      const send = (message: string): Promise<void> =>
+        new Promise((sent) => websocket.send(message, { binary: false }, () => sent()))
+      resolve({ messages, send })
     })
     websocket.once(
       'close',
@@ -71,10 +84,17 @@ function messagesOf(
   websocket: WebSocket,
   messages: AsyncIterableIterator<unknown[]>,
 ): AsyncIterableIterator<string | Uint8Array> {
+  let failure: string | null = null
+  websocket.once('close', (code: number, reason: Buffer) => {
+    if (code === failedCode) failure = reason.toString('utf8')
+  })
   const stream: AsyncIterableIterator<string | Uint8Array> = {
     async next() {
       const { done, value } = await messages.next()
-      if (done === true) return stream.return?.() ?? over
+      if (done === true) {
+        if (failure !== null) throw new MusterError('unavailable', failure)
+        return stream.return?.() ?? over
+      }
       const [data, isBinary] = value
       const bytes = data as Buffer
       return { done: false, value: isBinary === true ? bytes : bytes.toString('utf8') }

@@ -24,6 +24,26 @@ const routes: readonly Route[] = [
       return { stream: count(to, search.has('bytes'), signal) }
     },
   },
+  {
+    method: 'GET',
+    path: '/v1/room/:name/talk',
+    websocket: true,
+    handle: (request) => ({
+      converse: async function* answers(said) {
+        yield `hello ${request.parameter('name')}`
+        try {
+          for await (const message of said) {
+            if (message === 'bye') return
+            if (message === 'fail') throw new MusterError('unavailable', 'it is out of order')
+            if (message === 'slow') await new Promise((resolve) => setTimeout(resolve, 300))
+            yield message.toUpperCase()
+          }
+        } finally {
+          ended += 1
+        }
+      },
+    }),
+  },
   { method: 'GET', path: '/v1/only-http', handle: () => ({ text: 'http' }) },
 ]
 
@@ -178,4 +198,44 @@ t.test('a server that stops leaves no WebSocket behind', async (t) => {
   await http.stop(100)
   await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
   t.pass('it stopped')
+})
+
+async function talk(url: string, said: readonly string[]) {
+  const websocket = new WebSocket(url)
+  const heard: unknown[] = []
+  websocket.addEventListener('message', (event) => {
+    const { data } = event as { readonly data: unknown }
+    heard.push(data)
+  })
+  websocket.addEventListener('open', () => {
+    for (const message of said) websocket.send(message)
+  })
+  const [event] = (await once(websocket, 'close')) as [CloseEvent]
+  return { heard, code: event.code, reason: event.reason }
+}
+
+t.test('a conversation is answered message by message, to its end', async (t) => {
+  const { port, http } = await serve(t)
+  const url = `ws://127.0.0.1:${port}/v1/room/kitchen/talk`
+  t.same(await talk(url, ['a', 'b', 'bye', 'c']), {
+    heard: ['hello kitchen', 'A', 'B'],
+    code: 1000,
+    reason: '',
+  })
+  t.match(await talk(url, ['fail']), { code: 1011, reason: 'it is out of order' })
+  const many = Array.from({ length: 2_000 }, (_, at) => `m${at}`)
+  const { heard } = await talk(url, ['slow', ...many, 'bye'])
+  t.equal(heard.length, many.length + 2, 'none is lost, however many come before they are heard')
+  const { code } = await talk(url, ['x'.repeat(300_000)])
+  t.ok([1006, 1009].includes(code), 'but one may not be too long')
+  await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
+})
+
+t.test('a conversation ends with its client', async (t) => {
+  const { port, http } = await serve(t)
+  const before = ended
+  const { socket } = await shake(port, '/v1/room/kitchen/talk')
+  socket?.destroy()
+  await eventuallyTrue('it ended', () => ended === before + 1)
+  await eventuallyTrue('nothing is under way', () => http.underWayCount === 0)
 })

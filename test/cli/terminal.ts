@@ -44,7 +44,8 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
   const isTerminal = typed.isTerminal ?? false
   const terminal: Terminal = {
     out: (text) => void (out += typeof text === 'string' ? text : Buffer.from(text).toString()),
-    err: (text) => void (err += text),
+    err: (text) => void (err += typeof text === 'string' ? text : Buffer.from(text).toString()),
+    flushed: () => Promise.resolve(),
     outIsGone: () => out.length >= (typed.outLengthMax ?? Infinity),
     outIsTerminal: isTerminal,
     errIsTerminal: isTerminal,
@@ -53,6 +54,8 @@ export async function run(args: readonly string[], typed: Typed = {}): Promise<R
       yield Buffer.from(typed.input ?? '')
     },
     secret: async () => String(typed.input ?? ''),
+    rawInput: () => () => {},
+    size: () => (isTerminal ? { rows: 24, columns: 80 } : null),
     env: (name) => typed.env?.[name] || undefined,
     nowMs: () => typed.nowMs ?? Date.now(),
     self: [process.execPath, program],

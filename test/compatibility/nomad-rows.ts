@@ -76,10 +76,24 @@ export const nomadRows: readonly Row[] = [
     'operator gossip keyring generate',
   ),
   row('agent-info', get('/v1/agent/self', ['config', 'member.Name', 'stats'])),
-  ...['checks', 'exec', 'pause', 'restart', 'signal'].map((verb) =>
+  ...['checks', 'pause'].map((verb) =>
     row(`alloc ${verb}`, allocations, put(`/v1/client/allocation/${unknownId}/${verb}`)),
   ),
-  row('alloc fs', allocations, get(`/v1/client/fs/ls/${unknownId}`)),
+  row(
+    'alloc exec',
+    allocations,
+    get(`/v1/client/allocation/${unknownId}/exec?task=web&command=%5B%22sh%22%5D`, [], {
+      status: [404],
+    }),
+  ),
+  ...['restart', 'signal'].map((verb) =>
+    row(
+      `alloc ${verb}`,
+      allocations,
+      put(`/v1/client/allocation/${unknownId}/${verb}`, {}, [], { status: [404] }),
+    ),
+  ),
+  row('alloc fs', allocations, get(`/v1/client/fs/ls/${unknownId}`, [], { status: [404] })),
   row('alloc logs', allocations, get(`/v1/client/fs/logs/${unknownId}`, [], { status: [404] })),
   row('alloc status', allocations, get(`/v1/allocation/${unknownId}`, [], { status: [404] })),
   row(

@@ -12,6 +12,7 @@ import type { Call } from '../verb.ts'
 import { parseJson, printJson, type Json } from './json.ts'
 import { connected, isUnreached } from './connecting.ts'
 import { readSettings, type Settings } from './settings.ts'
+import type { Line } from './websocket.ts'
 
 /** An agent that says nothing for this long will not. Servers wait for a leader for less. */
 const silenceMsMax = 60_000
@@ -121,6 +122,23 @@ export class ApiClient {
     return { status, headers: response.headers, json: await this.#json(response) }
   }
 
+  /** A WebSocket, at the agent that answered last. */
+  async openLine(path: string, search: Search = {}): Promise<Line> {
+    const { address } = this
+    const url = `${address.protocol.replace('http', 'ws')}//${address.host}${this.#target(path, search)}`
+    const { Host: _, ...headers } = this.#headers()
+    const tls = address.protocol === 'https:' ? this.#tls() : {}
+    try {
+      const { openLine } = await import('./websocket.ts')
+      const line = await openLine({ url, headers, tls })
+      if ('send' in line) return line
+      await this.#refuseFailed(line)
+      throw new MusterError('incompatible', 'the agent opened no WebSocket')
+    } catch (error) {
+      throw this.#failed('no answer from', error)
+    }
+  }
+
   /** The body as it comes. */
   async download(path: string, search: Search = {}): Promise<AsyncIterable<Uint8Array>> {
     const response = await this.#send('GET', path, search, (request) => void request.end())
@@ -170,7 +188,6 @@ export class ApiClient {
     write: (request: ClientRequest) => void,
     { signal, isLast }: { readonly signal: AbortSignal | undefined; readonly isLast: boolean },
   ): Promise<IncomingMessage> {
-    const { tls } = this.#settings
     const { address } = this
     const secure = address.protocol === 'https:'
     const options: RequestOptions = {
@@ -182,13 +199,7 @@ export class ApiClient {
       agent: false,
       timeout: silenceMsMax,
       ...(signal !== undefined && { signal }),
-      ...(secure && {
-        rejectUnauthorized: tls.verify,
-        ...(tls.ca !== null && { ca: tls.ca }),
-        ...(tls.cert !== null && { cert: tls.cert }),
-        ...(tls.key !== null && { key: tls.key }),
-        ...(tls.serverName !== null && { servername: tls.serverName }),
-      }),
+      ...(secure && this.#tls()),
     }
     const request = secure ? httpsRequest(options) : httpRequest(options)
     // Heard below until the answer comes; whatever fails to be sent after that does not matter.
@@ -200,6 +211,17 @@ export class ApiClient {
     write(request)
     const [response] = (await answered) as [IncomingMessage]
     return response
+  }
+
+  #tls() {
+    const { tls } = this.#settings
+    return {
+      rejectUnauthorized: tls.verify,
+      ...(tls.ca !== null && { ca: tls.ca }),
+      ...(tls.cert !== null && { cert: tls.cert }),
+      ...(tls.key !== null && { key: tls.key }),
+      ...(tls.serverName !== null && { servername: tls.serverName }),
+    }
   }
 
   #target(path: string, search: Search): string {

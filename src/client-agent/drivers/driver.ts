@@ -5,6 +5,7 @@
  * task outlives the agent; the handle is all that it is found again by.
  */
 import Type, { type Static } from 'typebox'
+import type { RunningCommand } from './exec-process.ts'
 
 /** What is needed to find a started task again. */
 export const Handle = Type.Union([
@@ -48,6 +49,8 @@ export type TaskToStart = {
   readonly runFolder: string
 }
 
+export type Exec = { readonly words: readonly string[]; readonly tty: boolean }
+
 export interface StartedTask {
   readonly handle: Handle
   /** Never rejects. What the task left running is gone when it resolves. */
@@ -71,4 +74,8 @@ export interface Driver {
   recover(task: TaskToStart, handle: Handle): StartedTask
   /** One that was started, and whose handle was not written: null where there is none. */
   find(task: TaskToStart): Promise<StartedTask | null>
+  /** Whether what it runs has the agent's own rights. */
+  readonly runsAsAgent: boolean
+  /** Runs a command beside a task. Throws `not_implemented` where it cannot. */
+  exec(task: TaskToStart, command: Exec): Promise<RunningCommand>
 }

@@ -33,6 +33,7 @@ const timerMsMax = 2 ** 31 - 1
 
 export class MockDriver implements Driver {
   readonly name = 'mock_driver'
+  readonly runsAsAgent = false
   readonly #clock: Clock
 
   constructor(clock: Clock) {
@@ -60,6 +61,11 @@ export class MockDriver implements Driver {
 
   find(): Promise<StartedTask | null> {
     return Promise.resolve(null)
+  }
+
+  exec(): Promise<never> {
+    const text = 'mock_driver runs nothing, so no command beside a task either'
+    return Promise.reject(new MusterError('not_implemented', text))
   }
 }
 

@@ -42,13 +42,21 @@ export function bootId(): string {
   return readFileSync(bootIdPath, 'utf8').trim()
 }
 
-/** Processes of this user whose environment has all of `words`, as `NAME=value`; those that ended are left out. */
-export async function processesWith(words: readonly string[]): Promise<readonly number[]> {
+/**
+ * Processes of this user whose environment has all of `words`, as `NAME=value`, and no variable that begins with `without`; those that
+ * ended are left out.
+ */
+export async function processesWith(
+  words: readonly string[],
+  without: string | null = null,
+): Promise<readonly number[]> {
   const found: number[] = []
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
     const text = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '')
+    if (text === '') continue
     const environment = new Set(text.split('\0'))
+    if (without !== null && [...environment].some((word) => word.startsWith(without))) continue
     if (words.every((word) => environment.has(word))) found.push(Number(name))
   }
   return found

@@ -6,7 +6,8 @@ import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { Driver, Handle, StartedTask, TaskToStart } from './driver.ts'
+import type { Driver, Exec, Handle, StartedTask, TaskToStart } from './driver.ts'
+import { runCommand, type RunningCommand } from './exec-process.ts'
 import {
   findProcess,
   recoverProcess,
@@ -21,6 +22,7 @@ const Config = Type.Object(
 
 export class RawExecDriver implements Driver {
   readonly name = 'raw_exec'
+  readonly runsAsAgent = true
   readonly #clock: Clock
 
   constructor(clock: Clock) {
@@ -29,11 +31,8 @@ export class RawExecDriver implements Driver {
 
   async start(task: TaskToStart): Promise<StartedTask> {
     const { command, args = [] } = configOf(task)
-    const { folder, env, stdout, stderr, user } = task
-    if (user !== '' && user !== userInfo().username) {
-      const text = `raw_exec runs tasks as the user of the agent, not as ${JSON.stringify(user)}`
-      throw new MusterError('not_implemented', text)
-    }
+    const { folder, env, stdout, stderr } = task
+    refuseOtherUser(task)
     const program = await programOf(command, task)
     const process = { command: program, args, env, folder, stdout, stderr, ...filesOf(task) }
     return startProcess(process)
@@ -49,6 +48,14 @@ export class RawExecDriver implements Driver {
   find(task: TaskToStart): Promise<StartedTask | null> {
     return findProcess(filesOf(task), this.#clock)
   }
+
+  async exec(task: TaskToStart, { words, tty }: Exec): Promise<RunningCommand> {
+    const [command = '', ...args] = words
+    const { env, folder } = task
+    refuseOtherUser(task)
+    const program = await programOf(command, task)
+    return runCommand({ program, args, env, folder, tty }, this.#clock)
+  }
 }
 
 function configOf({ config }: TaskToStart): Static<typeof Config> {
@@ -60,6 +67,12 @@ function configOf({ config }: TaskToStart): Static<typeof Config> {
       ? 'raw_exec needs command, a text, and takes args, a list of texts'
       : `raw_exec knows no ${strange}; it takes command and args`,
   )
+}
+
+function refuseOtherUser({ user }: TaskToStart): void {
+  if (user === '' || user === userInfo().username) return
+  const text = `raw_exec runs tasks as the user of the agent, not as ${JSON.stringify(user)}`
+  throw new MusterError('not_implemented', text)
 }
 
 function filesOf({ runFolder, allocation, task }: TaskToStart): ProcessFiles {

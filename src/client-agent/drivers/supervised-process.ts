@@ -11,6 +11,7 @@ import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf, textOf } from '../../lib/errors.ts'
 import type { Exit, Handle, StartedTask } from './driver.ts'
+import { execMark } from './exec-process.ts'
 import { bootId, processesWith, processState } from './process-identity.ts'
 import { signalNamed } from './signals.ts'
 
@@ -108,7 +109,8 @@ export function recoverProcess(
 
 /** Where the agent ended between a start and the writing of its handle. Null: it was not started. */
 export async function findProcess(files: ProcessFiles, clock: Clock): Promise<StartedTask | null> {
-  for (const pid of await processesWith(files.marks)) {
+  // A command that someone runs beside the task has the task's environment.
+  for (const pid of await processesWith(files.marks, execMark)) {
     const state = processState(pid)
     if (state?.group !== pid || state.isZombie) continue
     const handle = { type: 'process', pid, startTicks: state.startTicks, bootId: bootId() } as const

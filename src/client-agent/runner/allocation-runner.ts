@@ -8,7 +8,8 @@ import type { Clock, Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Handle, StartedTask } from '../drivers/driver.ts'
+import type { Exec, Handle, StartedTask } from '../drivers/driver.ts'
+import type { RunningCommand } from '../drivers/exec-process.ts'
 import { signalNamed } from '../drivers/signals.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
@@ -188,6 +189,19 @@ export class AllocationRunner {
       this.#processes.running(name)?.signal(named)
       this.#take(inputOf(name, { type: 'signaled', event: signaling(named) }))
     }
+  }
+
+  /** Of one task: throws `not_found` for one that it has not. */
+  runsAsAgent(task: string): boolean {
+    const [name = ''] = this.#named(task)
+    const driver = this.#setupOf(name)?.task.Driver ?? ''
+    return this.#host.drivers.known(driver)?.runsAsAgent ?? true
+  }
+
+  /** See `TaskProcesses.exec`. */
+  exec(task: string, command: Exec): Promise<RunningCommand> {
+    const [name = ''] = this.#running(task)
+    return this.#processes.exec(name, command)
   }
 
   /** Those of them that have a process. Throws `not_found` for a task that it has not. */

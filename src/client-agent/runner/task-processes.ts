@@ -5,9 +5,10 @@
  * Before a driver starts a task, the disk knows that it does: so a task whose agent was killed then is looked for, not started twice.
  */
 import type { Task } from '../../domains/jobs/task-model.ts'
-import { codeOf, textOf } from '../../lib/errors.ts'
+import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
-import type { Driver, Handle, StartedTask } from '../drivers/driver.ts'
+import type { Driver, Exec, Handle, StartedTask } from '../drivers/driver.ts'
+import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { EventSeed } from './task-events.ts'
 import { setUpTask, toStart, type SetupOf } from './task-setup.ts'
@@ -30,6 +31,8 @@ export class TaskProcesses {
   readonly #options: TaskProcessesOptions
   readonly #started = new Map<string, StartedTask>()
   readonly #starting = new Map<string, AbortController>()
+  /** Those that run beside a task that runs. */
+  readonly #commands = new Map<StartedTask, Set<RunningCommand>>()
   /** Handles of before this process, until their tasks are found. */
   #before: ReadonlyMap<string, Handle>
 
@@ -99,9 +102,29 @@ export class TaskProcesses {
     this.#started.get(name)?.kill()
   }
 
-  /** They run on. */
+  /** Runs a command beside a task that runs, which ends with it. Throws `not_found`, `conflict`, and as the driver. */
+  async exec(name: string, command: Exec): Promise<RunningCommand> {
+    const started = this.#started.get(name)
+    const setup = this.#options.setupOf(name)
+    const driver = setup === null ? null : this.#options.drivers.known(setup.task.Driver)
+    if (setup === null || driver === null || started === undefined) {
+      throw new MusterError('conflict', 'Task not running')
+    }
+    const running = await driver.exec(await toStart(setup), command)
+    const commands = this.#commands.get(started)
+    if (commands === undefined) {
+      running.kill()
+      throw new MusterError('conflict', 'Task not running')
+    }
+    commands.add(running)
+    void running.ended.then(() => commands.delete(running))
+    return running
+  }
+
+  /** They run on; commands beside them do not. */
   release(): void {
     for (const task of this.#started.values()) task.release()
+    for (const commands of this.#commands.values()) for (const one of commands) one.kill()
   }
 
   async #recoverOne(name: string, phase: TaskMachine['phase']): Promise<void> {
@@ -143,7 +166,10 @@ export class TaskProcesses {
 
   #watch(name: string, task: StartedTask): void {
     this.#started.set(name, task)
+    this.#commands.set(task, new Set())
     void task.ended.then((exit) => {
+      for (const running of this.#commands.get(task) ?? []) running.kill()
+      this.#commands.delete(task)
       if (this.#started.get(name) === task) this.#started.delete(name)
       this.#options.take(name, { type: 'exited', exit })
     })

@@ -116,7 +116,10 @@ export const fileRoutes: readonly DescribedRoute[] = [
     reply: { 200: { [bytesType]: bytes('The file') } },
     errors: ['not_found'],
     example: { url: `/v1/client/fs/cat/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
-    handle: async (request) => ({ stream: bytesOf(await chunksOf(request, {})), type: bytesType }),
+    handle: async (request) => ({
+      stream: bytesOf(await chunksOf(request, () => ({}))),
+      type: bytesType,
+    }),
   },
   {
     method: 'GET',
@@ -137,8 +140,11 @@ export const fileRoutes: readonly DescribedRoute[] = [
       shownOnly,
     },
     handle: async (request) => {
-      const part = { offset: mustHave(request, 'offset'), limit: mustHave(request, 'limit') }
-      return { stream: bytesOf(await chunksOf(request, part)), type: bytesType }
+      const chunks = await chunksOf(request, () => ({
+        offset: mustHave(request, 'offset'),
+        limit: mustHave(request, 'limit'),
+      }))
+      return { stream: bytesOf(chunks), type: bytesType }
     },
   },
   {
@@ -161,11 +167,11 @@ export const fileRoutes: readonly DescribedRoute[] = [
     example: { url: `/v1/client/fs/stream/${exampleId}?path=/alloc/logs/web.stdout.0`, shownOnly },
     handle: async (request) => {
       const { search, clock } = request
-      const chunks = await chunksOf(request, {
+      const chunks = await chunksOf(request, () => ({
         origin: oneOf('origin', search.text('origin') || 'start', origins),
         offset: search.integer('offset', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0,
         follow: !search.has('follow') || search.boolean('follow'),
-      })
+      }))
       return { stream: framesOf(chunks, clock), type: jsonType }
     },
   },
@@ -175,10 +181,11 @@ function fileOf(request: ApiRequest): FileOf {
   return { allocation: allocationOf(request), path: request.search.text('path') || '/' }
 }
 
-async function chunksOf(request: ApiRequest, part: Partial<Omit<FileToRead, keyof FileOf>>) {
+/** What is asked for is looked at once it is known that the caller may ask. */
+async function chunksOf(request: ApiRequest, part: () => Partial<Omit<FileToRead, keyof FileOf>>) {
+  const place = await placeOf(request, 'read-fs')
   const whole = { origin: 'start', offset: 0, limit: null, follow: false } as const
-  const args = { ...whole, ...part, ...fileOf(request) }
-  return request.open(taskMethods.read, args, await placeOf(request, 'read-fs'))
+  return request.open(taskMethods.read, { ...whole, ...part(), ...fileOf(request) }, place)
 }
 
 function mustHave({ search }: ApiRequest, name: string): number {

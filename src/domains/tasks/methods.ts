@@ -12,8 +12,8 @@ const taskNameLengthMax = 1_024
 const signalLengthMax = 64
 const pathLengthMax = 4_096
 
-const Allocation = Type.String({ maxLength: 64 })
-const Task = Type.String({ minLength: 1, maxLength: taskNameLengthMax })
+export const Allocation = Type.String({ maxLength: 64 })
+export const Task = Type.String({ minLength: 1, maxLength: taskNameLengthMax })
 /** '': all that run. */
 const TaskOrAll = Type.String({ maxLength: taskNameLengthMax })
 const File = Type.Object({
@@ -130,7 +130,7 @@ const hostUsage = defineLocalMethod({
 })
 
 /** Of this agent, which has the allocation. */
-function tasksOf(
+export function tasksOf(
   service: Services['get'],
   { allocation }: { readonly allocation: string },
 ): AgentTasks {

@@ -5,7 +5,14 @@ import { keyOfName } from '../catalog/model.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { agentTasks } from './services.ts'
 
-export const taskRights = ['read-logs', 'read-fs', 'read-job', 'alloc-lifecycle'] as const
+export const taskRights = [
+  'read-logs',
+  'read-fs',
+  'read-job',
+  'alloc-lifecycle',
+  'alloc-exec',
+  'alloc-node-exec',
+] as const
 export type TaskRight = (typeof taskRights)[number]
 
 /** `namespace`: null where there is no such allocation. */

@@ -50,6 +50,31 @@ export type FileInfo = {
 /** Tasks of an allocation; `task` '': all that run. */
 export type TasksOf = { readonly allocation: string; readonly task: string }
 
+export type CommandOf = {
+  readonly allocation: string
+  readonly task: string
+  /** The program and its arguments. */
+  readonly command: readonly string[]
+  /** It has a terminal. */
+  readonly tty: boolean
+}
+
+/** Of one that runs. The first names it for `CommandInput`; the last is how it ended. */
+export type CommandOutput =
+  | { readonly type: 'session'; readonly session: string }
+  | { readonly type: 'stdout' | 'stderr'; readonly data: Uint8Array }
+  | { readonly type: 'exited'; readonly code: number }
+
+export type CommandInput = {
+  readonly allocation: string
+  readonly session: string
+  readonly data?: Uint8Array
+  /** It has nothing more to read. */
+  readonly ends?: boolean
+  /** Of its terminal. */
+  readonly size?: { readonly rows: number; readonly columns: number }
+}
+
 /** Each throws `not_found` for what is not here. */
 export type AgentTasks = {
   /** Of an allocation's job; null: this agent has nothing of it. */
@@ -64,6 +89,12 @@ export type AgentTasks = {
   readonly restart: (of: TasksOf, all: boolean) => void
   /** The same, and `invalid_argument` for what is no signal. */
   readonly signal: (of: TasksOf, signal: string) => void
+  /** Whether commands beside the task have the agent's own rights. */
+  readonly runsAsAgent: (of: TasksOf) => boolean
+  /** Runs a command beside a task, until one of them ends or the signal fires. Throws `conflict` where the task does not run. */
+  readonly exec: (of: CommandOf, signal: AbortSignal) => Promise<AsyncIterable<CommandOutput>>
+  /** False: it has too much to read already, and took nothing. */
+  readonly input: (input: CommandInput) => Promise<boolean>
   /** What those take that run. */
   readonly usage: (of: TasksOf) => Promise<Usages>
   /** Of this machine, and how servers call it. */

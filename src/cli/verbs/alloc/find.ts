@@ -1,6 +1,8 @@
 /** The allocation that a command is about: by its whole id or the front of it. */
-import { textOf } from '../../api/answer.ts'
+import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
+import type { JsonObject } from '../../api/json.ts'
+import { MusterError } from '../../../lib/errors.ts'
 import { findId } from '../../ids.ts'
 
 export function findAllocation(client: ApiClient, given: string): Promise<string> {
@@ -19,4 +21,16 @@ export function allocationPath(id: string, tail = ''): string {
 /** What its agent is asked. */
 export function clientPath(id: string, tail: string): string {
   return `/v1/client/allocation/${encodeURIComponent(id)}${tail}`
+}
+
+/** Throws where it has several. */
+export function onlyTask(allocation: JsonObject): string {
+  const group = listOf(objectOf(allocation['Job'])['TaskGroups'])
+    .map(objectOf)
+    .find((one) => textOf(one, 'Name') === textOf(allocation, 'TaskGroup'))
+  const names =
+    group === undefined ? [] : listOf(group['Tasks']).map((one) => textOf(objectOf(one), 'Name'))
+  const [first] = names
+  if (first !== undefined && names.length === 1) return first
+  throw new MusterError('invalid_argument', `name one of its tasks: ${names.join(', ')}`)
 }

@@ -58,6 +58,7 @@ async function showFile(call: Call, client: ApiClient, file: File): Promise<numb
     for await (const part of body) {
       if (terminal.outIsGone()) return exits.ok
       terminal.out(terminal.outIsTerminal ? lines(decoder.decode(part, { stream: true })) : part)
+      await terminal.flushed()
     }
     return exits.ok
   }

@@ -1,14 +1,12 @@
 /** `muster alloc logs`: what a task wrote, and what it goes on to write. */
-import { listOf, objectOf, textOf } from '../../api/answer.ts'
+import { objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { textOfFrames } from '../../api/frames.ts'
-import type { JsonObject } from '../../api/json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
-import { MusterError } from '../../../lib/errors.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Verb } from '../../verb.ts'
-import { allocationPath, findAllocation } from './find.ts'
+import { allocationPath, findAllocation, onlyTask } from './find.ts'
 
 /** Of the end that is shown where nothing is said. */
 const tailBytes = 4_096
@@ -50,15 +48,4 @@ where there are several. With -tail the end of it, with -f also what is written 
     }
     return exits.ok
   },
-}
-
-function onlyTask(allocation: JsonObject): string {
-  const group = listOf(objectOf(allocation['Job'])['TaskGroups'])
-    .map(objectOf)
-    .find((one) => textOf(one, 'Name') === textOf(allocation, 'TaskGroup'))
-  const names =
-    group === undefined ? [] : listOf(group['Tasks']).map((one) => textOf(objectOf(one), 'Name'))
-  const [first] = names
-  if (first !== undefined && names.length === 1) return first
-  throw new MusterError('invalid_argument', `name one of its tasks: ${names.join(', ')}`)
 }

@@ -2,6 +2,10 @@
 import type { Verbs } from '../../verb.ts'
 
 export const allocVerbs: Verbs = {
+  'alloc exec': {
+    summary: 'Runs a command beside a task',
+    load: async () => (await import('./exec.ts')).allocExec,
+  },
   'alloc fs': {
     summary: 'Lists folders of an allocation, and shows files',
     load: async () => (await import('./fs.ts')).allocFs,

@@ -1,0 +1,105 @@
+/** Commands beside tasks: what they say and are told, and that nothing of them is left. */
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import t, { type Test } from 'tap'
+import { runCommand, type RunningCommand } from '../../../src/client-agent/drivers/exec-process.ts'
+import { processState } from '../../../src/client-agent/drivers/process-identity.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
+
+async function started(t: Test, script: string, tty = false): Promise<RunningCommand> {
+  const args = ['-c', script]
+  const env = { PATH: '/usr/bin:/bin', OWN: 'of the task' }
+  const command = { program: '/bin/sh', args, env, folder: tmpdir(), tty }
+  const running = await runCommand(command, systemClock)
+  t.teardown(() => running.kill())
+  return running
+}
+
+async function said({ output }: RunningCommand) {
+  const texts = { stdout: '', stderr: '' }
+  for await (const item of output) {
+    if (item.type === 'exited') return { ...texts, code: item.code }
+    texts[item.type] += Buffer.from(item.data).toString()
+  }
+  return { ...texts, code: null }
+}
+
+t.test('what it says comes apart, and last how it ended', async (t) => {
+  const running = await started(t, 'echo "$OWN"; echo wrong >&2; pwd; exit 7')
+  t.same(await said(running), {
+    stdout: `of the task\n${tmpdir()}\n`,
+    stderr: 'wrong\n',
+    code: 7,
+  })
+  t.match(await said(await started(t, 'kill -9 $$')), { code: 137 })
+  const none = { program: '/none', args: [], env: {}, folder: tmpdir(), tty: false }
+  await t.rejects(runCommand(none, systemClock), { code: 'invalid_argument', message: /\/none/ })
+})
+
+t.test('it reads what it is told, and is not told more than it reads', async (t) => {
+  const running = await started(t, 'cat')
+  running.write(Buffer.from('one '))
+  running.write(Buffer.from('two'))
+  running.endInput()
+  t.match(await said(running), { stdout: 'one two', code: 0 })
+  const deaf = await started(t, 'sleep 1000')
+  let taken = 0
+  while (taken < 100 && deaf.write(Buffer.alloc(64 * 1_024))) taken += 1
+  t.ok(taken < 10, `${taken} parts were taken`)
+  deaf.kill()
+  await deaf.room()
+})
+
+t.test('output that nobody takes holds it up, and none is lost', async (t) => {
+  const running = await started(t, 'head -c 3000000 /dev/zero')
+  await new Promise((resolve) => {
+    setTimeout(resolve, 1_500)
+  })
+  t.equal((await said(running)).stdout.length, 3_000_000)
+})
+
+t.test('nothing of it is left when it ends, or when its reader goes', async (t) => {
+  const script = 'setsid sleep 1000 & echo $!; sleep 1000 & echo $!; '
+  const pidsOf = (text: string) => text.trim().split('\n').map(Number)
+  const areGone = (pids: readonly number[]) =>
+    pids.every((pid) => processState(pid)?.isZombie !== false)
+  const { stdout } = await said(await started(t, `${script} exit 0`))
+  t.equal(pidsOf(stdout).length, 2)
+  await eventuallyTrue('what it left running is gone', () => areGone(pidsOf(stdout)))
+  const running = await started(t, `${script} wait`)
+  let text = ''
+  while (pidsOf(text).length < 2 || !text.endsWith('\n')) {
+    const { value } = (await running.output.next()) as { value: { data: Uint8Array } }
+    text += Buffer.from(value.data).toString()
+  }
+  await running.output.return?.()
+  await eventuallyTrue('all of it is gone', () => areGone(pidsOf(text)))
+})
+
+const hasScript = (() => {
+  try {
+    return readFileSync('/usr/bin/script').length > 0
+  } catch {
+    return false
+  }
+})()
+
+t.test('it may have a terminal, of the size that it is told', { skip: !hasScript }, async (t) => {
+  const running = await started(t, 'tty; read line; stty size; exit 3', true)
+  let text = ''
+  const until = async (pattern: RegExp) => {
+    while (!pattern.test(text)) {
+      const { value, done } = await running.output.next()
+      if (done === true || value.type === 'exited') throw new Error(`it said ${text}`)
+      text += Buffer.from(value.data).toString()
+    }
+  }
+  await until(/\/dev\/pts\/\d+\r\n/)
+  running.resize({ rows: 33, columns: 99 })
+  await new Promise((resolve) => {
+    setTimeout(resolve, 500)
+  })
+  running.write(Buffer.from('go\n'))
+  t.match(await said(running), { code: 3, stdout: /33 99\r\n/ })
+})

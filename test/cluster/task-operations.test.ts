@@ -1,0 +1,82 @@
+/** What is done with tasks by hand, on real processes: through the leader, a follower, the agent that runs them and another one. */
+import t from 'tap'
+import { run } from '../cli/terminal.ts'
+import { startClientAgent, type ClientAgent } from '../support/client-agent.ts'
+import { startCluster } from '../support/cluster.ts'
+import { eventually, eventuallyTrue } from '../support/eventually.ts'
+
+t.setTimeout(180_000)
+
+type Shown = { readonly ID: string; readonly NodeName: string; readonly ClientStatus: string }
+
+const script = 'trap "echo hup" HUP; echo started; while :; do sleep 0.1; done'
+
+const job = {
+  ID: 'web',
+  Name: 'web',
+  Type: 'service',
+  Datacenters: ['dc1'],
+  TaskGroups: [
+    {
+      Name: 'g',
+      EphemeralDisk: { SizeMB: 10 },
+      Tasks: [
+        {
+          Name: 'main',
+          Driver: 'raw_exec',
+          Config: { command: '/bin/sh', args: ['-c', script] },
+          Resources: { CPU: 20, MemoryMB: 16 },
+          LogConfig: { MaxFiles: 2, MaxFileSizeMB: 1 },
+        },
+      ],
+    },
+  ],
+}
+
+t.test('tasks are looked at and handled through every agent', async (t) => {
+  const cluster = await startCluster(t, { gossip: true })
+  const config = { plugin: { raw_exec: { config: { enabled: true } } } }
+  const agents: ClientAgent[] = []
+  for (const name of ['c1', 'c2']) {
+    agents.push(await startClientAgent(t, cluster, { name, config }))
+  }
+  const http = cluster.http(0)
+  await eventuallyTrue('both nodes are ready', async () => {
+    const nodes = (await http.json('GET', '/v1/nodes')) as readonly { Status: string }[]
+    return nodes.filter(({ Status }) => Status === 'ready').length === 2
+  })
+  const { status } = await http.request('PUT', '/v1/jobs', { body: JSON.stringify({ Job: job }) })
+  t.equal(status, 200)
+  const { ID: id } = await eventually('it runs', async () => {
+    const rows = (await http.json('GET', '/v1/job/web/allocations')) as readonly Shown[]
+    return rows.find(({ ClientStatus }) => ClientStatus === 'running')
+  })
+  const ways = [...cluster.servers, ...agents.map((agent) => agent.process)].map(
+    ({ spec }) => spec.ports.http,
+  )
+  const muster = async (through: number, ...words: readonly string[]) => {
+    const env = { MUSTER_ADDR: `http://127.0.0.1:${through}` }
+    const { code, out, err } = await run(['alloc', ...words], { env })
+    return { code, out, err }
+  }
+  for (const [at, through] of ways.entries()) {
+    t.match(await muster(through, 'signal', '-s', 'SIGHUP', id, 'main'), { code: 0 })
+    await eventuallyTrue('the task heard it', async () => {
+      const { out } = await muster(through, 'fs', id, 'alloc/logs/main.stdout.0')
+      return out === `started\n${'hup\n'.repeat(at + 1)}`
+    })
+    const said = await muster(through, 'exec', id, 'sh', '-c', 'pwd; echo wrong >&2; exit 7')
+    t.match(said, { code: 7, out: new RegExp(`/${id}/main\n$`), err: 'wrong\n' })
+    t.match(await muster(through, 'fs', id, 'main/secrets'), { code: 1, err: /prohibited/ })
+    const { out } = await muster(through, 'status', '-stats', id)
+    t.match(out, /\nMemory +=.*\d\.\d\/16 MiB\n/)
+  }
+  const [, follower = 0] = ways
+  t.match(await muster(follower, 'restart', id), { code: 0 })
+  await eventuallyTrue('it was started again', async () => {
+    const { out } = await muster(follower, 'status', id)
+    return /\nTotal Restarts += 1\n/.test(out) && /Task "main" is running/.test(out)
+  })
+  t.match(await muster(follower, 'exec', id, '/none'), { code: 1, err: /no program/ })
+  t.match(await muster(follower, 'restart', id, 'other'), { code: 1, err: /unknown task name/ })
+})
