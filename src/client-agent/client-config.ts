@@ -24,6 +24,13 @@ export type NodeConfig = {
   }
 }
 
+export type DrainOnShutdown = {
+  readonly deadlineMs: number
+  /** All is stopped at once. */
+  readonly force: boolean
+  readonly ignoreSystemJobs: boolean
+}
+
 /** What the agent runs, and how. */
 export type WorkConfig = {
   readonly drivers: readonly DriverName[]
@@ -31,6 +38,10 @@ export type WorkConfig = {
   readonly endedMax: number
   /** Tasks end with the agent. Otherwise they go on, and the next start of the agent finds them. */
   readonly stopsTasks: boolean
+  /** No task has longer to end, whatever it asks for. */
+  readonly killTimeoutMsMax: number
+  /** Of an agent that leaves for good; null: its tasks end at once. */
+  readonly drainOnShutdown: DrainOnShutdown | null
 }
 
 export type ClientConfig = RuntimeConfig &

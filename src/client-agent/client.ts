@@ -21,6 +21,7 @@ import type { RuntimeDependencies, RunningProcess } from '../runtime/process.ts'
 import { Reloadable, type ReloadableSettings } from '../runtime/reload.ts'
 import { reloadAll } from '../runtime/reload-all.ts'
 import type { ClientConfig } from './client-config.ts'
+import { drainNode, drainSlackMs } from './drain-on-shutdown.ts'
 import { fingerprint } from './fingerprint.ts'
 import { loadNodeSecret } from './node-secret.ts'
 import { clientCallers } from './permissions.ts'
@@ -162,6 +163,7 @@ export async function startClient(
     log: logger.named('uplink'),
   })
   const kept = uplink
+  const drain = config.leaveOnTerminate ? config.client.work.drainOnShutdown : null
   opened.defer(() => kept.stop())
   // Before the uplink is open: what servers say must find what runs already.
   await runner.start()
@@ -170,6 +172,7 @@ export async function startClient(
 
   opened.defer(async () => {
     serving = false
+    if (drain !== null) await drainNode(drain, kept.ask, runner, logger.named('work'))
     if (work.endsWithAgent) await runner.stopTasks()
     if (config.leaveOnTerminate) await pool.leave()
   })
@@ -193,6 +196,9 @@ export async function startClient(
         async () => reloadable.apply(await readConfig(), { http, audit, domains }),
       ]),
     stop: () => owned.disposeAsync(),
+    stopMsMax:
+      (work.endsWithAgent ? work.endMsMax : 0) +
+      (drain === null ? 0 : drain.deadlineMs + drainSlackMs),
   }
 }
 

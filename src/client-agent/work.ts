@@ -8,11 +8,14 @@ import { Drivers } from './drivers/drivers.ts'
 import type { DriverName } from './drivers/names.ts'
 import { fingerprint } from './fingerprint.ts'
 import { Registrations, type Registry } from './runner/registrations.ts'
-import { Runner, workFolders } from './runner/runner.ts'
+import { farewellMs, Runner, workFolders } from './runner/runner.ts'
 import type { Ask } from './runner/servers.ts'
 import { ProcessTables } from './usage/process-table.ts'
 import { TaskUsages } from './usage/task-usage.ts'
 import { StateStore } from './runner/state-store.ts'
+
+/** Tasks that end with the agent have this long, and as long as the longest kill timeout. */
+const endMsMin = 60_000
 
 export type Work = {
   readonly drivers: Drivers
@@ -20,6 +23,8 @@ export type Work = {
   readonly tasks: AgentTasks
   /** Whether its tasks end with this process, which ends now. */
   readonly endsWithAgent: boolean
+  /** How long that may take. */
+  readonly endMsMax: number
 }
 
 export type WorkOptions = {
@@ -43,7 +48,8 @@ export async function openWork({
 }: WorkOptions): Promise<Work> {
   const { clock, random, origin } = dependencies
   const { region, dataDir, advertiseAddr, leaveOnTerminate } = config
-  const { endedMax, stopsTasks, drivers: enabled } = config.client.work
+  const { endedMax, stopsTasks, killTimeoutMsMax, drivers: enabled } = config.client.work
+  const endMsMax = endMsMin + killTimeoutMsMax
   const log = dependencies.logger.named('work')
   const inDev: readonly DriverName[] = origin.dev ? ['mock_driver'] : []
   const drivers = new Drivers([...new Set([...enabled, ...inDev])], clock)
@@ -58,6 +64,8 @@ export async function openWork({
     registrations: new Registrations(registry, log),
     ask: (...question) => (ask() ?? noUplink)(...question),
     endedMax,
+    endMsMax,
+    killTimeoutMsMax,
     clock,
     random,
     log,
@@ -72,7 +80,8 @@ export async function openWork({
     clock,
   })
   // When the node leaves, its work is placed elsewhere.
-  return { drivers, runner, tasks, endsWithAgent: stopsTasks || leaveOnTerminate || origin.dev }
+  const endsWithAgent = stopsTasks || leaveOnTerminate || origin.dev
+  return { drivers, runner, tasks, endsWithAgent, endMsMax: endMsMax + farewellMs }
 }
 
 function noUplink(): Promise<never> {

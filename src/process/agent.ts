@@ -111,6 +111,7 @@ export async function runAgent(args: AgentArguments, environment: AgentEnvironme
         await removeFolder(temporary)
       },
       { ms: config.controller.gracefulShutdownWaitMs, begin: () => agent.announceStop() },
+      agent.stopMsMax,
     )
   } catch (error) {
     if (life?.stopping.aborted === true) {

@@ -1,6 +1,7 @@
 /** The `http` block of a configuration: what the API makes of requests that browsers send. */
 import type { Complain } from './config-listeners.ts'
-import { isHost, type ConfigFile } from './config-schema.ts'
+import { type ConfigFile } from './config-schema.ts'
+import { isHost } from './config-values.ts'
 
 export type HttpConfig = {
   /** Names, `*.` and a name, or `*`. */

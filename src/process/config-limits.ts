@@ -2,7 +2,8 @@
 import { join, resolve } from 'node:path'
 import { budgetBytesMin } from '../runtime/http-settings.ts'
 import type { Complain } from './config-listeners.ts'
-import { parseSize, type ConfigFile } from './config-schema.ts'
+import { type ConfigFile } from './config-schema.ts'
+import { parseSize } from './config-values.ts'
 
 /** Counts; 0: no limit, but for connections. Sizes in bytes. */
 export type LimitsConfig = {

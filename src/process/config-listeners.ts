@@ -5,12 +5,12 @@
 import { resolve } from 'node:path'
 import { wildcards } from '../lib/host-port.ts'
 import {
-  parseAddress,
   type ConfigFile,
   type ListenerDialect,
   type ListenerPurpose,
   type TlsVersion,
 } from './config-schema.ts'
+import { parseAddress } from './config-values.ts'
 
 export type ListenerConfig = {
   readonly purpose: ListenerPurpose

@@ -57,11 +57,25 @@ function completeNode(client: NonNullable<ConfigFile['client']>, complain: Compl
   }
 }
 
+/** As Nomad has them. */
+const killTimeoutMsMax = 30_000
+const drainMsDefault = 3_600_000
+
 function completeWork({ client = {}, plugin = {} }: ConfigFile): WorkConfig {
+  const { drain_on_shutdown: drain } = client
   return {
     drivers: enabledDrivers(plugin),
     endedMax: client.gc_max_allocs ?? 50,
     stopsTasks: client.stop_tasks_on_shutdown ?? false,
+    drainOnShutdown:
+      drain === undefined
+        ? null
+        : {
+            deadlineMs: parseDurationMs(drain.deadline ?? '') ?? drainMsDefault,
+            force: drain.force ?? false,
+            ignoreSystemJobs: drain.ignore_system_jobs ?? false,
+          },
+    killTimeoutMsMax: parseDurationMs(client.max_kill_timeout ?? '') ?? killTimeoutMsMax,
   }
 }
 

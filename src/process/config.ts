@@ -10,16 +10,8 @@ import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
 import { wildcards } from '../lib/host-port.ts'
 import { checkTree, problemLine, type Problem } from './config-check.ts'
-import {
-  fileSchema,
-  headerAliases,
-  namePattern,
-  parsePeer,
-  parseSize,
-  type ConfigFile,
-  type HeaderAlias,
-  type StaticPeer,
-} from './config-schema.ts'
+import { fileSchema, headerAliases, type ConfigFile, type HeaderAlias } from './config-schema.ts'
+import { namePattern, parsePeer, parseSize, type StaticPeer } from './config-values.ts'
 import { completeAcl, type AclConfig } from './config-acl.ts'
 import { completeGossip, type GossipConfig } from './config-gossip.ts'
 import {
@@ -57,7 +49,8 @@ import {
 export type { GossipConfig } from './config-gossip.ts'
 export type { ListenerConfig } from './config-listeners.ts'
 export type { TlsConfig } from './config-tls.ts'
-export type { HeaderAlias, StaticPeer } from './config-schema.ts'
+export type { HeaderAlias } from './config-schema.ts'
+export type { StaticPeer } from './config-values.ts'
 
 /** Times in milliseconds, sizes in bytes. */
 export type RaftConfig = {

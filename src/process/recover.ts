@@ -9,7 +9,7 @@ import { readNodeId } from '../runtime/identity.ts'
 import { peersFileBytesMax } from '../server/quorum-recovery-peers.ts'
 import { performRecovery, planRecovery, type Survivors } from '../server/quorum-recovery.ts'
 import { joinHostPort, loadConfig, type AgentConfig } from './config.ts'
-import { parseAddress } from './config-schema.ts'
+import { parseAddress } from './config-values.ts'
 import { claimDataFolder } from './data-folder.ts'
 
 export type RecoverArguments = {

@@ -45,9 +45,9 @@ export type Life = {
   readonly stopping: AbortSignal
   /**
    * What a graceful stop does; called at most once, also when the signal came before, and then without a wait: no client was
-   * served yet. Then the process exits.
+   * served yet. Then the process exits; at the latest `moreMs` after what any process has for its stop.
    */
-  onStop(stop: () => Promise<void>, wait?: GracefulWait): void
+  onStop(stop: () => Promise<void>, wait?: GracefulWait, moreMs?: number): void
   /** What SIGHUP does, one at a time; a rejection is logged. Before, SIGHUP is logged and nothing else. */
   onReload(reload: () => Promise<void>): void
   /**
@@ -68,6 +68,7 @@ export function watchLife(options: LifeOptions): Life {
   let wait: GracefulWait | null = null
   let waiting: Timer | null = null
   let limit: Timer | null = null
+  let limitMs: number = STOP_MS_MAX
   let reload: (() => Promise<void>) | null = null
   let reloading: Promise<void> = Promise.resolve()
 
@@ -85,8 +86,8 @@ export function watchLife(options: LifeOptions): Life {
 
   /** Also of a start that a signal found under way. */
   const bound = (): void => {
-    limit ??= clock.setTimer(STOP_MS_MAX, () => {
-      logger.error('the graceful stop took too long', { limitMs: STOP_MS_MAX })
+    limit ??= clock.setTimer(limitMs, () => {
+      logger.error('the graceful stop took too long', { limitMs })
       end(exitCodes.failed)
     })
   }
@@ -166,8 +167,9 @@ export function watchLife(options: LifeOptions): Life {
 
   return {
     stopping: stopping.signal,
-    onStop(run, graceful) {
+    onStop(run, graceful, moreMs = 0) {
       stop = run
+      limitMs += moreMs
       if (stopping.signal.aborted) finish(run)
       else if (graceful !== undefined && graceful.ms > 0) wait = graceful
     },

@@ -24,4 +24,6 @@ export type RunningProcess<Listener extends string, Settings> = {
   /** Reads certificates again, and what `readConfig` gives. Throws one line for all that stay as they were. */
   reload(readConfig: () => Promise<Settings>): Promise<void>
   stop(): Promise<void>
+  /** How much longer than any process's its stop may take, by its configuration. Absent: no longer. */
+  readonly stopMsMax?: number
 }

@@ -48,9 +48,15 @@ t.test('a client block names class, metadata, volumes and what is reserved', asy
 })
 
 t.test('drivers are enabled by the blocks of their plugins', async (t) => {
-  const none = { drivers: [], endedMax: 50, stopsTasks: false }
+  const none = {
+    drivers: [],
+    endedMax: 50,
+    stopsTasks: false,
+    killTimeoutMsMax: 30_000,
+    drainOnShutdown: null,
+  }
   t.same((await load(t, { 'a.hcl': client('') })).client?.work, none)
-  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true')}
+  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true\nmax_kill_timeout = "2m"\ndrain_on_shutdown { ignore_system_jobs = true }')}
     plugin "raw_exec" { config { enabled = true } }
     plugin "mock_driver" {}
   `
@@ -58,6 +64,8 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
     drivers: ['raw_exec'],
     endedMax: 3,
     stopsTasks: true,
+    killTimeoutMsMax: 120_000,
+    drainOnShutdown: { deadlineMs: 3_600_000, force: false, ignoreSystemJobs: true },
   })
   const strange = `${client('')} plugin "docker" { config { enabled = true } }`
   t.match(await refusal(t, { 'a.hcl': strange }), /plugin\.docker: unknown key/)

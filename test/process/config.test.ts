@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { editDistance } from '../../src/process/config-check.ts'
-import { isHost, parsePeer, parseSize } from '../../src/process/config-schema.ts'
+import { isHost, parsePeer, parseSize } from '../../src/process/config-values.ts'
 import { joinHostPort, loadConfig } from '../../src/process/config.ts'
 import { load, smallest } from './config-files.ts'
 

@@ -57,6 +57,16 @@ t.test('a signal during the start stops as soon as there is something to stop', 
   t.same(codes, [0])
 })
 
+t.test('a stop that may take longer by its settings has as much more', async (t) => {
+  const { events, codes, timers, life } = watched()
+  life.onStop(() => new Promise(() => {}), undefined, 60_000)
+  events.emit('SIGTERM', 'SIGTERM')
+  const [limit] = timers
+  t.equal(limit?.delayMs, STOP_MS_MAX + 60_000)
+  limit?.run()
+  t.same(codes, [1])
+})
+
 t.test('a second signal ends at once', async (t) => {
   const { events, codes, life } = watched()
   life.onStop(() => new Promise(() => {}))

@@ -46,6 +46,8 @@ export type AllocationHost = {
   readonly store: StateStore
   readonly facts: NodeFacts
   readonly registrations: Registrations
+  /** No task has longer to end. */
+  readonly killTimeoutMsMax: number
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -82,7 +84,7 @@ export class AllocationRunner {
     this.#host = host
     this.folder = folder
     this.#assigned = 'kept' in from ? from.kept.assigned : from.assigned
-    this.#plan = planOf(this.#assigned)
+    this.#plan = this.#planOf()
     this.#sinceMs = kept?.sinceMs ?? host.clock.wallMs()
     this.#health = kept?.health ?? null
     this.#isReported = kept?.isReported ?? false
@@ -161,7 +163,7 @@ export class AllocationRunner {
     const names = assigned.group.Tasks.map(({ Name }) => Name)
     const isSame = names.join('/') === this.#plan.map(({ name }) => name).join('/')
     this.#assigned = isSame ? assigned : { ...assigned, group: this.#assigned.group }
-    if (skips) this.#plan = planOf(this.#assigned)
+    if (skips) this.#plan = this.#planOf()
     if (assigned.desiredStatus === 'run') this.#changed()
     else if (skips) this.#take({ type: 'stop' })
     else this.stop()
@@ -337,6 +339,10 @@ export class AllocationRunner {
     const judgeMs = this.#judge(this.#services())
     if (this.#health === null) this.#wake(judgeMs)
     else this.#changed()
+  }
+
+  #planOf(): AllocationPlan {
+    return planOf(this.#assigned, this.#host.killTimeoutMsMax)
   }
 
   /** Null: the group has no such task. */

@@ -58,7 +58,11 @@ export type AllocationStep = {
 
 export type PlanOf = Pick<Assigned, 'group' | 'skipsDelay'> & { readonly jobType: string }
 
-export function planOf({ jobType, group, skipsDelay }: PlanOf): AllocationPlan {
+/** `killTimeoutMsMax`: no task has longer to end. */
+export function planOf(
+  { jobType, group, skipsDelay }: PlanOf,
+  killTimeoutMsMax: number,
+): AllocationPlan {
   const groupDelayNs = group.ShutdownDelay ?? 0
   return group.Tasks.map((task) => {
     const turn = turnOf(task)
@@ -75,7 +79,7 @@ export function planOf({ jobType, group, skipsDelay }: PlanOf): AllocationPlan {
         delayMs: Delay / nsPerMs,
         mode: Mode === 'delay' ? 'delay' : 'fail',
         endsBySuccess: isBatchType(jobType) || (turn !== 'main' && !isSidecar),
-        killTimeoutMs: task.KillTimeout / nsPerMs,
+        killTimeoutMs: Math.min(killTimeoutMsMax, task.KillTimeout / nsPerMs),
         shutdownDelayMs:
           skipsDelay === true ? 0 : Math.max(0, task.ShutdownDelay + groupDelayNs) / nsPerMs,
       },

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Assigned, Feed } from '../../domains/allocations/feed-model.ts'
 import { assignedMax } from '../../domains/allocations/feed-model.ts'
 import { isClientTerminal, type ClientReport } from '../../domains/allocations/model.ts'
+import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
 import { textOf } from '../../lib/errors.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
@@ -17,9 +18,7 @@ import { AllocationFolder } from './task-folders.ts'
 const retryMs = { first: 250, max: 5_000 } as const
 const pollMs = 100
 /** Last reports of an agent that stops its tasks have this long. */
-const farewellMs = 2_000
-/** Whatever still runs then is left running. */
-const endMsMax = 60_000
+export const farewellMs = 2_000
 
 export type RunnerOptions = Omit<AllocationHost, 'onChange'> & {
   /** Absolute: holds the folders of allocations. */
@@ -27,6 +26,8 @@ export type RunnerOptions = Omit<AllocationHost, 'onChange'> & {
   readonly ask: Ask
   /** Allocations that ended, whose files are kept for a look. */
   readonly endedMax: number
+  /** Tasks that are to end with the agent have this long. */
+  readonly endMsMax: number
 }
 
 export class Runner {
@@ -87,12 +88,22 @@ export class Runner {
     return this.#held.get(id) ?? null
   }
 
+  /** Until what a drain moves away has ended here and servers know of it, or after `msMax`. */
+  untilDrained(ignoresSystemJobs: boolean, msMax: number): Promise<void> {
+    return this.#untilAll(
+      ({ isOver, isReported, assigned }) =>
+        (isOver && isReported) || (ignoresSystemJobs && isEveryNodeType(assigned.jobType)),
+      msMax,
+    )
+  }
+
   /** Ends all tasks, and tells of it where a server takes it. */
   async stopTasks(): Promise<void> {
     this.#stopping.abort()
     this.#pause.end()
     for (const runner of this.#held.values()) runner.stop()
-    await this.#untilAll(({ isOver }) => isOver, endMsMax)
+    // Whatever still runs then is left running.
+    await this.#untilAll(({ isOver }) => isOver, this.#options.endMsMax)
     await this.#untilAll(({ isReported }) => isReported, farewellMs)
   }
 

@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { askLeader } from '../../rpc/ask-leader.ts'
 import { defineAgentMethod } from '../../rpc/method.ts'
-import { NodeSpec } from './model.ts'
-import { registeredMethod } from './peer-methods.ts'
+import { DrainSpec, NodeSpec } from './model.ts'
+import { leavingMethod, registeredMethod } from './peer-methods.ts'
 import { nodeUplinks } from './services.ts'
 
 /** At each new uplink, and whenever what it tells has changed. */
@@ -38,4 +38,13 @@ export const heartbeat = defineAgentMethod({
     service(nodeUplinks).heartbeat(nodeId),
 })
 
-export const agentNodeMethods = [registerOverUplink, heartbeat]
+/** Before it goes for good. */
+export const drainOverUplink = defineAgentMethod({
+  kind: 'agent',
+  name: 'nodes.drainSelf',
+  args: Type.Object({ spec: DrainSpec }),
+  run: (context, { spec }, { nodeId: id, secretHash }): Promise<{ readonly index: number }> =>
+    context.service(askLeader)(context, leavingMethod, { id, secretHash, spec }),
+})
+
+export const agentNodeMethods = [registerOverUplink, heartbeat, drainOverUplink]

@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { definePeerMethod } from '../../rpc/method.ts'
 import { computedClassOf } from './computed-class.ts'
-import { registerNode } from './commands.ts'
-import { NodeId, NodeSpec, SecretHash } from './model.ts'
+import { registerNode, setDrain } from './commands.ts'
+import { DrainSpec, NodeId, NodeSpec, SecretHash } from './model.ts'
 import { nodeById } from './queries.ts'
 import { nodeAdmission, nodeHeartbeats, nodeUplinks } from './services.ts'
 import { reportedMax } from './uplinks.ts'
@@ -64,7 +64,31 @@ export const registeredMethod = definePeerMethod({
   },
 })
 
-export const nodePeerMethods = [heardMethod, holdingMethod, registeredMethod]
+/** The agent of a node goes for good, and wants its work moved away before. */
+export const leavingMethod = definePeerMethod({
+  kind,
+  name: 'nodes.leaving',
+  at: 'leader',
+  args: Type.Object({ id: NodeId, secretHash: SecretHash, spec: DrainSpec }),
+  reply: Type.Object({ index: Type.Integer() }),
+  run: async (context, { id, secretHash, spec }) => {
+    const known = nodeById(context.read(), id)
+    if (known === null) throw new MusterError('not_found', 'node not found')
+    if (known.secretHash !== secretHash) throw otherSecret(id)
+    const { index } = await context.propose(setDrain, {
+      id,
+      spec,
+      markEligible: false,
+      accessor: '',
+      meta: [['message', 'the agent stops']],
+      nowMs: Math.floor(context.clock.wallMs()),
+    })
+    context.log.info('a node is drained, for its agent stops', { node: known.spec.name, id })
+    return { index }
+  },
+})
+
+export const nodePeerMethods = [heardMethod, holdingMethod, registeredMethod, leavingMethod]
 
 export function otherSecret(id: string): MusterError {
   const text = `node ${id} is known by another secret: its agent's data folder holds the right one`

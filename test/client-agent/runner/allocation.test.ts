@@ -21,7 +21,7 @@ function planned(type: string, tasks: Tasks): AllocationPlan {
   const RestartPolicy = { Attempts: 0, Interval: 1e9, Delay: 1e9, Mode: 'fail' }
   const job = { ID: 'j', Type: type, TaskGroups: [{ Name: 'g', RestartPolicy, Tasks: tasks }] }
   const [group] = withDefaults(job, 'default').TaskGroups
-  return group === undefined ? [] : planOf({ jobType: type, group })
+  return group === undefined ? [] : planOf({ jobType: type, group }, 30_000)
 }
 
 class Together {
@@ -149,4 +149,10 @@ t.test('an allocation that is stopped before anything ran is complete', async (t
   t.strictSame(all.started('init').did, ['interrupt init'])
   t.strictSame(all.exited('init', 130).did, [])
   t.equal(all.status, 'complete')
+})
+
+t.test('no task has longer to end than its agent allows', (t) => {
+  const slow = new Together('service', [{ Name: 'a', KillTimeout: 3_600e9 }]).started('a').stop()
+  t.equal(nextDueMs(slow.machine), 30_001)
+  t.end()
 })

@@ -221,6 +221,8 @@ export async function startedRunner(
     registrations: new Registrations(() => registry, silentLogger),
     ask: servers.ask,
     endedMax,
+    endMsMax: 60_000,
+    killTimeoutMsMax: 30_000,
     clock: systemClock,
     random: systemRandom,
     log: silentLogger,
