@@ -1,5 +1,5 @@
 /** What a decision means for each group, counted: as a dry run shows it. Also what finds no place counts. */
-import { reasons, type GroupPlan, type Slot, type Stop } from './reconcile.ts'
+import { reasons, type GroupPlan, type Slot, type Stop } from './scheduled-job.ts'
 
 export type DesiredUpdates = {
   ignore: number
@@ -8,10 +8,11 @@ export type DesiredUpdates = {
   stop: number
   inPlace: number
   destructive: number
+  canary: number
 }
 
 type Planned = Pick<GroupPlan, 'group' | 'keep' | 'inPlace'> & {
-  readonly slots: readonly Pick<Slot, 'previous' | 'stop'>[]
+  readonly slots: readonly Pick<Slot, 'previous' | 'stop' | 'isCanary'>[]
 }
 
 /** Of these another allocation takes the place. */
@@ -31,8 +32,9 @@ export function desiredUpdates(
     const counts = of(group.Name)
     counts.ignore = keep.length - inPlace.length
     counts.inPlace = inPlace.length
-    for (const { previous, stop } of slots) {
-      if (stop !== null) counts.destructive += 1
+    for (const { previous, stop, isCanary } of slots) {
+      if (isCanary) counts.canary += 1
+      else if (stop !== null) counts.destructive += 1
       else if (previous?.migrate === true) counts.migrate += 1
       else counts.place += 1
     }
@@ -42,5 +44,5 @@ export function desiredUpdates(
 }
 
 function none(): DesiredUpdates {
-  return { ignore: 0, place: 0, migrate: 0, stop: 0, inPlace: 0, destructive: 0 }
+  return { ignore: 0, place: 0, migrate: 0, stop: 0, inPlace: 0, destructive: 0, canary: 0 }
 }

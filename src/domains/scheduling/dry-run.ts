@@ -6,6 +6,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { seededRandom } from '../../lib/random.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import { allocationsOfJob, versionOfAllocation } from '../allocations/queries.ts'
+import { newestDeploymentOf } from '../deployments/queries.ts'
 import { newEvaluation, type NewEvaluation } from '../evaluations/model.ts'
 import { isJobType } from '../evaluations/job-type-model.ts'
 import { kindOf } from '../jobs/kind-model.ts'
@@ -54,6 +55,7 @@ export async function dryRun(reader: Reader, spec: JobSpec, clock: Clock): Promi
       stop: isTemplate,
     },
     allocations,
+    deployment: await newestDeploymentOf(reader, { namespace, jobId }),
     specOf: (allocation) => versionOfAllocation(reader, allocation)?.spec ?? null,
     cluster: mirror,
     patterns: new Patterns(),

@@ -11,6 +11,7 @@ function updatesOf(counts: DesiredUpdates): Readonly<Record<string, number>> {
     migrate: counts.migrate,
     'in-place update': counts.inPlace,
     'create/destroy update': counts.destructive,
+    canary: counts.canary,
   }
   return Object.fromEntries(Object.entries(all).filter(([, count]) => count > 0))
 }

@@ -27,7 +27,7 @@ const DesiredShape = Type.Object(
     Stop: count('Stopped'),
     InPlaceUpdate: count('Become of the new version as they run'),
     DestructiveUpdate: count('Stopped and replaced by new ones'),
-    Canary: count('0'),
+    Canary: count('New ones beside the others, until they are promoted'),
     Preemptions: count('0'),
   },
   { title: 'DesiredUpdates' },
@@ -151,7 +151,7 @@ function shownDesired(counts: Desired) {
     Stop: counts.stop,
     InPlaceUpdate: counts.inPlace,
     DestructiveUpdate: counts.destructive,
-    Canary: 0,
+    Canary: counts.canary,
     Preemptions: 0,
   }
 }
