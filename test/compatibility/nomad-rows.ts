@@ -152,7 +152,11 @@ export const nomadRows: readonly Row[] = [
   row('job periodic force', jobs, put('/v1/job/compat/periodic/force')),
   row('job plan', put('/v1/job/compat/plan', { Job: job })),
   row('job promote', jobs, get('/v1/job/compat/deployment')),
-  row('job restart', jobs, put(`/v1/client/allocation/${unknownId}/restart`)),
+  row(
+    'job restart',
+    jobs,
+    put(`/v1/client/allocation/${unknownId}/restart`, {}, [], { status: [404] }),
+  ),
   row('job scale', put('/v1/job/compat/scale', {})),
   row('job scaling-events', jobs, get('/v1/job/compat/scale')),
   ...rows(verbs('job tag', 'apply', 'unset'), put('/v1/job/compat/versions/compat/tag', {})),
