@@ -30,7 +30,6 @@ export type PlannedJob = {
 
 const plan = defineLeaderMethod({
   kind: 'leader',
-  repeatable: true,
   name: 'jobs.plan',
   args: Type.Object({ namespace: Word, id: Word, job: Type.Unknown(), diff: Type.Boolean() }),
   requires: ({ namespace }) => ({ resource: 'namespace', namespace, access: 'submit-job' }),
