@@ -21,6 +21,8 @@ import { checkTask, notOfSystem } from './validate-task-model.ts'
 
 const diskMin = 10
 const idLengthMax = 256
+/** Allocations of one job, as by Nomad: a scheduler worker holds all of them at once. */
+const countMax = 50_000
 
 /** What a check cannot know by itself. */
 export type Surroundings = { readonly knowsTimeZone: (name: string) => boolean }
@@ -43,6 +45,13 @@ export function validateJob(job: JobSpec, { knowsTimeZone }: Surroundings): Prob
   if (job.TaskGroups.length === 0)
     problems.add('TaskGroups', 'is empty: a job has a group at least')
   checkUnique(job.TaskGroups, 'TaskGroups', problems)
+  const total = job.TaskGroups.reduce((sum, { Count }) => sum + Math.max(0, Count), 0)
+  if (total > countMax) {
+    problems.add(
+      'TaskGroups',
+      `have a Count of ${total} together: at most ${countMax} are possible`,
+    )
+  }
   for (const [index, group] of job.TaskGroups.entries()) {
     checkGroup(group, `TaskGroups[${index}]`, job, problems)
   }

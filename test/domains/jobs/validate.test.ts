@@ -102,6 +102,8 @@ const cases: readonly Case[] = [
   ['healthy later than allowed', {}, { Update: { MinHealthyTime: 600 * second } }, {}, `${g}.Update.MinHealthyTime must be less than HealthyDeadline, 5m0s`],
   ['progress before health', { Update: { ProgressDeadline: 60 * second } }, {}, {}, 'Update.HealthyDeadline must be less than ProgressDeadline, 1m0s'],
   ['manual health of moves', { Migrate: { HealthCheck: 'manual' } }, {}, {}, 'Migrate.HealthCheck must be one of checks, task_states'],
+  ['a count of very many', {}, { Count: 50_001 }, {}, 'TaskGroups have a Count of 50001 together: at most 50000'],
+  ['a count of many', {}, { Count: 50_000 }, {}, null],
   ['a schedule of a service', { Periodic: { Spec: '@daily' } }, {}, {}, 'Periodic is for jobs of the types batch'],
   ['a schedule', { Type: 'batch', Periodic: { Spec: '*/15 0-6 1,15 jan-mar MON', TimeZone: 'Europe/Berlin' } }, {}, {}, null],
   ['no schedule', { Type: 'batch', Periodic: {} }, {}, {}, 'Periodic.Spec is missing'],
