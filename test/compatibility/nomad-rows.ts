@@ -148,17 +148,47 @@ export const nomadRows: readonly Row[] = [
   ),
   row('job action', jobs, get('/v1/job/compat/actions')),
   row('job deployments', jobs, get('/v1/job/compat/deployments')),
-  row('job dispatch', jobs, put('/v1/job/compat/dispatch', {})),
-  row('job periodic force', jobs, put('/v1/job/compat/periodic/force')),
-  row('job plan', put('/v1/job/compat/plan', { Job: job })),
+  row(
+    'job dispatch',
+    put('/v1/jobs', { Job: { ...job, ID: 'dispatched', Type: 'batch', ParameterizedJob: {} } }),
+    get('/v1/job/dispatched', ['ParameterizedJob.MetaRequired']),
+    put('/v1/job/dispatched/dispatch', { Meta: {}, Payload: 'eA==' }, [
+      'DispatchedJobID',
+      'EvalID',
+      'EvalCreateIndex',
+      'JobCreateIndex',
+    ]),
+  ),
+  row(
+    'job periodic force',
+    put('/v1/jobs', {
+      Job: { ...job, ID: 'periodic', Type: 'batch', Periodic: { Spec: '0 0 1 1 *' } },
+    }),
+    put('/v1/job/periodic/periodic/force', undefined, ['EvalID', 'EvalCreateIndex']),
+  ),
+  row(
+    'job plan',
+    put('/v1/job/compat/plan', { Job: job, Diff: true }, [
+      'Annotations.DesiredTGUpdates.compat.Place',
+      'Diff.TaskGroups',
+      'JobModifyIndex',
+    ]),
+  ),
   row('job promote', jobs, get('/v1/job/compat/deployment')),
   row(
     'job restart',
     jobs,
     put(`/v1/client/allocation/${unknownId}/restart`, {}, [], { status: [404] }),
   ),
-  row('job scale', put('/v1/job/compat/scale', {})),
-  row('job scaling-events', jobs, get('/v1/job/compat/scale')),
+  row(
+    'job scale',
+    put('/v1/job/compat/scale', { Count: 1, Target: { Group: 'compat' } }, ['EvalID']),
+  ),
+  row(
+    'job scaling-events',
+    jobs,
+    get('/v1/job/compat/scale', ['TaskGroups.compat.Events', 'TaskGroups.compat.Placed']),
+  ),
   ...rows(verbs('job tag', 'apply', 'unset'), put('/v1/job/compat/versions/compat/tag', {})),
   row('job stop', jobs, remove('/v1/job/compat?purge=false')),
   row('job start', jobs, put('/v1/jobs', { Job: job }, registered)),
