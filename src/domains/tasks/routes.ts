@@ -1,6 +1,6 @@
 /** `/v1/client/allocation/…`: tasks, at whichever agent runs them. */
 import { Type } from 'typebox'
-import type { ApiRequest, DescribedRoute } from '../../api/route.ts'
+import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../api/route.ts'
 import { consistency, done, flag, ok, optionally, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
@@ -57,6 +57,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
     summary: 'Restart tasks of an allocation in their place',
     permission: 'namespace:alloc-lifecycle',
     params: named,
+    bodyBytesMax: smallBodyBytesMax,
     bodySchema: Type.Object({
       TaskName: Type.Optional(text('The task; without it all that run')),
       AllTasks: Type.Optional(flag('Also those that ended: 501 where there is one')),
@@ -81,6 +82,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
     summary: 'Send a signal to tasks of an allocation',
     permission: 'namespace:alloc-lifecycle',
     params: named,
+    bodyBytesMax: smallBodyBytesMax,
     bodySchema: Type.Object({
       Signal: Type.Optional(text(`Its name, as SIGHUP; ${signalDefault} unless said`)),
       Task: Type.Optional(text('The task; without it all that run')),

@@ -75,9 +75,20 @@ t.test('a job that runs: what stays, changes in place, is replaced or stopped', 
             Type: 'Edited',
             Name: 't',
             Fields: [{ Type: 'Added', Name: 'Env[A]', Old: '', New: 'b' }],
-            Annotations: ['forces create/destroy update'],
+            // The new one comes first: it counts as one that is not healthy.
+            Annotations: null,
           },
         ],
+        Updates: { create: 1, ignore: 2 },
+      },
+    ],
+  })
+  const changed = await plan(web({ Count: 2 }, { Env: { A: 'b' } }))
+  t.match(changed.Diff, {
+    TaskGroups: [
+      {
+        Tasks: [{ Name: 't', Annotations: ['forces create/destroy update'] }],
+        Updates: { ignore: 1, 'create/destroy update': 1 },
       },
     ],
   })
