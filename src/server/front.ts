@@ -57,7 +57,6 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   opened.defer(() => audit.stop())
   services.provide(auditEvents, audit)
 
-  boundHeapGrowth(false)
   const httpSettings = httpSettingsOf(config)
   const outgoing = new Outgoing({ ...defaultHttpLimits, ...httpSettings.limits })
   const prefix = randomBytes(9).toString('base64url')
