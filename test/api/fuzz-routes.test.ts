@@ -21,7 +21,7 @@ const requestsOfEach = amount('FUZZ_REQUESTS', { gate: 2, long: 15 })
 const durationMs = Number(process.env['FUZZ_MINUTES'] ?? 0) * 60_000
 
 /** Beside the time that was asked for. */
-const patienceMs = 100_000
+const patienceMs = 200_000
 t.setTimeout(durationMs + 2 * patienceMs)
 
 let learned: Learned | null = null
