@@ -225,6 +225,12 @@ export type Proposable<Args, Outcome> = {
   readonly types?: (args: Args) => Outcome
 }
 
+/** Hears of each applied command of a type. Returns the way to stop. */
+export type OnCommand = <Args, Outcome>(
+  command: Proposable<Args, Outcome>,
+  listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
+) => () => void
+
 /** Of a command that is defined elsewhere: by the state machine, or from what other domains declare. */
 export function proposable<Args, Outcome>(type: string): Proposable<Args, Outcome> {
   return { type }

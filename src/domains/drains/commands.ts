@@ -1,5 +1,5 @@
 /** What drains propose, and after what they look again: commands of nodes and allocations. */
-import type { Proposable } from '../../fsm/domain.ts'
+import type { OnCommand } from '../../fsm/domain.ts'
 import { moveAllocations } from '../allocations/move-commands.ts'
 import { applyPlan } from '../allocations/plan-commands.ts'
 import { reportAllocations } from '../allocations/reported-commands.ts'
@@ -7,11 +7,6 @@ import { setDrain } from '../nodes/commands.ts'
 
 export { moveAllocations, movedMax } from '../allocations/move-commands.ts'
 export { completeDrains } from '../nodes/commands.ts'
-
-type OnCommand = <Args, Outcome>(
-  command: Proposable<Args, Outcome>,
-  listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
-) => () => void
 
 /** `began`: a node begins to drain, or does so in another way. `changed`: allocations did. Returns the way to stop. */
 export function observe(

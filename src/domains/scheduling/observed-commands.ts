@@ -1,6 +1,6 @@
 /** Commands after which the scheduler looks again, and at what. */
-import type { Proposable } from '../../fsm/domain.ts'
 import { setHealth } from '../allocations/health-commands.ts'
+import type { OnCommand } from '../../fsm/domain.ts'
 import { moveAllocations } from '../allocations/move-commands.ts'
 import { applyPlan } from '../allocations/plan-commands.ts'
 import { reportAllocations } from '../allocations/reported-commands.ts'
@@ -29,11 +29,6 @@ export type Observed = {
   readonly allocations?: readonly string[]
   readonly evaluations?: readonly string[]
 }
-
-type OnCommand = <Args, Outcome>(
-  command: Proposable<Args, Outcome>,
-  listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
-) => () => void
 
 /** Returns the way to stop. */
 export function observe(onCommand: OnCommand, saw: (observed: Observed) => void): () => void {
