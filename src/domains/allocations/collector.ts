@@ -4,6 +4,7 @@ import { delay } from '../../lib/async.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import { endedDeployments } from '../deployments/queries.ts'
 import type { DutyContext } from '../duty.ts'
+import type { JobKey } from '../evaluations/model.ts'
 import { endedEvaluations, hasOpenEvaluation } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
 import { jobsOver, versionKeys, type SeenJob, type VersionKey } from '../jobs/queries.ts'
@@ -15,7 +16,7 @@ import {
   isUnused,
 } from './collect-commands.ts'
 import { isClientTerminal } from './model.ts'
-import { allocationsOfJob, endedAllocations, type JobKey } from './queries.ts'
+import { allocationsOfJob, endedAllocations } from './queries.ts'
 
 /** Of the domain `jobs`. */
 const collectJobs = proposable<{ readonly jobs: readonly SeenJob[] }, { readonly count: number }>(

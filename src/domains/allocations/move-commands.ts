@@ -2,13 +2,13 @@
 import { Type } from 'typebox'
 import type { Applied } from '../../fsm/domain.ts'
 import { defineCommand, put, replace, TimeMs } from '../define.ts'
-import { derivedId, IdOrNone, RowId, workloadsVersion } from '../evaluations/model.ts'
+import { derivedId, IdOrNone, RowId, workloadsVersion, keyOfJob } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { evaluationOf } from '../jobs/job-evaluation-model.ts'
 import { isClientTerminal, type AllocationRow } from './model.ts'
 import { allocationById } from './queries.ts'
 import { allocations } from './table.ts'
-import { jobChanges, keyOfJob, JobWork, workingJobs } from './work-commands.ts'
+import { jobChanges, JobWork, workingJobs } from './work-commands.ts'
 
 export const movedMax = 256
 

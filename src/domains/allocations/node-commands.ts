@@ -6,7 +6,7 @@ import type { AnyReaction, Change, Moment, Reader } from '../../fsm/domain.ts'
 import { defineReaction } from '../../fsm/fact.ts'
 import { put } from '../define.ts'
 import { isJobType } from '../evaluations/job-type-model.ts'
-import { derivedId, isTerminal, workloadsVersion } from '../evaluations/model.ts'
+import { derivedId, isTerminal, workloadsVersion, keyOfJob } from '../evaluations/model.ts'
 import { evaluationById } from '../evaluations/queries.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { evaluationOf, type EvaluatedJob } from '../jobs/job-evaluation-model.ts'
@@ -16,7 +16,6 @@ import { nodeChanged, nodeOffers } from '../nodes/fact-model.ts'
 import type { AllocationRow } from './model.ts'
 import { versionOfAllocation } from './queries.ts'
 import { allocations } from './table.ts'
-import { keyOfJob } from './work-commands.ts'
 
 export const nodeReactions: readonly AnyReaction[] = [
   defineReaction({

@@ -3,7 +3,12 @@
  * and named, the rest is done.
  */
 import { defineCommand } from '../define.ts'
-import { isTerminal as isOver, workloadsVersion, type EvaluationRow } from '../evaluations/model.ts'
+import {
+  isTerminal as isOver,
+  workloadsVersion,
+  type EvaluationRow,
+  keyOfJob,
+} from '../evaluations/model.ts'
 import { evaluationById } from '../evaluations/queries.ts'
 import type { Applied, Reader } from '../../fsm/domain.ts'
 import type { DeploymentRow } from '../deployments/model.ts'
@@ -17,7 +22,7 @@ import type { AllocationRow } from './model.ts'
 import { PlanDraft, versionKeyOf, type PlanFound } from './plan-draft-commands.ts'
 import { Plan, type PlanOutcome } from './plan-model.ts'
 import { allocationById, namesTaken, takenOf } from './queries.ts'
-import { keyOfJob, workingJobs } from './work-commands.ts'
+import { workingJobs } from './work-commands.ts'
 
 export const applyPlan = defineCommand({
   type: 'allocations.plan',

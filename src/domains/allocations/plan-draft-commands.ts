@@ -3,7 +3,7 @@ import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
 import { isActive, isFulfilled, type DeploymentRow } from '../deployments/model.ts'
 import { newDeployment, withStatus } from '../deployments/state-model.ts'
-import { isTerminal as isOver, type EvaluationRow } from '../evaluations/model.ts'
+import { isTerminal as isOver, type EvaluationRow, keyOfJob } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { jobVersions, type JobVersionRow } from '../jobs/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
@@ -20,7 +20,7 @@ import type { Plan, PlanOutcome } from './plan-model.ts'
 import { lackingOn } from './room-model.ts'
 import { allocations } from './table.ts'
 import { Taken, takenChanges, type TakenRow } from './taken-model.ts'
-import { jobChanges, keyOfJob, JobWork, type WorkingJob } from './work-commands.ts'
+import { jobChanges, JobWork, type WorkingJob } from './work-commands.ts'
 
 /** What the state has of it. */
 export type PlanFound = {

@@ -3,6 +3,7 @@ import type { Key, Reader } from '../../fsm/domain.ts'
 import { decodeNumber, encodeKey, numberLength, stringsOfKey } from '../../fsm/keys.ts'
 import { isCanarying } from '../deployments/model.ts'
 import { deploymentById } from '../deployments/queries.ts'
+import type { JobKey } from '../evaluations/model.ts'
 import { jobOf, versionOf } from '../jobs/queries.ts'
 import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
@@ -11,7 +12,6 @@ import { LiveNames, type LiveName } from './live-names-model.ts'
 import { takenOfNodes, type TakenRow } from './taken-model.ts'
 
 type Rows = AsyncIterable<readonly AllocationRow[]>
-export type JobKey = { readonly namespace: string; readonly jobId: string }
 
 export function allocationById(reader: Reader, id: string): AllocationRow | null {
   return reader.get(allocations, [id]) ?? null

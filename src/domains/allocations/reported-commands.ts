@@ -8,6 +8,7 @@ import {
   workloadsVersion,
   type EvaluationRow,
   type Trigger,
+  keyOfJob,
 } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
 import { evaluationOf } from '../jobs/job-evaluation-model.ts'
@@ -25,7 +26,7 @@ import {
 import { allocationById, hasOlderVersion, takenOf } from './queries.ts'
 import { allocations } from './table.ts'
 import { takenChanges, type TakenRow } from './taken-model.ts'
-import { jobChanges, keyOfJob, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
+import { jobChanges, JobWork, workingJobs, type WorkingJob } from './work-commands.ts'
 
 export const Reported = Type.Object({ node: NodeId, report: ClientReport })
 export type Reported = Static<typeof Reported>

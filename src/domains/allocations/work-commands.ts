@@ -1,17 +1,11 @@
 /** Jobs beside their allocations: rows of jobs follow what becomes of those, in the same entry. */
 import type { Change, Reader } from '../../fsm/domain.ts'
 import { replace } from '../define.ts'
+import { keyOfJob, type JobKey } from '../evaluations/model.ts'
 import { hasOpenEvaluation } from '../evaluations/queries.ts'
 import { jobOf, parentOf } from '../jobs/queries.ts'
 import { withChildren, withWork, type CountChange, type Moved } from '../jobs/state-model.ts'
 import { jobs, type JobRow } from '../jobs/table.ts'
-import type { AllocationRow } from './model.ts'
-
-type JobKey = Pick<AllocationRow, 'namespace' | 'jobId'>
-
-export function keyOfJob({ namespace, jobId }: JobKey): string {
-  return JSON.stringify([namespace, jobId])
-}
 
 /** As an entry finds it. `openEvaluations`: one is open that the entry does not write; false where nobody needs to know. */
 export type WorkingJob = {

@@ -1,10 +1,10 @@
 /** Reads of deployments. */
 import type { Key, Reader } from '../../fsm/domain.ts'
+import type { JobKey } from '../evaluations/model.ts'
 import type { DeploymentRow } from './model.ts'
 import { deployments } from './table.ts'
 
 type Rows = AsyncIterable<readonly DeploymentRow[]>
-type JobKey = { readonly namespace: string; readonly jobId: string }
 
 export function deploymentById(reader: Reader, id: string): DeploymentRow | null {
   return reader.get(deployments, [id]) ?? null

@@ -6,6 +6,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import { allocationsIndex } from '../allocations/queries.ts'
 import { checkWholeId } from '../evaluations/id-model.ts'
+import { keyOfJob } from '../evaluations/model.ts'
 import { evaluationsIndex, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
@@ -36,11 +37,10 @@ const read = defineQuery({
     const groups = await roomOfGroups(reader, draining)
     const blocked = new Map<string, string | null>()
     for (const { row } of draining.flatMap(({ left }) => left)) {
-      const job = JSON.stringify([row.namespace, row.jobId])
+      const job = keyOfJob(row)
       if (row.migrate && !blocked.has(job)) blocked.set(job, await blockedOf(reader, row))
     }
-    const blockedBy = ({ namespace, jobId }: AllocationRow) =>
-      blocked.get(JSON.stringify([namespace, jobId])) ?? null
+    const blockedBy = (row: AllocationRow) => blocked.get(keyOfJob(row)) ?? null
     const waiting = draining
       .flatMap((one) => waitingOn(one, groups, blockedBy))
       .filter(({ row }) => context.may(readsJobsIn(row.namespace)))

@@ -2,6 +2,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import { allocationsOnNode, jobTypeOf, liveAllocationsOfJob } from '../allocations/queries.ts'
 import type { AllocationRow } from '../allocations/model.ts'
+import { keyOfJob } from '../evaluations/model.ts'
 import { isBatchType } from '../evaluations/job-type-model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
 import { nodeById } from '../nodes/queries.ts'
@@ -44,7 +45,7 @@ export async function roomOfGroups(
   nodes: readonly DrainingNode[],
 ): Promise<ReadonlyMap<string, GroupRoom>> {
   const services = nodes.flatMap(({ left }) => left.filter(({ kind }) => kind === 'service'))
-  const jobs = new Map(services.map(({ row }) => [JSON.stringify([row.namespace, row.jobId]), row]))
+  const jobs = new Map(services.map(({ row }) => [keyOfJob(row), row]))
   const rooms = new Map<string, GroupRoom>()
   for (const { namespace, jobId } of jobs.values()) {
     const job = jobOf(reader, namespace, jobId)

@@ -168,3 +168,10 @@ export function derivedId(moment: Moment, ...about: readonly string[]): string {
   const part = (from: number, to: number): string => hex.slice(from, to)
   return [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join('-')
 }
+
+export type JobKey = { readonly namespace: string; readonly jobId: string }
+
+/** The same for the same job. */
+export function keyOfJob({ namespace, jobId }: JobKey): string {
+  return JSON.stringify([namespace, jobId])
+}

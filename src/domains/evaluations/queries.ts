@@ -1,13 +1,11 @@
 /** Reads of evaluations. */
 import type { Key, Reader } from '../../fsm/domain.ts'
 import { evaluations } from './table.ts'
-import type { EvaluationRow } from './model.ts'
+import type { EvaluationRow, JobKey } from './model.ts'
 
 export function evaluationById(reader: Reader, id: string): EvaluationRow | null {
   return reader.get(evaluations, [id]) ?? null
 }
-
-type JobKey = { readonly namespace: string; readonly jobId: string }
 
 /** The oldest first. */
 export function evaluationsOfJob(

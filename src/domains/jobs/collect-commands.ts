@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Applied, Change } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
 import { defineCommand, removeRow, replace } from '../define.ts'
-import { JobId, NamespaceName, workloadsVersion } from '../evaluations/model.ts'
+import { JobId, keyOfJob, NamespaceName, workloadsVersion } from '../evaluations/model.ts'
 import { jobOf, parentOf } from './queries.ts'
 import { withChildren, type Moved } from './state-model.ts'
 import { isOver, jobs, type JobRow } from './table.ts'
@@ -43,6 +43,6 @@ export const collectJobs = defineCommand({
   },
 })
 
-function keyOf({ namespace, id }: JobRow): string {
-  return JSON.stringify([namespace, id])
+function keyOf({ namespace, id: jobId }: JobRow): string {
+  return keyOfJob({ namespace, jobId })
 }

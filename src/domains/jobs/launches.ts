@@ -3,9 +3,10 @@
  * to be started while none led, and goes on.
  */
 import { randomUUID } from 'node:crypto'
-import type { Proposable, Reader } from '../../fsm/domain.ts'
+import type { OnCommand, Reader } from '../../fsm/domain.ts'
 import { periodic as rounds, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
+import { keyOfJob } from '../evaluations/model.ts'
 import { onView } from '../host.ts'
 import { deregisterJob, registerJob } from './commands.ts'
 import { launchJob } from './launch-commands.ts'
@@ -24,11 +25,6 @@ const launchesAtOnce = 16
 type JobKey = Pick<JobRow, 'namespace' | 'id'>
 
 type Planned = JobKey & { readonly jobModifyIndex: number; readonly dueMs: number }
-
-type OnCommand = <Args, Outcome>(
-  command: Proposable<Args, Outcome>,
-  listener: (applied: { readonly args: Args; readonly outcome: Outcome }) => void,
-) => () => void
 
 export type LaunchesContext = DutyContext & { readonly onCommand: OnCommand }
 
@@ -145,6 +141,6 @@ class Launches implements Running {
   }
 }
 
-function keyOf({ namespace, id }: JobKey): string {
-  return JSON.stringify([namespace, id])
+function keyOf({ namespace, id: jobId }: JobKey): string {
+  return keyOfJob({ namespace, jobId })
 }

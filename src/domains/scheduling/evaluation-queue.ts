@@ -2,7 +2,7 @@
  * Evaluations that wait for a worker: the highest priority first, among equals the oldest. Of a job one is worked on at a time, so that two
  * workers do not decide about the same allocations. One with a time waits until then.
  */
-import type { EvaluationRow } from '../evaluations/model.ts'
+import { keyOfJob, type EvaluationRow } from '../evaluations/model.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { deliveriesMax } from './model.ts'
@@ -80,14 +80,14 @@ export class EvaluationQueue {
       for (const entry of this.#ready.get(priority) ?? []) {
         const { evaluation } = entry
         if (!types.has(evaluation.type)) continue
-        if (this.#working.has(jobOf(evaluation))) {
+        if (this.#working.has(keyOfJob(evaluation))) {
           this.#park(entry)
           continue
         }
         this.#leave(entry)
         entry.state = 'taken'
         entry.deliveries += 1
-        this.#working.set(jobOf(evaluation), evaluation.id)
+        this.#working.set(keyOfJob(evaluation), evaluation.id)
         return evaluation
       }
     }
@@ -130,16 +130,16 @@ export class EvaluationQueue {
 
   #park(entry: Entry): void {
     removeFrom(this.#ready, entry.evaluation.priority, entry)
-    addTo(this.#parked, jobOf(entry.evaluation), entry)
+    addTo(this.#parked, keyOfJob(entry.evaluation), entry)
   }
 
   #leave(entry: Entry): void {
     removeFrom(this.#ready, entry.evaluation.priority, entry)
-    removeFrom(this.#parked, jobOf(entry.evaluation), entry)
+    removeFrom(this.#parked, keyOfJob(entry.evaluation), entry)
   }
 
   #release({ evaluation }: Entry): void {
-    const job = jobOf(evaluation)
+    const job = keyOfJob(evaluation)
     if (this.#working.get(job) !== evaluation.id) return
     this.#working.delete(job)
     // One is enough: its end releases the next.
@@ -150,10 +150,6 @@ export class EvaluationQueue {
     }
     this.#onReady()
   }
-}
-
-function jobOf({ namespace, jobId }: Queued): string {
-  return JSON.stringify([namespace, jobId])
 }
 
 function addTo<Key>(sets: Map<Key, Set<Entry>>, key: Key, entry: Entry): void {
