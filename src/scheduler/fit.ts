@@ -2,7 +2,8 @@
 import type { AllocatedPort, AllocatedResources } from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import type { Random } from '../lib/random.ts'
-import { takenBy, type NodeUsage, type Taken } from './node-usage.ts'
+import { sumsOf } from '../domains/allocations/taken-model.ts'
+import type { NodeUsage, Taken } from './node-usage.ts'
 import { assignPorts, wantedPorts, type WantedPorts } from './ports.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
@@ -20,7 +21,7 @@ export function demandOf(group: TaskGroup): Demand {
     memoryMb: Math.max(0, Resources.MemoryMB),
   }))
   const diskMb = Math.max(0, group.EphemeralDisk.SizeMB)
-  return { tasks, taken: takenBy({ tasks, diskMb, ports: [] }), ports: wantedPorts(group) }
+  return { tasks, taken: sumsOf({ tasks, diskMb, ports: [] }), ports: wantedPorts(group) }
 }
 
 /** What counts as taken on a node while a plan is made. */
@@ -72,7 +73,7 @@ class ChangedLoad implements Load {
   }
 
   free(resources: AllocatedResources): void {
-    this.#taken = minus(this.#taken, takenBy(resources))
+    this.#taken = minus(this.#taken, sumsOf(resources))
     for (const { value } of resources.ports) this.#freed.add(value)
   }
 }

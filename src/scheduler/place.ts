@@ -7,12 +7,13 @@ import type { AllocatedResources } from '../domains/allocations/model.ts'
 import type { Metrics } from '../domains/evaluations/model.ts'
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
 import type { Random } from '../lib/random.ts'
+import { sumsOf } from '../domains/allocations/taken-model.ts'
 import { Distinct } from './distinct.ts'
 import { Feasibility } from './feasible.ts'
 import { demandOf, fit, PlannedLoad, type Demand, type Fitting, type Load } from './fit.ts'
 import { JobSpots } from './job-spots.ts'
 import { NodeOrder } from './node-order.ts'
-import { takenBy, type NodeUsage } from './node-usage.ts'
+import type { NodeUsage } from './node-usage.ts'
 import type { Patterns } from './operands.ts'
 import { MetricsCount } from './placement-metrics.ts'
 import { Ranking } from './rank.ts'
@@ -98,7 +99,7 @@ export class Placer {
     later.free(of.resources)
     const how: How = { penalized: nobody, when: 'later' }
     const found = on === null ? this.#best(group, how) : this.#only(on, group, how)
-    if (found.type === 'nowhere') later.add(takenBy(of.resources), of.resources.ports)
+    if (found.type === 'nowhere') later.add(sumsOf(of.resources), of.resources.ports)
     return found.type === 'placed'
   }
 

@@ -80,26 +80,20 @@ export class PlanDraft {
 
   changes(): readonly Change[] {
     const written = this.#evaluationsWritten()
+    const placed = this.#placed.map((row) => this.#changed.get(row.id) ?? row)
+    const moved = [...this.#changed.values()].flatMap((row) => {
+      const before = this.#found.rows.get(row.id)
+      return before === undefined ? [] : [[before, row] as const]
+    })
     return [
-      ...this.#placed.map((row) => insert(allocations, this.#changed.get(row.id) ?? row)),
-      ...[...this.#changed.values()].flatMap((row) => {
-        const before = this.#found.rows.get(row.id)
-        return before === undefined ? [] : [replace(allocations, before, row)]
-      }),
-      ...takenChanges(this.#found.taken, this.#moves()),
+      ...placed.map((row) => insert(allocations, row)),
+      ...moved.map(([before, row]) => replace(allocations, before, row)),
+      ...takenChanges(this.#found.taken, [...placed.map((row) => [null, row] as const), ...moved]),
       ...this.#deployments.changes(),
       ...this.#stable.map((row) => replace(jobVersions, row, { ...row, stable: true })),
       ...written.map((row) => put(evaluations, row)),
       ...this.#jobChanges(written),
     ]
-  }
-
-  *#moves(): Iterable<readonly [before: AllocationRow | null, after: AllocationRow]> {
-    for (const row of this.#placed) yield [null, this.#changed.get(row.id) ?? row]
-    for (const row of this.#changed.values()) {
-      const before = this.#found.rows.get(row.id)
-      if (before !== undefined) yield [before, row]
-    }
   }
 
   outcome(): PlanOutcome {
@@ -257,7 +251,7 @@ export class PlanDraft {
   }
 
   #takenOf(nodeId: string): Taken {
-    const taken = this.#taken.get(nodeId) ?? new Taken(nodeId, this.#found.taken.get(nodeId))
+    const taken = this.#taken.get(nodeId) ?? new Taken(this.#found.taken.get(nodeId))
     this.#taken.set(nodeId, taken)
     return taken
   }

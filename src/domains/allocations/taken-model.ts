@@ -34,10 +34,9 @@ export const takenOfNodes: Table<TakenRow> = {
   key: ({ nodeId }) => [nodeId],
 }
 
-/** A node's row in the making. */
+/** A node's row in the making: what is taken, as allocations come and go. */
 export class Taken {
-  readonly nodeId: string
-  /** By port, how many have it. */
+  /** How many have the port: two may for a moment, while one is being replaced. */
   readonly #ports = new Map<number, number>()
   #count: number
   #cpuMhz: number
@@ -45,8 +44,7 @@ export class Taken {
   #diskMb: number
   #portCount = 0
 
-  constructor(nodeId: string, row: TakenRow | undefined) {
-    this.nodeId = nodeId
+  constructor(row: TakenRow | undefined) {
     this.#count = row?.count ?? 0
     this.#cpuMhz = row?.cpuMhz ?? 0
     this.#memoryMb = row?.memoryMb ?? 0
@@ -86,10 +84,10 @@ export class Taken {
     this.#change(resources, -1)
   }
 
-  row(): TakenRow {
+  row(nodeId: string): TakenRow {
     const ports = [...this.#ports].flatMap(([port, users]) => Array<number>(users).fill(port))
     return {
-      nodeId: this.nodeId,
+      nodeId,
       count: this.#count,
       cpuMhz: this.#cpuMhz,
       memoryMb: this.#memoryMb,
@@ -125,14 +123,14 @@ export function takenChanges(
   for (const [before, after] of moves) {
     const took = before !== null && takesPlace(before)
     if (took === takesPlace(after)) continue
-    const taken = nodes.get(after.nodeId) ?? new Taken(after.nodeId, rows.get(after.nodeId))
+    const taken = nodes.get(after.nodeId) ?? new Taken(rows.get(after.nodeId))
     nodes.set(after.nodeId, taken)
     if (took) taken.remove(after.resources)
     else taken.add(after.resources)
   }
-  return [...nodes.values()].flatMap((taken) => {
-    const before = rows.get(taken.nodeId)
-    if (taken.count > 0) return [put(takenOfNodes, taken.row())]
+  return [...nodes].flatMap(([nodeId, taken]) => {
+    const before = rows.get(nodeId)
+    if (taken.count > 0) return [put(takenOfNodes, taken.row(nodeId))]
     return before === undefined ? [] : [removeRow(takenOfNodes, before)]
   })
 }

@@ -55,11 +55,11 @@ void t.test('it is what the rows of allocations say, whatever plans and agents d
 
 function stored(here: Workloads, node: string): TakenRow {
   const row = here.read((reader) => reader.get(takenOfNodes, [node]))
-  return row ?? new Taken(node, undefined).row()
+  return row ?? new Taken(undefined).row(node)
 }
 
 async function counted(here: Workloads, node: string): Promise<TakenRow> {
-  const taken = new Taken(node, undefined)
+  const taken = new Taken(undefined)
   const view = here.machine.view()
   try {
     for await (const page of allocationsEverOnNode(view, node)) {
@@ -68,7 +68,7 @@ async function counted(here: Workloads, node: string): Promise<TakenRow> {
   } finally {
     view.close()
   }
-  return sorted(taken.row())
+  return sorted(taken.row(node))
 }
 
 function sorted(row: TakenRow): TakenRow {
