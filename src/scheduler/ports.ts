@@ -7,7 +7,6 @@ import { randomInteger, type Random } from '../lib/random.ts'
 /** Where ports that are chosen come from; fixed ports may lie in it too. */
 export const dynamicPortMin = 20_000
 export const dynamicPortMax = 32_000
-const portMax = 65_535
 /** Draws before all ports are looked through. */
 const drawsMax = 20
 
@@ -76,17 +75,4 @@ function freePort(isTaken: (port: number) => boolean, random: Random): number | 
     if (!isTaken(port)) return port
   }
   return null
-}
-
-/** As a node's configuration writes them: `22,8000-8100`. What is no port is left out. */
-export function portsOfRanges(text: string): ReadonlySet<number> {
-  const ports = new Set<number>()
-  for (const part of text.split(',')) {
-    const match = /^\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?$/.exec(part)
-    if (match === null) continue
-    const [, first = '', last = first] = match
-    const to = Math.min(Number(last), portMax)
-    for (let port = Math.max(1, Number(first)); port <= to; port += 1) ports.add(port)
-  }
-  return ports
 }

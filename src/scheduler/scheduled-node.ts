@@ -9,7 +9,7 @@
  * This file is a node as placement sees it, derived once from its row.
  */
 import type { NodeRow } from '../domains/nodes/model.ts'
-import { portsOfRanges } from './ports.ts'
+import { reservedPorts } from '../domains/nodes/ports-model.ts'
 
 export type ScheduledNode = {
   readonly id: string
@@ -46,7 +46,7 @@ export function scheduledNode({ id, computedClass, spec }: NodeRow): ScheduledNo
     cpuMhz: Math.max(0, resources.cpuMhz - reserved.cpuMhz),
     memoryMb: Math.max(0, resources.memoryMb - reserved.memoryMb),
     diskMb: Math.max(0, resources.diskMb - reserved.diskMb),
-    reservedPorts: portsOfRanges(reserved.ports),
+    reservedPorts: reservedPorts(reserved.ports),
     address: resources.networks[0]?.ip ?? spec.address,
     drivers: new Set(
       spec.drivers.flatMap(({ name, detected, healthy }) => (detected && healthy ? [name] : [])),
