@@ -99,10 +99,7 @@ export class State {
       if (!this.#superseded) this.cache.addAbsent(full, appliedIndex)
       return undefined
     }
-    const row = unpack(bytes)
-    // For an older state it is unknown here whether the row has changed since.
-    if (!this.#superseded) this.cache.add(full, bytes.byteLength, row, appliedIndex)
-    return row
+    return this.#kept(full, bytes)
   }
 
   /**
@@ -113,26 +110,21 @@ export class State {
     const { appliedIndex } = this.position
     const found: unknown[] = []
     const missing: { readonly at: number; readonly full: string }[] = []
-    const keeps = keys.length <= keptRowsMax
-    const decode = (full: string, bytes: Uint8Array, isOfState: boolean): unknown => {
-      const row = unpack(bytes)
-      // For an older state it is unknown here whether the row has changed since.
-      const keeping = keeps && isOfState && !this.#superseded
-      if (keeping) this.cache.add(full, bytes.byteLength, row, appliedIndex)
-      return row
-    }
+    const isShort = keys.length <= keptRowsMax
+    const decoded = (full: string, bytes: Uint8Array): unknown =>
+      isShort ? this.#kept(full, bytes) : unpack(bytes)
     for (const [at, key] of keys.entries()) {
       const full = this.generationPrefix + key
       const extraBytes = extra?.get(full)
       if (extraBytes !== undefined) {
-        found[at] = extraBytes === null ? undefined : decode(full, extraBytes, false)
+        found[at] = extraBytes === null ? undefined : unpack(extraBytes)
         continue
       }
       found[at] = this.cache.get(full, appliedIndex)
       if (found[at] !== undefined) continue
       const bytes = this.#overlaid(full)
       if (bytes === undefined) missing.push({ at, full })
-      else if (bytes !== null) found[at] = decode(full, bytes, true)
+      else if (bytes !== null) found[at] = decoded(full, bytes)
     }
     if (missing.length === 0) return found
     const read = await this.store.getMany(
@@ -141,7 +133,7 @@ export class State {
     )
     for (const [position, { at, full }] of missing.entries()) {
       const bytes = read[position]
-      if (bytes !== undefined) found[at] = decode(full, bytes, true)
+      if (bytes !== undefined) found[at] = decoded(full, bytes)
     }
     return found
   }
@@ -190,6 +182,14 @@ export class State {
       await iterator?.close()
       this.release()
     }
+  }
+
+  /** The row of these bytes, which this state has at `full`; the next read finds it decoded. */
+  #kept(full: string, bytes: Uint8Array): unknown {
+    const row = unpack(bytes)
+    // For an older state it is unknown here whether the row has changed since.
+    if (!this.#superseded) this.cache.add(full, bytes.byteLength, row, this.position.appliedIndex)
+    return row
   }
 
   #overlaid(full: string): Uint8Array | null | undefined {
