@@ -1,4 +1,5 @@
 /** The leader looks at draining nodes whenever allocations change, and at deadlines. */
+import { chunks } from '../../lib/chunks.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { onView } from '../host.ts'
@@ -66,12 +67,17 @@ export function startDrains(
   async function carryOut({ move, over }: DrainStep): Promise<void> {
     const nowMs = Math.floor(clock.wallMs())
     for (const { node, ids } of move) {
-      for (const some of inParts(ids, movedMax)) {
-        await propose(moveAllocations, { ids: some, trigger: 'node-drain', nodeId: node, nowMs })
+      for (const some of chunks(ids, movedMax)) {
+        await propose(moveAllocations, {
+          ids: [...some],
+          trigger: 'node-drain',
+          nodeId: node,
+          nowMs,
+        })
       }
       log.info('work is moved away from a draining node', { node, count: ids.length })
     }
-    for (const nodes of inParts(over, nodesPerEntryMax)) {
+    for (const nodes of chunks(over, nodesPerEntryMax)) {
       await propose(completeDrains, { nodes: [...nodes], nowMs })
       for (const { id } of nodes) draining.delete(id)
     }
@@ -93,9 +99,4 @@ function readDraining({ view }: DutyContext): Promise<readonly string[]> {
     }
     return ids
   })
-}
-
-function inParts<Item>(items: readonly Item[], most: number): readonly (readonly Item[])[] {
-  const count = Math.ceil(items.length / most)
-  return Array.from({ length: count }, (_, at) => items.slice(at * most, (at + 1) * most))
 }

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { OnCommand, Reader } from '../../fsm/domain.ts'
+import { chunks } from '../../lib/chunks.ts'
 import { periodic as rounds, type Running } from '../../lib/periodic.ts'
 import type { DutyContext } from '../duty.ts'
 import { keyOfJob } from '../evaluations/model.ts'
@@ -75,8 +76,8 @@ class Launches implements Running {
     await this.#look()
     const nowMs = this.#context.clock.wallMs()
     const due = [...this.#planned.values()].filter(({ dueMs }) => dueMs <= nowMs)
-    for (let at = 0; at < due.length && !signal.aborted; at += launchesAtOnce) {
-      const together = due.slice(at, at + launchesAtOnce)
+    for (const together of chunks(due, launchesAtOnce)) {
+      if (signal.aborted) break
       const settled = await Promise.allSettled(together.map((planned) => this.#launch(planned)))
       for (const result of settled) if (result.status === 'rejected') throw result.reason
     }

@@ -2,8 +2,8 @@
  * The groups of a user: from `tokenGroups`, or by the group filter; in the second case through groups within groups where the
  * filter asks for it by the matching rule of Active Directory. A directory that does not know the rule is walked level by level.
  */
+import { chunks } from '../../lib/chunks.ts'
 import type { Budget } from './budget.ts'
-import { chunks } from './chunks.ts'
 import type { DirectoryConnection } from './connection.ts'
 import type { DirectorySettings } from './directory.ts'
 import { tooMany } from './directory-error.ts'

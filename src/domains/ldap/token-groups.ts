@@ -2,8 +2,8 @@
  * The groups that Active Directory counts for a user, nested ones included: `tokenGroups` has their security identifiers. Those of
  * the user's own domain are found many at a time by `objectSid`; what is left, of other domains, one by one.
  */
+import { chunks } from '../../lib/chunks.ts'
 import type { Budget } from './budget.ts'
-import { chunks } from './chunks.ts'
 import type { DirectoryConnection } from './connection.ts'
 import type { DirectorySettings } from './directory.ts'
 import { DirectoryError, tooMany } from './directory-error.ts'

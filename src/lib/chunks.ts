@@ -1,4 +1,4 @@
-/** Lists in parts: what one search can ask for is bounded. */
+/** Lists in parts: what one request, or one entry of the log, can hold is bounded. */
 
 /** Each of `size` items, but for the last. */
 export function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
