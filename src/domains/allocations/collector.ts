@@ -1,6 +1,7 @@
 /** The leader forgets what is over, a little at a time. */
 import { proposable, type Key, type Reader } from '../../fsm/domain.ts'
 import { delay } from '../../lib/async.ts'
+import { chunks } from '../../lib/chunks.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import { endedDeployments } from '../deployments/queries.ts'
 import type { DutyContext } from '../duty.ts'
@@ -85,102 +86,86 @@ class Collection implements Running {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    const nowMs = Math.floor(this.#context.clock.wallMs())
+    const { clock, propose } = this.#context
+    const nowMs = Math.floor(clock.wallMs())
     const before = (keptFor: number): number => Math.max(0, nowMs - keptFor)
     const [beforeMs, jobsBeforeMs] = this.#all
       ? [nowMs, nowMs]
       : [before(keptMs), before(jobsKeptMs)]
     this.#all = false
+    const ended = (what: What): Promise<number> => {
+      const none = { allocations: [], evaluations: [] }
+      return this.#collect(
+        signal,
+        (reader, from) => candidates(reader, what, from, beforeMs),
+        (ids) => propose(collectEnded, { ...none, [what]: [...ids], beforeMs }),
+      )
+    }
     // What a job leaves behind follows it.
     const count =
-      (await this.#collectJobs(jobsBeforeMs, signal)) +
-      (await this.#collect('allocations', beforeMs, signal)) +
-      (await this.#collect('evaluations', beforeMs, signal)) +
-      (await this.#collect('deployments', beforeMs, signal)) +
-      (await this.#collectVersions(signal))
+      (await this.#collect(
+        signal,
+        (reader, from) => oldJobs(reader, from, jobsBeforeMs),
+        (jobs) => propose(collectJobs, { jobs }),
+      )) +
+      (await ended('allocations')) +
+      (await ended('evaluations')) +
+      (await ended('deployments')) +
+      (await this.#collect(signal, oldVersions, (versions) =>
+        propose(collectVersions, { versions: [...versions] }),
+      ))
     if (count > 0) this.#context.log.info('what is over was collected', { count })
   }
 
-  async #collect(what: What, beforeMs: number, signal: AbortSignal): Promise<number> {
-    const { propose } = this.#context
-    let count = 0
-    let from: Key | null = null
-    do {
-      const found: Found<string> = await this.#candidates(what, from, beforeMs)
-      count += await this.#each(found.some, signal, async (ids) => {
-        const none = { allocations: [], evaluations: [] }
-        const { outcome } = await propose(collectEnded, { ...none, [what]: ids, beforeMs })
-        return outcome.count
-      })
-      from = found.next
-    } while (from !== null && !signal.aborted)
-    return count
-  }
-
-  async #collectJobs(beforeMs: number, signal: AbortSignal): Promise<number> {
-    const { propose, view } = this.#context
-    let count = 0
-    let from: Key | null = null
-    do {
-      const found: Found<SeenJob> = await onView(view, (reader) => oldJobs(reader, from, beforeMs))
-      count += await this.#each(found.some, signal, async (jobs) => {
-        const { outcome } = await propose(collectJobs, { jobs: [...jobs] })
-        return outcome.count
-      })
-      from = found.next
-    } while (from !== null && !signal.aborted)
-    return count
-  }
-
-  async #collectVersions(signal: AbortSignal): Promise<number> {
-    const { propose, view } = this.#context
-    const keys = await onView(view, oldVersions)
-    return this.#each(keys, signal, async (versions) => {
-      const { outcome } = await propose(collectVersions, { versions: [...versions] })
-      return outcome.count
-    })
-  }
-
-  /** Entries of bounded size, each followed by a pause as long as it took. */
-  async #each<Item>(
-    items: readonly Item[],
+  /** In entries of bounded size, each followed by a pause as long as it took. Resolves to how many. */
+  async #collect<Item>(
     signal: AbortSignal,
-    collect: (part: readonly Item[]) => Promise<number>,
+    find: (reader: Reader, from: Key | null) => Promise<Found<Item>>,
+    collect: (part: readonly Item[]) => Promise<{ readonly outcome: { readonly count: number } }>,
   ): Promise<number> {
-    const { clock } = this.#context
+    const { clock, view } = this.#context
     let count = 0
-    for (let at = 0; at < items.length && !signal.aborted; at += collectedMax) {
-      const beganMs = clock.monotonicMs()
-      count += await collect(items.slice(at, at + collectedMax))
-      await delay(clock, clock.monotonicMs() - beganMs, signal)
-    }
-    return count
-  }
-
-  #candidates(what: What, from: Key | null, beforeMs: number): Promise<Found<string>> {
-    return onView(this.#context.view, async (reader) => {
-      const ids: string[] = []
-      let looked = 0
-      for await (const page of ended[what](reader, from)) {
-        for (const row of page) {
-          if (row.modifyMs > beforeMs) return { some: ids, next: null }
-          if (looked === candidatesMax) return { some: ids, next: [row.modifyMs, row.id] }
-          looked += 1
-          if (!('clientStatus' in row) || isCollectable(reader, row, beforeMs)) ids.push(row.id)
-        }
+    let from: Key | null = null
+    do {
+      const found: Found<Item> = await onView(view, (reader) => find(reader, from))
+      for (const part of chunks(found.some, collectedMax)) {
+        if (signal.aborted) break
+        const beganMs = clock.monotonicMs()
+        count += (await collect(part)).outcome.count
+        await delay(clock, clock.monotonicMs() - beganMs, signal)
       }
-      return { some: ids, next: null }
-    })
+      from = found.next
+    } while (from !== null && !signal.aborted)
+    return count
   }
 }
 
-const ended = {
+const endedBy = {
   allocations: endedAllocations,
   evaluations: endedEvaluations,
   deployments: endedDeployments,
 } as const
 
-type What = keyof typeof ended
+type What = keyof typeof endedBy
+
+async function candidates(
+  reader: Reader,
+  what: What,
+  from: Key | null,
+  beforeMs: number,
+): Promise<Found<string>> {
+  const some: string[] = []
+  let looked = 0
+  for await (const page of endedBy[what](reader, from)) {
+    for (const row of page) {
+      if (row.modifyMs > beforeMs) return { some, next: null }
+      if (looked === candidatesMax) return { some, next: [row.modifyMs, row.id] }
+      looked += 1
+      if (!('clientStatus' in row) || isCollectable(reader, row, beforeMs)) some.push(row.id)
+    }
+  }
+  return { some, next: null }
+}
 
 /** `next`: where the index goes on; null: nowhere. */
 type Found<Item> = { readonly some: readonly Item[]; readonly next: Key | null }
@@ -215,13 +200,13 @@ async function isQuiet(reader: Reader, key: JobKey, beforeMs: number): Promise<b
 }
 
 /** As many as one round takes. */
-async function oldVersions(reader: Reader): Promise<readonly VersionKey[]> {
+async function oldVersions(reader: Reader): Promise<Found<VersionKey>> {
   const some: VersionKey[] = []
   for await (const page of versionKeys(reader)) {
     for (const key of page) {
       if (await isUnused(reader, key)) some.push(key)
-      if (some.length === candidatesMax) return some
+      if (some.length === candidatesMax) return { some, next: null }
     }
   }
-  return some
+  return { some, next: null }
 }
