@@ -50,18 +50,20 @@ void t.test('client nodes are listed, shown, and found by the front of their ids
 })
 
 void t.test('a drain that is followed says what it waits for', async (t) => {
-  const waiting = (Reason: string) => ({
-    json: { NodeID: box, Drain: true, Waiting: [{ ID: other, Name: 'web.g[0]', Reason }] },
-    headers: { 'x-service-index': '7' },
+  const answer = (index: number, Drain: boolean, Waiting: readonly object[]) => ({
+    json: { NodeID: box, Drain, Waiting },
+    headers: { 'x-service-index': String(index) },
   })
+  const waiting = (index: number, Reason: string) =>
+    answer(index, true, [{ ID: other, Name: 'web.g[0]', Reason }])
   const { address, asked } = await standIn(t, {
     [`PUT /v1/node/${box}/drain`]: { json: {} },
     [`GET /v1/node/${box}/drain`]: [
-      waiting('it is to move'),
-      waiting('it is to move'),
-      waiting('its agent has not said'),
-      { json: { NodeID: box, Drain: true, Waiting: [] } },
-      { json: { NodeID: box, Drain: false, Waiting: [] } },
+      waiting(7, 'it is to move'),
+      waiting(8, 'it is to move'),
+      waiting(9, 'its agent has not said'),
+      answer(10, true, []),
+      answer(11, false, []),
     ],
     [`GET /v1/node/${box}`]: { json: { LastDrain: { Status: 'complete' } } },
   })

@@ -1,20 +1,12 @@
 /** Follows a deployment to its end. */
-import { delay } from '../../../lib/async.ts'
-import { systemClock } from '../../../lib/clock.ts'
-import { countOf, integerOf, membersOf, objectOf, textOf } from '../../api/answer.ts'
+import { countOf, membersOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
-import { Servers } from '../../api/servers.ts'
+import type { JsonObject } from '../../api/json.ts'
+import { follow } from '../../api/follow.ts'
 import { shortId } from '../../ids.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Call } from '../../verb.ts'
 import { deploymentPath } from './find.ts'
-
-const waitedSeconds = 60
-/** Beyond the wait, for servers that are between two leaders. */
-const patienceMs = 30_000
-/** Where a server does not wait for a change. */
-const pauseMs = 1_000
 
 /** A failure where it does not end well; one that waits for its operator ends the command, and is none. */
 export async function followDeployment(
@@ -22,13 +14,9 @@ export async function followDeployment(
   id: string,
   { flags, terminal }: Pick<Call, 'flags' | 'terminal'>,
 ): Promise<number> {
-  const servers = new Servers([client], systemClock)
   const shown = flags.has('verbose') ? id : shortId(id)
-  let index = '0'
   let said = ''
-  for (;;) {
-    const search = index === '0' ? {} : { index, wait: `${waitedSeconds}s` }
-    const row = objectOf(await read(servers, deploymentPath(id), search))
+  return follow(client, { path: deploymentPath(id) }, (row) => {
     const status = textOf(row, 'Status')
     const isOver = status !== 'running'
     const text = isOver || waitsForOperator(row) ? textOf(row, 'StatusDescription') : status
@@ -36,14 +24,10 @@ export async function followDeployment(
     if (line !== said) terminal.out(`${visible(line)}\n`)
     said = line
     if (isOver) return status === 'successful' ? exits.ok : exits.failed
-    if (waitsForOperator(row)) {
-      terminal.out(`Go on with muster deployment promote ${visible(shown)}\n`)
-      return exits.ok
-    }
-    const before = index
-    index = integerOf(row, 'ModifyIndex')
-    if (index === before) await delay(systemClock, pauseMs)
-  }
+    if (!waitsForOperator(row)) return null
+    terminal.out(`Go on with muster deployment promote ${visible(shown)}\n`)
+    return exits.ok
+  })
 }
 
 /** Its canaries are healthy, and it is for someone to say that they are good. */
@@ -64,13 +48,4 @@ function progressOf(row: JsonObject): string {
       return `, group ${JSON.stringify(name)}: ${counts}`
     })
     .join('')
-}
-
-async function read(
-  servers: Servers,
-  path: string,
-  search: Readonly<Record<string, string>>,
-): Promise<Json> {
-  const signal = AbortSignal.timeout(waitedSeconds * 1_000 + patienceMs)
-  return (await servers.ask('GET', path, { search, signal })).json
 }

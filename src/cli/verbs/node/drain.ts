@@ -1,7 +1,8 @@
 /** `muster node drain`: moves all work off a node, and follows that to its end. */
 import { nsPerMs, parseDurationMs } from '../../../lib/duration.ts'
 import { listOf, objectOf, textOf } from '../../api/answer.ts'
-import { ApiClient } from '../../api/client.ts'
+import { ApiClient, type Answer } from '../../api/client.ts'
+import { follow } from '../../api/follow.ts'
 import type { Json, JsonObject } from '../../api/json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type Flags } from '../../flags.ts'
@@ -11,7 +12,6 @@ import { exits, type Terminal, type Verb } from '../../verb.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 
 const deadlineDefault = '1h'
-const waitedSeconds = 60
 
 export const nodeDrain: Verb = {
   operands: nodeOperand,
@@ -43,7 +43,7 @@ drain; the node takes work again, unless -keep-ineligible is given.
     const client = await ApiClient.open(call)
     const id = await chosenNode(client, call)
     if (flags.has('monitor')) {
-      return follow(client, id, terminal)
+      return followDrain(client, id, terminal)
     }
     await client.ask('PUT', `/v1/node/${id}/drain`, {
       json: {
@@ -54,23 +54,19 @@ drain; the node takes work again, unless -keep-ineligible is given.
     })
     terminal.out(`Node ${JSON.stringify(id)} drain strategy ${spec === null ? 'unset' : 'set'}\n`)
     if (spec === null || flags.has('detach')) return exits.ok
-    return follow(client, id, terminal)
+    return followDrain(client, id, terminal)
   },
 }
 
 /** Until the node is not draining; its last drain says how that ended. Meanwhile what it waits for, as that changes. */
-async function follow(client: ApiClient, id: string, terminal: Terminal): Promise<number> {
+async function followDrain(client: ApiClient, id: string, terminal: Terminal): Promise<number> {
   let told: ReadonlyMap<string, string> = new Map()
-  let index: string | undefined
-  for (;;) {
-    const { json, headers } = await client.ask('GET', `/v1/node/${id}/drain`, {
-      search: index === undefined ? {} : { index, wait: `${waitedSeconds}s` },
-    })
-    const drain = objectOf(json)
-    if (drain['Drain'] !== true) break
+  const indexOf = ({ headers }: Answer) => [headers['x-service-index'] ?? '0'].flat()[0] ?? '0'
+  await follow(client, { path: `/v1/node/${id}/drain`, indexOf }, (drain) => {
+    if (drain['Drain'] !== true) return true
     told = tell(listOf(drain['Waiting']).map(objectOf), told, terminal)
-    index = [headers['x-service-index']].flat()[0]
-  }
+    return null
+  })
   const node = await readNode(client, id)
   terminal.out(`Node ${JSON.stringify(id)} drain ${wordOf(node['LastDrain'])}\n`)
   return exits.ok
