@@ -145,6 +145,7 @@ void t.test('a bad version goes back over a lost leader, and a canary is promote
   })
   t.ok((await live(http)).some(({ ID }) => ID === canary))
   await put(http, '/v1/job/web', jobOf('4', runs, { Canary: 1 }))
+  await ends(http, 4, 'running')
   await http.request('DELETE', '/v1/job/web')
   await ends(http, 4, 'cancelled')
 })
