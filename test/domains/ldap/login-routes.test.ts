@@ -248,7 +248,11 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
   await t.test('whatever name is sent, nobody who is not there gets in', async (t) => {
     const { login } = await begun(t, slapd)
     const statuses = new Set<number>()
-    for (const name of fc.sample(fc.string({ unit: 'grapheme', minLength: 1 }), 100)) {
+    // In a URL these two are no names: its sender resolves them.
+    const names = fc
+      .string({ unit: 'grapheme', minLength: 1 })
+      .filter((name) => !/^[.]{1,2}$/.test(name))
+    for (const name of fc.sample(names, 100)) {
       const answer = await login(name, { password: 'ada-password' })
       statuses.add(answer.status)
     }
