@@ -25,7 +25,7 @@ import {
   jobTypeOf,
   versionOfAllocation,
 } from './queries.ts'
-import { changesAllocationsIn, leastForAllocations, readsJobsIn, submitsJobsIn } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { allocationCollector } from './services.ts'
 import {
   allocationFilters,
@@ -45,7 +45,7 @@ const list = defineQuery({
   long: true,
   args: Type.Object({ ...Page, namespace: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  least: leastForAllocations,
+  least: leastForNamespaces,
   query: async (reader, { namespace, prefix, filter, nextToken, perPage }, context) => {
     const show = listedBy(reader)
     const value = await onePage(
@@ -70,7 +70,7 @@ const ofJob = defineQuery({
   name: 'allocations.ofJob',
   long: true,
   args: Type.Object({ namespace: Type.String(), jobId: Type.String(), all: Type.Boolean() }),
-  requires: ({ namespace }) => readsJobsIn(namespace),
+  requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
   query: (reader, { all, ...key }, context) => {
     const job = all ? null : jobOf(reader, key.namespace, key.jobId)
     const isOfIt = ({ jobCreateIndex }: AllocationRow) =>
@@ -86,7 +86,7 @@ const ofEvaluation = defineQuery({
   long: true,
   args: Type.Object({ id: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  least: leastForAllocations,
+  least: leastForNamespaces,
   query: (reader, { id }, context) => {
     const whole = checkWholeId('evaluation', id)
     return listed(reader, context, allocationsOfEvaluation(reader, whole))
@@ -100,7 +100,7 @@ const ofDeployment = defineQuery({
   long: true,
   args: Type.Object({ id: Type.String() }),
   requires: () => ({ resource: 'none' }),
-  least: leastForAllocations,
+  least: leastForNamespaces,
   query: (reader, { id }, context) => {
     const whole = checkWholeId('deployment', id)
     return listed(reader, context, allocationsOfDeployment(reader, whole))
@@ -129,7 +129,7 @@ const ofNode = defineQuery({
     const value = await onePage(context, wholeList, {
       pages: allocationsEverOnNode(reader, checkWholeId('node', id)),
       keyOf: allocations.key,
-      show: (row, may) => (may(readsJobsIn(row.namespace)) ? whole(row) : null),
+      show: (row, may) => (may(inNamespace(row.namespace, 'read-job')) ? whole(row) : null),
       filter: null,
     })
     return {
@@ -150,7 +150,7 @@ const read = defineQuery({
   requires: () => ({ resource: 'none' }),
   query: (reader, { id }, context) => {
     const row = allocationById(reader, id.toLowerCase())
-    mustMay(context, readsJobsIn(row?.namespace ?? defaultNamespace), lacksRead)
+    mustMay(context, inNamespace(row?.namespace ?? defaultNamespace, 'read-job'), lacksRead)
     checkWholeId('allocation', id)
     const value = row === null ? null : wholeBy(reader)(row)
     return { value, index: row?.modifyIndex ?? reader.tableIndex(allocations) }
@@ -167,7 +167,7 @@ const stop = defineLeaderMethod({
   run: async (context, { id, skipsDelay }): Promise<Stopped> => {
     const row = allocationById(context.read(), id.toLowerCase())
     const namespace = row?.namespace ?? defaultNamespace
-    mustMay(context, changesAllocationsIn(namespace), lacksLifecycle)
+    mustMay(context, inNamespace(namespace, 'alloc-lifecycle'), lacksLifecycle)
     const whole = checkWholeId('allocation', id)
     if (row === null) throw new MusterError('not_found', 'allocation not found')
     const nowMs = Math.floor(context.clock.wallMs())
@@ -191,7 +191,7 @@ const judge = defineLeaderMethod({
   run: async (context, { id, healthy, unhealthy }) => {
     const row = deploymentById(context.read(), id.toLowerCase())
     const namespace = row?.namespace ?? defaultNamespace
-    mustMay(context, submitsJobsIn(namespace), lacksSubmit)
+    mustMay(context, inNamespace(namespace, 'submit-job'), lacksSubmit)
     checkWholeId('deployment', id)
     if (row === null) throw new MusterError('not_found', 'deployment not found')
     const wholeIds = (ids: readonly string[]) => ids.map((one) => checkWholeId('allocation', one))
@@ -265,7 +265,7 @@ async function listed(
 function listedBy(reader: Reader): (row: AllocationRow, may: May) => ListedAllocation | null {
   const types = new Map<string, string | null>()
   return (row, may) => {
-    if (!may(readsJobsIn(row.namespace))) return null
+    if (!may(inNamespace(row.namespace, 'read-job'))) return null
     const key = JSON.stringify([row.namespace, row.jobId, row.jobCreateIndex, row.jobVersion])
     let jobType = types.get(key)
     if (jobType === undefined) {

@@ -1,12 +1,12 @@
 /** What readers of events are told of allocations. */
 import type { AllocationRow } from './model.ts'
-import { leastForAllocations, readsJobsIn } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { shownAllocation } from './shown.ts'
 import { allocations } from './table.ts'
 
 export const allocationTopic = {
   name: 'Allocation',
-  least: leastForAllocations,
+  least: leastForNamespaces,
   table: allocations,
   types: { written: 'AllocationUpdated', removed: 'AllocationCollected' },
   requires: null,
@@ -17,6 +17,6 @@ export const allocationTopic = {
     filterKeys: [row.jobId, row.evalId, row.nodeId],
     modifyIndex: row.modifyIndex,
     payload: { Allocation: shownAllocation(row) },
-    requires: [readsJobsIn(row.namespace)],
+    requires: [inNamespace(row.namespace, 'read-job')],
   }),
 }

@@ -22,7 +22,7 @@ import {
   deploymentsWithPrefix,
   newestDeploymentOf,
 } from './queries.ts'
-import { inNamespace, leastForDeployments } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { deploymentFilters, shownDeployment } from './shown.ts'
 import { deployments } from './table.ts'
 
@@ -35,7 +35,7 @@ const list = defineQuery({
   long: true,
   args: Type.Object({ ...Page, namespace: Word }),
   requires: () => ({ resource: 'none' }),
-  least: leastForDeployments,
+  least: leastForNamespaces,
   query: async (reader, { namespace, prefix, filter, nextToken, perPage }, context) => {
     const isAsked = (row: DeploymentRow): boolean =>
       namespace === allNamespaces || namespace === row.namespace

@@ -1,12 +1,12 @@
 /** What readers of events are told of deployments. */
 import type { DeploymentRow } from './model.ts'
-import { inNamespace, leastForDeployments } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { shownDeployment } from './shown.ts'
 import { deployments } from './table.ts'
 
 export const deploymentTopic = {
   name: 'Deployment',
-  least: leastForDeployments,
+  least: leastForNamespaces,
   table: deployments,
   types: { written: 'DeploymentUpdated', removed: 'DeploymentCollected' },
   requires: null,

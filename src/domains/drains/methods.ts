@@ -11,7 +11,8 @@ import { evaluationsIndex, openEvaluationsOfJob } from '../evaluations/queries.t
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { drainingNodes, roomOfGroups } from './queries.ts'
-import { readsJobsIn, readsNode } from './rights.ts'
+import { inNamespace } from '../../rpc/requirements.ts'
+import { readsNode } from './rights.ts'
 import { waitingOn, type Waiting } from './waiting-model.ts'
 
 export type Drained = { readonly node: NodeRow; readonly waiting: readonly Waiting[] }
@@ -43,7 +44,7 @@ const read = defineQuery({
     const blockedBy = (row: AllocationRow) => blocked.get(keyOfJob(row)) ?? null
     const waiting = draining
       .flatMap((one) => waitingOn(one, groups, blockedBy))
-      .filter(({ row }) => context.may(readsJobsIn(row.namespace)))
+      .filter(({ row }) => context.may(inNamespace(row.namespace, 'read-job')))
     return { value: { node, waiting }, index }
   },
 })

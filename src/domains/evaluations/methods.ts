@@ -7,7 +7,7 @@ import { allNamespaces, checkNamespaceName, defaultNamespace } from '../namespac
 import { checkIdPrefix, checkWholeId } from './id-model.ts'
 import type { EvaluationRow } from './model.ts'
 import { evaluationById, evaluationsOfJob, evaluationsWithPrefix } from './queries.ts'
-import { leastForEvaluations, readsJobsIn } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { evaluationFilters, shownEvaluation } from './shown.ts'
 import { evaluations } from './table.ts'
 
@@ -20,7 +20,7 @@ const list = defineQuery({
   long: true,
   args: Type.Object({ ...Page, namespace: Word, job: Word, status: Word }),
   requires: () => ({ resource: 'none' }),
-  least: leastForEvaluations,
+  least: leastForNamespaces,
   query: async (reader, args, context) => {
     const { namespace, job, status, prefix, filter, nextToken, perPage } = args
     const isAsked = (row: EvaluationRow): boolean =>
@@ -33,7 +33,8 @@ const list = defineQuery({
       {
         pages: evaluationsWithPrefix(reader, checkIdPrefix(prefix)),
         keyOf: evaluations.key,
-        show: (row, may) => (isAsked(row) && may(readsJobsIn(row.namespace)) ? row : null),
+        show: (row, may) =>
+          isAsked(row) && may(inNamespace(row.namespace, 'read-job')) ? row : null,
         filter: evaluationFilters.compile(filter),
         recordOf: shownEvaluation,
       },
@@ -50,7 +51,7 @@ const read = defineQuery({
   query: (reader, { id }, context) => {
     const row = evaluationById(reader, id.toLowerCase())
     const missing = "'namespace:read-job' on the evaluation's namespace"
-    mustMay(context, readsJobsIn(row?.namespace ?? defaultNamespace), missing)
+    mustMay(context, inNamespace(row?.namespace ?? defaultNamespace, 'read-job'), missing)
     checkWholeId('evaluation', id)
     return { value: row, index: row?.modifyIndex ?? reader.tableIndex(evaluations) }
   },
@@ -62,7 +63,7 @@ const ofJob = defineQuery({
   name: 'evaluations.ofJob',
   long: true,
   args: Type.Object({ namespace: Word, jobId: Word }),
-  requires: ({ namespace }) => readsJobsIn(namespace),
+  requires: ({ namespace }) => inNamespace(namespace, 'read-job'),
   query: async (reader, job, context) => {
     checkNamespaceName(job.namespace)
     const value = await onePage(context, wholeList, {

@@ -1,12 +1,12 @@
 /** What readers of events are told of evaluations. */
 import type { EvaluationRow } from './model.ts'
-import { leastForEvaluations, readsJobsIn } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { shownEvaluation } from './shown.ts'
 import { evaluations } from './table.ts'
 
 export const evaluationTopic = {
   name: 'Evaluation',
-  least: leastForEvaluations,
+  least: leastForNamespaces,
   table: evaluations,
   types: { written: 'EvaluationUpdated', removed: 'EvaluationDeleted' },
   requires: null,
@@ -17,6 +17,6 @@ export const evaluationTopic = {
     filterKeys: [row.jobId],
     modifyIndex: row.modifyIndex,
     payload: { Evaluation: shownEvaluation(row) },
-    requires: [readsJobsIn(row.namespace)],
+    requires: [inNamespace(row.namespace, 'read-job')],
   }),
 }

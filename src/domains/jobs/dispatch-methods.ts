@@ -17,7 +17,7 @@ import {
 import { chosen, known, unknownJob } from './known.ts'
 import { dispatchJob, launchJob, type LaunchOutcome } from './launch-commands.ts'
 import { newestVersionOf } from './queries.ts'
-import { inNamespace } from './rights.ts'
+import { inNamespace } from '../../rpc/requirements.ts'
 import { specBytesMax, specBytesOf } from './stored-model.ts'
 
 /** While the job is registered anew at the same time. */

@@ -8,7 +8,7 @@ import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
 import { jobBytesMax, type JobSpec } from './model.ts'
 import { warningsAt } from './registered-methods.ts'
-import { inNamespace } from './rights.ts'
+import { inNamespace } from '../../rpc/requirements.ts'
 import { validateJob } from './validate-model.ts'
 import { knowsTimeZone } from './zones.ts'
 

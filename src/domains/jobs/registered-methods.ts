@@ -24,7 +24,7 @@ import {
   type WholeJob,
   versionsKept,
 } from './queries.ts'
-import { inNamespace, leastForJobs } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
 import { jobFilters, shownStub } from './shown.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
@@ -41,7 +41,7 @@ const list = defineQuery({
   long: true,
   args: Type.Object({ ...Page, namespace: Word }),
   requires: () => ({ resource: 'none' }),
-  least: leastForJobs,
+  least: leastForNamespaces,
   query: async (reader, { namespace, prefix, filter, nextToken, perPage }, context) => {
     const value = await onePage(
       context,

@@ -1,11 +1,11 @@
 /** What readers of events are told of jobs: that one changed, and how it stands; what it is to run they read. */
-import { inNamespace, leastForJobs } from './rights.ts'
+import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
 import { shownSummary } from './shown.ts'
 import { jobs, type JobRow } from './table.ts'
 
 export const jobTopic = {
   name: 'Job',
-  least: leastForJobs,
+  least: leastForNamespaces,
   table: jobs,
   types: { written: 'JobUpdated', removed: 'JobDeregistered' },
   requires: null,
