@@ -3,6 +3,7 @@
  * and the losses that follow. A record that says what it said before is left alone, so that no index moves.
  */
 import type { Change, Happening, Reader, Table } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import { put, remove } from '../define.ts'
 import { factsOf, type Loss } from './fact-model.ts'
 import {
@@ -179,11 +180,9 @@ export class CatalogDraft {
     const before = this.#reader.get(catalogServices, [key, id])
     if (before === undefined) return found
     const prefix = [keyOfName(before.name), key]
-    for await (const page of this.#reader.pagesBy(catalogChecks, 'byService', { prefix })) {
-      const isUntouched = (row: CheckRow) => !this.#checks.has(pairKey(key, keyOfName(row.id)))
-      found.push(...page.filter((row) => isOf(row) && isUntouched(row)))
-    }
-    return found
+    const isUntouched = (row: CheckRow) => !this.#checks.has(pairKey(key, keyOfName(row.id)))
+    const stored = await allOf(this.#reader.pagesBy(catalogChecks, 'byService', { prefix }))
+    return [...found, ...stored.filter((row) => isOf(row) && isUntouched(row))]
   }
 }
 

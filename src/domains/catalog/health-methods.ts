@@ -1,6 +1,7 @@
 /** What may be asked about health: checks by node, service and status, and services with all that says how they fare. */
 import { Type } from 'typebox'
 import type { Reader } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import { onePage, Page, type PageArgs } from '../../rpc/list.ts'
 import { defineQuery, type QueryContext } from '../../rpc/method.ts'
 import {
@@ -62,9 +63,7 @@ async function listChecks(
 
 /** Of one node; its own stand under ''. */
 async function checksByService(reader: Reader, node: string) {
-  const found: CheckRow[] = []
-  for await (const page of checksOfNode(reader, node)) found.push(...page)
-  return Map.groupBy(found, ({ serviceId }) => serviceId)
+  return Map.groupBy(await allOf(checksOfNode(reader, node)), ({ serviceId }) => serviceId)
 }
 
 async function* nothing(): AsyncGenerator<readonly CheckRow[]> {}

@@ -1,5 +1,6 @@
 /** What drains look at: the nodes, what is left on them, and the groups of jobs that it belongs to. */
 import type { Reader } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import { allocationsOnNode, jobTypeOf, liveAllocationsOfJob } from '../allocations/queries.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import { keyOfJob } from '../evaluations/model.ts'
@@ -23,11 +24,8 @@ export async function drainingNodes(
   for (const id of ids) {
     const node = nodeById(reader, id)
     if (node === null || node.drain === null) continue
-    const left: Draining[] = []
-    for await (const page of allocationsOnNode(reader, id)) {
-      left.push(...page.map((row) => ({ row, kind: kindOf(reader, row) })))
-    }
-    found.push({ node, left })
+    const rows = await allOf(allocationsOnNode(reader, id))
+    found.push({ node, left: rows.map((row) => ({ row, kind: kindOf(reader, row) })) })
   }
   return found
 }

@@ -1,5 +1,6 @@
 /** Which entity the aliases of a login are. */
 import type { Reader } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import type { Alias, AliasRow, EntityRow, Identity } from './model.ts'
 import { entities, entityAliases } from './table.ts'
 
@@ -7,14 +8,11 @@ export function entityOf(reader: Pick<Reader, 'get'>, id: string): EntityRow | n
   return reader.get(entities, [id]) ?? null
 }
 
-export async function aliasesOf(
+export function aliasesOf(
   reader: Pick<Reader, 'pagesBy'>,
   entityId: string,
 ): Promise<readonly AliasRow[]> {
-  const rows: AliasRow[] = []
-  const pages = reader.pagesBy(entityAliases, 'byEntity', { prefix: [entityId] })
-  for await (const page of pages) rows.push(...page)
-  return rows
+  return allOf(reader.pagesBy(entityAliases, 'byEntity', { prefix: [entityId] }))
 }
 
 /** The entity when all aliases are known to be its; else an entry has to say which it is: null. */

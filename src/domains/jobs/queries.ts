@@ -1,6 +1,7 @@
 /** Reads of registered jobs. */
 import type { Key, Reader } from '../../fsm/domain.ts'
 import { decodeNumber, numberLength, stringsOfKey } from '../../fsm/keys.ts'
+import { allOf } from '../../lib/pages.ts'
 import { firstOf } from '../define.ts'
 import type { ScalingRow } from './scale-model.ts'
 import { jobs, jobVersions, scalings, type JobRow, type JobVersionRow } from './table.ts'
@@ -30,12 +31,7 @@ export async function scalingsOf(
   namespace: string,
   id: string,
 ): Promise<readonly ScalingRow[]> {
-  const rows: ScalingRow[] = []
-  for await (const page of reader.pages(scalings, { prefix: [namespace, id] })) {
-    rows.push(...page)
-    if (rows.length >= scalingsMax) break
-  }
-  return rows.slice(0, scalingsMax)
+  return allOf(reader.pages(scalings, { prefix: [namespace, id] }), scalingsMax)
 }
 
 /** Moves with every job and every scaling that is written. */
@@ -99,9 +95,9 @@ export async function versionsOf(
   most: number,
 ): Promise<readonly JobVersionRow[]> {
   const from = [namespace, id, createIndex, Math.max(0, newest - most + 1)]
-  const rows: JobVersionRow[] = []
-  const range = { prefix: [namespace, id, createIndex], from }
-  for await (const page of reader.pages(jobVersions, range)) rows.push(...page)
+  const rows = await allOf(
+    reader.pages(jobVersions, { prefix: [namespace, id, createIndex], from }),
+  )
   return rows.toReversed()
 }
 

@@ -6,6 +6,7 @@ import { lastFireMs } from '../../lib/cron.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
 import type { Reader } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import type { Services } from '../../rpc/services.ts'
 import type { DutyContext } from '../duty.ts'
 import type { ConfigRow } from './model.ts'
@@ -49,11 +50,7 @@ export function startRotation(
 async function dueRows({ view }: DutyContext, nowMs: number): Promise<readonly ConfigRow[]> {
   const reader = view()
   try {
-    const rows: ConfigRow[] = []
-    for await (const page of reader.pages(ldapConfigs)) {
-      rows.push(...page.filter((row) => isDue(row, nowMs)))
-    }
-    return rows
+    return (await allOf(reader.pages(ldapConfigs))).filter((row) => isDue(row, nowMs))
   } finally {
     reader.close()
   }

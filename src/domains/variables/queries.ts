@@ -1,7 +1,7 @@
 /** Reads of variables: one, and lists as pages that are sought, not scanned to. */
 import type { Range, Reader } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import { allNamespaces } from '../namespaces/model.ts'
-import { namespacesMax } from '../namespaces/queries.ts'
 import { namespaces } from '../namespaces/table.ts'
 import type { ListStart, SealedRow, VariableRow } from './model.ts'
 import { sealedItems, variables } from './table.ts'
@@ -49,13 +49,9 @@ export async function listVariables(
     return [reader.pages(variables, inNamespace(namespace))]
   }
   if (prefix === '') return [reader.pages(variables, from)]
-  const names: string[] = []
-  for await (const page of reader.pages(namespaces)) {
-    names.push(...page.map(({ name }) => name))
-    if (names.length >= namespacesMax) break
-  }
-  if (names.length <= visitedMax) {
-    return names.map((name) => reader.pages(variables, inNamespace(name)))
+  const known = await allOf(reader.pages(namespaces), visitedMax + 1)
+  if (known.length <= visitedMax) {
+    return known.map(({ name }) => reader.pages(variables, inNamespace(name)))
   }
   return [withPrefix(reader.pages(variables, from), prefix)]
 }

@@ -1,5 +1,6 @@
 /** Rows of variables, of their sealed items, and of the keys that seal them. */
 import type { Reader, Table } from '../../fsm/domain.ts'
+import { allOf } from '../../lib/pages.ts'
 import { firstOf } from '../define.ts'
 import { KeyRow } from './keyring-model.ts'
 import { SealedRow, secretsNamespace, VariableRow } from './model.ts'
@@ -31,10 +32,8 @@ export const keyring: Table<KeyRow> = {
 }
 
 /** Rows of the keyring, in the order of their ids. There are few: old keys go once nothing uses them. */
-export async function keysOf(reader: Reader): Promise<readonly KeyRow[]> {
-  const rows: KeyRow[] = []
-  for await (const page of reader.pages(keyring)) rows.push(...page)
-  return rows
+export function keysOf(reader: Reader): Promise<readonly KeyRow[]> {
+  return allOf(reader.pages(keyring))
 }
 
 export async function isKeyInUse(reader: Reader, keyId: string): Promise<boolean> {
