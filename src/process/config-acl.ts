@@ -1,6 +1,48 @@
 /** The `acl` block of a configuration. */
-import type { Complain } from './config-listeners.ts'
-import type { ConfigFile } from './config-schema.ts'
+import Type from 'typebox'
+import type { Complain } from './config-check.ts'
+import { choice, closed, flag, text } from './config-values.ts'
+
+export const aclDefaults = ['allow', 'deny'] as const
+
+const downPolicies = ['deny', 'extend-cache'] as const
+
+export const aclSchema = Type.Object(
+  {
+    enabled: flag({
+      default: false,
+      about: 'without it everything is allowed to everybody, and there are no tokens',
+    }),
+    default_policy: choice(aclDefaults, {
+      default: 'deny',
+      about: '`allow`: what no rule speaks of is allowed, except tokens, policies and archives',
+    }),
+    down_policy: choice(downPolicies, {
+      default: 'deny',
+      about:
+        '`extend-cache`: without a leader a server trusts the tokens that it knows, see [below](#tokens-without-a-leader)',
+    }),
+    /** Both are checked below, by refusals that do not show them. */
+    bootstrap_token: Type.Optional(
+      text('a random secret', {
+        about:
+          'the secret of the first token, 32 to 256 random characters; used when there has been no first one yet',
+      }),
+    ),
+    agent_token: Type.Optional(
+      text('the secret of a token', {
+        about:
+          'with which a client agent keeps its node in the catalog: [The token of an agent](client-agents.md#access-control)',
+      }),
+    ),
+  },
+  {
+    ...closed,
+    default: {},
+    about: 'tokens and policies: [Access control](access-control.md)',
+    shown: 'off',
+  },
+)
 
 export type AclConfig = {
   readonly enabled: boolean
@@ -18,7 +60,10 @@ export type AclConfig = {
 const secretPattern = /^[\x21-\x7e]{32,256}$/
 
 /** Refusals never show the secret. */
-export function completeAcl(file: NonNullable<ConfigFile['acl']>, complain: Complain): AclConfig {
+export function completeAcl(
+  file: Type.StaticDecode<typeof aclSchema>,
+  complain: Complain,
+): AclConfig {
   const secret = file.bootstrap_token ?? null
   const agentToken = file.agent_token ?? null
   if (secret !== null && !secretPattern.test(secret)) {
@@ -31,9 +76,9 @@ export function completeAcl(file: NonNullable<ConfigFile['acl']>, complain: Comp
     complain('acl.agent_token', 'must be the secret of a token: 32 to 256 visible characters')
   }
   return {
-    enabled: file.enabled ?? false,
-    defaultPolicy: file.default_policy ?? 'deny',
-    downPolicy: file.down_policy ?? 'deny',
+    enabled: file.enabled,
+    defaultPolicy: file.default_policy,
+    downPolicy: file.down_policy,
     bootstrapToken: secret,
     agentToken,
   }

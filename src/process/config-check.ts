@@ -10,6 +10,9 @@ const VALUE_LENGTH_SHOWN = 60
 
 export type Problem = { readonly key: string; readonly source: Source; readonly text: string }
 
+/** Of a key that its schema takes: what is wrong with it beside others. */
+export type Complain = (key: string, text: string) => void
+
 /** `file:line: key: text`. Every report of problems shows these lines. */
 export function problemLine(problem: Problem): string {
   const { file, line } = problem.source

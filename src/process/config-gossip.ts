@@ -2,8 +2,35 @@
  * Whether and how an agent takes part in gossip. A client agent does; and a server does, unless `server.peers` names the
  * others and nothing of gossip is configured.
  */
-import type { ConfigFile } from './config-schema.ts'
-import type { Complain } from './config-listeners.ts'
+import Type from 'typebox'
+import type { Complain } from './config-check.ts'
+import { parseAddress, text } from './config-values.ts'
+
+export const retryJoinMax = 32
+
+/** `about`: what `retry_join` means for this kind of agent. */
+export function gossipKeys(about: string, shown?: string) {
+  return {
+    retry_join: Type.Optional(
+      Type.Array(
+        Type.Refine(
+          text('a gossip address host or host:port'),
+          (address) => parseAddress(address) !== undefined,
+        ),
+        {
+          maxItems: retryJoinMax,
+          description: `a list of at most ${retryJoinMax} gossip addresses`,
+          about,
+          ...(shown !== undefined && { shown }),
+        },
+      ),
+    ),
+    /** Checked below, by a refusal that does not show it. */
+    encrypt: Type.Optional(
+      text('a gossip key in base64', { about: 'the first gossip key, in base64' }),
+    ),
+  }
+}
 
 export type GossipConfig = {
   /** host or host:port, names too; tried until one answers. */
@@ -12,13 +39,15 @@ export type GossipConfig = {
   readonly encrypt: string | null
 }
 
-type ServerFile = NonNullable<ConfigFile['server']>
-type ClientFile = NonNullable<ConfigFile['client']>
+type GossipFile = { readonly retry_join?: readonly string[]; readonly encrypt?: string }
 
 const keyBytes: readonly number[] = [16, 24, 32]
 
 /** Null: no gossip. What is wrong with a key is said without showing it. */
-export function completeGossip(server: ServerFile, complain: Complain): GossipConfig | null {
+export function completeGossip(
+  server: GossipFile & { readonly peers?: readonly unknown[] },
+  complain: Complain,
+): GossipConfig | null {
   const { peers, retry_join: retryJoin, encrypt } = server
   const listed = peers !== undefined && peers.length > 0
   if (listed && retryJoin === undefined && encrypt === undefined) return null
@@ -27,7 +56,7 @@ export function completeGossip(server: ServerFile, complain: Complain): GossipCo
 }
 
 /** Of a client agent, which finds its servers by it. */
-export function completeClientGossip(client: ClientFile, complain: Complain): GossipConfig {
+export function completeClientGossip(client: GossipFile, complain: Complain): GossipConfig {
   const { retry_join: retryJoin = [], encrypt } = client
   checkKey('client.encrypt', encrypt, complain)
   if (retryJoin.length === 0) {

@@ -1,7 +1,45 @@
 /** The `http` block of a configuration: what the API makes of requests that browsers send. */
-import type { Complain } from './config-listeners.ts'
-import { type ConfigFile } from './config-schema.ts'
-import { isHost } from './config-values.ts'
+import Type from 'typebox'
+import type { Complain } from './config-check.ts'
+import { closed, emptyBlock, isHost } from './config-values.ts'
+
+const namesMax = 64
+
+/** Each entry is checked below. */
+function namesOf(what: string, about: string) {
+  return Type.Array(Type.String({ description: `one of ${what}` }), {
+    maxItems: namesMax,
+    description: `a list of at most ${namesMax} ${what}`,
+    default: [],
+    shown: 'none',
+    about,
+  })
+}
+
+export const httpSchema = Type.Object(
+  {
+    allowed_hosts: namesOf(
+      'host names',
+      'host names without ports; `"*.example.com"` for all names below it; `"*"` switches the check off',
+    ),
+    cors: Type.Object(
+      {
+        allowed_origins: namesOf(
+          'origins',
+          'origins whose pages may use the API: exact, as in `"https://ui.example.com"`; not `"*"`, not `"null"`',
+        ),
+      },
+      emptyBlock,
+    ),
+  },
+  {
+    ...closed,
+    default: {},
+    about:
+      'DNS names in `Host`, pages of other origins: [Browsers](health-and-metrics.md#browsers)',
+    shown: 'none',
+  },
+)
 
 export type HttpConfig = {
   /** Names, `*.` and a name, or `*`. */
@@ -11,10 +49,10 @@ export type HttpConfig = {
 }
 
 export function completeHttp(
-  file: NonNullable<ConfigFile['http']>,
+  file: Type.StaticDecode<typeof httpSchema>,
   complain: Complain,
 ): HttpConfig {
-  const allowedHosts = file.allowed_hosts ?? []
+  const { allowed_hosts: allowedHosts } = file
   for (const [at, host] of allowedHosts.entries()) {
     if (host !== '*' && !isHost(host.replace(/^\*\./, '').replace(/\.$/, ''))) {
       complain(
@@ -23,7 +61,7 @@ export function completeHttp(
       )
     }
   }
-  const corsOrigins = file.cors?.allowed_origins ?? []
+  const { allowed_origins: corsOrigins } = file.cors
   for (const [at, origin] of corsOrigins.entries()) {
     if (!isOrigin(origin)) {
       complain(

@@ -1,9 +1,111 @@
 /** The `limits` and `audit` blocks of a configuration: what one client may ask, and what is logged of it. */
 import { join, resolve } from 'node:path'
+import Type from 'typebox'
 import { budgetBytesMin } from '../runtime/http-settings.ts'
-import type { Complain } from './config-listeners.ts'
-import { type ConfigFile } from './config-schema.ts'
-import { parseSize } from './config-values.ts'
+import type { Complain } from './config-check.ts'
+import { closed, count, emptyBlock, flag, path, size } from './config-values.ts'
+
+const MiB = 2 ** 20
+const GiB = 2 ** 30
+
+const connectionsPerClientMax = 4_096
+const bodiesBytesMaxDefault = 64 * MiB
+
+export const limitsSchema = Type.Object(
+  {
+    http_body_bytes_max: size(64 * 1024, 64 * MiB, '64KiB to 64MiB', {
+      default: '2MiB',
+      about: 'larger bodies are 413; snapshots have their own rule',
+    }),
+    http_bodies_bytes_max: Type.Optional(
+      size(MiB, 64 * GiB, '1MiB to 64GiB', {
+        shown: '`"64MiB"`',
+        about:
+          'all bodies under way together: [Bodies](limits-and-audit.md#request-and-answer-bodies)',
+      }),
+    ),
+    http_answer_bytes_max: size(1 * MiB, 4096 * MiB, '1MiB to 4GiB', {
+      default: '64MiB',
+      about:
+        'answers that clients have not taken: [Slow readers](limits-and-audit.md#slow-readers)',
+    }),
+    http_connections_max: count(16, 1_000_000, {
+      default: 16_384,
+      about: 'connections of all clients',
+    }),
+    http_connections_per_client_max: Type.Optional(
+      count(1, 1_000_000, {
+        shown: `\`${connectionsPerClientMax}\``,
+        about: 'of one client address',
+      }),
+    ),
+    http_max_conns_per_client: Type.Optional(
+      count(1, 1_000_000, {
+        shown: `\`${connectionsPerClientMax}\``,
+        about: 'another name of `http_connections_per_client_max`',
+      }),
+    ),
+    http_rate_per_client: count(0, 1_000_000, {
+      default: 0,
+      shown: '0: none',
+      about:
+        'requests a second, in the long run: [Limits of one client](limits-and-audit.md#limits-of-one-client)',
+    }),
+    http_burst_per_client: Type.Optional(
+      count(1, 1_000_000, {
+        shown: 'as the rate',
+        about: 'requests that may come at once after a rest',
+      }),
+    ),
+    http_concurrency_per_client: count(0, 1_000_000, {
+      default: 0,
+      shown: '0: none',
+      about: 'requests that are under way',
+    }),
+    blocking_queries_max: count(1, 1_000_000, {
+      default: 16_384,
+      about: 'parked at the same time',
+    }),
+    event_streams_max: count(1, 4_096, {
+      default: 1_024,
+      about:
+        'readers of [events](events.md) at a time; [shared](limits-and-audit.md#shared-capacity) by callers',
+    }),
+    events_kept_max: count(16, 10_000_000, {
+      default: 65_536,
+      about: 'changed rows kept in memory for readers that follow or come back; the oldest go',
+    }),
+    event_bytes_kept_max: size(64 * 1024, 1024 * MiB, '64KiB to 1GiB', {
+      default: '32MiB',
+      about: 'the same in bytes, each row with 32 for what is around it',
+    }),
+  },
+  emptyBlock,
+)
+
+export const auditSchema = Type.Object(
+  {
+    enabled: flag({ default: false, about: 'each request of the API is logged' }),
+    path: Type.Optional(
+      path('the path of a file', {
+        shown: '`audit/audit.log` in `data_dir`',
+        about: 'its folder is made if it is not there',
+      }),
+    ),
+    rotate_bytes: size(64 * 1024, 64 * GiB, '64KiB to 64GiB', {
+      default: '100MiB',
+      about: 'a file that is at least this long is followed by a new one',
+    }),
+    rotate_max_files: count(1, 1_000, { default: 10, about: 'earlier files that are kept' }),
+    required: flag({ default: false, about: 'no request runs while nothing can be written' }),
+  },
+  {
+    ...closed,
+    default: {},
+    about: '[Limits and the audit log](limits-and-audit.md)',
+    shown: 'off',
+  },
+)
 
 /** Counts; 0: no limit, but for connections. Sizes in bytes. */
 export type LimitsConfig = {
@@ -34,10 +136,8 @@ export type AuditConfig = {
   readonly required: boolean
 }
 
-const MiB = 2 ** 20
-
 export function completeLimits(
-  file: NonNullable<ConfigFile['limits']>,
+  file: Type.StaticDecode<typeof limitsSchema>,
   complain: Complain,
 ): LimitsConfig {
   const { http_max_conns_per_client: conns, http_connections_per_client_max: connections } = file
@@ -47,19 +147,18 @@ export function completeLimits(
       'is the same as limits.http_connections_per_client_max; set one of them',
     )
   }
-  const ratePerClient = file.http_rate_per_client ?? 0
+  const ratePerClient = file.http_rate_per_client
   if (file.http_burst_per_client !== undefined && ratePerClient === 0) {
     complain(
       'limits.http_burst_per_client',
       'means nothing without limits.http_rate_per_client; set that too',
     )
   }
-  const bodyBytesMax = sizeOr(file.http_body_bytes_max, 2 * MiB)
-  const bodiesBytesMax = sizeOr(
-    file.http_bodies_bytes_max,
-    Math.max(64 * MiB, budgetBytesMin(bodyBytesMax)),
-  )
-  if (bodiesBytesMax < budgetBytesMin(bodyBytesMax)) {
+  const bodyBytesMax = file.http_body_bytes_max
+  const bodiesBytesMin = budgetBytesMin(bodyBytesMax)
+  const bodiesBytesMax =
+    file.http_bodies_bytes_max ?? Math.max(bodiesBytesMaxDefault, bodiesBytesMin)
+  if (bodiesBytesMax < bodiesBytesMin) {
     complain(
       'limits.http_bodies_bytes_max',
       'a quarter of it is for small bodies, and the rest is less than limits.http_body_bytes_max; give it more',
@@ -68,32 +167,28 @@ export function completeLimits(
   return {
     httpBodyBytesMax: bodyBytesMax,
     httpBodiesBytesMax: bodiesBytesMax,
-    httpConnectionsMax: file.http_connections_max ?? 16_384,
-    httpConnectionsPerClientMax: conns ?? connections ?? 4_096,
+    httpConnectionsMax: file.http_connections_max,
+    httpConnectionsPerClientMax: conns ?? connections ?? connectionsPerClientMax,
     httpRatePerClient: ratePerClient,
     httpBurstPerClient: file.http_burst_per_client ?? ratePerClient,
-    httpConcurrencyPerClient: file.http_concurrency_per_client ?? 0,
-    httpAnswerBytesMax: sizeOr(file.http_answer_bytes_max, 64 * MiB),
-    blockingQueriesMax: file.blocking_queries_max ?? 16_384,
-    eventStreamsMax: file.event_streams_max ?? 1_024,
-    eventsKeptMax: file.events_kept_max ?? 65_536,
-    eventBytesKeptMax: sizeOr(file.event_bytes_kept_max, 32 * MiB),
+    httpConcurrencyPerClient: file.http_concurrency_per_client,
+    httpAnswerBytesMax: file.http_answer_bytes_max,
+    blockingQueriesMax: file.blocking_queries_max,
+    eventStreamsMax: file.event_streams_max,
+    eventsKeptMax: file.events_kept_max,
+    eventBytesKeptMax: file.event_bytes_kept_max,
   }
 }
 
 export function completeAudit(
-  file: NonNullable<ConfigFile['audit']>,
+  file: Type.StaticDecode<typeof auditSchema>,
   dataDir: string,
 ): AuditConfig {
   return {
-    enabled: file.enabled ?? false,
+    enabled: file.enabled,
     path: file.path === undefined ? join(dataDir, 'audit', 'audit.log') : resolve(file.path),
-    rotateBytes: sizeOr(file.rotate_bytes, 100 * MiB),
-    rotateFilesMax: file.rotate_max_files ?? 10,
-    required: file.required ?? false,
+    rotateBytes: file.rotate_bytes,
+    rotateFilesMax: file.rotate_max_files,
+    required: file.required,
   }
-}
-
-function sizeOr(value: string | number | undefined, bytes: number): number {
-  return value === undefined ? bytes : (parseSize(value) ?? bytes)
 }

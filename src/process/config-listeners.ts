@@ -3,14 +3,80 @@
  * where there is no block for a purpose. The RPC and gossip ports are not named by blocks.
  */
 import { resolve } from 'node:path'
+import Type from 'typebox'
 import { wildcards } from '../lib/host-port.ts'
+import type { Complain } from './config-check.ts'
+import type { TlsVersion } from './config-tls.ts'
 import {
-  type ConfigFile,
-  type ListenerDialect,
-  type ListenerPurpose,
-  type TlsVersion,
-} from './config-schema.ts'
-import { parseAddress } from './config-values.ts'
+  choice,
+  closed,
+  emptyBlock,
+  flag,
+  parseAddress,
+  path,
+  port,
+  text,
+} from './config-values.ts'
+
+const purposes = ['api', 'ops'] as const
+type ListenerPurpose = (typeof purposes)[number]
+
+/** Whose shapes an API listener has where products differ; the first is the default. */
+const dialects = ['nomad', 'consul'] as const
+type ListenerDialect = (typeof dialects)[number]
+
+const listenersMax = 16
+
+/** `purpose` has no default, which is checked later: a schema cannot name the line of what is missing. */
+const listenerSchema = Type.Object(
+  {
+    purpose: Type.Optional(
+      choice(purposes, {
+        shown: 'required',
+        about: '`"api"`, everything under `/v1`; or `"ops"`, `/health` and `/metrics`',
+      }),
+    ),
+    address: Type.Optional(
+      Type.Refine(
+        text('host:port, as in "10.0.0.1:9203" or "[::1]:9203"', {
+          shown: '`bind_addr`, port 4646 or 9203',
+          about: '`host:port`; an IPv6 host with a port in brackets; port 0 takes any free one',
+        }),
+        (address) => parseAddress(address) !== undefined,
+      ),
+    ),
+    dialect: Type.Optional(
+      choice(dialects, {
+        shown: '`"nomad"`',
+        about: 'of the API: [Dialects](dialects.md)',
+      }),
+    ),
+    tls_disable: Type.Optional(
+      flag({
+        shown:
+          '`false` if a file is named, else `true`; of the API `false` with [`tls.folder`](tls.md) too',
+        about: 'plain HTTP, also when files are named',
+      }),
+    ),
+    tls_cert_file: Type.Optional(
+      path('the path of a PEM file', {
+        about: "PEM: the server's certificate, then those that signed it",
+      }),
+    ),
+    tls_key_file: Type.Optional(
+      path('the path of a PEM file', { about: 'PEM without a password' }),
+    ),
+  },
+  closed,
+)
+
+export const listenersSchema = Type.Array(listenerSchema, {
+  maxItems: listenersMax,
+  description: `at most ${listenersMax} listeners`,
+  default: [],
+  shown: 'none',
+  about: 'blocks: [Listeners, health and metrics](health-and-metrics.md)',
+})
 
 export type ListenerConfig = {
   readonly purpose: ListenerPurpose
@@ -30,9 +96,7 @@ type TlsFiles = {
   readonly minVersion: TlsVersion
 }
 
-export type Complain = (key: string, text: string) => void
-
-type ListenerFile = NonNullable<ConfigFile['listener']>[number]
+type ListenerFile = Type.StaticDecode<typeof listenerSchema>
 
 type Ports = {
   readonly http: number
@@ -52,7 +116,28 @@ export const defaultPorts: DefaultPorts = {
   ops: 9203,
   consul: 8500,
 }
-const dialectDefault: ListenerDialect = 'nomad'
+const [dialectDefault] = dialects
+
+export const portsSchema = Type.Object(
+  {
+    http: Type.Optional(
+      port({ shown: `\`${defaultPorts.http}\``, about: '0 takes any free port, also below' }),
+    ),
+    rpc: Type.Optional(
+      port({
+        shown: `\`${defaultPorts.rpc}\``,
+        about: 'between servers; fixed when there are peers',
+      }),
+    ),
+    gossip: Type.Optional(
+      port({ shown: `\`${defaultPorts.gossip}\``, about: 'UDP and TCP, between servers' }),
+    ),
+    ops: Type.Optional(
+      port({ shown: `\`${defaultPorts.ops}\``, about: '`/health` and `/metrics`' }),
+    ),
+  },
+  emptyBlock,
+)
 
 /**
  * A purpose that a block names is served by its blocks alone; else `ports` holds for it. A listener of another dialect is one

@@ -1,27 +1,22 @@
 /** Which drivers may run tasks, as Nomad's files say it: `plugin "raw_exec" { config { enabled = true } }`. */
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { driverNames, type DriverName } from '../client-agent/drivers/names.ts'
+import { emptyBlock, flag } from './config-values.ts'
 
-const closed = { additionalProperties: false } as const
+function driver(about: string) {
+  const config = Type.Object({ enabled: flag({ default: false, about }) }, emptyBlock)
+  return Type.Object({ config }, emptyBlock)
+}
 
-const driver = Type.Optional(
-  Type.Object(
-    {
-      config: Type.Optional(
-        Type.Object(
-          { enabled: Type.Optional(Type.Boolean({ description: 'true or false' })) },
-          closed,
-        ),
-      ),
-    },
-    closed,
-  ),
+const drivers = '[drivers](client-agents.md#work) of a client agent, as blocks with a name'
+
+export const pluginSchema = Type.Object(
+  { raw_exec: driver(drivers), mock_driver: driver('the same') },
+  emptyBlock,
 )
 
-export const pluginSchema = Type.Optional(
-  Type.Object({ raw_exec: driver, mock_driver: driver }, closed),
-)
+export type PluginFile = Type.StaticDecode<typeof pluginSchema>
 
-export function enabledDrivers(plugin: Static<typeof pluginSchema>): readonly DriverName[] {
-  return driverNames.filter((name) => plugin?.[name]?.config?.enabled ?? false)
+export function enabledDrivers(plugin: PluginFile): readonly DriverName[] {
+  return driverNames.filter((name) => plugin[name].config.enabled)
 }

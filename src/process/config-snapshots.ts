@@ -1,8 +1,30 @@
 /** Scheduled snapshots of a server, from its configuration file. */
 import { join, resolve } from 'node:path'
-import { parseDurationMs } from '../lib/duration.ts'
-import type { Complain } from './config-listeners.ts'
-import type { ConfigFile } from './config-schema.ts'
+import Type from 'typebox'
+import type { Complain } from './config-check.ts'
+import { count, duration, path } from './config-values.ts'
+
+const defaultRetain = 30
+
+export const snapshotKeys = {
+  snapshot_schedule: Type.Optional(
+    duration(60_000, 31 * 86_400_000, '1m to 744h', {
+      about: 'a snapshot so often, `"1m"` to `"744h"`: [Scheduled snapshots](#scheduled-snapshots)',
+    }),
+  ),
+  snapshot_retain: Type.Optional(
+    count(1, 10_000, {
+      shown: `\`${defaultRetain}\``,
+      about: 'the newest so many are kept, 1 to 10,000',
+    }),
+  ),
+  snapshot_folder: Type.Optional(
+    path('the path of a folder', {
+      shown: '`snapshots` in `data_dir`',
+      about: 'where they go; better another disk',
+    }),
+  ),
+}
 
 export type SnapshotsConfig = {
   readonly everyMs: number
@@ -11,11 +33,11 @@ export type SnapshotsConfig = {
   readonly folder: string
 }
 
-const defaultRetain = 30
+const snapshots = Type.Object(snapshotKeys)
 
 /** Null: no schedule. */
 export function completeSnapshots(
-  file: NonNullable<ConfigFile['server']>,
+  file: Type.StaticDecode<typeof snapshots>,
   dataDir: string,
   complain: Complain,
 ): SnapshotsConfig | null {
@@ -28,7 +50,7 @@ export function completeSnapshots(
     return null
   }
   return {
-    everyMs: parseDurationMs(schedule) ?? 0,
+    everyMs: schedule,
     retain: retain ?? defaultRetain,
     folder: folder === undefined ? join(dataDir, 'snapshots') : resolve(folder),
   }

@@ -4,9 +4,64 @@
  */
 import { isIPv4 } from 'node:net'
 import { join, resolve } from 'node:path'
+import Type from 'typebox'
 import { tlsFolderFiles, tlsFolderOfFirst } from '../lib/tls-folder.ts'
-import type { Complain } from './config-listeners.ts'
-import { tlsVersions, type ConfigFile, type TlsVersion } from './config-schema.ts'
+import type { Complain } from './config-check.ts'
+import { choice, closed, flag, path } from './config-values.ts'
+
+/** The library's names. */
+const tlsVersions = { tls12: 'TLSv1.2', tls13: 'TLSv1.3' } as const
+export type TlsVersion = (typeof tlsVersions)[keyof typeof tlsVersions]
+
+/** A folder stands for some of these, so that those have no default here. */
+export const tlsSchema = Type.Object(
+  {
+    folder: Type.Optional(
+      path('the path of a folder', {
+        about:
+          'stands for `rpc` (of servers), `http`, and the three files `ca.pem`, `cert.pem` and `key.pem` in it; keys beside it count first',
+      }),
+    ),
+    auto: flag({ default: false, about: "a folder of this server's own, see above" }),
+    rpc: Type.Optional(
+      flag({ shown: '`false`', about: 'TLS between servers; needs all three files' }),
+    ),
+    ca_file: Type.Optional(
+      path('the path of a PEM file', {
+        about:
+          'PEM: the authorities whose certificates are believed, one or several; on a client agent: [only TLS to servers](client-agents.md#tls)',
+      }),
+    ),
+    cert_file: Type.Optional(
+      path('the path of a PEM file', {
+        about: "PEM: this server's certificate, then those between it and its authority",
+      }),
+    ),
+    key_file: Type.Optional(path('the path of a PEM file', { about: 'PEM without a password' })),
+    verify_server_hostname: flag({
+      default: true,
+      about:
+        'others must show `server.<region>.muster` of this region; `false`: any certificate of the authorities',
+    }),
+    rpc_upgrade_mode: flag({
+      default: false,
+      about:
+        'plain connections are taken too, and made where TLS is not spoken: only for the time of a change',
+    }),
+    tls_min_version: choice(['tls12', 'tls13'], {
+      default: 'tls12',
+      about: 'or `"tls13"`; servers of one version of the program always agree on 1.3',
+    }),
+    http: Type.Optional(
+      flag({
+        shown: '`false`',
+        about:
+          "HTTPS with the same pair on the API's listener, if no `listener` block makes one; asks no certificate of clients",
+      }),
+    ),
+  },
+  { ...closed, default: {}, about: 'RPC and HTTP over TLS: [TLS](tls.md)', shown: 'plain' },
+)
 
 export type TlsConfig = {
   /** What a server makes at its first start, with an authority of its own; null: the files are there. */
@@ -42,7 +97,7 @@ export type TlsConfig = {
   } | null
 }
 
-type TlsFile = NonNullable<ConfigFile['tls']>
+type TlsFile = Type.StaticDecode<typeof tlsSchema>
 
 /** What of the agent decides how its TLS is. */
 export type TlsAgent = {
@@ -73,11 +128,11 @@ export function completeTls(given: TlsFile, agent: TlsAgent, complain: Complain)
     }
     return resolve(path ?? '.')
   }
-  if (!rpc && file.rpc_upgrade_mode === true) {
+  if (!rpc && file.rpc_upgrade_mode) {
     complain('tls.rpc_upgrade_mode', 'is for the time after tls.rpc was set to true; set both')
   }
-  const verifyServerHostname = file.verify_server_hostname ?? true
-  const minVersion = tlsVersions[file.tls_min_version ?? 'tls12']
+  const { verify_server_hostname: verifyServerHostname } = file
+  const minVersion = tlsVersions[file.tls_min_version]
   const by = rpc ? 'rpc' : 'http'
   const pair =
     rpc || http
@@ -101,13 +156,13 @@ export function completeTls(given: TlsFile, agent: TlsAgent, complain: Complain)
             caFile: needed('ca_file', 'rpc'),
             ...pair,
             verifyServerHostname,
-            upgradeMode: file.rpc_upgrade_mode ?? false,
+            upgradeMode: file.rpc_upgrade_mode,
           },
   }
 }
 
 function autoOf(file: TlsFile, agent: TlsAgent, complain: Complain): TlsConfig['auto'] {
-  if (file.auto !== true) return null
+  if (!file.auto) return null
   if (file.folder !== undefined) complain('tls.auto', 'makes a folder of its own; leave one out')
   if (!agent.isServer || !agent.isAlone) complain('tls.auto', isForOne)
   const folder = join(agent.dataDir, autoFolder)

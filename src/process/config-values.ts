@@ -1,47 +1,84 @@
-/** Kinds of values that keys of a configuration file have, and how some of them are read. */
+/**
+ * Kinds of values that keys of a configuration file have. A key is declared once, in the schema of its block: what it may be, what
+ * it is where no file says so, and what it means. The checker, the values and the tables of the docs follow from that.
+ */
 import { isIPv4, isIPv6 } from 'node:net'
 import Type from 'typebox'
+import { present } from '../lib/assert.ts'
 import { parseDurationMs } from '../lib/duration.ts'
 
 export const closed = { additionalProperties: false } as const
+
+/** Of a block: what stands for it where no file has it, and what of it is not given. */
+export const emptyBlock = { ...closed, default: {} } as const
+
+/** What the docs say of a key, and what it is where no file says so. */
+export type Said = {
+  readonly about?: string
+  /** As a file would have it. Absent: the key has no value then. */
+  readonly default?: string | number | boolean
+  /** In the docs in place of the default. */
+  readonly shown?: string
+}
 
 const NAME_LENGTH_MAX = 63
 const HOST_LENGTH_MAX = 253
 
 export const namePattern = '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$'
 
-export function name(what: string) {
+export function name(what: string, said: Said = {}) {
   return Type.String({
     minLength: 1,
     maxLength: NAME_LENGTH_MAX,
     pattern: namePattern,
     description: `${what}: 1 to ${NAME_LENGTH_MAX} letters, digits, dots, dashes or underscores, with a letter or digit at both ends`,
+    ...said,
   })
 }
 
-export function path(what: string) {
-  return Type.String({ minLength: 1, pattern: '^[^\\u0000]+$', description: what })
+export function path(what: string, said: Said = {}) {
+  return Type.String({ minLength: 1, pattern: '^[^\\u0000]+$', description: what, ...said })
 }
 
-export function host(what: string) {
-  return Type.Refine(Type.String({ description: `${what}: an IP address or a host name` }), isHost)
+export function text(what: string, said: Said = {}) {
+  return Type.String({ description: what, ...said })
 }
 
-export const port = Type.Integer({
-  minimum: 0,
-  maximum: 65_535,
-  description: 'a port number from 1 to 65535, or 0 for any free one',
-})
+export function host(what: string, said: Said = {}) {
+  const description = `${what}: an IP address or a host name`
+  return Type.Refine(Type.String({ description, ...said }), isHost)
+}
 
-export function duration(fromMs: number, toMs: number, words: string, otherwise?: string) {
-  return Type.Refine(
-    Type.String({ description: `a duration such as "300ms" or "1.5s", from ${words}` }),
-    (text) => {
-      if (text === otherwise) return true
-      const ms = parseDurationMs(text)
-      return ms !== undefined && ms >= fromMs && ms <= toMs
-    },
-  )
+export function port(said: Said) {
+  const description = 'a port number from 1 to 65535, or 0 for any free one'
+  return Type.Integer({ minimum: 0, maximum: 65_535, description, ...said })
+}
+
+export function choice<Choice extends string>(choices: readonly Choice[], said: Said = {}) {
+  return Type.Enum([...choices], { description: `one of ${choices.join(', ')}`, ...said })
+}
+
+/** In the file text such as `1.5s`, read as milliseconds. `words`: the bounds. */
+export function duration(fromMs: number, toMs: number, words: string, said: Said = {}) {
+  return Type.Codec(durationText(fromMs, toMs, words, said))
+    .Decode((text) => present(parseDurationMs(text), 'a duration that was checked'))
+    .Encode((ms) => `${ms}ms`)
+}
+
+/** As `duration`, read as text; `otherwise` is allowed too. */
+export function durationText(
+  fromMs: number,
+  toMs: number,
+  words: string,
+  said: Said = {},
+  otherwise?: string,
+) {
+  const description = `a duration such as "300ms" or "1.5s", from ${words}`
+  return Type.Refine(Type.String({ description, ...said }), (text) => {
+    if (text === otherwise) return true
+    const ms = parseDurationMs(text)
+    return ms !== undefined && ms >= fromMs && ms <= toMs
+  })
 }
 
 const sizeWords = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 } as const
@@ -57,27 +94,29 @@ export function parseSize(value: string | number): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 
-export function size(from: number, to: number, words: string) {
-  return Type.Refine(
-    Type.Union([Type.String(), Type.Integer()], {
-      description: `a size in bytes or text such as "4MiB", from ${words}`,
-    }),
+/** Read as bytes. `words`: the bounds. */
+export function size(from: number, to: number, words: string, said: Said = {}) {
+  const description = `a size in bytes or text such as "4MiB", from ${words}`
+  const given = Type.Refine(
+    Type.Union([Type.String(), Type.Integer()], { description, ...said }),
     (value) => {
       const bytes = parseSize(value)
       return bytes !== undefined && bytes >= from && bytes <= to
     },
   )
+  return Type.Codec(given)
+    .Decode((value) => present(parseSize(value), 'a size that was checked'))
+    .Encode((bytes) => bytes)
 }
 
-export function count(from: number, to: number) {
-  return Type.Integer({
-    minimum: from,
-    maximum: to,
-    description: `a whole number from ${from} to ${to}`,
-  })
+export function count(from: number, to: number, said: Said = {}) {
+  const description = `a whole number from ${from} to ${to}`
+  return Type.Integer({ minimum: from, maximum: to, description, ...said })
 }
 
-export const boolean = Type.Boolean({ description: 'true or false' })
+export function flag(said: Said = {}) {
+  return Type.Boolean({ description: 'true or false', ...said })
+}
 
 /** An IPv4 or IPv6 address without brackets, or a host name by RFC 1123. */
 export function isHost(text: string): boolean {

@@ -1,17 +1,16 @@
 /**
  * Files to one frozen, checked value. After this no code reads a configuration file or checks a value again.
  */
-import { isIPv6 } from 'node:net'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { Check } from 'typebox/schema'
-import { parseDurationMs } from '../lib/duration.ts'
+import { Decode, Default } from 'typebox/value'
 import { MusterError, textOf } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/log.ts'
 import { wildcards } from '../lib/host-port.ts'
-import { checkTree, problemLine, type Problem } from './config-check.ts'
-import { fileSchema, headerAliases, type ConfigFile, type HeaderAlias } from './config-schema.ts'
-import { namePattern, parsePeer, parseSize, type StaticPeer } from './config-values.ts'
+import { checkTree, problemLine, type Complain, type Problem } from './config-check.ts'
+import { fileSchema, type ConfigFile, type HeaderAlias } from './config-schema.ts'
+import { completePeers, type Founders } from './config-server.ts'
+import { namePattern } from './config-values.ts'
 import { completeAcl, type AclConfig } from './config-acl.ts'
 import { completeGossip, type GossipConfig } from './config-gossip.ts'
 import {
@@ -27,10 +26,10 @@ import {
   type HeartbeatConfig,
 } from './config-nodes.ts'
 import { completeHttp, type HttpConfig } from './config-http.ts'
+import { completeRaft, type RaftConfig } from './config-raft.ts'
 import {
   completeListeners,
   defaultPorts,
-  type Complain,
   type DefaultPorts,
   type ListenerConfig,
 } from './config-listeners.ts'
@@ -48,26 +47,10 @@ import {
 
 export type { GossipConfig } from './config-gossip.ts'
 export type { ListenerConfig } from './config-listeners.ts'
+export type { RaftConfig } from './config-raft.ts'
+export { joinHostPort } from './config-server.ts'
 export type { TlsConfig } from './config-tls.ts'
 export type { HeaderAlias } from './config-schema.ts'
-export type { StaticPeer } from './config-values.ts'
-
-/** Times in milliseconds, sizes in bytes. */
-export type RaftConfig = {
-  readonly electionMs: number
-  /** The timeout follows what heartbeats show, within these; null: it is fixed. */
-  readonly adaptive: { readonly minMs: number; readonly maxMs: number } | null
-  /** heartbeatMs * 2 <= electionMs */
-  readonly heartbeatMs: number
-  /** Linearizable reads without a quorum round, on trust in the servers' clocks; costs the quick election after a crash. */
-  readonly leaseReads: boolean
-  readonly appendBytesMax: number
-  readonly inflightMessagesMax: number
-  readonly inflightBytesMax: number
-  readonly uncommittedBytesMax: number
-  readonly cacheBytesMax: number
-  readonly compactBytes: number
-}
 
 export type AgentConfig = {
   readonly name: string
@@ -102,12 +85,8 @@ export type AgentConfig = {
     /** From the signal to the handover; 0: none. */
     readonly gracefulShutdownWaitMs: number
   }
-  readonly server: {
+  readonly server: Founders & {
     readonly enabled: boolean
-    /** Servers that make a new cluster together; 0: this one only joins. With `peers` not above the servers they name and this one. */
-    readonly bootstrapExpect: number
-    /** The other servers, this one left out. None, with gossip: they are found by it. */
-    readonly peers: readonly StaticPeer[]
     /** Null: no gossip. */
     readonly gossip: GossipConfig | null
     readonly keyringKeyFile: string | null
@@ -128,8 +107,6 @@ export type AgentConfig = {
   readonly limits: LimitsConfig
   readonly audit: AuditConfig
 }
-
-const MiB = 2 ** 20
 
 /** What this process brings itself: `-dev` and tests. */
 export type ConfigBase = {
@@ -166,8 +143,9 @@ export async function loadConfig(
 /** The value of a whole tree. Throws as `loadConfig`. */
 export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfig {
   const problems: Problem[] = []
-  const file = checkTree(fileSchema, tree, problems)
-  if (problems.length === 0 && Check(fileSchema, file)) {
+  const given = checkTree(fileSchema, tree, problems)
+  if (problems.length === 0) {
+    const file = Decode(fileSchema, Default(fileSchema, given))
     const complain = (key: string, text: string): void => {
       problems.push({ key, source: sourceOf(tree, key), text })
     }
@@ -178,13 +156,13 @@ export function checkConfig(tree: ConfigNode, base: ConfigBase = {}): AgentConfi
 }
 
 function complete(file: ConfigFile, base: ConfigBase, complain: Complain): AgentConfig {
-  const bindAddr = file.bind_addr ?? '127.0.0.1'
+  const { server, client, bind_addr: bindAddr } = file
   const defaults = base.defaultPorts ?? defaultPorts
   const ports = {
-    http: file.ports?.http ?? defaults.http,
-    rpc: file.ports?.rpc ?? defaults.rpc,
-    gossip: file.ports?.gossip ?? defaults.gossip,
-    ops: file.ports?.ops ?? defaults.ops,
+    http: file.ports.http ?? defaults.http,
+    rpc: file.ports.rpc ?? defaults.rpc,
+    gossip: file.ports.gossip ?? defaults.gossip,
+    ops: file.ports.ops ?? defaults.ops,
   }
   const serverName = file.name ?? hostname()
   if (!new RegExp(namePattern).test(serverName)) {
@@ -195,18 +173,15 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
   if (base.dataDir !== undefined && file.data_dir !== undefined) {
     complain('data_dir', 'a -dev agent keeps its data in a temporary folder; leave data_dir out')
   }
-  const server = file.server ?? {}
   const enabled = server.enabled ?? base.serverEnabled ?? false
-  const client = file.client ?? {}
-  const isClient = client.enabled ?? false
-  if (!enabled && !isClient) {
+  if (!enabled && !client.enabled) {
     complain('server.enabled', 'nothing to run; set it to true, or client.enabled')
   }
-  if (isClient) refuseOfClients(file, enabled, complain)
+  if (client.enabled) refuseOfClients(file, enabled, complain)
   const advertiseAddr = advertised(file.advertise_addr, bindAddr, complain)
   const founders = completePeers(serverName, ports.rpc, server, complain)
   const tls = completeTls(
-    file.tls ?? {},
+    file.tls,
     {
       isServer: enabled,
       isAlone:
@@ -217,35 +192,33 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       bindAddr,
       advertiseAddr,
       rpcPort: ports.rpc,
-      allowsInsecureRpc: file.allow_insecure_rpc ?? false,
+      allowsInsecureRpc: file.allow_insecure_rpc,
     },
     complain,
   )
   const keyringKeyFile = server.keyring_key_file ?? base.keyringKeyFile
   return {
     name: serverName,
-    region: file.region ?? 'global',
-    datacenter: file.datacenter ?? 'dc1',
+    region: file.region,
+    datacenter: file.datacenter,
     dataDir: resolve(dataDir ?? '.'),
     bindAddr,
     advertiseAddr,
-    logLevel: file.log_level ?? 'info',
-    logJson: file.log_json ?? false,
+    logLevel: file.log_level,
+    logJson: file.log_json,
     enableDebug: file.enable_debug ?? null,
-    leaveOnTerminate: file.leave_on_terminate ?? false,
+    leaveOnTerminate: file.leave_on_terminate,
     scriptChecks: scriptChecksOf(file),
     definitions: definitionsOf(file),
     ports,
     listeners: completeListeners(
-      file.listener ?? [],
+      file.listener,
       { bindAddr, ports, defaults, apiTls: tls.http, tlsByFolder: tls.byFolder },
       complain,
     ),
-    http: completeHttp(file.http ?? {}, complain),
+    http: completeHttp(file.http, complain),
     tls,
-    controller: {
-      gracefulShutdownWaitMs: durationOr(file.controller?.graceful_shutdown_wait_duration, 0),
-    },
+    controller: { gracefulShutdownWaitMs: file.controller.graceful_shutdown_wait_duration },
     server: {
       enabled,
       ...founders,
@@ -255,13 +228,13 @@ function complete(file: ConfigFile, base: ConfigBase, complain: Complain): Agent
       enabledSchedulers: server.enabled_schedulers ?? null,
       snapshots: completeSnapshots(server, resolve(dataDir ?? '.'), complain),
       heartbeats: completeHeartbeats(server),
-      raft: completeRaft(server.raft ?? {}, complain),
+      raft: completeRaft(server.raft, complain),
     },
-    client: isClient ? completeClient(file, complain) : null,
-    acl: completeAcl(file.acl ?? {}, complain),
-    headerAliases: file.header_aliases ?? headerAliases,
-    limits: completeLimits(file.limits ?? {}, complain),
-    audit: completeAudit(file.audit ?? {}, resolve(dataDir ?? '.')),
+    client: client.enabled ? completeClient(client, file.plugin, complain) : null,
+    acl: completeAcl(file.acl, complain),
+    headerAliases: file.header_aliases,
+    limits: completeLimits(file.limits, complain),
+    audit: completeAudit(file.audit, resolve(dataDir ?? '.')),
   }
 }
 
@@ -273,7 +246,7 @@ function refuseOfClients(file: ConfigFile, isServer: boolean, complain: Complain
       'a server runs services and checks as a client agent does; enable one of the two',
     )
   }
-  if (file.acl?.bootstrap_token !== undefined) {
+  if (file.acl.bootstrap_token !== undefined) {
     complain('acl.bootstrap_token', 'is for servers; a client agent has acl.agent_token')
   }
 }
@@ -285,127 +258,6 @@ function advertised(given: string | undefined, bindAddr: string, complain: Compl
     complain('advertise_addr', `${reason}; name the one address that others reach this server at`)
   }
   return address
-}
-
-type ServerFile = NonNullable<ConfigFile['server']>
-
-/**
- * Every server's file may hold the same list, itself included: the own entry is checked and left out.
- * So one list serves all, and a copied file with a forgotten name or port is noticed at start.
- */
-function completePeers(
-  ownName: string,
-  ownPort: number,
-  server: ServerFile,
-  complain: Complain,
-): Pick<AgentConfig['server'], 'peers' | 'bootstrapExpect'> {
-  if (server.peers === undefined || server.peers.length === 0) {
-    return { peers: [], bootstrapExpect: foundServers(server, complain) }
-  }
-  const listed = server.peers.flatMap((text) => parsePeer(text) ?? [])
-  const names = new Set<string>()
-  const addresses = new Set<string>()
-  for (const peer of listed) {
-    const address = joinHostPort(peer.host, peer.port)
-    if (names.has(peer.name)) complain('server.peers', `${peer.name} is listed twice`)
-    if (addresses.has(address)) complain('server.peers', `the address ${address} is listed twice`)
-    names.add(peer.name)
-    addresses.add(address)
-  }
-  const own = listed.find((peer) => peer.name === ownName)
-  if (own !== undefined && own.port !== ownPort) {
-    complain(
-      'server.peers',
-      `${ownName} is this server, listed at port ${own.port}, but ports.rpc is ${ownPort}; they must agree`,
-    )
-  }
-  const peers = listed.filter((peer) => peer.name !== ownName)
-  if (ownPort === 0 && peers.length > 0) {
-    complain('ports.rpc', 'a server with peers needs a fixed port, so that they find it')
-  }
-  return { peers, bootstrapExpect: expectedServers(server, peers.length + 1, complain) }
-}
-
-/** Without a list nothing says how many there are, and a wrong guess would begin a second cluster. */
-function foundServers(server: ServerFile, complain: Complain): number {
-  const given = server.bootstrap_expect
-  if (given !== undefined) return given
-  if ((server.retry_join ?? []).length === 0) return 1
-  complain(
-    'server.bootstrap_expect',
-    'missing; server.retry_join names others, so say how many servers make the first cluster (1, 3, 5 …, or 0 to join one)',
-  )
-  return 0
-}
-
-function expectedServers(server: ServerFile, named: number, complain: Complain): number {
-  const given = server.bootstrap_expect
-  if (given === undefined) {
-    if (named % 2 === 1) return named
-    complain(
-      'server.bootstrap_expect',
-      `missing; server.peers and this server are ${named}, so say how many make the first cluster (1, 3, 5 …, or 0 to join one)`,
-    )
-    return 0
-  }
-  if (given > named) {
-    complain(
-      'server.bootstrap_expect',
-      `${given} servers are expected, but server.peers and this server are only ${named}; list them all as name=host:rpcport`,
-    )
-  }
-  if (given === 0 && named === 1) {
-    complain('server.bootstrap_expect', '0 only joins others, but server.peers names none')
-  }
-  return given
-}
-
-function completeRaft(file: NonNullable<ServerFile['raft']>, complain: Complain): RaftConfig {
-  const heartbeatMs = durationOr(file.heartbeat_interval, 100)
-  const raft: RaftConfig = {
-    ...electionTimeout(file.election_timeout ?? 'auto', heartbeatMs),
-    heartbeatMs,
-    leaseReads: file.lease_reads ?? false,
-    appendBytesMax: sizeOr(file.append_bytes_max, MiB),
-    inflightMessagesMax: file.inflight_messages_max ?? 64,
-    inflightBytesMax: sizeOr(file.inflight_bytes_max, 16 * MiB),
-    uncommittedBytesMax: sizeOr(file.uncommitted_bytes_max, 32 * MiB),
-    cacheBytesMax: sizeOr(file.cache_bytes_max, 32 * MiB),
-    compactBytes: sizeOr(file.compact_bytes, 64 * MiB),
-  }
-  if (heartbeatMs * 2 > raft.electionMs) {
-    complain(
-      'server.raft.heartbeat_interval',
-      `${heartbeatMs}ms is more than half of election_timeout (${raft.electionMs}ms); one lost heartbeat would cause an election`,
-    )
-  }
-  if (raft.appendBytesMax > raft.inflightBytesMax) {
-    complain('server.raft.append_bytes_max', 'must not be above inflight_bytes_max')
-  }
-  return raft
-}
-
-/** With `auto` a rare heartbeat makes the least timeout longer: one that is lost must not cause an election. */
-function electionTimeout(
-  text: string,
-  heartbeatMs: number,
-): Pick<RaftConfig, 'electionMs' | 'adaptive'> {
-  if (text !== 'auto') return { electionMs: durationOr(text, 1_000), adaptive: null }
-  const atLeast = (ms: number) => Math.max(ms, 2.5 * heartbeatMs)
-  return { electionMs: atLeast(1_000), adaptive: { minMs: atLeast(250), maxMs: atLeast(2_000) } }
-}
-
-function durationOr(text: string | undefined, defaultMs: number): number {
-  return text === undefined ? defaultMs : (parseDurationMs(text) ?? defaultMs)
-}
-
-function sizeOr(value: string | number | undefined, bytes: number): number {
-  return value === undefined ? bytes : (parseSize(value) ?? bytes)
-}
-
-/** `host:port`, an IPv6 host in brackets. */
-export function joinHostPort(host: string, port: number): string {
-  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /** Where a key was written, or the nearest block around it. */
