@@ -5,24 +5,16 @@
 import { randomUUID } from 'node:crypto'
 import { proposable, type Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { seededRandom } from '../../lib/random.ts'
 import type { Propose } from '../../rpc/write.ts'
-import type { AllocationRow } from '../allocations/model.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
-import { allocationsOfJob, versionOfAllocation } from '../allocations/queries.ts'
-import type { DeploymentRow } from '../deployments/model.ts'
-import { newestDeploymentOf } from '../deployments/queries.ts'
 import { evaluationById, openEvaluationsOfJob } from '../evaluations/queries.ts'
-import type { JobSpec } from '../jobs/model.ts'
-import { jobOf, newestVersionOf } from '../jobs/queries.ts'
 import type { Decision } from '../../scheduler/decision.ts'
 import type { Patterns } from '../../scheduler/operands.ts'
 import { planParts, type PlanPart } from '../../scheduler/plan-parts.ts'
-import type { ScheduledJob } from '../../scheduler/reconcile.ts'
-import { schedule } from '../../scheduler/schedule.ts'
 import type { OpenView } from '../host.ts'
 import type { ClusterMirror } from './cluster-mirror.ts'
+import { decide, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
 import { ended, givenUp, refusedTooOften, type EndContext } from './evaluation-end.ts'
 import { attemptsMax } from './model.ts'
 
@@ -51,12 +43,7 @@ export type Worked = readonly NewEvaluation[]
 type Seen = {
   readonly row: EvaluationRow
   readonly open: readonly EvaluationRow[]
-  readonly job: ScheduledJob | null
-  readonly jobModifyIndex: number
-  readonly allocations: readonly AllocationRow[]
-  readonly specs: ReadonlyMap<string, JobSpec>
-  readonly deployment: DeploymentRow | null
-  readonly snapshotIndex: number
+  readonly job: SeenJob
 }
 
 export async function workOn(id: string, context: WorkContext): Promise<Worked> {
@@ -72,7 +59,8 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
       if (seen === null) return []
       for (const nodeId of doubted) await context.mirror.doubt(view, nodeId)
       context.refresh()
-      decision = decide(seen, context)
+      const { clock, mirror: cluster, patterns } = context
+      decision = decide(seen.job, scheduledJobOf(seen.job), seen.row, { clock, cluster, patterns })
     } finally {
       view.close()
     }
@@ -112,57 +100,7 @@ async function read(reader: Reader, id: string): Promise<Seen | null> {
   for await (const page of openEvaluationsOfJob(reader, row)) {
     open.push(...page.filter((other) => other.id !== id))
   }
-  const jobRow = jobOf(reader, row.namespace, row.jobId)
-  const newest = jobRow === null ? null : newestVersionOf(reader, jobRow)
-  const allocations: AllocationRow[] = []
-  for await (const page of allocationsOfJob(reader, row)) allocations.push(...page)
-  const specs = new Map<string, JobSpec>()
-  for (const allocation of allocations) {
-    const key = versionKey(allocation)
-    if (specs.has(key)) continue
-    const found = versionOfAllocation(reader, allocation)
-    if (found !== null) specs.set(key, found.spec)
-  }
-  const job: ScheduledJob | null =
-    jobRow === null || newest === null
-      ? null
-      : {
-          spec: newest.spec,
-          version: jobRow.version,
-          createIndex: jobRow.createIndex,
-          jobModifyIndex: jobRow.jobModifyIndex,
-          // A template runs nothing itself.
-          stop: jobRow.stop || jobRow.template,
-        }
-  return {
-    row,
-    open,
-    job,
-    jobModifyIndex: jobRow?.jobModifyIndex ?? 0,
-    allocations,
-    specs,
-    deployment: await newestDeploymentOf(reader, row),
-    snapshotIndex: reader.appliedIndex,
-  }
-}
-
-function decide(
-  { row, job, allocations, specs, deployment }: Seen,
-  { clock, mirror, patterns }: WorkContext,
-): Decision {
-  return schedule({
-    evaluation: row,
-    job,
-    allocations,
-    specOf: (allocation) => specs.get(versionKey(allocation)) ?? null,
-    deployment,
-    cluster: mirror,
-    patterns,
-    random: seededRandom(Number.parseInt(row.id.slice(0, 8), 16)),
-    newId: randomUUID,
-    nowMs: Math.floor(clock.wallMs()),
-    monotonicUs: () => clock.monotonicMs() * 1_000,
-  })
+  return { row, open, job: await seenJob(reader, row) }
 }
 
 type Outcome =
@@ -201,7 +139,7 @@ async function proposeAll(
 }
 
 async function proposeOne(
-  { row, jobModifyIndex }: Seen,
+  { row, job: { jobModifyIndex } }: Seen,
   part: PlanPart,
   evaluations: NewEvaluation[],
   { propose, clock, mirror }: WorkContext,
@@ -223,13 +161,10 @@ async function proposeOne(
 }
 
 function endContext(seen: Seen, { clock }: WorkContext): EndContext {
-  const { row, open, jobModifyIndex, snapshotIndex } = seen
+  const { row, open, job } = seen
+  const { jobModifyIndex, snapshotIndex } = job
   const nowMs = Math.floor(clock.wallMs())
   return { row, open, jobModifyIndex, snapshotIndex, nowMs, newId: randomUUID }
-}
-
-function versionKey({ jobCreateIndex, jobVersion }: AllocationRow): string {
-  return `${jobCreateIndex} ${jobVersion}`
 }
 
 function nothing(): PlanPart {

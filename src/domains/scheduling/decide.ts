@@ -1,0 +1,90 @@
+/** One look at a job, and what the scheduler makes of it: of workers and of dry runs. */
+import { randomUUID } from 'node:crypto'
+import type { Reader } from '../../fsm/domain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { seededRandom } from '../../lib/random.ts'
+import type { AllocationRow } from '../allocations/model.ts'
+import { allocationsOfJob, versionOfAllocation } from '../allocations/queries.ts'
+import type { DeploymentRow } from '../deployments/model.ts'
+import { newestDeploymentOf } from '../deployments/queries.ts'
+import type { EvaluationRow, JobKey } from '../evaluations/model.ts'
+import type { JobSpec } from '../jobs/model.ts'
+import { jobOf, newestVersionOf } from '../jobs/queries.ts'
+import type { Cluster } from '../../scheduler/decision.ts'
+import type { Patterns } from '../../scheduler/operands.ts'
+import type { ScheduledJob } from '../../scheduler/reconcile.ts'
+import { schedule, type Scheduled } from '../../scheduler/schedule.ts'
+
+export type SeenJob = {
+  /** Null: there is none. */
+  readonly row: ReturnType<typeof jobOf>
+  readonly newest: ReturnType<typeof newestVersionOf>
+  readonly jobModifyIndex: number
+  readonly allocations: readonly AllocationRow[]
+  readonly specOf: (allocation: AllocationRow) => JobSpec | null
+  /** The newest one. */
+  readonly deployment: DeploymentRow | null
+  /** Of the state. */
+  readonly snapshotIndex: number
+}
+
+export async function seenJob(reader: Reader, { namespace, jobId }: JobKey): Promise<SeenJob> {
+  const row = jobOf(reader, namespace, jobId)
+  const allocations: AllocationRow[] = []
+  const specs = new Map<string, JobSpec | null>()
+  for await (const page of allocationsOfJob(reader, { namespace, jobId })) {
+    allocations.push(...page)
+    for (const allocation of page) {
+      const key = versionKey(allocation)
+      if (!specs.has(key)) specs.set(key, versionOfAllocation(reader, allocation)?.spec ?? null)
+    }
+  }
+  return {
+    row,
+    newest: row === null ? null : newestVersionOf(reader, row),
+    jobModifyIndex: row?.jobModifyIndex ?? 0,
+    allocations,
+    specOf: (allocation) => specs.get(versionKey(allocation)) ?? null,
+    deployment: await newestDeploymentOf(reader, { namespace, jobId }),
+    snapshotIndex: reader.appliedIndex,
+  }
+}
+
+/** As it is registered. */
+export function scheduledJobOf({ row, newest }: SeenJob): ScheduledJob | null {
+  if (row === null || newest === null) return null
+  const { version, createIndex, jobModifyIndex, stop, template } = row
+  // A template runs nothing itself.
+  return { spec: newest.spec, version, createIndex, jobModifyIndex, stop: stop || template }
+}
+
+export type DecideContext = {
+  readonly clock: Clock
+  readonly cluster: Cluster
+  readonly patterns: Patterns
+}
+
+export function decide(
+  { allocations, specOf, deployment }: SeenJob,
+  job: ScheduledJob | null,
+  evaluation: Pick<EvaluationRow, 'id' | 'namespace' | 'jobId' | 'triggeredBy'>,
+  { clock, cluster, patterns }: DecideContext,
+): Scheduled {
+  return schedule({
+    evaluation,
+    job,
+    allocations,
+    specOf,
+    deployment,
+    cluster,
+    patterns,
+    random: seededRandom(Number.parseInt(evaluation.id.slice(0, 8), 16)),
+    newId: randomUUID,
+    nowMs: Math.floor(clock.wallMs()),
+    monotonicUs: () => clock.monotonicMs() * 1_000,
+  })
+}
+
+function versionKey({ jobCreateIndex, jobVersion }: AllocationRow): string {
+  return `${jobCreateIndex} ${jobVersion}`
+}
