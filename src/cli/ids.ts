@@ -2,7 +2,7 @@
 import { MusterError } from '../lib/errors.ts'
 import { listOf, objectOf, textOf } from './api/answer.ts'
 import type { ApiClient, Search } from './api/client.ts'
-import type { JsonObject } from './api/json.ts'
+import type { JsonObject } from '../lib/exact-json.ts'
 
 const uuidLength = 36
 const shortLength = 8

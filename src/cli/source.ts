@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { parseHcl, type HclBody, type HclValue } from '../lib/hcl.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
-import { isObject, parseJson, type Json, type JsonObject } from './api/json.ts'
+import { isObject, parseJson, type Json, type JsonObject } from '../lib/exact-json.ts'
 import { misused } from './flags.ts'
 import type { Terminal } from './verb.ts'
 

@@ -1,6 +1,6 @@
 /** Fields of what a server answered. A field of another kind than expected means another program answered. */
 import { MusterError } from '../../lib/errors.ts'
-import { isObject, type Json, type JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject } from '../../lib/exact-json.ts'
 
 export function objectOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : strange('an object')

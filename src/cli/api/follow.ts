@@ -3,7 +3,7 @@ import { delay } from '../../lib/async.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { integerOf, objectOf } from './answer.ts'
 import type { Answer, ApiClient, Search } from './client.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from '../../lib/exact-json.ts'
 import { Servers } from './servers.ts'
 
 const waitedSeconds = 60

@@ -1,7 +1,7 @@
 /** A log as it comes in frames: JSON objects one after the other, each with some bytes of the text, or with none. */
 import { MusterError } from '../../lib/errors.ts'
 import { objectOf, textOf } from './answer.ts'
-import { parseJson } from './json.ts'
+import { parseJson } from '../../lib/exact-json.ts'
 
 /** Servers send a kilobyte of text in each. */
 const frameLengthMax = 64 * 1024

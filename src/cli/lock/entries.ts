@@ -1,7 +1,7 @@
 /** Keys and values as locks need them: read with an index to wait on, locked, changed only as they were read. */
 import { integerOf, listOf, objectOf, textOf } from '../api/answer.ts'
 import { escapePath, type Ask, type Search } from '../api/client.ts'
-import type { Json, JsonObject } from '../api/json.ts'
+import type { Json, JsonObject } from '../../lib/exact-json.ts'
 import type { Servers } from '../api/servers.ts'
 
 /** How long a read waits for a change. A server that is gone is noticed by it too. */

@@ -4,7 +4,7 @@ import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { textOf as reasonOf } from '../../lib/errors.ts'
 import { listOf, objectOf, textOf } from '../api/answer.ts'
-import type { Json } from '../api/json.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { renewed, type Lease } from './lease.ts'
 import type { Servers } from '../api/servers.ts'
 

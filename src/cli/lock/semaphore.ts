@@ -6,7 +6,7 @@
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { isObject, parseJson } from '../api/json.ts'
+import { isObject, parseJson } from '../../lib/exact-json.ts'
 import type { Entries, Entry } from './entries.ts'
 import type { Exclusion, Held, Loss } from './exclusion.ts'
 import { follow, type ReadRetries } from './follow.ts'

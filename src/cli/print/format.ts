@@ -1,6 +1,6 @@
 /** How a command shows what it learned: for people, as JSON, or through a template. */
-import type { Json } from '../api/json.ts'
-import { printJson } from '../api/json.ts'
+import type { Json } from '../../lib/exact-json.ts'
+import { printJson } from '../../lib/exact-json.ts'
 import { misused, type FlagTable, type Flags } from '../flags.ts'
 import type { Call } from '../verb.ts'
 import { styleOf, type Style } from './style.ts'
@@ -64,7 +64,7 @@ export async function show(
     case 'none':
       return
     case 'template': {
-      const { renderTemplate } = await import('../template/template.ts')
+      const { renderTemplate } = await import('../../lib/template/evaluate.ts')
       const text = renderTemplate(format.text, value)
       terminal.out(text.endsWith('\n') ? text : `${text}\n`)
     }

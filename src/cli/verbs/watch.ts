@@ -1,7 +1,7 @@
 /** `muster watch`: shows a view of the state once, or runs a command with it on each change. */
 import { machineClock } from '../../lib/clock.ts'
 import { ApiClient } from '../api/client.ts'
-import { printJson } from '../api/json.ts'
+import { printJson } from '../../lib/exact-json.ts'
 import { Servers } from '../api/servers.ts'
 import { connectionFlags, namespaceFlag } from '../api/settings.ts'
 import { programOf } from '../program.ts'

@@ -3,7 +3,7 @@ import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Search } from '../api/client.ts'
-import { lineOfJson, type Json } from '../api/json.ts'
+import { lineOfJson, type Json } from '../../lib/exact-json.ts'
 import type { Servers } from '../api/servers.ts'
 import type { View } from './views.ts'
 

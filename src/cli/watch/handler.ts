@@ -1,7 +1,7 @@
 /** The command that `muster watch` runs for a change, one at a time. */
 import { spawn } from 'node:child_process'
 import { MusterError, textOf } from '../../lib/errors.ts'
-import { lineOfJson } from '../api/json.ts'
+import { lineOfJson } from '../../lib/exact-json.ts'
 import type { Program } from '../program.ts'
 import type { Change } from './changes.ts'
 

@@ -1,7 +1,7 @@
 /** What `muster watch` can look at: the request of each type, and what of its answer is shown. */
 import { listOf } from '../api/answer.ts'
 import { escapePath, type Search } from '../api/client.ts'
-import type { Json } from '../api/json.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { misused, type FlagTable, type Flags } from '../flags.ts'
 
 export const viewTypes = [

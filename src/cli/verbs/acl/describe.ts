@@ -2,7 +2,7 @@
 import { MusterError } from '../../../lib/errors.ts'
 import { integerOf, listOf, objectOf, textOf, textsOf } from '../../api/answer.ts'
 import { ApiRefusal, type ApiClient } from '../../api/client.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { pairs } from '../../print/table.ts'
 import type { Flags } from '../../flags.ts'
 

@@ -1,7 +1,7 @@
 /** `muster acl token list`, `acl policy list` and `acl role list`. */
 import { listOf, objectOf, textOf, textsOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { table } from '../../print/table.ts'

@@ -1,7 +1,7 @@
 /** `muster alloc exec`: a command beside a task, with this terminal's input and output. */
 import { integerOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { parseJson, type JsonObject } from '../../api/json.ts'
+import { parseJson, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import type { Line } from '../../api/websocket.ts'
 import { MusterError } from '../../../lib/errors.ts'

@@ -1,7 +1,7 @@
 /** The allocation that a command is about: by its whole id or the front of it. */
 import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { MusterError } from '../../../lib/errors.ts'
 import { findId } from '../../ids.ts'
 

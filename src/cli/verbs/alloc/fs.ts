@@ -2,7 +2,7 @@
 import { flagOf, integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { textOfFrames } from '../../api/frames.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

@@ -1,7 +1,7 @@
 /** `muster alloc status`: all allocations, or one of them. */
 import { flagOf, integerOf, listOf, membersOf, objectOf, textOf, timeOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type Json, type JsonObject } from '../../api/json.ts'
+import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { hostPort } from '../../../lib/host-port.ts'
 import { shownId } from '../../ids.ts'

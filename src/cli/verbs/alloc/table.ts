@@ -1,6 +1,6 @@
 /** Allocations as a table, from their entries in lists. */
 import { integerOf, textOf, timeOf } from '../../api/answer.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { shownId } from '../../ids.ts'
 import { agoOf } from '../../print/ago.ts'
 import type { Style } from '../../print/style.ts'

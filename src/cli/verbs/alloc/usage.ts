@@ -1,7 +1,7 @@
 /** What the tasks of an allocation take, for `muster alloc status -stats`. */
 import { countOf, membersOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import type { Cell } from '../../print/table.ts'
 import { clientPath } from './find.ts'
 

@@ -1,7 +1,7 @@
 /** `muster auth list`, `enable`, `disable` and `tune`: login methods and where they are mounted. */
 import { objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient, escapePath } from '../../api/client.ts'
-import { isObject, type Json } from '../../api/json.ts'
+import { isObject, type Json } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type FlagTable } from '../../flags.ts'
 import { show } from '../../print/format.ts'

@@ -1,6 +1,6 @@
 /** The configuration of autopilot, as the API has it, and as people read it. */
 import { integerOf, objectOf } from '../../api/answer.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { pairs } from '../../print/table.ts'
 
 export const configurationPath = '/v1/operator/autopilot/configuration'

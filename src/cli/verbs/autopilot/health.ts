@@ -1,7 +1,7 @@
 /** `muster operator autopilot health`. */
 import { flagOf, integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'

@@ -2,7 +2,7 @@
 import { parseDurationNs } from '../../../lib/duration.ts'
 import { MusterError } from '../../../lib/errors.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { countFlag, misused, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'

@@ -1,7 +1,7 @@
 /** `muster catalog nodes`. */
 import { listOf, objectOf, pairsOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { table } from '../../print/table.ts'

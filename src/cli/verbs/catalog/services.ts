@@ -1,7 +1,7 @@
 /** `muster catalog services`. */
 import { objectOf, textOf, textsOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { MusterError } from '../../../lib/errors.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

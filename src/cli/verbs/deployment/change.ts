@@ -1,7 +1,7 @@
 /** `muster deployment fail`, `pause`, `resume` and `promote`. */
 import { objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import type { FlagTable } from '../../flags.ts'
 import { visible } from '../../print/table.ts'

@@ -1,7 +1,7 @@
 /** The deployment that a command is about: by its whole id or the front of it. */
 import { textOf } from '../../api/answer.ts'
 import { ApiRefusal, type ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { findId } from '../../ids.ts'
 import { jobPath, type FoundJob } from '../job/find.ts'
 

@@ -1,7 +1,7 @@
 /** Follows a deployment to its end. */
 import { countOf, membersOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { follow } from '../../api/follow.ts'
 import { shortId } from '../../ids.ts'
 import { visible } from '../../print/table.ts'

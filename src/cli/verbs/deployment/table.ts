@@ -1,6 +1,6 @@
 /** Deployments in lists, and the groups of one. */
 import { countOf, flagOf, integerOf, listOf, membersOf, textOf } from '../../api/answer.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { shortId } from '../../ids.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'

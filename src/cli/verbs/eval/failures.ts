@@ -1,6 +1,6 @@
 /** Why allocations have no place, in words. */
 import { countOf, countsOf, membersOf } from '../../api/answer.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { visible } from '../../print/table.ts'
 
 export function hasFailures(evaluation: JsonObject): boolean {

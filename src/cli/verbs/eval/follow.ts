@@ -1,7 +1,7 @@
 /** Follows an evaluation to its end, and says what it came to. */
 import { integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { askPatiently, follow } from '../../api/follow.ts'
 import { shownId } from '../../ids.ts'
 import { visible } from '../../print/table.ts'

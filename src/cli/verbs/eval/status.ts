@@ -1,7 +1,7 @@
 /** `muster eval status`. */
 import { integerOf, listOf, objectOf, textOf, timeOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { findId, shownId, type Listed } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

@@ -1,6 +1,6 @@
 /** Evaluations as a table. */
 import { integerOf, textOf } from '../../api/answer.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { shownId } from '../../ids.ts'
 import type { Style } from '../../print/style.ts'
 import { table } from '../../print/table.ts'

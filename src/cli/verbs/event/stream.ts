@@ -2,7 +2,7 @@
 import { MusterError } from '../../../lib/errors.ts'
 import { integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { parseJson, type JsonObject } from '../../api/json.ts'
+import { parseJson, type JsonObject } from '../../../lib/exact-json.ts'
 import { linesOf } from '../../api/lines.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused, type Flags } from '../../flags.ts'

@@ -1,7 +1,7 @@
 /** Jobs that a periodic or a parameterized one started, and what it starts them with. */
 import { countOf, flagOf, listOf, objectOf, textOf, textsOf, timeOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { nextOfSchedules } from '../../../lib/schedule.ts'
 import type { Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'

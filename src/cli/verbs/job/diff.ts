@@ -1,6 +1,6 @@
 /** What differs between two versions of a job, as text: a line each, with what it is within. */
 import { countsOf, listOf, objectOf, textOf, textsOf } from '../../api/answer.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { visible } from '../../print/table.ts'
 
 const marks: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** The evaluation that a write to a job led to: followed to its end, unless the command line says not to. */
 import { textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import type { FlagTable } from '../../flags.ts'
 import { visible } from '../../print/table.ts'
 import { exits, type Call } from '../../verb.ts'

@@ -1,7 +1,7 @@
 /** The job that a command is about: by its whole id, or the front of it where only one begins so. */
 import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiRefusal, type ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { theOnly } from '../../ids.ts'
 
 export const anyNamespace = '*'

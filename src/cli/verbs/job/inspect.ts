@@ -2,7 +2,7 @@
 import { MusterError } from '../../../lib/errors.ts'
 import { integerOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { printJson, type JsonObject } from '../../api/json.ts'
+import { printJson, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { countFlag } from '../../flags.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

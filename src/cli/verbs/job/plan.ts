@@ -2,7 +2,7 @@
 import { MusterError, textOf as messageOf } from '../../../lib/errors.ts'
 import { countOf, integerOf, membersOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { isMisuse } from '../../flags.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

@@ -1,7 +1,7 @@
 /** `muster job run`: registers a job, and follows what becomes of it. */
 import { integerOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { printJson, type JsonObject } from '../../api/json.ts'
+import { printJson, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { countFlag, misused } from '../../flags.ts'
 import { visible } from '../../print/table.ts'

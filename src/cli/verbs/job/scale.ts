@@ -1,7 +1,7 @@
 /** `muster job scale`. */
 import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { countFlag, misused } from '../../flags.ts'
 import type { Verb } from '../../verb.ts'

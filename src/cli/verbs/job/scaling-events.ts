@@ -1,7 +1,7 @@
 /** `muster job scaling-events`. */
 import { flagOf, integerOf, listOf, membersOf, objectOf, textOf, timeOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { table } from '../../print/table.ts'

@@ -1,7 +1,7 @@
 /** A job file, HCL or JSON, as the API has the job. */
 import { MusterError, textOf as messageOf } from '../../../lib/errors.ts'
 import type { ApiClient } from '../../api/client.ts'
-import { isObject, parseJson, type Json } from '../../api/json.ts'
+import { isObject, parseJson, type Json } from '../../../lib/exact-json.ts'
 import { misused, type FlagTable } from '../../flags.ts'
 import { Sources } from '../../source.ts'
 import type { Call } from '../../verb.ts'

@@ -10,7 +10,7 @@ import {
   timeOf,
 } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'

@@ -1,7 +1,7 @@
 /** The versions of a job. */
 import { listOf, objectOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { jobPath, type FoundJob } from './find.ts'
 
 /** Those that are kept, the newest first. */

@@ -1,6 +1,6 @@
 /** Data keys as a table. */
 import { objectOf, textOf, timeOf } from '../../api/answer.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 import type { Style } from '../../print/style.ts'
 import { table } from '../../print/table.ts'
 

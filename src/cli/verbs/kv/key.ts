@@ -2,7 +2,7 @@
 import { MusterError } from '../../../lib/errors.ts'
 import { integerOf, textOf } from '../../api/answer.ts'
 import { escapePath } from '../../api/client.ts'
-import { isObject, type Json, type JsonObject } from '../../api/json.ts'
+import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { misused, type FlagTable, type Flags } from '../../flags.ts'
 
 /** A lock that a write depends on. */

@@ -1,7 +1,7 @@
 /** `muster login explain`. */
 import { flagOf, listOf, objectOf, textOf, textsOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { lineOfJson, type Json, type JsonObject } from '../../api/json.ts'
+import { lineOfJson, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { itemsMax } from '../../items.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

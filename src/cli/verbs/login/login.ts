@@ -2,7 +2,7 @@
 import { MusterError } from '../../../lib/errors.ts'
 import { objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type Json } from '../../api/json.ts'
+import { isObject, type Json } from '../../../lib/exact-json.ts'
 import { connectionFlags, readSettings } from '../../api/settings.ts'
 import { storeToken } from '../../api/token-file.ts'
 import { misused } from '../../flags.ts'

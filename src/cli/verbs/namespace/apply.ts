@@ -2,7 +2,7 @@
 import { isNamespaceName } from '../../../domains/namespaces/model.ts'
 import { objectOf, pairsOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
 import { pairsOfFlag } from '../../items.ts'

@@ -1,7 +1,7 @@
 /** What the commands about namespaces share. */
 import { MusterError } from '../../../lib/errors.ts'
 import { ApiRefusal, type ApiClient } from '../../api/client.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 
 export function namespacePath(name: string): string {
   return `/v1/namespace/${encodeURIComponent(name)}`

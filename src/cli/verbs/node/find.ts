@@ -2,7 +2,7 @@
 import { MusterError } from '../../../lib/errors.ts'
 import { objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { misused, type FlagTable } from '../../flags.ts'
 import { findId, type Listed } from '../../ids.ts'
 import type { Call } from '../../verb.ts'

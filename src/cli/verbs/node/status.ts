@@ -1,7 +1,7 @@
 /** `muster node status`: all nodes, or one of them. */
 import { flagOf, listOf, objectOf, pairsOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { shortId } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'

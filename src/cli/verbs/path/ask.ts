@@ -1,6 +1,6 @@
 /** `muster read`, `list`, `write` and `delete`: any path of the API, where no command of its own serves it. */
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type Json } from '../../api/json.ts'
+import { isObject, type Json } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { itemsMax } from '../../items.ts'
 import { Sources } from '../../source.ts'

@@ -1,6 +1,6 @@
 /** What the commands share that ask a path below `/v1`, and those that show what such a path answers. */
 import { escapePath } from '../../api/client.ts'
-import { isObject, lineOfJson, type Json, type JsonObject } from '../../api/json.ts'
+import { isObject, lineOfJson, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { misused, type FlagTable } from '../../flags.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { pairs, visible } from '../../print/table.ts'

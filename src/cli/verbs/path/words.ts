@@ -1,5 +1,5 @@
 /** The body of a request from words of a command line. */
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { isSpec, itemOf } from '../../items.ts'
 import type { Sources } from '../../source.ts'
 

@@ -1,7 +1,7 @@
 /** The servers of the consensus group as a table, and options that name one of them. */
 import { flagOf, integerOf, listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { Search } from '../../api/client.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 import { misused, type FlagTable, type Flags } from '../../flags.ts'
 import type { Style } from '../../print/style.ts'
 import { table, type Cell } from '../../print/table.ts'

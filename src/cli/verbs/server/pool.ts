@@ -1,6 +1,6 @@
 /** The members of the gossip pool as tables: who is there, and who was doubted by whom. */
 import { flagOf, integerOf, listOf, objectOf, pairsOf, textOf, textsOf } from '../../api/answer.ts'
-import type { Json, JsonObject } from '../../api/json.ts'
+import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import type { Style } from '../../print/style.ts'
 import { table, type Cell } from '../../print/table.ts'
 

@@ -3,7 +3,7 @@
  * members in lower case with underscores, or as the API has them.
  */
 import { MusterError } from '../../../lib/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../api/json.ts'
+import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { memberOf, type Sources } from '../../source.ts'
 
 /** Members whose own members are names that people chose. */

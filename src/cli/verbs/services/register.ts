@@ -1,6 +1,6 @@
 /** `muster services register`. */
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { countFlag, misused, type Flags } from '../../flags.ts'
 import { pairsOfFlag } from '../../items.ts'

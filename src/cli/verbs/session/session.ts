@@ -1,6 +1,6 @@
 /** What the commands about sessions share. */
 import { integerOf, listOf, textOf } from '../../api/answer.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { formatDurationNs } from '../../../lib/duration.ts'
 
 /** `15s`; `-` for one that lives until it is ended. */

@@ -1,6 +1,6 @@
 /** `muster token create`, `lookup`, `renew` and `revoke`: tokens with leases. */
 import { ApiClient } from '../../api/client.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { misused, type FlagTable, type Operands } from '../../flags.ts'
 import { pairsOfFlag } from '../../items.ts'

@@ -1,7 +1,7 @@
 /** `muster var put`. */
 import { integerOf, objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { misused } from '../../flags.ts'
 import { isItem, isSpec, itemOf, itemsMax } from '../../items.ts'

@@ -1,7 +1,7 @@
 /** What the commands about variables share. */
 import { integerOf, objectOf, pairsOf, textOf, timeOf } from '../../api/answer.ts'
 import { escapePath, type Answer, type ApiClient } from '../../api/client.ts'
-import type { Json } from '../../api/json.ts'
+import type { Json } from '../../../lib/exact-json.ts'
 import type { FlagTable, Flags } from '../../flags.ts'
 import { misused } from '../../flags.ts'
 import { MusterError } from '../../../lib/errors.ts'

@@ -1,5 +1,5 @@
 /** Runs a template over JSON. It reads what it was given and nothing else, and ends: no loop is without data. */
-import { isObject, type Json } from '../api/json.ts'
+import { isObject, type Json } from '../exact-json.ts'
 import { functionNames, functions, isTrue } from './functions.ts'
 import { parseTemplate, type Assignment, type Node, type Operand, type Pipe } from './parse.ts'
 import { plain } from './printf.ts'

@@ -2,7 +2,7 @@
  * The words of a template in the language of Go's `text/template`, as far as Nomad's users write it after `-t`:
  * text, and between `{{` and `}}` fields, variables, texts, numbers, parentheses, pipes. `{{-` and `-}}` trim blanks.
  */
-import { MusterError } from '../../lib/errors.ts'
+import { MusterError } from '../errors.ts'
 
 export type Token =
   | { readonly type: 'field'; readonly path: readonly string[] }

@@ -1,5 +1,5 @@
 /** What a template may call: Go's own functions but those for other languages' escapes, and `json`. */
-import { isObject, printJson, type Json } from '../api/json.ts'
+import { isObject, printJson, type Json } from '../exact-json.ts'
 import { plain, printf } from './printf.ts'
 import { refuse } from './scan.ts'
 

@@ -1,5 +1,5 @@
 /** Values as text, as Go prints them: `%v` of everything, and the verbs of `printf`. */
-import { isObject, type Json } from '../api/json.ts'
+import { isObject, type Json } from '../exact-json.ts'
 import { refuse } from './scan.ts'
 
 /** Of `%5d`: no table is wider. */

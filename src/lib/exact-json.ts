@@ -2,7 +2,7 @@
  * JSON as servers send it and as commands print it. Whole numbers beyond 2^53 (times in nanoseconds, flags) keep
  * every digit: they are bigints here.
  */
-import { MusterError } from '../../lib/errors.ts'
+import { MusterError } from './errors.ts'
 
 export type Json =
   null | boolean | number | bigint | string | readonly Json[] | { readonly [name: string]: Json }

@@ -1,7 +1,7 @@
 /** Templates after `-t`: what the peers' users write, as Go would print it. */
 import t from 'tap'
-import { parseJson, printJson } from '../../src/cli/api/json.ts'
-import { renderTemplate } from '../../src/cli/template/template.ts'
+import { parseJson, printJson } from '../../src/lib/exact-json.ts'
+import { renderTemplate } from '../../src/lib/template/evaluate.ts'
 
 const data = parseJson(
   `{"Name":"a","Count":3,"Big":12345678901234567890,"On":true,"None":null,"Empty":[],
