@@ -4,6 +4,7 @@ import { deploymentVerbs } from './verbs/deployment/verbs.ts'
 import type { OpenRecovery } from './verbs/raft/recover.ts'
 import { allocVerbs } from './verbs/alloc/verbs.ts'
 import { jobVerbs } from './verbs/job/verbs.ts'
+import { nodeVerbs } from './verbs/node/verbs.ts'
 import type { Verbs } from './verb.ts'
 
 export type VerbOptions = {
@@ -197,30 +198,7 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows a namespace',
       load: async () => (await import('./verbs/namespace/status.ts')).namespaceStatus,
     },
-    'node config': {
-      summary: 'Shows or names the servers of a client agent',
-      load: async () => (await import('./verbs/node/config.ts')).nodeConfig,
-    },
-    'node drain': {
-      summary: 'Moves all work off a node',
-      load: async () => (await import('./verbs/node/drain.ts')).nodeDrain,
-    },
-    'node eligibility': {
-      summary: 'Lets a node take new work or not',
-      load: async () => (await import('./verbs/node/eligibility.ts')).nodeEligibility,
-    },
-    'node meta': {
-      summary: 'Shows the metadata of a node',
-      load: async () => (await import('./verbs/node/meta.ts')).nodeMeta,
-    },
-    'node purge': {
-      summary: 'Forgets a node',
-      load: async () => (await import('./verbs/node/purge.ts')).nodePurge,
-    },
-    'node status': {
-      summary: 'Lists client nodes, or shows one',
-      load: async () => (await import('./verbs/node/status.ts')).nodeStatus,
-    },
+    ...nodeVerbs,
     'operator autopilot get-config': {
       summary: 'Shows how the leader looks after the servers',
       load: async () => (await import('./verbs/autopilot/get-config.ts')).autopilotGetConfig,
