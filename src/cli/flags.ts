@@ -183,3 +183,10 @@ export function durationFlag(flags: Flags, name: string): number | undefined {
   }
   return ms
 }
+
+/** As it was given, of any length, or undefined. */
+export function durationTextFlag(flags: Flags, name: string): string | undefined {
+  const text = flags.last(name)
+  if (text === undefined || parseDurationMs(text) !== undefined) return text
+  return misused(`-${name} must be a duration such as 10s or 200ms, not ${JSON.stringify(text)}`)
+}

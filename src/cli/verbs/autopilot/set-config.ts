@@ -1,12 +1,10 @@
 /** `muster operator autopilot set-config`: what no option names stays as it is. */
-import { parseDurationNs } from '../../../lib/duration.ts'
-import { MusterError } from '../../../lib/errors.ts'
 import { ApiClient } from '../../api/client.ts'
 import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
-import { countFlag, misused, type FlagTable, type Flags } from '../../flags.ts'
+import { countFlag, durationTextFlag, misused, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
-import { configurationOf, configurationPath } from './configuration.ts'
+import { changeSettings, configurationPath, given } from './configuration.ts'
 
 const settingFlags: FlagTable = {
   'cleanup-dead-servers': {
@@ -40,17 +38,7 @@ moment, nothing is changed and the exit code is 1.
       misused(`say what to change: ${names.join(', ')}`)
     }
     const client = await ApiClient.open(call)
-    const { settings, index } = configurationOf(await client.get(configurationPath))
-    const { json } = await client.ask('PUT', configurationPath, {
-      search: { cas: index },
-      json: { ...settings, ...changes },
-    })
-    if (json !== true) {
-      throw new MusterError(
-        'conflict',
-        'nothing was changed: the configuration was changed meanwhile; try again',
-      )
-    }
+    await changeSettings(client, configurationPath, changes)
     terminal.out('Configuration updated\n')
     return exits.ok
   },
@@ -60,20 +48,10 @@ function changesOf(flags: Flags): JsonObject {
   const cleanup = flags.last('cleanup-dead-servers')
   const all: Readonly<Record<string, Json | undefined>> = {
     CleanupDeadServers: cleanup === undefined ? undefined : cleanup === 'true',
-    LastContactThreshold: durationFlag(flags, 'last-contact-threshold'),
+    LastContactThreshold: durationTextFlag(flags, 'last-contact-threshold'),
     MaxTrailingLogs: countFlag(flags, 'max-trailing-logs', 0),
     MinQuorum: countFlag(flags, 'min-quorum', 0),
-    ServerStabilizationTime: durationFlag(flags, 'server-stabilization-time'),
+    ServerStabilizationTime: durationTextFlag(flags, 'server-stabilization-time'),
   }
-  const given: Record<string, Json> = {}
-  for (const [name, value] of Object.entries(all)) {
-    if (value !== undefined) given[name] = value
-  }
-  return given
-}
-
-function durationFlag(flags: Flags, name: string): string | undefined {
-  const text = flags.last(name)
-  if (text === undefined || parseDurationNs(text) !== undefined) return text
-  return misused(`-${name} must be a duration such as 10s or 200ms, not ${JSON.stringify(text)}`)
+  return given(all)
 }
