@@ -52,6 +52,15 @@ export const alerts: readonly Alert[] = [
       'More than three changes in a quarter of an hour: look at the disk, the network, and the event loop of the servers.',
   },
   {
+    name: 'MusterStormBrake',
+    expr: `max by (job) (muster_storm_brake{${servers}}) == 1`,
+    for: '0s',
+    severity: 'critical',
+    summary: 'Many nodes were lost at about the same time',
+    description:
+      'Their work is not placed elsewhere until enough of them are back, an operator releases the brake, or it has held long enough. See "Storms" in docs/client-agents.md.',
+  },
+  {
     name: 'MusterSlowDisk',
     expr: `histogram_quantile(0.99, sum by (job, instance, le) (rate(muster_raft_append_duration_seconds_bucket{${servers}}[5m]))) > 0.25`,
     for: '5m',

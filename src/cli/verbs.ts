@@ -256,6 +256,18 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Makes a new key for variables',
       load: async () => (await import('./verbs/keyring/rotate.ts')).keyringRotate,
     },
+    'operator scheduler brake release': {
+      summary: 'Has the work of lost nodes placed elsewhere after a storm',
+      load: async () => (await import('./verbs/brake/release.ts')).brakeRelease,
+    },
+    'operator scheduler brake set': {
+      summary: 'Changes when the storm brake goes on, and how long it holds',
+      load: async () => (await import('./verbs/brake/set.ts')).brakeSet,
+    },
+    'operator scheduler brake status': {
+      summary: 'Shows whether the work of lost nodes is held back',
+      load: async () => (await import('./verbs/brake/status.ts')).brakeStatus,
+    },
     'operator snapshot inspect': {
       summary: 'Verifies a snapshot file and shows what it is of',
       load: async () => (await import('./verbs/snapshot/inspect.ts')).snapshotInspect,

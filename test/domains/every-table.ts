@@ -18,6 +18,7 @@ export const everyTableOptions: ServerOfOneOptions = {
   commandVersion: 1,
 }
 
+const brakePath = '/v1/operator/scheduler/brake'
 const longValue = 'v'.repeat(2_000)
 const later = 8_000_000_000_000_000
 
@@ -110,6 +111,7 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
     Meta: { why: 'disk' },
   })
   await placeWork(server)
+  await loseNode(server)
   for (const path of ['ldap', 'orchestrator']) {
     const tuned = await server.ask('POST', `/v1/sys/auth/${path}/tune`, { max_lease_ttl: '1h' })
     if (tuned.status !== 204) throw new Error(tuned.body)
@@ -144,6 +146,15 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   const over = await sessionOf(server, { ...session, NodeChecks: [], Behavior: 'release' })
   await put(`/v1/kv/over?acquire=${over}`, 'v')
   await put(`/v1/session/destroy/${over}`)
+}
+
+/** The storm brake is on for it. */
+async function loseNode(server: ServerOfOne): Promise<void> {
+  await done(server, 'PUT', brakePath, { SharePercent: 1, MinNodes: 1, MaxHold: '0' })
+  const node = '0f3f2b62-1d1c-4a5c-9a55-4c0a1a0a0a0e'
+  await server.propose({ type: registerNode.type, args: { ...clientNode, id: node } })
+  const updates = [{ id: node, status: 'down', cause: 'heartbeat' }]
+  await server.propose({ type: updateStatus.type, args: { updates, nowMs: 1 } })
 }
 
 type Evaluated = { readonly ID: string; readonly Status: string }
@@ -227,6 +238,8 @@ export async function meetEveryTable(server: ServerOfOne): Promise<readonly Aske
     await put(`/v1/kv/short?release=${part(ID)}`, 'ours')
   }
 
+  await put(brakePath, { SharePercent: 2, MinNodes: 1 })
+  await remove(brakePath)
   await ask('GET', '/v1/auth/orchestrator/config')
   await ask('GET', '/v1/auth/orchestrator/role?list=true')
   await ask('GET', '/v1/auth/orchestrator/role/till')
@@ -329,6 +342,7 @@ const reads = [
   '/v1/acl/tokens',
   '/v1/acl/policies',
   '/v1/acl/roles',
+  brakePath,
   '/v1/catalog/nodes',
   '/v1/catalog/node/box',
   '/v1/catalog/node-services/box',

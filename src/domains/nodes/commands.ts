@@ -1,13 +1,19 @@
 /** Changes of client nodes. A status is what the leader found; all else is what the agent or an operator said. */
 import { Type, type Static } from 'typebox'
-import type { Applied, Reader } from '../../fsm/domain.ts'
+import type { Applied, Change, Reader } from '../../fsm/domain.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
 import { workloadsVersion } from '../evaluations/model.ts'
+import { brakeAfter, type Storm } from './brake-model.ts'
+import { heldStormOf, stormAt } from './brake-queries.ts'
+import { stormBrake } from './brake-table.ts'
 import { factsOf } from './fact-model.ts'
 import {
   ComputedClass,
   DrainMeta,
   DrainSpec,
+  isAway,
+  isHeldBack,
+  isMeantToGo,
   NodeId,
   NodeSpec,
   nodesPerEntryMax,
@@ -20,6 +26,9 @@ import {
 } from './model.ts'
 import { nodeById } from './queries.ts'
 import { nodes } from './table.ts'
+
+/** Nodes of one look at who is silent. */
+const followingMax = 1_000_000
 
 type Now = { readonly index: number; readonly nowMs: number }
 
@@ -92,6 +101,8 @@ const StatusUpdate = Type.Object({
   status: Type.Enum(['ready', 'down']),
   /** Why it is down: its heartbeats are missed, or gossip says that the machine failed and no server has its uplink. */
   cause: Type.Enum(['heartbeat', 'failed']),
+  /** Since `workloadsVersion`: its agent said that it leaves. */
+  left: Type.Optional(Type.Literal(true)),
 })
 export type StatusUpdate = Static<typeof StatusUpdate>
 
@@ -101,22 +112,30 @@ export const updateStatus = defineCommand({
   since: nodesVersion,
   args: Type.Object({
     updates: Type.Array(StatusUpdate, { maxItems: nodesPerEntryMax }),
+    /** Since `workloadsVersion`: nodes that were found down with these, and that the next entries tell. */
+    following: Type.Optional(Type.Integer({ minimum: 0, maximum: followingMax })),
     nowMs: TimeMs,
   }),
-  load: (reader, { updates }) => rowsOf(reader, updates),
+  load: async (reader, { updates, following = 0, nowMs }) => ({
+    rows: rowsOf(reader, updates),
+    storm: await stormAt(reader, nowMs, updates.length + following),
+  }),
   apply: (
     { index },
-    { updates, nowMs },
-    rows,
+    { updates, following = 0, nowMs },
+    { rows, storm },
   ): Applied<{ readonly changed: readonly string[] }> => {
     const now = { index, nowMs }
     const changes = updates.flatMap((update) => {
       const before = rows.get(update.id)
       if (before === undefined || before.status === update.status) return []
-      return [{ before, row: statusChanged(before, update, now) }]
+      return [{ before, row: statusChanged(before, update, now, storm) }]
     })
     return {
-      changes: changes.map(({ before, row }) => replace(nodes, before, row)),
+      changes: [
+        ...changes.map(({ before, row }) => replace(nodes, before, row)),
+        ...brakeChanges(storm, changes, following, now),
+      ],
       outcome: { changed: changes.map(({ row }) => row.id) },
       happened: {
         nowMs,
@@ -126,17 +145,59 @@ export const updateStatus = defineCommand({
   },
 })
 
-function statusChanged(before: NodeRow, { status, cause }: StatusUpdate, now: Now): NodeRow {
-  const row = { ...before, status, statusUpdatedMs: now.nowMs, modifyIndex: now.index }
+function statusChanged(
+  before: NodeRow,
+  update: StatusUpdate,
+  now: Now,
+  storm: Storm | null,
+): NodeRow {
+  const { status, cause } = update
+  const { lost: _over, ...rest } = before
+  const row = { ...rest, status, statusUpdatedMs: now.nowMs, modifyIndex: now.index }
   if (status === 'down') {
     const details: [string, string][] = cause === 'failed' ? [['witness', 'gossip']] : []
-    const down = withEvent(row, { ...cluster('Node heartbeat missed'), details }, now)
+    const gone = { ...row, ...lossOf(before, update, now, storm) }
+    const down = withEvent(gone, { ...cluster('Node heartbeat missed'), details }, now)
     // What was to be moved is lost with the machine.
     return down.drain === null ? down : drained(down, now)
   }
   return before.status === 'down'
     ? withEvent(row, cluster('Node reregistered by heartbeat'), now)
     : row
+}
+
+function lossOf(
+  before: NodeRow,
+  { left }: StatusUpdate,
+  { nowMs }: Now,
+  storm: Storm | null,
+): Pick<NodeRow, 'lost'> {
+  if (before.lost !== undefined) return { lost: before.lost }
+  if (storm === null || left === true || isAway(before) || isMeantToGo(before)) return {}
+  return { lost: { storm: storm.brake.storm, timeMs: nowMs } }
+}
+
+/** `row` null: the node is forgotten. */
+type NodeChange = { readonly before: NodeRow; readonly row: NodeRow | null }
+
+function brakeChanges(
+  storm: Storm | null,
+  changes: readonly NodeChange[],
+  following: number,
+  now: Now,
+): readonly Change[] {
+  if (storm === null) return []
+  const { brake, fromMs } = storm
+  const counts = (row: NodeRow | null): boolean =>
+    row?.lost?.storm === brake.storm && row.lost.timeMs >= fromMs
+  const stands = (row: NodeRow | null): boolean => row !== null && !isAway(row)
+  let [lost, standing] = [0, 0]
+  for (const { before, row } of changes) {
+    lost += Number(counts(row)) - Number(counts(before))
+    standing += Number(stands(row)) - Number(stands(before))
+  }
+  const after = brakeAfter(storm, { lost, standing, following }, now)
+  return after === null ? [] : [put(stormBrake, after)]
 }
 
 export const setEligibility = defineCommand({
@@ -233,12 +294,24 @@ export const purgeNode = defineCommand({
     /** Since `workloadsVersion`; before, nothing follows. */
     nowMs: Type.Optional(TimeMs),
   }),
-  load: (reader, { id }) => nodeById(reader, id),
-  apply: (_context, { id, nowMs = 0 }, before): Applied<{ readonly purged: boolean }> =>
+  load: async (reader, { id, nowMs = 0 }) => {
+    const before = nodeById(reader, id)
+    // One that was lost and is given up is lost no more. That others are fewer makes no storm.
+    const isHeld = before !== null && isHeldBack(before, heldStormOf(reader))
+    return { before, storm: isHeld ? await stormAt(reader, nowMs, 0) : null }
+  },
+  apply: (
+    { index },
+    { id, nowMs = 0 },
+    { before, storm },
+  ): Applied<{ readonly purged: boolean }> =>
     before === null
       ? { changes: [], outcome: { purged: false } }
       : {
-          changes: [removeRow(nodes, before)],
+          changes: [
+            removeRow(nodes, before),
+            ...brakeChanges(storm, [{ before, row: null }], 0, { index, nowMs }),
+          ],
           outcome: { purged: true },
           happened: { nowMs, facts: factsOf(id, { offers: false }) },
         },

@@ -3,10 +3,16 @@ import { agentCalls, agentLink, clusterServers } from '../../rpc/agents.ts'
 import { askLeader } from '../../rpc/ask-leader.ts'
 import { knownNodes } from '../catalog/services.ts'
 import { defineDomain, defineService } from '../domain.ts'
-import { openView } from '../host.ts'
+import { openView, stateReader } from '../host.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { agentLinkOf, reachOf } from './agent-link.ts'
 import { agentNodeMethods } from './agent-methods.ts'
+import { brakeCommands } from './brake-commands.ts'
+import { startBrake } from './brake-duty.ts'
+import { brakeMethods } from './brake-methods.ts'
+import { brakeOf } from './brake-queries.ts'
+import { brakeRoutes } from './brake-routes.ts'
+import { stormBrake } from './brake-table.ts'
 import { nodeCommands, purgeNode, updateStatus } from './commands.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { nodeMethods } from './methods.ts'
@@ -15,7 +21,7 @@ import { heardMethod, nodePeerMethods } from './peer-methods.ts'
 import { nodeRoutes } from './routes.ts'
 import { nodeAdmission, nodeHeartbeats, nodeSettings, nodeUplinks } from './services.ts'
 import { nodes } from './table.ts'
-import { clientNodeTopic } from './topics.ts'
+import { clientNodeTopic, stormBrakeTopic } from './topics.ts'
 import { uplinkRoutes } from './uplink-routes.ts'
 import { NodeUplinks } from './uplinks.ts'
 
@@ -24,8 +30,8 @@ const ofServer = { token: null, remote: '', requestId: 'nodes' }
 
 export const nodesDomain = defineDomain({
   name: 'nodes',
-  tables: [nodes],
-  commands: nodeCommands,
+  tables: [nodes, stormBrake],
+  commands: { ...nodeCommands, ...brakeCommands },
   services: [
     defineService(nodeHeartbeats, { create: () => new Heartbeats() }),
     defineService(nodeAdmission, { create: ({ clock }) => new NodeAdmission(clock) }),
@@ -62,17 +68,37 @@ export const nodesDomain = defineDomain({
         }),
     }),
   ],
-  methods: [...Object.values(nodeMethods), ...nodePeerMethods, ...agentNodeMethods],
-  routes: [...nodeRoutes, ...uplinkRoutes],
-  topics: [clientNodeTopic],
+  methods: [
+    ...Object.values(nodeMethods),
+    ...Object.values(brakeMethods),
+    ...nodePeerMethods,
+    ...agentNodeMethods,
+  ],
+  routes: [...nodeRoutes, ...brakeRoutes, ...uplinkRoutes],
+  topics: [clientNodeTopic, stormBrakeTopic],
   measured: {
     declare: (metrics, service) => {
       const help = 'Uplinks of client agents that this server holds.'
       metrics.gauge('muster_uplinks', help, () => service(nodeUplinks).count)
+      const brakeHelp = 'Whether the storm brake is on: 1, or 0.'
+      metrics.gauge('muster_storm_brake', brakeHelp, () =>
+        Number(brakeOf(service(stateReader)).on !== null),
+      )
     },
     refused: (service) => ({ uplinks: service(nodeUplinks).refusedCount }),
   },
   duties: [
+    {
+      name: 'brake',
+      start: ({ service, ...given }) => {
+        const applied = service(appliedCommands)
+        return startBrake({
+          ...given,
+          log: given.log.named('nodes'),
+          onCommand: (command, listener) => applied.onCommand(command, listener),
+        })
+      },
+    },
     {
       name: 'nodes',
       start: ({ service, ...given }) => {

@@ -7,6 +7,7 @@
  * it who was heard.
  */
 import { delay } from '../../lib/async.ts'
+import { chunks } from '../../lib/chunks.ts'
 import { DeadlineWheel } from '../../lib/deadline-wheel.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { periodic, type Running } from '../../lib/periodic.ts'
@@ -22,6 +23,8 @@ import type { ReportReply } from './uplinks.ts'
 
 /** How late a deadline may be noticed. */
 const sliceMs = 250
+/** Nodes whose agents one round asks for. */
+const lookedMax = 16 * nodesPerEntryMax
 /** Between two rounds in which nobody is doubted, and while somebody is. */
 const roundMs = 5_000
 const doubtMs = 500
@@ -41,6 +44,9 @@ export type Reach = (ids: readonly string[]) => Promise<{
   /** A server that may live did not answer: it may hold the uplinks of others. */
   readonly isUnsure: boolean
 }>
+
+/** A node as gossip has lost it: for how long that must last, and whether its agent said that it leaves. */
+type LostMember = { readonly lastsMs: number; readonly left: boolean }
 
 export type HeartbeatsContext = DutyContext & {
   readonly settings: HeartbeatSettings
@@ -203,13 +209,9 @@ class HeartbeatDuty implements Running {
     await this.#readyAgain()
     const lost = this.#lostByGossip()
     for (const id of this.#unreached.keys()) if (!lost.has(id)) this.#unreached.delete(id)
-    const doubted = [...new Set([...this.#missed, ...lost.keys()])].slice(0, nodesPerEntryMax)
+    const doubted = [...new Set([...this.#missed, ...lost.keys()])].slice(0, lookedMax)
     if (doubted.length === 0) return roundMs
-    const { answering, isUnsure } = await this.#context.reach(doubted)
-    const down = doubted.flatMap((id) => {
-      if (answering.has(id)) return this.#answers(id)
-      return this.#silent(id, lost.get(id) ?? lastsMs.suspected, isUnsure)
-    })
+    const down = await this.#down(doubted, lost)
     await this.#propose(down)
     for (const { id, cause } of down) {
       this.#missed.delete(id)
@@ -219,30 +221,46 @@ class HeartbeatDuty implements Running {
     return doubtMs
   }
 
+  async #down(
+    doubted: readonly string[],
+    lost: ReadonlyMap<string, LostMember>,
+  ): Promise<readonly StatusUpdate[]> {
+    const parts = chunks(doubted, nodesPerEntryMax)
+    const reached = await Promise.all(parts.map(async (ids) => this.#context.reach(ids)))
+    const answering = new Set(reached.flatMap((part) => [...part.answering]))
+    const isUnsure = reached.some((part) => part.isUnsure)
+    return doubted.flatMap((id) =>
+      answering.has(id) ? this.#answers(id) : this.#silent(id, lost.get(id), isUnsure),
+    )
+  }
+
   #answers(id: string): [] {
     if (this.#missed.delete(id)) this.#arm(id)
     this.#unreached.delete(id)
     return []
   }
 
-  #silent(id: string, lasts: number, isUnsure: boolean): StatusUpdate[] {
-    if (this.#missed.has(id)) return [{ id, status: 'down', cause: 'heartbeat' }]
+  #silent(id: string, lost: LostMember | undefined, isUnsure: boolean): StatusUpdate[] {
+    const left = lost?.left === true && { left: true as const }
+    if (this.#missed.has(id)) return [{ id, status: 'down', cause: 'heartbeat', ...left }]
     if (isUnsure) return []
     const now = this.#context.clock.monotonicMs()
     const sinceMs = this.#unreached.get(id) ?? now
     this.#unreached.set(id, sinceMs)
-    return now - sinceMs < lasts ? [] : [{ id, status: 'down', cause: 'failed' }]
+    const lasts = lost?.lastsMs ?? lastsMs.suspected
+    return now - sinceMs < lasts ? [] : [{ id, status: 'down', cause: 'failed', ...left }]
   }
 
-  /** Nodes that are not down, and whose machines gossip has lost or suspects: for how long that must last. */
-  #lostByGossip(): ReadonlyMap<string, number> {
+  /** Nodes that are not down, and whose machines gossip has lost or suspects. */
+  #lostByGossip(): ReadonlyMap<string, LostMember> {
     const startMs = this.#context.clock.monotonicMs()
     const living = new Set<string>()
-    const lost = new Map<string, number>()
+    const lost = new Map<string, LostMember>()
     for (const { id, status } of this.#context.members.agents()) {
       if (status === 'alive') living.add(id)
       else if (this.#known.has(id) && this.#known.get(id) !== 'down') {
-        lost.set(id, status === 'suspected' ? lastsMs.suspected : lastsMs.failed)
+        const lasts = status === 'suspected' ? lastsMs.suspected : lastsMs.failed
+        lost.set(id, { lastsMs: lasts, left: status === 'left' })
       }
     }
     for (const id of living) lost.delete(id)
@@ -261,10 +279,17 @@ class HeartbeatDuty implements Running {
 
   async #propose(updates: readonly StatusUpdate[]): Promise<void> {
     const { propose, clock } = this.#context
-    for (let at = 0; at < updates.length; at += nodesPerEntryMax) {
+    let following = downIn(updates)
+    for (const part of chunks(updates, nodesPerEntryMax)) {
       if (this.#stopping.signal.aborted) return
-      const part = updates.slice(at, at + nodesPerEntryMax)
-      await propose(updateStatus, { updates: part, nowMs: Math.floor(clock.wallMs()) })
+      following -= downIn(part)
+      const nowMs = Math.floor(clock.wallMs())
+      // A storm is seen in its first entry, before anything of it is replaced.
+      await propose(updateStatus, { updates: [...part], following, nowMs })
     }
   }
+}
+
+function downIn(updates: readonly StatusUpdate[]): number {
+  return updates.filter(({ status }) => status === 'down').length
 }

@@ -154,10 +154,27 @@ export const NodeRow = Type.Object({
   lastDrain: Type.Union([Type.Null(), LastDrain]),
   /** The oldest first. */
   events: Type.Array(NodeEvent, { maxItems: eventsMax }),
+  /** It is away, and nobody meant it to go: the storm that it was lost in, and since when. */
+  lost: Type.Optional(Type.Object({ storm: Whole, timeMs: TimeMs })),
   createIndex: Whole,
   modifyIndex: Whole,
 })
 export type NodeRow = Static<typeof NodeRow>
+
+/** Nobody has heard of it in time. */
+export function isAway({ status }: Pick<NodeRow, 'status'>): boolean {
+  return status !== 'ready' && status !== 'initializing'
+}
+
+/** The storm brake holds back what would take the place of its work. `storm`: that it holds; null: it is off. */
+export function isHeldBack({ lost }: Pick<NodeRow, 'lost'>, storm: number | null): boolean {
+  return storm !== null && lost?.storm === storm
+}
+
+/** Its work was to leave it, or has: its going is no loss. */
+export function isMeantToGo({ drain, lastDrain, eligible }: NodeRow): boolean {
+  return drain !== null || (lastDrain?.status === 'complete' && !eligible)
+}
 
 export type Happened = {
   readonly message: string

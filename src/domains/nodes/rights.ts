@@ -4,6 +4,8 @@ import { keyOfName } from '../catalog/model.ts'
 
 export const leastForNodes: readonly LeastRight[] = [{ resource: 'node', access: 'read' }]
 
+export const readsOperator = { resource: 'operator', access: 'read' } as const
+
 /** Of one that is not there: the right to nodes without a name, as `node { policy = "read" }` gives it. */
 export function readsNode(name: string): Requirement {
   return { resource: 'node', node: keyOfName(name), access: 'read' }

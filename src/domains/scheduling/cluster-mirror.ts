@@ -7,13 +7,16 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { AllocatedResources, AllocationRow, NewAllocation } from '../allocations/model.ts'
 import { takesPlace } from '../allocations/model.ts'
 import { allocationById, allocationsOnNode, allocationsOnNodes } from '../allocations/queries.ts'
-import type { NodeRow } from '../nodes/model.ts'
+import type { EvaluationRow } from '../evaluations/model.ts'
+import { heldStormOf } from '../nodes/brake-queries.ts'
+import { isHeldBack, type NodeRow } from '../nodes/model.ts'
 import { nodeById, nodesWithPrefix } from '../nodes/queries.ts'
 import type { Cluster, KnownNode } from '../../scheduler/decision.ts'
 import { NodeUsage } from '../../scheduler/node-usage.ts'
 import { scheduledNode, takesWork, type ScheduledNode } from '../../scheduler/scheduled-node.ts'
 
-type Mirrored = KnownNode & { readonly takesWork: boolean; readonly modifyIndex: number }
+type Mirrored = KnownNode &
+  Pick<NodeRow, 'lost'> & { readonly takesWork: boolean; readonly modifyIndex: number }
 
 export class ClusterMirror implements Cluster {
   readonly #nodes = new Map<string, Mirrored>()
@@ -25,6 +28,8 @@ export class ClusterMirror implements Cluster {
   /** By datacenter, nodes that take work; null: to be made anew. */
   #ready: ReadonlyMap<string, readonly ScheduledNode[]> | null = null
   #isRead = false
+  /** See `heldStormOf`. */
+  #heldStorm: number | null = null
 
   get isRead(): boolean {
     return this.#isRead
@@ -61,6 +66,7 @@ export class ClusterMirror implements Cluster {
 
   /** Reads anew what changed, on a state that is as new as what told of it. Returns the classes of nodes that got room. */
   refresh(reader: Reader): ReadonlySet<string> {
+    this.#heldStorm = heldStormOf(reader)
     const gotRoom = new Set<string>()
     for (const id of this.#staleNodes) {
       const computedClass = this.#refreshNode(reader, id)
@@ -94,8 +100,21 @@ export class ClusterMirror implements Cluster {
     }
   }
 
+  /** Whose work the storm brake holds is shown as if it were there: it stays as it is. */
   find(id: string): KnownNode | null {
-    return this.#nodes.get(id) ?? null
+    const known = this.#nodes.get(id) ?? null
+    if (known === null || !isHeldBack(known, this.#heldStorm)) return known
+    return { node: known.node, isDown: false, isDraining: known.isDraining }
+  }
+
+  /** An evaluation that only says that a node is lost, while the storm brake holds its work. */
+  holds({ triggeredBy, nodeId }: Pick<EvaluationRow, 'triggeredBy' | 'nodeId'>): boolean {
+    const known = triggeredBy === 'node-update' ? this.#nodes.get(nodeId) : undefined
+    return known !== undefined && isHeldBack(known, this.#heldStorm)
+  }
+
+  get heldStorm(): number | null {
+    return this.#heldStorm
   }
 
   usageOf(id: string): NodeUsage {
@@ -110,6 +129,7 @@ export class ClusterMirror implements Cluster {
       isDown: row.status === 'down',
       isDraining: row.drain !== null,
       takesWork: takesWork(row),
+      ...(row.lost !== undefined && { lost: row.lost }),
       modifyIndex: row.modifyIndex,
     }
     this.#nodes.set(row.id, mirrored)

@@ -13,6 +13,7 @@ import {
 import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
 import { dispatchJob, launchJob } from '../jobs/launch-commands.ts'
 import { scaleJob } from '../jobs/scale-commands.ts'
+import { releaseBrake, setBrake } from '../nodes/brake-commands.ts'
 import {
   completeDrains,
   evaluateNode,
@@ -40,6 +41,8 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(completeDrains, ({ args }) => saw({ nodes: args.nodes.map(({ id }) => id) })),
     onCommand(evaluateNode, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(purgeNode, ({ args }) => saw({ nodes: [args.id] })),
+    onCommand(releaseBrake, () => saw({})),
+    onCommand(setBrake, () => saw({})),
     onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(dispatchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),

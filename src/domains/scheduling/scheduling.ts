@@ -126,7 +126,7 @@ class Scheduling implements Running {
     this.#lookedMs = this.#context.clock.monotonicMs()
     this.#lookedIndex = reader.appliedIndex
     for await (const page of openEvaluations(reader, 'pending')) {
-      for (const row of page) this.#queue.add(row)
+      for (const row of page) this.#add(row)
     }
     const blocked = new Set<string>()
     for await (const page of openEvaluations(reader, 'blocked')) {
@@ -147,19 +147,33 @@ class Scheduling implements Running {
   }
 
   #dispatch(row: NewEvaluation): void {
-    if (row.status === 'pending') this.#queue.add(row)
+    if (row.status === 'pending') this.#add(row)
     else if (row.status !== 'blocked') this.#blocked.remove(row.id)
     else if (!this.#queue.has(row.id) && !this.#blocked.add(row)) this.#queue.add(row)
+  }
+
+  /** What the storm brake holds stays pending, and is found again at its release, or when its node is back. */
+  #add(row: NewEvaluation): void {
+    if (!this.#mirror.holds(row)) this.#queue.add(row)
   }
 
   /** On the newest state: what was marked came with it, and an older view would take it back. */
   #refresh(): void {
     const reader = this.#context.view()
+    const held = this.#mirror.heldStorm
     try {
       for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
+      if (this.#mirror.heldStorm !== held) this.#looksAgain()
     } finally {
       reader.close()
     }
+  }
+
+  /** Nothing was written, and what was held is to be found. */
+  #looksAgain(): void {
+    this.#lookedIndex = 0
+    this.#looksSoon = true
+    this.#rounds.wake()
   }
 
   #unblock(nowMs: number): void {

@@ -37,7 +37,7 @@ export type WorkContext = {
   readonly onState: (state: 'scheduling' | 'submitting') => void
 }
 
-/** Evaluations as they were written; none, where it was over already. */
+/** Evaluations as they were written; none, where it was over already, or is held by the storm brake. */
 export type Worked = readonly NewEvaluation[]
 
 type Seen = {
@@ -59,6 +59,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
       if (seen === null) return []
       for (const nodeId of doubted) await context.mirror.doubt(view, nodeId)
       context.refresh()
+      if (context.mirror.holds(seen.row)) return []
       const { clock, mirror: cluster, patterns } = context
       decision = decide(seen.job, scheduledJobOf(seen.job), seen.row, { clock, cluster, patterns })
     } finally {

@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import { openUplinkSocket, type UplinkRequest } from '../../../src/client-agent/uplink-socket.ts'
 import { agentWords } from '../../../src/domains/nodes/uplink-words.ts'
+import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { silentLogger } from '../../../src/lib/log.ts'
@@ -20,7 +21,11 @@ export type FakeAgent = {
 export async function openAgent(
   t: Test,
   port: number,
-  node: Partial<UplinkRequest> & Pick<UplinkRequest, 'nodeId' | 'name'>,
+  {
+    spec = {},
+    ...node
+  }: Partial<UplinkRequest> &
+    Pick<UplinkRequest, 'nodeId' | 'name'> & { readonly spec?: Partial<NodeSpec> },
 ): Promise<FakeAgent> {
   const ended = Promise.withResolvers<string>()
   const ask = (method: string, args: unknown) =>
@@ -40,7 +45,7 @@ export async function openAgent(
           onCall: async ({ method }) => {
             if (method === agentWords.ping) return true
             if (method === agentWords.register) {
-              await ask('nodes.register', { spec: specOf(node.name) })
+              await ask('nodes.register', { spec: specOf(node.name, spec) })
               return true
             }
             throw new MusterError('not_found', method)

@@ -8,6 +8,7 @@ import { evaluations } from '../../../src/domains/evaluations/table.ts'
 import { allocationsOfJob } from '../../../src/domains/allocations/queries.ts'
 import { registerJob, type RegisterOutcome } from '../../../src/domains/jobs/commands.ts'
 import type { JobSpec } from '../../../src/domains/jobs/model.ts'
+import { heldEvaluations } from '../../../src/domains/nodes/brake-queries.ts'
 import { observe } from '../../../src/domains/scheduling/observed-commands.ts'
 import { startScheduling } from '../../../src/domains/scheduling/scheduling.ts'
 import { WorkerPool } from '../../../src/domains/scheduling/workers.ts'
@@ -105,6 +106,16 @@ export class Scheduled {
       view.close()
     }
     return rows
+  }
+
+  /** Evaluations that wait for the storm brake. */
+  async held(): Promise<number> {
+    const view = this.state.machine.view()
+    try {
+      return await heldEvaluations(view)
+    } finally {
+      view.close()
+    }
   }
 
   /** As the agents of their nodes say it. */

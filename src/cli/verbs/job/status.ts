@@ -17,6 +17,7 @@ import type { Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { allocationTable } from '../alloc/table.ts'
+import { brakeHint } from '../brake/brake.ts'
 import { newestDeployment } from '../deployment/find.ts'
 import { deploymentText } from '../deployment/table.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
@@ -128,7 +129,16 @@ async function showJob(
     )
     return parts.join('\n')
   })
+  if (evaluations.some(isOfNode)) terminal.err(await brakeHint(client))
   return exits.ok
+}
+
+/** What became of a node has the job looked at, which may wait for the storm brake. */
+function isOfNode(evaluation: JsonObject): boolean {
+  return (
+    textOf(evaluation, 'Status') === 'pending' &&
+    textOf(evaluation, 'TriggeredBy') === 'node-update'
+  )
 }
 
 function overviewOf(job: JsonObject, nowMs: number): readonly (readonly [string, string])[] {

@@ -9,6 +9,7 @@ import type { Style } from '../../print/style.ts'
 import { pairs, table, type Cell } from '../../print/table.ts'
 import { exits, type Call, type Verb } from '../../verb.ts'
 import { allocationTable } from '../alloc/table.ts'
+import { brakeHint } from '../brake/brake.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 
 export const nodeStatus: Verb = {
@@ -55,6 +56,8 @@ async function listNodes(call: Call, client: ApiClient): Promise<number> {
     )
   })
   if (rows.length === 0) terminal.err('No nodes found\n')
+  const isAway = rows.some((row) => !['ready', 'initializing'].includes(textOf(row, 'Status')))
+  if (isAway) terminal.err(await brakeHint(client))
   return exits.ok
 }
 

@@ -1,0 +1,58 @@
+/** Changes of the storm brake by operators and by the leader's clock; nodes that are lost and return change it in their own entries. */
+import { Type } from 'typebox'
+import { commandsByType, defineCommand, put, TimeMs } from '../define.ts'
+import type { Applied } from '../../fsm/domain.ts'
+import { Count } from '../../fsm/row-schema.ts'
+import { workloadsVersion } from '../evaluations/model.ts'
+import { BrakeSettings, releasedBrake, withSettings, type BrakeRow } from './brake-model.ts'
+import { brakeOf } from './brake-queries.ts'
+import { stormBrake } from './brake-table.ts'
+
+export type BrakeOutcome = { readonly changed: boolean; readonly row: BrakeRow }
+
+export const SetBrake = Type.Object({
+  settings: BrakeSettings,
+  /** The modify index that must stand, 0 for never changed; null: whatever stands. */
+  cas: Type.Union([Type.Null(), Count]),
+})
+
+export const setBrake = defineCommand({
+  type: 'nodes.setBrake',
+  since: workloadsVersion,
+  args: Type.Object({
+    ...SetBrake.properties,
+    accessor: Type.String({ maxLength: 64 }),
+    nowMs: TimeMs,
+  }),
+  load: (reader) => brakeOf(reader),
+  apply: ({ index }, { settings, cas, accessor, nowMs }, before): Applied<BrakeOutcome> => {
+    if (cas !== null && cas !== before.modifyIndex) return unchanged(before)
+    const row = withSettings(before, { settings, accessor }, { index, nowMs })
+    return { changes: [put(stormBrake, row)], outcome: { changed: true, row } }
+  },
+})
+
+/** Nothing, where it is not on, or on for another storm. */
+export const releaseBrake = defineCommand({
+  type: 'nodes.releaseBrake',
+  since: workloadsVersion,
+  args: Type.Object({
+    /** null: whichever it is. */
+    storm: Type.Union([Type.Null(), Count]),
+    cause: Type.Enum(['time', 'operator']),
+    accessor: Type.String({ maxLength: 64 }),
+    nowMs: TimeMs,
+  }),
+  load: (reader) => brakeOf(reader),
+  apply: ({ index }, { storm, cause, accessor, nowMs }, before): Applied<BrakeOutcome> => {
+    if (before.on === null || (storm !== null && storm !== before.storm)) return unchanged(before)
+    const row = releasedBrake(before, { cause, accessor }, { index, nowMs })
+    return { changes: [put(stormBrake, row)], outcome: { changed: true, row } }
+  },
+})
+
+export const brakeCommands = commandsByType([setBrake, releaseBrake])
+
+function unchanged(row: BrakeRow): Applied<BrakeOutcome> {
+  return { changes: [], outcome: { changed: false, row } }
+}
