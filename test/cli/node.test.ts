@@ -89,7 +89,10 @@ void t.test('eligibility, drains and purges', async (t) => {
   t.match(await muster('node eligibility -disable 1111'), { code: 0, out: /marked ineligible/ })
   t.match((await muster('node status 1111')).out, /Eligibility += ineligible\n/)
   t.match(await muster('node eligibility -enable 1111'), { code: 0, out: /marked eligible/ })
-  t.match(await muster('node drain 1111'), { code: 2, err: /-enable, -disable and -monitor/ })
+  t.match(await muster('node drain 1111'), {
+    code: 2,
+    err: /-enable, -disable, -plan and -monitor/,
+  })
   t.match(await muster('node drain -enable -deadline soon 1111'), { code: 2, err: /duration/ })
   t.match(await muster('node drain -enable -force -no-deadline 1111'), { code: 2 })
   t.match(await muster('node drain -enable -meta why=disk 1111'), {
@@ -103,4 +106,53 @@ void t.test('eligibility, drains and purges', async (t) => {
   t.match(await muster('node status'), { err: 'No nodes found\n' })
   t.match(await muster('node config -servers'), { code: 1, err: /this agent is a server/ })
   t.match(await muster('node config'), { code: 2, err: /-servers and -update-servers/ })
+})
+
+void t.test('a drain is planned: what moves where, and what has no place and why', async (t) => {
+  const planned = (Name: string, Action: string, more: object) => ({
+    ID: other,
+    Name,
+    Namespace: 'default',
+    JobID: 'web',
+    TaskGroup: 'g',
+    Action,
+    Reason: `why ${Action}`,
+    NodeID: '',
+    NodeName: '',
+    Metrics: null,
+    ...more,
+  })
+  const Metrics = {
+    NodesEvaluated: 2,
+    NodesExhausted: 1,
+    ConstraintFiltered: { 'kernel = linux': 1 },
+    DimensionExhausted: { memory: 1 },
+  }
+  const stays = planned('agent.g[0]', 'stop', {})
+  const moves = planned('web.g[0]', 'move', { NodeID: box, NodeName: 'far' })
+  const stranded = planned('web.g[1]', 'wait', { Metrics })
+  const { address, asked } = await standIn(t, {
+    [`GET /v1/node/${box}/drain/plan`]: [
+      { json: { NodeID: box, Allocations: [moves, stranded, stays] } },
+      { json: { NodeID: box, Allocations: [moves] } },
+      { json: { NodeID: box, Allocations: [] } },
+    ],
+  })
+  const muster = (words: string) => run(words.split(' '), { env: { MUSTER_ADDR: address } })
+  t.match(await muster(`node drain -plan -force ${box}`), {
+    code: 1,
+    out: `ID        Name        Plan      To      Reason
+11aaaaaa  web.g[0]    moves     far     why move
+11aaaaaa  web.g[1]    no place  <none>  why wait
+11aaaaaa  agent.g[0]  stops     <none>  why stop
+
+No place for web.g[1]
+  * Constraint "kernel = linux" rules out 1 node
+  * 1 node without room: memory
+`,
+  })
+  t.match(asked[0]?.url, /force=true&ignore_system_jobs=false$/)
+  t.match(await muster(`node drain -plan ${box}`), { code: 0 })
+  t.match(await muster(`node drain -plan ${box}`), { code: 0, out: 'Nothing runs on the node\n' })
+  t.match(await muster(`node drain -enable -json ${box}`), { code: 2, err: /go with -plan/ })
 })

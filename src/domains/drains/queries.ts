@@ -24,10 +24,15 @@ export async function drainingNodes(
   for (const id of ids) {
     const node = nodeById(reader, id)
     if (node === null || node.drain === null) continue
-    const rows = await allOf(allocationsOnNode(reader, id))
-    found.push({ node, left: rows.map((row) => ({ row, kind: kindOf(reader, row) })) })
+    found.push({ node, left: await leftOn(reader, id) })
   }
   return found
+}
+
+/** What a node has that a drain would move or stop. */
+export async function leftOn(reader: Reader, node: string): Promise<readonly Draining[]> {
+  const rows = await allOf(allocationsOnNode(reader, node))
+  return rows.map((row) => ({ row, kind: kindOf(reader, row) }))
 }
 
 /** A job that was purged has its versions, as long as allocations run them. */

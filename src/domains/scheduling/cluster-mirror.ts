@@ -87,6 +87,14 @@ export class ClusterMirror implements Cluster {
     for (const { id, nodeId, resources } of placed) this.#take(id, nodeId, resources)
   }
 
+  /** As if the node were drained: in a dry run. */
+  drain(id: string): void {
+    const known = this.#nodes.get(id)
+    if (known === undefined) return
+    this.#nodes.set(id, { ...known, isDraining: true, takesWork: false })
+    this.#ready = null
+  }
+
   ready(matches: (datacenter: string) => boolean): ReturnType<Cluster['ready']> {
     this.#ready ??= Map.groupBy(
       [...this.#nodes.values()].flatMap(({ node, takesWork }) => (takesWork ? [node] : [])),

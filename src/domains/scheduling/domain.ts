@@ -1,6 +1,8 @@
 /** Scheduling: which node runs what. */
 import { defineDomain, defineService } from '../domain.ts'
 import { appliedCommands } from '../sessions/services.ts'
+import { drainPlanMethods } from './drain-plan-methods.ts'
+import { drainPlanRoutes } from './drain-plan-routes.ts'
 import { observe } from './observed-commands.ts'
 import { planMethods } from './plan-methods.ts'
 import { planRoutes } from './plan-routes.ts'
@@ -10,8 +12,8 @@ import { WorkerPool } from './workers.ts'
 
 export const schedulingDomain = defineDomain({
   name: 'scheduling',
-  methods: Object.values(planMethods),
-  routes: planRoutes,
+  methods: [...Object.values(planMethods), ...Object.values(drainPlanMethods)],
+  routes: [...planRoutes, ...drainPlanRoutes],
   services: [
     defineService(schedulerWorkers, {
       create: ({ service, clock }) => new WorkerPool({ clock, ...service(workerSettings) }),

@@ -20,7 +20,7 @@ export function failureText(evaluation: JsonObject): string {
     .join('')
 }
 
-function reasonsOf(metrics: JsonObject): readonly string[] {
+export function reasonsOf(metrics: JsonObject): readonly string[] {
   const deserted = countsOf(metrics, 'NodesAvailable').filter(([, count]) => count === 0)
   const dimensions = countsOf(metrics, 'DimensionExhausted')
   const exhausted = countOf(metrics, 'NodesExhausted')

@@ -8,7 +8,9 @@ import { connectionFlags } from '../../api/settings.ts'
 import { misused, type Flags } from '../../flags.ts'
 import { shortId } from '../../ids.ts'
 import { pairsOfFlag } from '../../items.ts'
+import { formatFlags, formatOf } from '../../print/format.ts'
 import { exits, type Terminal, type Verb } from '../../verb.ts'
+import { showPlan } from './drain-plan.ts'
 import { chosenNode, nodeOperand, readNode, selfFlag } from './find.ts'
 
 const deadlineDefault = '1h'
@@ -18,7 +20,8 @@ export const nodeDrain: Verb = {
   about: `
 Drains a node: it takes no new work, and what runs on it moves to others or is stopped at the
 deadline. The command follows the drain to its end, unless -detach is given. -disable stops a
-drain; the node takes work again, unless -keep-ineligible is given.
+drain; the node takes work again, unless -keep-ineligible is given. -plan drains nothing: it shows
+what would move where as things are, and what could not; the exit code is 1 where something could not.
 `,
   flags: {
     enable: { summary: 'Drain the node', value: null },
@@ -29,19 +32,24 @@ drain; the node takes work again, unless -keep-ineligible is given.
     'ignore-system': { summary: 'System jobs stay', value: null },
     'keep-ineligible': { summary: 'With -disable: it takes no new work', value: null },
     meta: { summary: 'Kept with the drain; repeatable', value: 'KEY=VALUE' },
+    plan: { summary: 'Only show what -enable would do', value: null },
     monitor: { summary: 'Only follow a drain that is under way', value: null },
     detach: { summary: 'Do not follow it', value: null },
     yes: { summary: "Accepted, as Nomad's users give it; nothing is asked", value: null },
     ...selfFlag,
+    ...formatFlags,
     ...connectionFlags,
   },
   async run(call) {
     const { flags, terminal } = call
-    const words = ['enable', 'disable', 'monitor'].filter((word) => flags.has(word))
-    if (words.length !== 1) misused('say one of -enable, -disable and -monitor')
+    const words = ['enable', 'disable', 'monitor', 'plan'].filter((word) => flags.has(word))
+    if (words.length !== 1) misused('say one of -enable, -disable, -plan and -monitor')
     const spec = flags.has('enable') ? specOf(flags) : null
+    if (formatOf(flags).type !== 'table' && !flags.has('plan'))
+      misused('-json and -t go with -plan')
     const client = await ApiClient.open(call)
     const id = await chosenNode(client, call)
+    if (flags.has('plan')) return showPlan(call, client, id)
     if (flags.has('monitor')) {
       return followDrain(client, id, terminal)
     }
