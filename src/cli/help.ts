@@ -23,6 +23,8 @@ const groups: Readonly<Record<string, string>> = {
   operator: 'The cluster itself: consensus, snapshots, keys',
   'operator autopilot': 'How the leader looks after the servers',
   'operator raft': 'The consensus group: who is in it and who leads',
+  'operator scheduler': 'Which work is placed, and which waits',
+  'operator scheduler brake': 'The storm brake, which holds back the work of many lost nodes',
   'operator snapshot': 'The whole state as a file',
   'operator root': 'The keys that seal variables',
   'operator root keyring': 'The keys that seal variables',

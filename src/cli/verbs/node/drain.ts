@@ -21,7 +21,8 @@ export const nodeDrain: Verb = {
 Drains a node: it takes no new work, and what runs on it moves to others or is stopped at the
 deadline. The command follows the drain to its end, unless -detach is given. -disable stops a
 drain; the node takes work again, unless -keep-ineligible is given. -plan drains nothing: it shows
-what would move where as things are, and what could not; the exit code is 1 where something could not.
+what would move where as things are, and what could not. The exit code is 1 where something could
+not.
 `,
   flags: {
     enable: { summary: 'Drain the node', value: null },
