@@ -33,6 +33,8 @@ export type LinkOptions = {
   readonly idleMs: number
   /** Bytes of one call's arguments. Default: half a frame. */
   readonly argumentBytesMax?: number
+  /** Of results. Default: `decodeValue`. */
+  readonly decode?: (bytes: Uint8Array) => unknown
 }
 
 /** How a link comes to its stream. */
@@ -265,7 +267,15 @@ export class LinkClient {
     this.#framesReceived += 1
     try {
       const { responses } = decodeCalls(frame)
-      for (const response of responses) this.#onResponse(response)
+      for (const response of responses) {
+        if (response.id >= this.#nextId) {
+          throw new MusterError(
+            'corrupt',
+            `an answer is to call ${response.id}, which was not made`,
+          )
+        }
+        this.#onResponse(response)
+      }
     } catch (error) {
       if (!(error instanceof MusterError)) throw error
       stream.close(this.#wire.refusals.addFrame(stream.peer.id, error))
@@ -276,9 +286,10 @@ export class LinkClient {
     const call = this.#take(response.id)
     // Answers to calls that were given up arrive late.
     if (call === undefined) return
+    const { decode = decodeValue } = this.#options
     try {
-      if (response.error) call.reject(decodeFailure(response.error))
-      else call.resolve(decodeValue(response.result ?? Buffer.alloc(0)))
+      if (response.error) call.reject(decodeFailure(response.error, decode))
+      else call.resolve(decode(response.result ?? Buffer.alloc(0)))
     } catch (error) {
       const text = `${call.wire.method} was answered, but the answer cannot be read: ${textOf(error)}`
       call.reject(new MusterError('outcome_unknown', text))

@@ -41,6 +41,8 @@ export type CallFrame = {
 const valueVersion = 1
 /** Of what stands in logs. */
 const textLengthMax = 1024
+/** Of an error's text, which is one line. */
+const messageLengthMax = 8_192
 /** A head of HTTP holds no longer one. */
 const tokenLengthMax = 64 * 1024
 const packr = new Packr({ useRecords: false })
@@ -68,6 +70,12 @@ export function decodeValue(bytes: Uint8Array): unknown {
   } catch (cause) {
     throw new MusterError('incompatible', 'a value is not the msgpack it should be', { cause })
   }
+}
+
+/** As `decodeValue`, of what a client agent sends: nothing that the decoder would run code for, or take long over. */
+export function decodePlainValue(bytes: Uint8Array): unknown {
+  if (isPlainValue(bytes.subarray(1))) return decodeValue(bytes)
+  throw new MusterError('incompatible', 'a value is no msgpack of plain data')
 }
 
 export function encodeRequest(id: number, request: CallRequest, args: Buffer): WireRequest {
@@ -128,11 +136,12 @@ export function encodeFailure(id: number, error: MusterError): WireResponse {
 }
 
 /** What the remote threw, as it threw it. */
-export function decodeFailure(wire: WireCallError): MusterError {
+export function decodeFailure(wire: WireCallError, decode = decodeValue): MusterError {
   // A newer server may know codes that this one does not.
   const code = isErrorCode(wire.code) ? wire.code : 'internal'
-  if (wire.details.length === 0) return new MusterError(code, wire.message)
-  return new MusterError(code, wire.message, { details: decodeValue(wire.details) })
+  const message = wire.message.slice(0, messageLengthMax)
+  if (wire.details.length === 0) return new MusterError(code, message)
+  return new MusterError(code, message, { details: decode(wire.details) })
 }
 
 export function encodeCalls(frame: Partial<CallFrame>): Buffer {

@@ -10,7 +10,13 @@ import { MusterError, textOf } from '../lib/errors.ts'
 import { dial } from '../wire/dial.ts'
 import type { FrameStream } from '../wire/stream.ts'
 import type { Wire } from '../wire/wire.ts'
-import { decodeFailure, decodeValue, encodeRequest, encodeValue } from './link-codec.ts'
+import {
+  decodeFailure,
+  decodeValue,
+  encodeRequest,
+  encodeValue,
+  type WireCallError,
+} from './link-codec.ts'
 import {
   decodeStreamFrame,
   encodeStreamFrame,
@@ -20,6 +26,8 @@ import {
   type StreamFrame,
 } from './link-stream-codec.ts'
 import type { CallRequest, CallTarget } from './link.ts'
+
+type Decode = (bytes: Uint8Array) => unknown
 
 type Settle = (outcome: { readonly error: unknown } | 'accepted') => void
 
@@ -42,15 +50,16 @@ export async function openLinkStream(
   return readLinkStream(wire.clock, connection, target, request, signal)
 }
 
-/** As `openLinkStream`, on a stream that stands already. */
+/** As `openLinkStream`, on a stream that stands already. `decode`: of its items. */
 export function readLinkStream(
   clock: Clock,
   connection: FrameStream,
   target: Pick<CallTarget, 'address'>,
   request: CallRequest,
   signal: AbortSignal,
+  decode: Decode = decodeValue,
 ): Promise<AsyncIterableIterator<unknown>> {
-  const reader = new LinkStreamReader(connection, target, request.method)
+  const reader = new LinkStreamReader(connection, target, request.method, decode)
   return new Promise((resolve, reject) => {
     const timer = clock.setTimer(request.timeoutMs, () => {
       const text = `${request.method} was not taken by ${target.address} within ${request.timeoutMs} ms`
@@ -68,6 +77,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
   readonly #connection: FrameStream
   readonly #target: Pick<CallTarget, 'address'>
   readonly #method: string
+  readonly #decode: Decode
   readonly #items: Uint8Array[] = []
   #settle: Settle | null = null
   #wake: (() => void) | null = null
@@ -78,10 +88,16 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
   #ending: 'done' | { readonly error: unknown } | null = null
   #stopListening = nothing
 
-  constructor(connection: FrameStream, target: Pick<CallTarget, 'address'>, method: string) {
+  constructor(
+    connection: FrameStream,
+    target: Pick<CallTarget, 'address'>,
+    method: string,
+    decode: Decode,
+  ) {
     this.#connection = connection
     this.#target = target
     this.#method = method
+    this.#decode = decode
   }
 
   start(open: StreamFrame['open'], signal: AbortSignal, settle: Settle): void {
@@ -109,7 +125,7 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
       const item = this.#items.shift()
       if (item !== undefined) {
         this.#giveBack(itemCost(item))
-        return { value: decodeValue(item), done: false }
+        return { value: this.#read(item), done: false }
       }
       if (this.#ending === 'done') return { value: undefined, done: true }
       if (this.#ending !== null) {
@@ -118,6 +134,17 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
         throw error
       }
       await new Promise<void>((wake) => (this.#wake = wake))
+    }
+  }
+
+  /** What cannot be read ends the stream. */
+  #read(item: Uint8Array): unknown {
+    try {
+      return this.#decode(item)
+    } catch (error) {
+      this.#items.length = 0
+      this.#end('done')
+      throw error
     }
   }
 
@@ -152,11 +179,19 @@ class LinkStreamReader implements AsyncIterableIterator<unknown> {
       this.#items.push(item)
     }
     if (frame.ended) {
-      this.#end(frame.error === null ? 'done' : { error: decodeFailure(frame.error) })
+      this.#end(frame.error === null ? 'done' : { error: this.#failureOf(frame.error) })
       return
     }
     if (frame.accepted) this.#settled('accepted')
     this.#wake?.()
+  }
+
+  #failureOf(error: WireCallError): unknown {
+    try {
+      return decodeFailure(error, this.#decode)
+    } catch (unreadable) {
+      return unreadable
+    }
   }
 
   #giveBack(bytes: number): void {

@@ -9,6 +9,7 @@ import { fullBucket, takeToken, type TokenBucket } from '../lib/token-bucket.ts'
 import { Refusals } from '../wire/refusals.ts'
 import type { FrameStream } from '../wire/stream.ts'
 import { LinkClient } from './link-client.ts'
+import { decodePlainValue, decodeValue } from './link-codec.ts'
 import { LinkLoad, loadLimits } from './link-load.ts'
 import { LinkServerStream } from './link-server.ts'
 import { readLinkStream } from './link-stream-client.ts'
@@ -80,10 +81,13 @@ export class Uplink {
   #link: LinkClient | null = null
   #served: LinkServerStream | null = null
   #streams = 0
+  /** Of what the other side answers. */
+  readonly #decode: (bytes: Uint8Array) => unknown
 
   constructor(socket: MessageSocket, options: UplinkOptions) {
     const { side, peer, host } = options
     this.#options = options
+    this.#decode = side === 'server' ? decodePlainValue : decodeValue
     this.#budget = side === 'server' ? new Budget(host.clock) : null
     this.#channels = new Channels(socket, {
       side,
@@ -122,7 +126,7 @@ export class Uplink {
       return Promise.reject(new MusterError('overloaded', text))
     }
     const channel = this.#channels.openChannel('stream')
-    return readLinkStream(host.clock, channel, { address: peer }, request, signal)
+    return readLinkStream(host.clock, channel, { address: peer }, request, signal, this.#decode)
   }
 
   close(reason: string): void {
@@ -135,7 +139,7 @@ export class Uplink {
     const link = new LinkClient(
       { clock, refusals, dial: async () => this.#channels.openChannel('calls') },
       { address: peer, id: null },
-      { callsMax, callBytesMax, idleMs, argumentBytesMax },
+      { callsMax, callBytesMax, idleMs, argumentBytesMax, decode: this.#decode },
       () => {
         if (this.#link === link) this.#link = null
       },

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { MusterError } from '../../src/lib/errors.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import { encodeStreamFrame } from '../../src/rpc/link-stream-codec.ts'
-import { encodeValue } from '../../src/rpc/link-codec.ts'
+import { decodeCalls, encodeCalls, encodeValue, type CallFrame } from '../../src/rpc/link-codec.ts'
 import type { CallHandler, StreamHandler } from '../../src/rpc/link.ts'
 import {
   pieceBytesMax,
@@ -188,6 +188,61 @@ t.test('the first message that cannot be true ends the uplink, and the log names
     t.match(ends.server.closedBy, reason, what)
     t.equal(host.refusedCount, 1, `${what} is counted`)
   }
+})
+
+/** An agent that answers the first call of the server with these bytes. */
+function answering(t: Test, answer: (id: number) => Partial<CallFrame>) {
+  const { server, ends, host } = pair(t)
+  ends.agent.handlers = {
+    ...ends.agent.handlers,
+    onMessage: (message: Buffer) => {
+      if (message.readUInt8(0) !== 2) return
+      const [request] = decodeCalls(message.subarray(5)).requests
+      if (request === undefined) return
+      const frame = encodeCalls(answer(request.id))
+      ends.agent.send(Buffer.concat([message.subarray(0, 5), frame]))
+    },
+  } as MessageHandlers
+  return { server, host }
+}
+
+t.test('answers of an agent are plain data, or none', async (t) => {
+  // An integer of 200,000 bytes, which takes its square to be read.
+  const head = Buffer.alloc(6)
+  head.writeUInt8(0xc9)
+  head.writeUInt32BE(200_000, 1)
+  head.writeUInt8(0x42, 5)
+  const endless = Buffer.concat([Buffer.of(1), head, Buffer.alloc(200_000, 7)])
+  const { server } = answering(t, (id) => ({ responses: [{ id, result: endless }] }))
+  const refusal = { code: 'outcome_unknown', message: /no msgpack of plain data/ }
+  await t.rejects(server.call(requestOf('down', {})), refusal)
+  const error = { code: 'conflict', message: 'e'.repeat(20_000), details: endless }
+  const failing = answering(t, (id) => ({ responses: [{ id, error }] }))
+  await t.rejects(failing.server.call(requestOf('down', {})), refusal)
+  const details = Buffer.alloc(0)
+  const wordy = answering(t, (id) => ({ responses: [{ id, error: { ...error, details } }] }))
+  await t.rejects(wordy.server.call(requestOf('down', {})), { message: 'e'.repeat(8_192) })
+})
+
+t.test('answers to calls that were not made end the channel, and are counted', async (t) => {
+  const result = encodeValue('true')
+  const { server, host } = answering(t, (id) => ({ responses: [{ id: id + 1, result }] }))
+  await t.rejects(server.call(requestOf('down', {})), { code: 'outcome_unknown' })
+  t.equal(host.refusedCount, 1)
+})
+
+t.test('an item of a stream that is no plain data ends it', async (t) => {
+  const { server, ends } = pair(t)
+  const opened = server.stream(requestOf('log', {}), never)
+  const frame = (body: Parameters<typeof encodeStreamFrame>[0]) => {
+    const head = Buffer.from('0200000002', 'hex')
+    ends.server.handlers?.onMessage(Buffer.concat([head, encodeStreamFrame(body)]))
+  }
+  frame({ accepted: true })
+  const stream = await opened
+  frame({ items: [Buffer.of(1, 0xd4, 0x72, 0x40), encodeValue('more')] })
+  await t.rejects(stream.next(), { code: 'incompatible' })
+  t.match(await stream.next(), { done: true })
 })
 
 t.test('an agent that sends beyond its credit loses the stream', async (t) => {
