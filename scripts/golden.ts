@@ -15,6 +15,7 @@ import {
   fillGoldenHoldings,
   fillGoldenLogins,
   fillGoldenNames,
+  fillGoldenWorkloads,
   goldenAnswers,
   goldenOptions,
   writeGolden,
@@ -36,9 +37,15 @@ async function main(): Promise<void> {
   try {
     const names = await fillGoldenNames(cluster)
     const logins = await fillGoldenLogins(cluster)
+    await fillGoldenWorkloads(cluster, { goesOn: false })
     await cluster.terminate(0)
     await cluster.restart(0)
-    const ids = { ...names, ...logins, ...(await fillGoldenHoldings(cluster)) }
+    const ids = {
+      ...names,
+      ...logins,
+      ...(await fillGoldenHoldings(cluster)),
+      ...(await fillGoldenWorkloads(cluster, { goesOn: true })),
+    }
     const answers = await goldenAnswers(cluster, ids)
     const archive = await askGolden(cluster, 'GET /v1/operator/snapshot')
     if (archive.status !== 200) throw new Error(`snapshot: ${archive.status}`)

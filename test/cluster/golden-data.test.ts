@@ -8,6 +8,7 @@ import {
   goldenNames,
   goldenOptions,
   goldenTokenStands,
+  goldenWorkloadsGoOn,
   readGolden,
   readGoldenArchive,
   unpackGoldenData,
@@ -70,6 +71,7 @@ async function answersAsThen(t: Test, cluster: Cluster, golden: Golden): Promise
 
 /** What the rows are for: tokens open, sessions hold their locks and end with them, sealed items can be written again. */
 async function worksOn(t: Test, cluster: Cluster, { ids }: Golden): Promise<void> {
+  await goldenWorkloadsGoOn(cluster, ids)
   const { policyToken = '', roleToken = '', leasedToken, holder = '', endless = '' } = ids
   const statusOf = async (of: string, body?: string, token?: string) =>
     (await askGolden(cluster, of, body, token)).status

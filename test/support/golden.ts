@@ -9,6 +9,14 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Cluster, ClusterOptions } from './cluster.ts'
 import { eventually, eventuallyTrue } from './eventually.ts'
+import {
+  fillGoldenJobs,
+  fillGoldenWork,
+  GoldenNodes,
+  goldenWorkGoesOn,
+  goldenWorkReads,
+  type AskJson,
+} from './golden-work.ts'
 import type { Reply } from './http-client.ts'
 
 const run = promisify(execFile)
@@ -277,12 +285,33 @@ export async function fillGoldenLogins(cluster: Cluster): Promise<Record<string,
   return { leasedToken: made.auth.client_token, leasedAccessor: made.auth.accessor }
 }
 
+/** Rows that came with workloads; `goesOn`: those that are written after a restart. */
+export async function fillGoldenWorkloads(
+  cluster: Cluster,
+  { goesOn }: { readonly goesOn: boolean },
+): Promise<Golden['ids']> {
+  const ask = askOf(cluster)
+  if ((await askGolden(cluster, 'GET /v1/jobs')).status === 404) return {}
+  const nodes = await GoldenNodes.open(cluster.server(0).spec.ports.http, managementToken)
+  try {
+    return await (goesOn ? fillGoldenWork(ask) : fillGoldenJobs(ask))
+  } finally {
+    nodes.close()
+  }
+}
+
+/** What can be done with them. */
+export function goldenWorkloadsGoOn(cluster: Cluster, ids: Golden['ids']): Promise<void> {
+  return goldenWorkGoesOn(askOf(cluster), ids)
+}
+
+function askOf(cluster: Cluster): AskJson {
+  return (of, body) => doneJson(cluster, of, body)
+}
+
 /** All that can be read of these rows and does not change by itself. */
-function goldenReads({
-  holder = '',
-  endless = '',
-  leasedAccessor,
-}: Golden['ids']): readonly string[] {
+function goldenReads(ids: Golden['ids']): readonly string[] {
+  const { holder = '', endless = '', leasedAccessor } = ids
   return [
     '/v1/namespaces',
     '/v1/namespace/prod',
@@ -308,6 +337,7 @@ function goldenReads({
     '/v1/var/app/cache?namespace=prod',
     '/v1/operator/autopilot/configuration',
     ...(leasedAccessor === undefined ? [] : loginReads),
+    ...goldenWorkReads(ids),
   ]
 }
 

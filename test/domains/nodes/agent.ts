@@ -1,5 +1,4 @@
 /** A client agent's end of an uplink, without the rest of the agent. */
-import type { Test } from 'tap'
 import { openUplinkSocket, type UplinkRequest } from '../../../src/client-agent/uplink-socket.ts'
 import { agentWords } from '../../../src/domains/nodes/uplink-words.ts'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
@@ -11,6 +10,9 @@ import { specOf } from './spec.ts'
 
 export const secretOf = (letter: string): string => letter.repeat(43)
 
+/** Whoever closes the uplink in the end: a test. */
+type Owner = { readonly teardown: (close: () => void) => void }
+
 export type FakeAgent = {
   readonly uplink: Uplink
   readonly closed: Promise<string>
@@ -19,13 +21,16 @@ export type FakeAgent = {
 
 /** Opens the uplink at a server on loopback; answers when it is asked whether it lives, and registers again when told. */
 export async function openAgent(
-  t: Test,
+  owner: Owner,
   port: number,
   {
     spec = {},
     ...node
   }: Partial<UplinkRequest> &
     Pick<UplinkRequest, 'nodeId' | 'name'> & { readonly spec?: Partial<NodeSpec> },
+  answer: (method: string) => unknown = (method) => {
+    throw new MusterError('not_found', method)
+  },
 ): Promise<FakeAgent> {
   const ended = Promise.withResolvers<string>()
   const ask = (method: string, args: unknown) =>
@@ -48,13 +53,13 @@ export async function openAgent(
               await ask('nodes.register', { spec: specOf(node.name, spec) })
               return true
             }
-            throw new MusterError('not_found', method)
+            return answer(method)
           },
           onStream: () => Promise.reject(new MusterError('not_found', 'no streams')),
           onClose: (reason) => ended.resolve(reason),
         }),
     },
   )
-  t.teardown(() => uplink.close('the test is over'))
+  owner.teardown(() => uplink.close('the test is over'))
   return { uplink, closed: ended.promise, ask }
 }
