@@ -29,6 +29,24 @@ export function replyCheckOf<Reply extends TSchema>(method: {
   }
 }
 
+/** Throws `incompatible`: the client agent that answered is at fault, or of another version. */
+export function answerCheckOf(method: {
+  readonly name: string
+  readonly answer?: TSchema
+}): (answer: unknown) => void {
+  const { name, answer: schema } = method
+  if (schema === undefined) {
+    return () => {
+      throw new MusterError('incompatible', `${name} is not for agents of nodes to answer`)
+    }
+  }
+  const validator = new Validator(schema)
+  return (answer) => {
+    if (validator.accepts(answer)) return
+    throw faultOf(validator, answer, `the agent's answer to ${name}`, 'incompatible')
+  }
+}
+
 function faultOf(
   validator: Validator<TSchema>,
   value: unknown,
@@ -38,6 +56,6 @@ function faultOf(
   const fault = validator.faultOf(value)
   const path = (fault?.path ?? '').slice(1).replaceAll('/', '.').slice(0, pathLengthMax)
   const rule = fault?.text ?? 'has the wrong shape'
-  const whole = code === 'internal' ? 'it' : 'the arguments'
+  const whole = code === 'invalid_argument' ? 'the arguments' : 'it'
   return new MusterError(code, `${what}: ${path === '' ? whole : path} ${rule}`)
 }

@@ -9,7 +9,7 @@ import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log.ts'
 import type { AgentIdentity } from './agent-identity.ts'
-import { checkOf, replyCheckOf } from './method-check.ts'
+import { answerCheckOf, checkOf, replyCheckOf } from './method-check.ts'
 import type { Services } from './services.ts'
 import type { Propose } from './write.ts'
 
@@ -114,6 +114,12 @@ export type Checked = {
   readonly check: (args: unknown) => void
 }
 
+/** Of methods that agents of nodes are asked. */
+export type Answered = Checked & {
+  /** Throws `incompatible` for an answer of another shape. */
+  readonly checkAnswer: (answer: unknown) => void
+}
+
 type Common<Args extends TSchema> = {
   /** `variables.put`: how other servers, the audit log and metrics call it. */
   readonly name: string
@@ -163,10 +169,12 @@ type LeaderMethodSpec<Args extends TSchema, Value> = Common<Args> & {
 }
 
 /** Something about this very server. */
-export type LocalMethod<Args extends TSchema, Value> = Checked & LocalMethodSpec<Args, Value>
+export type LocalMethod<Args extends TSchema, Value> = Answered & LocalMethodSpec<Args, Value>
 
 type LocalMethodSpec<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'local'
+  /** What a client agent may answer, which servers do not believe unread. Absent: no agent of a node is asked. */
+  readonly answer?: TSchema
   /** A token that the caller sends along is not looked at: a login proves who the caller is by other means. */
   readonly ignoresToken?: true
   readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
@@ -177,10 +185,12 @@ type LocalMethodSpec<Args extends TSchema, Value> = Common<Args> & {
  * `context.signal` fires, also with a last one that says why; they are asked for no faster than the caller takes them.
  * The signal fires with a MusterError for a reason when the server stops, or the caller may not have the stream any more.
  */
-export type StreamMethod<Args extends TSchema, Item> = Checked & StreamMethodSpec<Args, Item>
+export type StreamMethod<Args extends TSchema, Item> = Answered & StreamMethodSpec<Args, Item>
 
 type StreamMethodSpec<Args extends TSchema, Item> = Common<Args> & {
   readonly kind: 'stream'
+  /** Of each item, as of a local method's result. */
+  readonly answer?: TSchema
   readonly open: (
     context: StreamContext,
     args: Static<Args>,
@@ -256,19 +266,21 @@ export type AnyLeaderMethod = AnyCommon & {
   readonly run: (context: LeaderContext, args: never) => Promise<unknown>
 }
 
-export type AnyLocalMethod = AnyCommon & {
-  readonly kind: 'local'
-  readonly ignoresToken?: true
-  readonly run: (context: LocalContext, args: never) => Promise<unknown>
-}
+export type AnyLocalMethod = AnyCommon &
+  Answered & {
+    readonly kind: 'local'
+    readonly ignoresToken?: true
+    readonly run: (context: LocalContext, args: never) => Promise<unknown>
+  }
 
-export type AnyStreamMethod = AnyCommon & {
-  readonly kind: 'stream'
-  readonly open: (
-    context: StreamContext,
-    args: never,
-  ) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>
-}
+export type AnyStreamMethod = AnyCommon &
+  Answered & {
+    readonly kind: 'stream'
+    readonly open: (
+      context: StreamContext,
+      args: never,
+    ) => AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>
+  }
 
 export type AnyPeerMethod = Checked & {
   readonly kind: 'peer'
@@ -301,13 +313,13 @@ export function defineLeaderMethod<Args extends TSchema, Value>(
 export function defineLocalMethod<Args extends TSchema, Value>(
   method: LocalMethodSpec<Args, Value>,
 ): LocalMethod<Args, Value> {
-  return { ...method, check: checkOf(method) }
+  return { ...method, check: checkOf(method), checkAnswer: answerCheckOf(method) }
 }
 
 export function defineStreamMethod<Args extends TSchema, Item>(
   method: StreamMethodSpec<Args, Item>,
 ): StreamMethod<Args, Item> {
-  return { ...method, check: checkOf(method) }
+  return { ...method, check: checkOf(method), checkAnswer: answerCheckOf(method) }
 }
 
 export function definePeerMethod<Args extends TSchema, Reply extends TSchema>(

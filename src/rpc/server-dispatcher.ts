@@ -8,6 +8,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Timer } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
 import { admitLater } from './admission.ts'
+import { checkedItems } from './agent-answers.ts'
 import { agentCalls, agentLink, clusterServers, type AgentLink } from './agents.ts'
 import type { AgentIdentity } from './agent-identity.ts'
 import { askEach } from './ask-each.ts'
@@ -157,11 +158,12 @@ export class ServerDispatcher implements Dispatcher {
       if (target === null && node === null) return this.#streams.run(method, args, caller, signal)
       const request = this.#requestOf(method.name, args, caller, deadlineMs, node)
       if (options.trace !== undefined) options.trace.forwarded = true
-      return this.#streams.own(signal, (both) =>
+      const items = await this.#streams.own(signal, (both) =>
         target === null
           ? this.#agents.stream(request.node ?? '', request, both)
           : this.#options.link.stream(target, request, both),
       )
+      return node === null ? items : checkedItems(items, method)
     })
   }
 
@@ -370,8 +372,11 @@ export class ServerDispatcher implements Dispatcher {
     if (target === null && node === null) return this.#runner.run(method, args, caller, signal)
     const request = this.#requestOf(method.name, args, caller, deadlineMs, node)
     if (trace !== undefined) trace.forwarded = true
-    if (target !== null) return this.#options.link.call(target, request, signal)
-    return this.#agents.call(request.node ?? '', request, signal)
+    const answer = await (target === null
+      ? this.#agents.call(request.node ?? '', request, signal)
+      : this.#options.link.call(target, request, signal))
+    if (node !== null) method.checkAnswer(answer)
+    return answer
   }
 }
 

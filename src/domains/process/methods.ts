@@ -11,6 +11,7 @@ import {
 import { placeTaker } from '../../rpc/places.ts'
 import { denied } from '../../rpc/refusal.ts'
 import type { Provided } from '../../rpc/services.ts'
+import { HostAnswer, MonitorAnswer, ProfileAnswer } from './answer-model.ts'
 import { profilesAreOpen } from './debug-rule.ts'
 import { hostData, type HostData } from './host.ts'
 import type { ProfileResult } from './profiles.ts'
@@ -72,6 +73,7 @@ const host = defineLocalMethod({
   kind: 'local',
   name: 'agent.host',
   args: Nothing,
+  answer: HostAnswer,
   requires: mayRead,
   run: async (context): Promise<{ readonly agentId: string; readonly data: HostData }> => ({
     agentId: nameOf(context),
@@ -84,6 +86,7 @@ const monitor = defineStreamMethod({
   kind: 'stream',
   name: 'agent.monitor',
   args: Type.Object({ level: Type.Enum([...logLevels]), json: Type.Boolean() }),
+  answer: MonitorAnswer,
   requires: mayRead,
   open: (context, args) =>
     context.service(monitors).open(args, context.signal, placeTaker(context.caller, context)),
@@ -98,6 +101,7 @@ const profile = defineLocalMethod({
     seconds: Type.Union([Type.Integer({ minimum: 1, maximum: profileSecondsMax }), Type.Null()]),
     asText: Type.Boolean(),
   }),
+  answer: ProfileAnswer,
   requires: mayWrite,
   run: async (context, args): Promise<ProfileResult> => {
     if (!profilesAreOpen(context.service(processInfo))) throw denied(closedProfiles)

@@ -10,6 +10,7 @@ import { getHeapSpaceStatistics } from 'node:v8'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { profileTypes } from './answer-model.ts'
 import type { HeapSampler } from './heap-sampler.ts'
 import { encodePprof, pprofText, type Stack, type StackProfile } from './pprof.ts'
 import { cpuStacks } from './stacks.ts'
@@ -23,14 +24,16 @@ export type ProfileRequest = {
   readonly asText: boolean
 }
 
-export type ProfileResult = { readonly type: string; readonly bytes: Uint8Array }
+export type ProfileResult = {
+  readonly type: typeof binary | typeof plain
+  readonly bytes: Uint8Array
+}
 
 /** V8 looks at the stack this often. */
 const cpuIntervalUs = 1_000
 export const profileSecondsDefault = 3
 
-const binary = 'application/octet-stream'
-const plain = 'text/plain; charset=utf-8'
+const { binary, plain } = profileTypes
 
 const recipes = {
   profile: cpu,

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { defineLocalMethod, defineStreamMethod } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
+import { CommandOutputAnswer } from './answer-model.ts'
 import { Allocation, Task, tasksOf } from './methods.ts'
 import { toTasks } from './rights.ts'
 
@@ -29,6 +30,7 @@ const exec = defineStreamMethod({
     }),
     tty: Type.Boolean(),
   }),
+  answer: CommandOutputAnswer,
   requires: toTasks('alloc-exec'),
   open: (context, args) => {
     const { service, signal, accessor, log } = context
@@ -50,6 +52,7 @@ const input = defineLocalMethod({
     ends: Type.Optional(Type.Boolean()),
     size: Type.Optional(Type.Object({ rows: Side, columns: Side })),
   }),
+  answer: Type.Boolean(),
   requires: toTasks('alloc-exec'),
   run: ({ service }, args) => tasksOf(service, args).input(args),
 })

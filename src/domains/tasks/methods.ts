@@ -5,6 +5,13 @@ import { defineLocalMethod, defineQuery, defineStreamMethod } from '../../rpc/me
 import { mustMay } from '../../rpc/refusal.ts'
 import type { Services } from '../../rpc/services.ts'
 import { allocationById } from '../allocations/queries.ts'
+import {
+  FileChunkAnswer,
+  FileInfoAnswer,
+  FileInfosAnswer,
+  HostUsageAnswer,
+  UsagesAnswer,
+} from './answer-model.ts'
 import { readsMachine, taskRights, toTasks, toTasksIn } from './rights.ts'
 import { agentTasks, logKinds, type AgentTasks } from './services.ts'
 
@@ -49,6 +56,7 @@ const logs = defineStreamMethod({
     origin: Origin,
     follow: Type.Boolean(),
   }),
+  answer: FileChunkAnswer,
   requires: toTasks('read-logs'),
   open: ({ service, signal }, args) => tasksOf(service, args).logs(args, signal),
 })
@@ -57,6 +65,7 @@ const list = defineLocalMethod({
   kind: 'local',
   name: 'tasks.list',
   args: File,
+  answer: FileInfosAnswer,
   requires: toTasks('read-fs'),
   run: ({ service }, args) => tasksOf(service, args).list(args),
 })
@@ -65,6 +74,7 @@ const stat = defineLocalMethod({
   kind: 'local',
   name: 'tasks.stat',
   args: File,
+  answer: FileInfoAnswer,
   requires: toTasks('read-fs'),
   run: ({ service }, args) => tasksOf(service, args).stat(args),
 })
@@ -79,6 +89,7 @@ const read = defineStreamMethod({
     limit: Type.Union([Type.Null(), Offset]),
     follow: Type.Boolean(),
   }),
+  answer: FileChunkAnswer,
   requires: toTasks('read-fs'),
   open: ({ service, signal }, args) => tasksOf(service, args).read(args, signal),
 })
@@ -87,6 +98,7 @@ const restart = defineLocalMethod({
   kind: 'local',
   name: 'tasks.restart',
   args: Type.Object({ allocation: Allocation, task: TaskOrAll, all: Type.Boolean() }),
+  answer: Type.Null(),
   requires: toTasks('alloc-lifecycle'),
   run: async ({ service }, args): Promise<null> => {
     tasksOf(service, args).restart(args, args.all)
@@ -102,6 +114,7 @@ const signal = defineLocalMethod({
     task: TaskOrAll,
     signal: Type.String({ minLength: 1, maxLength: signalLengthMax }),
   }),
+  answer: Type.Null(),
   requires: toTasks('alloc-lifecycle'),
   run: async ({ service }, args): Promise<null> => {
     tasksOf(service, args).signal(args, args.signal)
@@ -113,6 +126,7 @@ const usage = defineLocalMethod({
   kind: 'local',
   name: 'tasks.usage',
   args: Type.Object({ allocation: Allocation, task: TaskOrAll }),
+  answer: UsagesAnswer,
   requires: toTasks('read-job'),
   run: ({ service }, args) => tasksOf(service, args).usage(args),
 })
@@ -121,6 +135,7 @@ const hostUsage = defineLocalMethod({
   kind: 'local',
   name: 'tasks.hostUsage',
   args: Type.Object({}),
+  answer: HostUsageAnswer,
   requires: (_, service) => readsMachine(service),
   run: ({ service }) => {
     const tasks = service(agentTasks)

@@ -114,6 +114,27 @@ t.test('a node is known by its secret, and by nothing else', async (t) => {
   t.equal((await server.ask('GET', '/v1/agent/uplink?version=2')).status, 400)
 })
 
+t.test('what an agent answers is looked at before it is shown', async (t) => {
+  const { server, port } = await served(t)
+  const data = { OS: 'Linux', Network: [], ResolvConf: '', Hosts: '', Environment: {}, Disk: {} }
+  let answer: unknown = { agentId: 'box', data }
+  const agent = await openAgent(t, port, { nodeId: id, name: 'box' }, () => answer)
+  await agent.ask('nodes.register', { spec: specOf('box') })
+  const host = () => server.ask('GET', `/v1/agent/host?node_id=${id}`)
+  t.match((await host()).json(), { AgentID: 'box', HostData: data })
+  for (const wrong of [null, 'x', [], { agentId: 'box' }, { agentId: 1, data }]) {
+    answer = wrong
+    const { status, body } = await host()
+    t.equal(status, 500)
+    t.match(body, /^the agent's answer to agent\.host: /)
+  }
+  // A browser would take it for a page of the server's.
+  answer = { type: 'text/html', bytes: Buffer.from('<script>') }
+  t.match((await server.ask('GET', `/v1/agent/pprof/heap?node_id=${id}`)).status, 500)
+  answer = { timeMs: Infinity }
+  t.equal((await server.ask('GET', `/v1/client/stats?node_id=${id}`)).status, 500)
+})
+
 t.test('only one uplink counts for a node, and the newest is that', async (t) => {
   const { server, port } = await served(t)
   const first = await registered(t, port)
