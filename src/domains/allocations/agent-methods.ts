@@ -38,7 +38,6 @@ const report = defineAgentMethod({
   args: ReportArgs,
   run: async (context, { reports }, agent): Promise<ReportReply> => {
     const { nodeId: node } = agent
-    const uplinks = context.service(nodeUplinks)
     const reader = context.read()
     const foreign = reports.find(({ id }) => {
       const row = allocationById(reader, id)
@@ -46,18 +45,11 @@ const report = defineAgentMethod({
     })
     if (foreign !== undefined) {
       const text = `allocation ${foreign.id} is of another node`
-      uplinks.misbehaved(agent, new MusterError('permission_denied', text))
+      context.service(nodeUplinks).misbehaved(agent, new MusterError('permission_denied', text))
     }
-    try {
-      const batch = reports.map((one) => ({ node, report: one }))
-      const { index, unknown } = await context.service(reportBatches).add(node, batch)
-      return { index, unknown: unknown.filter((one) => one.node === node).map(({ id }) => id) }
-    } catch (error) {
-      if (error instanceof MusterError && error.code === 'rate_limited') {
-        uplinks.misbehaved(agent, error)
-      }
-      throw error
-    }
+    const batch = reports.map((one) => ({ node, report: one }))
+    const { index, unknown } = await context.service(reportBatches).add(node, batch)
+    return { index, unknown: unknown.filter((one) => one.node === node).map(({ id }) => id) }
   },
 })
 

@@ -31,7 +31,10 @@ export const allocationsPerNodeMax = 4_096
 
 const Word = Type.String({ maxLength: 256 })
 const Text = Type.String({ maxLength: 1_024 })
-const MaybeMs = Type.Union([Type.Null(), TimeMs])
+/** As agents tell times: clients read them as nanoseconds in 64 bits, and one that has no such number has no list at all. */
+const ToldMs = Type.Integer({ minimum: 0, maximum: 9_223_372_036_854 })
+const toldNs = '^([0-9]{1,18}|[1-8][0-9]{18}|9[01][0-9]{17})$'
+const MaybeMs = Type.Union([Type.Null(), ToldMs])
 
 export const desiredStatuses = ['run', 'stop', 'evict'] as const
 export const clientStatuses = [
@@ -64,7 +67,7 @@ export type AllocatedResources = Readonly<Static<typeof AllocatedResources>>
 
 export const TaskEvent = record({
   type: Word,
-  timeNs: Type.String({ pattern: '^[0-9]{1,19}$' }),
+  timeNs: Type.String({ pattern: toldNs }),
   message: Text,
   displayMessage: Text,
   details: Type.Array(Type.Tuple([Word, Text]), { maxItems: 16 }),
@@ -86,7 +89,7 @@ export type TaskState = Readonly<Static<typeof TaskState>>
 export const taskEventsMax = eventsMax
 
 /** Whether it is as healthy as its job's rules want, since when; null: not known yet. */
-const Health = Type.Union([Type.Null(), record({ healthy: Type.Boolean(), timeMs: TimeMs })])
+const Health = Type.Union([Type.Null(), record({ healthy: Type.Boolean(), timeMs: ToldMs })])
 
 /** What a node's agent says of one of its allocations. */
 export const ClientReport = Type.Refine(

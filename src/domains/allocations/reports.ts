@@ -15,6 +15,8 @@ const batchLengthMax = 524_288
 const waitingMax = 65_536
 /** Of one node: a burst, and so many in each second. */
 const rate: Rate = { perSecond: 512, burst: 4_096 }
+/** A longer report counts as several. */
+const lengthPerReport = 4_096
 /** Nodes whose budgets are known; another one's is whole. */
 const budgetsMax = 32_768
 
@@ -43,13 +45,14 @@ export class ReportBatches {
 
   /** Resolves when the leader has them in its state. Throws `rate_limited` or `overloaded` at the bounds. */
   add(node: string, reports: readonly Reported[]): Promise<BatchReply> {
-    this.#spend(node, reports.length)
+    const { length } = JSON.stringify(reports)
+    this.#spend(node, Math.max(reports.length, Math.ceil(length / lengthPerReport)))
     if (this.#waiting + reports.length > waitingMax) {
       throw new MusterError('overloaded', `${waitingMax} reports wait for the leader: try again`)
     }
     this.#waiting += reports.length
     const answer = Promise.withResolvers<BatchReply>()
-    this.#calls.push({ reports, length: JSON.stringify(reports).length, answer })
+    this.#calls.push({ reports, length, answer })
     if (!this.#isSending) void this.#sendAll()
     return answer.promise
   }
@@ -86,7 +89,7 @@ export class ReportBatches {
     const budget = this.#budgets.get(node) ?? fullBucket(rate, now)
     this.#budgets.set(node, budget)
     if (takeToken(budget, rate, now, count) === 0) return
-    const text = `one node may report ${rate.perSecond} changes of allocations a second`
+    const text = `one node may report ${rate.perSecond} changes of allocations a second, of ${lengthPerReport} characters each`
     throw new MusterError('rate_limited', text)
   }
 }

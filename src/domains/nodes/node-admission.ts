@@ -1,14 +1,20 @@
-/** How many new nodes the leader takes in. */
+/** How many new nodes the leader takes in, and how often one may change: what follows of each change is work for all servers. */
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
 
 /** New nodes within a second; the others try again. */
 const rate = { perSecond: 1_000, burst: 1_000 }
+/** Changes of one known node by its agent. */
+const changeRate = { perSecond: 0.5, burst: 20 }
+/** Nodes whose changes are counted; another one's have not begun. */
+const nodesMax = 32_768
 
 export class NodeAdmission {
   readonly #clock: Clock
   readonly #bucket: TokenBucket
+  readonly #changes = new LruMap<string, TokenBucket>(nodesMax)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -20,5 +26,16 @@ export class NodeAdmission {
     if (takeToken(this.#bucket, rate, this.#clock.monotonicMs()) === 0) return
     const text = `${rate.perSecond} new nodes registered within a second: try again`
     throw new MusterError('overloaded', text)
+  }
+
+  /** Throws `rate_limited` where the agent of this node changes its record too often. */
+  takeChange(node: string): void {
+    const now = this.#clock.monotonicMs()
+    const bucket = this.#changes.get(node) ?? fullBucket(changeRate, now)
+    this.#changes.set(node, bucket)
+    if (takeToken(bucket, changeRate, now) === 0) return
+    const { burst, perSecond } = changeRate
+    const text = `an agent may change its node ${burst} times at once, and then once in ${1 / perSecond} s`
+    throw new MusterError('rate_limited', text)
   }
 }

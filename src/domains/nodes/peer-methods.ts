@@ -51,6 +51,7 @@ export const registeredMethod = definePeerMethod({
     if (known === null) context.service(nodeAdmission).take()
     else if (known.secretHash !== secretHash) throw otherSecret(id)
     else if (isSame(known.spec, spec)) return { index: known.modifyIndex }
+    else context.service(nodeAdmission).takeChange(id)
     const { index, outcome } = await context.propose(registerNode, {
       id,
       spec,
@@ -75,6 +76,7 @@ export const leavingMethod = definePeerMethod({
     const known = nodeById(context.read(), id)
     if (known === null) throw new MusterError('not_found', 'node not found')
     if (known.secretHash !== secretHash) throw otherSecret(id)
+    context.service(nodeAdmission).takeChange(id)
     const { index } = await context.propose(setDrain, {
       id,
       spec,

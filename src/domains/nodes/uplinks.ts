@@ -6,9 +6,11 @@
  */
 import { clientOf } from '../../lib/client-address.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
-import { MusterError, textOf } from '../../lib/errors.ts'
+import { codeOf, MusterError, textOf, type ErrorCode } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { randomInteger, type Random } from '../../lib/random.ts'
+import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
 import type { AgentIdentity } from '../../rpc/agent-identity.ts'
 import type { CallHandler, CallRequest } from '../../rpc/link.ts'
 import type { MessageSocket } from '../../rpc/uplink-channels.ts'
@@ -29,6 +31,18 @@ const sweepMs = 5_000
 const registerMsMax = 15_000
 /** An agent that is asked whether it lives has this long to answer. */
 const answerMs = 2_000
+/** An agent that lost its way may open another uplink before this server knows. More than that are two agents of one node. */
+const replacedRate = { perSecond: 1 / 20, burst: 3 }
+/** Nodes of which that is counted. */
+const replacedMax = 1_024
+/** What the program of an agent does not do: the log names who does. */
+const faults: ReadonlySet<ErrorCode> = new Set([
+  'invalid_argument',
+  'permission_denied',
+  'rate_limited',
+  'not_found',
+  'incompatible',
+])
 
 type Held = {
   readonly identity: AgentIdentity
@@ -58,6 +72,7 @@ export class NodeUplinks {
   readonly #held = new Map<string, Held>()
   readonly #byAddress = new Map<string, number>()
   readonly #heard = new Set<string>()
+  readonly #replaced = new LruMap<string, TokenBucket>(replacedMax)
   #ttlMs: number
   #reporting = false
   #reportTimer: Timer | null = null
@@ -108,15 +123,17 @@ export class NodeUplinks {
 
   /** The node's newest uplink is the one that counts. */
   accept(socket: MessageSocket, identity: AgentIdentity, remote: string): void {
-    const { callsOf, clock } = this.#options
+    const { clock } = this.#options
     const { nodeId, name } = identity
     const address = clientOf(remote)
-    this.#held.get(nodeId)?.uplink.close('the agent opened another uplink')
+    const peer = `${name} (${nodeId}) at ${address}`
+    const before = this.#held.get(nodeId)
+    if (before !== undefined) this.#replace(before, peer)
     const uplink = new Uplink(socket, {
       host: this.#host,
       side: 'server',
-      peer: `${name} (${nodeId}) at ${address}`,
-      onCall: callsOf(identity),
+      peer,
+      onCall: this.#judged(identity, peer),
       onStream: () => Promise.reject(new MusterError('not_found', 'agents open no streams')),
       onClose: () => this.#closed(held),
     })
@@ -125,6 +142,30 @@ export class NodeUplinks {
     this.#held.set(nodeId, held)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     this.#sweepTimer ??= clock.setTimer(sweepMs, () => this.#sweep())
+  }
+
+  #replace({ uplink, identity: { nodeId } }: Held, peer: string): void {
+    const now = this.#options.clock.monotonicMs()
+    const bucket = this.#replaced.get(nodeId) ?? fullBucket(replacedRate, now)
+    this.#replaced.set(nodeId, bucket)
+    if (takeToken(bucket, replacedRate, now) > 0) {
+      const text = 'its uplinks replace each other: two agents may use the data folder of one node'
+      this.#host.misbehaved(peer, new MusterError('conflict', text))
+    }
+    uplink.close('the agent opened another uplink')
+  }
+
+  /** What the agent asks; the log names what is refused to it. */
+  #judged(identity: AgentIdentity, peer: string): CallHandler {
+    const handle = this.#options.callsOf(identity)
+    return async (request, signal) => {
+      try {
+        return await handle(request, signal)
+      } catch (error) {
+        if (faults.has(codeOf(error))) this.#host.misbehaved(peer, error)
+        throw error
+      }
+    }
   }
 
   registered(nodeId: string): void {

@@ -143,6 +143,50 @@ void t.test('reports that are too large or too many are refused', async (t) => {
   t.equal(here.allocation(first)?.clientStatus, 'pending')
 })
 
+const timed = (more: object) => ({
+  task: 'main',
+  state: 'running',
+  failed: false,
+  restarts: 0,
+  startedMs: null,
+  finishedMs: null,
+  lastRestartMs: null,
+  events: [],
+  ...more,
+})
+
+void t.test('a long report counts as several', async (t) => {
+  const { here, one } = await twoNodes(t)
+  await placed(here, one.nodeId, 0)
+  const text = 'm'.repeat(1_000)
+  const event = { type: 'x', timeNs: '1', message: text, displayMessage: text, details: [] }
+  const tasks = [timed({ events: Array.from({ length: 10 }, () => event) })]
+  const long = Array.from({ length: 12 }, (_, at) => ({ ...running(idOf('none', at)), tasks }))
+  const reportUntilRefused = async () => {
+    for (let call = 0; call < 200; call += 1) await one.report(...long)
+  }
+  await t.rejects(reportUntilRefused(), { code: 'rate_limited' })
+})
+
+void t.test('times that clients cannot read as nanoseconds are refused', async (t) => {
+  const { here, one } = await twoNodes(t)
+  await placed(here, one.nodeId, 0)
+  const event = { type: 'x', timeNs: '1', message: '', displayMessage: '', details: [] }
+  const report = (task: object, more: object = {}) => {
+    return one.report({ ...running(first), tasks: [timed(task)], ...more })
+  }
+  const beyondMs = 9_223_372_036_855
+  for (const told of [
+    report({ events: [{ ...event, timeNs: '9'.repeat(19) }] }),
+    report({ startedMs: beyondMs }),
+    report({}, { health: { healthy: true, timeMs: beyondMs } }),
+  ]) {
+    await t.rejects(told, { code: 'invalid_argument' })
+  }
+  await report({ startedMs: beyondMs - 1, events: [{ ...event, timeNs: `9${'1'.repeat(18)}` }] })
+  t.equal(here.allocation(first)?.clientStatus, 'running')
+})
+
 void t.test('agents alone may ask this', async (t) => {
   const { one } = await twoNodes(t)
   await t.rejects(one.ask('allocations.reports', { reports: [] }), { code: 'permission_denied' })

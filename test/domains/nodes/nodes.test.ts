@@ -114,6 +114,38 @@ t.test('a node is known by its secret, and by nothing else', async (t) => {
   t.equal((await server.ask('GET', '/v1/agent/uplink?version=2')).status, 400)
 })
 
+t.test('what is refused to an agent is counted, and named in the log', async (t) => {
+  const { server, port } = await served(t)
+  const agent = await registered(t, port)
+  const refused = () => server.refused()['uplinks'] ?? 0
+  for (const [method, args] of [
+    ['nodes.register', { spec: { name: 'box' } }],
+    ['nodes.purge', { id }],
+    ['nothing', {}],
+  ] as const) {
+    const before = refused()
+    await t.rejects(agent.ask(method, args))
+    t.equal(refused(), before + 1, method)
+  }
+})
+
+t.test('an agent changes its node only so often', async (t) => {
+  const { server, port } = await served(t)
+  const agent = await registered(t, port)
+  const change = (nodeClass: string) => {
+    return agent.ask('nodes.register', { spec: specOf('box', { nodeClass }) })
+  }
+  for (let at = 0; at < 20; at += 1) await change(String(at))
+  const applied = server.machine.appliedIndex
+  await t.rejects(change('more'), { code: 'rate_limited', message: /once in 2 s/ })
+  const drain = { deadlineNs: 0, ignoreSystemJobs: false }
+  await t.rejects(agent.ask('nodes.drainSelf', { spec: drain }), { code: 'rate_limited' })
+  t.equal(server.machine.appliedIndex, applied, 'what is refused is no entry')
+  await change('19')
+  await registered(t, port, other, 'other')
+  t.equal((await server.ask('GET', `/v1/node/${other}`)).status, 200, 'others register')
+})
+
 t.test('what an agent answers is looked at before it is shown', async (t) => {
   const { server, port } = await served(t)
   const data = { OS: 'Linux', Network: [], ResolvConf: '', Hosts: '', Environment: {}, Disk: {} }
@@ -133,6 +165,14 @@ t.test('what an agent answers is looked at before it is shown', async (t) => {
   t.match((await server.ask('GET', `/v1/agent/pprof/heap?node_id=${id}`)).status, 500)
   answer = { timeMs: Infinity }
   t.equal((await server.ask('GET', `/v1/client/stats?node_id=${id}`)).status, 500)
+})
+
+t.test('two agents that take the uplink of one node from each other are named', async (t) => {
+  const { server, port } = await served(t)
+  for (let at = 0; at < 4; at += 1) await registered(t, port)
+  t.equal(server.refused()['uplinks'], 0, 'an agent may come back a few times')
+  await registered(t, port)
+  t.equal(server.refused()['uplinks'], 1)
 })
 
 t.test('only one uplink counts for a node, and the newest is that', async (t) => {
