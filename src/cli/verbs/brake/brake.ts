@@ -2,7 +2,7 @@
 import { codeOf } from '../../../lib/errors.ts'
 import { flagOf, integerOf, objectOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 
 export const brakePath = '/v1/operator/scheduler/brake'
 

@@ -1,6 +1,6 @@
 /** `muster operator scheduler brake set`: what no option names stays as it is. */
 import { ApiClient } from '../../api/client.ts'
-import type { JsonObject } from '../../api/json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { countFlag, durationTextFlag, misused, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'

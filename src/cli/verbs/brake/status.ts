@@ -1,7 +1,7 @@
 /** `muster operator scheduler brake status`. */
 import { flagOf, integerOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
-import { isObject, type Json, type JsonObject } from '../../api/json.ts'
+import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { pairs } from '../../print/table.ts'

@@ -1,7 +1,7 @@
 /** `muster node drain -plan`: what a drain would do to each allocation of the node. */
 import { listOf, objectOf, textOf } from '../../api/answer.ts'
 import type { ApiClient } from '../../api/client.ts'
-import { isObject, type JsonObject } from '../../api/json.ts'
+import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { shortId } from '../../ids.ts'
 import { show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
