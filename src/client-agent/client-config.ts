@@ -2,6 +2,7 @@
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
 import type { DriverName } from './drivers/names.ts'
+import type { ArtifactSettings } from './runner/artifacts/limits.ts'
 import type { ServerTrustSettings } from './server-trust.ts'
 
 /** What is told of the machine beside what is found. */
@@ -40,6 +41,7 @@ export type WorkConfig = {
   readonly stopsTasks: boolean
   /** No task has longer to end, whatever it asks for. */
   readonly killTimeoutMsMax: number
+  readonly artifacts: ArtifactSettings
   /** Of an agent that leaves for good; null: its tasks end at once. */
   readonly drainOnShutdown: DrainOnShutdown | null
 }

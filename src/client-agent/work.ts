@@ -48,7 +48,7 @@ export async function openWork({
 }: WorkOptions): Promise<Work> {
   const { clock, random, origin } = dependencies
   const { region, dataDir, advertiseAddr, leaveOnTerminate } = config
-  const { endedMax, stopsTasks, killTimeoutMsMax, drivers: enabled } = config.client.work
+  const { endedMax, stopsTasks, killTimeoutMsMax, artifacts, drivers: enabled } = config.client.work
   const endMsMax = endMsMin + killTimeoutMsMax
   const log = dependencies.logger.named('work')
   const inDev: readonly DriverName[] = origin.dev ? ['mock_driver'] : []
@@ -63,6 +63,7 @@ export async function openWork({
     facts: { id, region, address: advertiseAddr, spec, environment: process.env },
     registrations: new Registrations(registry, log),
     ask: (...question) => (ask() ?? noUplink)(...question),
+    artifacts,
     endedMax,
     endMsMax,
     killTimeoutMsMax,

@@ -3,6 +3,7 @@ import type { Reader } from '../fsm/domain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Authorizer } from '../rpc/authorizer.ts'
 import { serviceKey } from '../rpc/services.ts'
+import type { ReadableState } from '../rpc/state.ts'
 
 /** A view of this server's state as it is; the caller closes it. */
 export type OpenView = () => Reader & { close(): void }
@@ -22,6 +23,9 @@ export async function onView<Result>(
     view.close()
   }
 }
+
+/** This server's state, for who reads it and waits until what it read changes. */
+export const watchedState = serviceKey<Pick<ReadableState, 'view' | 'park'>>('watchedState')
 
 /** This server's state, as it is whenever it is read. */
 export const stateReader = serviceKey<Reader>('stateReader')

@@ -25,6 +25,7 @@ import { operatorDomain } from './operator/domain.ts'
 import { orchestratorDomain } from './orchestrator/domain.ts'
 import { schedulingDomain } from './scheduling/domain.ts'
 import { sessionsDomain } from './sessions/domain.ts'
+import { templatesDomain } from './templates/domain.ts'
 import { variablesDomain } from './variables/domain.ts'
 
 /** Of a server, in order. */
@@ -41,6 +42,7 @@ export const serverDomains: readonly Domain[] = [
   jobsDomain,
   deploymentsDomain,
   allocationsDomain,
+  templatesDomain,
   drainsDomain,
   schedulingDomain,
   loginsDomain,

@@ -13,7 +13,14 @@ import { knownNodes } from './catalog/services.ts'
 import { composeDomains, type Composed, type Domain } from './domain.ts'
 import type { ChangeSource, EventBufferLimits } from './events/buffer.ts'
 import { bufferLimits, changeSource } from './events/services.ts'
-import { openView, readBarrier, stateReader, type OpenView, type ReadBarrier } from './host.ts'
+import {
+  openView,
+  readBarrier,
+  stateReader,
+  watchedState,
+  type OpenView,
+  type ReadBarrier,
+} from './host.ts'
 import type { RaftControl } from './operator/raft.ts'
 import type { SnapshotSchedule } from './operator/scheduled-snapshots.ts'
 import { archiving, raftControl, thisServer, type RowSource } from './operator/services.ts'
@@ -34,6 +41,8 @@ export type ServerParts = Omit<LocalParts, 'tasks'> & {
   /** `machine.view` and `machine.exportRows` */
   readonly view: OpenView
   readonly exportRows: () => RowSource
+  /** The machine. */
+  readonly state: Provided<typeof watchedState>
   /** `machine.commandVersion` */
   readonly commandVersion: () => number
   /** For archives on their way in. */
@@ -65,6 +74,7 @@ export function composeServer(
   const { clock, log } = parts
   provideLocal(services, { ...parts, tasks: null })
   services.provide(openView, parts.view)
+  services.provide(watchedState, parts.state)
   services.provide(stateReader, parts.reader)
   services.provide(readBarrier, parts.readBarrier)
   services.provide(clusterKeys, parts.clusterKeys)

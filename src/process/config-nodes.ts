@@ -2,6 +2,7 @@
 import { isAbsolute } from 'node:path'
 import Type from 'typebox'
 import type { NodeConfig, WorkConfig } from '../client-agent/client-config.ts'
+import { artifactSchema, completeArtifacts } from './config-artifacts.ts'
 import { completeClientGossip, gossipKeys, type GossipConfig } from './config-gossip.ts'
 import { enabledDrivers, type PluginFile } from './config-plugins.ts'
 import type { Complain } from './config-check.ts'
@@ -85,6 +86,7 @@ export const clientSchema = Type.Object(
       default: '30s',
       about: 'no task has longer to end, whatever its `kill_timeout`, 1s to 24h',
     }),
+    artifact: artifactSchema,
   },
   emptyBlock,
 )
@@ -135,7 +137,7 @@ export function completeClient(
   return {
     gossip: completeClientGossip(client, complain),
     node: completeNode(client, complain),
-    work: completeWork(client, plugin),
+    work: completeWork(client, plugin, complain),
   }
 }
 
@@ -160,7 +162,7 @@ function completeNode(client: ClientFile, complain: Complain): NodeConfig {
   }
 }
 
-function completeWork(client: ClientFile, plugin: PluginFile): WorkConfig {
+function completeWork(client: ClientFile, plugin: PluginFile, complain: Complain): WorkConfig {
   const { drain_on_shutdown: drain } = client
   return {
     drivers: enabledDrivers(plugin),
@@ -175,6 +177,7 @@ function completeWork(client: ClientFile, plugin: PluginFile): WorkConfig {
             ignoreSystemJobs: drain.ignore_system_jobs,
           },
     killTimeoutMsMax: client.max_kill_timeout,
+    artifacts: completeArtifacts(client.artifact, complain),
   }
 }
 

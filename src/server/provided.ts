@@ -54,6 +54,7 @@ export function providedBy(options: ProvidedOptions): ServerParts {
     }),
     link: serverLink({ id, node, link, addressOf }),
     view,
+    state: machine,
     reader: machine.reader(),
     readBarrier: (kind, waitMs, signal) =>
       consensus.readBarrier(kind, clock.monotonicMs() + waitMs, signal),

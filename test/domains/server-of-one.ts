@@ -221,6 +221,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     commandVersion: () => machine.commandVersion,
     restoreFolder: join(folder, 'restore'),
     snapshotSchedule: null,
+    state: machine,
     reader: machine.reader(),
     readBarrier: async () => {},
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),

@@ -59,12 +59,12 @@ for (const [template, expected] of cases) {
 // Template, and what the person who wrote it is told.
 const refused: readonly (readonly [string, RegExp])[] = [
   ['{{.Nmae}}', /there is no field \.Nmae; there are \.Name, \.Count/],
-  ['{{.Name.length}}', /\.length is asked of a$/],
+  ['{{.Name.length}}', /line 1: \.length is asked of a string$/],
   ['{{.Items.toString}}', /there is no field \.toString/],
   ['{{.constructor}}', /there is no field \.constructor/],
   ['{{.List.length}}', /\.length is asked of a list/],
   ['{{constructor .}}', /there is no function constructor; there are and, eq/],
-  ['{{range .Name}}{{end}}', /range needs a list or a map, not a/],
+  ['{{range .Name}}{{end}}', /range needs a list or a map, not a string/],
   ['{{if .On}}', /a \{\{if\}\} lacks its \{\{end\}\}/],
   ['{{if .On}}{{else}}', /an \{\{else\}\} lacks its \{\{end\}\}/],
   ['{{end}}', /closes nothing/],

@@ -54,9 +54,16 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
     stopsTasks: false,
     killTimeoutMsMax: 30_000,
     drainOnShutdown: null,
+    artifacts: {
+      fileFolders: [],
+      msMax: 1_800_000,
+      bytesMax: 10 * 2 ** 30,
+      unpackedBytesMax: 10 * 2 ** 30,
+      filesMax: 4_096,
+    },
   }
   t.same((await load(t, { 'a.hcl': client('') })).client?.work, none)
-  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true\nmax_kill_timeout = "2m"\ndrain_on_shutdown { ignore_system_jobs = true }')}
+  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true\nmax_kill_timeout = "2m"\ndrain_on_shutdown { ignore_system_jobs = true }\nartifact {\n file_folders = ["/srv/a"]\n http_read_timeout = "1m"\n http_max_size = "1MiB"\n decompression_size_limit = 2048\n decompression_file_count_limit = 7\n}')}
     plugin "raw_exec" { config { enabled = true } }
     plugin "mock_driver" {}
   `
@@ -66,6 +73,13 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
     stopsTasks: true,
     killTimeoutMsMax: 120_000,
     drainOnShutdown: { deadlineMs: 3_600_000, force: false, ignoreSystemJobs: true },
+    artifacts: {
+      fileFolders: ['/srv/a'],
+      msMax: 60_000,
+      bytesMax: 2 ** 20,
+      unpackedBytesMax: 2_048,
+      filesMax: 7,
+    },
   })
   const strange = `${client('')} plugin "docker" { config { enabled = true } }`
   t.match(await refusal(t, { 'a.hcl': strange }), /plugin\.docker: unknown key/)
@@ -74,6 +88,8 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
 t.test('what cannot be told is refused', async (t) => {
   const relative = client('host_volume "data" { path = "data" }')
   t.match(await refusal(t, { 'a.hcl': relative }), /the path of data must be absolute/)
+  const folders = client('artifact { file_folders = ["srv"] }')
+  t.match(await refusal(t, { 'a.hcl': folders }), /client\.artifact\.file_folders.*absolute paths/)
   const ports = client('reserved { reserved_ports = "ssh" }')
   t.match(await refusal(t, { 'a.hcl': ports }), /reserved_ports.*must be ports and ranges/)
 })

@@ -25,17 +25,19 @@ import {
   type AllocationMachine,
   type AllocationPlan,
 } from './allocation.ts'
+import type { ArtifactSettings } from './artifacts/limits.ts'
 import type { NodeFacts, Variables } from './environment.ts'
 import { healthRulesOf, judged, type Health } from './health.ts'
 import { LogRotation } from './log-rotation.ts'
 import type { Registrations } from './registrations.ts'
 import { taskServices, type TaskService } from './task-services.ts'
-import { variablesOfTask, type SetupOf } from './task-setup.ts'
+import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
 import { restartAsked, signaling } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
 import { stateOf, type TaskInput } from './task.ts'
+import type { TemplateData } from './templates/template-data.ts'
 
 /** Between two looks at the checks that its health waits for. */
 const checksEveryMs = 500
@@ -46,6 +48,8 @@ export type AllocationHost = {
   readonly store: StateStore
   readonly facts: NodeFacts
   readonly registrations: Registrations
+  readonly data: TemplateData
+  readonly artifacts: ArtifactSettings
   /** No task has longer to end. */
   readonly killTimeoutMsMax: number
   readonly clock: Clock
@@ -99,6 +103,10 @@ export class AllocationRunner {
       {
         id: this.id,
         drivers: host.drivers,
+        data: host.data,
+        artifacts: host.artifacts,
+        clock: host.clock,
+        random: host.random,
         log: host.log,
         setupOf: (name) => this.#setupOf(name),
         save: () => this.#save(),
@@ -189,7 +197,7 @@ export class AllocationRunner {
     const named = signalNamed(signal)
     for (const name of this.#running(task)) {
       this.#processes.running(name)?.signal(named)
-      this.#take(inputOf(name, { type: 'signaled', event: signaling(named) }))
+      this.#take(inputOf(name, { type: 'told', event: signaling(named) }))
     }
   }
 
@@ -278,6 +286,9 @@ export class AllocationRunner {
     this.#host.registrations.keep(this.id, services)
     this.#wake(this.#judge(services))
     void this.#save()
+    for (const [at, task] of this.#machine.tasks.entries()) {
+      if (task.phase.type === 'dead') this.#processes.forget(this.#plan[at]?.name ?? '')
+    }
     if (this.isOver) this.#rotation.stop()
     else this.#rotation.start()
     this.#host.onChange(this.id)
@@ -291,7 +302,7 @@ export class AllocationRunner {
     const isUp = (name: string): boolean => this.#isUp(name)
     const variablesOf = (name: string): Variables => {
       const setup = this.#setupOf(name)
-      return setup === null ? new Map() : variablesOfTask(setup)
+      return setup === null ? new Map() : environmentOfTask(setup).variables
     }
     try {
       return taskServices({ assigned: this.#assigned, address: facts.address, isUp, variablesOf })

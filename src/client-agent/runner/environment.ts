@@ -38,6 +38,8 @@ type TaskOf = {
   readonly task: Task
   readonly facts: NodeFacts
   readonly folders: TaskFolders
+  /** What its templates add, which goes before all but what the agent finds it by. */
+  readonly more?: ReadonlyMap<string, string>
 }
 
 export function environmentOf(of: TaskOf): TaskEnvironment {
@@ -54,6 +56,7 @@ export function environmentOf(of: TaskOf): TaskEnvironment {
   for (const [name, value] of Object.entries(task.Env)) {
     env.set(interpolated(name, variables), interpolated(value, variables))
   }
+  for (const [name, value] of of.more ?? []) env.set(name, value)
   // The agent finds its tasks by these.
   env.set('MUSTER_ALLOC_ID', of.assigned.id)
   env.set('MUSTER_TASK_NAME', task.Name)

@@ -13,6 +13,7 @@ import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
 import { Reports } from './reports.ts'
 import { WorkServers, type Ask } from './servers.ts'
 import { AllocationFolder } from './task-folders.ts'
+import { TemplateData } from './templates/template-data.ts'
 
 /** Between two questions that failed; twice as long each time. A server that is new is asked at once. */
 const retryMs = { first: 250, max: 5_000 } as const
@@ -20,7 +21,7 @@ const pollMs = 100
 /** Last reports of an agent that stops its tasks have this long. */
 export const farewellMs = 2_000
 
-export type RunnerOptions = Omit<AllocationHost, 'onChange'> & {
+export type RunnerOptions = Omit<AllocationHost, 'onChange' | 'data'> & {
   /** Absolute: holds the folders of allocations. */
   readonly folder: string
   readonly ask: Ask
@@ -34,6 +35,7 @@ export class Runner {
   readonly #options: RunnerOptions
   readonly #servers: WorkServers
   readonly #reports: Reports
+  readonly #data: TemplateData
   readonly #held = new Map<string, AllocationRunner>()
   readonly #stopping = new AbortController()
   readonly #pause: Pause
@@ -43,6 +45,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#servers = new WorkServers(options.ask)
+    this.#data = new TemplateData(options)
     this.#pause = new Pause(options.clock)
     this.#reports = new Reports({
       ...options,
@@ -76,6 +79,7 @@ export class Runner {
   wake(): void {
     this.#pause.end()
     this.#reports.wake()
+    this.#data.wake()
   }
 
   /** Allocations that have not ended. */
@@ -111,6 +115,7 @@ export class Runner {
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#pause.end()
+    this.#data.stop()
     await this.#reports.stop()
     for (const runner of this.#held.values()) await runner.release()
   }
@@ -179,7 +184,8 @@ export class Runner {
   }
 
   #hold(id: string, from: ConstructorParameters<typeof AllocationRunner>[2]): AllocationRunner {
-    const host = { ...this.#options, onChange: () => this.#reports.add(id) }
+    const onChange = () => this.#reports.add(id)
+    const host = { ...this.#options, data: this.#data, onChange }
     const folder = new AllocationFolder(this.#options.folder, id)
     const runner = new AllocationRunner(host, folder, from)
     this.#held.set(id, runner)

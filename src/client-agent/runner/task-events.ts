@@ -35,6 +35,10 @@ function cut(text: string): string {
 
 export const received: EventSeed = { type: 'Received', text: 'Task received by client' }
 export const setUp: EventSeed = { type: 'Task Setup', text: 'Building Task Directory' }
+export const downloading: EventSeed = {
+  type: 'Downloading Artifacts',
+  text: 'Client is downloading artifacts',
+}
 export const started: EventSeed = { type: 'Started', text: 'Task started by client' }
 export const killed: EventSeed = { type: 'Killed', text: 'Task successfully killed' }
 export const leaderDead: EventSeed = {
@@ -97,6 +101,19 @@ export function notRestarting(reason: string): EventSeed {
 export const restartAsked: EventSeed = {
   type: 'Restart Signaled',
   text: 'User requested task to restart',
+}
+
+export const templateRestart: EventSeed = {
+  type: 'Restart Signaled',
+  text: 'Template with change_mode restart re-rendered',
+}
+
+export function templateSignal(signal: string): EventSeed {
+  return {
+    type: 'Signaling',
+    text: `Template re-rendered: task being sent signal ${signal}`,
+    details: [['task_signal', signal]],
+  }
 }
 
 export function signaling(signal: string): EventSeed {

@@ -6,12 +6,20 @@
  */
 import type { Task } from '../../domains/jobs/task-model.ts'
 import { codeOf, MusterError, textOf } from '../../lib/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log.ts'
+import type { Random } from '../../lib/random.ts'
 import type { Driver, Exec, Handle, StartedTask } from '../drivers/driver.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { Drivers } from '../drivers/drivers.ts'
-import type { EventSeed } from './task-events.ts'
-import { setUpTask, toStart, type SetupOf } from './task-setup.ts'
+import { downloading, templateRestart, templateSignal, type EventSeed } from './task-events.ts'
+import { signalNamed } from '../drivers/signals.ts'
+import type { ArtifactSettings } from './artifacts/limits.ts'
+import { ArtifactFailure, getArtifacts } from './artifacts/task-artifacts.ts'
+import type { SetupOf } from './setup-of.ts'
+import { setUpTask, toFind, toStart } from './task-setup.ts'
+import { TaskTemplates, type TemplateChange } from './templates/task-templates.ts'
+import type { TemplateData } from './templates/template-data.ts'
 import type { TaskInput, TaskMachine } from './task.ts'
 
 const interrupt = 'SIGINT'
@@ -20,6 +28,10 @@ export type TaskProcessesOptions = {
   /** Of the allocation. */
   readonly id: string
   readonly drivers: Drivers
+  readonly data: TemplateData
+  readonly artifacts: ArtifactSettings
+  readonly clock: Clock
+  readonly random: Random
   readonly log: Logger
   /** Null: the group has no such task. */
   readonly setupOf: (name: string) => SetupOf | null
@@ -33,6 +45,9 @@ export class TaskProcesses {
   readonly #starting = new Map<string, AbortController>()
   /** Those that run beside a task that runs. */
   readonly #commands = new Map<StartedTask, Set<RunningCommand>>()
+  readonly #templates = new Map<string, TaskTemplates>()
+  /** Of tasks that were being started when their templates changed. */
+  readonly #changes = new Map<string, TemplateChange>()
   /** Handles of before this process, until their tasks are found. */
   #before: ReadonlyMap<string, Handle>
 
@@ -68,12 +83,21 @@ export class TaskProcesses {
       const started = await this.#startBy(name, aborting.signal)
       this.#watch(name, started)
       take(name, { type: 'started' })
+      const change = this.#changes.get(name)
+      if (change !== undefined) this.#changed(name, change)
     } catch (error) {
       log.info('a task did not start', { allocation: id, task: name })
       this.#refused(name, error)
     } finally {
       this.#starting.delete(name)
+      this.#changes.delete(name)
     }
+  }
+
+  /** It runs no more, and will not again. */
+  forget(name: string): void {
+    this.#templates.get(name)?.close()
+    this.#templates.delete(name)
   }
 
   abortStart(name: string): void {
@@ -123,6 +147,7 @@ export class TaskProcesses {
 
   /** They run on; commands beside them do not. */
   release(): void {
+    for (const templates of this.#templates.values()) templates.close()
     for (const task of this.#started.values()) task.release()
     for (const commands of this.#commands.values()) for (const one of commands) one.kill()
   }
@@ -139,23 +164,87 @@ export class TaskProcesses {
         take(name, { type: 'exited', exit: { type: 'unknown', reason } })
         return
       }
-      this.#watch(name, driver.recover(await toStart(setup), handle))
+      this.#watch(name, driver.recover(await toFind(setup), handle))
+      this.#templatesOf(setup, true)
       return
     }
     if (phase.type !== 'starting') return
-    const found = (await driver?.find(await toStart(setup))) ?? null
+    const found = (await driver?.find(await toFind(setup))) ?? null
     if (found === null) return this.start(name)
     this.#watch(name, found)
     take(name, { type: 'started' })
+    this.#templatesOf(setup, true)
   }
 
   async #startBy(name: string, signal: AbortSignal): Promise<StartedTask> {
     const setup = this.#options.setupOf(name)
     if (setup === null) throw new SetupFailure(`the group has no task ${name}`)
-    const toStart = await setUpTask(setup).catch((error: unknown) => {
+    await this.#setUp(setup, signal).catch((error: unknown) => {
+      if (error instanceof ArtifactFailure) throw error
       throw new SetupFailure(textOf(error))
     })
-    return this.#driverOf(setup.task).start(toStart, signal)
+    return this.#driverOf(setup.task).start(await toStart(setup), signal)
+  }
+
+  async #setUp(setup: SetupOf, signal: AbortSignal): Promise<void> {
+    await setUpTask(setup)
+    const name = setup.task.Name
+    await getArtifacts(setup, {
+      settings: this.#options.artifacts,
+      tell: () => this.#options.take(name, { type: 'told', event: downloading }),
+      signal,
+    })
+    await this.#templatesOf(setup, false)?.ready(signal)
+  }
+
+  /** `runs`: see `TaskTemplates`. Null: it has none. */
+  #templatesOf(setup: SetupOf, runs: boolean): TaskTemplates | null {
+    const name = setup.task.Name
+    if (setup.task.Templates.length === 0) return null
+    const known = this.#templates.get(name)
+    if (known !== undefined) return known
+    const { take, data, clock, random, log } = this.#options
+    const templates = new TaskTemplates(
+      {
+        setup,
+        data,
+        clock,
+        random,
+        log,
+        tell: (event) => take(name, { type: 'told', event }),
+        onChange: (change) => this.#changed(name, change),
+      },
+      runs,
+    )
+    this.#templates.set(name, templates)
+    return templates
+  }
+
+  /** What its templates made is another. A task that is started again has it anyway. */
+  #changed(name: string, change: TemplateChange): void {
+    const { id, log, take } = this.#options
+    const started = this.#started.get(name)
+    if (started === undefined) {
+      if (this.#starting.has(name)) this.#changes.set(name, change)
+      return
+    }
+    if (change.restarts) {
+      take(name, { type: 'restart', because: templateRestart })
+      return
+    }
+    for (const signal of change.signals) {
+      try {
+        const named = signalNamed(signal)
+        started.signal(named)
+        take(name, { type: 'told', event: templateSignal(named) })
+      } catch (error) {
+        log.warn('a task cannot be told of its templates', {
+          allocation: id,
+          task: name,
+          error: textOf(error),
+        })
+      }
+    }
   }
 
   #driverOf({ Driver: name }: Task): Driver {
@@ -176,13 +265,16 @@ export class TaskProcesses {
   }
 
   #refused(name: string, error: unknown): void {
-    const type = error instanceof SetupFailure ? 'Setup Failure' : 'Driver Failure'
+    const type =
+      error instanceof ArtifactFailure
+        ? 'Failed Artifact Download'
+        : error instanceof SetupFailure
+          ? 'Setup Failure'
+          : 'Driver Failure'
     const event: EventSeed = { type, text: textOf(error) }
-    this.#options.take(name, {
-      type: 'refused',
-      event,
-      canRetry: codeOf(error) === 'unavailable',
-    })
+    const canRetry =
+      error instanceof ArtifactFailure ? error.canRetry : codeOf(error) === 'unavailable'
+    this.#options.take(name, { type: 'refused', event, canRetry })
   }
 }
 

@@ -1,41 +1,42 @@
 /** What a task has before its driver starts it: folders, environment, files. What this version has not is refused, by name. */
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Assigned } from '../../domains/allocations/feed-model.ts'
-import type { Task } from '../../domains/jobs/task-model.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
 import type { TaskToStart } from '../drivers/driver.ts'
-import { environmentOf, interpolatedConfig, type NodeFacts, type Variables } from './environment.ts'
+import { interpolatedConfig } from './environment.ts'
 import { currentLog } from './log-files.ts'
-import type { AllocationFolder, TaskFolders } from './task-folders.ts'
+import { environmentOfTask, type SetupOf } from './setup-of.ts'
+import type { TaskFolders } from './task-folders.ts'
 import { serviceProblem } from './task-services.ts'
+import { envOfTemplates } from './templates/template-env.ts'
 
-export type SetupOf = {
-  readonly assigned: Assigned
-  readonly task: Task
-  readonly facts: NodeFacts
-  readonly folder: AllocationFolder
-}
-
-/** Throws `not_implemented` for what a task needs and this version has not. */
-export async function setUpTask(of: SetupOf): Promise<TaskToStart> {
+/** Before its artifacts and templates. Throws `not_implemented` for what a task needs and this version has not. */
+export async function setUpTask(of: SetupOf): Promise<void> {
   refuseWhatIsMissing(of)
   const { task, folder } = of
   const folders = folder.of(task.Name)
   await folder.make(folders)
   await writePayload(of, folders)
-  return toStart(of)
 }
 
-export function variablesOfTask({ assigned, task, facts, folder }: SetupOf): Variables {
-  return environmentOf({ assigned, task, facts, folders: folder.of(task.Name) }).variables
+/** Of one that was set up. */
+export async function toStart(of: SetupOf): Promise<TaskToStart> {
+  return withEnvironment(of, await envOfTemplates(of))
 }
 
-/** The same of one that was set up before. */
-export async function toStart({ assigned, task, facts, folder }: SetupOf): Promise<TaskToStart> {
+/** Of one that was started: whatever it did to the files of its templates, it is found again. */
+export function toFind(of: SetupOf): Promise<TaskToStart> {
+  return withEnvironment(of, new Map())
+}
+
+async function withEnvironment(
+  of: SetupOf,
+  ofTemplates: ReadonlyMap<string, string>,
+): Promise<TaskToStart> {
+  const { assigned, task, folder } = of
   const folders = folder.of(task.Name)
-  const { env, variables } = environmentOf({ assigned, task, facts, folders })
+  const { env, variables } = environmentOfTask(of, ofTemplates)
   return {
     allocation: assigned.id,
     task: task.Name,
@@ -66,8 +67,6 @@ function refuseWhatIsMissing({ assigned: { group }, task }: SetupOf): void {
   const modes = [...group.Networks, ...task.Resources.Networks].map(({ Mode }) => Mode)
   const mode = modes.find((name) => name !== 'host' && name !== '')
   const needed: readonly (readonly [boolean, string])[] = [
-    [task.Artifacts.length > 0, 'downloads no artifacts'],
-    [task.Templates.length > 0, 'renders no templates'],
     [task.VolumeMounts.length > 0, 'mounts no volumes'],
     [mode !== undefined, `has no networks of mode ${JSON.stringify(mode)}`],
   ]

@@ -86,9 +86,10 @@ export type TaskInput =
   | { readonly type: 'refused'; readonly event: EventSeed; readonly canRetry: boolean }
   | { readonly type: 'exited'; readonly exit: Exit }
   | { readonly type: 'stop'; readonly stop: Stop }
-  /** Of an operator: it counts for no policy. */
+  /** By an operator or a template: it counts for no policy. */
   | { readonly type: 'restart'; readonly because: EventSeed }
-  | { readonly type: 'signaled'; readonly event: EventSeed }
+  /** Something is told of it, from which nothing follows. */
+  | { readonly type: 'told'; readonly event: EventSeed }
   /** What its phase waited for may be over. */
   | { readonly type: 'elapsed' }
 
@@ -155,7 +156,7 @@ export function stepTask(
       return isStopped(machine, rules, input.stop, at)
     case 'restart':
       return isRestarted(machine, rules, input.because, at)
-    case 'signaled':
+    case 'told':
       return { machine: told(machine, input.event, at), effects: [] }
     case 'elapsed':
       return hasElapsed(machine, rules, at)

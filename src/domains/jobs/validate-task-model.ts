@@ -1,5 +1,8 @@
 /** What is refused in a task. */
+import { textOf } from '../../lib/errors.ts'
+import { parseTaskTemplate } from '../../lib/template/task-template.ts'
 import type { JobSpec, TaskGroup } from './model.ts'
+import { artifactModes, planOfArtifact } from './artifact-model.ts'
 import type { Problems } from './problem-model.ts'
 import type { Artifact, Task, Template, VolumeMount } from './task-model.ts'
 import { checkAffinity, checkConstraint } from './validate-placement-model.ts'
@@ -79,8 +82,17 @@ function checkLogs({ LogConfig }: Task, group: TaskGroup, path: string, problems
 }
 
 function checkArtifact(artifact: Artifact, path: string, problems: Problems): void {
-  if (artifact.GetterSource === '') problems.add(`${path}.GetterSource`, 'is missing')
-  checkOneOf(artifact.GetterMode, ['any', 'file', 'dir'], `${path}.GetterMode`, problems)
+  const { GetterSource, GetterOptions } = artifact
+  if (GetterSource === '') problems.add(`${path}.GetterSource`, 'is missing')
+  // What is known only where the task runs is looked at there.
+  else if (![GetterSource, ...Object.values(GetterOptions)].some((text) => text.includes('${'))) {
+    try {
+      planOfArtifact(artifact)
+    } catch (error) {
+      problems.add(`${path}.GetterSource`, textOf(error))
+    }
+  }
+  checkOneOf(artifact.GetterMode, artifactModes, `${path}.GetterMode`, problems)
   checkDestination(artifact.RelativeDest, artifact.RelativeDest, `${path}.RelativeDest`, problems)
 }
 
@@ -116,7 +128,17 @@ function checkTemplates(templates: readonly Template[], path: string, problems: 
     }
     if (template.LeftDelim === '' || template.RightDelim === '') {
       problems.add(`${at}.LeftDelim`, 'and RightDelim must not be empty')
-    }
+    } else if (template.EmbeddedTmpl !== '') checkEmbedded(template, `${at}.EmbeddedTmpl`, problems)
+  }
+}
+
+/** What is in a file is read where the task runs. */
+function checkEmbedded(template: Template, path: string, problems: Problems): void {
+  const { EmbeddedTmpl, LeftDelim: left, RightDelim: right } = template
+  try {
+    parseTaskTemplate(EmbeddedTmpl, { left, right }, 'cannot be rendered')
+  } catch (error) {
+    problems.add(path, textOf(error))
   }
 }
 

@@ -1,30 +1,64 @@
 /** Runs a template over JSON. It reads what it was given and nothing else, and ends: no loop is without data. */
 import { isObject, type Json } from '../exact-json.ts'
-import { functionNames, functions, isTrue } from './functions.ts'
+import { refuse, toldAt } from './fault.ts'
+import { functions, isTrue, type Functions } from './functions.ts'
 import { parseTemplate, type Assignment, type Node, type Operand, type Pipe } from './parse.ts'
-import { plain } from './printf.ts'
-import { refuse } from './scan.ts'
+import { kind, plain } from './printf.ts'
 
-/** Nodes run, for ranges within ranges. */
-const stepsMax = 10_000_000
-const outputLengthMax = 256 * 1024 * 1024
+export type RunOptions = {
+  readonly functions: Functions
+  /** Nodes, for ranges within ranges, and texts that functions work on. */
+  readonly stepsMax: number
+  /** Of all that is printed, and of each text that a function makes. */
+  readonly outputLengthMax: number
+  /** Of a member that a map has not: it is a fault at once, or only where it would be printed. */
+  readonly absent: 'fault' | 'fault where printed'
+  /** Begins an error. */
+  readonly what?: string
+}
 
+/** Letters that count as one step. */
+const lettersPerStep = 64
+
+const ofCommands: RunOptions = {
+  functions,
+  stepsMax: 10_000_000,
+  outputLengthMax: 256 * 1024 * 1024,
+  absent: 'fault',
+}
+
+/** As commands print their data. */
 export function renderTemplate(template: string, value: Json): string {
-  const run = new Run(value)
-  run.nodes(parseTemplate(template), value)
-  return run.output()
+  return runTemplate(parseTemplate(template, { functions }), value, ofCommands)
+}
+
+/** Throws `invalid_argument` with the line. */
+export function runTemplate(nodes: readonly Node[], value: Json, options: RunOptions): string {
+  const run = new Run(value, options)
+  return toldAt(
+    options.what ?? 'the template',
+    () => run.line,
+    () => {
+      run.nodes(nodes, value)
+      return run.output()
+    },
+  )
 }
 
 type Flow = 'on' | 'break' | 'continue'
 
 class Run {
+  /** Of what ran last. */
+  line = 1
+  readonly #options: RunOptions
   readonly #parts: string[] = []
   /** Innermost last; a block drops what it declared. */
   readonly #variables: { name: string; value: Json }[]
   #length = 0
   #steps = 0
 
-  constructor(value: Json) {
+  constructor(value: Json, options: RunOptions) {
+    this.#options = options
     this.#variables = [{ name: '', value }]
   }
 
@@ -34,15 +68,21 @@ class Run {
 
   nodes(nodes: readonly Node[], dot: Json): Flow {
     for (const node of nodes) {
-      this.#steps += 1
-      if (this.#steps > stepsMax) refuse(`it takes more than ${stepsMax} steps`)
+      this.#spend(1)
       const flow = this.#node(node, dot)
       if (flow !== 'on') return flow
     }
     return 'on'
   }
 
+  #spend(steps: number): void {
+    const { stepsMax } = this.#options
+    this.#steps += steps
+    if (this.#steps > stepsMax) refuse(`it takes more than ${stepsMax} steps`)
+  }
+
   #node(node: Node, dot: Json): Flow {
+    if ('line' in node) this.line = node.line
     switch (node.type) {
       case 'text':
         this.#write(node.text)
@@ -52,8 +92,10 @@ class Run {
         return node.type
       case 'print': {
         const value = this.#pipe(node.pipe, dot)
-        if (node.assignment === null) this.#write(value === null ? '<no value>' : plain(value))
-        else this.#assign(node.assignment, [value])
+        if (node.assignment !== null) this.#assign(node.assignment, [value])
+        else if (value !== null) this.#write(plain(value))
+        else if (this.#options.absent === 'fault') this.#write('<no value>')
+        else refuse(`there is no ${nameOf(node.pipe)}`)
         return 'on'
       }
       case 'if':
@@ -73,6 +115,7 @@ class Run {
     const entries = entriesOf(this.#pipe(node.pipe, dot))
     if (entries.length === 0) return this.#scope(() => this.nodes(node.otherwise, dot))
     for (const [key, value] of entries) {
+      this.#spend(1)
       const flow = this.#scope(() => {
         const { assignment } = node
         if (assignment !== null) {
@@ -109,10 +152,7 @@ class Run {
 
   #pipe(pipe: Pipe, dot: Json): Json {
     let value: Json | undefined
-    for (const stage of pipe) {
-      if (value !== undefined && stage.type !== 'call') refuse('after | comes a function')
-      value = this.#operand(stage, dot, value)
-    }
+    for (const stage of pipe) value = this.#operand(stage, dot, value)
     return value ?? null
   }
 
@@ -122,20 +162,18 @@ class Run {
       case 'value':
         return operand.value
       case 'field':
-        return walk(dot, operand.path)
+        return this.#walk(dot, operand.path)
       case 'variable':
-        return walk(this.#variable(operand.name).value, operand.path)
+        return this.#walk(this.#variable(operand.name).value, operand.path)
       case 'pipe':
-        return walk(this.#pipe(operand.pipe, dot), operand.path)
+        return this.#walk(this.#pipe(operand.pipe, dot), operand.path)
       case 'call':
         return this.#call(operand.name, operand.args, dot, piped)
     }
   }
 
   #call(name: string, operands: readonly Operand[], dot: Json, piped?: Json): Json {
-    const count = operands.length + (piped === undefined ? 0 : 1)
     if (name === 'and' || name === 'or') {
-      if (count === 0) refuse(`${name} needs an argument`)
       let value: Json = null
       for (const operand of operands) {
         value = this.#operand(operand, dot)
@@ -143,38 +181,64 @@ class Run {
       }
       return piped ?? value
     }
-    const called = functions[name]
-    if (called === undefined) {
-      return refuse(`there is no function ${name}; there are ${functionNames.join(', ')}`)
-    }
-    if (count < called.argsMin || count > called.argsMax) {
-      refuse(`${name} does not take ${count} arguments`)
-    }
+    const called = this.#options.functions[name]
+    if (called === undefined) return refuse(`there is no function ${name}`)
     const args = operands.map((operand) => this.#operand(operand, dot))
-    return called.run(piped === undefined ? args : [...args, piped])
+    if (piped !== undefined) args.push(piped)
+    for (const arg of args) this.#spendOn(arg)
+    const result = called.run(args)
+    this.#spendOn(result)
+    return result
+  }
+
+  #spendOn(value: Json): void {
+    if (typeof value !== 'string') return
+    this.#bounded(value.length)
+    this.#spend(value.length / lettersPerStep)
+  }
+
+  #bounded(length: number): void {
+    const { outputLengthMax } = this.#options
+    if (length > outputLengthMax) refuse(`it makes more than ${outputLengthMax} letters`)
   }
 
   #write(text: string): void {
     this.#length += text.length
-    if (this.#length > outputLengthMax) refuse(`it prints more than ${outputLengthMax} letters`)
+    this.#bounded(this.#length)
     this.#parts.push(text)
+  }
+
+  /** Own members only: nothing of JavaScript's is reached. */
+  #walk(value: Json, path: readonly string[]): Json {
+    let found = value
+    for (const name of path) {
+      if (!isObject(found)) {
+        // Nothing has no members, and `if` may ask for one.
+        if (found === null && this.#options.absent !== 'fault') return null
+        return refuse(`.${name} is asked of a ${kind(found)}`)
+      }
+      if (Object.hasOwn(found, name)) found = found[name] ?? null
+      else if (this.#options.absent !== 'fault') return null
+      else {
+        const known = Object.keys(found).map((key) => `.${key}`)
+        return refuse(`there is no field .${name}; there are ${known.join(', ')}`)
+      }
+    }
+    return found
   }
 }
 
-/** Own members only: nothing of JavaScript's is reached. */
-function walk(value: Json, path: readonly string[]): Json {
-  let found = value
-  for (const name of path) {
-    if (!isObject(found)) {
-      return refuse(`.${name} is asked of ${Array.isArray(found) ? 'a list' : plain(found)}`)
-    }
-    if (!Object.hasOwn(found, name)) {
-      const known = Object.keys(found).map((key) => `.${key}`)
-      return refuse(`there is no field .${name}; there are ${known.join(', ')}`)
-    }
-    found = found[name] ?? null
+/** What was to be printed, for people. */
+function nameOf(pipe: Pipe): string {
+  const last = pipe.at(-1)
+  switch (last?.type) {
+    case 'field':
+      return `.${last.path.join('.')}`
+    case 'variable':
+      return ['$' + last.name, ...last.path].join('.')
+    default:
+      return 'value'
   }
-  return found
 }
 
 function entriesOf(value: Json): readonly (readonly [Json, Json])[] {
@@ -183,5 +247,5 @@ function entriesOf(value: Json): readonly (readonly [Json, Json])[] {
     return (value as readonly Json[]).map((member, position) => [position, member])
   }
   if (isObject(value)) return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return refuse(`range needs a list or a map, not ${plain(value)}`)
+  return refuse(`range needs a list or a map, not a ${kind(value)}`)
 }

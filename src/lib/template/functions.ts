@@ -1,19 +1,19 @@
 /** What a template may call: Go's own functions but those for other languages' escapes, and `json`. */
 import { isObject, printJson, type Json } from '../exact-json.ts'
-import { plain, printf } from './printf.ts'
-import { refuse } from './scan.ts'
+import { refuse } from './fault.ts'
+import type { Arity } from './parse.ts'
+import { kind, plain, printf } from './printf.ts'
 
-type TemplateFunction = {
-  readonly argsMin: number
-  readonly argsMax: number
-  readonly run: (args: readonly Json[]) => Json
-}
+export type TemplateFunction = Arity & { readonly run: (args: readonly Json[]) => Json }
+
+/** By name. */
+export type Functions = Readonly<Record<string, TemplateFunction>>
 
 /** More than a user passes on one line. */
 const argsMax = 64
 
 /** `and` and `or` are not here: they leave arguments unlooked at. */
-export const functions: Readonly<Record<string, TemplateFunction>> = {
+export const functions: Functions = {
   __proto__: null as never,
   print: { argsMin: 0, argsMax, run: (args) => spaced(args) },
   println: { argsMin: 0, argsMax, run: (args) => `${args.map(plain).join(' ')}\n` },
@@ -30,8 +30,6 @@ export const functions: Readonly<Record<string, TemplateFunction>> = {
   ge: { argsMin: 2, argsMax: 2, run: ([left, right]) => order(left, right) >= 0 },
   json: { argsMin: 1, argsMax: 1, run: ([value]) => printJson(value ?? null).trimEnd() },
 }
-
-export const functionNames = ['and', 'or', ...Object.keys(functions)].sort()
 
 /** Go's truth: not the zero of its kind. */
 export function isTrue(value: Json): boolean {
@@ -64,7 +62,7 @@ function at(value: Json, key: Json): Json {
     const position = typeof key === 'bigint' || typeof key === 'number' ? Number(key) : -1
     return position in list
       ? (list[position] ?? null)
-      : refuse(`index ${plain(key)} is not in a list of ${list.length}`)
+      : refuse(`index ${position} is not in a list of ${list.length}`)
   }
   if (!isObject(value)) return refuse('index needs a list or a map')
   const name = typeof key === 'string' ? key : refuse('the index of a map is a text')
@@ -79,7 +77,7 @@ function slice(value: Json | undefined, from: Json | undefined, to: Json | undef
     const number = typeof given === 'bigint' || typeof given === 'number' ? Number(given) : -1
     return number >= 0 && number <= value.length
       ? number
-      : refuse(`slice ends outside: ${plain(given)}`)
+      : refuse(`slice takes numbers up to the length, not a ${kind(given)}`)
   }
   return (value as string).slice(place(from, 0), place(to, value.length))
 }

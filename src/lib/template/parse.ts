@@ -1,5 +1,13 @@
 /** A template as a tree: `if`, `else if`, `with`, `range`, `break`, `continue`, variables, pipes of calls. */
-import { refuse, scanTemplate, type Piece, type Token } from './scan.ts'
+import { refuse, toldAt } from './fault.ts'
+import {
+  delimsDefault,
+  scanTemplate,
+  type Delims,
+  type Piece,
+  type Position,
+  type Token,
+} from './scan.ts'
 
 export type Operand =
   | { readonly type: 'value'; readonly value: null | boolean | number | bigint | string }
@@ -16,9 +24,15 @@ export type Assignment = { readonly names: readonly string[]; readonly declares:
 
 export type Node =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'print'; readonly pipe: Pipe; readonly assignment: Assignment | null }
+  | {
+      readonly type: 'print'
+      readonly line: number
+      readonly pipe: Pipe
+      readonly assignment: Assignment | null
+    }
   | {
       readonly type: 'if' | 'with' | 'range'
+      readonly line: number
       readonly pipe: Pipe
       readonly assignment: Assignment | null
       readonly body: readonly Node[]
@@ -29,114 +43,166 @@ export type Node =
 const depthMax = 100
 const supported = 'if, else, with, range, break, continue and end'
 
-export function parseTemplate(template: string): readonly Node[] {
-  const pieces = scanTemplate(template)
-  const position = { at: 0 }
-  const nodes = parseNodes(pieces, position, { depth: 0, ranges: 0 })
-  if (position.at < pieces.length) refuse('an {{end}} or {{else}} closes nothing')
-  return nodes
+/** How many arguments a function takes. */
+export type Arity = { readonly argsMin: number; readonly argsMax: number }
+
+export type ParseOptions = {
+  /** That the template may call, by their names. */
+  readonly functions: Readonly<Record<string, Arity>>
+  readonly delims?: Delims
+  readonly lengthMax?: number
+  /** Begins an error. */
+  readonly what?: string
 }
 
-type Position = { at: number }
+/** Letters of a whole template. */
+const templateLengthMax = 64 * 1024
+
+/** `and` and `or` leave arguments unlooked at, so they are no functions. */
+const logic: ReadonlySet<string> = new Set(['and', 'or'])
+const logicArity: Arity = { argsMin: 1, argsMax: 64 }
+
+/** Throws `invalid_argument` with the line. */
+export function parseTemplate(template: string, options: ParseOptions): readonly Node[] {
+  const { lengthMax = templateLengthMax, delims = delimsDefault, what = 'the template' } = options
+  const position: Position = { at: 0, line: 1 }
+  return toldAt(
+    what,
+    () => position.line,
+    () => {
+      if (template.length > lengthMax) refuse(`it is longer than ${lengthMax} letters`)
+      const pieces = scanTemplate(template, delims, position)
+      position.line = 1
+      const parser = new Parser(pieces, options.functions, position)
+      return parser.whole()
+    },
+  )
+}
+
 type Nesting = { readonly depth: number; readonly ranges: number }
 
-/** Up to the `end` or `else` that belongs to a block outside, which is left. */
-function parseNodes(pieces: readonly Piece[], position: Position, nesting: Nesting): Node[] {
-  if (nesting.depth > depthMax) refuse(`it nests deeper than ${depthMax}`)
-  const nodes: Node[] = []
-  for (;;) {
-    const piece = pieces[position.at]
-    if (piece === undefined) return nodes
-    if (piece.type === 'text') {
-      nodes.push(piece)
-      position.at += 1
-      continue
-    }
-    const [first, ...rest] = piece.tokens
-    const word = first?.type === 'word' ? first.word : ''
-    if (word === 'end' || word === 'else') return nodes
-    position.at += 1
-    switch (word) {
-      case 'if':
-      case 'with':
-      case 'range':
-        nodes.push(parseBlock(word, rest, pieces, position, nesting))
-        break
-      case 'break':
-      case 'continue':
-        if (nesting.ranges === 0) refuse(`{{${word}}} stands outside of any range`)
-        nodes.push({ type: word })
-        break
-      case 'define':
-      case 'template':
-      case 'block':
-        refuse(`{{${word}}} is not supported; there are ${supported}`)
-      default: {
-        const reader = new Reader(piece.tokens)
-        const assignment = reader.assignment()
-        nodes.push({ type: 'print', assignment, pipe: reader.wholePipe() })
+class Parser {
+  readonly #pieces: readonly Piece[]
+  readonly #functions: ParseOptions['functions']
+  readonly #position: Position
+
+  constructor(pieces: readonly Piece[], functions: ParseOptions['functions'], position: Position) {
+    this.#pieces = pieces
+    this.#functions = functions
+    this.#position = position
+  }
+
+  whole(): readonly Node[] {
+    const nodes = this.#nodes({ depth: 0, ranges: 0 })
+    if (this.#next() !== undefined) refuse('an {{end}} or {{else}} closes nothing')
+    return nodes
+  }
+
+  /** Its line is where a fault is. */
+  #next(): Piece | undefined {
+    const piece = this.#pieces[this.#position.at]
+    if (piece?.type === 'action') this.#position.line = piece.line
+    return piece
+  }
+
+  /** Up to the `end` or `else` that belongs to a block outside, which is left. */
+  #nodes(nesting: Nesting): Node[] {
+    if (nesting.depth > depthMax) refuse(`it nests deeper than ${depthMax}`)
+    const nodes: Node[] = []
+    for (;;) {
+      const piece = this.#next()
+      if (piece === undefined) return nodes
+      if (piece.type === 'text') {
+        nodes.push(piece)
+        this.#position.at += 1
+        continue
+      }
+      const [first, ...rest] = piece.tokens
+      const word = first?.type === 'word' ? first.word : ''
+      if (word === 'end' || word === 'else') return nodes
+      this.#position.at += 1
+      const { line } = piece
+      switch (word) {
+        case 'if':
+        case 'with':
+        case 'range':
+          nodes.push(this.#block(word, rest, line, nesting))
+          break
+        case 'break':
+        case 'continue':
+          if (nesting.ranges === 0) refuse(`{{${word}}} stands outside of any range`)
+          nodes.push({ type: word })
+          break
+        case 'define':
+        case 'template':
+        case 'block':
+          refuse(`{{${word}}} is not supported; there are ${supported}`)
+        default: {
+          const reader = new Reader(piece.tokens, this.#functions)
+          const assignment = reader.assignment()
+          nodes.push({ type: 'print', line, assignment, pipe: reader.wholePipe() })
+        }
       }
     }
   }
-}
 
-function parseBlock(
-  type: 'if' | 'with' | 'range',
-  tokens: readonly Token[],
-  pieces: readonly Piece[],
-  position: Position,
-  nesting: Nesting,
-): Node {
-  const reader = new Reader(tokens)
-  const assignment = reader.assignment()
-  if (assignment !== null && assignment.names.length > (type === 'range' ? 2 : 1)) {
-    refuse(`{{${type}}} sets too many variables`)
+  #block(
+    type: 'if' | 'with' | 'range',
+    tokens: readonly Token[],
+    line: number,
+    nesting: Nesting,
+  ): Node {
+    const reader = new Reader(tokens, this.#functions)
+    const assignment = reader.assignment()
+    if (assignment !== null && assignment.names.length > (type === 'range' ? 2 : 1)) {
+      refuse(`{{${type}}} sets too many variables`)
+    }
+    const pipe = reader.wholePipe()
+    const inside = {
+      depth: nesting.depth + 1,
+      ranges: nesting.ranges + (type === 'range' ? 1 : 0),
+    }
+    const body = this.#nodes(inside)
+    const otherwise = this.#else(type, line, { ...nesting, depth: inside.depth })
+    return { type, line, pipe, assignment, body, otherwise }
   }
-  const pipe = reader.wholePipe()
-  const inside = {
-    depth: nesting.depth + 1,
-    ranges: nesting.ranges + (type === 'range' ? 1 : 0),
-  }
-  const body = parseNodes(pieces, position, inside)
-  const otherwise = parseElse(type, pieces, position, { ...nesting, depth: inside.depth })
-  return { type, pipe, assignment, body, otherwise }
-}
 
-function parseElse(
-  type: 'if' | 'with' | 'range',
-  pieces: readonly Piece[],
-  position: Position,
-  nesting: Nesting,
-): readonly Node[] {
-  const piece = pieces[position.at]
-  if (piece === undefined || piece.type === 'text') return refuse(`a {{${type}}} lacks its {{end}}`)
-  position.at += 1
-  const [first, second, ...rest] = piece.tokens
-  if (first?.type === 'word' && first.word === 'end') {
-    if (second !== undefined) refuse(`${piece.source} says too much`)
-    return []
+  #else(type: 'if' | 'with' | 'range', line: number, nesting: Nesting): readonly Node[] {
+    const piece = this.#next()
+    if (piece === undefined || piece.type === 'text') {
+      this.#position.line = line
+      return refuse(`a {{${type}}} lacks its {{end}}`)
+    }
+    this.#position.at += 1
+    const [first, second, ...rest] = piece.tokens
+    if (first?.type === 'word' && first.word === 'end') {
+      if (second !== undefined) refuse(`${piece.source} says too much`)
+      return []
+    }
+    if (second === undefined) {
+      const otherwise = this.#nodes(nesting)
+      const end = this.#next()
+      const last = end?.type === 'action' ? end.tokens[0] : undefined
+      if (last?.type !== 'word' || last.word !== 'end') refuse(`an {{else}} lacks its {{end}}`)
+      this.#position.at += 1
+      return otherwise
+    }
+    if (second.type === 'word' && (second.word === 'if' || second.word === 'with')) {
+      return [this.#block(second.word, rest, piece.line, nesting)]
+    }
+    return refuse(`${piece.source}: after else comes nothing, or if`)
   }
-  if (second === undefined) {
-    const otherwise = parseNodes(pieces, position, nesting)
-    const end = pieces[position.at]
-    const last = end?.type === 'action' ? end.tokens[0] : undefined
-    if (last?.type !== 'word' || last.word !== 'end') refuse(`an {{else}} lacks its {{end}}`)
-    position.at += 1
-    return otherwise
-  }
-  if (second.type === 'word' && (second.word === 'if' || second.word === 'with')) {
-    return [parseBlock(second.word, rest, pieces, position, nesting)]
-  }
-  return refuse(`${piece.source}: after else comes nothing, or if`)
 }
 
 class Reader {
   readonly #tokens: readonly Token[]
+  readonly #functions: ParseOptions['functions']
   #at = 0
   #depth = 0
 
-  constructor(tokens: readonly Token[]) {
+  constructor(tokens: readonly Token[], functions: ParseOptions['functions']) {
     this.#tokens = tokens
+    this.#functions = functions
   }
 
   /** `$x :=`, `$x =`, `$i, $x :=`; null when the tokens begin otherwise, and nothing is taken. */
@@ -166,19 +232,24 @@ class Reader {
   #pipe(): Pipe {
     this.#depth += 1
     if (this.#depth > depthMax) refuse(`it nests deeper than ${depthMax}`)
-    const stages = [this.#stage()]
-    while (this.#takeSign('|')) stages.push(this.#stage())
+    const stages = [this.#stage(0)]
+    while (this.#takeSign('|')) {
+      const stage = this.#stage(1)
+      if (stage.type !== 'call') refuse('after | comes a function')
+      stages.push(stage)
+    }
     this.#depth -= 1
     return stages
   }
 
-  #stage(): Operand {
+  /** `piped`: arguments that come from the stage before. */
+  #stage(piped: number): Operand {
     const next = this.#tokens[this.#at]
     if (next?.type === 'word' && !constants.has(next.word)) {
       this.#at += 1
       const args: Operand[] = []
       for (let arg = this.#operand(); arg !== null; arg = this.#operand()) args.push(arg)
-      return { type: 'call', name: next.word, args }
+      return this.#call(next.word, args, piped)
     }
     const only = this.#operand()
     if (only === null) return refuse('a value is missing between {{ and }}, or beside a |')
@@ -204,7 +275,7 @@ class Reader {
         this.#at += 1
         return constants.has(next.word)
           ? { type: 'value', value: constants.get(next.word) ?? null }
-          : { type: 'call', name: next.word, args: [] }
+          : this.#call(next.word, [], 0)
       case 'chain':
         return null
       case 'sign': {
@@ -217,6 +288,20 @@ class Reader {
         return { type: 'pipe', pipe, path: chain.path }
       }
     }
+  }
+
+  #call(name: string, args: readonly Operand[], piped: number): Operand {
+    const own = Object.hasOwn(this.#functions, name) ? this.#functions[name] : undefined
+    const arity = logic.has(name) ? logicArity : own
+    if (arity === undefined) {
+      const names = [...logic, ...Object.keys(this.#functions)].sort()
+      return refuse(`there is no function ${name}; there are ${names.join(', ')}`)
+    }
+    const count = args.length + piped
+    if (count < arity.argsMin || count > arity.argsMax) {
+      refuse(`${name} does not take ${count} arguments`)
+    }
+    return { type: 'call', name, args }
   }
 
   #takeSign(sign: string): boolean {

@@ -1,6 +1,6 @@
 /** Values as text, as Go prints them: `%v` of everything, and the verbs of `printf`. */
 import { isObject, type Json } from '../exact-json.ts'
-import { refuse } from './scan.ts'
+import { refuse } from './fault.ts'
 
 /** Of `%5d`: no table is wider. */
 const widthMax = 1_000
@@ -93,7 +93,8 @@ function pad(text: string, flags: string, width: number, value: Json): string {
   return sign + '0'.repeat(missing) + rest
 }
 
-function kind(value: Json): string {
+/** Of what kind it is, in Go's words. */
+export function kind(value: Json): string {
   if (value === null) return '<nil>'
   if (Array.isArray(value)) return 'list'
   switch (typeof value) {

@@ -1,8 +1,8 @@
 /**
- * The words of a template in the language of Go's `text/template`, as far as Nomad's users write it after `-t`:
- * text, and between `{{` and `}}` fields, variables, texts, numbers, parentheses, pipes. `{{-` and `-}}` trim blanks.
+ * The words of a template in the language of Go's `text/template`, as far as Nomad's users write it after `-t` and in
+ * jobs: text, and between `{{` and `}}` fields, variables, texts, numbers, parentheses, pipes. `{{-` and `-}}` trim blanks.
  */
-import { MusterError } from '../errors.ts'
+import { refuse } from './fault.ts'
 
 export type Token =
   | { readonly type: 'field'; readonly path: readonly string[] }
@@ -16,49 +16,76 @@ export type Token =
 
 export type Piece =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'action'; readonly tokens: readonly Token[]; readonly source: string }
+  | {
+      readonly type: 'action'
+      readonly tokens: readonly Token[]
+      readonly source: string
+      readonly line: number
+    }
 
-/** Letters of a whole template. */
-const templateLengthMax = 64 * 1024
+/** What stands around an action. */
+export type Delims = { readonly left: string; readonly right: string }
+export const delimsDefault: Delims = { left: '{{', right: '}}' }
 
-export function refuse(text: string): never {
-  throw new MusterError('invalid_argument', `the template: ${text}`)
-}
+/** Where a scanner or a parser is. */
+export type Position = { at: number; line: number }
 
-/** Text and actions in turn; comments are gone, and blanks that were to be trimmed. */
-export function scanTemplate(template: string): readonly Piece[] {
-  if (template.length > templateLengthMax) refuse(`it is longer than ${templateLengthMax} letters`)
+/** Text and actions in turn; comments are gone, and blanks that were to be trimmed. `position.line` follows. */
+export function scanTemplate(
+  template: string,
+  { left, right }: Delims,
+  position: Position,
+): readonly Piece[] {
   const pieces: Piece[] = []
+  const close = literal(right)
+  const patterns = { ...words, end: new RegExp(`(\\s-)?${close}`, 'y') }
+  const commentPattern = new RegExp(`^\\s*/\\*[^]*?\\*/\\s*?(\\s-)?${close}`)
   let trimNext = false
   let at = 0
   while (at < template.length) {
-    const open = template.indexOf('{{', at)
-    let text = template.slice(at, open < 0 ? template.length : open)
+    const open = template.indexOf(left, at)
+    const textEnd = open < 0 ? template.length : open
+    let text = template.slice(at, textEnd)
+    position.line += newlines(text)
     if (trimNext) text = text.trimStart()
-    const trimsBefore = open >= 0 && /^\{\{-\s/.test(template.slice(open, open + 4))
+    const afterLeft = template.slice(open + left.length, open + left.length + 2)
+    const trimsBefore = open >= 0 && /^-\s/.test(afterLeft)
     if (trimsBefore) text = text.trimEnd()
     if (text !== '') pieces.push({ type: 'text', text })
     if (open < 0) break
-    const start = open + (trimsBefore ? 3 : 2)
-    const comment = /^\s*\/\*[^]*?\*\/\s*?(\s-)?\}\}/.exec(template.slice(start))
+    const start = open + left.length + (trimsBefore ? 1 : 0)
+    const comment = commentPattern.exec(template.slice(start))
     if (comment !== null) {
+      position.line += newlines(comment[0])
       at = start + comment[0].length
       trimNext = comment[1] !== undefined
       continue
     }
-    const { tokens, end, trims } = scanAction(template, start)
-    pieces.push({ type: 'action', tokens, source: template.slice(open, end) })
+    const { tokens, end, trims } = scanAction(template, { open, start, right }, patterns)
+    const source = template.slice(open, end)
+    pieces.push({ type: 'action', tokens, source, line: position.line })
+    position.line += newlines(source)
     at = end
     trimNext = trims
   }
   return pieces
 }
 
+function newlines(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count += 1
+  return count
+}
+
+/** As a regular expression. */
+function literal(text: string): string {
+  return text.replaceAll(/[^\w\s]/g, '\\$&')
+}
+
 type Action = { readonly tokens: readonly Token[]; readonly end: number; readonly trims: boolean }
 
-const patterns = {
+const words = {
   blank: /\s+/y,
-  end: /(\s-)?\}\}/y,
   field: /(?:\.[\p{L}_][\p{L}\p{N}_]*)+|\.(?![\p{L}\p{N}_])/uy,
   variable: /\$([\p{L}_][\p{L}\p{N}_]*)?((?:\.[\p{L}_][\p{L}\p{N}_]*)*)/uy,
   number: /[+-]?\d+(?:\.\d+)?(?![\p{L}\p{N}_.])/uy,
@@ -68,10 +95,17 @@ const patterns = {
   sign: /:=|[=|(),]/y,
 } as const
 
-function scanAction(template: string, start: number): Action {
+type Patterns = Readonly<Record<keyof typeof words | 'end', RegExp>>
+
+function scanAction(
+  template: string,
+  place: { readonly open: number; readonly start: number; readonly right: string },
+  patterns: Patterns,
+): Action {
+  const { open, start, right } = place
   const tokens: Token[] = []
   let at = start
-  const take = (name: keyof typeof patterns): RegExpExecArray | null => {
+  const take = (name: keyof Patterns): RegExpExecArray | null => {
     const pattern = patterns[name]
     pattern.lastIndex = at
     const match = pattern.exec(template)
@@ -89,12 +123,13 @@ function scanAction(template: string, start: number): Action {
       tokens.push(chains ? { type: 'chain', path: token.path } : token)
       continue
     }
-    if (at >= template.length) refuse(`${show(template.slice(start - 2))} is never closed with }}`)
-    refuse(`${show(template.slice(at))} is not understood in ${show(template.slice(start - 2))}`)
+    const shown = show(template.slice(open))
+    if (at >= template.length) refuse(`${shown} is never closed with ${right}`)
+    refuse(`${show(template.slice(at))} is not understood in ${shown}`)
   }
 }
 
-function scanToken(take: (name: keyof typeof patterns) => RegExpExecArray | null): Token | null {
+function scanToken(take: (name: keyof Patterns) => RegExpExecArray | null): Token | null {
   const number = take('number')
   if (number !== null) {
     const text = number[0].replace(/^\+/, '')

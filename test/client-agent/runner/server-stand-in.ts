@@ -1,10 +1,12 @@
 /** The servers as a runner meets them: a list of allocations that a test changes, and what was reported of each. */
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Drivers } from '../../../src/client-agent/drivers/drivers.ts'
 import type { DriverName } from '../../../src/client-agent/drivers/names.ts'
+import type { ArtifactSettings } from '../../../src/client-agent/runner/artifacts/limits.ts'
 import { Registrations, type Registry } from '../../../src/client-agent/runner/registrations.ts'
 import { Runner, workFolders } from '../../../src/client-agent/runner/runner.ts'
 import { StateStore } from '../../../src/client-agent/runner/state-store.ts'
@@ -19,6 +21,7 @@ import type {
 } from '../../../src/domains/local-services/definition.ts'
 import type { InitialCheck } from '../../../src/domains/local-services/definitions.ts'
 import type { AgentCheck } from '../../../src/domains/local-services/local-services.ts'
+import type { Answer, DataReply, Want } from '../../../src/domains/templates/model.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { MusterError } from '../../../src/lib/errors.ts'
 import { systemRandom } from '../../../src/lib/random.ts'
@@ -34,12 +37,17 @@ export class ServersStandIn {
   /** Whether anything is answered. */
   isThere = true
   readonly reports = new Map<string, ClientReport>()
+  /** Of templates, the last time. */
+  asked: readonly string[] = []
   readonly #assigned = new Map<string, Assigned>()
+  readonly #data = new Map<string, Answer>()
   #changed = Promise.withResolvers<void>()
 
   readonly ask = async (method: string, args: unknown): Promise<unknown> => {
     if (!this.isThere) throw new MusterError('unavailable', 'no server')
-    const given: { tag?: string; ids?: string[]; reports?: ClientReport[] } = Object(args)
+    const given: { tag?: string; ids?: string[]; reports?: ClientReport[]; wants?: Want[] } =
+      Object(args)
+    if (method === 'templates.data') return this.#dataOf(given.wants ?? [])
     if (method === 'allocations.feed') {
       if (given.tag === String(this.index)) await this.#changed.promise
       const allocations = [...this.#assigned.values()]
@@ -53,6 +61,26 @@ export class ServersStandIn {
     for (const report of given.reports ?? []) this.reports.set(report.id, report)
     const unknown = given.reports?.filter(({ id }) => !this.#assigned.has(id)).map(({ id }) => id)
     return { index: this.index, unknown }
+  }
+
+  /** What templates are told of it: `key app/color`. */
+  tell(what: string, answer: Answer): void {
+    this.#data.set(what, answer)
+    this.#change()
+  }
+
+  /** When it is another one than the tags say. */
+  async #dataOf(wants: readonly Want[]): Promise<DataReply> {
+    this.asked = wants.map(({ dependency: { type, path } }) => `${type} ${path}`)
+    for (;;) {
+      const answers = this.asked.flatMap((what, at) => {
+        const answer = this.#data.get(what) ?? { type: 'none' as const }
+        const tag = createHash('md5').update(JSON.stringify(answer)).digest('hex')
+        return tag === wants[at]?.tag ? [] : [{ at, tag, answer }]
+      })
+      if (answers.length > 0) return { index: this.index, answers }
+      await this.#changed.promise
+    }
   }
 
   place(
@@ -158,6 +186,7 @@ export type RunnerOf = {
   readonly drivers?: readonly DriverName[]
   readonly endedMax?: number
   readonly registry?: RegistryStandIn
+  readonly artifacts?: Partial<ArtifactSettings>
 }
 
 /** Services of the agent, without a catalog; checks are as a test says. */
@@ -204,6 +233,7 @@ export async function startedRunner(
     drivers = ['raw_exec', 'mock_driver'],
     endedMax = 50,
     registry = new RegistryStandIn(),
+    artifacts = {},
   }: RunnerOf,
 ): Promise<Runner> {
   const { state, allocations } = workFolders(folder)
@@ -220,6 +250,14 @@ export async function startedRunner(
     },
     registrations: new Registrations(() => registry, silentLogger),
     ask: servers.ask,
+    artifacts: {
+      fileFolders: [],
+      msMax: 10_000,
+      bytesMax: 1_048_576,
+      unpackedBytesMax: 1_048_576,
+      filesMax: 16,
+      ...artifacts,
+    },
     endedMax,
     endMsMax: 60_000,
     killTimeoutMsMax: 30_000,

@@ -1,0 +1,117 @@
+/**
+ * Agents that wait for the data of their templates to change. Nothing is kept for one that does not wait: the tags that it brings say
+ * what it knows. One that waits is woken by a change of the very rows that its answers were made of.
+ */
+import { createHash } from 'node:crypto'
+import { firstOf } from '../../lib/async.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Authorizer } from '../../rpc/authorizer.ts'
+import type { Caller } from '../../rpc/method.ts'
+import type { ReadableState, Touched } from '../../rpc/state.ts'
+import type { ReadBarrier } from '../host.ts'
+import { answerTo, type AnswerContext } from './answers.ts'
+import { replyLengthMax, type DataArgs, type DataReply } from './model.ts'
+
+/** A server that is behind has so long to learn what the leader knows. */
+const freshMs = 5_000
+const anonymous: Caller = { token: null, remote: '', requestId: 'templates' }
+
+export type DataWatchesOptions = {
+  readonly clock: Clock
+  readonly state: () => Pick<ReadableState, 'view' | 'park'>
+  readonly barrier: () => ReadBarrier
+  readonly authorizer: () => Authorizer
+  readonly open: AnswerContext['open']
+}
+
+type Read = { readonly reply: DataReply; readonly touched: Touched }
+
+export class DataWatches {
+  readonly #options: DataWatchesOptions
+  /** Ends the newest wait of each node. */
+  readonly #waiting = new Map<string, () => void>()
+
+  constructor(options: DataWatchesOptions) {
+    this.#options = options
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size
+  }
+
+  /** Of a node; a call of it that waits is answered. Rejects where this server cannot learn whether it is behind. */
+  async next(nodeId: string, args: DataArgs, signal: AbortSignal): Promise<DataReply> {
+    const { clock } = this.#options
+    const endMs = clock.monotonicMs() + args.waitMs
+    await this.#catchUp(args.index, signal)
+    this.#waiting.get(nodeId)?.()
+    let isReplaced = false
+    let wake = (): void => {}
+    const end = (): void => {
+      isReplaced = true
+      wake()
+    }
+    this.#waiting.set(nodeId, end)
+    try {
+      for (;;) {
+        const { reply, touched } = await this.#read(nodeId, args)
+        const leftMs = endMs - clock.monotonicMs()
+        if (reply.answers.length > 0 || leftMs <= 0 || isReplaced || signal.aborted) return reply
+        await firstOf<void>({
+          clock,
+          ms: leftMs,
+          signal,
+          listen: (found) => {
+            wake = found
+            return this.#options.state().park(touched, reply.index, found)
+          },
+          timeout: () => {},
+          aborted: () => {},
+        })
+      }
+    } finally {
+      if (this.#waiting.get(nodeId) === end) this.#waiting.delete(nodeId)
+    }
+  }
+
+  stop(): void {
+    for (const end of this.#waiting.values()) end()
+  }
+
+  async #read(nodeId: string, { wants }: DataArgs): Promise<Read> {
+    const { state, authorizer, open } = this.#options
+    const view = state().view(true)
+    try {
+      const judge = authorizer()
+      judge.touch?.(view, anonymous)
+      const context = { reader: view, anonymous: await judge.resolve(anonymous), open }
+      const answers: DataReply['answers'][number][] = []
+      let length = 0
+      for (const [at, want] of wants.entries()) {
+        const answer = await answerTo(context, nodeId, want)
+        const text = JSON.stringify(answer)
+        const tag = tagOf(text)
+        if (tag === want.tag) continue
+        length += text.length
+        if (length > replyLengthMax && answers.length > 0) break
+        answers.push({ at, tag, answer })
+      }
+      return { reply: { index: view.appliedIndex, answers }, touched: view.touched() }
+    } finally {
+      view.close()
+    }
+  }
+
+  /** An agent that comes anew, or from a server that knew more, is told nothing older than it knows. */
+  async #catchUp(index: number, signal: AbortSignal): Promise<void> {
+    const { state, barrier } = this.#options
+    const view = state().view(false)
+    const applied = view.appliedIndex
+    view.close()
+    if (index === 0 || applied < index) await barrier()('leader', freshMs, signal)
+  }
+}
+
+function tagOf(answer: string): string {
+  return createHash('sha256').update(answer).digest('base64url').slice(0, 22)
+}

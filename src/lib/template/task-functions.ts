@@ -1,0 +1,187 @@
+/**
+ * What a template of a task may call besides Go's own functions: data of the cluster, the task's environment, and work on texts.
+ * In the names and the order of arguments that Nomad's users know.
+ */
+import { isObject, lineOfJson, parseJson, printJson, type Json } from '../exact-json.ts'
+import { refuse } from './fault.ts'
+import { functions, type Functions } from './functions.ts'
+import { kind, plain } from './printf.ts'
+
+/** What a template is made of. */
+export type Dependency =
+  | { readonly type: 'key'; readonly path: string }
+  /** All keys below a folder; '' or with a slash at its end. */
+  | { readonly type: 'keys'; readonly path: string }
+  | { readonly type: 'variable'; readonly path: string }
+  | { readonly type: 'service'; readonly path: string }
+
+export type TaskData = {
+  /** Null: it is not there. A template that needs it cannot be rendered then. */
+  readonly needed: (dependency: Dependency) => Json
+  /** The same, where a template can do without. */
+  readonly wanted: (dependency: Dependency) => Json
+  /** Null: there is no such variable. */
+  readonly env: (name: string) => string | null
+}
+
+/** Of a text that is made of others. */
+const lengthMax = 1024 * 1024
+
+/** For a look at a template before there is any data. */
+export const noData: TaskData = { needed: () => null, wanted: () => null, env: () => null }
+
+export function taskFunctions(data: TaskData): Functions {
+  const { json: _json, ...ofGo } = functions
+  return { __proto__: null as never, ...ofGo, ...ofCluster(data), ...ofTexts }
+}
+
+function ofCluster({ needed, wanted, env }: TaskData): Functions {
+  const key = (value: Json | undefined): Dependency => ({ type: 'key', path: named(value) })
+  const variable = (value: Json | undefined): Dependency => ({
+    type: 'variable',
+    path: named(value),
+  })
+  const below = (value: Json | undefined): readonly Json[] =>
+    listOf(wanted({ type: 'keys', path: folderOf(text(value)) }))
+  const service = (value: Json | undefined): Json => {
+    const [, tag, name = ''] = /^(?:([^.]*)\.)?([^.]*)$/.exec(named(value)) ?? []
+    if (name === '' || /[@|]/.test(name)) {
+      return refuse('service takes NAME or TAG.NAME: there are no other forms of it')
+    }
+    const found = listOf(wanted({ type: 'service', path: name }))
+    return tag === undefined ? found : found.filter((one) => hasTag(one, tag))
+  }
+  const set = (name: Json | undefined): string | null => env(named(name))
+  return {
+    key: { ...one, run: ([path]) => needed(key(path)) },
+    keyExists: { ...one, run: ([path]) => wanted(key(path)) !== null },
+    keyOrDefault: { ...two, run: ([path, other]) => wanted(key(path)) ?? text(other) },
+    ls: {
+      ...one,
+      run: ([path]) => below(path).filter((pair) => !textOf(pair, 'Key').includes('/')),
+    },
+    tree: { ...one, run: ([path]) => below(path) },
+    nomadVar: { ...one, run: ([path]) => needed(variable(path)) },
+    nomadVarExists: { ...one, run: ([path]) => wanted(variable(path)) !== null },
+    service: { ...one, run: ([name]) => service(name) },
+    nomadService: { ...one, run: ([name]) => service(name) },
+    env: { ...one, run: ([name]) => set(name) ?? '' },
+    envOrDefault: { ...two, run: ([name, other]) => set(name) ?? text(other) },
+    mustEnv: {
+      ...one,
+      run: ([name]) =>
+        set(name) ?? refuse(`the task has no environment variable ${plain(name ?? null)}`),
+    },
+  }
+}
+
+const one = { argsMin: 1, argsMax: 1 }
+const two = { argsMin: 2, argsMax: 2 }
+const three = { argsMin: 3, argsMax: 3 }
+
+const ofTexts: Functions = {
+  toLower: { ...one, run: ([value]) => text(value).toLowerCase() },
+  toUpper: { ...one, run: ([value]) => text(value).toUpperCase() },
+  trimSpace: { ...one, run: ([value]) => text(value).trim() },
+  trimPrefix: {
+    ...two,
+    run: ([start, value]) => {
+      const whole = text(value)
+      return whole.startsWith(text(start)) ? whole.slice(text(start).length) : whole
+    },
+  },
+  trimSuffix: {
+    ...two,
+    run: ([end, value]) => {
+      const whole = text(value)
+      return whole.endsWith(text(end)) ? whole.slice(0, whole.length - text(end).length) : whole
+    },
+  },
+  replaceAll: {
+    ...three,
+    run: ([from, to, value]) => {
+      if (text(from) === '') return refuse('replaceAll needs a text to replace')
+      return joined(text(value).split(text(from)), text(to))
+    },
+  },
+  contains: {
+    ...two,
+    run: ([part, value]) => listOf(value).some((member) => plain(member) === plain(part ?? null)),
+  },
+  split: { ...two, run: ([by, value]) => text(value).split(text(by)) },
+  join: { ...two, run: ([by, value]) => joined(listOf(value).map(plain), text(by)) },
+  indent: {
+    ...two,
+    run: ([count, value]) => {
+      const blanks = ' '.repeat(Math.min(100, Math.max(0, Number(count))))
+      const lines = text(value).split('\n')
+      return blanks + joined(lines, `\n${blanks}`)
+    },
+  },
+  parseBool: { ...one, run: ([value]) => parseBool(text(value)) },
+  parseInt: {
+    ...one,
+    run: ([value]) =>
+      /^[+-]?\d{1,19}$/.test(text(value))
+        ? BigInt(text(value).replace('+', ''))
+        : refuse('parseInt needs the digits of a whole number'),
+  },
+  parseJSON: { ...one, run: ([value]) => parsed(text(value)) },
+  toJSON: { ...one, run: ([value]) => lineOfJson(value ?? null) },
+  toJSONPretty: { ...one, run: ([value]) => printJson(value ?? null).trimEnd() },
+  base64Encode: { ...one, run: ([value]) => Buffer.from(text(value)).toString('base64') },
+  base64Decode: { ...one, run: ([value]) => decoded(text(value), 'base64') },
+  base64URLEncode: { ...one, run: ([value]) => Buffer.from(text(value)).toString('base64url') },
+  base64URLDecode: { ...one, run: ([value]) => decoded(text(value), 'base64url') },
+}
+
+function text(value: Json | undefined): string {
+  if (typeof value === 'string') return value
+  return refuse(`a text is needed, not a ${kind(value ?? null)}`)
+}
+
+function named(value: Json | undefined): string {
+  return text(value) === '' ? refuse('a name or a path is needed') : text(value)
+}
+
+function folderOf(path: string): string {
+  return path === '' || path.endsWith('/') ? path : `${path}/`
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  if (value === null || value === undefined) return []
+  return Array.isArray(value) ? value : refuse(`a list is needed, not a ${kind(value)}`)
+}
+
+function textOf(value: Json, name: string): string {
+  const member = isObject(value) ? value[name] : null
+  return typeof member === 'string' ? member : ''
+}
+
+function hasTag(service: Json, tag: string): boolean {
+  return isObject(service) && listOf(service['Tags']).includes(tag)
+}
+
+function joined(parts: readonly string[], by: string): string {
+  const length = parts.reduce((sum, part) => sum + part.length, by.length * parts.length)
+  return length > lengthMax ? refuse(`a text is longer than ${lengthMax} letters`) : parts.join(by)
+}
+
+function parseBool(value: string): boolean {
+  if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value)) return true
+  if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value)) return false
+  return refuse('parseBool needs true or false')
+}
+
+function parsed(value: string): Json {
+  try {
+    return parseJson(value, 'the text')
+  } catch {
+    return refuse('parseJSON needs valid JSON')
+  }
+}
+
+function decoded(value: string, encoding: 'base64' | 'base64url'): string {
+  const isEncoded = /^[\w+/-]*={0,2}\s*$/.test(value)
+  return isEncoded ? Buffer.from(value, encoding).toString('utf8') : refuse('it is not base64')
+}
