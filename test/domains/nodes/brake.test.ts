@@ -1,5 +1,10 @@
 /** The storm brake over a real state: when it goes on, what counts, and how it is released. */
 import t, { type Test } from 'tap'
+import { Heartbeats } from '../../../src/domains/nodes/heartbeats.ts'
+import { nodeById } from '../../../src/domains/nodes/queries.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLogger } from '../../../src/lib/log.ts'
+import { typedPropose } from '../../../src/rpc/write.ts'
 import { brakeOf } from '../../../src/domains/nodes/brake-queries.ts'
 import type { BrakeRow } from '../../../src/domains/nodes/brake-model.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
@@ -252,3 +257,59 @@ void t.test('readers of events are told when it goes on and off', async (t) => {
   const [off] = await frames.events()
   t.match(off?.Payload, { StormBrake: { On: false, LastRelease: { Cause: 'returned' } } })
 })
+
+/** The leader's look at heartbeats, with members and uplinks that are not there. */
+function lookedAt(
+  t: Test,
+  { here }: Fleet,
+  members: readonly { readonly id: string; readonly status: 'failed' | 'left' }[],
+) {
+  const heartbeats = new Heartbeats()
+  const duty = heartbeats.start({
+    clock: systemClock,
+    log: silentLogger,
+    view: () => here.machine.view(),
+    propose: typedPropose(async ({ type, args }) => {
+      const outcome = await here.apply(type, args)
+      return { index: here.machine.appliedIndex, outcome }
+    }),
+    settings: { ttlMsMin: 60_000, perSecondMax: 50, graceMs: 60_000, failoverMs: 60_000 },
+    applied: {
+      onCommand: (command, listener) => here.machine.onCommand(command, listener),
+      onReplaced: () => () => {},
+    },
+    members: {
+      servers: () => [],
+      agents: () => members.map((one) => ({ ...one, name: one.id, endpoint: '', member: one.id })),
+      answers: async () => null,
+      onChange: () => () => {},
+    },
+    reach: async () => ({ answering: new Set(), isUnsure: false }),
+  })
+  t.teardown(() => duty.stop())
+}
+
+void t.test(
+  'agents that leave are no storm; a storm of any size is one from its first entry',
+  async (t) => {
+    const { here, ids } = await fleet(t, 10)
+    lookedAt(
+      t,
+      here,
+      ids.map((id) => ({ id, status: 'left' })),
+    )
+    await eventuallyTrue('all are down', () =>
+      ids.every((id) => here.here.read((reader) => nodeById(reader, id))?.status === 'down'),
+    )
+    t.notOk(here.isOn)
+
+    const many = await fleet(t, 900)
+    lookedAt(
+      t,
+      many.here,
+      many.ids.slice(0, 300).map((id) => ({ id, status: 'failed' })),
+    )
+    await eventuallyTrue('it is on', () => many.here.isOn)
+    t.match(many.here.brake.on, { lost: 256, nodes: 900 }, 'an entry has 256 nodes')
+  },
+)

@@ -159,3 +159,27 @@ void t.test('a lost node that is given up is replaced at once', async (t) => {
   t.ok(here.state.read(brakeOf).on)
   t.equal((await whereabouts(here, lost)).onLost, 6)
 })
+
+void t.test('a new version of a job replaces what is held', async (t) => {
+  const { here } = await fleet(t, 12)
+  start(t, here)
+  const group = { Count: 6, Update: { MaxParallel: 0 } }
+  await here.register(jobSpec(distinct, group))
+  const used = (await placed(here, 6)).map(({ nodeId }) => nodeId)
+  const lost = used.slice(0, 5)
+  await tell(here, lost, 'down')
+  await settled(here)
+  t.equal((await whereabouts(here, lost)).onLost, 5)
+  await here.register(jobSpec({ ...distinct, Meta: { a: 'b' } }, group))
+  await eventuallyTrue('all are of the new version', async () => {
+    const rows = await here.live()
+    const fresh = rows.filter(
+      ({ jobVersion, nodeId }) => jobVersion === 1 && !lost.includes(nodeId),
+    )
+    return fresh.length === 6
+  })
+  t.ok(here.state.read(brakeOf).on, 'the others wait on')
+  await here.propose(release)
+  await settled(here)
+  t.equal((await here.live()).filter(({ jobVersion }) => jobVersion === 1).length, 6)
+})
