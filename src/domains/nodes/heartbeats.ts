@@ -17,7 +17,7 @@ import type { DutyContext } from '../duty.ts'
 import type { appliedCommands } from '../sessions/services.ts'
 import { purgeNode, registerNode, updateStatus, type StatusUpdate } from './commands.ts'
 import { silentMsMax, ttlMsOf, type HeartbeatSettings } from './heartbeat-times.ts'
-import { nodesPerEntryMax, type NodeStatus } from './model.ts'
+import { isAway, nodesPerEntryMax, type NodeStatus } from './model.ts'
 import { nodesWithPrefix } from './queries.ts'
 import type { ReportReply } from './uplinks.ts'
 
@@ -279,10 +279,10 @@ class HeartbeatDuty implements Running {
 
   async #propose(updates: readonly StatusUpdate[]): Promise<void> {
     const { propose, clock } = this.#context
-    let following = downIn(updates)
+    let following = lostIn(updates)
     for (const part of chunks(updates, nodesPerEntryMax)) {
       if (this.#stopping.signal.aborted) return
-      following -= downIn(part)
+      following -= lostIn(part)
       const nowMs = Math.floor(clock.wallMs())
       // A storm is seen in its first entry, before anything of it is replaced.
       await propose(updateStatus, { updates: [...part], following, nowMs })
@@ -290,6 +290,6 @@ class HeartbeatDuty implements Running {
   }
 }
 
-function downIn(updates: readonly StatusUpdate[]): number {
-  return updates.filter(({ status }) => status === 'down').length
+function lostIn(updates: readonly StatusUpdate[]): number {
+  return updates.filter(isAway).length
 }
