@@ -79,6 +79,10 @@ export async function startClient(
     config,
     dependencies,
     registry: () => services.get(localServices),
+    contact: {
+      silentMs: () => uplink?.beat?.agoMs ?? Infinity,
+      renew: () => uplink?.beatNow(),
+    },
     ask: () => uplink?.ask ?? null,
   })
   const { runner, tasks } = work

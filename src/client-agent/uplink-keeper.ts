@@ -82,6 +82,11 @@ export class UplinkKeeper {
     return this.#uplink.call(ownRequest(method, args, timeoutMs))
   }
 
+  /** The next heartbeat is not waited for; where it is under way or there is no uplink, nothing changes. */
+  beatNow(): void {
+    if (this.#isRegistered) this.#pause.end()
+  }
+
   /** Of the last heartbeat that a server answered; null: none did yet. */
   get beat(): { readonly ttlMs: number; readonly agoMs: number } | null {
     if (this.#beat === null) return null

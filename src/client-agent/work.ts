@@ -7,6 +7,7 @@ import type { ClientConfig } from './client-config.ts'
 import { Drivers } from './drivers/drivers.ts'
 import type { DriverName } from './drivers/names.ts'
 import { fingerprint } from './fingerprint.ts'
+import type { Contact } from './runner/lost-contact.ts'
 import { Registrations, type Registry } from './runner/registrations.ts'
 import { farewellMs, Runner, workFolders } from './runner/runner.ts'
 import type { Ask } from './runner/servers.ts'
@@ -34,6 +35,7 @@ export type WorkOptions = {
   readonly dependencies: RuntimeDependencies
   /** Of services on this machine. */
   readonly registry: () => Registry
+  readonly contact: Contact
   /** Null: there is no uplink yet. */
   readonly ask: () => Ask | null
 }
@@ -44,6 +46,7 @@ export async function openWork({
   config,
   dependencies,
   registry,
+  contact,
   ask,
 }: WorkOptions): Promise<Work> {
   const { clock, random, origin } = dependencies
@@ -62,6 +65,7 @@ export async function openWork({
     folder: folders.allocations,
     facts: { id, region, address: advertiseAddr, spec, environment: process.env },
     registrations: new Registrations(registry, log),
+    contact,
     ask: (...question) => (ask() ?? noUplink)(...question),
     artifacts,
     endedMax,

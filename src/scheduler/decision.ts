@@ -14,6 +14,8 @@ import type { ScheduledNode } from './scheduled-node.ts'
 export type KnownNode = {
   readonly node: ScheduledNode
   readonly isDown: boolean
+  /** Since when it is cut off; null: it is not. */
+  readonly cutOffMs: number | null
   readonly isDraining: boolean
 }
 
@@ -60,8 +62,12 @@ export type Decision = {
   readonly queued: readonly (readonly [group: string, count: number])[]
   /** By group, why. */
   readonly failed: readonly (readonly [group: string, metrics: Metrics])[]
-  /** When a failed allocation is to be placed anew; null: none waits. */
+  /** Ids of those that are cut off with their nodes and may come back. */
+  readonly unknown: readonly string[]
+  /** When a failed or lost allocation is to be placed anew; null: none waits. */
   readonly followUpMs: number | null
+  /** When the first of those that are cut off is lost; null: none is. */
+  readonly cutOffUntilMs: number | null
   readonly classes: ReadonlyMap<string, boolean>
   readonly escaped: boolean
   readonly deployment: DeploymentDecision

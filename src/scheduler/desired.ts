@@ -39,7 +39,9 @@ export function desiredUpdates(
       else counts.place += 1
     }
   }
-  for (const { row, reason } of stops) if (!replaced.has(reason)) of(row.group).stop += 1
+  for (const { row, reason } of stops) {
+    if (row.desiredStatus === 'run' && !replaced.has(reason)) of(row.group).stop += 1
+  }
   return desired
 }
 

@@ -8,11 +8,16 @@ import type { Decision } from './decision.ts'
 /** Well below what a plan may hold, see `planRowsMax`. */
 export const partRowsMax = 128
 
-export type PlanPart = Pick<Plan, 'place' | 'update' | 'stop' | 'deployment' | 'deploymentEnds'>
+export type PlanPart = Pick<
+  Plan,
+  'place' | 'update' | 'stop' | 'unknown' | 'deployment' | 'deploymentEnds'
+>
+
+type Rows = Pick<PlanPart, 'place' | 'update' | 'stop' | 'unknown'>
 
 /** At least one, which may be empty. A new deployment is in each: entries that are under way at once come in any order. */
 export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[] {
-  const { stop, update, place, deployment } = decision
+  const { stop, update, unknown, place, deployment } = decision
   const { create, ends } = deployment
   const nothing = (): PlanPart => ({
     place: [],
@@ -23,21 +28,28 @@ export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[]
   const parts: PlanPart[] = []
   let part = nothing()
   if (ends.length > 0) part = { ...part, deploymentEnds: [...ends] }
-  const add = (rows: Pick<Partial<PlanPart>, 'place' | 'update' | 'stop'>) => {
-    const count = part.place.length + part.update.length + part.stop.length
-    const more = (rows.place?.length ?? 0) + (rows.update?.length ?? 0) + (rows.stop?.length ?? 0)
-    if (count > 0 && count + more > rowsMax) {
+  const add = (rows: Partial<Rows>) => {
+    const count = countOf(part)
+    if (count > 0 && count + countOf(rows) > rowsMax) {
       parts.push(part)
       part = nothing()
+    }
+    if (rows.unknown !== undefined) {
+      part = { ...part, unknown: [...(part.unknown ?? []), ...rows.unknown] }
     }
     part.place.push(...(rows.place ?? []))
     part.update.push(...(rows.update ?? []))
     part.stop.push(...(rows.stop ?? []))
   }
   for (const one of stop) add({ stop: [one] })
+  for (const one of unknown) add({ unknown: [one] })
   for (const one of update) add({ update: [one] })
   for (const { allocation, stop: before } of place) {
     add({ place: [allocation], stop: before === null ? [] : [before] })
   }
   return [...parts, part]
+}
+
+function countOf({ place = [], update = [], stop = [], unknown = [] }: Partial<Rows>): number {
+  return place.length + update.length + stop.length + unknown.length
 }

@@ -14,6 +14,7 @@ import {
 } from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 import { byVersion, isOfVersion, room } from './updates.ts'
+import { away, cutOff, type Away } from './away.ts'
 
 export type EverywhereInput = ReconcileInput & {
   /** Ready ones in the job's datacenters. */
@@ -45,7 +46,7 @@ function ofGroup(
   group: TaskGroup,
   rows: readonly AllocationRow[],
 ): GroupEverywhere & { readonly stop: readonly Stop[] } {
-  const { job, nodes, isLost, isInReach, mayRun } = input
+  const { job, nodes, whereIs, isInReach, mayRun } = input
   const wanted = group.Count > 0
   const fitting = new Map(
     wanted ? nodes.flatMap((node) => (mayRun(node, group) ? [[node.id, node]] : [])) : [],
@@ -53,13 +54,18 @@ function ofGroup(
   const ready = new Set(nodes.map(({ id }) => id))
   const stop: Stop[] = []
   const live: AllocationRow[] = []
+  const cut: Away[] = []
   const held = new Set<string>()
   for (const row of rows) {
     if (row.desiredStatus === 'run' && !isClientTerminal(row)) {
       const reason = stopReason(row)
       if (reason !== null) stop.push({ row, reason, lost: reason === reasons.lost })
       else if (held.has(row.nodeId)) stop.push({ row, reason: reasons.notNeeded, lost: false })
-      else live.push(row)
+      else {
+        const where = whereIs(row)
+        if (where.type === 'away') cut.push(away(row, where.untilMs))
+        else live.push(row)
+      }
       if (reason === null) held.add(row.nodeId)
     } else if (isOver(input, row)) {
       held.add(row.nodeId)
@@ -83,14 +89,15 @@ function ofGroup(
   }
   return {
     group,
-    keep: live.filter((row) => !replaced.has(row)),
+    keep: [...live.filter((row) => !replaced.has(row)), ...cut.map(({ row }) => row)],
+    ...cutOff(cut),
     inPlace,
     slots,
     stop,
   }
 
   function stopReason(row: AllocationRow): string | null {
-    if (isLost(row.nodeId)) return reasons.lost
+    if (whereIs(row).type === 'lost') return reasons.lost
     if (row.migrate) return reasons.migrated
     if (!wanted || !isInReach(row.nodeId)) return reasons.notNeeded
     return ready.has(row.nodeId) && !fitting.has(row.nodeId) ? reasons.infeasible : null

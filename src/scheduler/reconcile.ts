@@ -2,26 +2,35 @@
  * Compares what a service or batch job wants with the allocations that there are: which stay, which stop, which are replaced, and
  * how many are missing. Knows no node but whether one is lost: where something goes is found afterwards.
  */
-import { isClientTerminal, type AllocationRow } from '../domains/allocations/model.ts'
+import type { AllocationRow } from '../domains/allocations/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
-import { freeNames, indexOfName } from './allocation-names.ts'
+import { freeNames } from './allocation-names.ts'
+import { cutOff } from './away.ts'
 import { isCanarying } from '../domains/deployments/model.ts'
-import { reschedulingOf } from './reschedule.ts'
+import {
+  apart,
+  byIndex,
+  ending,
+  holdsOf,
+  selected,
+  stopOf,
+  surplusReason,
+  type Held,
+  type HeldInput as Input,
+} from './held.ts'
 import { isDeployed, wantedGroup, type GroupRollout, type Rollout } from './rollout.ts'
 import {
   byGroup,
-  lostStop,
   reasons,
   slot,
   stopAll,
   type GroupPlan,
   type OlderVersion,
   type ReconcileInput,
-  type ScheduledJob,
   type Slot,
   type Stop,
-  type WantedInput,
 } from './scheduled-job.ts'
+import { earliest } from './times.ts'
 import { byVersion, isHealthy, isOfVersion, room } from './updates.ts'
 
 export { reasons, type ScheduledJob } from './scheduled-job.ts'
@@ -51,59 +60,28 @@ export function reconcile(input: ReconcileInput, rollout: Rollout): Reconciled {
   }
 }
 
-type Input = WantedInput & { readonly rollout: Rollout }
-
-/** What an allocation that holds a place of its group is to become. */
-type Held = {
-  readonly row: AllocationRow
-  /** `waiting`: failed, and not to be placed anew, or not yet. `drained`: it is stopped, and its work is not begun again. */
-  readonly kind: 'lost' | 'failed' | 'waiting' | 'migrating' | 'drained' | 'live' | 'done'
-  readonly rescheduledAfterMs: number | null
-  /** When a waiting one is to be looked at again. */
-  readonly atMs: number | null
-}
-
-/** What goes first where there are too many. */
-const goesFirst: readonly Held['kind'][] = [
-  'lost',
-  'failed',
-  'waiting',
-  'migrating',
-  'live',
-  'drained',
-  'done',
-]
-
-/** Why it is stopped, of those that are, and whether another takes its place. */
-const ending: Readonly<
-  Partial<Record<Held['kind'], { readonly reason: string; readonly isReplaced: boolean }>>
-> = {
-  lost: { reason: reasons.lost, isReplaced: true },
-  failed: { reason: reasons.rescheduled, isReplaced: true },
-  migrating: { reason: reasons.migrated, isReplaced: true },
-  drained: { reason: reasons.drained, isReplaced: false },
-}
-
 function reconcileGroup(
   input: Input,
   group: TaskGroup,
   all: readonly AllocationRow[],
 ): GroupReconciled {
-  const { job, rollout, isLost } = input
+  const { job, rollout, whereIs } = input
   const stray = all.filter((row) => rollout.isStray(row))
   const beside = all.filter((row) => rollout.isCanary(row))
   const rows = all.filter((row) => !stray.includes(row) && !beside.includes(row))
-  const held = rows.flatMap((row) => holdOf(input, group, row) ?? [])
-  const { stays, goes } = selected(held, group.Count, job)
+  const { here, aside } = apart(holdsOf(input, group, rows))
+  const { stays, goes } = selected(here, group.Count, job)
+  const names = new Set(stays.map(({ row }) => row.name))
+  const [cutOffToo, unneeded] = split(aside, ({ row }) => names.has(row.name))
   const live = stays.flatMap(({ kind, row }) => (kind === 'live' ? [row] : []))
+  const returning = stays.flatMap(({ kind, row }) => (kind === 'returning' ? [row] : []))
   const { current, inPlace, outdated } = byVersion(input, group, live)
   const canaries = canariesOf(input, group, { beside, outdated, stays })
   const isCanarying = canaries.wanted > 0
   const { stop, slots } = replaced(input, group, stays, isCanarying)
   const fillsUp = rollout.isMoving && !isCanarying
   const missing = fillsUp ? Math.max(0, group.Count - stays.length) : 0
-  const taken = new Set(stays.map(({ row }) => row.name))
-  const added = freeNames(job.spec.ID, group.Name, { count: missing, taken }).map((name) =>
+  const added = freeNames(job.spec.ID, group.Name, { count: missing, taken: names }).map((name) =>
     slot(name),
   )
   const failing = stays.flatMap(({ kind, row }) =>
@@ -117,8 +95,9 @@ function reconcileGroup(
   )
   const placed = [...slots, ...updated, ...added, ...canaries.slots]
   const stops = [
-    ...stopAll(stray, isLost, reasons.notNeeded),
-    ...goes.flatMap((one) => stopOf(one, reasons.notNeeded)),
+    ...stopAll(stray, whereIs, reasons.notNeeded),
+    ...goes.flatMap((one) => stopOf(one, surplusReason(one, stays))),
+    ...unneeded.flatMap((one) => stopOf(one, reasons.notNeeded)),
     ...stop,
     ...canaries.stop,
   ]
@@ -131,11 +110,16 @@ function reconcileGroup(
   const isSettled = !changes && !isCanarying
   return {
     group,
-    keep: [...current, ...inPlace, ...later, ...canaries.keep],
+    keep: [...current, ...inPlace, ...later, ...returning, ...canaries.keep],
     inPlace,
     slots: placed,
     stop: stops,
-    followUpMs: earliest([...stays, ...canaries.held].flatMap(({ atMs }) => atMs ?? [])),
+    ...cutOff([...stays, ...cutOffToo, ...canaries.held]),
+    followUpMs: earliest(
+      [...stays, ...canaries.held].flatMap(({ kind, atMs }) =>
+        kind === 'away' || atMs === null ? [] : [atMs],
+      ),
+    ),
     rollout: {
       wanted: needsOne ? wantedGroup(group, canaries.wanted) : null,
       isComplete: isSettled && current.length === group.Count && current.every(isHealthy),
@@ -148,11 +132,10 @@ function replaced(input: Input, group: TaskGroup, stays: readonly Held[], isCana
   const stop: Stop[] = []
   const slots: Slot[] = []
   for (const one of stays) {
-    const end = ending[one.kind]
-    if (end === undefined) continue
-    stop.push(...stopOf(one, end.reason))
-    if (!end.isReplaced) continue
     const { row, kind, rescheduledAfterMs } = one
+    const end = ending[kind]
+    if (end !== undefined) stop.push(...stopOf(one, end.reason))
+    if (end?.isReplaced !== true && kind !== 'away') continue
     // A lost one is replaced by another that knows nothing of it.
     const previous = kind === 'lost' ? null : row
     const older = isCanarying ? olderVersion(input, group, row) : null
@@ -186,7 +169,7 @@ function canariesOf(
 ): Canaries {
   const { job, rollout } = input
   const wanted = canariesWanted(input, group, outdated)
-  const held = beside.flatMap((row) => holdOf(input, group, row) ?? [])
+  const held = holdsOf(input, group, beside)
   const stop: Stop[] = []
   const slots: Slot[] = []
   const keep: AllocationRow[] = []
@@ -198,7 +181,7 @@ function canariesOf(
   }
   for (const { row, kind } of held) {
     if (kind === 'live') keep.push(row)
-    if (ending[kind] === undefined) takes(row.name)
+    if (ending[kind]?.isReplaced !== true) takes(row.name)
   }
   for (const one of held) {
     const { row, kind, rescheduledAfterMs } = one
@@ -206,7 +189,8 @@ function canariesOf(
     // While nothing moves, what failed stays for its operator to see.
     if (end === undefined || (kind === 'failed' && !rollout.isMoving)) continue
     stop.push(...stopOf(one, end.reason))
-    if (!rollout.isMoving || count >= wanted || names.has(row.name)) continue
+    if (!end.isReplaced || !rollout.isMoving) continue
+    if (count >= wanted || names.has(row.name)) continue
     takes(row.name)
     const previous = kind === 'lost' ? null : row
     slots.push(slot(row.name, { previous, rescheduledAfterMs, isCanary: true }))
@@ -245,94 +229,6 @@ function olderVersion(
   return { version: row.jobVersion, createIndex: row.jobCreateIndex, group }
 }
 
-function earliest(times: readonly number[]): number | null {
-  return times.length === 0 ? null : Math.min(...times)
-}
-
-/** Null: it holds no place any more. */
-function holdOf(
-  { job, isLost, isDraining, nowMs, rollout }: Input,
-  group: TaskGroup,
-  row: AllocationRow,
-): Held | null {
-  const held = (
-    kind: Held['kind'],
-    when: Partial<Pick<Held, 'rescheduledAfterMs' | 'atMs'>> = {},
-  ): Held => ({ row, kind, rescheduledAfterMs: null, atMs: null, ...when })
-  const isBatch = job.spec.Type === 'batch'
-  const isCurrent = isOfVersion(row, job)
-  if (row.desiredStatus !== 'run') {
-    return isBatch && isCurrent && hasDoneItsWork(row) ? held('done') : null
-  }
-  switch (row.clientStatus) {
-    case 'complete':
-      return isBatch && isCurrent ? held('done') : null
-    case 'lost':
-      return null
-    case 'failed': {
-      if (rollout.isGivenUp(row)) return held('waiting')
-      // What failed with another version may succeed with this one, unless that is only tried yet.
-      if (!isCurrent && !isTried(rollout, group)) return held('failed')
-      const again = reschedulingOf(row, group.ReschedulePolicy, nowMs)
-      if (again.type === 'now') return held('failed', { rescheduledAfterMs: again.delayMs })
-      return held('waiting', { atMs: again.type === 'at' ? again.timeMs : null })
-    }
-    case 'pending':
-    case 'running':
-    case 'unknown':
-      if (isLost(row.nodeId)) return held('lost')
-      if (!row.migrate) return held('live')
-      // Work that a drain does not let end is not begun again: its operator asked for the machine.
-      return held(isBatch && isCurrent && isDraining(row.nodeId) ? 'drained' : 'migrating')
-  }
-}
-
-function isTried(rollout: Rollout, group: TaskGroup): boolean {
-  const state = rollout.stateOf(group)
-  return state !== null && isCanarying(state)
-}
-
-/** Of a batch job, stopped: it came to its end all the same, or a drain ended it for good. */
-function hasDoneItsWork(row: AllocationRow): boolean {
-  if (row.desiredDescription === reasons.drained) return true
-  return (
-    row.clientStatus === 'complete' &&
-    row.tasks.length > 0 &&
-    row.tasks.every(({ state, failed }) => state === 'dead' && !failed)
-  )
-}
-
-/** At most `count`, and of each name one, of the newest version if there is. */
-function selected(
-  held: readonly Held[],
-  count: number,
-  job: ScheduledJob,
-): { readonly stays: readonly Held[]; readonly goes: readonly Held[] } {
-  const best = held.toSorted(
-    (left, right) =>
-      goesFirst.indexOf(right.kind) - goesFirst.indexOf(left.kind) ||
-      byIndex(left.row.name, right.row.name) ||
-      Number(isOfVersion(right.row, job)) - Number(isOfVersion(left.row, job)) ||
-      (left.row.id < right.row.id ? -1 : 1),
-  )
-  const stays: Held[] = []
-  const goes: Held[] = []
-  const names = new Set<string>()
-  for (const one of best) {
-    const isOne = stays.length < count && !names.has(one.row.name)
-    ;(isOne ? stays : goes).push(one)
-    if (isOne) names.add(one.row.name)
-  }
-  return { stays, goes }
-}
-
-function byIndex(left: string, right: string): number {
-  return (indexOfName(left) ?? Infinity) - (indexOfName(right) ?? Infinity)
-}
-
-/** Nothing where it is stopped already, or over and kept as it is. */
-function stopOf({ row, kind }: Held, reason: string): Stop[] {
-  if (row.desiredStatus !== 'run') return []
-  if (kind === 'done' && isClientTerminal(row)) return []
-  return [kind === 'lost' ? lostStop(row) : { row, reason, lost: false }]
+function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
 }

@@ -9,6 +9,8 @@ import { reconcileEverywhere } from './reconcile-everywhere.ts'
 import { reconcile } from './reconcile.ts'
 import { Rollout } from './rollout.ts'
 import type { ReconcileInput } from './scheduled-job.ts'
+import { earliest } from './times.ts'
+import { whereabouts } from './whereabouts.ts'
 
 /** With what it means for each group, for a dry run. */
 export type Scheduled = Decision & { readonly desired: ReadonlyMap<string, DesiredUpdates> }
@@ -35,7 +37,7 @@ export function schedule(input: ScheduleInput): Scheduled {
     job,
     allocations: input.allocations,
     specOf: input.specOf,
-    isLost: (id) => known(id)?.isDown !== false,
+    whereIs: (row) => whereabouts(row, input.specOf(row), known(row.nodeId), input.nowMs),
     isDraining: (id) => known(id)?.isDraining === true,
     isFeasible: ({ nodeId }, group) => {
       const found = known(nodeId)
@@ -82,7 +84,9 @@ export function schedule(input: ScheduleInput): Scheduled {
     place: made?.placed ?? [],
     queued: made?.queued ?? [],
     failed: made?.failed ?? [],
+    unknown: groups.flatMap(({ unknown }) => unknown.map(({ id }) => id)),
     followUpMs,
+    cutOffUntilMs: earliest(groups.flatMap(({ cutOffUntilMs }) => cutOffUntilMs ?? [])),
     classes: placer?.classes ?? new Map<string, boolean>(),
     escaped: placer?.isEscaped === true,
     deployment,

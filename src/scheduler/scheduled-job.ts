@@ -1,6 +1,7 @@
 /** What a decision starts from and leads to, of a job: its newest version, allocations that stop, and places that are to be filled. */
-import { isTerminal, type AllocationRow } from '../domains/allocations/model.ts'
+import { isClientTerminal, isTerminal, type AllocationRow } from '../domains/allocations/model.ts'
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
+import type { Whereabouts } from './whereabouts.ts'
 
 export type ScheduledJob = {
   readonly spec: JobSpec
@@ -20,6 +21,7 @@ export const reasons = {
   drained: 'alloc is stopped as its node is drained',
   lost: 'alloc is lost since its node is down',
   rescheduled: 'alloc was rescheduled because it failed',
+  reconnected: 'alloc not needed due to disconnected client reconnect',
   infeasible: 'alloc not needed as its node does not fit the job any more',
 } as const
 
@@ -63,7 +65,13 @@ export type GroupPlan = {
   /** Of those, the ones that become of the newest version. */
   readonly inPlace: readonly AllocationRow[]
   readonly slots: readonly Slot[]
+  /** That are cut off and may come back, and are not known as such yet. */
+  readonly unknown: readonly AllocationRow[]
+  /** When the first of those that are cut off is lost; null: none is. */
+  readonly cutOffUntilMs: number | null
 }
+
+type WhereIs = (row: AllocationRow) => Whereabouts
 
 export type ReconcileInput = {
   /** Null: there is none any more. */
@@ -71,8 +79,7 @@ export type ReconcileInput = {
   readonly allocations: readonly AllocationRow[]
   /** Of the version that it runs; null: it is not known any more. */
   readonly specOf: (row: AllocationRow) => JobSpec | null
-  /** The node is down, or there is none. */
-  readonly isLost: (nodeId: string) => boolean
+  readonly whereIs: WhereIs
   readonly isDraining: (nodeId: string) => boolean
   /** Whether the group may still run on the node of the allocation. */
   readonly isFeasible: (row: AllocationRow, group: TaskGroup) => boolean
@@ -84,29 +91,34 @@ export type WantedInput = ReconcileInput & { readonly job: ScheduledJob }
 
 /** The first steps of any job: what it has of groups that it does not want goes, and each group is looked at by itself. */
 export function byGroup<Plan extends { readonly stop: readonly Stop[] }>(
-  { job, allocations, isLost }: ReconcileInput,
+  { job, allocations, whereIs }: ReconcileInput,
   ofGroup: (job: ScheduledJob, group: TaskGroup, rows: readonly AllocationRow[]) => Plan,
 ): { readonly groups: readonly Plan[]; readonly stop: readonly Stop[] } {
+  // What was told to end and is lost before it did: nobody else will say what became of it.
+  const never = allocations.filter(
+    (row) => row.desiredStatus !== 'run' && !isClientTerminal(row) && whereIs(row).type === 'lost',
+  )
+  const gone = never.map((row) => ({ row, reason: row.desiredDescription, lost: true }))
   if (job === null || job.stop) {
-    return { groups: [], stop: stopAll(allocations, isLost, reasons.jobStopped) }
+    return { groups: [], stop: [...gone, ...stopAll(allocations, whereIs, reasons.jobStopped)] }
   }
   const rows = Map.groupBy(allocations, ({ group }) => group)
   const groups = job.spec.TaskGroups.map((group) => ofGroup(job, group, rows.get(group.Name) ?? []))
   const named = new Set(job.spec.TaskGroups.map(({ Name }) => Name))
   const others = allocations.filter(({ group }) => !named.has(group))
-  const unwanted = stopAll(others, isLost, reasons.notNeeded)
-  return { groups, stop: [...unwanted, ...groups.flatMap(({ stop }) => stop)] }
+  const unwanted = stopAll(others, whereIs, reasons.notNeeded)
+  return { groups, stop: [...gone, ...unwanted, ...groups.flatMap(({ stop }) => stop)] }
 }
 
 /** All that are wanted to run and have not ended. */
 export function stopAll(
   rows: readonly AllocationRow[],
-  isLost: (nodeId: string) => boolean,
+  whereIs: WhereIs,
   reason: string,
 ): readonly Stop[] {
   return rows.flatMap((row) => {
     if (isTerminal(row)) return []
-    return [isLost(row.nodeId) ? lostStop(row) : { row, reason, lost: false }]
+    return [whereIs(row).type === 'lost' ? lostStop(row) : { row, reason, lost: false }]
   })
 }
 

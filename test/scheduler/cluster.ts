@@ -174,7 +174,9 @@ export function clusterOf(
       const found = nodes.find(({ row }) => row.id === wanted)
       if (found === undefined) return null
       const { row, node } = found
-      return { node, isDown: row.status === 'down', isDraining: row.drain !== null }
+      const { status, drain, statusUpdatedMs } = row
+      const cutOffMs = status === 'disconnected' ? statusUpdatedMs : null
+      return { node, isDown: status === 'down', cutOffMs, isDraining: drain !== null }
     },
     usageOf: (nodeId) => usage.get(nodeId) ?? new NodeUsage(),
   }

@@ -18,6 +18,11 @@ import {
   type World,
 } from './cluster.ts'
 import { brokenRules } from './rules.ts'
+import { reasons } from '../../src/scheduler/reconcile.ts'
+
+/** Nodes were cut off for longer than jobs let them, or just now, at the times of both tests below. */
+const windowMs = 600_000
+const cutOffMs = [0, 9_900_000] as const
 
 const nodes = fc
   .array(
@@ -26,7 +31,16 @@ const nodes = fc
       cpuMhz: fc.constantFrom(400, 1_000, 2_500, 2_500),
       isAble: fc.constantFrom(true, true, true, false),
       disk: fc.constantFrom('ssd', 'hdd'),
-      status: fc.constantFrom<NodeRow['status']>('ready', 'ready', 'ready', 'down', 'initializing'),
+      status: fc.constantFrom<NodeRow['status']>(
+        'ready',
+        'ready',
+        'ready',
+        'down',
+        'initializing',
+        'disconnected',
+        'disconnected',
+      ),
+      statusUpdatedMs: fc.constantFrom(...cutOffMs),
       eligible: fc.constantFrom(true, true, true, false),
       isDraining: fc.constantFrom(false, false, false, true),
     }),
@@ -51,6 +65,7 @@ const nodes = fc
         },
         {
           status: node.status,
+          statusUpdatedMs: node.statusUpdatedMs,
           eligible: node.eligible && !node.isDraining,
           drain: node.isDraining
             ? { deadlineNs: 0, ignoreSystemJobs: false, startedMs: 0, forceMs: null }
@@ -69,12 +84,15 @@ const specs = fc
     hasPort: fc.constantFrom(false, false, true),
     disk: fc.constantFrom(null, null, null, 'ssd'),
     isOther: fc.boolean(),
+    lets: fc.constantFrom('away', 'away', 'leaving', 'nothing'),
   })
-  .map(({ Type, Count, maxParallel, canary, hasPort, disk, isOther }): readonly JobSpec[] => {
+  .map(({ Type, Count, maxParallel, canary, hasPort, disk, isOther, lets }): readonly JobSpec[] => {
     const everywhere = Type === 'system' || Type === 'sysbatch'
     const group = {
       Count: everywhere ? Math.min(1, Count) : Count,
       Networks: hasPort ? [{ ReservedPorts: [{ Label: 'http', Value: 8080 }] }] : [],
+      ...(lets === 'away' && { MaxClientDisconnect: windowMs * 1e6 }),
+      ...(lets === 'leaving' && !everywhere && { StopAfterClientDisconnect: 60e9 }),
       ...(Type === 'service' && { Update: { MaxParallel: maxParallel, Canary: canary } }),
       ...(Type === 'system' && { Update: { MaxParallel: maxParallel } }),
     }
@@ -100,7 +118,9 @@ const allocations = fc
         'complete',
         'failed',
         'lost',
+        'unknown',
       ),
+      createIndex: fc.integer({ min: 1, max: 3 }),
       isWanted: fc.constantFrom(true, true, true, false),
       migrate: fc.constantFrom(false, false, false, true),
       isHealthy: fc.boolean(),
@@ -115,6 +135,7 @@ const allocations = fc
         nodeId: id(node),
         resources: { tasks: [{ task: 'main', cpuMhz: 200, memoryMb: 64 }], diskMb: 100, ports: [] },
         desiredStatus: isWanted ? 'run' : 'stop',
+        desiredDescription: row.clientStatus === 'lost' ? reasons.lost : '',
         health: isHealthy ? { healthy: true, timeMs: 1 } : null,
         modifyMs: 999_000,
         ...(isCanary && { canary: true }),
@@ -247,12 +268,20 @@ function after(world: World, decision: Decision, round: number): World {
               jobVersion: job?.version ?? 0,
               ...(deploymentId !== undefined && { deploymentId }),
             }
+      const isCutOff = world.nodes.some(
+        ({ id, status }) => id === row.nodeId && status === 'disconnected',
+      )
+      if (isCutOff) {
+        const isNamed = decision.unknown.includes(row.id)
+        return { ...changed, clientStatus: isNamed ? 'unknown' : row.clientStatus }
+      }
       return { ...changed, clientStatus: 'running', health: { healthy: true, timeMs: 1 } }
     }
     return {
       ...row,
       desiredStatus: 'stop',
       desiredDescription: stop.desiredDescription,
+      modifyMs: world.nowMs ?? 0,
       clientStatus: stop.lost ? 'lost' : isOver ? row.clientStatus : 'complete',
     }
   })
@@ -260,6 +289,7 @@ function after(world: World, decision: Decision, round: number): World {
     ...allocationRow(0),
     ...allocation,
     id: id(100_000 * (round + 1) + at),
+    createIndex: 100 + round,
   }))
   return {
     ...world,
@@ -292,13 +322,32 @@ function operated({ deployment = null, job }: World): DeploymentRow | null {
   return { ...deployment, groups: [{ ...group, promoted: true }] }
 }
 
+/** The time goes by that agents have to end what is lost. Null: none has. */
+function waited({ allocations = [] }: World, { followUpMs }: Decision) {
+  const isLost = allocations.some(({ clientStatus }) => clientStatus === 'lost')
+  return isLost && followUpMs !== null ? { nowMs: followUpMs } : null
+}
+
+/** What was cut off is back. Null: nothing was. */
+function returned({ nodes }: World) {
+  if (!nodes.some(({ status }) => status === 'disconnected')) return null
+  return {
+    nodes: nodes.map((node) =>
+      node.status === 'disconnected' ? { ...node, status: 'ready' as const } : node,
+    ),
+  }
+}
+
 /** Agents have said of all that runs that it is healthy. */
-function areAllHealthy({ allocations = [] }: World): boolean {
+function areAllHealthy({ nodes, allocations = [] }: World): boolean {
+  const isCutOff = (nodeId: string) =>
+    nodes.some(({ id, status }) => id === nodeId && status === 'disconnected')
   return allocations.every(
-    ({ desiredStatus, clientStatus, health }) =>
+    ({ desiredStatus, clientStatus, health, nodeId }) =>
       desiredStatus !== 'run' ||
       ['complete', 'failed', 'lost'].includes(clientStatus) ||
-      health?.healthy === true,
+      isCutOff(nodeId) ||
+      (health?.healthy === true && clientStatus !== 'unknown'),
   )
 }
 
@@ -314,13 +363,18 @@ t.test('repeated, it comes to rest, and then the job is as wanted', async (t) =>
   fc.assert(
     fc.property(worlds, (start: World) => {
       let world = { ...start, nowMs: 10_000_000 }
-      for (let round = 0; round < 30; round += 1) {
+      for (let round = 0; round < 40; round += 1) {
         const decision = decide(world)
         const broken = brokenRules(world, decision)
         if (broken.length > 0) throw new Error(`round ${round}: ${broken.join('; ')}`)
         const { stop, place, update, deployment } = decision
         const isIdle = stop.length + place.length + update.length + deployment.ends.length === 0
         if (isIdle && deployment.create === null && areAllHealthy(world)) {
+          const later = waited(world, decision) ?? returned(world)
+          if (later !== null) {
+            world = { ...world, ...later }
+            continue
+          }
           const next = operated(world)
           if (next === null && isStuck(world, decision)) throw new Error('it never ends')
           if (next === null) return

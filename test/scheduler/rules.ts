@@ -7,6 +7,20 @@ import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
 import type { Decision } from '../../src/scheduler/decision.ts'
 import type { World } from './cluster.ts'
+import {
+  cutOff,
+  endsAlone,
+  isEverywhere,
+  isLeaving,
+  isLive,
+  isOut,
+  leaves,
+  over,
+  returns,
+  stoppedIds,
+  wanted,
+  where,
+} from './cut-off-rules.ts'
 
 /** Empty: it keeps all of them. */
 export function brokenRules(world: World, decision: Decision): readonly string[] {
@@ -17,28 +31,14 @@ export function brokenRules(world: World, decision: Decision): readonly string[]
     ...(isEverywhere(world) ? oneOnEach(world, decision) : counts(world, decision)),
     ...steps(world, decision),
     ...deployments(world, decision),
+    ...cutOff(world, decision),
+    ...returns(world, decision),
+    ...leaves(world, decision),
     ...canaries(world, decision),
   ]
 }
 
-function isEverywhere({ job }: World): boolean {
-  return job?.spec.Type === 'system' || job?.spec.Type === 'sysbatch'
-}
-
-const over = (row: AllocationRow) => ['complete', 'failed', 'lost'].includes(row.clientStatus)
-const wanted = (row: AllocationRow) => row.desiredStatus === 'run'
-
-function stoppedIds({ stop, place }: Decision): ReadonlySet<string> {
-  const replaced = place.flatMap(({ stop }) => (stop === null ? [] : [stop.id]))
-  return new Set([...stop.map(({ id }) => id), ...replaced])
-}
-
-function isDown({ nodes }: World, nodeId: string): boolean {
-  const node = nodes.find(({ id }) => id === nodeId)
-  return node === undefined || node.status === 'down'
-}
-
-/** What is stopped was to run; each once; what is on a node that is gone is lost, and nothing else is. */
+/** What is stopped was to run, or is lost before it ended; each once; what is on a node that is gone is lost, and nothing else is. */
 function stops(world: World, decision: Decision): string[] {
   const { allocations = [] } = world
   const broken: string[] = []
@@ -47,11 +47,13 @@ function stops(world: World, decision: Decision): string[] {
   if (ids.size !== every.length) broken.push('one is stopped twice')
   for (const { id, lost } of every) {
     const row = allocations.find((one) => one.id === id)
-    if (row === undefined || !wanted(row)) broken.push(`${id} is stopped, but was not to run`)
-    else if (lost !== (isDown(world, row.nodeId) && !over(row))) broken.push(`${id}: lost ${lost}`)
+    const isLost = row !== undefined && where(world, row) === 'lost' && !over(row)
+    if (row === undefined || (!wanted(row) && !isLost)) {
+      broken.push(`${id} is stopped, but was not to run`)
+    } else if (lost !== isLost) broken.push(`${id}: lost ${lost}`)
   }
   for (const row of allocations) {
-    if (wanted(row) && !over(row) && isDown(world, row.nodeId) && !ids.has(row.id)) {
+    if (!over(row) && where(world, row) === 'lost' && !ids.has(row.id)) {
       broken.push(`${row.id} is on a node that is gone, and stays`)
     }
     const isOver = world.job === null || world.job.stop
@@ -127,22 +129,47 @@ function counts(world: World, decision: Decision): string[] {
   )
   const queued = decision.queued.find(([name]) => name === group.Name)?.[1] ?? 0
   const broken: string[] = []
-  const live = stays.filter((row) => wanted(row) && !over(row))
+  const live = stays.filter((row) => isLive(row) && !isOut(world, row))
+  const out = stays.filter((row) => isOut(world, row))
+  const nameOf = ({ name }: { readonly name: string }): string => name
+  const served = new Set([
+    ...stays.filter((row) => !out.includes(row)).map(nameOf),
+    ...place.map(({ allocation }) => allocation.name),
+  ])
+  // Of one whose node is back nothing is placed anew before it was heard.
+  const coming = new Set(
+    out.filter((row) => where(world, row) === 'there' && !served.has(row.name)).map(nameOf),
+  )
   const drained = decision.stop.filter(({ desiredDescription }) =>
     /drained/.test(desiredDescription),
   )
-  const ended = [...stays.filter((row) => !live.includes(row)), ...drained]
-  const total = live.length + place.length + queued
-  if (live.length + place.length > group.Count) {
+  const ended = [
+    ...stays.filter((row) => !live.includes(row) && !out.includes(row)),
+    ...drained,
+    ...allocations.filter((row) => isLeaving(world, row)),
+  ]
+  const total = live.length + place.length + queued + coming.size
+  if (live.length + place.length + coming.size > group.Count) {
     broken.push(`${live.length} stay and ${place.length} come for ${group.Count}`)
   }
   if (isFilling(world, decision) && total + ended.length < group.Count)
     broken.push(`${total} for ${group.Count}`)
   const names = [...live.map(({ name }) => name), ...place.map(({ allocation }) => allocation.name)]
   if (new Set(names).size !== names.length) broken.push(`a name is there twice: ${names.join()}`)
-  const replaced = new Set(allocations.flatMap(({ id, name }) => (gone.has(id) ? [name] : [])))
+  if (new Set([...names, ...out.map(nameOf)]).size > group.Count) {
+    broken.push(`what is cut off stays beyond the count: ${out.map(nameOf).join()}`)
+  }
+  const replaced = new Set([
+    ...allocations.flatMap(({ id, name }) => (gone.has(id) ? [name] : [])),
+    ...out.map(nameOf),
+    ...allocations.filter((row) => endsAlone(world, row)).map(nameOf),
+  ])
   const held = new Set(
-    [...stays, ...drained.flatMap(({ id }) => rowOf(world, id))].map(({ name }) => name),
+    [
+      ...stays,
+      ...drained.flatMap(({ id }) => rowOf(world, id)),
+      ...allocations.filter((row) => isLeaving(world, row)),
+    ].map(nameOf),
   )
   const fresh = place.map(({ allocation }) => allocation.name).filter((name) => !replaced.has(name))
   for (const name of fresh) {
@@ -186,7 +213,8 @@ function oneOnEach(world: World, decision: Decision): string[] {
 }
 
 /** An update replaces no more at a time than it may, counting those of the newest version that are not healthy yet. */
-function steps({ job, allocations = [] }: World, decision: Decision): string[] {
+function steps(world: World, decision: Decision): string[] {
+  const { job, allocations = [] } = world
   const most = job?.spec.TaskGroups[0]?.Update?.MaxParallel ?? 0
   if (job === null || most === 0) return []
   const byId = new Map(allocations.map((row) => [row.id, row]))
@@ -200,6 +228,7 @@ function steps({ job, allocations = [] }: World, decision: Decision): string[] {
       wanted(row) &&
       !over(row) &&
       !gone.has(row.id) &&
+      !isOut(world, row) &&
       row.jobVersion === job.version &&
       row.health?.healthy !== true,
   ).length
@@ -268,7 +297,7 @@ function deployments(world: World, decision: Decision): string[] {
   if (isOutlived !== cancels) broken.push(`a deployment is outlived: ${isOutlived}`)
   if (ends.some(({ status }) => status === 'successful')) {
     const gone = stoppedIds(decision)
-    const live = allocations.filter((row) => wanted(row) && !over(row) && !gone.has(row.id))
+    const live = allocations.filter((row) => isLive(row) && !gone.has(row.id) && !isOut(world, row))
     const isGood = live.every(
       (row) => row.health?.healthy === true && row.jobVersion === job?.version,
     )

@@ -34,7 +34,7 @@ import { taskServices, type TaskService } from './task-services.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
-import { restartAsked, signaling } from './task-events.ts'
+import { contactLost, restartAsked, signaling } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
 import { stateOf, type TaskInput } from './task.ts'
 import type { TemplateData } from './templates/template-data.ts'
@@ -77,6 +77,7 @@ export class AllocationRunner {
   #saving: Promise<void> = Promise.resolve()
   #isSaveDue = false
   #isReleased = false
+  #hasLostContact = false
 
   /** `kept`: what an earlier process of the agent left of it. */
   constructor(
@@ -179,6 +180,17 @@ export class AllocationRunner {
 
   stop(): void {
     if (!this.#machine.isStopped) this.#take({ type: 'stop' })
+  }
+
+  /** No server answered for as long as its group allows: it fails. False: it ends already. */
+  lostContact(): boolean {
+    if (this.#machine.isStopped || this.#hasLostContact || this.isOver) return false
+    this.#hasLostContact = true
+    const stop = { because: contactLost, isFailure: true }
+    for (const { name, turn } of this.#plan) {
+      if (turn !== 'poststop') this.#take(inputOf(name, { type: 'stop', stop }))
+    }
+    return true
   }
 
   /** `task` '': all that run. Throws `not_found` for a task that it has not, `conflict` where none runs. */

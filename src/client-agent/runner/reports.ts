@@ -53,6 +53,12 @@ export class Reports {
     this.#idle.resolve()
   }
 
+  /** Also where servers took the same before. */
+  again(id: string): void {
+    this.#taken.delete(id)
+    this.add(id)
+  }
+
   /** It is held no more. */
   forget(id: string): void {
     this.#due.delete(id)

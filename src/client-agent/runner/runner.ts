@@ -10,6 +10,7 @@ import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
 import { textOf } from '../../lib/errors.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
+import { LostContact, type LostContactOptions } from './lost-contact.ts'
 import { Reports } from './reports.ts'
 import { WorkServers, type Ask } from './servers.ts'
 import { AllocationFolder } from './task-folders.ts'
@@ -21,15 +22,16 @@ const pollMs = 100
 /** Last reports of an agent that stops its tasks have this long. */
 export const farewellMs = 2_000
 
-export type RunnerOptions = Omit<AllocationHost, 'onChange' | 'data'> & {
-  /** Absolute: holds the folders of allocations. */
-  readonly folder: string
-  readonly ask: Ask
-  /** Allocations that ended, whose files are kept for a look. */
-  readonly endedMax: number
-  /** Tasks that are to end with the agent have this long. */
-  readonly endMsMax: number
-}
+export type RunnerOptions = Omit<AllocationHost, 'onChange' | 'data'> &
+  Pick<LostContactOptions, 'contact'> & {
+    /** Absolute: holds the folders of allocations. */
+    readonly folder: string
+    readonly ask: Ask
+    /** Allocations that ended, whose files are kept for a look. */
+    readonly endedMax: number
+    /** Tasks that are to end with the agent have this long. */
+    readonly endMsMax: number
+  }
 
 export class Runner {
   readonly #options: RunnerOptions
@@ -37,6 +39,7 @@ export class Runner {
   readonly #reports: Reports
   readonly #data: TemplateData
   readonly #held = new Map<string, AllocationRunner>()
+  readonly #contact: LostContact
   readonly #stopping = new AbortController()
   readonly #pause: Pause
   #index = 0
@@ -47,6 +50,7 @@ export class Runner {
     this.#servers = new WorkServers(options.ask)
     this.#data = new TemplateData(options)
     this.#pause = new Pause(options.clock)
+    this.#contact = new LostContact({ ...options, held: () => this.#held.values() })
     this.#reports = new Reports({
       ...options,
       servers: this.#servers,
@@ -72,6 +76,7 @@ export class Runner {
       })
     }
     this.#reports.start()
+    this.#contact.start()
     void this.#run()
   }
 
@@ -116,6 +121,7 @@ export class Runner {
     this.#stopping.abort()
     this.#pause.end()
     this.#data.stop()
+    this.#contact.stop()
     await this.#reports.stop()
     for (const runner of this.#held.values()) await runner.release()
   }
@@ -176,6 +182,8 @@ export class Runner {
     const held = this.#held.get(assigned.id)
     if (held !== undefined) {
       held.update(assigned)
+      // After a time without servers they want to hear again what they knew.
+      this.#reports.again(assigned.id)
       return
     }
     const runner = this.#hold(assigned.id, { assigned })

@@ -50,6 +50,11 @@ export const mainTasksDead: EventSeed = {
   text: 'Main tasks in the group died',
 }
 
+export const contactLost: EventSeed = {
+  type: 'Killing',
+  text: 'No server answered for as long as stop_after_client_disconnect allows',
+}
+
 export function siblingFailed(name: string): EventSeed {
   return {
     type: 'Sibling Task Failed',

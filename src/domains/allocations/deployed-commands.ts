@@ -59,6 +59,7 @@ function standingOf(row: AllocationRow): Standing {
   return {
     healthy: row.health?.healthy ?? null,
     isCanary: row.canary === true,
-    isOver: isTerminal(row),
+    // While nobody knows of it, it serves nobody.
+    isOver: isTerminal(row) || row.clientStatus === 'unknown',
   }
 }

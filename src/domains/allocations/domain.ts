@@ -2,6 +2,7 @@
 import { askLeader } from '../../rpc/ask-leader.ts'
 import { defineDomain, defineService } from '../domain.ts'
 import { openView, readBarrier } from '../host.ts'
+import { nodeWork } from '../nodes/services.ts'
 import { appliedCommands } from '../sessions/services.ts'
 import { allocationAgentMethods } from './agent-methods.ts'
 import { AllocationCollector } from './collector.ts'
@@ -10,6 +11,7 @@ import { AllocationFeeds } from './feeds.ts'
 import { allocationMethods } from './methods.ts'
 import { moveAllocations } from './move-commands.ts'
 import { nodeReactions } from './node-commands.ts'
+import { isAwaitedOfNode, windowMsOfNode } from './node-work-queries.ts'
 import { reportedMethod } from './peer-methods.ts'
 import { applyPlan } from './plan-commands.ts'
 import { ReportBatches } from './reports.ts'
@@ -44,6 +46,9 @@ export const allocationsDomain = defineDomain({
         applied.onReplaced(() => feeds.wakeAll())
       },
       stop: (feeds) => feeds.wakeAll(),
+    }),
+    defineService(nodeWork, {
+      create: () => ({ windowMs: windowMsOfNode, isAwaited: isAwaitedOfNode }),
     }),
     defineService(allocationCollector, { create: () => new AllocationCollector() }),
     defineService(reportBatches, {

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { definePeerMethod } from '../../rpc/method.ts'
 import { RowId } from '../evaluations/model.ts'
 import { NodeId } from '../nodes/model.ts'
+import { nodeHeartbeats } from '../nodes/services.ts'
 import { reportsMax } from './feed-model.ts'
 import { allocationById } from './queries.ts'
 import { isNews, reportAllocations, Reported } from './reported-commands.ts'
@@ -25,6 +26,8 @@ export const reportedMethod = definePeerMethod({
       return row === null || row.nodeId !== node || isNews(row, report)
     })
     if (news.length === 0) return { index: reader.appliedIndex, unknown: [] }
+    // Of a node that is disconnected still, nothing that it runs would count.
+    await context.service(nodeHeartbeats).back([...new Set(news.map(({ node }) => node))])
     const nowMs = Math.floor(context.clock.wallMs())
     const { index, outcome } = await context.propose(reportAllocations, { reports: news, nowMs })
     return { index, unknown: [...outcome.unknown] }

@@ -31,14 +31,15 @@ export const applyPlan = defineCommand({
   load: async (reader, plan): Promise<PlanFound | null> => {
     const evaluation = evaluationById(reader, plan.evaluation)
     if (evaluation === null || isOver(evaluation)) return null
-    const { place, update, stop } = plan
+    const { place, update, stop, unknown = [] } = plan
     const rows = rowsOf(reader, [
       ...[...stop, ...update].map(({ id }) => id),
+      ...unknown,
       ...place.flatMap(({ id, previous }) => (previous === '' ? [id] : [id, previous])),
     ])
     const written = new Set([plan.evaluation, ...plan.evaluations.map(({ id }) => id)])
     const nodeIds = new Set([...place, ...rows.values()].map(({ nodeId }) => nodeId))
-    const ended = new Set(stop.map(({ id }) => id))
+    const free = new Set([...stop.map(({ id }) => id), ...unknown])
     const deployments = deploymentsOf(reader, plan, rows.values())
     return {
       evaluation,
@@ -56,7 +57,7 @@ export const applyPlan = defineCommand({
         reader,
         evaluation,
         place.map((placed) => liveNameOf(evaluation.type, placed)),
-        ended,
+        free,
       ),
       versions: versionsKnown(reader, evaluation, plan, rows),
       deployments,

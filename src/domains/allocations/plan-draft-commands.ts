@@ -73,6 +73,9 @@ export class PlanDraft {
     const isStale = (this.#job?.row.jobModifyIndex ?? 0) !== plan.jobModifyIndex
     if (!isStale) this.#deploy()
     for (const one of plan.stop) this.#settle(one, isStale ? jobChanged : this.#stop(one))
+    for (const id of plan.unknown ?? []) {
+      this.#settle({ id }, isStale ? jobChanged : this.#cutOff(id))
+    }
     for (const one of plan.update) this.#settle(one, isStale ? jobChanged : this.#update(one))
     for (const one of plan.place) this.#settle(one, isStale ? jobChanged : this.#place(one))
     if (!isStale) for (const end of plan.deploymentEnds ?? []) this.#end(end)
@@ -161,8 +164,7 @@ export class PlanDraft {
     if (row === undefined) return null
     if (!this.#isOfJob(row) && desiredStatus !== 'evict') return 'it is of another job'
     const node = this.#found.nodes.get(row.nodeId)
-    // The agent of a node that is back says itself what becomes of it.
-    const isLost = lost && !isClientTerminal(row) && (node === undefined || node.status === 'down')
+    const isLost = lost && !isClientTerminal(row) && isSilent(node)
     if (isLost) {
       this.#workOf(row).counts.push({ group: row.group, from: row.clientStatus, to: 'lost' })
     }
@@ -176,6 +178,23 @@ export class PlanDraft {
       clientDescription: isLost ? lostDescription : row.clientDescription,
       allocModifyIndex: this.#index,
     })
+    return null
+  }
+
+  /** Where its node is back already, it has its name all the same. */
+  #cutOff(id: string): string | null {
+    const row = this.#rowOf(id)
+    if (row === undefined || isTerminal(row) || row.clientStatus === 'unknown') return null
+    if (!this.#isOfJob(row)) return 'it is of another job'
+    if (this.#found.nodes.get(row.nodeId)?.status !== 'disconnected') {
+      this.#found.names.add(liveNameOf(this.#found.evaluation.type, row), besideOf(row))
+      return 'its node is not cut off'
+    }
+    this.#workOf(row).counts.push({ group: row.group, from: row.clientStatus, to: 'unknown' })
+    // So its agent, once it is back, sees a change and says anew what became of it.
+    const allocModifyIndex = this.#index
+    const clientDescription = unknownDescription
+    this.#change({ ...row, clientStatus: 'unknown', clientDescription, allocModifyIndex })
     return null
   }
 
@@ -289,3 +308,9 @@ export class PlanDraft {
 const jobChanged = 'the job changed'
 const noVersion = 'the version of the job is gone'
 const lostDescription = 'the node is lost'
+const unknownDescription = 'alloc is unknown since its node is disconnected'
+
+/** The agent of a node that is back says itself what becomes of its allocations. */
+function isSilent(node: NodeRow | undefined): boolean {
+  return node === undefined || node.status === 'down' || node.status === 'disconnected'
+}

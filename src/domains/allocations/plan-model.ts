@@ -37,6 +37,8 @@ export const Plan = record({
     }),
     { maxItems: planRowsMax },
   ),
+  /** Ids of those whose nodes are cut off: their agents may have them run on. */
+  unknown: Type.Optional(Type.Array(RowId, { maxItems: planRowsMax })),
   /** Made unless it is there already: each entry of a larger plan has it. */
   deployment: Type.Optional(NewDeployment),
   /** Those that are over with it. */

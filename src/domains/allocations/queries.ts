@@ -71,7 +71,7 @@ export function allocationsOfJob(reader: Reader, { namespace, jobId }: JobKey): 
   return reader.pagesBy(allocations, 'byJob', { prefix: [namespace, jobId] })
 }
 
-/** Those that are to run and have not ended. */
+/** Those that are to run and have not ended, as far as their nodes are not cut off. */
 export function liveAllocationsOfJob(reader: Reader, { namespace, jobId }: JobKey): Rows {
   return reader.pagesBy(allocations, 'liveByName', { prefix: [namespace, jobId] })
 }

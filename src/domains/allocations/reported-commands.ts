@@ -198,6 +198,7 @@ class ReportDraft {
   /** Why its job is looked at again; null: there is no need. */
   #triggerOf(before: AllocationRow, row: AllocationRow): Trigger | null {
     if (row.desiredStatus !== 'run' || before.clientStatus === 'lost') return null
+    if (before.clientStatus === 'unknown') return 'reconnect'
     if (row.clientStatus === 'failed' && before.clientStatus !== 'failed') return 'alloc-failure'
     const isJudged = row.health !== null && row.health.healthy !== before.health?.healthy
     if (!isJudged) return null

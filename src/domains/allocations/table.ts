@@ -20,10 +20,10 @@ export const allocations: Table<AllocationRow> = {
     onNode: (row) => (takesPlace(row) ? [row.nodeId, row.allocModifyIndex] : null),
     /**
      * Those that are to run and have not ended: of a name there is one, but for system jobs, which have one on each node, and
-     * for canaries.
+     * for canaries. One that is cut off with its node leaves its name to another.
      */
     liveByName: (row) =>
-      isTerminal(row)
+      isTerminal(row) || row.clientStatus === 'unknown'
         ? null
         : [row.namespace, row.jobId, row.name, row.nodeId, row.canary === true ? canaryMark : ''],
     /** A version of a job that is not the newest is being replaced while one of these is there. */

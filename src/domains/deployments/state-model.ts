@@ -50,7 +50,7 @@ export function newDeployment(
 export type Standing = {
   readonly healthy: boolean | null
   readonly isCanary: boolean
-  /** It has ended, or is to. */
+  /** It has ended, or is to; or it is cut off with its node. */
   readonly isOver: boolean
 }
 

@@ -1,5 +1,6 @@
 /** Changes of client nodes. A status is what the leader found; all else is what the agent or an operator said. */
 import { Type, type Static } from 'typebox'
+import { dateText } from '../../lib/date-text.ts'
 import type { Applied, Change, Reader } from '../../fsm/domain.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
 import { workloadsVersion } from '../evaluations/model.ts'
@@ -17,6 +18,7 @@ import {
   NodeId,
   NodeSpec,
   nodesPerEntryMax,
+  nodeStatuses,
   nodesVersion,
   SecretHash,
   strategyOf,
@@ -46,6 +48,7 @@ export type NodeOutcome =
 
 const cluster = (message: string): Happened => ({ message, subsystem: 'Cluster' })
 const drain = (message: string): Happened => ({ message, subsystem: 'Drain' })
+const missed = cluster('Node heartbeat missed')
 
 export const registerNode = defineCommand({
   type: 'nodes.register',
@@ -85,8 +88,7 @@ export const registerNode = defineCommand({
     const now = { index, nowMs }
     const { spec, computedClass } = told
     const changed: NodeRow = { ...before, spec, computedClass, modifyIndex: index }
-    const wasDown = before.status === 'down'
-    const row = wasDown ? withEvent(changed, cluster('Node re-registered'), now) : changed
+    const row = isAway(before) ? withEvent(changed, cluster('Node re-registered'), now) : changed
     const facts = row.status === 'ready' ? factsOf(row.id, { offers: true }) : []
     return {
       changes: [replace(nodes, before, row)],
@@ -98,11 +100,14 @@ export const registerNode = defineCommand({
 
 const StatusUpdate = Type.Object({
   id: NodeId,
-  status: Type.Enum(['ready', 'down']),
-  /** Why it is down: its heartbeats are missed, or gossip says that the machine failed and no server has its uplink. */
+  /** Since `workloadsVersion` also `disconnected`, and `initializing` of one that was. */
+  status: Type.Enum([...nodeStatuses]),
+  /** Why it is silent: its heartbeats are missed, or gossip says that the machine failed and no server has its uplink. */
   cause: Type.Enum(['heartbeat', 'failed']),
   /** Since `workloadsVersion`: its agent said that it leaves. */
   left: Type.Optional(Type.Literal(true)),
+  /** Of one that is disconnected: when it is down. */
+  untilMs: Type.Optional(TimeMs),
 })
 export type StatusUpdate = Static<typeof StatusUpdate>
 
@@ -151,19 +156,35 @@ function statusChanged(
   now: Now,
   storm: Storm | null,
 ): NodeRow {
-  const { status, cause } = update
-  const { lost: _over, ...rest } = before
+  const { status, cause, untilMs } = update
+  const { disconnectedUntilMs: _over, lost: _found, ...rest } = before
   const row = { ...rest, status, statusUpdatedMs: now.nowMs, modifyIndex: now.index }
-  if (status === 'down') {
-    const details: [string, string][] = cause === 'failed' ? [['witness', 'gossip']] : []
-    const gone = { ...row, ...lossOf(before, update, now, storm) }
-    const down = withEvent(gone, { ...cluster('Node heartbeat missed'), details }, now)
-    // What was to be moved is lost with the machine.
-    return down.drain === null ? down : drained(down, now)
+  switch (status) {
+    case 'ready':
+    case 'initializing':
+      return isAway(before) ? withEvent(row, cluster('Node reregistered by heartbeat'), now) : row
+    case 'disconnected': {
+      const disconnectedUntilMs = untilMs ?? now.nowMs
+      const details: [string, string][] = [
+        ...witnessOf(cause),
+        ['disconnected_until', dateText(disconnectedUntilMs)],
+      ]
+      const gone = { ...row, ...lossOf(before, update, now, storm), disconnectedUntilMs }
+      return withEvent(gone, { ...missed, details }, now)
+    }
+    case 'down': {
+      const details: [string, string][] =
+        before.status === 'disconnected' ? [['disconnected', 'too long']] : witnessOf(cause)
+      const gone = { ...row, ...lossOf(before, update, now, storm) }
+      const down = withEvent(gone, { ...missed, details }, now)
+      // What was to be moved is lost with the machine.
+      return down.drain === null ? down : drained(down, now)
+    }
   }
-  return before.status === 'down'
-    ? withEvent(row, cluster('Node reregistered by heartbeat'), now)
-    : row
+}
+
+function witnessOf(cause: StatusUpdate['cause']): [string, string][] {
+  return cause === 'failed' ? [['witness', 'gossip']] : []
 }
 
 function lossOf(

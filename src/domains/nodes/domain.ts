@@ -19,7 +19,7 @@ import { nodeMethods } from './methods.ts'
 import { NodeAdmission } from './node-admission.ts'
 import { heardMethod, nodePeerMethods } from './peer-methods.ts'
 import { nodeRoutes } from './routes.ts'
-import { nodeAdmission, nodeHeartbeats, nodeSettings, nodeUplinks } from './services.ts'
+import { nodeAdmission, nodeHeartbeats, nodeSettings, nodeUplinks, nodeWork } from './services.ts'
 import { nodes } from './table.ts'
 import { clientNodeTopic, stormBrakeTopic } from './topics.ts'
 import { uplinkRoutes } from './uplink-routes.ts'
@@ -53,7 +53,8 @@ export const nodesDomain = defineDomain({
         applied.onCommand(purgeNode, ({ args }) => uplinks.forgotten(args.id))
         applied.onCommand(updateStatus, ({ args, outcome }) => {
           for (const { id, status } of args.updates) {
-            if (status === 'down' && outcome.changed.includes(id)) void uplinks.doubted(id)
+            const isDoubted = status === 'down' || status === 'disconnected'
+            if (isDoubted && outcome.changed.includes(id)) void uplinks.doubted(id)
           }
         })
       },
@@ -109,7 +110,8 @@ export const nodesDomain = defineDomain({
           members.servers().some((server) => server.id === id && server.status === 'failed')
         const reach = reachOf(service(nodeUplinks), () => service(clusterServers), isFailed)
         const settings = service(nodeSettings).heartbeats
-        return service(nodeHeartbeats).start({ ...context, settings, members, reach })
+        const work = service(nodeWork)
+        return service(nodeHeartbeats).start({ ...context, settings, members, reach, work })
       },
     },
   ],

@@ -3,6 +3,9 @@
  * failed and no server has an uplink over which its agent answers. So neither witness is believed alone: a node whose agent
  * answers is never down for what gossip says, and a killed machine is not waited for.
  *
+ * A node that runs what may be cut off for a while is disconnected instead, until the longest such time is over. Heard again, it is
+ * initializing until its agent has said what became of its work.
+ *
  * Deadlines are kept by the leader alone. A new one gives every node that is not down a long time once, for nobody can have told
  * it who was heard.
  */
@@ -14,10 +17,12 @@ import { periodic, type Running } from '../../lib/periodic.ts'
 import type { Provided } from '../../rpc/services.ts'
 import type { knownNodes } from '../catalog/services.ts'
 import type { DutyContext } from '../duty.ts'
+import { onView } from '../host.ts'
 import type { appliedCommands } from '../sessions/services.ts'
 import { purgeNode, registerNode, updateStatus, type StatusUpdate } from './commands.ts'
 import { silentMsMax, ttlMsOf, type HeartbeatSettings } from './heartbeat-times.ts'
-import { isAway, nodesPerEntryMax, type NodeStatus } from './model.ts'
+import { isAway, nodesPerEntryMax, type NodeRow, type NodeStatus } from './model.ts'
+import type { NodeWork } from './node-work.ts'
 import { nodesWithPrefix } from './queries.ts'
 import type { ReportReply } from './uplinks.ts'
 
@@ -37,6 +42,8 @@ const retryMs = 500
  * later, for on a busy machine gossip takes its time to confirm it.
  */
 const lastsMs = { failed: 1_000, suspected: 5_000 } as const
+/** One that is back has so long to say what became of its work before it takes new work all the same. */
+const tellMs = 15_000
 
 /** Which of these nodes' agents answer over an uplink that some server holds. */
 export type Reach = (ids: readonly string[]) => Promise<{
@@ -53,6 +60,7 @@ export type HeartbeatsContext = DutyContext & {
   readonly members: Provided<typeof knownNodes>
   readonly applied: Provided<typeof appliedCommands>
   readonly reach: Reach
+  readonly work: NodeWork
 }
 
 /** Where reports go: to the duty of this server while it leads. */
@@ -75,7 +83,17 @@ export class Heartbeats {
     if (this.#duty !== null) return this.#duty.heard(ids)
     throw new MusterError('not_leader', 'this server keeps no deadlines of nodes')
   }
+
+  /** Their agents speak: those that are disconnected are so no more once this resolves. */
+  async back(ids: readonly string[]): Promise<void> {
+    await this.#duty?.back(ids)
+  }
 }
+
+/** What is kept of one in memory; a whole row is such. */
+type Known = Pick<NodeRow, 'id' | 'status' | 'disconnectedUntilMs'>
+
+type Silent = Pick<StatusUpdate, 'id' | 'cause' | 'left'>
 
 class HeartbeatDuty implements Running {
   readonly #context: HeartbeatsContext
@@ -84,6 +102,10 @@ class HeartbeatDuty implements Running {
   /** As the state has them. */
   readonly #known = new Map<string, NodeStatus>()
   #isComplete = false
+  /** Of those that are disconnected, when they are down. */
+  readonly #untilMs = new Map<string, number>()
+  /** Those that came back from it, and since when they are initializing. */
+  readonly #backMs = new Map<string, number>()
   /** Heard, and not ready as the state has it. */
   readonly #returned = new Set<string>()
   /** Whose deadline passed. */
@@ -119,15 +141,18 @@ class HeartbeatDuty implements Running {
     })
     this.#unsubscribe = [
       applied.onCommand(registerNode, ({ outcome }) => {
-        if (outcome.type === 'registered') this.#take(outcome.row.id, outcome.row.status)
+        if (outcome.type === 'registered') this.#take(outcome.row)
       }),
       applied.onCommand(updateStatus, ({ args, outcome }) => {
-        for (const { id, status } of args.updates) {
-          if (outcome.changed.includes(id)) this.#take(id, status)
+        for (const { id, status, untilMs } of args.updates) {
+          if (!outcome.changed.includes(id)) continue
+          this.#take({ id, status, ...(untilMs !== undefined && { disconnectedUntilMs: untilMs }) })
         }
       }),
       applied.onCommand(purgeNode, ({ args }) => {
         this.#known.delete(args.id)
+        this.#untilMs.delete(args.id)
+        this.#backMs.delete(args.id)
         this.#wheel.cancel(args.id)
       }),
       members.onChange(() => this.#rounds.wake()),
@@ -154,7 +179,7 @@ class HeartbeatDuty implements Running {
       }
       this.#missed.delete(id)
       this.#unreached.delete(id)
-      this.#arm(id)
+      if (status !== 'disconnected') this.#arm(id)
       if (status !== 'ready') this.#returned.add(id)
     }
     if (this.#returned.size > 0) this.#rounds.wake()
@@ -171,11 +196,23 @@ class HeartbeatDuty implements Running {
   }
 
   /** As an entry has it that was applied while this server leads. */
-  #take(id: string, status: NodeStatus): void {
+  #take({ id, status, disconnectedUntilMs = 0 }: Known): void {
     const before = this.#known.get(id)
+    const wasSilent = before === undefined || before === 'down' || before === 'disconnected'
     this.#known.set(id, status)
-    if (status === 'down') this.#wheel.cancel(id)
-    else if (before === undefined || before === 'down') this.#arm(id)
+    if (status !== 'disconnected') this.#untilMs.delete(id)
+    if (status !== 'initializing') this.#backMs.delete(id)
+    else if (before === 'disconnected') this.#backMs.set(id, this.#context.clock.monotonicMs())
+    if (status === 'disconnected') this.#waitUntil(id, disconnectedUntilMs)
+    else if (status === 'down') this.#wheel.cancel(id)
+    else if (wasSilent) this.#arm(id)
+  }
+
+  /** Of one that is disconnected. */
+  #waitUntil(id: string, untilMs: number): void {
+    const { clock } = this.#context
+    this.#untilMs.set(id, untilMs)
+    this.#wheel.arm(id, clock.monotonicMs() + Math.max(0, untilMs - clock.wallMs()))
   }
 
   async #scan(): Promise<void> {
@@ -185,11 +222,12 @@ class HeartbeatDuty implements Running {
       const reader = view()
       try {
         for await (const page of nodesWithPrefix(reader, '')) {
-          for (const { id, status } of page) {
+          for (const { id, status, disconnectedUntilMs = 0 } of page) {
             // What came meanwhile is newer than this view.
             if (this.#known.has(id)) continue
             this.#known.set(id, status)
-            if (status !== 'down') this.#wheel.arm(id, dueMs)
+            if (status === 'disconnected') this.#waitUntil(id, disconnectedUntilMs)
+            else if (status !== 'down') this.#wheel.arm(id, dueMs)
           }
         }
         this.#isComplete = true
@@ -207,24 +245,27 @@ class HeartbeatDuty implements Running {
   /** Resolves to the pause before the next one. */
   async #round(): Promise<number> {
     await this.#readyAgain()
-    const lost = this.#lostByGossip()
-    for (const id of this.#unreached.keys()) if (!lost.has(id)) this.#unreached.delete(id)
-    const doubted = [...new Set([...this.#missed, ...lost.keys()])].slice(0, lookedMax)
-    if (doubted.length === 0) return roundMs
-    const down = await this.#down(doubted, lost)
-    await this.#propose(down)
-    for (const { id, cause } of down) {
+    const gone = this.#lostByGossip()
+    for (const id of this.#unreached.keys()) if (!gone.has(id)) this.#unreached.delete(id)
+    const doubted = [...new Set([...this.#missed, ...gone.keys()])].slice(0, lookedMax)
+    if (doubted.length === 0) return this.#returned.size > 0 ? doubtMs : roundMs
+    const silent = await this.#silentOf(doubted, gone)
+    for (const { id } of silent) this.#returned.delete(id)
+    const lost = await this.#lost(silent)
+    await this.#propose(lost)
+    for (const { id, status, cause } of lost) {
       this.#missed.delete(id)
       this.#unreached.delete(id)
-      this.#context.log.warn('a node is down', { node: id, cause })
+      this.#context.log.warn(`a node is ${status}`, { node: id, cause })
     }
     return doubtMs
   }
 
-  async #down(
+  /** Of those that are doubted, whom no server reaches. */
+  async #silentOf(
     doubted: readonly string[],
     lost: ReadonlyMap<string, LostMember>,
-  ): Promise<readonly StatusUpdate[]> {
+  ): Promise<readonly Silent[]> {
     const parts = chunks(doubted, nodesPerEntryMax)
     const reached = await Promise.all(parts.map(async (ids) => this.#context.reach(ids)))
     const answering = new Set(reached.flatMap((part) => [...part.answering]))
@@ -240,25 +281,44 @@ class HeartbeatDuty implements Running {
     return []
   }
 
-  #silent(id: string, lost: LostMember | undefined, isUnsure: boolean): StatusUpdate[] {
+  #silent(id: string, lost: LostMember | undefined, isUnsure: boolean): Silent[] {
     const left = lost?.left === true && { left: true as const }
-    if (this.#missed.has(id)) return [{ id, status: 'down', cause: 'heartbeat', ...left }]
+    if (this.#missed.has(id)) return [{ id, cause: 'heartbeat', ...left }]
     if (isUnsure) return []
     const now = this.#context.clock.monotonicMs()
     const sinceMs = this.#unreached.get(id) ?? now
     this.#unreached.set(id, sinceMs)
     const lasts = lost?.lastsMs ?? lastsMs.suspected
-    return now - sinceMs < lasts ? [] : [{ id, status: 'down', cause: 'failed', ...left }]
+    return now - sinceMs < lasts ? [] : [{ id, cause: 'failed', ...left }]
   }
 
-  /** Nodes that are not down, and whose machines gossip has lost or suspects. */
+  /** Down, or disconnected for as long as what they run may be cut off. One whose time is over is down, and one that left. */
+  #lost(silent: readonly Silent[]): Promise<readonly StatusUpdate[]> {
+    const { view, work, clock } = this.#context
+    return onView(view, async (reader) => {
+      const updates: StatusUpdate[] = []
+      for (const found of silent) {
+        const { id, left } = found
+        const isGone = left === true || this.#untilMs.has(id)
+        const windowMs = isGone ? null : await work.windowMs(reader, id)
+        if (windowMs === null) updates.push({ ...found, status: 'down' })
+        else {
+          const untilMs = Math.floor(clock.wallMs()) + windowMs
+          updates.push({ ...found, status: 'disconnected', untilMs })
+        }
+      }
+      return updates
+    })
+  }
+
+  /** Nodes that are not known as silent yet, and whose machines gossip has lost or suspects. */
   #lostByGossip(): ReadonlyMap<string, LostMember> {
     const startMs = this.#context.clock.monotonicMs()
     const living = new Set<string>()
     const lost = new Map<string, LostMember>()
     for (const { id, status } of this.#context.members.agents()) {
       if (status === 'alive') living.add(id)
-      else if (this.#known.has(id) && this.#known.get(id) !== 'down') {
+      else if (this.#isUp(id)) {
         const lasts = status === 'suspected' ? lastsMs.suspected : lastsMs.failed
         lost.set(id, { lastsMs: lasts, left: status === 'left' })
       }
@@ -268,28 +328,55 @@ class HeartbeatDuty implements Running {
     return lost
   }
 
+  #isUp(id: string): boolean {
+    const status = this.#known.get(id)
+    return status === 'ready' || status === 'initializing'
+  }
+
   async #readyAgain(): Promise<void> {
     const ids = [...this.#returned]
-    const updates = ids
+    await this.back(ids)
+    const awaited = await this.#awaited(ids)
+    const told = ids.filter((id) => !awaited.has(id))
+    const updates = told
       .filter((id) => this.#known.get(id) !== 'ready')
       .map((id): StatusUpdate => ({ id, status: 'ready', cause: 'heartbeat' }))
     await this.#propose(updates)
-    for (const id of ids) this.#returned.delete(id)
+    for (const id of told) this.#returned.delete(id)
+  }
+
+  async back(ids: readonly string[]): Promise<void> {
+    const away = ids.filter((id) => this.#known.get(id) === 'disconnected')
+    await this.#propose(away.map((id) => ({ id, status: 'initializing', cause: 'heartbeat' })))
+  }
+
+  /** Those that are just back, and have not told of all that they run. */
+  #awaited(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { view, work, clock } = this.#context
+    return onView(view, async (reader) => {
+      const awaited = new Set<string>()
+      for (const id of ids) {
+        const backMs = this.#backMs.get(id)
+        if (backMs === undefined || clock.monotonicMs() - backMs >= tellMs) continue
+        if (await work.isAwaited(reader, id)) awaited.add(id)
+      }
+      return awaited
+    })
   }
 
   async #propose(updates: readonly StatusUpdate[]): Promise<void> {
     const { propose, clock } = this.#context
-    let following = lostIn(updates)
+    let following = this.#newlyLost(updates)
     for (const part of chunks(updates, nodesPerEntryMax)) {
       if (this.#stopping.signal.aborted) return
-      following -= lostIn(part)
+      following -= this.#newlyLost(part)
       const nowMs = Math.floor(clock.wallMs())
       // A storm is seen in its first entry, before anything of it is replaced.
       await propose(updateStatus, { updates: [...part], following, nowMs })
     }
   }
-}
 
-function lostIn(updates: readonly StatusUpdate[]): number {
-  return updates.filter(isAway).length
+  #newlyLost(updates: readonly StatusUpdate[]): number {
+    return updates.filter((update) => isAway(update) && this.#isUp(update.id)).length
+  }
 }

@@ -94,7 +94,9 @@ export type NodeSpec = Static<typeof Told>
 export const SecretHash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 export const ComputedClass = Type.String({ maxLength: 64 })
 
-const NodeStatus = Type.Enum(['initializing', 'ready', 'down'])
+/** `disconnected`: its agent is silent, and what it runs may run on until it is heard again. */
+export const nodeStatuses = ['initializing', 'ready', 'down', 'disconnected'] as const
+const NodeStatus = Type.Enum([...nodeStatuses])
 export type NodeStatus = Static<typeof NodeStatus>
 
 const NodeEvent = Type.Object({
@@ -147,6 +149,8 @@ export const NodeRow = Type.Object({
   computedClass: ComputedClass,
   status: NodeStatus,
   statusUpdatedMs: TimeMs,
+  /** Of one that is disconnected: when it is down. */
+  disconnectedUntilMs: Type.Optional(TimeMs),
   eligible: Type.Boolean(),
   /** null: it is not draining. */
   drain: Type.Union([Type.Null(), DrainStrategy]),

@@ -4,6 +4,7 @@ import { serviceKey } from '../../rpc/services.ts'
 import type { Heartbeats } from './heartbeats.ts'
 import type { HeartbeatSettings } from './heartbeat-times.ts'
 import type { NodeAdmission } from './node-admission.ts'
+import type { NodeWork } from './node-work.ts'
 import type { NodeUplinks } from './uplinks.ts'
 
 export type NodeSettings = { readonly heartbeats: HeartbeatSettings; readonly random: Random }
@@ -14,5 +15,7 @@ export const nodeSettings = serviceKey<NodeSettings>('nodes.settings')
 export const nodeUplinks = serviceKey<NodeUplinks>('nodes.uplinks')
 /** Where reports go at the leader. */
 export const nodeHeartbeats = serviceKey<Heartbeats>('nodes.heartbeats')
+/** Provided by the domain of allocations. */
+export const nodeWork = serviceKey<NodeWork>('nodes.work')
 /** Of the leader. */
 export const nodeAdmission = serviceKey<NodeAdmission>('nodes.admission')

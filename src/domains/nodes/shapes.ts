@@ -1,6 +1,7 @@
 /** What routes about client nodes take and answer. */
 import { Type } from 'typebox'
 import { count, flag, indexes, mapOf, nullable, text, Texts, Time } from '../../api/shape.ts'
+import { nodeStatuses } from './model.ts'
 
 const Driver = Type.Object(
   {
@@ -31,7 +32,7 @@ const common = {
   NodeClass: Type.String(),
   Drain: flag('Whether it is being drained'),
   SchedulingEligibility: Type.Enum(['eligible', 'ineligible']),
-  Status: Type.Enum(['initializing', 'ready', 'down']),
+  Status: Type.Enum([...nodeStatuses]),
   StatusDescription: Type.String(),
   Drivers: mapOf(Driver, 'By name; empty while agents run no work'),
   LastDrain: nullable(LastDrain),

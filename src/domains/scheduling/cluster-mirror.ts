@@ -112,7 +112,7 @@ export class ClusterMirror implements Cluster {
   find(id: string): KnownNode | null {
     const known = this.#nodes.get(id) ?? null
     if (known === null || !isHeldBack(known, this.#heldStorm)) return known
-    return { node: known.node, isDown: false, isDraining: known.isDraining }
+    return { node: known.node, isDown: false, cutOffMs: null, isDraining: known.isDraining }
   }
 
   /** An evaluation that only says that a node is lost, while the storm brake holds its work. */
@@ -135,6 +135,7 @@ export class ClusterMirror implements Cluster {
     const mirrored = {
       node: scheduledNode(row),
       isDown: row.status === 'down',
+      cutOffMs: row.status === 'disconnected' ? row.statusUpdatedMs : null,
       isDraining: row.drain !== null,
       takesWork: takesWork(row),
       ...(row.lost !== undefined && { lost: row.lost }),

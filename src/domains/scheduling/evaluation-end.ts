@@ -30,7 +30,7 @@ export function ended(context: EndContext, decision: Decision): NewEvaluation[] 
   const { row, open, nowMs } = context
   const waits = decision.queued.some(([, count]) => count > 0)
   const blocked = waits ? blockedFor(context, decision, 'queued-allocs') : null
-  const followUp = followUpOf(context, decision.followUpMs)
+  const followUp = followUpOf(context, decision)
   const isItself = blocked !== null && blocked.id === row.id
   const itself: NewEvaluation = {
     ...(isItself ? blocked : asNew(row)),
@@ -113,16 +113,17 @@ function blockedFor(
 /** Null: none is needed, or there is one in time. */
 function followUpOf(
   { row, open, nowMs, newId }: EndContext,
-  followUpMs: number | null,
+  { followUpMs, cutOffUntilMs }: Decision,
 ): NewEvaluation | null {
-  if (followUpMs === null) return null
+  const dueMs = Math.min(followUpMs ?? Infinity, cutOffUntilMs ?? Infinity)
+  if (dueMs === Infinity) return null
   const isThere = open.some(
     ({ status, waitUntilMs }) =>
-      status === 'pending' && waitUntilMs > nowMs && waitUntilMs <= followUpMs + togetherMs,
+      status === 'pending' && waitUntilMs > nowMs && waitUntilMs <= dueMs + togetherMs,
   )
   if (isThere) return null
-  const waitUntilMs = Math.ceil(followUpMs)
-  return following(row, { id: newId(), nowMs, triggeredBy: 'alloc-failure', waitUntilMs })
+  const triggeredBy = dueMs === followUpMs ? 'alloc-failure' : 'max-disconnect-timeout'
+  return following(row, { id: newId(), nowMs, triggeredBy, waitUntilMs: Math.ceil(dueMs) })
 }
 
 function following(

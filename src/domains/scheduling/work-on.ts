@@ -172,6 +172,6 @@ function nothing(): PlanPart {
   return { place: [], update: [], stop: [] }
 }
 
-function countOf({ place, update, stop }: PlanPart): number {
-  return place.length + update.length + stop.length
+function countOf({ place, update, stop, unknown = [] }: PlanPart): number {
+  return place.length + update.length + stop.length + unknown.length
 }

@@ -318,3 +318,39 @@ t.test('tasks are restarted and signalled by hand, in their allocation', async (
   t.throws(() => here.signal('main', 'SIGNOT'), { code: 'invalid_argument' })
   t.throws(() => here.restart('', true), { code: 'not_implemented' })
 })
+
+t.test('what is not to run on without servers ends by itself, as failed', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const ends = { StopAfterClientDisconnect: 2_500_000_000 }
+  const id = servers.place(1, 'batch', shell('echo $$; exec sleep 1000'), ends)
+  const other = servers.place(2, 'service', shell('echo $$; exec sleep 1000'))
+  await servers.becomes(id, 'running')
+  await servers.becomes(other, 'running')
+  const [pid, kept] = [await pidOf(folder, id), await pidOf(folder, other)]
+  servers.isThere = false
+  const sinceMs = performance.now()
+  await until(
+    () => !runs(pid),
+    () => 'it runs on',
+  )
+  t.ok(performance.now() - sinceMs > 2_000, 'not at once')
+  t.ok(runs(kept))
+  servers.isThere = true
+  const { tasks } = await servers.becomes(id, 'failed')
+  t.match(tasks[0]?.events.at(2)?.displayMessage, /Task started/)
+  t.match(tasks[0]?.events.at(3)?.displayMessage, /No server answered/)
+})
+
+t.test('what servers ask about again is told again, and runs on', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'service', shell('echo $$; exec sleep 1000'))
+  await servers.becomes(id, 'running')
+  const pid = await pidOf(folder, id)
+  servers.reports.delete(id)
+  servers.touch(id)
+  await servers.becomes(id, 'running')
+  t.ok(runs(pid))
+  t.equal(await pidOf(folder, id), pid)
+})

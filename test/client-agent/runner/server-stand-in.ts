@@ -39,11 +39,21 @@ export class ServersStandIn {
   readonly reports = new Map<string, ClientReport>()
   /** Of templates, the last time. */
   asked: readonly string[] = []
+  #answeredMs = systemClock.monotonicMs()
+
+  readonly contact = {
+    silentMs: () => (this.isThere ? 0 : systemClock.monotonicMs() - this.#answeredMs),
+    renew: () => {
+      if (this.isThere) this.#answeredMs = systemClock.monotonicMs()
+    },
+  }
+
   readonly #assigned = new Map<string, Assigned>()
   readonly #data = new Map<string, Answer>()
   #changed = Promise.withResolvers<void>()
 
   readonly ask = async (method: string, args: unknown): Promise<unknown> => {
+    this.contact.renew()
     if (!this.isThere) throw new MusterError('unavailable', 'no server')
     const given: { tag?: string; ids?: string[]; reports?: ClientReport[]; wants?: Want[] } =
       Object(args)
@@ -124,6 +134,13 @@ export class ServersStandIn {
     if (assigned === undefined) throw new Error(`there is no ${id}`)
     const allocModifyIndex = this.index + 1
     this.#assign({ ...assigned, ...more, desiredStatus: 'stop', allocModifyIndex })
+  }
+
+  /** Nothing of it is another thing, but its agent has to look. */
+  touch(id: string): void {
+    const assigned = this.#assigned.get(id)
+    if (assigned === undefined) throw new Error(`there is no ${id}`)
+    this.#assign({ ...assigned, allocModifyIndex: this.index + 1 })
   }
 
   remove(id: string): void {
@@ -249,6 +266,7 @@ export async function startedRunner(
       environment: { PATH: '/usr/bin:/bin', SECRET: 'of the agent' },
     },
     registrations: new Registrations(() => registry, silentLogger),
+    contact: servers.contact,
     ask: servers.ask,
     artifacts: {
       fileFolders: [],

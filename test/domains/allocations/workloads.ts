@@ -126,13 +126,17 @@ export class Workloads {
   }
 
   /** Registers it, with an evaluation that is pending. */
-  async plant(id = 'web', type: JobRow['type'] = 'service'): Promise<Placed> {
+  async plant(
+    id = 'web',
+    type: JobRow['type'] = 'service',
+    group: { readonly MaxClientDisconnect?: number } = {},
+  ): Promise<Placed> {
     const task = { Name: 'main', Driver: 'mock_driver' }
     const draft = {
       ID: id,
       Type: type,
       Datacenters: ['dc1'],
-      TaskGroups: [{ Name: 'g', Tasks: [task] }],
+      TaskGroups: [{ Name: 'g', Tasks: [task], ...group }],
     }
     const spec = withDefaults(draft, 'default')
     const evaluationId = idOf('eval', this.machine.appliedIndex)

@@ -273,6 +273,7 @@ function lookedAt(
       const outcome = await here.apply(type, args)
       return { index: here.machine.appliedIndex, outcome }
     }),
+    work: { windowMs: async () => null, isAwaited: async () => false },
     settings: { ttlMsMin: 60_000, perSecondMax: 50, graceMs: 60_000, failoverMs: 60_000 },
     applied: {
       onCommand: (command, listener) => here.machine.onCommand(command, listener),

@@ -33,7 +33,9 @@ const nothing: Decision = {
   place: [],
   queued: [['web', 0]],
   failed: [],
+  unknown: [],
   followUpMs: null,
+  cutOffUntilMs: null,
   classes: new Map([['v1:a', false]]),
   escaped: false,
   deployment: { create: null, ends: [] },
@@ -94,6 +96,14 @@ t.test('a failed allocation is looked at again when it is due, by one evaluation
   t.equal(ended(context({ open }), later).length, 1)
   const tooLate = [row(2, { waitUntilMs: 40_000 })]
   t.equal(ended(context({ open: tooLate }), later).length, 2)
+})
+
+t.test('what is cut off is looked at again when its time is over', async (t) => {
+  const triggeredBy = 'max-disconnect-timeout'
+  const later = { ...nothing, cutOffUntilMs: 31_000 }
+  t.match(ended(context(), later), [{}, { id: id(101), triggeredBy, waitUntilMs: 31_000 }])
+  const both = { ...later, followUpMs: 32_000 }
+  t.match(ended(context(), both), [{}, { triggeredBy, waitUntilMs: 31_000 }], 'the first of both')
 })
 
 t.test(
