@@ -1,12 +1,20 @@
 /** Changes of the storm brake by operators and by the leader's clock; nodes that are lost and return change it in their own entries. */
 import { Type } from 'typebox'
 import { commandsByType, defineCommand, put, TimeMs } from '../define.ts'
-import type { Applied } from '../../fsm/domain.ts'
+import type { Applied, Change } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
 import { workloadsVersion } from '../evaluations/model.ts'
-import { BrakeSettings, releasedBrake, withSettings, type BrakeRow } from './brake-model.ts'
+import {
+  brakeAfter,
+  BrakeSettings,
+  releasedBrake,
+  withSettings,
+  type BrakeRow,
+  type Storm,
+} from './brake-model.ts'
 import { brakeOf } from './brake-queries.ts'
 import { stormBrake } from './brake-table.ts'
+import { isAway, isMeantToGo, type NodeRow } from './model.ts'
 
 export type BrakeOutcome = { readonly changed: boolean; readonly row: BrakeRow }
 
@@ -55,4 +63,40 @@ export const brakeCommands = commandsByType([setBrake, releaseBrake])
 
 function unchanged(row: BrakeRow): Applied<BrakeOutcome> {
   return { changes: [], outcome: { changed: false, row } }
+}
+
+/** Of a node that is away from here on: what its row says of that. */
+export function lossOf(
+  before: NodeRow,
+  left: true | undefined,
+  nowMs: number,
+  storm: Storm | null,
+): Pick<NodeRow, 'lost'> {
+  if (before.lost !== undefined) return { lost: before.lost }
+  if (storm === null || left === true || isAway(before) || isMeantToGo(before)) return {}
+  return { lost: { storm: storm.brake.storm, timeMs: nowMs } }
+}
+
+/** `row` null: the node is forgotten. */
+type NodeChange = { readonly before: NodeRow; readonly row: NodeRow | null }
+
+/** Of an entry that changes nodes. */
+export function brakeChanges(
+  storm: Storm | null,
+  changes: readonly NodeChange[],
+  following: number,
+  now: { readonly index: number; readonly nowMs: number },
+): readonly Change[] {
+  if (storm === null) return []
+  const { brake, fromMs } = storm
+  const counts = (row: NodeRow | null): boolean =>
+    row?.lost?.storm === brake.storm && row.lost.timeMs >= fromMs
+  const stands = (row: NodeRow | null): boolean => row !== null && !isAway(row)
+  let [lost, standing] = [0, 0]
+  for (const { before, row } of changes) {
+    lost += Number(counts(row)) - Number(counts(before))
+    standing += Number(stands(row)) - Number(stands(before))
+  }
+  const after = brakeAfter(storm, { lost, standing, following }, now)
+  return after === null ? [] : [put(stormBrake, after)]
 }

@@ -1,12 +1,12 @@
 /** Changes of client nodes. A status is what the leader found; all else is what the agent or an operator said. */
 import { Type, type Static } from 'typebox'
 import { dateText } from '../../lib/date-text.ts'
-import type { Applied, Change, Reader } from '../../fsm/domain.ts'
+import type { Applied, Reader } from '../../fsm/domain.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
 import { workloadsVersion } from '../evaluations/model.ts'
-import { brakeAfter, type Storm } from './brake-model.ts'
+import { brakeChanges, lossOf } from './brake-commands.ts'
+import type { Storm } from './brake-model.ts'
 import { heldStormOf, stormAt } from './brake-queries.ts'
-import { stormBrake } from './brake-table.ts'
 import { factsOf } from './fact-model.ts'
 import {
   ComputedClass,
@@ -14,7 +14,6 @@ import {
   DrainSpec,
   isAway,
   isHeldBack,
-  isMeantToGo,
   NodeId,
   NodeSpec,
   nodesPerEntryMax,
@@ -156,9 +155,10 @@ function statusChanged(
   now: Now,
   storm: Storm | null,
 ): NodeRow {
-  const { status, cause, untilMs } = update
-  const { disconnectedUntilMs: _over, lost: _found, ...rest } = before
+  const { status, cause, untilMs, left } = update
+  const { disconnectedUntilMs: _over, lost: _back, ...rest } = before
   const row = { ...rest, status, statusUpdatedMs: now.nowMs, modifyIndex: now.index }
+  const lost = lossOf(before, left, now.nowMs, storm)
   switch (status) {
     case 'ready':
     case 'initializing':
@@ -169,14 +169,12 @@ function statusChanged(
         ...witnessOf(cause),
         ['disconnected_until', dateText(disconnectedUntilMs)],
       ]
-      const gone = { ...row, ...lossOf(before, update, now, storm), disconnectedUntilMs }
-      return withEvent(gone, { ...missed, details }, now)
+      return withEvent({ ...row, ...lost, disconnectedUntilMs }, { ...missed, details }, now)
     }
     case 'down': {
       const details: [string, string][] =
         before.status === 'disconnected' ? [['disconnected', 'too long']] : witnessOf(cause)
-      const gone = { ...row, ...lossOf(before, update, now, storm) }
-      const down = withEvent(gone, { ...missed, details }, now)
+      const down = withEvent({ ...row, ...lost }, { ...missed, details }, now)
       // What was to be moved is lost with the machine.
       return down.drain === null ? down : drained(down, now)
     }
@@ -185,40 +183,6 @@ function statusChanged(
 
 function witnessOf(cause: StatusUpdate['cause']): [string, string][] {
   return cause === 'failed' ? [['witness', 'gossip']] : []
-}
-
-function lossOf(
-  before: NodeRow,
-  { left }: StatusUpdate,
-  { nowMs }: Now,
-  storm: Storm | null,
-): Pick<NodeRow, 'lost'> {
-  if (before.lost !== undefined) return { lost: before.lost }
-  if (storm === null || left === true || isAway(before) || isMeantToGo(before)) return {}
-  return { lost: { storm: storm.brake.storm, timeMs: nowMs } }
-}
-
-/** `row` null: the node is forgotten. */
-type NodeChange = { readonly before: NodeRow; readonly row: NodeRow | null }
-
-function brakeChanges(
-  storm: Storm | null,
-  changes: readonly NodeChange[],
-  following: number,
-  now: Now,
-): readonly Change[] {
-  if (storm === null) return []
-  const { brake, fromMs } = storm
-  const counts = (row: NodeRow | null): boolean =>
-    row?.lost?.storm === brake.storm && row.lost.timeMs >= fromMs
-  const stands = (row: NodeRow | null): boolean => row !== null && !isAway(row)
-  let [lost, standing] = [0, 0]
-  for (const { before, row } of changes) {
-    lost += Number(counts(row)) - Number(counts(before))
-    standing += Number(stands(row)) - Number(stands(before))
-  }
-  const after = brakeAfter(storm, { lost, standing, following }, now)
-  return after === null ? [] : [put(stormBrake, after)]
 }
 
 export const setEligibility = defineCommand({
