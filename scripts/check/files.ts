@@ -47,6 +47,8 @@ const soaks = [
 const longest = [
   'test/cluster/chaos.test.ts',
   'test/cluster/survives-kills.test.ts',
+  'test/cluster/workload-chaos.test.ts',
+  'test/cluster/leader-loss.test.ts',
   'test/cluster/gossip-membership.test.ts',
   'test/cluster/directory-logins.test.ts',
   'test/cluster/client-agent.test.ts',

@@ -161,7 +161,7 @@ export async function heal(cluster: Cluster): Promise<void> {
   }
 }
 
-function shuffle(names: readonly FaultName[], random: Random): FaultName[] {
+export function shuffle<Name>(names: readonly Name[], random: Random): Name[] {
   const shuffled = [...names]
   for (let left = shuffled.length; left > 1; left -= 1) {
     const at = randomInteger(random, 0, left)

@@ -21,7 +21,7 @@ export type ClusterOptions = {
   readonly servers?: number
   /** A fault proxy on every directed pair. */
   readonly proxies?: boolean
-  /** Servers find one another by gossip, all through the first, instead of by a list of peers. */
+  /** Servers find one another by gossip, all through the first, instead of by a list of peers; with `proxies` there are both. */
   readonly gossip?: boolean
   /** Names of servers are this and a number from 1; `s` unless said. */
   readonly prefix?: string
@@ -158,7 +158,8 @@ export class Cluster {
           server: {
             enabled: true,
             bootstrap_expect: size,
-            ...(options.gossip === true ? { retry_join: joinAt } : { peers }),
+            ...(options.gossip === true && { retry_join: joinAt }),
+            ...((options.gossip !== true || proxies) && { peers }),
             raft,
             ...extra,
           },
