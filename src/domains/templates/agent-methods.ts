@@ -1,5 +1,7 @@
 /** What a node's agent asks of its server for the templates of its tasks; see `model.ts`. */
+import { MusterError } from '../../lib/errors.ts'
 import { defineAgentMethod } from '../../rpc/method.ts'
+import { nodeUplinks } from '../nodes/services.ts'
 import { DataArgs, dataMethod, type DataReply } from './model.ts'
 import { dataWatches } from './services.ts'
 
@@ -7,6 +9,14 @@ export const templateData = defineAgentMethod({
   kind: 'agent',
   name: dataMethod,
   args: DataArgs,
-  run: ({ service, signal }, args, { nodeId }): Promise<DataReply> =>
-    service(dataWatches).next(nodeId, args, signal),
+  run: async ({ service, signal }, args, agent): Promise<DataReply> => {
+    try {
+      return await service(dataWatches).next(agent.nodeId, args, signal)
+    } catch (error) {
+      if (error instanceof MusterError && error.code === 'rate_limited') {
+        service(nodeUplinks).misbehaved(agent, error)
+      }
+      throw error
+    }
+  },
 })

@@ -23,7 +23,12 @@ export type AnswerContext = {
   /** Of a caller without a token. */
   readonly anonymous: Permissions
   readonly open: (reader: Reader, sealed: SealedRow) => Items
+  /** Of keys and instances that are still looked at for this reply, whoever may read them. */
+  readonly left: { rows: number }
 }
+
+/** Of one reply. */
+export const rowsMax = 65_536
 
 export async function answerTo(
   context: AnswerContext,
@@ -57,6 +62,8 @@ function refused(reason: string): Answer {
   return { type: 'refused', reason }
 }
 
+const tooMuch = refused(`the templates of the node take over ${rowsMax} keys and instances`)
+
 function bounded(answer: Answer, what: string): Answer {
   return JSON.stringify(answer).length > answerLengthMax
     ? refused(`the ${what} take over ${answerLengthMax} characters`)
@@ -74,12 +81,13 @@ function keyAnswer({ reader, anonymous }: AnswerContext, namespace: string, key:
 }
 
 async function keysAnswer(
-  { reader, anonymous }: AnswerContext,
+  { reader, anonymous, left }: AnswerContext,
   namespace: string,
   folder: string,
 ): Promise<Answer> {
   const pairs: [string, string][] = []
   const find = findIn(reader)
+  let seen = 0
   for await (const page of keysBelow(reader, { namespace, key: folder })) {
     for (const stored of page) {
       const { row } = find(stored)
@@ -91,7 +99,11 @@ async function keysAnswer(
       if (key !== folder)
         pairs.push([key.slice(folder.length), textOf(withValue(reader, row).value)])
     }
-    if (pairs.length > entriesMax) return refused(`over ${entriesMax} keys are below it`)
+    // Those that it may not read cost as much.
+    seen += page.length
+    left.rows -= page.length
+    if (seen > entriesMax) return refused(`over ${entriesMax} keys are below it`)
+    if (left.rows < 0) return tooMuch
   }
   return { type: 'keys', pairs }
 }
@@ -118,19 +130,26 @@ function variableAnswer(
 }
 
 /** Those whose checks all pass. */
-async function serviceAnswer({ reader, anonymous }: AnswerContext, name: string): Promise<Answer> {
+async function serviceAnswer(
+  { reader, anonymous, left }: AnswerContext,
+  name: string,
+): Promise<Answer> {
   const service = { resource: 'service', namespace: defaultNamespace, service: name } as const
   if (!anonymous.may({ ...service, access: 'read' })) {
     return refused(`${asAnonymous} 'service:read' on it`)
   }
   const instances: Instance[] = []
+  let seen = 0
   for await (const page of servicesNamed(reader, name)) {
     for (const row of page) {
       const node = { resource: 'node', node: keyOfName(row.node), access: 'read' } as const
       if (!anonymous.may(node) || !(await passes(reader, row))) continue
       instances.push(instanceOf(row, nodeOf(reader, row.node)?.address ?? ''))
     }
-    if (instances.length > entriesMax) return refused(`it has over ${entriesMax} instances`)
+    seen += page.length
+    left.rows -= page.length
+    if (seen > entriesMax) return refused(`it has over ${entriesMax} instances`)
+    if (left.rows < 0) return tooMuch
   }
   return { type: 'service', instances }
 }

@@ -3,17 +3,25 @@
  * what it knows. One that waits is woken by a change of the very rows that its answers were made of.
  */
 import { createHash } from 'node:crypto'
-import { firstOf } from '../../lib/async.ts'
+import { delay, firstOf } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { MusterError } from '../../lib/errors.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
 import type { Authorizer } from '../../rpc/authorizer.ts'
 import type { Caller } from '../../rpc/method.ts'
 import type { ReadableState, Touched } from '../../rpc/state.ts'
 import type { ReadBarrier } from '../host.ts'
-import { answerTo, type AnswerContext } from './answers.ts'
+import { answerTo, rowsMax, type AnswerContext } from './answers.ts'
 import { replyLengthMax, type DataArgs, type DataReply } from './model.ts'
 
 /** A server that is behind has so long to learn what the leader knows. */
 const freshMs = 5_000
+/** Between two reads of one call: what changes very often is looked at no more often. */
+const restMs = 50
+/** Of one node; an agent asks less often. */
+const callRate = { perSecond: 20, burst: 40 } as const
+const nodesKept = 32_768
 const anonymous: Caller = { token: null, remote: '', requestId: 'templates' }
 
 export type DataWatchesOptions = {
@@ -30,6 +38,7 @@ export class DataWatches {
   readonly #options: DataWatchesOptions
   /** Ends the newest wait of each node. */
   readonly #waiting = new Map<string, () => void>()
+  readonly #rates = new LruMap<string, TokenBucket>(nodesKept)
 
   constructor(options: DataWatchesOptions) {
     this.#options = options
@@ -39,9 +48,13 @@ export class DataWatches {
     return this.#waiting.size
   }
 
-  /** Of a node; a call of it that waits is answered. Rejects where this server cannot learn whether it is behind. */
+  /**
+   * Of a node; a call of it that waits is answered. Rejects where this server cannot learn whether it is behind, and with
+   * `rate_limited`.
+   */
   async next(nodeId: string, args: DataArgs, signal: AbortSignal): Promise<DataReply> {
     const { clock } = this.#options
+    this.#take(nodeId)
     const endMs = clock.monotonicMs() + args.waitMs
     await this.#catchUp(args.index, signal)
     this.#waiting.get(nodeId)?.()
@@ -68,6 +81,7 @@ export class DataWatches {
           timeout: () => {},
           aborted: () => {},
         })
+        if (!isReplaced) await delay(clock, restMs, signal)
       }
     } finally {
       if (this.#waiting.get(nodeId) === end) this.#waiting.delete(nodeId)
@@ -78,13 +92,23 @@ export class DataWatches {
     for (const end of this.#waiting.values()) end()
   }
 
+  #take(nodeId: string): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    const bucket = this.#rates.get(nodeId) ?? fullBucket(callRate, nowMs)
+    this.#rates.set(nodeId, bucket)
+    if (takeToken(bucket, callRate, nowMs) === 0) return
+    const text = `a node asks for data of templates at most ${callRate.perSecond} times a second`
+    throw new MusterError('rate_limited', text)
+  }
+
   async #read(nodeId: string, { wants }: DataArgs): Promise<Read> {
     const { state, authorizer, open } = this.#options
     const view = state().view(true)
     try {
       const judge = authorizer()
       judge.touch?.(view, anonymous)
-      const context = { reader: view, anonymous: await judge.resolve(anonymous), open }
+      const left = { rows: rowsMax }
+      const context = { reader: view, anonymous: await judge.resolve(anonymous), open, left }
       const answers: DataReply['answers'][number][] = []
       let length = 0
       for (const [at, want] of wants.entries()) {

@@ -192,4 +192,25 @@ t.test('what an agent asks for is bounded', async (t) => {
     code: 'invalid_argument',
   })
   await t.rejects(one.data([{ type: 'secret', path: 'k' }]), { code: 'invalid_argument' })
+
+  const flood = async () => {
+    for (let call = 0; call < 100; call += 1) await one.data([{ type: 'key', path: 'k' }])
+  }
+  await t.rejects(flood(), { code: 'rate_limited' })
+})
+
+t.test('a folder with too many keys is refused, whoever may read them', async (t) => {
+  const { here, one } = await setting(t)
+  for (let at = 0; at < 1_100; at += 50) {
+    const operations = Array.from({ length: 50 }, (_, more) => ({
+      type: 'set',
+      namespace: 'default',
+      key: `app/k${at + more}`,
+      value: Buffer.of(1),
+      flags: '0',
+    }))
+    await here.apply('kv.write', { operations, fence: null, nowMs: 1_000 })
+  }
+  const { answers } = await one.data([{ type: 'keys', path: 'app/' }])
+  t.match(answers, [{ answer: { type: 'refused', reason: 'over 1024 keys are below it' } }])
 })

@@ -119,7 +119,6 @@ export class TemplateData {
 
   #changes(): void {
     this.#changed.resolve()
-    this.#changed = Promise.withResolvers()
     if (this.#isRunning || this.#stopping.signal.aborted) return
     this.#isRunning = true
     void this.#run()
@@ -134,7 +133,7 @@ export class TemplateData {
       // Tasks that start together need their data together.
       await delay(clock, restMs, signal)
       try {
-        await this.#askOnce(this.#changed.promise)
+        await this.#askOnce()
         waitMs = retryMs.first
       } catch (error) {
         log.debug('the servers do not say what templates are made of', { error: textOf(error) })
@@ -147,7 +146,10 @@ export class TemplateData {
   }
 
   /** The server answers a question that waits when the next one comes. */
-  async #askOnce(changed: Promise<void>): Promise<void> {
+  async #askOnce(): Promise<void> {
+    // A new promise each time: one that lasts would keep all replies that raced with it.
+    this.#changed = Promise.withResolvers()
+    const changed = this.#changed.promise
     const asked = [...this.#watches.values()].flatMap((watch): [Watch, Want][] => {
       const [first] = watch.subscriptions
       if (first === undefined) return []
