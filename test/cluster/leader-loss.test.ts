@@ -134,11 +134,20 @@ async function deployment(
 
 /** Each of these once, and no other process. */
 async function runsJust(t: Test, cluster: Cluster, watch: TaskWatch, version: number) {
-  const live = await eventually('all run', async () => {
-    const rows = (await allocationsOf(cluster, 'web')).filter(isLive)
-    const ids = rows.map(({ ID }) => ID).toSorted()
-    const alive = watch.alive().map(({ allocation }) => allocation)
-    return rows.length === count && ids.join() === alive.toSorted().join() ? rows : undefined
+  const live = await eventually(
+    'all run',
+    async () => {
+      const all = await allocationsOf(cluster, 'web')
+      const rows = all.filter(isLive)
+      const ids = rows.map(({ ID }) => ID).toSorted()
+      const alive = watch.alive().map(({ allocation }) => allocation)
+      if (rows.length === count && ids.join() === alive.toSorted().join()) return rows
+      const others = all.filter((row) => row.DesiredStatus === 'run' && !isLive(row))
+      throw new Error(JSON.stringify({ ids, alive, others }))
+    },
+    { timeoutMs: 60_000 },
+  ).catch((error: unknown) => {
+    throw new Error(String(error instanceof Error ? error.cause : error), { cause: error })
   })
   t.same([...new Set(live.map(({ JobVersion }) => JobVersion))], [version])
   t.same(watch.beganTwice(), [], 'no allocation began twice')
@@ -170,6 +179,7 @@ t.test('an update and a drain go on over lost leaders', async (t) => {
   await put(cluster, '/v1/jobs', { Job: webOf(watch, '0') })
   await deployment(cluster, 0, 'is successful', ({ Status }) => Status === 'successful')
   const registrar = new Registrar(cluster)
+  t.teardown(() => registrar.stop())
 
   await put(cluster, '/v1/jobs', { Job: webOf(watch, '1') })
   await deployment(cluster, 1, 'has begun', ({ TaskGroups: { g } }) => g.HealthyAllocs >= 2)
