@@ -181,7 +181,10 @@ function beganOf(line: string): Began {
 /** Another process may have its pid by now. */
 function lives({ pid, allocation }: Began): boolean {
   try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`MUSTER_ALLOC_ID=${allocation}`)
+    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
+    // It is empty while a shell becomes the program that it starts, and of one that ended and was not waited for.
+    if (environment === '') return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    return environment.includes(`MUSTER_ALLOC_ID=${allocation}`)
   } catch {
     return false
   }
