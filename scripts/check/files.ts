@@ -41,6 +41,7 @@ const soaks = [
   'repeated-writes',
   'rolling-restart',
   'survives-kills',
+  'workload-chaos',
 ]
 
 /** The longest first, so that none of them is begun when all others have ended; what is not here is short. */

@@ -136,7 +136,7 @@ t.test(`a file that is damaged is read or refused (seed ${seed})`, async (t) => 
         }
       },
     ),
-    { numRuns: amount('FUZZ_JOBS', { gate: 500, long: 20_000 }), seed },
+    { numRuns: amount('FUZZ_JOBS', { gate: 500, long: 10_000 }), seed },
   )
   t.pass('nothing but a refusal was thrown')
 })
