@@ -216,7 +216,7 @@ job "everything" {
         source      = "https://example.com/a.tgz"
         destination = "local/a"
         options {
-          checksum = "md5:x"
+          checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
         }
       }
 
