@@ -8,6 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { endTasks } from './end-tasks.ts'
 import { eventually, type Patience } from './eventually.ts'
 import { freePorts } from './free-ports.ts'
 import { startGuard } from './guard.ts'
@@ -339,6 +340,7 @@ export class Cluster {
     await Promise.all(this.servers.map((server) => server.kill()))
     await this.#network?.stop()
     this.#guard.kill('SIGKILL')
+    await endTasks(this.folder)
     await rm(this.folder, { recursive: true, force: true })
   }
 }
