@@ -1,12 +1,14 @@
 /** What a client agent asks the servers on its own account: JSON there, JSON back. */
 import { dialectDefault, dialectHeader } from '../api/dialect.ts'
-import { MusterError, textOf } from '../lib/errors.ts'
+import { MusterError, systemCodeOf, textOf } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import { bytesOf, type Answer, type Ask, type Upstream } from './upstream.ts'
 
 /** Of an answer: everything that one node may have in the catalog fits. */
 const answerBytesMax = 64 * 1024 * 1024
 const textLengthMax = 300
+/** A server that an operator named has this long to answer. */
+const probeMs = 5_000
 
 export type JsonRequest = {
   readonly method: 'GET' | 'PUT'
@@ -45,6 +47,17 @@ export async function requestJsonOf(
   ask: JsonRequest,
 ): Promise<JsonReply> {
   return read(await upstream.askOne(place, askOf(ask, AbortSignal.timeout(ask.timeoutMs))))
+}
+
+/** Rejects where no server answers. A connection that was kept may have ended with the server's last process: then another one is tried. */
+export async function probe(upstream: Upstream, place: HttpAddress): Promise<void> {
+  const ask = { method: 'GET', url: '/v1/status/peers', token: null, timeoutMs: probeMs } as const
+  const asked = () => requestJsonOf(upstream, place, ask)
+  const { status, text } = await asked().catch((error: unknown) => {
+    if (systemCodeOf(error) !== 'ECONNRESET') throw error
+    return asked()
+  })
+  if (status !== 200) throw new MusterError('unavailable', `it said ${status}: ${text}`)
 }
 
 function askOf({ method, url, token, json, headers: more }: JsonRequest, signal: AbortSignal): Ask {

@@ -1,16 +1,12 @@
 /** The ways of a client agent to the servers: whom it trusts, who they are by gossip, and its connections to them. */
 import type { GossipNode } from '../gossip/gossip.ts'
-import { MusterError } from '../lib/errors.ts'
 import type { HttpAddress } from '../lib/host-port.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
-import { requestJsonOf } from './json-request.ts'
+import { probe } from './json-request.ts'
 import type { ServerTrust } from './server-trust.ts'
 import { Servers } from './servers.ts'
 import { UntrustedLog } from './untrusted-log.ts'
 import { Upstream } from './upstream.ts'
-
-/** A server that an operator named has this long to answer. */
-const probeMs = 5_000
 
 export type Ways = { readonly servers: Servers; readonly upstream: Upstream }
 
@@ -55,10 +51,4 @@ export function openWays(
   })
   opened.defer(() => servers.stop())
   return { servers, upstream }
-}
-
-async function probe(upstream: Upstream, place: HttpAddress): Promise<void> {
-  const ask = { method: 'GET', url: '/v1/status/peers', token: null, timeoutMs: probeMs } as const
-  const { status, text } = await requestJsonOf(upstream, place, ask)
-  if (status !== 200) throw new MusterError('unavailable', `it said ${status}: ${text}`)
 }

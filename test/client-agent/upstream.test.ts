@@ -1,6 +1,7 @@
 /** Asking servers in turn: what is asked again elsewhere, and what never is. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
+import { probe } from '../../src/client-agent/json-request.ts'
 import { bytesOf, type Ask } from '../../src/client-agent/upstream.ts'
 import type { HttpAddress } from '../../src/lib/host-port.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
@@ -195,3 +196,19 @@ t.test(
     t.same(failed, [])
   },
 )
+
+t.test('a server that was started anew is found beside the connection that it had', async (t) => {
+  let requests = 0
+  const anew = await server(t, (request, response) => {
+    requests += 1
+    if (requests === 2) request.socket.destroy()
+    else response.end('[]')
+  })
+  const { upstream } = upstreamOf(t, [anew])
+  await probe(upstream, anew)
+  await probe(upstream, anew)
+  t.equal(requests, 3)
+  const bad = await server(t, breaksOff)
+  await t.rejects(probe(upstream, bad), { code: 'ECONNRESET' })
+  t.equal(bad.asked.length, 2, 'not for ever')
+})
