@@ -16,8 +16,8 @@ import {
 } from '../support/token-cluster.ts'
 
 const password = 'planted-password-of-ada-4711'
-const logins = amount('DIRECTORY_LOGINS', { gate: 2_000, long: 4_000 })
-const kills = amount('DIRECTORY_KILLS', { gate: 2, long: 4 })
+const logins = amount('DIRECTORY_LOGINS', { gate: 2_000, long: 2_500 })
+const kills = amount('DIRECTORY_KILLS', { gate: 2, long: 2 })
 const workersOfEach = 4
 const ttlSeconds = 600
 const renewedSeconds = 7_200
