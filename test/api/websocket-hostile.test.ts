@@ -26,7 +26,7 @@ import {
 } from './fuzz/websocket-cases.ts'
 import { closeFrame, frame, handshake, HostileClient } from './fuzz/websocket-client.ts'
 
-const connections = amount('FUZZ_CONNECTIONS', { gate: 40, long: 300 })
+const connections = amount('FUZZ_CONNECTIONS', { gate: 40, long: 100 })
 const heapGrowthBytesMax = 48 * 1024 * 1024
 const atATime = 30
 /** A random client waits so long for an answer, which may never come. */

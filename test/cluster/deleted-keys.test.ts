@@ -6,7 +6,7 @@ import { amount } from '../support/chance.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventuallyTrue } from '../support/eventually.ts'
 
-const keys = amount('DELETED_KEYS', { gate: 12_000, long: 50_000 })
+const keys = amount('DELETED_KEYS', { gate: 12_000, long: 25_000 })
 const operationsMax = 64
 /** Transactions under way at a time. */
 const atOnce = 8

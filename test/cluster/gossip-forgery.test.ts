@@ -13,8 +13,8 @@ import { membersSeenBy, voters } from '../support/members.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
-const forgedMs = amount('FORGED_MS', { gate: 1_000, long: 6_000 })
-const madeUp = amount('FORGED_MEMBERS', { gate: 1_500, long: 9_000 })
+const forgedMs = amount('FORGED_MS', { gate: 1_000, long: 2_000 })
+const madeUp = amount('FORGED_MEMBERS', { gate: 1_500, long: 3_000 })
 /** Some are lost on their way, and a table of members has a bound. */
 const madeUpSeenMin = 500
 

@@ -86,7 +86,7 @@ void t.test('without a token none of it is read', async (t) => {
 })
 
 void t.test('without access control they share a budget, and are cut off', async (t) => {
-  const clients = amount('STALLED_BODIES', { gate: 100, long: 300 })
+  const clients = amount('STALLED_BODIES', { gate: 100, long: 150 })
   const cluster = await startCluster(t, { servers: 1 })
   await cluster.waitForLeader()
   const { all, mostBytes, leftBytes } = await attack(t, cluster, clients)

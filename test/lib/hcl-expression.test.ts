@@ -179,7 +179,7 @@ t.test(`whatever is written is read or refused (seed ${seed})`, async (t) => {
   }
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => run(`a = ${pieces.join('')}`)),
-    { numRuns: amount('FUZZ_HCL', { gate: 2_000, long: 100_000 }), seed },
+    { numRuns: amount('FUZZ_HCL', { gate: 2_000, long: 30_000 }), seed },
   )
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), run), {
     numRuns: 500,

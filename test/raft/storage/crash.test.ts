@@ -179,7 +179,7 @@ async function randomRun(seed: number): Promise<Run> {
 }
 
 /** Each is seven lives. More, or one of them again: CRASH_SEEDS=first-last. */
-for (const [first, last] of seedRanges('CRASH_SEEDS', { gate: 200, long: 600 })) {
+for (const [first, last] of seedRanges('CRASH_SEEDS', { gate: 200, long: 300 })) {
   await t.test(`random schedules of writes and crashes, seeds ${first} to ${last}`, async (t) => {
     let longest = 0
     for (let seed = first; seed <= last; seed++) {
