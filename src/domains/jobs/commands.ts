@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { Type, type Static } from 'typebox'
 import type { Applied, Change, Reader } from '../../fsm/domain.ts'
 import { Count } from '../../fsm/row-schema.ts'
-import { allOf } from '../../lib/pages.ts'
 import { commandsByType, defineCommand, put, removeRow, replace, TimeMs } from '../define.ts'
 import { JobType } from '../evaluations/job-type-model.ts'
 import {
@@ -229,6 +228,10 @@ async function blockedOf(
   namespace: string,
   jobId: string,
 ): Promise<readonly EvaluationRow[]> {
-  const open = await allOf(openEvaluationsOfJob(reader, { namespace, jobId }))
-  return open.filter(({ status }) => status === 'blocked').slice(0, canceledMax)
+  const blocked: EvaluationRow[] = []
+  for await (const page of openEvaluationsOfJob(reader, { namespace, jobId })) {
+    blocked.push(...page.filter(({ status }) => status === 'blocked'))
+    if (blocked.length >= canceledMax) break
+  }
+  return blocked.slice(0, canceledMax)
 }
