@@ -1,5 +1,8 @@
 /** How often something may be done: a bucket of tokens that fills steadily, so that after a rest several may come at once. */
 
+import type { Clock } from './clock.ts'
+import { LruMap } from './lru-map.ts'
+
 /** Plain numbers: there may be one for each client. */
 export type TokenBucket = { tokens: number; atMs: number }
 
@@ -27,4 +30,25 @@ export function takeToken(
   if (bucket.tokens < count) return (count - bucket.tokens) / perSecond
   bucket.tokens -= count
   return 0
+}
+
+/** A bucket for each of many, of one rate. Only of the last so many is it known what they took; another one's is full. */
+export class TokenBuckets {
+  readonly #rate: Rate
+  readonly #clock: Clock
+  readonly #buckets: LruMap<string, TokenBucket>
+
+  constructor(rate: Rate, knownMax: number, clock: Clock) {
+    this.#rate = rate
+    this.#clock = clock
+    this.#buckets = new LruMap(knownMax)
+  }
+
+  /** As `takeToken`. */
+  take(key: string, count = 1): number {
+    const nowMs = this.#clock.monotonicMs()
+    const bucket = this.#buckets.get(key) ?? fullBucket(this.#rate, nowMs)
+    this.#buckets.set(key, bucket)
+    return takeToken(bucket, this.#rate, nowMs, count)
+  }
 }

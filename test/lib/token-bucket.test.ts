@@ -1,6 +1,7 @@
 /** What comes at once, what comes steadily, and what a bucket does with a rate that changes. */
 import t from 'tap'
-import { fullBucket, takeToken } from '../../src/lib/token-bucket.ts'
+import { fullBucket, takeToken, TokenBuckets } from '../../src/lib/token-bucket.ts'
+import { manualClock } from '../support/manual-clock.ts'
 
 const rate = { perSecond: 4, burst: 3 }
 
@@ -26,3 +27,17 @@ t.test('a burst that has become smaller holds at once', async (t) => {
   t.equal(takeToken(bucket, { perSecond: 4, burst: 1 }, 0), 0)
   t.equal(takeToken(bucket, { perSecond: 4, burst: 1 }, 0), 0.25)
 })
+
+t.test(
+  'each key has a bucket of its own, and one that was not asked for long has a full one',
+  async (t) => {
+    const clock = manualClock()
+    const buckets = new TokenBuckets({ perSecond: 1, burst: 2 }, 2, clock)
+    t.same([buckets.take('a'), buckets.take('a'), buckets.take('a')], [0, 0, 1])
+    t.equal(buckets.take('b', 2), 0)
+    clock.advance(1_000)
+    t.same([buckets.take('a'), buckets.take('b', 2)], [0, 1])
+    buckets.take('c')
+    t.equal(buckets.take('a', 2), 0, 'it was forgotten')
+  },
+)

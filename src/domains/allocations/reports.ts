@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { LruMap } from '../../lib/lru-map.ts'
-import { fullBucket, takeToken, type Rate, type TokenBucket } from '../../lib/token-bucket.ts'
+import { TokenBuckets } from '../../lib/token-bucket.ts'
 import { reportsMax } from './feed-model.ts'
 import type { Reported } from './reported-commands.ts'
 
@@ -14,7 +13,7 @@ const batchLengthMax = 524_288
 /** Reports that wait. */
 const waitingMax = 65_536
 /** Of one node: a burst, and so many in each second. */
-const rate: Rate = { perSecond: 512, burst: 4_096 }
+const rate = { perSecond: 512, burst: 4_096 }
 /** A longer report counts as several. */
 const lengthPerReport = 4_096
 /** Nodes whose budgets are known; another one's is whole. */
@@ -31,15 +30,14 @@ type Call = {
 }
 
 export class ReportBatches {
-  readonly #clock: Clock
   readonly #send: (reports: readonly Reported[]) => Promise<BatchReply>
-  readonly #budgets = new LruMap<string, TokenBucket>(budgetsMax)
+  readonly #budgets: TokenBuckets
   #calls: Call[] = []
   #waiting = 0
   #isSending = false
 
   constructor(clock: Clock, send: (reports: readonly Reported[]) => Promise<BatchReply>) {
-    this.#clock = clock
+    this.#budgets = new TokenBuckets(rate, budgetsMax, clock)
     this.#send = send
   }
 
@@ -85,10 +83,7 @@ export class ReportBatches {
   }
 
   #spend(node: string, count: number): void {
-    const now = this.#clock.monotonicMs()
-    const budget = this.#budgets.get(node) ?? fullBucket(rate, now)
-    this.#budgets.set(node, budget)
-    if (takeToken(budget, rate, now, count) === 0) return
+    if (this.#budgets.take(node, count) === 0) return
     const text = `one node may report ${rate.perSecond} changes of allocations a second, of ${lengthPerReport} characters each`
     throw new MusterError('rate_limited', text)
   }

@@ -1,8 +1,7 @@
 /** How many new nodes the leader takes in, and how often one may change: what follows of each change is work for all servers. */
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { LruMap } from '../../lib/lru-map.ts'
-import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
+import { fullBucket, takeToken, TokenBuckets, type TokenBucket } from '../../lib/token-bucket.ts'
 
 /** New nodes within a second; the others try again. */
 const rate = { perSecond: 1_000, burst: 1_000 }
@@ -14,11 +13,12 @@ const nodesMax = 32_768
 export class NodeAdmission {
   readonly #clock: Clock
   readonly #bucket: TokenBucket
-  readonly #changes = new LruMap<string, TokenBucket>(nodesMax)
+  readonly #changes: TokenBuckets
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.#bucket = fullBucket(rate, clock.monotonicMs())
+    this.#changes = new TokenBuckets(changeRate, nodesMax, clock)
   }
 
   /** Throws `overloaded` at the bound. */
@@ -30,10 +30,7 @@ export class NodeAdmission {
 
   /** Throws `rate_limited` where the agent of this node changes its record too often. */
   takeChange(node: string): void {
-    const now = this.#clock.monotonicMs()
-    const bucket = this.#changes.get(node) ?? fullBucket(changeRate, now)
-    this.#changes.set(node, bucket)
-    if (takeToken(bucket, changeRate, now) === 0) return
+    if (this.#changes.take(node) === 0) return
     const { burst, perSecond } = changeRate
     const text = `an agent may change its node ${burst} times at once, and then once in ${1 / perSecond} s`
     throw new MusterError('rate_limited', text)

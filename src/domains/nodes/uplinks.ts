@@ -8,9 +8,8 @@ import { clientOf } from '../../lib/client-address.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { codeOf, MusterError, textOf, type ErrorCode } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
-import { LruMap } from '../../lib/lru-map.ts'
 import { randomInteger, type Random } from '../../lib/random.ts'
-import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
+import { TokenBuckets } from '../../lib/token-bucket.ts'
 import type { AgentIdentity } from '../../rpc/agent-identity.ts'
 import type { CallHandler, CallRequest } from '../../rpc/link.ts'
 import type { MessageSocket } from '../../rpc/uplink-channels.ts'
@@ -72,7 +71,7 @@ export class NodeUplinks {
   readonly #held = new Map<string, Held>()
   readonly #byAddress = new Map<string, number>()
   readonly #heard = new Set<string>()
-  readonly #replaced = new LruMap<string, TokenBucket>(replacedMax)
+  readonly #replaced: TokenBuckets
   #ttlMs: number
   #reporting = false
   #reportTimer: Timer | null = null
@@ -82,6 +81,7 @@ export class NodeUplinks {
   constructor(options: NodeUplinksOptions) {
     this.#options = options
     this.#host = new UplinkHost(options.clock, options.log)
+    this.#replaced = new TokenBuckets(replacedRate, replacedMax, options.clock)
     this.#ttlMs = options.settings.ttlMsMin
   }
 
@@ -145,10 +145,7 @@ export class NodeUplinks {
   }
 
   #replace({ uplink, identity: { nodeId } }: Held, peer: string): void {
-    const now = this.#options.clock.monotonicMs()
-    const bucket = this.#replaced.get(nodeId) ?? fullBucket(replacedRate, now)
-    this.#replaced.set(nodeId, bucket)
-    if (takeToken(bucket, replacedRate, now) > 0) {
+    if (this.#replaced.take(nodeId) > 0) {
       const text = 'its uplinks replace each other: two agents may use the data folder of one node'
       this.#host.misbehaved(peer, new MusterError('conflict', text))
     }

@@ -6,8 +6,7 @@ import { createHash } from 'node:crypto'
 import { delay, firstOf } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import { LruMap } from '../../lib/lru-map.ts'
-import { fullBucket, takeToken, type TokenBucket } from '../../lib/token-bucket.ts'
+import { TokenBuckets } from '../../lib/token-bucket.ts'
 import type { Authorizer } from '../../rpc/authorizer.ts'
 import type { Caller } from '../../rpc/method.ts'
 import type { ReadableState, Touched } from '../../rpc/state.ts'
@@ -38,10 +37,11 @@ export class DataWatches {
   readonly #options: DataWatchesOptions
   /** Ends the newest wait of each node. */
   readonly #waiting = new Map<string, () => void>()
-  readonly #rates = new LruMap<string, TokenBucket>(nodesKept)
+  readonly #calls: TokenBuckets
 
   constructor(options: DataWatchesOptions) {
     this.#options = options
+    this.#calls = new TokenBuckets(callRate, nodesKept, options.clock)
   }
 
   get waitingCount(): number {
@@ -93,10 +93,7 @@ export class DataWatches {
   }
 
   #take(nodeId: string): void {
-    const nowMs = this.#options.clock.monotonicMs()
-    const bucket = this.#rates.get(nodeId) ?? fullBucket(callRate, nowMs)
-    this.#rates.set(nodeId, bucket)
-    if (takeToken(bucket, callRate, nowMs) === 0) return
+    if (this.#calls.take(nodeId) === 0) return
     const text = `a node asks for data of templates at most ${callRate.perSecond} times a second`
     throw new MusterError('rate_limited', text)
   }
