@@ -1,5 +1,6 @@
 /** What agents of nodes may answer about their process: servers look at it before they show it to anyone. */
 import { Type } from 'typebox'
+import { bytesSchema } from '../../fsm/codec.ts'
 
 const textLengthMax = 1024 * 1024
 const listMax = 4_096
@@ -30,9 +31,5 @@ export const profileTypes = {
 
 export const ProfileAnswer = Type.Object({
   type: Type.Enum(Object.values(profileTypes)),
-  bytes: Type.Refine(
-    Type.Unsafe<Uint8Array>({}),
-    (value) => value instanceof Uint8Array && value.byteLength <= profileBytesMax,
-    () => `must be at most ${profileBytesMax} bytes`,
-  ),
+  bytes: bytesSchema(profileBytesMax),
 })

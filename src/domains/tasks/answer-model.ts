@@ -1,5 +1,6 @@
 /** What agents may answer about tasks: servers look at it before they show it to anyone. */
 import { Type } from 'typebox'
+import { bytesSchema } from '../../fsm/codec.ts'
 
 /** An agent cuts files into pieces that are no longer. */
 const chunkBytesMax = 1024 * 1024
@@ -14,11 +15,7 @@ const Amount = Type.Number({ minimum: -1e18, maximum: 1e18 })
 const TimeMs = Type.Number({ minimum: -timeMsMax, maximum: timeMsMax })
 const Offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-export const Bytes = Type.Refine(
-  Type.Unsafe<Uint8Array>({}),
-  (value) => value instanceof Uint8Array && value.byteLength <= chunkBytesMax,
-  () => `must be at most ${chunkBytesMax} bytes`,
-)
+const Bytes = bytesSchema(chunkBytesMax)
 
 export const FileChunkAnswer = Type.Object({
   file: Name,

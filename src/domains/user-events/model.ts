@@ -3,6 +3,7 @@
  * each agent's memory, never in the replicated state.
  */
 import { Type, type Static } from 'typebox'
+import { bytesSchema } from '../../fsm/codec.ts'
 
 export const nameLengthMax = 128
 export const filterLengthMax = 128
@@ -19,11 +20,7 @@ export const EventName = Name
 
 export const FireEvent = Type.Object({
   name: Name,
-  payload: Type.Refine(
-    Type.Unsafe<Uint8Array>({}),
-    (value) => value instanceof Uint8Array && value.length <= payloadBytesMax,
-    () => `must be at most ${payloadBytesMax} bytes`,
-  ),
+  payload: bytesSchema(payloadBytesMax),
   nodeFilter: Filter,
   serviceFilter: Filter,
   tagFilter: Filter,
