@@ -102,8 +102,6 @@ class HeartbeatDuty implements Running {
   /** As the state has them. */
   readonly #known = new Map<string, NodeStatus>()
   #isComplete = false
-  /** Of those that are disconnected, when they are down. */
-  readonly #untilMs = new Map<string, number>()
   /** Those that came back from it, and since when they are initializing. */
   readonly #backMs = new Map<string, number>()
   /** Heard, and not ready as the state has it. */
@@ -151,7 +149,6 @@ class HeartbeatDuty implements Running {
       }),
       applied.onCommand(purgeNode, ({ args }) => {
         this.#known.delete(args.id)
-        this.#untilMs.delete(args.id)
         this.#backMs.delete(args.id)
         this.#wheel.cancel(args.id)
       }),
@@ -198,20 +195,18 @@ class HeartbeatDuty implements Running {
   /** As an entry has it that was applied while this server leads. */
   #take({ id, status, disconnectedUntilMs = 0 }: Known): void {
     const before = this.#known.get(id)
-    const wasSilent = before === undefined || before === 'down' || before === 'disconnected'
+    const wasUp = this.#isUp(id)
     this.#known.set(id, status)
-    if (status !== 'disconnected') this.#untilMs.delete(id)
     if (status !== 'initializing') this.#backMs.delete(id)
     else if (before === 'disconnected') this.#backMs.set(id, this.#context.clock.monotonicMs())
     if (status === 'disconnected') this.#waitUntil(id, disconnectedUntilMs)
     else if (status === 'down') this.#wheel.cancel(id)
-    else if (wasSilent) this.#arm(id)
+    else if (!wasUp) this.#arm(id)
   }
 
   /** Of one that is disconnected. */
   #waitUntil(id: string, untilMs: number): void {
     const { clock } = this.#context
-    this.#untilMs.set(id, untilMs)
     this.#wheel.arm(id, clock.monotonicMs() + Math.max(0, untilMs - clock.wallMs()))
   }
 
@@ -299,7 +294,7 @@ class HeartbeatDuty implements Running {
       const updates: StatusUpdate[] = []
       for (const found of silent) {
         const { id, left } = found
-        const isGone = left === true || this.#untilMs.has(id)
+        const isGone = left === true || this.#known.get(id) === 'disconnected'
         const windowMs = isGone ? null : await work.windowMs(reader, id)
         if (windowMs === null) updates.push({ ...found, status: 'down' })
         else {
@@ -330,7 +325,7 @@ class HeartbeatDuty implements Running {
 
   #isUp(id: string): boolean {
     const status = this.#known.get(id)
-    return status === 'ready' || status === 'initializing'
+    return status !== undefined && !isAway({ status })
   }
 
   async #readyAgain(): Promise<void> {
