@@ -122,7 +122,7 @@ export const updateStatus = defineCommand({
   }),
   load: async (reader, { updates, following = 0, nowMs }) => ({
     rows: rowsOf(reader, updates),
-    storm: await stormAt(reader, nowMs, updates.length + following),
+    storm: await stormAt(reader, nowMs, updates.filter(isAway).length + following),
   }),
   apply: (
     { index },
