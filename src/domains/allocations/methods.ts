@@ -25,7 +25,7 @@ import {
   jobTypeOf,
   versionOfAllocation,
 } from './queries.ts'
-import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
+import { inNamespace, leastForNamespaces, toNode } from '../../rpc/requirements.ts'
 import { allocationCollector } from './services.ts'
 import {
   allocationFilters,
@@ -123,7 +123,7 @@ const ofNode = defineQuery({
   requires: () => ({ resource: 'none' }),
   query: async (reader, { id }, context) => {
     const name = nodeById(reader, id.toLowerCase())?.spec.name ?? ''
-    const readsNode = { resource: 'node', node: keyOfName(name), access: 'read' } as const
+    const readsNode = toNode(keyOfName(name), 'read')
     mustMay(context, readsNode, "'node:read' on the node")
     const whole = wholeBy(reader)
     const value = await onePage(context, wholeList, {

@@ -2,6 +2,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import type { May } from '../../rpc/list.ts'
 import type { LeastRight, Requirement } from '../../rpc/method.ts'
+import { toNode } from '../../rpc/requirements.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { keyOfName, type CheckRow, type NodeRow, type ServiceRow } from './model.ts'
 import { nodeOf } from './queries.ts'
@@ -26,7 +27,7 @@ export const leastForServices: readonly LeastRight[] = [
 ]
 
 export function readsNode(node: string): Requirement {
-  return { resource: 'node', node: keyOfName(node), access: 'read' }
+  return toNode(keyOfName(node), 'read')
 }
 
 export function readsService(service: string): Requirement {

@@ -2,6 +2,7 @@
 import type { Reader } from '../../fsm/domain.ts'
 import { assertNever } from '../../lib/assert.ts'
 import type { Requirement } from '../../rpc/method.ts'
+import { toNode } from '../../rpc/requirements.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { keyOfName } from './model.ts'
 import type { CatalogOperation } from './operation-model.ts'
@@ -67,6 +68,6 @@ function serviceOfCheck(reader: Reader, { node, id }: Place): string {
 
 function reads(node: string, service: string): Requirement {
   return service === ''
-    ? { resource: 'node', node: keyOfName(node), access: 'read' }
+    ? toNode(keyOfName(node), 'read')
     : { resource: 'service', namespace: defaultNamespace, service, access: 'read' }
 }

@@ -3,6 +3,7 @@ import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext, type Requirement } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
+import { toNode } from '../../rpc/requirements.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import {
   deregisterNode,
@@ -132,7 +133,7 @@ export function writesCheck(node: string, serviceName: string): Requirement {
 }
 
 export function writesNode(node: string): Requirement {
-  return { resource: 'node', node: keyOfName(node), access: 'write' }
+  return toNode(keyOfName(node), 'write')
 }
 
 export function writesService(service: string): Requirement {

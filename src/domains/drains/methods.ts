@@ -5,14 +5,14 @@ import { mustMay } from '../../rpc/refusal.ts'
 import type { Reader } from '../../fsm/domain.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import { allocationsIndex } from '../allocations/queries.ts'
+import { keyOfName } from '../catalog/model.ts'
 import { checkWholeId } from '../evaluations/id-model.ts'
 import { keyOfJob } from '../evaluations/model.ts'
 import { evaluationsIndex, openEvaluationsOfJob } from '../evaluations/queries.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import { drainingNodes, roomOfGroups } from './queries.ts'
-import { inNamespace } from '../../rpc/requirements.ts'
-import { readsNode } from './rights.ts'
+import { inNamespace, toNode } from '../../rpc/requirements.ts'
 import { waitingOn, type Waiting } from './waiting-model.ts'
 
 export type Drained = { readonly node: NodeRow; readonly waiting: readonly Waiting[] }
@@ -26,7 +26,7 @@ const read = defineQuery({
   requires: () => ({ resource: 'none' }),
   query: async (reader, { id }, context): Promise<{ value: Drained | null; index: number }> => {
     const node = nodeById(reader, id.toLowerCase())
-    mustMay(context, readsNode(node?.spec.name ?? ''), "'node:read' on the node")
+    mustMay(context, toNode(keyOfName(node?.spec.name ?? ''), 'read'), "'node:read' on the node")
     checkWholeId('node', id)
     const index = Math.max(
       node?.modifyIndex ?? 0,

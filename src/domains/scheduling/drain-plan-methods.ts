@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
+import { inNamespace, toNode } from '../../rpc/requirements.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { checkWholeId } from '../evaluations/id-model.ts'
 import { nodeById } from '../nodes/queries.ts'
@@ -23,15 +24,11 @@ const plan = defineLeaderMethod({
   run: async (context, { id, ...asked }): Promise<DrainPlanned> => {
     const reader = context.read()
     const node = nodeById(reader, id.toLowerCase())
-    const named = keyOfName(node?.spec.name ?? '')
-    const reads = { resource: 'node', node: named, access: 'read' } as const
-    mustMay(context, reads, "'node:read' on the node")
+    mustMay(context, toNode(keyOfName(node?.spec.name ?? ''), 'read'), "'node:read' on the node")
     checkWholeId('node', id)
     if (node === null) throw new MusterError('not_found', 'node not found')
     const planned = await drainPlan(reader, node.id, asked, context.clock)
-    const shown = planned.filter(({ row: { namespace } }) =>
-      context.may({ resource: 'namespace', namespace, access: 'read-job' }),
-    )
+    const shown = planned.filter(({ row }) => context.may(inNamespace(row.namespace, 'read-job')))
     return { node: node.id, plan: shown }
   },
 })

@@ -1,6 +1,7 @@
 /** Who may do what with tasks: by the namespaces of their jobs, which the agent that runs them knows. */
 import type { Requirement } from '../../rpc/method.ts'
 import type { Services } from '../../rpc/services.ts'
+import { toNode } from '../../rpc/requirements.ts'
 import { keyOfName } from '../catalog/model.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
 import { agentTasks } from './services.ts'
@@ -23,9 +24,7 @@ export function toTasksIn(namespace: string | null, access: TaskRight): Requirem
 /** To this very machine; a server has none. */
 export function readsMachine(service: Services['get']): Requirement {
   const name = service(agentTasks)?.nodeName ?? null
-  return name === null
-    ? { resource: 'node', access: 'read' }
-    : { resource: 'node', node: keyOfName(name), access: 'read' }
+  return name === null ? { resource: 'node', access: 'read' } : toNode(keyOfName(name), 'read')
 }
 
 /** As a method of an agent requires it. */

@@ -6,6 +6,7 @@
  */
 import type { Reader } from '../../fsm/domain.ts'
 import type { Permissions } from '../../rpc/authorizer.ts'
+import { toNode } from '../../rpc/requirements.ts'
 import { isClientTerminal, type AllocationRow } from '../allocations/model.ts'
 import { allocationById, versionOfAllocation } from '../allocations/queries.ts'
 import { keyOfName, type ServiceRow } from '../catalog/model.ts'
@@ -142,8 +143,8 @@ async function serviceAnswer(
   let seen = 0
   for await (const page of servicesNamed(reader, name)) {
     for (const row of page) {
-      const node = { resource: 'node', node: keyOfName(row.node), access: 'read' } as const
-      if (!anonymous.may(node) || !(await passes(reader, row))) continue
+      const readsNode = toNode(keyOfName(row.node), 'read')
+      if (!anonymous.may(readsNode) || !(await passes(reader, row))) continue
       instances.push(instanceOf(row, nodeOf(reader, row.node)?.address ?? ''))
     }
     seen += page.length
