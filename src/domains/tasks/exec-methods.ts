@@ -1,6 +1,5 @@
 /** Commands beside tasks: a stream of what one says, and calls with what it is told. */
 import { Type } from 'typebox'
-import { bytesSchema } from '../../fsm/codec.ts'
 import { defineLocalMethod, defineStreamMethod } from '../../rpc/method.ts'
 import { mustMay } from '../../rpc/refusal.ts'
 import { CommandOutputAnswer } from './answer-model.ts'
@@ -12,7 +11,11 @@ const wordLengthMax = 32_768
 const inputBytesMax = 256 * 1_024
 const sizeMax = 10_000
 
-const Input = bytesSchema(inputBytesMax)
+const Input = Type.Refine(
+  Type.Unsafe<Uint8Array>({}),
+  (value) => value instanceof Uint8Array && value.byteLength <= inputBytesMax,
+  () => `must be at most ${inputBytesMax} bytes`,
+)
 const Side = Type.Integer({ minimum: 1, maximum: sizeMax })
 
 const exec = defineStreamMethod({
