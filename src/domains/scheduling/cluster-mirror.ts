@@ -31,6 +31,14 @@ export class ClusterMirror implements Cluster {
   /** See `heldStormOf`. */
   #heldStorm: number | null = null
 
+  /** Of one state, for a dry run. */
+  static async of(reader: Reader): Promise<ClusterMirror> {
+    const mirror = new ClusterMirror()
+    await mirror.read(reader)
+    mirror.refresh(reader)
+    return mirror
+  }
+
   get isRead(): boolean {
     return this.#isRead
   }

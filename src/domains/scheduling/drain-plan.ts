@@ -34,9 +34,7 @@ export async function drainPlan(
   asked: DrainAsked,
   clock: Clock,
 ): Promise<readonly PlannedDrain[]> {
-  const cluster = new ClusterMirror()
-  await cluster.read(reader)
-  cluster.refresh(reader)
+  const cluster = await ClusterMirror.of(reader)
   cluster.drain(node)
   const left = await leftOn(reader, node)
   const moving = left.filter((one) => one.kind === 'service' && !isTerminal(one.row))

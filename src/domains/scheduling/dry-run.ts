@@ -26,9 +26,7 @@ export type DryRun = {
 export async function dryRun(reader: Reader, spec: JobSpec, clock: Clock): Promise<DryRun> {
   const { Namespace: namespace, ID: jobId, Priority: priority } = spec
   const seen = await seenJob(reader, { namespace, jobId })
-  const cluster = new ClusterMirror()
-  await cluster.read(reader)
-  cluster.refresh(reader)
+  const cluster = await ClusterMirror.of(reader)
   const nowMs = Math.floor(clock.wallMs())
   const type = isJobType(spec.Type) ? spec.Type : 'service'
   const seed = { id: randomUUID(), namespace, jobId, type, priority, nowMs }
