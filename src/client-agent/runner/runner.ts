@@ -158,9 +158,7 @@ export class Runner {
     await this.#read(news.map(([id]) => id))
     // What a server lists was not reported as ended, whatever this agent thought.
     for (const [id] of allocations) {
-      if (this.#held.get(id)?.isOver !== true) continue
-      this.#reports.forget(id)
-      this.#reports.add(id)
+      if (this.#held.get(id)?.isOver === true) this.#reports.again(id)
     }
     this.#index = index
     this.#tag = tag
