@@ -4,6 +4,7 @@ import { decodeNumber, encodeKey, numberLength, stringsOfKey } from '../../fsm/k
 import { isCanarying } from '../deployments/model.ts'
 import { deploymentById } from '../deployments/queries.ts'
 import type { JobKey } from '../evaluations/model.ts'
+import type { JobSpec } from '../jobs/model.ts'
 import { jobOf, versionOf } from '../jobs/queries.ts'
 import type { JobRow, JobVersionRow } from '../jobs/table.ts'
 import type { AllocationRow } from './model.ts'
@@ -28,6 +29,19 @@ export function versionOfAllocation(
   { namespace, jobId: id, jobCreateIndex, jobVersion: version }: AllocationRow,
 ): JobVersionRow | null {
   return versionOf(reader, { namespace, id, jobCreateIndex, version })
+}
+
+/** By allocation, what the version of its job that it runs says, looked up once for each; null: it is gone. */
+export function specsOf(reader: Reader): (row: AllocationRow) => JobSpec | null {
+  const known = new Map<string, JobSpec | null>()
+  return (row) => {
+    const key = `${row.jobCreateIndex} ${row.jobVersion} ${row.namespace} ${row.jobId}`
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const spec = versionOfAllocation(reader, row)?.spec ?? null
+    known.set(key, spec)
+    return spec
+  }
 }
 
 /** Of its job, as far as anything is left of that. */

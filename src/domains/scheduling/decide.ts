@@ -2,9 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { allOf } from '../../lib/pages.ts'
 import { seededRandom } from '../../lib/random.ts'
 import type { AllocationRow } from '../allocations/model.ts'
-import { allocationsOfJob, versionOfAllocation } from '../allocations/queries.ts'
+import { allocationsOfJob, specsOf } from '../allocations/queries.ts'
 import type { DeploymentRow } from '../deployments/model.ts'
 import { newestDeploymentOf } from '../deployments/queries.ts'
 import type { EvaluationRow, JobKey } from '../evaluations/model.ts'
@@ -28,23 +29,15 @@ export type SeenJob = {
   readonly snapshotIndex: number
 }
 
+/** Good for as long as the reader is. */
 export async function seenJob(reader: Reader, { namespace, jobId }: JobKey): Promise<SeenJob> {
   const row = jobOf(reader, namespace, jobId)
-  const allocations: AllocationRow[] = []
-  const specs = new Map<string, JobSpec | null>()
-  for await (const page of allocationsOfJob(reader, { namespace, jobId })) {
-    allocations.push(...page)
-    for (const allocation of page) {
-      const key = versionKey(allocation)
-      if (!specs.has(key)) specs.set(key, versionOfAllocation(reader, allocation)?.spec ?? null)
-    }
-  }
   return {
     row,
     newest: row === null ? null : newestVersionOf(reader, row),
     jobModifyIndex: row?.jobModifyIndex ?? 0,
-    allocations,
-    specOf: (allocation) => specs.get(versionKey(allocation)) ?? null,
+    allocations: await allOf(allocationsOfJob(reader, { namespace, jobId })),
+    specOf: specsOf(reader),
     deployment: await newestDeploymentOf(reader, { namespace, jobId }),
     snapshotIndex: reader.appliedIndex,
   }
@@ -83,8 +76,4 @@ export function decide(
     nowMs: Math.floor(clock.wallMs()),
     monotonicUs: () => clock.monotonicMs() * 1_000,
   })
-}
-
-function versionKey({ jobCreateIndex, jobVersion }: AllocationRow): string {
-  return `${jobCreateIndex} ${jobVersion}`
 }

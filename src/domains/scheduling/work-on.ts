@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { proposable, type Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { allOf } from '../../lib/pages.ts'
 import type { Propose } from '../../rpc/write.ts'
 import type { Plan, PlanOutcome } from '../allocations/plan-model.ts'
 import { isTerminal, type EvaluationRow, type NewEvaluation } from '../evaluations/model.ts'
@@ -97,10 +98,8 @@ export async function giveUp(id: string, context: WorkContext): Promise<Worked> 
 async function read(reader: Reader, id: string): Promise<Seen | null> {
   const row = evaluationById(reader, id)
   if (row === null || isTerminal(row)) return null
-  const open: EvaluationRow[] = []
-  for await (const page of openEvaluationsOfJob(reader, row)) {
-    open.push(...page.filter((other) => other.id !== id))
-  }
+  const all = await allOf(openEvaluationsOfJob(reader, row))
+  const open = all.filter((other) => other.id !== id)
   return { row, open, job: await seenJob(reader, row) }
 }
 
