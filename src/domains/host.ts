@@ -40,6 +40,19 @@ export type ReadBarrier = (
   signal: AbortSignal,
 ) => Promise<void>
 
+/** A server that is behind has so long to learn what the leader knows. */
+const freshMs = 5_000
+
+/** What feeds of client agents begin with: an agent that comes anew, or from a server that knew more, is told nothing older than it knows. */
+export async function caughtUpTo(
+  index: number,
+  appliedIndex: number,
+  barrier: ReadBarrier,
+  signal: AbortSignal,
+): Promise<void> {
+  if (index === 0 || appliedIndex < index) await barrier('leader', freshMs, signal)
+}
+
 export const readBarrier = serviceKey<ReadBarrier>('readBarrier')
 
 /** Of the domain that says who may do what. */

@@ -2,16 +2,13 @@
  * Agents that wait for their allocations to change. Nothing is kept for one that does not wait: the tag that it brings says what it
  * knows. Commands say which nodes they concern; whatever else changes is seen when the wait is over.
  */
-import { createHash } from 'node:crypto'
 import type { Reader } from '../../fsm/domain.ts'
 import { Pause } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { onView, type OpenView, type ReadBarrier } from '../host.ts'
+import { tagOf } from '../../lib/tag.ts'
+import { caughtUpTo, onView, type OpenView, type ReadBarrier } from '../host.ts'
 import { feedMax, type Feed, type FeedArgs } from './feed-model.ts'
 import { placesOnNode } from './queries.ts'
-
-/** A server that is behind has so long to learn what the leader knows. */
-const freshMs = 5_000
 
 export type FeedsOptions = {
   readonly clock: Clock
@@ -44,10 +41,11 @@ export class AllocationFeeds {
 
   /** Of a node; a call of it that waits is answered. Rejects where this server cannot learn whether it is behind. */
   async next(nodeId: string, args: FeedArgs, signal: AbortSignal): Promise<Feed> {
-    const { clock, view } = this.#options
+    const { clock, view, barrier } = this.#options
     const { index, tag, waitMs } = args
     const endMs = clock.monotonicMs() + waitMs
-    await this.#catchUp(index, signal)
+    const applied = await onView(view, (reader) => Promise.resolve(reader.appliedIndex))
+    await caughtUpTo(index, applied, barrier(), signal)
     this.#wake(nodeId)
     const waiting: Waiting = { pause: new Pause(clock), isWoken: false }
     this.#waiting.set(nodeId, waiting)
@@ -66,13 +64,6 @@ export class AllocationFeeds {
     }
   }
 
-  /** An agent that comes anew, or from a server that knew more, is told nothing older than it knows. */
-  async #catchUp(index: number, signal: AbortSignal): Promise<void> {
-    const { view, barrier } = this.#options
-    const applied = await onView(view, (reader) => Promise.resolve(reader.appliedIndex))
-    if (index === 0 || applied < index) await barrier()('leader', freshMs, signal)
-  }
-
   #wake(nodeId: string): void {
     const waiting = this.#waiting.get(nodeId)
     if (waiting === undefined) return
@@ -89,6 +80,5 @@ async function feedOf(reader: Reader, nodeId: string): Promise<Feed> {
     if (allocations.length >= feedMax) break
   }
   const known = allocations.slice(0, feedMax)
-  const hash = createHash('sha256').update(JSON.stringify(known)).digest('base64url')
-  return { index, tag: hash.slice(0, 22), allocations: known }
+  return { index, tag: tagOf(JSON.stringify(known)), allocations: known }
 }

@@ -2,20 +2,18 @@
  * Agents that wait for the data of their templates to change. Nothing is kept for one that does not wait: the tags that it brings say
  * what it knows. One that waits is woken by a change of the very rows that its answers were made of.
  */
-import { createHash } from 'node:crypto'
 import { delay, firstOf } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { TokenBuckets } from '../../lib/token-bucket.ts'
+import { tagOf } from '../../lib/tag.ts'
 import type { Authorizer } from '../../rpc/authorizer.ts'
 import type { Caller } from '../../rpc/method.ts'
 import type { ReadableState, Touched } from '../../rpc/state.ts'
-import type { ReadBarrier } from '../host.ts'
+import { caughtUpTo, type ReadBarrier } from '../host.ts'
 import { answerTo, rowsMax, type AnswerContext } from './answers.ts'
 import { replyLengthMax, type DataArgs, type DataReply } from './model.ts'
 
-/** A server that is behind has so long to learn what the leader knows. */
-const freshMs = 5_000
 /** Between two reads of one call: what changes very often is looked at no more often. */
 const restMs = 50
 /** Of one node; an agent asks less often. */
@@ -53,10 +51,10 @@ export class DataWatches {
    * `rate_limited`.
    */
   async next(nodeId: string, args: DataArgs, signal: AbortSignal): Promise<DataReply> {
-    const { clock } = this.#options
+    const { clock, barrier } = this.#options
     this.#take(nodeId)
     const endMs = clock.monotonicMs() + args.waitMs
-    await this.#catchUp(args.index, signal)
+    await caughtUpTo(args.index, this.#appliedIndex(), barrier(), signal)
     this.#waiting.get(nodeId)?.()
     let isReplaced = false
     let wake = (): void => {}
@@ -123,16 +121,10 @@ export class DataWatches {
     }
   }
 
-  /** An agent that comes anew, or from a server that knew more, is told nothing older than it knows. */
-  async #catchUp(index: number, signal: AbortSignal): Promise<void> {
-    const { state, barrier } = this.#options
-    const view = state().view(false)
-    const applied = view.appliedIndex
+  #appliedIndex(): number {
+    const view = this.#options.state().view(false)
+    const { appliedIndex } = view
     view.close()
-    if (index === 0 || applied < index) await barrier()('leader', freshMs, signal)
+    return appliedIndex
   }
-}
-
-function tagOf(answer: string): string {
-  return createHash('sha256').update(answer).digest('base64url').slice(0, 22)
 }
