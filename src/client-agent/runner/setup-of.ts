@@ -1,7 +1,8 @@
 /** A task with all that it is set up from. */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
-import { environmentOf, type NodeFacts, type TaskEnvironment } from './environment.ts'
+import { environmentOf, interpolated, type NodeFacts, type TaskEnvironment } from './environment.ts'
+import { placeOf, type TaskPlace } from './task-files.ts'
 import type { AllocationFolder } from './task-folders.ts'
 
 export type SetupOf = {
@@ -17,4 +18,10 @@ export function environmentOfTask(
   more: ReadonlyMap<string, string> = new Map(),
 ): TaskEnvironment {
   return environmentOf({ assigned, task, facts, folders: folder.of(task.Name), more })
+}
+
+/** Of a path as its job has it. `what` begins an error, as of `placeOf`. */
+export function placeOfTask(setup: SetupOf, path: string, what: string): TaskPlace {
+  const { variables } = environmentOfTask(setup)
+  return placeOf(setup.folder.of(setup.task.Name), interpolated(path, variables), what)
 }

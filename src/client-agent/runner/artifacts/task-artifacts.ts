@@ -17,8 +17,8 @@ import type { Artifact } from '../../../domains/jobs/task-model.ts'
 import { nothing } from '../../../lib/async.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
 import { interpolated, type Variables } from '../environment.ts'
-import { environmentOfTask, type SetupOf } from '../setup-of.ts'
-import { placeOf, type TaskPlace } from '../task-files.ts'
+import { environmentOfTask, placeOfTask, type SetupOf } from '../setup-of.ts'
+import type { TaskPlace } from '../task-files.ts'
 import { Destination } from './destination.ts'
 import { answerOf, openOwn, receive } from './download.ts'
 import { Room, type ArtifactSettings } from './limits.ts'
@@ -89,7 +89,7 @@ async function getOne(
     GetterSource: interpolated(artifact.GetterSource, variables),
     GetterOptions: all(artifact.GetterOptions, variables),
   })
-  const place = placeOf(folders, interpolated(artifact.RelativeDest, variables), 'its destination')
+  const place = placeOfTask(setup, artifact.RelativeDest, 'its destination')
   const to = { place, isFile: GetterMode === 'file', room: new Room(settings), signal }
   const isOwn = plan.source.protocol === 'file:'
   await using own = isOwn ? await openOwn(plan.source, settings.fileFolders) : null

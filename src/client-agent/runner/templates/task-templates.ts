@@ -11,10 +11,9 @@ import type { Logger } from '../../../lib/log.ts'
 import type { Random } from '../../../lib/random.ts'
 import type { Dependency } from '../../../lib/template/task-functions.ts'
 import { parseTaskTemplate, taskTemplateLengthMax } from '../../../lib/template/task-template.ts'
-import { interpolated } from '../environment.ts'
-import { placeOf, readTaskFile, writeTaskFile } from '../task-files.ts'
+import { readTaskFile, writeTaskFile } from '../task-files.ts'
 import type { EventSeed } from '../task-events.ts'
-import { environmentOfTask, type SetupOf } from '../setup-of.ts'
+import { environmentOfTask, placeOfTask, type SetupOf } from '../setup-of.ts'
 import { parseEnvLines } from './env-lines.ts'
 import { rendered, type ReadyTemplate, type Rendering } from './rendering.ts'
 import type { Subscription, TemplateData } from './template-data.ts'
@@ -205,16 +204,13 @@ async function readyTemplates(setup: SetupOf): Promise<readonly ReadyTemplate[]>
 }
 
 async function readyTemplate(setup: SetupOf, spec: Template): Promise<ReadyTemplate> {
-  const { variables } = environmentOfTask(setup)
-  const folders = setup.folder.of(setup.task.Name)
   const name = `template of ${spec.DestPath}`
-  const place = placeOf(folders, interpolated(spec.DestPath, variables), `${name}: DestPath`)
+  const place = placeOfTask(setup, spec.DestPath, `${name}: DestPath`)
   const mode = Number.parseInt(spec.Perms === '' ? modeDefault : spec.Perms, 8) & 0o777
   const delims = { left: spec.LeftDelim, right: spec.RightDelim }
   let text = spec.EmbeddedTmpl
   if (text === '') {
-    const path = interpolated(spec.SourcePath, variables)
-    const source = placeOf(folders, path, `${name}: SourcePath`)
+    const source = placeOfTask(setup, spec.SourcePath, `${name}: SourcePath`)
     const found = await readTaskFile(source, taskTemplateLengthMax)
     if (found === null) {
       throw new MusterError('invalid_argument', `${name}: there is no file ${spec.SourcePath}`)

@@ -1,7 +1,6 @@
 /** What templates with `env = true` add to the environment of their task. */
-import { interpolated } from '../environment.ts'
-import { environmentOfTask, type SetupOf } from '../setup-of.ts'
-import { placeOf, readTaskFile } from '../task-files.ts'
+import { placeOfTask, type SetupOf } from '../setup-of.ts'
+import { readTaskFile } from '../task-files.ts'
 import { parseEnvLines } from './env-lines.ts'
 
 const bytesMax = 4 * 1024 * 1024
@@ -11,10 +10,8 @@ export async function envOfTemplates(setup: SetupOf): Promise<ReadonlyMap<string
   const env = new Map<string, string>()
   const templates = setup.task.Templates.filter(({ Envvars }) => Envvars)
   if (templates.length === 0) return env
-  const { variables } = environmentOfTask(setup)
-  const folders = setup.folder.of(setup.task.Name)
   for (const { DestPath } of templates) {
-    const place = placeOf(folders, interpolated(DestPath, variables), `template of ${DestPath}`)
+    const place = placeOfTask(setup, DestPath, `template of ${DestPath}`)
     const text = await readTaskFile(place, bytesMax)
     for (const [name, value] of text === null ? [] : parseEnvLines(text)) env.set(name, value)
   }
