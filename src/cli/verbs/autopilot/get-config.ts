@@ -3,7 +3,8 @@ import { ApiClient } from '../../api/client.ts'
 import { connectionFlags } from '../../api/settings.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
-import { configurationOf, configurationPath, settingLines } from './configuration.ts'
+import { configurationOf } from '../../configuration.ts'
+import { configurationPath, settingLines } from './configuration.ts'
 
 export const autopilotGetConfig: Verb = {
   operands: noOperands,

@@ -1,10 +1,11 @@
 /** `muster operator autopilot set-config`: what no option names stays as it is. */
 import { ApiClient } from '../../api/client.ts'
-import type { Json, JsonObject } from '../../../lib/exact-json.ts'
+import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
-import { countFlag, durationTextFlag, misused, type FlagTable, type Flags } from '../../flags.ts'
+import { countFlag, durationTextFlag, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
-import { changeSettings, configurationPath, given } from './configuration.ts'
+import { changeSettings, namedSettings } from '../../configuration.ts'
+import { configurationPath } from './configuration.ts'
 
 const settingFlags: FlagTable = {
   'cleanup-dead-servers': {
@@ -33,10 +34,6 @@ moment, nothing is changed and the exit code is 1.
   async run(call) {
     const { flags, terminal } = call
     const changes = changesOf(flags)
-    if (Object.keys(changes).length === 0) {
-      const names = Object.keys(settingFlags).map((name) => `-${name}`)
-      misused(`say what to change: ${names.join(', ')}`)
-    }
     const client = await ApiClient.open(call)
     await changeSettings(client, configurationPath, changes)
     terminal.out('Configuration updated\n')
@@ -46,12 +43,11 @@ moment, nothing is changed and the exit code is 1.
 
 function changesOf(flags: Flags): JsonObject {
   const cleanup = flags.last('cleanup-dead-servers')
-  const all: Readonly<Record<string, Json | undefined>> = {
+  return namedSettings(settingFlags, {
     CleanupDeadServers: cleanup === undefined ? undefined : cleanup === 'true',
     LastContactThreshold: durationTextFlag(flags, 'last-contact-threshold'),
     MaxTrailingLogs: countFlag(flags, 'max-trailing-logs', 0),
     MinQuorum: countFlag(flags, 'min-quorum', 0),
     ServerStabilizationTime: durationTextFlag(flags, 'server-stabilization-time'),
-  }
-  return given(all)
+  })
 }

@@ -2,9 +2,9 @@
 import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
-import { countFlag, durationTextFlag, misused, type FlagTable, type Flags } from '../../flags.ts'
+import { countFlag, durationTextFlag, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
-import { changeSettings, given } from '../autopilot/configuration.ts'
+import { changeSettings, namedSettings } from '../../configuration.ts'
 import { brakePath } from './brake.ts'
 
 const settingFlags: FlagTable = {
@@ -23,10 +23,6 @@ long as the new -max-hold says; -share 0 releases it.
   flags: { ...settingFlags, ...connectionFlags },
   async run(call) {
     const changes = changesOf(call.flags)
-    if (Object.keys(changes).length === 0) {
-      const names = Object.keys(settingFlags).map((name) => `-${name}`)
-      misused(`say what to change: ${names.join(', ')}`)
-    }
     const client = await ApiClient.open(call)
     await changeSettings(client, brakePath, changes)
     call.terminal.out('Storm brake updated\n')
@@ -35,7 +31,7 @@ long as the new -max-hold says; -share 0 releases it.
 }
 
 function changesOf(flags: Flags): JsonObject {
-  return given({
+  return namedSettings(settingFlags, {
     SharePercent: countFlag(flags, 'share', 0),
     MinNodes: countFlag(flags, 'min-nodes', 1),
     Window: durationTextFlag(flags, 'window'),
