@@ -1,7 +1,7 @@
 /** How the leader looks after the servers of its cluster: replicated, so that the next leader does the same. */
 import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { checkBounds } from '../../lib/bounds.ts'
 
 /** Times in milliseconds. */
 export const AutopilotConfig = Type.Object({
@@ -35,15 +35,11 @@ const trailingMax = 1e9
 
 /** Throws `invalid_argument`. */
 export function checkAutopilot(config: AutopilotConfig): AutopilotConfig {
-  const rows = [
+  checkBounds([
     ['LastContactThreshold', config.lastContactMs, 1, durationMsMax, 'a duration of 1ms to 24h'],
     ['ServerStabilizationTime', config.stabilizationMs, 0, durationMsMax, 'a duration up to 24h'],
     ['MaxTrailingLogs', config.trailingLogsMax, 0, trailingMax, 'a number from 0 to 1e9'],
     ['MinQuorum', config.quorumMin, 0, quorumMax, `a number from 0 to ${quorumMax}`],
-  ] as const
-  for (const [name, value, from, to, right] of rows) {
-    if (value >= from && value <= to) continue
-    throw new MusterError('invalid_argument', `${name} must be ${right}`)
-  }
+  ])
   return config
 }

@@ -7,7 +7,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
-import { MusterError } from '../../lib/errors.ts'
+import { checkBounds } from '../../lib/bounds.ts'
 import { TimeMs } from '../define.ts'
 
 /** Times in milliseconds. */
@@ -67,16 +67,12 @@ const nodesMax = 100_000
 
 /** Throws `invalid_argument`. */
 export function checkBrake(settings: BrakeSettings): BrakeSettings {
-  const rows = [
+  checkBounds([
     ['SharePercent', settings.sharePercent, 0, 100, 'a number from 0 to 100'],
     ['MinNodes', settings.nodesMin, 1, nodesMax, `a number from 1 to ${nodesMax}`],
     ['Window', settings.windowMs, 1_000, dayMs, 'a duration from 1s to 24h'],
     ['MaxHold', settings.holdMs, 0, 7 * dayMs, 'a duration up to 168h, 0 for no end'],
-  ] as const
-  for (const [name, value, from, to, right] of rows) {
-    if (value >= from && value <= to) continue
-    throw new MusterError('invalid_argument', `${name} must be ${right}`)
-  }
+  ])
   return settings
 }
 
