@@ -72,6 +72,13 @@ export class Fields {
     throw this.#wrong(name, 'a whole number')
   }
 
+  /** `integer`, 0 or above. */
+  count(name: string): number | undefined {
+    const value = this.integer(name)
+    if (value === undefined || value >= 0) return value
+    throw new MusterError('invalid_argument', `${this.#path}${name} must not be below 0`)
+  }
+
   /** Milliseconds of a Go-style duration text. */
   durationMs(name: string): number | undefined {
     const text = this.text(name)

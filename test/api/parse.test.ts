@@ -76,6 +76,7 @@ t.test('members of a body are read by type and named when they are wrong', async
     text: 'a',
     number: 3,
     half: 1.5,
+    below: -1,
     yes: true,
     nothing: null,
     list: ['a', 'b'],
@@ -88,6 +89,8 @@ t.test('members of a body are read by type and named when they are wrong', async
   t.equal(fields.text('absent'), undefined)
   t.equal(fields.text('toString'), undefined)
   t.equal(fields.integer('number'), 3)
+  t.equal(fields.count('number'), 3)
+  t.equal(fields.count('absent'), undefined)
   t.equal(fields.boolean('yes'), true)
   t.same(fields.texts('list'), ['a', 'b'])
   t.equal(fields.object('inner')?.durationMs('wait'), 90_000)
@@ -98,6 +101,7 @@ t.test('members of a body are read by type and named when they are wrong', async
   t.throws(() => fields.text('number'), { message: 'number must be a string' })
   t.throws(() => fields.integer('half'), { message: 'half must be a whole number' })
   t.throws(() => fields.integer('text'), { code: 'invalid_argument' })
+  t.throws(() => fields.count('below'), { message: 'below must not be below 0' })
   t.throws(() => fields.boolean('text'), { message: 'text must be true or false' })
   t.throws(() => fields.texts('mixed'), { message: 'mixed must be a list of strings' })
   t.throws(() => fields.object('list'), { message: 'list must be an object' })

@@ -85,17 +85,11 @@ function configOf(fields: Fields): AutopilotConfig {
     cleanupDeadServers: fields.boolean('CleanupDeadServers') ?? defaultAutopilot.cleanupDeadServers,
     lastContactMs:
       whole(fields.durationMs('LastContactThreshold')) ?? defaultAutopilot.lastContactMs,
-    trailingLogsMax: count(fields, 'MaxTrailingLogs') ?? defaultAutopilot.trailingLogsMax,
-    quorumMin: count(fields, 'MinQuorum') ?? defaultAutopilot.quorumMin,
+    trailingLogsMax: fields.count('MaxTrailingLogs') ?? defaultAutopilot.trailingLogsMax,
+    quorumMin: fields.count('MinQuorum') ?? defaultAutopilot.quorumMin,
     stabilizationMs:
       whole(fields.durationMs('ServerStabilizationTime')) ?? defaultAutopilot.stabilizationMs,
   }
-}
-
-function count(fields: Fields, name: string): number | undefined {
-  const value = fields.integer(name)
-  if (value === undefined || value >= 0) return value
-  throw new MusterError('invalid_argument', `${name} must not be below 0`)
 }
 
 function whole(ms: number | undefined): number | undefined {

@@ -64,15 +64,16 @@ export const brakeRoutes: readonly DescribedRoute[] = [
 /** What is not sent has its default: the request is all settings. */
 function settingsOf(fields: Fields): BrakeSettings {
   return {
-    sharePercent: whole('SharePercent', fields.integer('SharePercent'), defaultBrake.sharePercent),
-    nodesMin: whole('MinNodes', fields.integer('MinNodes'), defaultBrake.nodesMin),
-    windowMs: whole('Window', fields.durationMs('Window'), defaultBrake.windowMs),
-    holdMs: whole('MaxHold', fields.durationMs('MaxHold'), defaultBrake.holdMs),
+    sharePercent: fields.count('SharePercent') ?? defaultBrake.sharePercent,
+    nodesMin: fields.count('MinNodes') ?? defaultBrake.nodesMin,
+    windowMs: wholeMs(fields, 'Window') ?? defaultBrake.windowMs,
+    holdMs: wholeMs(fields, 'MaxHold') ?? defaultBrake.holdMs,
   }
 }
 
-function whole(name: string, value: number | undefined, otherwise: number): number {
-  if (value === undefined) return otherwise
-  if (value < 0) throw new MusterError('invalid_argument', `${name} must not be below 0`)
-  return Math.round(value)
+function wholeMs(fields: Fields, name: string): number | undefined {
+  const ms = fields.durationMs(name)
+  if (ms === undefined) return undefined
+  if (ms < 0) throw new MusterError('invalid_argument', `${name} must not be below 0`)
+  return Math.round(ms)
 }

@@ -209,6 +209,8 @@ void t.test(
     })
     t.equal((await server.ask('PUT', path, { SharePercent: 101 })).status, 400)
     t.equal((await server.ask('PUT', path, { MinNodes: 0 })).status, 400)
+    t.equal((await server.ask('PUT', path, { MinNodes: -1 })).status, 400)
+    t.equal((await server.ask('PUT', path, { MaxHold: '-1s' })).status, 400)
     t.equal((await server.ask('PUT', path, { Window: '1ms' })).status, 400)
     t.equal((await server.ask('PUT', `${path}?cas=3`, { MinNodes: 2 })).json(), false)
     t.equal((await server.ask('PUT', `${path}?cas=0`, { MinNodes: 2 })).json(), true)
