@@ -33,6 +33,9 @@ export type RouteDescription = {
   readonly example: RouteExample
 }
 
+/** Of examples: a UUID that nothing has. */
+export const exampleId = '00000000-0000-4000-8000-000000000000'
+
 /**
  * A request as the documentation shows it. A test sends them all to one server: what changes something in the order of the
  * routes, then what reads, then what deletes.

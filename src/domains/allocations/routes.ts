@@ -5,6 +5,7 @@ import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../a
 import {
   blocking,
   done,
+  exampleId,
   flag,
   inNamespace,
   listing,
@@ -22,7 +23,6 @@ import { allNamespaces, defaultNamespace } from './model.ts'
 import { Allocation, AllocationStopped, AllocationStub } from './shapes.ts'
 import { shownAllocation, shownJob, shownStub } from './shown.ts'
 
-const exampleId = '00000000-0000-4000-8000-000000000000'
 const ofDeployment = { deployment_id: text('The whole UUID of the deployment') }
 const named = { alloc_id: text('The whole UUID of the allocation') }
 

@@ -9,6 +9,7 @@ import {
 } from '../../api/route.ts'
 import {
   blocking,
+  exampleId,
   flag,
   inNamespace,
   listing,
@@ -23,7 +24,6 @@ import { defaultNamespace } from './model.ts'
 import { Deployment, DeploymentChange } from './shapes.ts'
 import { shownChange, shownDeployment } from './shown.ts'
 
-const exampleId = '00000000-0000-4000-8000-000000000000'
 const named = { deployment_id: text('The whole UUID of the deployment') }
 const ofJob = { job_id: text('Id of the job') }
 const none = 'there is no deployment until a client agent runs work'

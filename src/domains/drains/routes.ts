@@ -1,11 +1,9 @@
 /** `GET /v1/node/:id/drain`: what a drain waits for. */
 import { dateText } from '../../lib/date-text.ts'
 import type { DescribedRoute } from '../../api/route.ts'
-import { blocking, ok, text } from '../../api/shape.ts'
+import { blocking, exampleId, ok, text } from '../../api/shape.ts'
 import { drainMethods, type Drained } from './methods.ts'
 import { Drain } from './shapes.ts'
-
-const exampleId = '00000000-0000-4000-8000-000000000000'
 
 export const drainRoutes: readonly DescribedRoute[] = [
   {

@@ -2,13 +2,11 @@
 import { Type } from 'typebox'
 import { listReply, pageOf } from '../../api/pages.ts'
 import type { DescribedRoute } from '../../api/route.ts'
-import { blocking, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
+import { blocking, exampleId, inNamespace, listing, ok, optionally, text } from '../../api/shape.ts'
 import { evaluationMethods } from './methods.ts'
 import { defaultNamespace } from './model.ts'
 import { Evaluation } from './shapes.ts'
 import { shownEvaluation } from './shown.ts'
-
-const exampleId = '00000000-0000-4000-8000-000000000000'
 
 export const evaluationRoutes: readonly DescribedRoute[] = [
   {

@@ -9,7 +9,7 @@ import {
   type ApiRequest,
   type DescribedRoute,
 } from '../../api/route.ts'
-import { blocking, listing, ok, text } from '../../api/shape.ts'
+import { blocking, exampleId, listing, ok, text } from '../../api/shape.ts'
 import { site } from '../../api/site.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { nodeMethods, type NodeEvaluated as Evaluated, type NodeWritten } from './methods.ts'
@@ -17,7 +17,6 @@ import { DrainBody, EligibilityBody, Node, NodeEvaluated, NodeStub, NodeUpdated 
 import { shownNode, shownStub } from './shown.ts'
 
 const named = { node_id: text('The whole UUID of the node') }
-const exampleId = '00000000-0000-4000-8000-000000000000'
 const noNode = 'a server alone has no client nodes'
 
 export const nodeRoutes: readonly DescribedRoute[] = [

@@ -1,13 +1,11 @@
 /** `GET /v1/node/:id/drain/plan`: what a drain would do. */
 import { Type } from 'typebox'
 import type { DescribedRoute } from '../../api/route.ts'
-import { flag, nullable, ok, optionally, text } from '../../api/shape.ts'
+import { exampleId, flag, nullable, ok, optionally, text } from '../../api/shape.ts'
 import { PlacementMetrics } from '../evaluations/shapes.ts'
 import { drainActions } from './drain-plan.ts'
 import { drainPlanMethods } from './drain-plan-methods.ts'
 import { shownDrainPlan } from './drain-plan-shown.ts'
-
-const exampleId = '00000000-0000-4000-8000-000000000000'
 
 const Planned = Type.Object(
   {
