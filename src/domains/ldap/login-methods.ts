@@ -13,6 +13,8 @@ import { At } from '../logins/at-mount.ts'
 import { admitLogin, failedLogin } from '../logins/guard.ts'
 import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
 import type { LoginMethod } from '../logins/login-type.ts'
+import { readBarrier } from '../host.ts'
+import { invalidCredentials } from './directory.ts'
 import { DirectoryError } from './directory-error.ts'
 import { authenticate, type DirectoryIdentity } from './login.ts'
 import { nameLengthMax, type ConfigRow } from './model.ts'
@@ -25,6 +27,8 @@ export const loginMsMax = 60_000
 /** Of a renewal, which the leader answers. */
 export const renewalMsMax = 20_000
 export const passwordLengthMax = 4_096
+/** For the state of the leader, where the directory does not know the service account. */
+const barrierMs = 5_000
 
 const oneText = 'ldap operation failed: failed to bind as user'
 
@@ -40,16 +44,17 @@ const login = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { at, username, password }): Promise<IssuedLogin> => {
     checkName('the user name', username)
-    const row = configured(context.read(), at.id)
-    const { tokens } = row.config
+    const before = configured(context.read(), at.id)
+    const { tokens } = before.config
     if (tokens.boundCidrs.length > 0 && !admittedBy(tokens.boundCidrs)(context.caller.remote)) {
       throw denied(`a login from the address ${context.caller.remote} is not allowed`)
     }
-    if (row.config.denyNullBind && password === '') throw emptyPassword()
+    if (before.config.denyNullBind && password === '') throw emptyPassword()
     const beganMs = context.clock.monotonicMs()
-    const name = userKey(username.trim(), row.config)
+    const name = userKey(username.trim(), before.config)
     await admitLogin(context, at.id, name, failed)
-    const identity = await proved(context, at.path, row, username, password, loginMsMax, () =>
+    const asked = { mountPath: at.path, username, password, timeMs: loginMsMax }
+    const { identity, row } = await proved(context, before, asked, () =>
       failedLogin(context, at.id, name, beganMs),
     )
     const issued = await issueLogin(context, at, {
@@ -58,7 +63,7 @@ const login = defineLocalMethod({
       path: `login/${username}`,
       metadata: [['username', username]],
       policies: policiesOf(context.read(), row, username, identity.groups),
-      parameters: tokens,
+      parameters: row.config.tokens,
       renewalSecret: password,
       lockName: name,
     }).catch(asFailed)
@@ -87,23 +92,36 @@ export function configured(reader: Reader, mountId: string): ConfigRow {
   return row
 }
 
+type Asked = {
+  readonly mountPath: string
+  readonly username: string
+  readonly password: string
+  readonly timeMs: number
+}
+
+/** `row`: the configuration that the directory was asked by. */
+type Proved = { readonly identity: DirectoryIdentity; readonly row: ConfigRow }
+
 /** Who logs in. Rejects with the one text for whatever went wrong at the directory. `onWrong`: name or password are. */
 async function proved(
   context: LocalContext,
-  mountPath: string,
   row: ConfigRow,
-  username: string,
-  password: string,
-  timeMs: number,
+  { mountPath, username, password, timeMs }: Asked,
   onWrong: () => Promise<unknown> = async () => undefined,
-): Promise<DirectoryIdentity> {
+): Promise<Proved> {
   if (row.config.denyNullBind && password === '') throw emptyPassword()
   const { clock, signal } = context
   const budget = { clock, signal, deadlineMs: clock.monotonicMs() + timeMs }
-  try {
-    return await context
+  const by = async (row: ConfigRow): Promise<Proved> => {
+    const identity = await context
       .service(directories)
       .use(context, row, (directory) => authenticate(directory, username, password, budget))
+    return { identity, row }
+  }
+  try {
+    return await by(row).catch(async (error: unknown) =>
+      by(await changedSince(context, row, error)),
+    )
   } catch (error) {
     if (!(error instanceof DirectoryError)) throw error
     const isTheirs = error.kind === 'user' || error.kind === 'refused'
@@ -116,6 +134,28 @@ async function proved(
     if (error.kind === 'user') await onWrong()
     throw failed()
   }
+}
+
+/**
+ * The configuration to try again with, where the directory did not know the service account by `row`: its password may have been
+ * replaced meanwhile, or before this server knew. Throws `error` where that is not so.
+ */
+async function changedSince(
+  context: LocalContext,
+  { mountId, modifyIndex }: ConfigRow,
+  error: unknown,
+): Promise<ConfigRow> {
+  const isStranger =
+    error instanceof DirectoryError &&
+    error.kind === 'refused' &&
+    error.resultCode === invalidCredentials
+  if (!isStranger) throw error
+  await context
+    .service(readBarrier)('leader', barrierMs, context.signal)
+    .catch(() => undefined)
+  const row = configOf(context.read(), mountId)
+  if (row === null || row.modifyIndex === modifyIndex) throw error
+  return row
 }
 
 export function emptyPassword(): MusterError {
@@ -159,12 +199,13 @@ export function policiesOf(...mapped: Parameters<typeof policySources>): readonl
 
 /** Logs in again with what was sent at the login, by the configuration as it is now. */
 const renew: LoginMethod['renew'] = async (context, { mount, token, secret }) => {
-  const row = configured(context.read(), mount.id)
+  const before = configured(context.read(), mount.id)
   const username = token.metadata?.find(([name]) => name === 'username')?.[1]
   if (username === undefined || secret === null) {
     throw new MusterError('invalid_argument', 'the password of the login is not known any more')
   }
-  const identity = await proved(context, mount.path, row, username, secret, renewalMsMax)
+  const asked = { mountPath: mount.path, username, password: secret, timeMs: renewalMsMax }
+  const { identity, row } = await proved(context, before, asked)
   const { tokens } = row.config
   const now = [...policiesOf(context.read(), row, username, identity.groups), ...tokens.policies]
   if (named(now) !== named(token.policies)) {

@@ -24,12 +24,21 @@ import { budgetOf, failureOf, settingsWith } from './directory-settings.ts'
 
 const ldif = person({ uid: 'ada', password: 'ada-password' })
 
-/** Between server and directory: loses answers to changes while it is told to, and ends the connection instead. */
+/**
+ * Between server and directory: loses answers to changes while it is told to, and ends the connection instead; `held.next` keeps
+ * back what the next connection asks until `held.release()`.
+ */
 async function losingProxy(t: Test, url: string) {
   const lost = { answers: 0, loses: false }
+  const held: { next: boolean; release: (() => void) | null } = { next: false, release: null }
   const server = createServer((client) => {
     const directory = connect(Number(new URL(url).port), '127.0.0.1')
     for (const socket of [client, directory]) socket.on('error', () => undefined)
+    if (held.next) {
+      held.next = false
+      client.pause()
+      held.release = () => client.resume()
+    }
     client.on('data', (bytes) => directory.write(bytes))
     directory.on('data', (bytes: Buffer) => {
       if (lost.loses && envelopeOf(bytes)?.tag === 0x67) {
@@ -43,7 +52,7 @@ async function losingProxy(t: Test, url: string) {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
-  return { lost, url: `ldap://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { lost, held, url: `ldap://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
 function bindsWith(t: Test, url: string, password: string): Promise<unknown> {
@@ -58,7 +67,7 @@ function bindsWith(t: Test, url: string, password: string): Promise<unknown> {
 t.test('rotation', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
   const begun = async (t: Test, more: Record<string, unknown> = {}) => {
     const slapd = await startSlapd(t, { ldif })
-    const { lost, url } = await losingProxy(t, slapd.url)
+    const { lost, held, url } = await losingProxy(t, slapd.url)
     const server = await serverOfOne(t)
     const write = (body: Record<string, unknown>) =>
       server.ask('POST', '/v1/auth/ldap/config', body)
@@ -75,7 +84,7 @@ t.test('rotation', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     const logIn = async () =>
       (await server.ask('POST', '/v1/auth/ldap/login/ada', { password: 'ada-password' })).status
     const rotate = async () => (await server.ask('POST', '/v1/auth/ldap/config/rotate-root')).status
-    return { slapd, lost, server, write, logIn, rotate }
+    return { slapd, lost, held, server, write, logIn, rotate }
   }
 
   await t.test('by hand: the new password alone is right, and logins go on', async (t) => {
@@ -87,6 +96,16 @@ t.test('rotation', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     t.equal(await logIn(), 200)
     t.equal(await rotate(), 204)
     t.equal(await logIn(), 200)
+  })
+
+  await t.test('a login that began with the old password gets in with the new one', async (t) => {
+    const { held, logIn, rotate } = await begun(t)
+    held.next = true
+    const login = logIn()
+    await eventuallyTrue('it asks the directory', () => held.release !== null)
+    t.equal(await rotate(), 204)
+    held.release?.()
+    t.equal(await login, 200)
   })
 
   await t.test(
