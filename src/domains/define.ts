@@ -17,8 +17,14 @@ import type {
   Table,
 } from '../fsm/domain.ts'
 
+const timeMsMax = 8_640_000_000_000_000
 /** Milliseconds of a clock, chosen by the proposer: what a date can be, and a key can hold. */
-export const TimeMs = Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 })
+export const TimeMs = Type.Integer({ minimum: 0, maximum: timeMsMax })
+
+/** The last time that there is, where the sum is beyond it. */
+export function timeAfter(timeMs: number, ms: number): number {
+  return Math.min(timeMsMax, timeMs + ms)
+}
 
 type TypedCommand<Args extends TSchema, Loaded, Outcome> = {
   /** `variables.put`: stored, so it never changes. */

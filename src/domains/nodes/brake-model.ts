@@ -8,7 +8,7 @@
 import { Type, type Static } from 'typebox'
 import { Count, indexes, record } from '../../fsm/row-schema.ts'
 import { checkBounds } from '../../lib/bounds.ts'
-import { TimeMs } from '../define.ts'
+import { timeAfter, TimeMs } from '../define.ts'
 
 /** Times in milliseconds. */
 export const BrakeSettings = Type.Object({
@@ -130,7 +130,7 @@ export function brakeAfter(storm: Storm, change: StormChange, now: Now): BrakeRo
 }
 
 function untilOf({ holdMs }: BrakeSettings, sinceMs: number): number | null {
-  return holdMs === 0 ? null : sinceMs + holdMs
+  return holdMs === 0 ? null : timeAfter(sinceMs, holdMs)
 }
 
 /** One that is on stays on, and holds as long as the new settings say, unless they say that there is none. */
