@@ -104,7 +104,7 @@ const rows = [
     from: '^src/scheduler/',
     ours: [
       '^src/lib/',
-      '^src/domains/(nodes|jobs|evaluations|deployments|allocations)/[a-z-]*model[.]ts$',
+      '^src/domains/(nodes|jobs|evaluations|deployments|allocations|scheduler-settings)/[a-z-]*model[.]ts$',
     ],
     packages: noPackage,
     pure: true,

@@ -268,6 +268,14 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Shows whether the work of lost nodes is held back',
       load: async () => (await import('./verbs/brake/status.ts')).brakeStatus,
     },
+    'operator scheduler get-config': {
+      summary: 'Shows how the scheduler works',
+      load: async () => (await import('./verbs/scheduler/get-config.ts')).schedulerGetConfig,
+    },
+    'operator scheduler set-config': {
+      summary: 'Changes how the scheduler works',
+      load: async () => (await import('./verbs/scheduler/set-config.ts')).schedulerSetConfig,
+    },
     'operator snapshot inspect': {
       summary: 'Verifies a snapshot file and shows what it is of',
       load: async () => (await import('./verbs/snapshot/inspect.ts')).snapshotInspect,

@@ -23,6 +23,7 @@ import { namespacesDomain } from './namespaces/domain.ts'
 import { nodesDomain } from './nodes/domain.ts'
 import { operatorDomain } from './operator/domain.ts'
 import { orchestratorDomain } from './orchestrator/domain.ts'
+import { schedulerSettingsDomain } from './scheduler-settings/domain.ts'
 import { schedulingDomain } from './scheduling/domain.ts'
 import { sessionsDomain } from './sessions/domain.ts'
 import { templatesDomain } from './templates/domain.ts'
@@ -36,6 +37,7 @@ export const serverDomains: readonly Domain[] = [
   catalogDomain,
   sessionsDomain,
   evaluationsDomain,
+  schedulerSettingsDomain,
   nodesDomain,
   kvDomain,
   variablesDomain,

@@ -4,9 +4,11 @@ import type { Plan } from '../domains/allocations/plan-model.ts'
 import type { DeploymentRow } from '../domains/deployments/model.ts'
 import type { EvaluationRow, Metrics } from '../domains/evaluations/model.ts'
 import type { JobSpec } from '../domains/jobs/model.ts'
+import type { SchedulerSettings } from '../domains/scheduler-settings/model.ts'
 import type { Random } from '../lib/random.ts'
 import type { NodeUsage } from './node-usage.ts'
 import type { Patterns } from './operands.ts'
+import type { WorkOn } from './preempt.ts'
 import type { DeploymentDecision } from './rollout.ts'
 import type { ScheduledJob } from './scheduled-job.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
@@ -41,6 +43,9 @@ export type ScheduleInput = {
   /** The newest one of the job, whatever became of it; absent or null: there is none. */
   readonly deployment?: DeploymentRow | null
   readonly cluster: Cluster
+  readonly settings: Pick<SchedulerSettings, 'algorithm' | 'preemption'>
+  /** Of other jobs. */
+  readonly workOn: WorkOn
   readonly patterns: Patterns
   readonly random: Random
   readonly newId: () => string

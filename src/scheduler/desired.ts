@@ -1,4 +1,5 @@
 /** What a decision means for each group, counted: as a dry run shows it. Also what finds no place counts. */
+import type { Placed } from './decision.ts'
 import { reasons, type GroupPlan, type Slot, type Stop } from './scheduled-job.ts'
 
 export type DesiredUpdates = {
@@ -9,6 +10,7 @@ export type DesiredUpdates = {
   inPlace: number
   destructive: number
   canary: number
+  preemptions: number
 }
 
 type Planned = Pick<GroupPlan, 'group' | 'keep' | 'inPlace'> & {
@@ -21,6 +23,7 @@ const replaced: ReadonlySet<string> = new Set([reasons.migrated, reasons.resched
 export function desiredUpdates(
   groups: readonly Planned[],
   stops: readonly Stop[],
+  placed: readonly Placed[],
 ): ReadonlyMap<string, DesiredUpdates> {
   const desired = new Map<string, DesiredUpdates>()
   const of = (group: string): DesiredUpdates => {
@@ -42,9 +45,21 @@ export function desiredUpdates(
   for (const { row, reason } of stops) {
     if (row.desiredStatus === 'run' && !replaced.has(reason)) of(row.group).stop += 1
   }
+  for (const { allocation } of placed) {
+    of(allocation.group).preemptions += allocation.preempts?.length ?? 0
+  }
   return desired
 }
 
 function none(): DesiredUpdates {
-  return { ignore: 0, place: 0, migrate: 0, stop: 0, inPlace: 0, destructive: 0, canary: 0 }
+  return {
+    ignore: 0,
+    place: 0,
+    migrate: 0,
+    stop: 0,
+    inPlace: 0,
+    destructive: 0,
+    canary: 0,
+    preemptions: 0,
+  }
 }

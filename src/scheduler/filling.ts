@@ -10,6 +10,8 @@ import type { GroupPlan, ScheduledJob, Slot, Stop } from './scheduled-job.ts'
 import { penalizedNodes, rescheduledWith } from './reschedule.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
+type Found = Extract<Placement, { type: 'placed' }>
+
 type AnyGroupPlan = Omit<GroupPlan, 'slots'> & { readonly slots: readonly (Slot | NodeSlot)[] }
 
 export class Filling {
@@ -21,7 +23,6 @@ export class Filling {
   readonly #queued = new Map<string, number>()
   readonly #failed = new Map<string, Metrics>()
   readonly #slots = new Map<string, number>()
-
   readonly #deploymentOf: (group: string) => string | null
 
   /** `deploymentOf`: that placements of the newest version of the group count in. */
@@ -85,22 +86,36 @@ export class Filling {
     const on = 'node' in slot ? slot.node : null
     const failed = this.#failed.get(group.Name)
     // Where one of a group found no place no other finds one, unless each has its own node.
-    if (failed !== undefined && on === null) return this.#fails(group, slot, failed, on)
-    const placement =
-      on === null ? this.#placer.place(group, penaltiesOf(slot)) : this.#placer.placeOn(on, group)
-    if (placement.type === 'nowhere') return this.#fails(group, slot, placement.metrics, on)
+    if (failed !== undefined && on === null) {
+      if (!this.#waitsFor(group, slot, on)) this.#fails(group, failed)
+      return
+    }
+    const penalized = penaltiesOf(slot)
+    const found = this.#placer.place(group, penalized, on)
+    if (found.type === 'placed') return this.#places(group, slot, found)
+    if (this.#waitsFor(group, slot, on)) return
+    const instead = this.#placer.preempt(group, penalized, on) ?? found
+    if (instead.type === 'placed') return this.#places(group, slot, instead)
+    this.#fails(group, instead.metrics)
+  }
+
+  #places(group: TaskGroup, slot: Slot, placement: Found): void {
     this.#placed.push({
       allocation: this.#allocation(group, slot, placement),
       stop: slot.stop === null ? null : stopOf(slot.stop),
     })
   }
 
-  #fails(group: TaskGroup, { stop }: Slot, metrics: Metrics, on: ScheduledNode | null): void {
-    this.#queued.set(group.Name, (this.#queued.get(group.Name) ?? 0) + 1)
-    if (stop !== null && this.#placer.fitsInstead(group, stop.row, on)) {
-      this.#later.push(stopOf(stop))
-      return
-    }
+  /** For the end of the one that it replaces, whose place it gets. */
+  #waitsFor(group: TaskGroup, { stop }: Slot, on: ScheduledNode | null): boolean {
+    if (stop === null || !this.#placer.fitsInstead(group, stop.row, on)) return false
+    this.#queues(group)
+    this.#later.push(stopOf(stop))
+    return true
+  }
+
+  #fails(group: TaskGroup, metrics: Metrics): void {
+    this.#queues(group)
     const before = this.#failed.get(group.Name)
     this.#failed.set(
       group.Name,
@@ -110,10 +125,14 @@ export class Filling {
     )
   }
 
+  #queues({ Name }: TaskGroup): void {
+    this.#queued.set(Name, (this.#queued.get(Name) ?? 0) + 1)
+  }
+
   #allocation(
     group: TaskGroup,
     { name, previous, rescheduledAfterMs, isCanary, older }: Slot,
-    { node, resources, metrics }: Extract<Placement, { type: 'placed' }>,
+    { node, resources, metrics, victims }: Found,
   ): NewAllocation {
     const { evaluation, newId, nowMs } = this.#input
     const deploymentId = older === null ? this.#deploymentOf(group.Name) : null
@@ -133,6 +152,7 @@ export class Filling {
       previous: previous?.id ?? '',
       ...(deploymentId !== null && { deploymentId }),
       ...(isCanary && { canary: true }),
+      ...(victims.length > 0 && { preempts: victims.map(({ id }) => id) }),
       rescheduled:
         previous === null || rescheduledAfterMs === null
           ? []

@@ -46,6 +46,12 @@ export class PlannedLoad {
     this.now.add(taken, ports)
     this.later.add(taken, ports)
   }
+
+  /** What is placed waits for its end. */
+  end(resources: AllocatedResources): void {
+    this.now.free(resources)
+    this.later.free(resources)
+  }
 }
 
 class ChangedLoad implements Load {
@@ -75,6 +81,37 @@ class ChangedLoad implements Load {
   free(resources: AllocatedResources): void {
     this.#taken = minus(this.#taken, sumsOf(resources))
     for (const { value } of resources.ports) this.#freed.add(value)
+  }
+}
+
+/** A load without what may end. */
+export class LoadWithout implements Load {
+  readonly #load: Load
+  readonly #freed = new Set<number>()
+  #taken: Taken
+
+  constructor(load: Load) {
+    this.#load = load
+    this.#taken = load.taken
+  }
+
+  get taken(): Taken {
+    return this.#taken
+  }
+
+  hasPort(port: number): boolean {
+    return !this.#freed.has(port) && this.#load.hasPort(port)
+  }
+
+  free(resources: AllocatedResources): void {
+    this.#taken = minus(this.#taken, sumsOf(resources))
+    for (const { value } of resources.ports) this.#freed.add(value)
+  }
+
+  /** What was freed. */
+  giveBack(resources: AllocatedResources): void {
+    this.#taken = plus(this.#taken, sumsOf(resources))
+    for (const { value } of resources.ports) this.#freed.delete(value)
   }
 }
 

@@ -6,6 +6,7 @@
 import type { AllocatedResources } from '../domains/allocations/model.ts'
 import type { Metrics } from '../domains/evaluations/model.ts'
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
+import type { SchedulerSettings } from '../domains/scheduler-settings/model.ts'
 import type { Random } from '../lib/random.ts'
 import { sumsOf } from '../domains/allocations/taken-model.ts'
 import { Distinct } from './distinct.ts'
@@ -16,6 +17,7 @@ import { NodeOrder } from './node-order.ts'
 import type { NodeUsage } from './node-usage.ts'
 import type { Patterns } from './operands.ts'
 import { MetricsCount } from './placement-metrics.ts'
+import type { OtherWork, Preemption, Preempting } from './preempt.ts'
 import { Ranking } from './rank.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
@@ -23,6 +25,8 @@ import type { ScheduledNode } from './scheduled-node.ts'
 const batchCandidates = 2
 /** Candidates where nodes differ in more than their load, or the count of the group if that is more. */
 const manyCandidates = 500
+/** Nodes whose work of lower priority is weighed against each other. */
+const preemptingCandidates = 16
 
 export type PlacerOptions = {
   readonly job: JobSpec
@@ -33,6 +37,9 @@ export type PlacerOptions = {
   readonly patterns: Patterns
   readonly random: Random
   readonly monotonicUs: () => number
+  readonly algorithm: SchedulerSettings['algorithm']
+  /** Null: jobs of this type take no place of others. */
+  readonly preemption: Preemption | null
 }
 
 export type Placement =
@@ -41,6 +48,8 @@ export type Placement =
       readonly node: ScheduledNode
       readonly resources: AllocatedResources
       readonly metrics: Metrics
+      /** That end for it. */
+      readonly victims: readonly OtherWork[]
     }
   | { readonly type: 'nowhere'; readonly metrics: Metrics }
 
@@ -59,6 +68,7 @@ type Candidate = {
   readonly node: ScheduledNode
   readonly fitting: Extract<Fitting, { type: 'fits' }>
   readonly total: number
+  readonly preempting: Preempting | null
 }
 
 const nobody: ReadonlySet<string> = new Set()
@@ -86,8 +96,23 @@ export class Placer {
     this.#loadOf(nodeId).later.free(resources)
   }
 
-  place(group: TaskGroup, penalized: ReadonlySet<string> = nobody): Placement {
-    return this.#best(group, { penalized, when: 'now' })
+  /** `on`: on this node alone. */
+  place(
+    group: TaskGroup,
+    penalized: ReadonlySet<string> = nobody,
+    on: ScheduledNode | null = null,
+  ): Placement {
+    return this.#find(on, group, { penalized, when: 'now' })
+  }
+
+  /** Where work of lower priority ends for it. Null: it takes no place of others. */
+  preempt(
+    group: TaskGroup,
+    penalized: ReadonlySet<string>,
+    on: ScheduledNode | null,
+  ): Placement | null {
+    if (this.#options.preemption === null) return null
+    return this.#find(on, group, { penalized, when: 'now', preempts: true })
   }
 
   /**
@@ -97,15 +122,9 @@ export class Placer {
   fitsInstead(group: TaskGroup, of: Replaced, on: ScheduledNode | null = null): boolean {
     const { later } = this.#loadOf(of.nodeId)
     later.free(of.resources)
-    const how: How = { penalized: nobody, when: 'later' }
-    const found = on === null ? this.#best(group, how) : this.#only(on, group, how)
+    const found = this.#find(on, group, { penalized: nobody, when: 'later' })
     if (found.type === 'nowhere') later.add(sumsOf(of.resources), of.resources.ports)
     return found.type === 'placed'
-  }
-
-  /** On this node alone. */
-  placeOn(node: ScheduledNode, group: TaskGroup): Placement {
-    return this.#only(node, group, { penalized: nobody, when: 'now' })
   }
 
   /** Whether the group may run on this node, whatever else does. */
@@ -128,6 +147,10 @@ export class Placer {
     return [...this.#rules.values()].some(({ feasibility }) => feasibility.isEscaped)
   }
 
+  #find(on: ScheduledNode | null, group: TaskGroup, how: How): Placement {
+    return on === null ? this.#best(group, how) : this.#only(on, group, how)
+  }
+
   #only(node: ScheduledNode, group: TaskGroup, how: How): Placement {
     const startUs = this.#options.monotonicUs()
     const rules = this.#rulesOf(group)
@@ -143,7 +166,7 @@ export class Placer {
     const startUs = monotonicUs()
     const rules = this.#rulesOf(group)
     const metrics = new MetricsCount()
-    const enough = this.#enough(rules)
+    const enough = this.#enough(rules, how)
     let best: Candidate | null = null
     let candidates = 0
     for (let looked = 0; looked < nodes.length && candidates < enough; looked += 1) {
@@ -152,7 +175,7 @@ export class Placer {
       const found = this.#look(node, rules, how, metrics)
       if (found === null) continue
       candidates += 1
-      if (best === null || found.total > best.total) best = found
+      if (best === null || isBetter(found, best)) best = found
     }
     return best === null
       ? this.#nowhere(metrics, startUs)
@@ -162,7 +185,7 @@ export class Placer {
   #look(
     node: ScheduledNode,
     { feasibility, distinct, ranking, demand }: GroupRules,
-    { penalized, when }: How,
+    { penalized, when, preempts = false }: How,
     metrics: MetricsCount,
   ): Candidate | null {
     metrics.evaluated()
@@ -172,7 +195,13 @@ export class Placer {
       return null
     }
     const load: Load = this.#loads.get(node.id)?.[when] ?? this.#options.usageOf(node.id)
-    const fitting = fit(node, load, demand, this.#options.random)
+    const { random, preemption } = this.#options
+    const free = fit(node, load, demand, random)
+    const preempting =
+      free.type === 'exhausted' && preempts
+        ? (preemption?.find(node, load, demand, random) ?? null)
+        : null
+    const fitting = preempting?.fitting ?? free
     if (fitting.type === 'exhausted') {
       metrics.exhausted(node, fitting.dimension)
       return null
@@ -181,19 +210,23 @@ export class Placer {
       after: fitting.after,
       spots: this.#spots,
       isPenalized: penalized.has(node.id),
+      ...(preempting !== null && { preempts: preempting.weight }),
     })
     metrics.ranked(node, ranked)
-    return { node, fitting, total: ranked.total }
+    return { node, fitting, total: ranked.total, preempting }
   }
 
   #take(
-    { node, fitting }: Candidate,
+    { node, fitting, preempting }: Candidate,
     { group, demand }: GroupRules,
     when: How['when'],
     metrics: MetricsCount,
     startUs: number,
   ): Placement {
     const load = this.#loadOf(node.id)
+    const victims = preempting?.victims ?? []
+    this.#options.preemption?.take(victims)
+    for (const { resources } of victims) load.end(resources)
     if (when === 'later') {
       load.later.add(demand.taken, fitting.ports)
     } else {
@@ -209,6 +242,7 @@ export class Placer {
         ports: [...fitting.ports],
       },
       metrics: metrics.result(this.#options.available, this.#tookUs(startUs)),
+      victims,
     }
   }
 
@@ -223,21 +257,22 @@ export class Placer {
     return Math.max(0, Math.round(this.#options.monotonicUs() - startUs))
   }
 
-  #enough({ group, ranking }: GroupRules): number {
+  #enough({ group, ranking }: GroupRules, { preempts = false }: How): number {
     const { job, nodes } = this.#options
     if (ranking.looksAtMany) return Math.max(manyCandidates, group.Count)
+    if (preempts) return preemptingCandidates
     return job.Type === 'batch' ? batchCandidates : Math.max(2, Math.ceil(Math.log2(nodes.length)))
   }
 
   #rulesOf(group: TaskGroup): GroupRules {
     const known = this.#rules.get(group)
     if (known !== undefined) return known
-    const { job, patterns } = this.#options
+    const { job, patterns, algorithm } = this.#options
     const rules = {
       group,
       feasibility: new Feasibility(job, group, patterns),
       distinct: new Distinct(job, group),
-      ranking: new Ranking(job, group, patterns),
+      ranking: new Ranking(job, group, patterns, algorithm),
       demand: demandOf(group),
     }
     this.#rules.set(group, rules)
@@ -251,4 +286,15 @@ export class Placer {
   }
 }
 
-type How = { readonly penalized: ReadonlySet<string>; readonly when: 'now' | 'later' }
+type How = {
+  readonly penalized: ReadonlySet<string>
+  readonly when: 'now' | 'later'
+  /** Work of lower priority may end for it. */
+  readonly preempts?: boolean
+}
+
+/** Where others end for it, how little they matter comes first. */
+function isBetter(left: Candidate, right: Candidate): boolean {
+  const [weight, least] = [left.preempting?.weight ?? 0, right.preempting?.weight ?? 0]
+  return weight === least ? left.total > right.total : weight < least
+}

@@ -51,5 +51,6 @@ export function planParts(decision: Decision, rowsMax = partRowsMax): PlanPart[]
 }
 
 function countOf({ place = [], update = [], stop = [], unknown = [] }: Partial<Rows>): number {
-  return place.length + update.length + stop.length + unknown.length
+  const preempted = place.reduce((sum, { preempts = [] }) => sum + preempts.length, 0)
+  return place.length + preempted + update.length + stop.length + unknown.length
 }

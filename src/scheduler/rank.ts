@@ -4,6 +4,7 @@
  */
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
 import type { Affinity } from '../domains/jobs/placement-model.ts'
+import type { SchedulerSettings } from '../domains/scheduler-settings/model.ts'
 import type { JobSpots } from './job-spots.ts'
 import type { Taken } from './node-usage.ts'
 import { isMet, type Patterns } from './operands.ts'
@@ -22,9 +23,16 @@ export class Ranking {
   readonly #weights: number
   readonly #spreads: SpreadScore | null
   readonly #patterns: Patterns
+  readonly #algorithm: SchedulerSettings['algorithm']
 
-  constructor(job: JobSpec, group: TaskGroup, patterns: Patterns) {
+  constructor(
+    job: JobSpec,
+    group: TaskGroup,
+    patterns: Patterns,
+    algorithm: SchedulerSettings['algorithm'],
+  ) {
     this.#group = group
+    this.#algorithm = algorithm
     this.#patterns = patterns
     this.#affinities = [
       ...job.Affinities,
@@ -48,10 +56,13 @@ export class Ranking {
       readonly after: Taken
       readonly spots: JobSpots
       readonly isPenalized: boolean
+      /** See `Preempting.weight`; absent: nothing ends for it. */
+      readonly preempts?: number
     },
   ): Ranked {
-    const { after, spots, isPenalized } = options
-    const scores: Score[] = [{ name: 'binpack', value: packed(node, after) }]
+    const { after, spots, isPenalized, preempts } = options
+    const fitted = this.#algorithm === 'spread' ? emptied(node, after) : packed(node, after)
+    const scores: Score[] = [{ name: 'binpack', value: fitted }]
     const beside = spots.onNode(node.id, this.#group.Name)
     if (beside > 0) {
       const value = -Math.min(1, (beside + 1) / Math.max(1, this.#group.Count))
@@ -62,6 +73,7 @@ export class Ranking {
     if (drawn !== 0) scores.push({ name: 'node-affinity', value: drawn })
     const spread = this.#spreads?.of(node, spots) ?? 0
     if (spread !== 0) scores.push({ name: 'allocation-spread', value: spread })
+    if (preempts !== undefined) scores.push({ name: 'preemption', value: preempted(preempts) })
     const total = scores.reduce((sum, { value }) => sum + value, 0) / scores.length
     return { total, scores }
   }
@@ -76,9 +88,23 @@ export class Ranking {
   }
 }
 
-/** 1: it has nothing left. What a node has none of counts as used up. */
+/** 1: it has nothing left. */
 function packed(node: ScheduledNode, after: Taken): number {
+  return Math.min(packedMax, Math.max(0, 20 - leftOf(node, after))) / packedMax
+}
+
+/** 1: it has all of it left. */
+function emptied(node: ScheduledNode, after: Taken): number {
+  return Math.min(packedMax, Math.max(0, leftOf(node, after) - 2)) / packedMax
+}
+
+/** From 2 to 20. What a node has none of counts as used up. */
+function leftOf(node: ScheduledNode, after: Taken): number {
   const free = (used: number, all: number) => (all === 0 ? 0 : 1 - used / all)
-  const sum = 10 ** free(after.cpuMhz, node.cpuMhz) + 10 ** free(after.memoryMb, node.memoryMb)
-  return Math.min(packedMax, Math.max(0, 20 - sum)) / packedMax
+  return 10 ** free(after.cpuMhz, node.cpuMhz) + 10 ** free(after.memoryMb, node.memoryMb)
+}
+
+/** A logistic curve: near 1 for what matters little, 0.5 for some twenty allocations of the highest priority. */
+function preempted(weight: number): number {
+  return 1 / (1 + Math.exp(0.0048 * (weight - 2_048)))
 }

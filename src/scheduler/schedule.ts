@@ -1,10 +1,11 @@
 /** One evaluation: what is to be placed, changed and stopped for its job, and what has no place. */
-import { isEveryNodeType } from '../domains/evaluations/job-type-model.ts'
+import { isEveryNodeType, isJobType } from '../domains/evaluations/job-type-model.ts'
 import { datacenterMatch } from './datacenters.ts'
 import type { Decision, ScheduleInput } from './decision.ts'
 import { desiredUpdates, type DesiredUpdates } from './desired.ts'
 import { Filling, stopOf } from './filling.ts'
 import { Placer } from './place.ts'
+import { Preemption } from './preempt.ts'
 import { reconcileEverywhere } from './reconcile-everywhere.ts'
 import { reconcile } from './reconcile.ts'
 import { Rollout } from './rollout.ts'
@@ -31,6 +32,8 @@ export function schedule(input: ScheduleInput): Scheduled {
           patterns,
           random,
           monotonicUs,
+          algorithm: input.settings.algorithm,
+          preemption: mayPreempt(input) ? new Preemption(job.spec.Priority, input.workOn) : null,
         })
   const known = (id: string) => cluster.find(id)
   const common: ReconcileInput = {
@@ -90,11 +93,17 @@ export function schedule(input: ScheduleInput): Scheduled {
     classes: placer?.classes ?? new Map<string, boolean>(),
     escaped: placer?.isEscaped === true,
     deployment,
-    desired: desiredUpdates(groups, stop),
+    desired: desiredUpdates(groups, stop, made?.placed ?? []),
   }
 }
 
 function ofCounts(input: ReconcileInput, rollout: Rollout) {
   const reconciled = reconcile(input, rollout)
   return { ...reconciled, rollouts: reconciled.groups.map((group) => group.rollout) }
+}
+
+/** Whether jobs of its type take the place of others. */
+function mayPreempt({ job, settings: { preemption } }: ScheduleInput): boolean {
+  const type = job?.spec.Type ?? ''
+  return isJobType(type) && preemption[type]
 }

@@ -105,6 +105,7 @@ export async function fillEveryTable(server: ServerOfOne): Promise<void> {
   await put('/v1/kv/gone', 'v')
   await done(server, 'DELETE', '/v1/kv/gone')
   await server.propose({ type: 'state.raiseVersion', args: { version: commandVersion } })
+  await put('/v1/operator/scheduler/configuration', { SchedulerAlgorithm: 'spread' })
   await server.propose({ type: registerNode.type, args: clientNode })
   await put(`/v1/node/${clientNode.id}/drain`, {
     DrainSpec: { Deadline: 60_000_000_000 },
@@ -364,5 +365,6 @@ const reads = [
   '/v1/var/app/db',
   '/v1/var/app/cache?namespace=prod',
   '/v1/operator/autopilot/configuration',
+  '/v1/operator/scheduler/configuration',
   '/v1/operator/keyring/keys',
 ]

@@ -3,6 +3,7 @@
  * what a server does whose leader was lost.
  */
 import t from 'tap'
+import { defaultSettings } from '../../src/domains/scheduler-settings/model.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLogger } from '../../src/lib/log.ts'
 import type { NamedCommand } from '../../src/fsm/applied-commands.ts'
@@ -58,6 +59,7 @@ const orchestrator = {
 type Case = readonly [string, (made: never) => unknown]
 
 const cases: readonly Case[] = [
+  ['schedulerSettings.set', () => ({ settings: defaultSettings, cas: null })],
   ['catalog.register', () => ({ node, skipNodeUpdate: false, service: null, checks: [] })],
   ['kv.write', () => ({ operations: [set], ...none })],
   ['kv.write', () => ({ operations: [{ ...set, type: 'cas', index: 0 }], ...none })],

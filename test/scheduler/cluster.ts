@@ -6,6 +6,7 @@ import { withDefaults } from '../../src/domains/jobs/defaults-model.ts'
 import type { JobDraft } from '../../src/domains/jobs/draft-model.ts'
 import type { JobSpec } from '../../src/domains/jobs/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
+import { defaultSettings } from '../../src/domains/scheduler-settings/model.ts'
 import { seededRandom } from '../../src/lib/random.ts'
 import type { Cluster, Decision, ScheduleInput } from '../../src/scheduler/decision.ts'
 import { NodeUsage } from '../../src/scheduler/node-usage.ts'
@@ -194,6 +195,8 @@ export type World = {
   readonly seed?: number
   /** Also of other jobs. */
   readonly cluster?: Cluster
+  readonly settings?: Partial<ScheduleInput['settings']>
+  readonly workOn?: ScheduleInput['workOn']
 }
 
 export function decide(world: World): Decision {
@@ -211,6 +214,8 @@ export function decide(world: World): Decision {
     specOf: ({ jobVersion }) => specs[jobVersion] ?? job?.spec ?? null,
     deployment: world.deployment ?? null,
     cluster: world.cluster ?? clusterOf(nodes, allocations),
+    settings: { ...defaultSettings, ...world.settings },
+    workOn: world.workOn ?? (() => []),
     patterns: new Patterns(),
     random: seededRandom(seed),
     newId: () => id(5_000_000 + (made += 1)),

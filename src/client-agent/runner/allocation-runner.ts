@@ -57,6 +57,8 @@ export type AllocationHost = {
   readonly log: Logger
   /** There is something to report. */
   readonly onChange: (id: string) => void
+  /** Resolves once these have ended; null: they have. */
+  readonly untilOver: (ids: readonly string[]) => Promise<void> | null
 }
 
 export class AllocationRunner {
@@ -158,7 +160,10 @@ export class AllocationRunner {
         return machine === undefined ? [] : [[name, machine] as const]
       }),
     )
-    this.#take({ type: 'begin' })
+    const waiting = this.#host.untilOver(this.#assigned.preempts ?? [])
+    if (waiting === null) return this.#take({ type: 'begin' })
+    void waiting.then(() => this.#take({ type: 'begin' }))
+    this.#changed()
   }
 
   /** What its server says of it now. Its tasks stay as they are: another version of them is another allocation. */

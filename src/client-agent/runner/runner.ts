@@ -10,6 +10,7 @@ import { isEveryNodeType } from '../../domains/evaluations/job-type-model.ts'
 import { delay, Pause } from '../../lib/async.ts'
 import { textOf } from '../../lib/errors.ts'
 import { AllocationRunner, type AllocationHost } from './allocation-runner.ts'
+import { Ends } from './ends.ts'
 import { LostContact, type LostContactOptions } from './lost-contact.ts'
 import { Reports } from './reports.ts'
 import { WorkServers, type Ask } from './servers.ts'
@@ -22,7 +23,7 @@ const pollMs = 100
 /** Last reports of an agent that stops its tasks have this long. */
 export const farewellMs = 2_000
 
-export type RunnerOptions = Omit<AllocationHost, 'onChange' | 'data'> &
+export type RunnerOptions = Omit<AllocationHost, 'onChange' | 'data' | 'untilOver'> &
   Pick<LostContactOptions, 'contact'> & {
     /** Absolute: holds the folders of allocations. */
     readonly folder: string
@@ -39,6 +40,7 @@ export class Runner {
   readonly #reports: Reports
   readonly #data: TemplateData
   readonly #held = new Map<string, AllocationRunner>()
+  readonly #ends: Ends
   readonly #contact: LostContact
   readonly #stopping = new AbortController()
   readonly #pause: Pause
@@ -50,6 +52,7 @@ export class Runner {
     this.#servers = new WorkServers(options.ask)
     this.#data = new TemplateData(options)
     this.#pause = new Pause(options.clock)
+    this.#ends = new Ends((id) => this.#held.get(id)?.isOver ?? true)
     this.#contact = new LostContact({ ...options, held: () => this.#held.values() })
     this.#reports = new Reports({
       ...options,
@@ -63,11 +66,11 @@ export class Runner {
   async start(): Promise<void> {
     const { store } = this.#options
     for (const kept of await store.load()) {
-      const runner = this.#hold(kept.assigned.id, { kept })
+      this.#hold(kept.assigned.id, { kept })
       // An answer of a server that has not seen these yet must not end them.
       this.#index = Math.max(this.#index, kept.assigned.allocModifyIndex)
-      await runner.start()
     }
+    for (const runner of this.#held.values()) await runner.start()
     const live = [...this.#held.values()].filter(({ isOver }) => !isOver)
     this.#options.registrations.sweep(live.map(({ id }) => id))
     if (this.#held.size > 0) {
@@ -190,8 +193,12 @@ export class Runner {
   }
 
   #hold(id: string, from: ConstructorParameters<typeof AllocationRunner>[2]): AllocationRunner {
-    const onChange = () => this.#reports.add(id)
-    const host = { ...this.#options, data: this.#data, onChange }
+    const onChange = () => {
+      this.#reports.add(id)
+      this.#ends.look()
+    }
+    const untilOver = (ids: readonly string[]) => this.#ends.until(ids)
+    const host = { ...this.#options, data: this.#data, onChange, untilOver }
     const folder = new AllocationFolder(this.#options.folder, id)
     const runner = new AllocationRunner(host, folder, from)
     this.#held.set(id, runner)

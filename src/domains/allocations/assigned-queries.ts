@@ -54,6 +54,7 @@ function assignedOf(reader: Reader, row: AllocationRow, datacenter: string): Ass
     migrate: row.migrate,
     ...(row.skipsDelay === true && { skipsDelay: true }),
     previous: row.previous,
+    ...(row.preempts !== undefined && { preempts: row.preempts }),
     createMs: row.createMs,
     allocModifyIndex: row.allocModifyIndex,
   }

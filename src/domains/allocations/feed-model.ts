@@ -15,6 +15,7 @@ import {
   allocationsPerNodeMax,
   ClientReport,
   desiredStatuses,
+  preemptedMax,
 } from './model.ts'
 
 /** A server answers a feed by then, changed or not. */
@@ -86,6 +87,8 @@ export const Assigned = Type.Object({
   /** Its tasks are ended without their delays. */
   skipsDelay: Type.Optional(Type.Literal(true)),
   previous: IdOrNone,
+  /** Others of this node: its tasks begin once they have ended. */
+  preempts: Type.Optional(Type.Array(RowId, { maxItems: preemptedMax })),
   createMs: TimeMs,
   allocModifyIndex: Count,
 })

@@ -26,6 +26,8 @@ const eventsMax = 10
 /** Of what an agent says of one allocation, as JSON: a row holds it. */
 export const reportLengthMax = 65_536
 const reschedulesMax = 32
+/** That one allocation takes the place of. */
+export const preemptedMax = 32
 /** That have not ended, on one node. */
 export const allocationsPerNodeMax = 4_096
 
@@ -133,6 +135,8 @@ const placed = {
   deploymentId: Type.Optional(RowId),
   /** It was placed beside what it may replace once its deployment promotes it. */
   canary: Type.Optional(Type.Boolean()),
+  /** Of lower priority, on the same node, that end for it; its own tasks wait for that. */
+  preempts: Type.Optional(Type.Array(RowId, { minItems: 1, maxItems: preemptedMax })),
   rescheduled: Type.Array(Rescheduled, { maxItems: reschedulesMax }),
 }
 
@@ -148,6 +152,8 @@ export const AllocationRow = record({
   migrate: Type.Boolean(),
   /** Its tasks are ended without their delays. */
   skipsDelay: Type.Optional(Type.Literal(true)),
+  /** That it ends for; absent: none. */
+  preemptedBy: Type.Optional(RowId),
   clientStatus: Type.Enum([...clientStatuses]),
   clientDescription: Text,
   tasks: Type.Array(TaskState, { maxItems: tasksMax }),

@@ -36,6 +36,7 @@ export const applyPlan = defineCommand({
       ...[...stop, ...update].map(({ id }) => id),
       ...unknown,
       ...place.flatMap(({ id, previous }) => (previous === '' ? [id] : [id, previous])),
+      ...place.flatMap(({ preempts = [] }) => preempts),
     ])
     const written = new Set([plan.evaluation, ...plan.evaluations.map(({ id }) => id)])
     const nodeIds = new Set([...place, ...rows.values()].map(({ nodeId }) => nodeId))
@@ -71,11 +72,19 @@ export const applyPlan = defineCommand({
     }
   },
   apply: ({ index }, plan, found): Applied<PlanOutcome> => {
-    if (found === null) return { changes: [], outcome: { stale: true, refused: [], nodes: [] } }
+    if (found === null) return { changes: [], outcome: stalePlan }
     const draft = new PlanDraft(plan, found, index)
     return { changes: draft.changes(), outcome: draft.outcome() }
   },
 })
+
+const stalePlan: PlanOutcome = {
+  stale: true,
+  refused: [],
+  nodes: [],
+  preempted: [],
+  evaluations: [],
+}
 
 function rowsOf(reader: Reader, ids: Iterable<string>): ReadonlyMap<string, AllocationRow> {
   const rows = new Map<string, AllocationRow>()

@@ -3,8 +3,14 @@ import type { Change } from '../../fsm/domain.ts'
 import { insert, put, replace } from '../define.ts'
 import { isActive, isFulfilled, type DeploymentRow } from '../deployments/model.ts'
 import { newDeployment, withStatus } from '../deployments/state-model.ts'
-import { isTerminal as isOver, type EvaluationRow, keyOfJob } from '../evaluations/model.ts'
+import {
+  derivedId,
+  isTerminal as isOver,
+  type EvaluationRow,
+  keyOfJob,
+} from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
+import { evaluationOf } from '../jobs/job-evaluation-model.ts'
 import { jobVersions, type JobVersionRow } from '../jobs/table.ts'
 import type { NodeRow } from '../nodes/model.ts'
 import { DeploymentDrafts } from './deployed-commands.ts'
@@ -63,6 +69,7 @@ export class PlanDraft {
   readonly #deployments: DeploymentDrafts
   readonly #stable: JobVersionRow[] = []
   readonly #refused: { id: string; nodeId: string; reason: string }[] = []
+  readonly #preempted = new Set<string>()
 
   constructor(plan: Plan, found: PlanFound, index: number) {
     this.#plan = plan
@@ -101,7 +108,13 @@ export class PlanDraft {
 
   outcome(): PlanOutcome {
     const nodes = [...this.#placed, ...this.#changed.values()].map(({ nodeId }) => nodeId)
-    return { stale: false, refused: this.#refused, nodes: [...new Set(nodes)] }
+    return {
+      stale: false,
+      refused: this.#refused,
+      nodes: [...new Set(nodes)],
+      preempted: [...this.#preempted],
+      evaluations: this.#evaluationsOfPreempted().map(({ id }) => id),
+    }
   }
 
   get #job(): WorkingJob | null {
@@ -231,14 +244,60 @@ export class PlanDraft {
     if (node === undefined) return 'the node is gone'
     if (node.status !== 'ready') return `the node is ${node.status}`
     if (!node.eligible || node.drain !== null) return 'the node is not eligible'
+    const preempted = this.#preemptedFor(placed)
+    if (preempted === null) return 'it would preempt what is of its own job, or elsewhere'
     const taken = this.#takenOf(node.id)
+    for (const { resources } of preempted) taken.remove(resources)
     const lacking = lackingOn(node, taken, placed.resources)
-    if (lacking !== null) return `the node has too little ${lacking}`
+    if (lacking !== null) {
+      for (const { resources } of preempted) taken.add(resources)
+      return `the node has too little ${lacking}`
+    }
     taken.add(placed.resources)
     this.#found.names.add(name, beside)
     this.#ids.add(placed.id)
     this.#add(placed)
+    for (const row of preempted) this.#preempt(row, placed.id)
     return null
+  }
+
+  /** That end for it: without those that have ended, whose place is free anyway. Null: they may not. */
+  #preemptedFor({ preempts = [], nodeId }: NewAllocation): readonly AllocationRow[] | null {
+    const rows: AllocationRow[] = []
+    for (const id of preempts) {
+      const row = this.#rowOf(id)
+      if (row === undefined || isClientTerminal(row) || this.#preempted.has(id)) continue
+      if (row.nodeId !== nodeId || this.#isOfJob(row)) return null
+      rows.push(row)
+    }
+    return rows
+  }
+
+  #preempt(row: AllocationRow, by: string): void {
+    this.#preempted.add(row.id)
+    this.#workOf(row)
+    this.#change({
+      ...row,
+      desiredStatus: 'evict',
+      desiredDescription: `Preempted by alloc ID ${by}`,
+      preemptedBy: by,
+      allocModifyIndex: this.#index,
+    })
+  }
+
+  /** Of each job that lost a place. */
+  #evaluationsOfPreempted(): readonly EvaluationRow[] {
+    const moment = { index: this.#index, nowMs: this.#plan.nowMs }
+    const keys = new Set<string>()
+    return [...this.#preempted].flatMap((id) => {
+      const row = this.#rowOf(id)
+      if (row === undefined || keys.has(keyOfJob(row))) return []
+      keys.add(keyOfJob(row))
+      const job = this.#found.jobs.get(keyOfJob(row))?.row
+      if (job === undefined) return []
+      const evaluation = derivedId(moment, 'preemption', row.namespace, row.jobId)
+      return [evaluationOf(job, { id: evaluation, triggeredBy: 'preemption' }, moment)]
+    })
   }
 
   #add(placed: NewAllocation): void {
@@ -281,13 +340,14 @@ export class PlanDraft {
    */
   #evaluationsWritten(): readonly EvaluationRow[] {
     const isWhole = this.#refused.length === 0
-    return this.#plan.evaluations
+    const written = this.#plan.evaluations
       .filter(({ id, status }) => isWhole || (id !== this.#plan.evaluation && status === 'pending'))
       .map((evaluation) => ({
         ...evaluation,
         createIndex: this.#found.evaluations.get(evaluation.id)?.createIndex ?? this.#index,
         modifyIndex: this.#index,
       }))
+    return [...written, ...this.#evaluationsOfPreempted()]
   }
 
   #jobChanges(written: readonly EvaluationRow[]): readonly Change[] {

@@ -61,4 +61,7 @@ export type PlanOutcome = {
   }[]
   /** Where something was placed, stopped or changed. */
   readonly nodes: readonly string[]
+  /** Ids of those that gave their place, and of the evaluations of their jobs. */
+  readonly preempted: readonly string[]
+  readonly evaluations: readonly string[]
 }

@@ -104,6 +104,10 @@ const common = {
   ...indexes,
 }
 
+const Preempted = Type.Array(Type.String(), {
+  description: 'Of lower priority, that end for it',
+})
+
 export const AllocationStub = Type.Object(
   {
     ...common,
@@ -113,8 +117,8 @@ export const AllocationStub = Type.Object(
     NextAllocation: text('The one that was made instead of it'),
     DeploymentStatus: nullable(Health),
     RescheduleTracker: nullable(Tracker),
-    PreemptedAllocations: Type.Null(),
-    PreemptedByAllocation: text('Always empty'),
+    PreemptedAllocations: nullable(Preempted),
+    PreemptedByAllocation: text('That it ends for'),
   },
   { title: 'AllocationListStub' },
 )
@@ -191,6 +195,8 @@ const whole = {
   FollowupEvalID: Type.Optional(text('Evaluation that it waits for')),
   PreviousAllocation: Type.Optional(text('The one that it was made instead of')),
   NextAllocation: Type.Optional(text('The one that was made instead of it')),
+  PreemptedAllocations: Type.Optional(Preempted),
+  PreemptedByAllocation: Type.Optional(text('That it ends for')),
   DeploymentStatus: Type.Optional(Health),
   RescheduleTracker: Type.Optional(Tracker),
   AllocModifyIndex: count('Of the last change that its agent has to know of'),

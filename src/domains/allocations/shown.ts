@@ -26,8 +26,8 @@ export function shownStub({ row, jobType, isCanary }: ListedAllocation) {
     NextAllocation: row.next,
     DeploymentStatus: healthOf(row, isCanary),
     RescheduleTracker: trackerOf(row),
-    PreemptedAllocations: null,
-    PreemptedByAllocation: '',
+    PreemptedAllocations: row.preempts ?? null,
+    PreemptedByAllocation: row.preemptedBy ?? '',
   }
 }
 
@@ -44,6 +44,8 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
     ...(row.followupEval !== '' && { FollowupEvalID: row.followupEval }),
     ...(row.previous !== '' && { PreviousAllocation: row.previous }),
     ...(row.next !== '' && { NextAllocation: row.next }),
+    ...(row.preempts !== undefined && { PreemptedAllocations: row.preempts }),
+    ...(row.preemptedBy !== undefined && { PreemptedByAllocation: row.preemptedBy }),
     ...(health !== null && { DeploymentStatus: health }),
     ...(tracker !== null && { RescheduleTracker: tracker }),
     AllocModifyIndex: row.allocModifyIndex,

@@ -14,7 +14,7 @@ import {
   prefixLengthMax,
   tokenLengthMax,
 } from './dispatch-model.ts'
-import { chosen, known, unknownJob } from './known.ts'
+import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import { dispatchJob, launchJob, type LaunchOutcome } from './launch-commands.ts'
 import { newestVersionOf } from './queries.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
@@ -129,6 +129,7 @@ async function propose(
   { namespace, id: parentId, meta, prefix, token }: Args,
   payload: Buffer,
 ): Promise<{ readonly index: number; readonly outcome: LaunchOutcome }> {
+  mustTakeJobs(context)
   const parent = known(context, namespace, parentId)
   const version = newestVersionOf(context.read(), parent)
   if (version === null) throw unknownJob()

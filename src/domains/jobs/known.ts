@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { MusterError } from '../../lib/errors.ts'
 import type { LeaderContext } from '../../rpc/method.ts'
+import { denied } from '../../rpc/refusal.ts'
 import { checkNamespaceName } from '../namespaces/model.ts'
+import { settingsOf } from '../scheduler-settings/queries.ts'
 import { jobOf } from './queries.ts'
 import type { JobRow } from './table.ts'
 
@@ -20,4 +22,11 @@ export function known(context: LeaderContext, namespace: string, id: string): Jo
 
 export function unknownJob(): MusterError {
   return new MusterError('not_found', 'job not found')
+}
+
+/** Throws `permission_denied` while only operators may register, dispatch and scale jobs, and the caller is none. */
+export function mustTakeJobs(context: LeaderContext): void {
+  if (!settingsOf(context.read()).rejectsJobs) return
+  if (context.may({ resource: 'operator', access: 'write' })) return
+  throw denied('job registration, dispatch and scale are disabled by the scheduler configuration')
 }

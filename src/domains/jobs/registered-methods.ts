@@ -13,7 +13,7 @@ import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
 import { childSpec, childSuffixLengthMax } from './dispatch-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
-import { chosen, known, unknownJob } from './known.ts'
+import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
 import {
   jobOf,
@@ -204,6 +204,7 @@ async function submit(
   context: LeaderContext,
   { namespace, spec, enforceIndex }: Submission,
 ): Promise<Registered> {
+  mustTakeJobs(context)
   checkServed(spec)
   checkStorable(spec)
   const { ID: id, Type: type, Priority: priority, TaskGroups: taskGroups } = spec

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { assertNever } from '../../lib/assert.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod } from '../../rpc/method.ts'
-import { chosen, known, unknownJob } from './known.ts'
+import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import { newestVersionOf } from './queries.ts'
 import type { Evaluated } from './registered-methods.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
@@ -34,6 +34,7 @@ const scale = defineLeaderMethod({
   requires: ({ namespace }) => inNamespace(namespace, 'scale-job'),
   run: async (context, args): Promise<Evaluated> => {
     const { id, group, count } = args
+    mustTakeJobs(context)
     if (group === '') throw refused('Target.Group is missing: name the group to scale')
     const job = known(context, args.namespace, id)
     const version = newestVersionOf(context.read(), job)

@@ -62,6 +62,10 @@ export class BlockedEvaluations {
     return this.#take(({ triggeredBy }) => triggeredBy === 'max-plan-attempts')
   }
 
+  takeAll(): readonly Queued[] {
+    return this.#take(() => true)
+  }
+
   #take(isTaken: (blocked: Blocked) => boolean): readonly Queued[] {
     const taken: Queued[] = []
     for (const blocked of this.#blocked.values()) {

@@ -11,9 +11,11 @@ import { newestDeploymentOf } from '../deployments/queries.ts'
 import type { EvaluationRow, JobKey } from '../evaluations/model.ts'
 import type { JobSpec } from '../jobs/model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
+import { settingsOf } from '../scheduler-settings/queries.ts'
 import type { Cluster } from '../../scheduler/decision.ts'
 import type { Patterns } from '../../scheduler/operands.ts'
 import type { ScheduledJob } from '../../scheduler/reconcile.ts'
+import { otherWork } from './other-work.ts'
 import { schedule, type Scheduled } from '../../scheduler/schedule.ts'
 
 export type SeenJob = {
@@ -52,6 +54,8 @@ export function scheduledJobOf({ row, newest }: SeenJob): ScheduledJob | null {
 }
 
 export type DecideContext = {
+  /** Of the state that was seen. */
+  readonly reader: Reader
   readonly clock: Clock
   readonly cluster: Cluster
   readonly patterns: Patterns
@@ -61,7 +65,7 @@ export function decide(
   { allocations, specOf, deployment }: SeenJob,
   job: ScheduledJob | null,
   evaluation: Pick<EvaluationRow, 'id' | 'namespace' | 'jobId' | 'triggeredBy'>,
-  { clock, cluster, patterns }: DecideContext,
+  { reader, clock, cluster, patterns }: DecideContext,
 ): Scheduled {
   return schedule({
     evaluation,
@@ -70,6 +74,8 @@ export function decide(
     specOf,
     deployment,
     cluster,
+    settings: settingsOf(reader),
+    workOn: (nodeId) => otherWork(reader, cluster.usageOf(nodeId).ids, evaluation),
     patterns,
     random: seededRandom(Number.parseInt(evaluation.id.slice(0, 8), 16)),
     newId: randomUUID,

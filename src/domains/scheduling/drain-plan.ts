@@ -10,7 +10,7 @@ import type { Decision } from '../../scheduler/decision.ts'
 import { Patterns } from '../../scheduler/operands.ts'
 import type { ScheduledJob } from '../../scheduler/reconcile.ts'
 import { ClusterMirror } from './cluster-mirror.ts'
-import { decide, scheduledJobOf, seenJob, type SeenJob } from './decide.ts'
+import { decide, scheduledJobOf, seenJob, type DecideContext, type SeenJob } from './decide.ts'
 
 /** `move`: to another node. `wait`: no other has a place. `end`: it may run to its end. `stop`: nothing takes its place. */
 export const drainActions = ['move', 'wait', 'end', 'stop', 'stay'] as const
@@ -45,7 +45,7 @@ export async function drainPlan(
     if (first === undefined) continue
     const seen = await seenJob(reader, first.row)
     const ids = new Set(rows.map(({ row }) => row.id))
-    for (const one of movesOf(seen, ids, { cluster, clock })) moved.set(one.row.id, one)
+    for (const one of movesOf(seen, ids, { reader, cluster, clock })) moved.set(one.row.id, one)
   }
   return left.map((one) => moved.get(one.row.id) ?? without(one, asked))
 }
@@ -54,7 +54,11 @@ export async function drainPlan(
 function movesOf(
   seen: SeenJob,
   ids: ReadonlySet<string>,
-  { cluster, clock }: { readonly cluster: ClusterMirror; readonly clock: Clock },
+  {
+    reader,
+    cluster,
+    clock,
+  }: Pick<DecideContext, 'reader' | 'clock'> & { readonly cluster: ClusterMirror },
 ): readonly PlannedDrain[] {
   const allocations = seen.allocations.map((row) =>
     ids.has(row.id) ? { ...row, migrate: true } : row,
@@ -64,7 +68,7 @@ function movesOf(
   const { namespace, jobId } = any
   const evaluation = { id: randomUUID(), namespace, jobId, triggeredBy: 'node-drain' as const }
   const job = scheduledJobOf(seen)
-  const context = { cluster, clock, patterns: new Patterns() }
+  const context = { reader, cluster, clock, patterns: new Patterns() }
   const decision = decide({ ...seen, allocations }, job, evaluation, context)
   cluster.reserve(decision.place.map(({ allocation }) => allocation))
   return allocations.flatMap((row) => (ids.has(row.id) ? [moveOf(row, job, decision)] : []))

@@ -31,7 +31,7 @@ export async function dryRun(reader: Reader, spec: JobSpec, clock: Clock): Promi
   const type = isJobType(spec.Type) ? spec.Type : 'service'
   const seed = { id: randomUUID(), namespace, jobId, type, priority, nowMs }
   const evaluation = newEvaluation({ ...seed, triggeredBy: 'job-register' })
-  const context = { clock, cluster, patterns: new Patterns() }
+  const context = { reader, clock, cluster, patterns: new Patterns() }
   const decision = decide(seen, registeredAs(seen, spec), evaluation, context)
   const { jobModifyIndex, snapshotIndex } = seen
   const row = { ...evaluation, createIndex: 0, modifyIndex: 0 }

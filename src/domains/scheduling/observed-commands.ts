@@ -14,6 +14,7 @@ import { deregisterJob, evaluateJob, registerJob } from '../jobs/commands.ts'
 import { dispatchJob, launchJob } from '../jobs/launch-commands.ts'
 import { scaleJob } from '../jobs/scale-commands.ts'
 import { releaseBrake, setBrake } from '../nodes/brake-commands.ts'
+import { setSettings } from '../scheduler-settings/commands.ts'
 import {
   completeDrains,
   evaluateNode,
@@ -43,6 +44,7 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(purgeNode, ({ args }) => saw({ nodes: [args.id] })),
     onCommand(releaseBrake, () => saw({})),
     onCommand(setBrake, () => saw({})),
+    onCommand(setSettings, () => saw({})),
     onCommand(registerJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(deregisterJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
     onCommand(dispatchJob, ({ args }) => saw({ evaluations: [args.evaluationId] })),
@@ -53,10 +55,10 @@ export function observe(onCommand: OnCommand, saw: (observed: Observed) => void)
     onCommand(pauseDeployment, ({ outcome }) => saw(evaluationOf(outcome))),
     onCommand(promoteDeployment, ({ outcome }) => saw(evaluationOf(outcome))),
     onCommand(setHealth, ({ outcome }) => saw(evaluationOf(outcome))),
-    onCommand(applyPlan, ({ args: { place, stop, evaluations } }) =>
+    onCommand(applyPlan, ({ args: { place, stop, evaluations }, outcome }) =>
       saw({
-        allocations: [...place, ...stop].map(({ id }) => id),
-        evaluations: evaluations.map(({ id }) => id),
+        allocations: [...[...place, ...stop].map(({ id }) => id), ...outcome.preempted],
+        evaluations: [...evaluations.map(({ id }) => id), ...outcome.evaluations],
       }),
     ),
     onCommand(moveAllocations, ({ outcome: { moved, evaluations } }) =>

@@ -1,7 +1,12 @@
 /** A job is planned: what its registration would do, found out by the leader on its own state. Nothing is written. */
 import { Type } from 'typebox'
+import type { Reader } from '../../fsm/domain.ts'
 import { MusterError } from '../../lib/errors.ts'
+import type { May } from '../../rpc/list.ts'
 import { defineLeaderMethod } from '../../rpc/method.ts'
+import { inNamespace } from '../../rpc/requirements.ts'
+import type { AllocationRow } from '../allocations/model.ts'
+import { allocationById, isUnpromotedCanary, jobTypeOf } from '../allocations/queries.ts'
 import type { EvaluationRow } from '../evaluations/model.ts'
 import { shownMetrics } from '../evaluations/metrics-model.ts'
 import { jobDiff } from '../jobs/diff-model.ts'
@@ -9,6 +14,7 @@ import { kindOf } from '../jobs/kind-model.ts'
 import { otherKindText, specOf, unknownNamespace, warningsAt } from '../jobs/registered-methods.ts'
 import { nextLaunchMs } from '../jobs/zones.ts'
 import { namespaceOf } from '../namespaces/queries.ts'
+import type { Decision } from '../../scheduler/decision.ts'
 import type { DesiredUpdates } from '../../scheduler/desired.ts'
 import { dryRun } from './dry-run.ts'
 import { annotated, type AnnotatedDiff } from './plan-annotations.ts'
@@ -17,10 +23,19 @@ const Word = Type.String({ maxLength: 1_024 })
 
 export type Desired = DesiredUpdates
 
+/** Of another job, with what it is shown beside. */
+type PreemptedAllocation = {
+  readonly row: AllocationRow
+  readonly jobType: string | null
+  readonly isCanary: boolean
+}
+
 export type PlannedJob = {
   readonly desired: readonly (readonly [group: string, updates: DesiredUpdates])[]
   readonly failed: Readonly<Record<string, ReturnType<typeof shownMetrics>>>
   readonly evaluations: readonly EvaluationRow[]
+  /** That would end for those of the job. */
+  readonly preempted: readonly PreemptedAllocation[]
   readonly jobModifyIndex: number
   readonly diff: AnnotatedDiff | null
   /** Null: it is not started by time. */
@@ -57,6 +72,7 @@ const plan = defineLeaderMethod({
         decision.failed.map(([group, metrics]) => [group, shownMetrics(metrics)]),
       ),
       evaluations: evaluations.map((row) => ({ ...row, createIndex: 0, modifyIndex: 0 })),
+      preempted: preemptedBy(reader, decision, (required) => context.may(required)),
       jobModifyIndex,
       diff: diff ? annotated(jobDiff(before, spec), decision.desired) : null,
       nextLaunchMs: spec.Periodic === null ? null : nextLaunchMs(spec.Periodic, nowMs),
@@ -66,3 +82,19 @@ const plan = defineLeaderMethod({
 })
 
 export const planMethods = { plan }
+
+/** That the caller may see. */
+function preemptedBy(
+  reader: Reader,
+  { place }: Decision,
+  may: May,
+): readonly PreemptedAllocation[] {
+  return place
+    .flatMap(({ allocation: { preempts = [] } }) => preempts)
+    .flatMap((id) => {
+      const row = allocationById(reader, id)
+      if (row === null || !may(inNamespace(row.namespace, 'read-job'))) return []
+      const isCanary = isUnpromotedCanary(reader, row)
+      return [{ row, jobType: jobTypeOf(reader, row), isCanary }]
+    })
+}

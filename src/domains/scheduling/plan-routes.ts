@@ -4,6 +4,8 @@ import type { DescribedRoute } from '../../api/route.ts'
 import { count, flag, inNamespace, mapOf, nullable, ok, text, Time } from '../../api/shape.ts'
 import { dateText } from '../../lib/date-text.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { AllocationStub } from '../allocations/shapes.ts'
+import { shownStub } from '../allocations/shown.ts'
 import { shownEvaluation } from '../evaluations/shown.ts'
 import { Evaluation, PlacementMetrics } from '../evaluations/shapes.ts'
 import { jobBodyBytesMax, JobShape } from '../jobs/shapes.ts'
@@ -28,7 +30,7 @@ const DesiredShape = Type.Object(
     InPlaceUpdate: count('Become of the new version as they run'),
     DestructiveUpdate: count('Stopped and replaced by new ones'),
     Canary: count('New ones beside the others, until they are promoted'),
-    Preemptions: count('0'),
+    Preemptions: count('Of lower priority, that would end for these'),
   },
   { title: 'DesiredUpdates' },
 )
@@ -77,6 +79,7 @@ const JobPlan = Type.Object(
   {
     Annotations: Type.Object({
       DesiredTGUpdates: mapOf(DesiredShape, 'By group: what would become of its allocations'),
+      PreemptedAllocs: nullable(Type.Array(AllocationStub)),
     }),
     FailedTGAllocs: nullable(mapOf(PlacementMetrics, 'By group: why it would have no place')),
     JobModifyIndex: count('Of the job as it is, for EnforceIndex; 0: there is none'),
@@ -133,6 +136,7 @@ function shownPlan(planned: PlannedJob) {
       DesiredTGUpdates: Object.fromEntries(
         desired.map(([group, counts]) => [group, shownDesired(counts)]),
       ),
+      PreemptedAllocs: planned.preempted.length === 0 ? null : planned.preempted.map(shownStub),
     },
     FailedTGAllocs: Object.keys(failed).length === 0 ? null : failed,
     JobModifyIndex: planned.jobModifyIndex,
@@ -152,6 +156,6 @@ function shownDesired(counts: Desired) {
     InPlaceUpdate: counts.inPlace,
     DestructiveUpdate: counts.destructive,
     Canary: counts.canary,
-    Preemptions: 0,
+    Preemptions: counts.preemptions,
   }
 }

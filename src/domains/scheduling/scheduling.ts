@@ -11,6 +11,8 @@ import type { DutyContext } from '../duty.ts'
 import type { NewEvaluation } from '../evaluations/model.ts'
 import { evaluationById, evaluationsIndex, openEvaluations } from '../evaluations/queries.ts'
 import { onView } from '../host.ts'
+import type { SchedulerSettingsRow } from '../scheduler-settings/model.ts'
+import { settingsOf } from '../scheduler-settings/queries.ts'
 import { BlockedEvaluations } from './blocked-evaluations.ts'
 import { ClusterMirror } from './cluster-mirror.ts'
 import { EvaluationQueue, type Queued } from './evaluation-queue.ts'
@@ -53,6 +55,9 @@ class Scheduling implements Running {
   #looksSoon = true
   #refusedMs: number
   #roundMs = 0
+  /** Of the settings as they were seen last; null: they were not. */
+  #settingsIndex: number | null = null
+  #isPaused = false
   #isStopping = false
 
   constructor(context: SchedulingContext) {
@@ -163,10 +168,20 @@ class Scheduling implements Running {
     const held = this.#mirror.heldStorm
     try {
       for (const name of this.#mirror.refresh(reader)) this.#room.set(name, reader.appliedIndex)
+      this.#heed(settingsOf(reader))
       if (this.#mirror.heldStorm !== held) this.#looksAgain()
     } finally {
       reader.close()
     }
+  }
+
+  /** What has no place may have one by other settings. */
+  #heed({ modifyIndex, pausesEvaluations }: SchedulerSettingsRow): void {
+    if (modifyIndex === this.#settingsIndex) return
+    const before = this.#settingsIndex
+    this.#settingsIndex = modifyIndex
+    this.#isPaused = pausesEvaluations
+    if (before !== null) for (const row of this.#blocked.takeAll()) this.#queue.add(row)
   }
 
   /** Nothing was written, and what was held is to be found. */
@@ -187,10 +202,14 @@ class Scheduling implements Running {
     for (const row of unblocked) this.#queue.add(row)
   }
 
+  get #takes(): boolean {
+    return !this.#isStopping && !this.#isPaused && this.#mirror.isRead
+  }
+
   /** Takes as many as the workers have room for. */
   #pump(): void {
     const { workers } = this.#context
-    while (!this.#isStopping && this.#mirror.isRead && workers.hasRoom) {
+    while (this.#takes && workers.hasRoom) {
       const taken = this.#queue.take(workers.types)
       if (taken === null) return
       const task = workers.begin()

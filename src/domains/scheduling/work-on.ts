@@ -62,7 +62,12 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
       context.refresh()
       if (context.mirror.holds(seen.row)) return []
       const { clock, mirror: cluster, patterns } = context
-      decision = decide(seen.job, scheduledJobOf(seen.job), seen.row, { clock, cluster, patterns })
+      decision = decide(seen.job, scheduledJobOf(seen.job), seen.row, {
+        reader: view,
+        clock,
+        cluster,
+        patterns,
+      })
     } finally {
       view.close()
     }

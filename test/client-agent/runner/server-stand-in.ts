@@ -98,6 +98,7 @@ export class ServersStandIn {
     type: Assigned['jobType'],
     tasks: Tasks,
     more: Partial<Group> = {},
+    preempts?: readonly string[],
   ): string {
     const id = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
     const draft = { ID: 'job', Type: type, TaskGroups: [{ Name: 'group', Tasks: tasks, ...more }] }
@@ -123,6 +124,7 @@ export class ServersStandIn {
       desiredStatus: 'run',
       migrate: false,
       previous: '',
+      ...(preempts !== undefined && { preempts: [...preempts] }),
       createMs: 0,
       allocModifyIndex: this.index + 1,
     })

@@ -15,7 +15,13 @@ void t.test(
       place: [placedOn(job, node, 0), placedOn(job, node, 1)],
       evaluations: [{ ...as, status: 'complete', queued: [['g', 3]] }],
     })
-    t.strictSame(outcome, { stale: false, refused: [], nodes: [node] })
+    t.strictSame(outcome, {
+      stale: false,
+      refused: [],
+      nodes: [node],
+      preempted: [],
+      evaluations: [],
+    })
     t.match(here.allocation(idOf('allo', 0)), {
       desiredStatus: 'run',
       clientStatus: 'pending',
@@ -177,3 +183,48 @@ function stopOf(id: string) {
     followupEval: '',
   }
 }
+
+void t.test('what ends for another does so in the entry that places that one', async (t) => {
+  const here = await workloads(t)
+  const node = await here.node(1)
+  const low = await here.plant('low')
+  await here.plan(low, {
+    place: [
+      placedOn(low, node, 0, { cpuMhz: 2_000, ports: [80] }),
+      placedOn(low, node, 1, { cpuMhz: 1_500 }),
+    ],
+  })
+  const high = await here.plant('high')
+  const wanted = { cpuMhz: 2_500, ports: [80] }
+  const [first, second, third] = [idOf('allo', 0), idOf('allo', 1), idOf('allo', 2)]
+  const few = await here.plan(high, {
+    place: [placedOn(high, node, 2, { ...wanted, cpuMhz: 500, preempts: [second] })],
+  })
+  t.match(few, {
+    refused: [{ id: third, reason: 'the node has too little port 80' }],
+    preempted: [],
+    evaluations: [],
+  })
+  t.equal(here.allocation(second)?.desiredStatus, 'run', 'for nothing that is refused')
+  const own = await here.plan(low, { place: [placedOn(low, node, 5, { preempts: [first] })] })
+  t.match(own, { refused: [{ reason: /its own job/ }], preempted: [] })
+
+  const preempts = [first, idOf('allo', 99)]
+  const done = await here.plan(high, {
+    place: [placedOn(high, node, 2, { ...wanted, cpuMhz: 2_400, preempts })],
+  })
+  t.match(done, { refused: [], preempted: [first] })
+  t.match(here.allocation(third), { preempts, desiredStatus: 'run' })
+  t.match(here.allocation(first), {
+    desiredStatus: 'evict',
+    desiredDescription: `Preempted by alloc ID ${third}`,
+    preemptedBy: third,
+    clientStatus: 'pending',
+    allocModifyIndex: here.machine.appliedIndex,
+  })
+  const evaluation = await here.evaluationOf('preemption')
+  t.match(evaluation, { jobId: 'low', status: 'pending', priority: 50 })
+  t.same(done.evaluations, [evaluation?.id])
+  const more = await here.plan(high, { place: [placedOn(high, node, 3, { cpuMhz: 100 })] })
+  t.match(more.refused, [{ reason: 'the node has too little cpu' }], 'it counts until it has ended')
+})

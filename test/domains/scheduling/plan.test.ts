@@ -124,3 +124,23 @@ t.test('the right is submit-job', async (t) => {
     t.equal(answer.status, status, capability)
   }
 })
+
+const small = { cpuMhz: 1_000, memoryMb: 2_048, diskMb: 9_000, networks: [], nodeNetworks: [] }
+
+t.test('what would end for it is shown', async (t) => {
+  const { server, here, plan } = await planning(t)
+  await here.node(1, { drivers: here.drivers, resources: small })
+  const runs = { Resources: { CPU: 400, MemoryMB: 32 } }
+  await here.run(web({ Count: 2 }, runs, { ID: 'low', Priority: 10 }), 2)
+  const high = web({ Count: 1 }, runs, { Priority: 70 })
+  t.match(await plan(high), { Annotations: { PreemptedAllocs: null }, FailedTGAllocs: { g: {} } })
+  const preempting = { PreemptionConfig: { ServiceSchedulerEnabled: true } }
+  await server.ask('PUT', '/v1/operator/scheduler/configuration', preempting)
+  t.match(await plan(high), {
+    Annotations: {
+      DesiredTGUpdates: { g: { Place: 1, Preemptions: 1 } },
+      PreemptedAllocs: [{ JobID: 'low', TaskGroup: 'g' }],
+    },
+    FailedTGAllocs: null,
+  })
+})

@@ -16,13 +16,14 @@ export async function workloadsOfServer(t: Test) {
       node: here.node.bind(here),
       /** Registered, and placed. */
       run: async (Job: Json, count: number): Promise<void> => {
+        const path = `/v1/job/${typeof Job['ID'] === 'string' ? Job['ID'] : 'web'}`
         await server.ask('PUT', '/v1/jobs', { Job })
         await eventuallyTrue('it is placed', async () => {
-          const rows = (await server.ask('GET', `/v1/job/web/allocations`)).json()
+          const rows = (await server.ask('GET', `${path}/allocations`)).json()
           return (rows as readonly unknown[]).length === count
         })
         await eventuallyTrue('its evaluation is over', async () => {
-          const rows = (await server.ask('GET', `/v1/job/web/evaluations`)).json()
+          const rows = (await server.ask('GET', `${path}/evaluations`)).json()
           return (rows as readonly { Status: string }[]).every(
             ({ Status }) => Status === 'complete',
           )

@@ -1,6 +1,10 @@
 /** The leader's scheduling over a real state: jobs are placed, wait for room, follow their nodes, and survive a new leader. */
 import t, { type Test } from 'tap'
 import type { NodeSpec } from '../../../src/domains/nodes/model.ts'
+import {
+  defaultSettings,
+  type SchedulerSettings,
+} from '../../../src/domains/scheduler-settings/model.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
 import { driver, jobSpec } from '../../scheduler/cluster.ts'
 import { scheduled, type Scheduled } from './scheduled.ts'
@@ -196,4 +200,66 @@ t.test('workers take the kinds of work that they are set to', async (t) => {
   t.equal((await here.live()).length, 0)
   here.workers.configure({ count: 8, enabled: ['service', '_core'] })
   await placed(here, 1)
+})
+
+t.test(
+  'work of lower priority ends for a job that finds no place, and waits for one itself',
+  async (t) => {
+    const here = await running(t)
+    const set = (settings: Partial<SchedulerSettings>) =>
+      here.propose({
+        type: 'schedulerSettings.set',
+        args: { settings: { ...defaultSettings, ...settings }, cas: null },
+      })
+    await here.state.node(1, {
+      ...able,
+      resources: { cpuMhz: 1_000, memoryMb: 8_192, diskMb: 90_000, networks: [], nodeNetworks: [] },
+      reserved: { cpuMhz: 0, memoryMb: 0, diskMb: 0, ports: '' },
+    })
+    await here.register(jobSpec({ ID: 'low', Priority: 20 }, { Count: 2 }))
+    const low = await placed(here, 2, 'low')
+    await here.report(low, { clientStatus: 'running' })
+    await here.register(jobSpec({ ID: 'high', Priority: 80 }))
+    await eventuallyTrue('it waits', async () =>
+      (await here.evaluations()).some(
+        ({ jobId, status }) => jobId === 'high' && status === 'blocked',
+      ),
+    )
+    await set({ preemption: { ...defaultSettings.preemption, service: true } })
+    const [high] = await placed(here, 1, 'high')
+    const [evicted] = low.filter(({ id }) => high?.preempts?.includes(id) === true)
+    t.match(here.state.allocation(evicted?.id ?? ''), {
+      desiredStatus: 'evict',
+      preemptedBy: high?.id,
+    })
+    const waiting = await eventually('a blocked evaluation of the low job', async () =>
+      (await here.evaluations()).find(
+        ({ jobId, status }) => jobId === 'low' && status === 'blocked',
+      ),
+    )
+    t.match(here.state.evaluation(waiting.previousEval), { triggeredBy: 'preemption' })
+    // The room that it leaves is not its own any more.
+    if (evicted !== undefined) await here.report([evicted], { clientStatus: 'complete' })
+    await settled(here)
+    await placed(here, 1, 'low')
+  },
+)
+
+t.test('a paused scheduler places nothing until it goes on', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  const set = (pausesEvaluations: boolean) =>
+    here.propose({
+      type: 'schedulerSettings.set',
+      args: { settings: { ...defaultSettings, pausesEvaluations }, cas: null },
+    })
+  await here.register(jobSpec({ ID: 'before' }))
+  await placed(here, 1, 'before')
+  await set(true)
+  await here.register(jobSpec())
+  await here.register(jobSpec({ ID: 'other' }))
+  const { index } = await set(false)
+  const [one] = await placed(here, 1)
+  const [other] = await placed(here, 1, 'other')
+  t.ok(Number(one?.createIndex) > index && Number(other?.createIndex) > index)
 })

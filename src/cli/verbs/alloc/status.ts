@@ -1,5 +1,14 @@
 /** `muster alloc status`: all allocations, or one of them. */
-import { flagOf, integerOf, listOf, membersOf, objectOf, textOf, timeOf } from '../../api/answer.ts'
+import {
+  flagOf,
+  integerOf,
+  listOf,
+  membersOf,
+  objectOf,
+  textOf,
+  textsOf,
+  timeOf,
+} from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { isObject, type Json, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
@@ -100,7 +109,23 @@ function overviewOf(row: JsonObject, verbose: boolean): readonly (readonly [stri
     ['Healthy', healthOf(health)],
     ['Replacement Alloc ID', shown(linked('NextAllocation'))],
     ['Replaces Alloc ID', shown(linked('PreviousAllocation'))],
+    ...preemptionOf(row, shown),
   ]
+}
+
+function preemptionOf(
+  row: JsonObject,
+  shown: (id: string) => string,
+): readonly (readonly [string, Cell])[] {
+  const lines: (readonly [string, Cell])[] = []
+  if (row['PreemptedByAllocation'] !== undefined) {
+    lines.push(['Preempted By Alloc ID', shown(textOf(row, 'PreemptedByAllocation'))])
+  }
+  if (row['PreemptedAllocations'] !== undefined) {
+    const ids = textsOf(row, 'PreemptedAllocations').map(shown)
+    lines.push(['Preempts Alloc IDs', ids.join(', ')])
+  }
+  return lines
 }
 
 function healthOf(health: Json | undefined): string {

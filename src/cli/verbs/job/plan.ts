@@ -1,13 +1,14 @@
 /** `muster job plan`: what a registration would do. */
 import { MusterError, textOf as messageOf } from '../../../lib/errors.ts'
-import { countOf, integerOf, membersOf, objectOf, textOf } from '../../api/answer.ts'
+import { countOf, integerOf, listOf, membersOf, objectOf, textOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { isObject, type JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags, namespaceFlag } from '../../api/settings.ts'
 import { isMisuse } from '../../flags.ts'
+import { shownId } from '../../ids.ts'
 import { formatFlags, formatOf, show } from '../../print/format.ts'
 import type { Style } from '../../print/style.ts'
-import { visible } from '../../print/table.ts'
+import { table, visible } from '../../print/table.ts'
 import type { Call, Verb } from '../../verb.ts'
 import { failureText } from '../eval/failures.ts'
 import { diffText } from './diff.ts'
@@ -76,6 +77,7 @@ function planText(style: Style, answer: JsonObject, path: string): string {
   const warnings = textOf(answer, 'Warnings')
   const index = integerOf(answer, 'JobModifyIndex')
   const next = textOf(answer, 'NextPeriodicLaunch')
+  const preempted = listOf(objectOf(answer['Annotations'])['PreemptedAllocs'] ?? []).map(objectOf)
   const found =
     failed.length === 0
       ? 'All allocations would have a place\n'
@@ -83,10 +85,21 @@ function planText(style: Style, answer: JsonObject, path: string): string {
   return [
     ...(isObject(diff) ? [diffText(diff)] : []),
     `${style.heading('Scheduler dry run')}\n${found}`,
+    ...(preempted.length === 0 ? [] : [preemptedText(style, preempted)]),
     ...(next.startsWith('0001-') ? [] : [`Next launch: ${visible(next)}\n`]),
     ...(warnings === '' ? [] : [`${warnings.split('\n').map(visible).join('\n')}\n`]),
     `Job Modify Index: ${index}\nTo register the job only if nothing changed meanwhile:\n  muster job run -check-index ${index} ${visible(path)}\n`,
   ].join('\n')
+}
+
+function preemptedText(style: Style, rows: readonly JsonObject[]): string {
+  const header = ['Alloc ID', 'Job ID', 'Task Group']
+  const lines = rows.map((row) => [
+    shownId(textOf(row, 'ID'), false),
+    textOf(row, 'JobID'),
+    textOf(row, 'TaskGroup'),
+  ])
+  return `${style.heading('Preemptions: these would end')}\n${table(style, header, lines)}`
 }
 
 function wordOf(job: JsonObject, name: string): string {
