@@ -25,7 +25,7 @@ import { dispatchJob, launchJob } from './launch-commands.ts'
 import { jobOf, newestVersionOf, parentOf, scalingsOf } from './queries.ts'
 import { scaleJob } from './scale-commands.ts'
 import { countsFor, groupsCountedMax, noChildren } from './state-model.ts'
-import { kindOf, type JobKind } from './kind-model.ts'
+import { isLaunched, isTemplate, kindOf, type JobKind } from './kind-model.ts'
 import { StoredSpec } from './stored-model.ts'
 import { jobs, jobVersions, scalings, type JobRow } from './table.ts'
 import { made, parentChanges, versionRow, withStatus } from './version-commands.ts'
@@ -82,7 +82,8 @@ export const registerJob = defineCommand({
     if (kind !== null && kind !== kindOf(spec)) {
       return { changes: [], outcome: { type: 'otherKind', kind } }
     }
-    const template = kindOf(spec) !== 'plain' && before?.parent?.dispatched !== true
+    const dispatched = before?.parent?.dispatched === true
+    const template = isTemplate(spec, dispatched)
     const isSame =
       before !== null && !before.stop && version !== null && isDeepStrictEqual(version.spec, spec)
     const created: JobRow = {
@@ -97,7 +98,7 @@ export const registerJob = defineCommand({
       groups: countsFor(args.groups, before),
       ...(before?.parent !== undefined && { parent: before.parent }),
       ...(template && { children: before?.children ?? noChildren }),
-      ...(spec.Periodic?.Enabled === true && { periodic: { launchedMs: nowMs } }),
+      ...(isLaunched(spec, dispatched) && { periodic: { launchedMs: nowMs } }),
       submitMs: nowMs,
       jobModifyIndex: index,
       createIndex: before?.createIndex ?? index,

@@ -6,15 +6,17 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, type LeaderContext } from '../../rpc/method.ts'
 import { jobIdLengthMax } from '../evaluations/model.ts'
 import {
-  childSpec,
   dispatchedId,
+  dispatchedSpec,
   dispatchProblem,
+  launchedSuffixLength,
   metaBytesMax,
   payloadLengthMax,
   prefixLengthMax,
   tokenLengthMax,
 } from './dispatch-model.ts'
 import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
+import { isParameterized } from './kind-model.ts'
 import { dispatchJob, launchJob, type LaunchOutcome } from './launch-commands.ts'
 import { newestVersionOf } from './queries.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
@@ -44,7 +46,7 @@ export type Dispatched = {
   readonly index: number
   readonly id: string
   readonly createIndex: number
-  /** '': an earlier dispatch with the token started the job. */
+  /** '': an earlier dispatch with the token started the job, or the job is periodic. */
   readonly evaluation: string
 }
 
@@ -67,7 +69,7 @@ const dispatch = defineLeaderMethod({
             index,
             id: outcome.row.id,
             createIndex: outcome.row.createIndex,
-            evaluation: outcome.evaluation.id,
+            evaluation: outcome.evaluation?.id ?? '',
           }
         case 'repeated': {
           const { id, createIndex } = outcome.row
@@ -94,8 +96,12 @@ const force = defineLeaderMethod({
   run: async (context, { namespace, id: parentId }): Promise<Dispatched> => {
     const parent = known(context, namespace, parentId)
     const name = JSON.stringify(parentId)
-    if (parent.periodic === undefined) throw refused(`job ${name} is not periodic, or not enabled`)
     if (parent.stop) throw refused(`job ${name} is stopped: register it again`)
+    if (parent.periodic === undefined) {
+      throw refused(
+        `job ${name} is not periodic, not enabled, or parameterized: of the latter, start a dispatched job`,
+      )
+    }
     const more = chosen(context)
     const { index, outcome } = await context.propose(launchJob, {
       namespace,
@@ -108,7 +114,7 @@ const force = defineLeaderMethod({
     switch (outcome.type) {
       case 'launched': {
         const { id, createIndex } = outcome.row
-        return { index, id, createIndex, evaluation: outcome.evaluation.id }
+        return { index, id, createIndex, evaluation: outcome.evaluation?.id ?? '' }
       }
       case 'overlaps': {
         const text = `an earlier launch of job ${name} runs, and its prohibit_overlap is true`
@@ -133,7 +139,7 @@ async function propose(
   const parent = known(context, namespace, parentId)
   const version = newestVersionOf(context.read(), parent)
   if (version === null) throw unknownJob()
-  if (!parent.template || version.spec.ParameterizedJob === null) {
+  if (!isParameterized(version.spec, parent.parent?.dispatched === true)) {
     throw refused(`job ${JSON.stringify(parentId)} is not parameterized`)
   }
   if (parent.stop) throw refused(`job ${JSON.stringify(parentId)} is stopped: register it again`)
@@ -142,10 +148,12 @@ async function propose(
   const more = chosen(context)
   const random = randomUUID().slice(0, 8)
   const id = dispatchedId(parentId, { prefix, nowMs: more.nowMs, random })
-  if (id.length > jobIdLengthMax) {
+  const launchLength = version.spec.Periodic === null ? 0 : launchedSuffixLength
+  if (id.length + launchLength > jobIdLengthMax) {
     throw refused(`the dispatched job's id would have over ${jobIdLengthMax} letters`)
   }
-  if (specBytesOf(childSpec(version.spec, id, meta)) > specBytesMax) {
+  const longest = id + 'x'.repeat(launchLength)
+  if (specBytesOf(dispatchedSpec(version.spec, longest, meta)) > specBytesMax) {
     throw refused(`the job may take ${specBytesMax} bytes together with Meta, under usual names`)
   }
   return context.propose(dispatchJob, {

@@ -1,4 +1,6 @@
 /** What a dispatch gives a parameterized job, and the jobs that templates start. */
+import { assertNever } from '../../lib/assert.ts'
+import type { JobKind } from './kind-model.ts'
 import type { JobSpec } from './model.ts'
 
 export const payloadBytesMax = 16 * 1024
@@ -8,9 +10,24 @@ export const payloadLengthMax = 4 * Math.ceil(payloadBytesMax / 3)
 export const metaBytesMax = 16 * 1024
 export const prefixLengthMax = 64
 export const tokenLengthMax = 256
-/** What the id of a job that is started has behind that of its template; with the longest prefix. */
-export const childSuffixLengthMax =
-  '/dispatch-'.length + prefixLengthMax + '-1234567890-'.length + 8
+/** What the id of a dispatched job has behind that of its template; with the longest prefix. */
+const dispatchedSuffixLengthMax = '/dispatch-'.length + prefixLengthMax + '-1234567890-'.length + 8
+export const launchedSuffixLength = '/periodic-1234567890'.length
+
+/** What the longest id of a job that a template leads to has behind that of the template. */
+export function childSuffixLengthMax(kind: JobKind): number {
+  switch (kind) {
+    case 'plain':
+      return 0
+    case 'periodic':
+    case 'parameterized':
+      return dispatchedSuffixLengthMax
+    case 'periodic and parameterized':
+      return dispatchedSuffixLengthMax + launchedSuffixLength
+    default:
+      return assertNever(kind)
+  }
+}
 
 export type DispatchInput = {
   /** In bytes; 0: there is none. */
@@ -55,13 +72,18 @@ export function launchedId(parent: string, launchMs: number): string {
   return `${parent}/periodic-${Math.floor(launchMs / 1_000)}`
 }
 
-/** What a job runs that a template starts. */
-export function childSpec(
+/** What a job runs that the leader starts by time. */
+export function launchedSpec(spec: JobSpec, id: string): JobSpec {
+  return { ...spec, ID: id, Name: id, Periodic: null }
+}
+
+/** What a dispatched job runs; or starts, where its template is periodic too. */
+export function dispatchedSpec(
   spec: JobSpec,
   id: string,
   meta: readonly (readonly [string, string])[],
 ): JobSpec {
   // fromEntries defines members, so `__proto__` is a name like any other.
   const Meta = Object.fromEntries([...Object.entries(spec.Meta), ...meta])
-  return { ...spec, ID: id, Name: id, Meta, Periodic: null }
+  return { ...spec, ID: id, Name: id, Meta }
 }

@@ -11,16 +11,29 @@ import {
   type EvaluationRow,
 } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
-import { childSpec, launchedId, payloadLengthMax, tokenLengthMax } from './dispatch-model.ts'
+import {
+  dispatchedSpec,
+  launchedId,
+  launchedSpec,
+  payloadLengthMax,
+  tokenLengthMax,
+} from './dispatch-model.ts'
 import { evaluationOf } from './job-evaluation-model.ts'
+import { isLaunched, isTemplate } from './kind-model.ts'
 import { jobByToken, jobOf, newestVersionOf } from './queries.ts'
-import { countsFor, noChildren, withChildren } from './state-model.ts'
-import { jobs, jobVersions, type JobParent, type JobRow, type JobVersionRow } from './table.ts'
+import { countsFor, noChildren, statusOf, withChildren } from './state-model.ts'
+import type { StoredSpec } from './stored-model.ts'
+import { jobs, jobVersions, type JobParent, type JobRow } from './table.ts'
 
 const Meta = Type.Array(Type.Tuple([Type.String(), Type.String()]), { maxItems: 1_024 })
 
 export type LaunchOutcome =
-  | { readonly type: 'launched'; readonly row: JobRow; readonly evaluation: EvaluationRow }
+  | {
+      readonly type: 'launched'
+      readonly row: JobRow
+      /** Null: a dispatched job that is periodic runs nothing itself. */
+      readonly evaluation: EvaluationRow | null
+    }
   /** A dispatch with its token did so before. */
   | { readonly type: 'repeated'; readonly row: JobRow }
   /** There is a job of the id already. */
@@ -63,19 +76,16 @@ export const dispatchJob = defineCommand({
     if (other !== null) return none({ type: 'exists' })
     const { id, meta, payload, token, evaluationId, nowMs } = args
     const by = { id: parent.id, createIndex: parent.createIndex, dispatched: true, token }
-    const started = startedJob(parent, version, { id, meta, by, nowMs, index })
-    const evaluation = evaluationOf(
-      started.row,
-      { id: evaluationId, triggeredBy: 'job-register' },
-      { index, nowMs },
-    )
+    const spec = dispatchedSpec(version.spec, id, meta)
+    const { row, changes } = startedJob(parent, { spec, by, payload, nowMs, index })
+    const evaluation = row.template
+      ? null
+      : evaluationOf(row, { id: evaluationId, triggeredBy: 'job-register' }, { index, nowMs })
+    if (evaluation !== null) changes.push(put(evaluations, evaluation))
+    const counted = withChildren(parent, [{ before: null, after: row }], index)
     return {
-      changes: [
-        ...started.changes(payload),
-        put(evaluations, evaluation),
-        replace(jobs, parent, withChildren(parent, [{ before: null, after: started.row }], index)),
-      ],
-      outcome: { type: 'launched', row: started.row, evaluation },
+      changes: [...changes, replace(jobs, parent, counted)],
+      outcome: { type: 'launched', row, evaluation },
     }
   },
 })
@@ -129,73 +139,72 @@ export const launchJob = defineCommand({
         outcome: { type: overlaps ? 'overlaps' : 'exists' },
       }
     }
-    const by = { id: parent.id, createIndex: parent.createIndex, dispatched: false, token: '' }
-    const started = startedJob(parent, version, { id, meta: [], by, nowMs, index })
+    const dispatched = parent.parent?.dispatched === true
+    const by = { id: parent.id, createIndex: parent.createIndex, dispatched, token: '' }
+    const spec = launchedSpec(version.spec, id)
+    const payload = version.payload ?? ''
+    const { row, changes } = startedJob(parent, { spec, by, payload, nowMs, index })
     const evaluation = evaluationOf(
-      started.row,
+      row,
       { id: evaluationId, triggeredBy: 'periodic-job' },
       { index, nowMs },
     )
+    const counted = withChildren(told, [{ before: null, after: row }], index)
     return {
-      changes: [
-        ...started.changes(''),
-        put(evaluations, evaluation),
-        replace(jobs, parent, withChildren(told, [{ before: null, after: started.row }], index)),
-      ],
-      outcome: { type: 'launched', row: started.row, evaluation },
+      changes: [...changes, put(evaluations, evaluation), replace(jobs, parent, counted)],
+      outcome: { type: 'launched', row, evaluation },
     }
   },
 })
 
 type Start = {
-  readonly id: string
-  readonly meta: readonly (readonly [string, string])[]
+  readonly spec: StoredSpec
   readonly by: JobParent
+  /** '': none. */
+  readonly payload: string
   readonly nowMs: number
   readonly index: number
 }
 
-/** Its evaluation is open. */
+/** What is not a template has an open evaluation. */
 function startedJob(
-  parent: JobRow,
-  { spec: template }: JobVersionRow,
-  { id, meta, by, nowMs, index }: Start,
-) {
-  const { namespace, type, priority } = parent
-  const spec = childSpec(template, id, meta)
+  { namespace, type, priority }: JobRow,
+  { spec, by, payload, nowMs, index }: Start,
+): { readonly row: JobRow; readonly changes: Change[] } {
+  const id = spec.ID
+  const template = isTemplate(spec, by.dispatched)
+  const groups = countsFor(
+    spec.TaskGroups.map(({ Name }) => Name),
+    null,
+  )
+  const kind = { type, stop: false, template }
   const row: JobRow = {
     namespace,
     id,
-    type,
     priority,
     version: 0,
-    stop: false,
-    template: false,
-    status: 'pending',
-    groups: countsFor(
-      spec.TaskGroups.map(({ Name }) => Name),
-      null,
-    ),
+    ...kind,
+    status: statusOf(kind, { live: false, openEvaluations: true }),
+    groups,
     parent: by,
+    ...(template && { children: noChildren }),
+    ...(isLaunched(spec, by.dispatched) && { periodic: { launchedMs: nowMs } }),
     submitMs: nowMs,
     jobModifyIndex: index,
     createIndex: index,
     modifyIndex: index,
   }
-  const changes = (payload: string): Change[] => [
-    put(jobs, row),
-    put(jobVersions, {
-      namespace,
-      id,
-      jobCreateIndex: index,
-      version: 0,
-      spec,
-      stop: false,
-      submitMs: nowMs,
-      ...(payload !== '' && { payload }),
-      createIndex: index,
-      modifyIndex: index,
-    }),
-  ]
-  return { row, changes }
+  const version = {
+    namespace,
+    id,
+    jobCreateIndex: index,
+    version: 0,
+    spec,
+    stop: false,
+    submitMs: nowMs,
+    ...(payload !== '' && { payload }),
+    createIndex: index,
+    modifyIndex: index,
+  }
+  return { row, changes: [put(jobs, row), put(jobVersions, version)] }
 }

@@ -10,7 +10,7 @@ import type { DutyContext } from '../duty.ts'
 import { keyOfJob } from '../evaluations/model.ts'
 import { onView } from '../host.ts'
 import { deregisterJob, registerJob } from './commands.ts'
-import { launchJob } from './launch-commands.ts'
+import { dispatchJob, launchJob } from './launch-commands.ts'
 import { jobOf, newestVersionOf, periodicJobs } from './queries.ts'
 import type { JobRow } from './table.ts'
 import { nextLaunchMs } from './zones.ts'
@@ -60,6 +60,10 @@ class Launches implements Running {
     this.#unsubscribe = [
       onCommand(registerJob, (applied) => {
         if (applied.args.spec.Periodic !== null) changed(applied)
+      }),
+      onCommand(dispatchJob, ({ args: { namespace }, outcome }) => {
+        if (outcome.type !== 'launched' || outcome.row.periodic === undefined) return
+        changed({ args: { namespace, id: outcome.row.id } })
       }),
       onCommand(deregisterJob, ({ args }) => {
         if (this.#planned.has(keyOf(args))) changed({ args })

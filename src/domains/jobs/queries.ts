@@ -54,6 +54,20 @@ export function parentOf(
   return row?.createIndex === parent.createIndex ? row : null
 }
 
+/** How deep jobs start others: a dispatched one that is periodic starts some itself. */
+const startedDepthMax = 2
+
+/** Of the job that somebody registered: itself, or what led to it. */
+export function registeredJobId(reader: Reader, namespace: string, id: string): string {
+  let found = id
+  for (let depth = 0; depth < startedDepthMax; depth += 1) {
+    const parent = jobOf(reader, namespace, found)?.parent
+    if (parent === undefined) break
+    found = parent.id
+  }
+  return found
+}
+
 /** That a dispatch with the token started. */
 export async function jobByToken(
   reader: Reader,

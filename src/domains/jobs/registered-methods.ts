@@ -11,7 +11,7 @@ import { allNamespaces, checkNamespaceName } from '../namespaces/model.ts'
 import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
-import { childSpec, childSuffixLengthMax } from './dispatch-model.ts'
+import { childSuffixLengthMax, dispatchedSpec } from './dispatch-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
@@ -275,9 +275,6 @@ function checkServed(spec: JobSpec): void {
   const refuse = (path: string, text: string): never => {
     throw new MusterError('not_implemented', `${path} ${text}`)
   }
-  if (spec.Periodic !== null && spec.ParameterizedJob !== null) {
-    refuse('Periodic', 'is not served together with ParameterizedJob')
-  }
   for (const [at, { Update }] of spec.TaskGroups.entries()) {
     if (Update === null || spec.Type === 'service') continue
     const { Canary, AutoRevert, AutoPromote } = Update
@@ -293,14 +290,15 @@ function checkStorable(spec: JobSpec): void {
   if (spec.ID.length > jobIdLengthMax) {
     throw new MusterError('invalid_argument', `ID has over ${jobIdLengthMax} letters`)
   }
-  const templateMax = jobIdLengthMax - childSuffixLengthMax
-  if (kindOf(spec) !== 'plain' && spec.ID.length > templateMax) {
+  const suffixMax = childSuffixLengthMax(kindOf(spec))
+  const templateMax = jobIdLengthMax - suffixMax
+  if (spec.ID.length > templateMax) {
     const text = `ID has over ${templateMax} letters: the jobs that this one starts have longer ids`
     throw new MusterError('invalid_argument', text)
   }
   // What it starts has its specification, with a longer name.
-  const longest = spec.ID + 'x'.repeat(childSuffixLengthMax)
-  const bytes = specBytesOf(kindOf(spec) === 'plain' ? spec : childSpec(spec, longest, []))
+  const longest = spec.ID + 'x'.repeat(suffixMax)
+  const bytes = specBytesOf(suffixMax === 0 ? spec : dispatchedSpec(spec, longest, []))
   if (bytes <= specBytesMax) return
   const odd = oddNameIn(spec)
   if (odd !== null) {

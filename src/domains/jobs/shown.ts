@@ -1,6 +1,7 @@
 /** Jobs as the API shows them. */
 import { nanoseconds } from '../../lib/date-text.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
+import { isParameterized } from './kind-model.ts'
 import type { JobSpec } from './model.ts'
 import type { WholeJob } from './queries.ts'
 import { noChildren } from './state-model.ts'
@@ -62,7 +63,7 @@ export function shownJob({ job, version }: WholeJob) {
 }
 
 export function shownStub({ job, version }: WholeJob) {
-  const { Name, Datacenters, Periodic, ParameterizedJob } = version.spec
+  const { Name, Datacenters, Periodic } = version.spec
   return {
     ID: job.id,
     ParentID: job.parent?.id ?? '',
@@ -72,7 +73,7 @@ export function shownStub({ job, version }: WholeJob) {
     Type: job.type,
     Priority: job.priority,
     Periodic: Periodic !== null,
-    ParameterizedJob: ParameterizedJob !== null,
+    ParameterizedJob: isParameterized(version.spec, job.parent?.dispatched === true),
     Stop: job.stop,
     Status: job.status,
     StatusDescription: '',

@@ -30,7 +30,7 @@ export const JobParent = record({
   id: JobId,
   /** Of the parent: one that is purged and registered again does not count it. */
   createIndex: Count,
-  /** By hand; else by time. */
+  /** By hand, or a dispatched job by time; else a periodic job by time. */
   dispatched: Type.Boolean(),
   /** A dispatch with the token of an earlier one starts nothing; '': it had none. */
   token: Type.String({ maxLength: 256 }),

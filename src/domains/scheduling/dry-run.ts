@@ -5,7 +5,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { newEvaluation, type NewEvaluation } from '../evaluations/model.ts'
 import { isJobType } from '../evaluations/job-type-model.ts'
-import { kindOf } from '../jobs/kind-model.ts'
+import { isTemplate } from '../jobs/kind-model.ts'
 import type { JobSpec } from '../jobs/model.ts'
 import { Patterns } from '../../scheduler/operands.ts'
 import type { ScheduledJob } from '../../scheduler/reconcile.ts'
@@ -42,13 +42,12 @@ export async function dryRun(reader: Reader, spec: JobSpec, clock: Clock): Promi
 
 /** What the job would be. */
 function registeredAs({ row, newest, jobModifyIndex }: SeenJob, spec: JobSpec): ScheduledJob {
-  const isTemplate = kindOf(spec) !== 'plain' && row?.parent?.dispatched !== true
   const isSame = newest !== null && row?.stop === false && isDeepStrictEqual(newest.spec, spec)
   return {
     spec,
     version: row === null ? 0 : row.version + (isSame ? 0 : 1),
     createIndex: row?.createIndex ?? 0,
     jobModifyIndex,
-    stop: isTemplate,
+    stop: isTemplate(spec, row?.parent?.dispatched === true),
   }
 }

@@ -10,7 +10,8 @@ import { allocationById, isUnpromotedCanary, jobTypeOf } from '../allocations/qu
 import type { EvaluationRow } from '../evaluations/model.ts'
 import { shownMetrics } from '../evaluations/metrics-model.ts'
 import { jobDiff } from '../jobs/diff-model.ts'
-import { kindOf } from '../jobs/kind-model.ts'
+import { isLaunched, kindOf } from '../jobs/kind-model.ts'
+import { jobOf } from '../jobs/queries.ts'
 import { otherKindText, specOf, unknownNamespace, warningsAt } from '../jobs/registered-methods.ts'
 import { nextLaunchMs } from '../jobs/zones.ts'
 import { namespaceOf } from '../namespaces/queries.ts'
@@ -66,6 +67,8 @@ const plan = defineLeaderMethod({
       throw new MusterError('invalid_argument', otherKindText(id, kind))
     }
     const nowMs = context.clock.wallMs()
+    const dispatched = jobOf(reader, namespace, id)?.parent?.dispatched === true
+    const periodic = isLaunched(spec, dispatched) ? spec.Periodic : null
     return {
       desired: [...decision.desired],
       failed: Object.fromEntries(
@@ -75,7 +78,7 @@ const plan = defineLeaderMethod({
       preempted: preemptedBy(reader, decision, (required) => context.may(required)),
       jobModifyIndex,
       diff: diff ? annotated(jobDiff(before, spec), decision.desired) : null,
-      nextLaunchMs: spec.Periodic === null ? null : nextLaunchMs(spec.Periodic, nowMs),
+      nextLaunchMs: periodic === null ? null : nextLaunchMs(periodic, nowMs),
       warnings: warningsAt(spec, nowMs),
     }
   },

@@ -11,7 +11,7 @@ import { isClientTerminal, type AllocationRow } from '../allocations/model.ts'
 import { allocationById, versionOfAllocation } from '../allocations/queries.ts'
 import { keyOfName, type ServiceRow } from '../catalog/model.ts'
 import { checksOfNode, nodeOf, servicesNamed } from '../catalog/queries.ts'
-import { jobOf } from '../jobs/queries.ts'
+import { registeredJobId } from '../jobs/queries.ts'
 import { findIn } from '../kv/held-queries.ts'
 import { keyOf, keysBelow, withValue } from '../kv/queries.ts'
 import { defaultNamespace } from '../namespaces/model.ts'
@@ -121,8 +121,7 @@ function variableAnswer(
   path: string,
 ): Answer {
   const { namespace, jobId, group } = row
-  const job = jobOf(reader, namespace, jobId)?.parent?.id ?? jobId
-  const ofJob = `nomad/jobs/${job}`
+  const ofJob = `nomad/jobs/${registeredJobId(reader, namespace, jobId)}`
   const own = ['nomad/jobs', ofJob, `${ofJob}/${group}`, `${ofJob}/${group}/${task}`]
   if (!own.includes(path)) return refused(`the task may read the variables ${own.join(', ')}`)
   const { found } = variableOf(reader, namespace, path)

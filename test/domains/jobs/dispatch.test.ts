@@ -171,6 +171,37 @@ t.test('a dispatched job that is registered anew stays one', async (t) => {
   t.equal(row === null ? '' : newestVersionOf(reader, row)?.payload, 'eA==')
 })
 
+t.test('a job does not become periodic beside, nor is it so no more', async (t) => {
+  const { server } = await registered(t)
+  const Periodic = { Spec: '@daily' }
+  t.match(await server.ask('PUT', '/v1/jobs', { Job: { ...encode, Periodic } }), {
+    status: 400,
+    body: /"encode" is parameterized, and stays so/,
+  })
+  await server.ask('DELETE', '/v1/job/encode?purge=true')
+  t.match(await server.ask('PUT', '/v1/jobs', { Job: { ...encode, Periodic } }), { status: 200 })
+  t.match(await server.ask('PUT', '/v1/jobs', { Job: encode }), {
+    status: 400,
+    body: /"encode" is periodic and parameterized, and stays so/,
+  })
+})
+
+t.test('ids leave room for those of the jobs that are started', async (t) => {
+  const { server } = await registered(t)
+  const Periodic = { Spec: '@daily' }
+  const statusOf = async (length: number, more: Json) => {
+    const job = { ...encode, ID: 'x'.repeat(length), ...more }
+    return (await server.ask('PUT', '/v1/jobs', { Job: job })).status
+  }
+  t.equal(await statusOf(162, {}), 200)
+  t.equal(await statusOf(163, {}), 400)
+  t.equal(await statusOf(142, { Periodic }), 200)
+  t.equal(await statusOf(143, { Periodic }), 400)
+  const long = `/v1/job/${'x'.repeat(142)}/dispatch`
+  const answer = await server.ask('PUT', long, { Meta: input, IdPrefixTemplate: 'y'.repeat(64) })
+  t.equal(answer.status, 200, answer.body)
+})
+
 t.test('the right is dispatch-job', async (t) => {
   const { server, admin, tokenWith } = await guarded(t)
   await server.ask('PUT', '/v1/jobs', { Job: encode }, admin)

@@ -151,6 +151,69 @@ t.test('one is started by hand, whatever the schedule', async (t) => {
   t.equal((await server.ask('PUT', '/v1/job/no/periodic/force')).status, 404)
 })
 
+t.test('a parameterized job has each dispatched job start its own, by time', async (t) => {
+  const ParameterizedJob = { MetaRequired: ['input'] }
+  const { server, passUntil, force, newLeader } = await periodic(t, {
+    ...nightly(),
+    ParameterizedJob,
+  })
+  const idsBelow = async (id: string) => {
+    const filter = encodeURIComponent(`ParentID == "${id}"`)
+    const rows = (await server.ask('GET', `/v1/jobs?filter=${filter}`)).json()
+    return (rows as readonly { readonly ID: string }[]).map(({ ID }) => ID)
+  }
+  const launchesOf = async (id: string, count: number) => {
+    await eventuallyTrue(`${id} started ${count} jobs`, async () => {
+      return (await idsBelow(id)).length === count
+    })
+    return idsBelow(id)
+  }
+  const read = async (id: string, more = '') =>
+    (await server.ask('GET', `/v1/job/${encodeURIComponent(id)}${more}`)).json()
+  await passUntil(2 * minute, 0)
+  t.match(await force(), { status: 400, body: /"tick" is not periodic, not enabled, or param/ })
+
+  const body = { Meta: { input: 'a' }, Payload: 'aGVsbG8=' }
+  const dispatched = (await server.ask('PUT', '/v1/job/tick/dispatch', body)).json()
+  t.match(dispatched, { EvalID: '', EvalCreateIndex: 0, DispatchedJobID: /^tick\/dispatch-/ })
+  const { DispatchedJobID: id } = dispatched as { readonly DispatchedJobID: string }
+  t.match(await read(id), { ParentID: 'tick', Dispatched: true, Status: 'running', Payload: /./ })
+  t.match(await read('tick', '/summary'), { Children: { Running: 1 } })
+  t.match((await server.ask('GET', '/v1/jobs')).json(), [
+    { ID: 'tick', Periodic: true, ParameterizedJob: true },
+    { ID: id, Periodic: true, ParameterizedJob: false },
+  ])
+  await passUntil(2 * minute, 1)
+  const [launch = ''] = await launchesOf(id, 2)
+  t.match(launch, new RegExp(`^${id}/periodic-\\d{10}$`))
+  t.match(await read(launch), {
+    ParentID: id,
+    Dispatched: true,
+    Periodic: null,
+    Status: 'pending',
+    Meta: { input: 'a' },
+    Payload: 'aGVsbG8=',
+  })
+  t.match(await read(id, '/summary'), { Children: { Pending: 2, Running: 0, Dead: 0 } })
+  const again = await server.ask('PUT', `/v1/job/${encodeURIComponent(id)}/dispatch`, body)
+  t.match(again, { status: 400, body: /is not parameterized/ })
+
+  await newLeader(0)
+  await passUntil(minute, 1)
+  await launchesOf(id, 3)
+  const forced = await server.ask('PUT', `/v1/job/${encodeURIComponent(id)}/periodic/force`)
+  t.match(forced.json(), { EvalID: /./ }, forced.body)
+  t.equal((await idsBelow(id)).length, 4)
+  t.match((await server.ask('DELETE', `/v1/job/${encodeURIComponent(id)}`)).json(), { EvalID: '' })
+  t.match(await read('tick', '/summary'), { Children: { Running: 0, Dead: 1 } })
+  await passUntil(3 * minute, 1)
+  t.equal((await idsBelow(id)).length, 4, 'stopped')
+  const plan = { Job: { ...nightly(), ParameterizedJob }, Diff: false }
+  t.match((await server.ask('PUT', '/v1/job/tick/plan', plan)).json(), {
+    NextPeriodicLaunch: /^0001-/,
+  })
+})
+
 t.test('to start one by hand needs submit-job', async (t) => {
   const { server, admin, tokenWith } = await guarded(t)
   await server.ask('PUT', '/v1/jobs', { Job: nightly({ Spec: '0 0 1 1 *' }) }, admin)

@@ -7,10 +7,11 @@ import type { Style } from '../../print/style.ts'
 import { pairs, table } from '../../print/table.ts'
 import { statusOf } from './find.ts'
 
-/** When a periodic job is started next, RFC 3339; null: it is not periodic, or never. */
+/** When a periodic job is started next, RFC 3339; null: it is not started by time, or never. */
 export function nextLaunch(job: JsonObject, nowMs: number): string | null {
   const periodic = job['Periodic']
   if (!isObject(periodic) || periodic['Enabled'] === false || job['Stop'] === true) return null
+  if (isParameterized(job)) return null
   const { Spec, Specs, TimeZone } = periodic
   const given = [Spec, Specs].flat().filter((spec) => typeof spec === 'string')
   const specs = given.filter((spec) => spec !== '')
@@ -21,12 +22,13 @@ export function nextLaunch(job: JsonObject, nowMs: number): string | null {
 
 /** It runs nothing itself. */
 export function isTemplate(job: JsonObject): boolean {
-  const isParameterized = isObject(job['ParameterizedJob']) && !isDispatched(job)
-  return isParameterized || isObject(job['Periodic'])
+  return isParameterized(job) || isObject(job['Periodic'])
 }
 
-function isDispatched(job: JsonObject): boolean {
-  return job['Dispatched'] !== undefined && flagOf(job, 'Dispatched')
+/** Dispatches start jobs of it. */
+export function isParameterized(job: JsonObject): boolean {
+  const isDispatched = job['Dispatched'] !== undefined && flagOf(job, 'Dispatched')
+  return isObject(job['ParameterizedJob']) && !isDispatched
 }
 
 export async function childrenOf(
@@ -48,7 +50,7 @@ export function childrenText(
     `${style.heading('Children')}\n${table(style, names, [names.map((name) => String(countOf(counts, name)))])}`,
   ]
   const rules = job['ParameterizedJob']
-  if (isObject(rules)) {
+  if (isObject(rules) && isParameterized(job)) {
     parts.unshift(`${style.heading('Parameters')}\n${pairs(parametersOf(rules))}`)
   }
   parts.push(

@@ -22,7 +22,7 @@ import { newestDeployment } from '../deployment/find.ts'
 import { deploymentText } from '../deployment/table.ts'
 import { failureText, hasFailures } from '../eval/failures.ts'
 import { evaluationTable } from '../eval/table.ts'
-import { childrenOf, childrenText, isTemplate, nextLaunch } from './children.ts'
+import { childrenOf, childrenText, isParameterized, isTemplate, nextLaunch } from './children.ts'
 import { anyNamespace, findJob, jobPath, statusOf, type FoundJob } from './find.ts'
 
 const counts = ['Queued', 'Starting', 'Running', 'Failed', 'Complete', 'Lost', 'Unknown'] as const
@@ -157,7 +157,7 @@ function overviewOf(job: JsonObject, nowMs: number): readonly (readonly [string,
     ...(parent === '' ? [] : [['Parent', parent] as const]),
     ['Periodic', String(isObject(job['Periodic']))],
     ...(next === null ? [] : [['Next Launch', next] as const]),
-    ['Parameterized', String(isObject(job['ParameterizedJob']))],
+    ['Parameterized', String(isParameterized(job))],
   ]
 }
 
