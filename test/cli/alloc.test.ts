@@ -113,6 +113,8 @@ void t.test('its tasks are restarted and signalled', async (t) => {
   await muster(`alloc restart ${ids.allocation} main`)
   t.same(JSON.parse(asked.at(-1)?.body ?? ''), { TaskName: 'main', AllTasks: false })
   t.match(await muster(`alloc restart -all-tasks ${ids.allocation} main`), { code: 2 })
+  t.match(await muster(`alloc restart -all-tasks ${ids.allocation}`), { out: /^All its tasks/ })
+  t.same(JSON.parse(asked.at(-1)?.body ?? ''), { TaskName: '', AllTasks: true })
   t.match(await muster(`alloc signal -s SIGHUP ${ids.allocation} main`), { code: 0 })
   t.same(JSON.parse(asked.at(-1)?.body ?? ''), { Signal: 'SIGHUP', Task: 'main' })
 })

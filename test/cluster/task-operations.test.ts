@@ -28,6 +28,14 @@ const job = {
           Resources: { CPU: 20, MemoryMB: 16 },
           LogConfig: { MaxFiles: 2, MaxFileSizeMB: 1 },
         },
+        {
+          Name: 'init',
+          Driver: 'raw_exec',
+          Lifecycle: { Hook: 'prestart' },
+          Config: { command: '/bin/sh', args: ['-c', 'echo prepared'] },
+          Resources: { CPU: 20, MemoryMB: 16 },
+          LogConfig: { MaxFiles: 2, MaxFileSizeMB: 1 },
+        },
       ],
     },
   ],
@@ -65,7 +73,16 @@ t.test('tasks are looked at and handled through every agent', async (t) => {
       const { out } = await muster(through, 'fs', id, 'alloc/logs/main.stdout.0')
       return out === `started\n${'hup\n'.repeat(at + 1)}`
     })
-    const said = await muster(through, 'exec', id, 'sh', '-c', 'pwd; echo wrong >&2; exit 7')
+    const said = await muster(
+      through,
+      'exec',
+      '-task',
+      'main',
+      id,
+      'sh',
+      '-c',
+      'pwd; echo wrong >&2; exit 7',
+    )
     t.match(said, { code: 7, out: new RegExp(`/${id}/main\n$`), err: 'wrong\n' })
     t.match(await muster(through, 'fs', id, 'main/secrets'), { code: 1, err: /prohibited/ })
     const { out } = await muster(through, 'status', '-stats', id)
@@ -77,6 +94,21 @@ t.test('tasks are looked at and handled through every agent', async (t) => {
     const { out } = await muster(follower, 'status', id)
     return /\nTotal Restarts += 1\n/.test(out) && /Task "main" is running/.test(out)
   })
-  t.match(await muster(follower, 'exec', id, '/none'), { code: 1, err: /no program/ })
+  t.match(await muster(follower, 'restart', '-all-tasks', id), { code: 0, out: /^All its tasks/ })
+  await eventuallyTrue('what had ended ran once more', async () => {
+    const [prepared, { out }] = await Promise.all([
+      muster(follower, 'fs', id, 'alloc/logs/init.stdout.0'),
+      muster(follower, 'status', id),
+    ])
+    return (
+      prepared.out === 'prepared\nprepared\n' &&
+      /\nTotal Restarts += 2\n/.test(out) &&
+      /Task "main" is running/.test(out)
+    )
+  })
+  t.match(await muster(follower, 'exec', '-task', 'main', id, '/none'), {
+    code: 1,
+    err: /no program/,
+  })
   t.match(await muster(follower, 'restart', id, 'other'), { code: 1, err: /unknown task name/ })
 })

@@ -13,6 +13,7 @@ import type { RunningCommand } from '../drivers/exec-process.ts'
 import { signalNamed } from '../drivers/signals.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
+  canRunAgain,
   isOver,
   newAllocation,
   nextDueMs,
@@ -34,9 +35,9 @@ import { taskServices, type TaskService } from './task-services.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
-import { contactLost, restartAsked, signaling } from './task-events.ts'
+import { contactLost, restartAsked, restartOfAllAsked, signaling } from './task-events.ts'
 import { TaskProcesses } from './task-processes.ts'
-import { stateOf, type TaskInput } from './task.ts'
+import type { TaskInput } from './task.ts'
 import type { TemplateData } from './templates/template-data.ts'
 
 /** Between two looks at the checks that its health waits for. */
@@ -198,11 +199,20 @@ export class AllocationRunner {
     return true
   }
 
-  /** `task` '': all that run. Throws `not_found` for a task that it has not, `conflict` where none runs. */
+  /**
+   * `task` '': all that run. `all`: also those that ended, in the order of their lifecycle. Throws `not_found` for a task that it
+   * has not, `conflict` where none runs.
+   */
   restart(task: string, all: boolean): void {
-    if (all && this.#machine.tasks.some((one) => stateOf(one) === 'dead')) {
-      const text = 'tasks that ended are not run again: restart those that run without AllTasks'
-      throw new MusterError('not_implemented', text)
+    if (all) {
+      if (!canRunAgain(this.#machine, this.#plan)) {
+        throw new MusterError(
+          'conflict',
+          'the allocation ends, or has ended: its tasks run no more',
+        )
+      }
+      this.#take({ type: 'again', because: restartOfAllAsked })
+      return
     }
     for (const name of this.#running(task)) {
       this.#take(inputOf(name, { type: 'restart', because: restartAsked }))

@@ -8,6 +8,8 @@ import type { Task } from '../../domains/jobs/task-model.ts'
 import { isBatchType } from '../../domains/evaluations/job-type-model.ts'
 import {
   dueMsOf,
+  isComingBack,
+  isGivenUp,
   newTask,
   stateOf,
   stepTask,
@@ -18,7 +20,7 @@ import {
   type TaskMachine,
   type TaskRules,
 } from './task.ts'
-import { leaderDead, mainTasksDead, siblingFailed } from './task-events.ts'
+import { leaderDead, mainTasksDead, siblingFailed, type EventSeed } from './task-events.ts'
 import { nsPerMs } from '../../lib/duration.ts'
 
 type Turn = 'prestart' | 'main' | 'poststart' | 'poststop'
@@ -47,6 +49,8 @@ export type AllocationInput =
   | { readonly type: 'task'; readonly task: string; readonly input: TaskInput }
   /** It is not wanted any more. */
   | { readonly type: 'stop' }
+  /** All its tasks run once more, in their turns, also those that ended. Nothing follows where `canRunAgain` is false. */
+  | { readonly type: 'again'; readonly because: EventSeed }
   | { readonly type: 'elapsed' }
 
 export type AllocationEffect = { readonly task: string; readonly type: TaskEffect }
@@ -113,6 +117,9 @@ export function stepAllocation(
     case 'stop':
       steps.isStopped = true
       break
+    case 'again':
+      steps.putBack(input.because)
+      break
     case 'begin':
       break
   }
@@ -128,6 +135,11 @@ export function nextDueMs({ tasks }: AllocationMachine): number | null {
 
 export function isOver({ tasks }: AllocationMachine): boolean {
   return tasks.every(isDead)
+}
+
+/** It does not end, and has not ended. */
+export function canRunAgain(machine: AllocationMachine, plan: AllocationPlan): boolean {
+  return !new Steps(machine, plan, { nowMs: 0, chance: 0 }).isEnding && !isOver(machine)
 }
 
 export function taskStates({ tasks }: AllocationMachine, plan: AllocationPlan): TaskState[] {
@@ -166,6 +178,11 @@ function isDead({ phase }: TaskMachine): boolean {
   return phase.type === 'dead'
 }
 
+/** In this run of all tasks. */
+function hasStarted({ startedMs, again }: TaskMachine): boolean {
+  return startedMs !== null && again !== true
+}
+
 type Member = { readonly plan: TaskPlan; readonly at: number }
 
 class Steps implements AllocationStep {
@@ -191,15 +208,23 @@ class Steps implements AllocationStep {
     if (member !== undefined) this.#step(member, input)
   }
 
+  /** Those of the last turn were not begun. */
+  putBack(because: EventSeed): void {
+    if (this.isEnding) return
+    for (const member of this.#members) {
+      if (member.plan.turn !== 'poststop') this.#step(member, { type: 'again', because })
+    }
+  }
+
   /** Until nothing follows any more; each round moves a task on, and no task goes back. */
   settle(): void {
     for (const { plan } of this.#members) {
       if (plan.turn === 'prestart') this.#begin(plan.turn)
     }
     this.#endThoseThatMust()
-    if (!this.#isEnding()) {
+    if (!this.isEnding) {
       if (this.#isReadyForMain()) this.#begin('main')
-      if (this.#of('main').every((member) => this.#task(member).startedMs !== null)) {
+      if (this.#of('main').every((member) => hasStarted(this.#task(member)))) {
         this.#begin('poststart')
       }
     }
@@ -220,7 +245,8 @@ class Steps implements AllocationStep {
   }
 
   #begin(turn: Turn): void {
-    if (this.#isEnding()) return
+    // What ran before has ended before anything of it runs once more.
+    if (this.isEnding || this.#tasks.some(isComingBack)) return
     for (const member of this.#of(turn)) this.#step(member, { type: 'begin' })
   }
 
@@ -231,8 +257,8 @@ class Steps implements AllocationStep {
     })
   }
 
-  #isEnding(): boolean {
-    return this.isStopped || this.#reasonToEnd() !== null
+  get isEnding(): boolean {
+    return this.isStopped || this.#reasonToEnd() !== null || this.#tasks.some(isGivenUp)
   }
 
   #reasonToEnd(): Stop | null {

@@ -108,6 +108,11 @@ export const restartAsked: EventSeed = {
   text: 'User requested task to restart',
 }
 
+export const restartOfAllAsked: EventSeed = {
+  type: 'Restart Signaled',
+  text: 'User requested all tasks to restart',
+}
+
 export const templateRestart: EventSeed = {
   type: 'Restart Signaled',
   text: 'Template with change_mode restart re-rendered',

@@ -77,6 +77,7 @@ export class TaskProcesses {
   async start(name: string): Promise<void> {
     const aborting = new AbortController()
     this.#starting.set(name, aborting)
+    this.#changes.delete(name)
     const { id, log, save, take } = this.#options
     try {
       await save()
@@ -89,12 +90,12 @@ export class TaskProcesses {
       log.info('a task did not start', { allocation: id, task: name })
       this.#refused(name, error)
     } finally {
-      this.#starting.delete(name)
-      this.#changes.delete(name)
+      // A start that was given up may have led to the next one already.
+      if (this.#starting.get(name) === aborting) this.#starting.delete(name)
     }
   }
 
-  /** It runs no more, and will not again. */
+  /** It runs no more, unless all tasks are to run once more. */
   forget(name: string): void {
     this.#templates.get(name)?.close()
     this.#templates.delete(name)

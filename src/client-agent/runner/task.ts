@@ -46,18 +46,21 @@ export type Stop = Readonly<Static<typeof Stop>>
 
 const TaskPhase = Type.Union([
   Type.Object({ type: Type.Literal('pending') }),
-  /** `stop`: it is not wanted any more, which the driver has been told. */
-  Type.Object({ type: Type.Literal('starting'), stop: Type.Union([Type.Null(), Stop]) }),
+  /** `stop`: it is not wanted any more, or not yet, which the driver has been told. */
+  Type.Object({
+    type: Type.Literal('starting'),
+    stop: Type.Union([Type.Null(), Type.Literal('again'), Stop]),
+  }),
   Type.Object({ type: Type.Literal('running') }),
   /** For its restart. */
   Type.Object({ type: Type.Literal('waiting'), untilMs: Type.Number() }),
   /** Before it is asked to end. */
   Type.Object({ type: Type.Literal('delaying'), untilMs: Type.Number(), stop: Stop }),
-  /** Asked to end. `untilMs`: when it is killed; null: it was. */
+  /** Asked to end. `untilMs`: when it is killed; null: it was. `again`: it waits for its turn then. */
   Type.Object({
     type: Type.Literal('ending'),
     untilMs: MsOrNever,
-    stop: Type.Union([Type.Literal('restart'), Stop]),
+    stop: Type.Union([Type.Literal('restart'), Type.Literal('again'), Stop]),
   }),
   Type.Object({ type: Type.Literal('dead') }),
 ])
@@ -70,6 +73,8 @@ export const TaskMachine = Type.Object({
   startedMs: MsOrNever,
   finishedMs: MsOrNever,
   lastRestartMs: MsOrNever,
+  /** It runs once more with all tasks, and has not started since. */
+  again: Type.Optional(Type.Literal(true)),
   events: Type.Array(TaskEvent),
   /** Restarts since then, as the policy counts them; null: none yet. */
   interval: Type.Union([
@@ -88,6 +93,8 @@ export type TaskInput =
   | { readonly type: 'stop'; readonly stop: Stop }
   /** By an operator or a template: it counts for no policy. */
   | { readonly type: 'restart'; readonly because: EventSeed }
+  /** All tasks run once more, in their turns: it ends where it runs, and waits for a `begin`. */
+  | { readonly type: 'again'; readonly because: EventSeed }
   /** Something is told of it, from which nothing follows. */
   | { readonly type: 'told'; readonly event: EventSeed }
   /** What its phase waited for may be over. */
@@ -156,6 +163,8 @@ export function stepTask(
       return isStopped(machine, rules, input.stop, at)
     case 'restart':
       return isRestarted(machine, rules, input.because, at)
+    case 'again':
+      return isPutBack(machine, rules, input.because, at)
     case 'told':
       return { machine: told(machine, input.event, at), effects: [] }
     case 'elapsed':
@@ -168,14 +177,15 @@ export function stepTask(
 function hasStarted(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
   const { phase } = machine
   if (phase.type !== 'starting') return unchanged(machine)
+  const { again: _, ...before } = machine
   const running: TaskMachine = {
-    ...told(machine, started, at),
+    ...told(before, started, at),
     phase: { type: 'running' },
     startedMs: at.nowMs,
   }
-  return phase.stop === null
-    ? { machine: running, effects: [] }
-    : isStopped(running, rules, phase.stop, at)
+  if (phase.stop === null) return { machine: running, effects: [] }
+  if (phase.stop === 'again') return interrupted(running, rules, phase.stop, at)
+  return isStopped(running, rules, phase.stop, at)
 }
 
 function wasRefused(
@@ -186,6 +196,7 @@ function wasRefused(
 ): TaskStep {
   const { phase } = machine
   if (phase.type !== 'starting') return unchanged(machine)
+  if (phase.stop === 'again') return { machine: putBack(machine, at), effects: [] }
   if (phase.stop !== null) return { machine: dead(machine, phase.stop.isFailure, at), effects: [] }
   const informed = told(machine, event, at)
   if (canRetry) return restartByPolicy(informed, rules, at)
@@ -206,6 +217,7 @@ function hasExited(machine: TaskMachine, rules: TaskRules, exit: Exit, at: At): 
     if (phase.stop === 'restart') {
       return { machine: starting(countRestart(gone, at)), effects: ['start'] }
     }
+    if (phase.stop === 'again') return { machine: putBack(gone, at), effects: [] }
     return { machine: dead(gone, phase.stop.isFailure, at), effects: [] }
   }
   if (phase.type === 'delaying') {
@@ -232,8 +244,11 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
     case 'waiting':
       return { machine: dead(informed, stop.isFailure, at), effects: [] }
     case 'starting':
-      if (phase.stop !== null) return unchanged(machine)
-      return { machine: { ...informed, phase: { ...phase, stop } }, effects: ['abortStart'] }
+      if (phase.stop !== null && phase.stop !== 'again') return unchanged(machine)
+      return {
+        machine: { ...informed, phase: { ...phase, stop } },
+        effects: phase.stop === null ? ['abortStart'] : [],
+      }
     case 'running': {
       if (rules.shutdownDelayMs <= 0) return interrupted(informed, rules, stop, at)
       const untilMs = at.nowMs + rules.shutdownDelayMs
@@ -246,7 +261,7 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
       }
     }
     case 'ending':
-      if (phase.stop !== 'restart') return unchanged(machine)
+      if (isStop(phase.stop)) return unchanged(machine)
       return { machine: { ...informed, phase: { ...phase, stop } }, effects: [] }
     default:
       return assertNever(phase)
@@ -256,6 +271,52 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
 function isRestarted(machine: TaskMachine, rules: TaskRules, because: EventSeed, at: At): TaskStep {
   if (machine.phase.type !== 'running') return unchanged(machine)
   return interrupted(told(machine, because, at), rules, 'restart', at)
+}
+
+function isPutBack(machine: TaskMachine, rules: TaskRules, because: EventSeed, at: At): TaskStep {
+  const { phase } = machine
+  const informed = told(machine, because, at)
+  switch (phase.type) {
+    case 'pending':
+    case 'delaying':
+      return unchanged(machine)
+    case 'waiting':
+    case 'dead':
+      return { machine: putBack(informed, at), effects: [] }
+    case 'starting':
+      if (phase.stop !== null) return unchanged(machine)
+      return {
+        machine: { ...informed, phase: { ...phase, stop: 'again' } },
+        effects: ['abortStart'],
+      }
+    case 'running':
+      return interrupted(informed, rules, 'again', at)
+    case 'ending':
+      if (phase.stop !== 'restart') return unchanged(machine)
+      return { machine: { ...informed, phase: { ...phase, stop: 'again' } }, effects: [] }
+    default:
+      return assertNever(phase)
+  }
+}
+
+/** To where it waits for its turn. */
+function putBack(machine: TaskMachine, at: At): TaskMachine {
+  return { ...countRestart(machine, at), phase: { type: 'pending' }, failed: false, again: true }
+}
+
+/** It is to end for good. */
+export function isGivenUp({ phase }: TaskMachine): boolean {
+  if (phase.type === 'delaying') return true
+  return (phase.type === 'starting' || phase.type === 'ending') && isStop(phase.stop)
+}
+
+/** It ends so that it can run again with the others. */
+export function isComingBack({ phase }: TaskMachine): boolean {
+  return (phase.type === 'starting' || phase.type === 'ending') && phase.stop === 'again'
+}
+
+function isStop(stop: Stop | 'restart' | 'again' | null): stop is Stop {
+  return typeof stop === 'object' && stop !== null
 }
 
 function hasElapsed(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
@@ -277,7 +338,7 @@ function hasElapsed(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
 function interrupted(
   machine: TaskMachine,
   { killTimeoutMs }: TaskRules,
-  stop: Stop | 'restart',
+  stop: Stop | 'restart' | 'again',
   at: At,
 ): TaskStep {
   return {

@@ -60,7 +60,7 @@ export const taskRoutes: readonly DescribedRoute[] = [
     bodyBytesMax: smallBodyBytesMax,
     bodySchema: Type.Object({
       TaskName: Type.Optional(text('The task; without it all that run')),
-      AllTasks: Type.Optional(flag('Also those that ended: 501 where there is one')),
+      AllTasks: Type.Optional(flag('Also those that ended, in the order of their lifecycle')),
     }),
     reply: done,
     errors: ['not_found', 'conflict'],

@@ -1,6 +1,7 @@
 /** The tasks of an allocation together: turns, leaders, siblings, and what is said of all of them. */
 import t from 'tap'
 import {
+  canRunAgain,
   isOver,
   newAllocation,
   nextDueMs,
@@ -47,6 +48,18 @@ class Together {
 
   stop(): this {
     return this.#step({ type: 'stop' })
+  }
+
+  again(): this {
+    return this.#step({ type: 'again', because: { type: 'Restart Signaled', text: 'all' } })
+  }
+
+  get canRunAgain(): boolean {
+    return canRunAgain(this.machine, this.#plan)
+  }
+
+  get restarts(): readonly number[] {
+    return this.machine.tasks.map(({ restarts }) => restarts)
   }
 
   /** Since the last look. */
@@ -149,6 +162,63 @@ t.test('an allocation that is stopped before anything ran is complete', async (t
   t.strictSame(all.started('init').did, ['interrupt init'])
   t.strictSame(all.exited('init', 130).did, [])
   t.equal(all.status, 'complete')
+})
+
+const lifecycle: Tasks = [
+  { Name: 'main' },
+  { Name: 'init', Lifecycle: { Hook: 'prestart' } },
+  { Name: 'proxy', Lifecycle: { Hook: 'prestart', Sidecar: true } },
+  { Name: 'after', Lifecycle: { Hook: 'poststart' } },
+  { Name: 'clean', Lifecycle: { Hook: 'poststop' } },
+]
+
+/** All but the last turn had theirs. */
+function running(): Together {
+  const all = new Together('service', lifecycle).started('init', 'proxy').exited('init', 0)
+  all.started('main', 'after').exited('after', 0)
+  all.effects = []
+  return all
+}
+
+t.test('all tasks run again in their turns, once what runs has ended', async (t) => {
+  const all = running().again()
+  t.strictSame(all.did, ['interrupt main', 'interrupt proxy'])
+  t.strictSame(all.exited('proxy', 0).did, [], 'main still runs')
+  t.equal(all.status, 'running')
+  t.strictSame(all.exited('main', 1).did, ['start init', 'start proxy'])
+  t.equal(all.status, 'pending')
+  t.strictSame(all.started('init', 'proxy').did, [])
+  t.strictSame(all.exited('init', 0).did, ['start main'])
+  t.strictSame(all.started('main').did, ['start after'], 'only now')
+  t.strictSame(all.restarts, [1, 1, 1, 1, 0], 'clean did not run yet')
+  all.started('after').exited('after', 0).exited('main', 0)
+  t.notOk(isOver(all.machine))
+})
+
+t.test('the allocation ends as ever when it is stopped while all is to run again', async (t) => {
+  const early = running().again().exited('proxy', 0).stop()
+  early.effects = []
+  t.strictSame(early.exited('main', 0).did, ['start clean'], 'it ran before')
+  t.equal(early.started('clean').exited('clean', 0).status, 'complete')
+  const late = running().again().exited('proxy', 0).exited('main', 0).started('init').stop()
+  late.effects = []
+  t.notOk(late.canRunAgain)
+  t.strictSame(late.again().did, [])
+  t.strictSame(late.started('proxy').did, ['interrupt proxy'])
+  t.strictSame(late.exited('proxy', 0).exited('init', 0).did, ['start clean'])
+})
+
+t.test('nothing runs again of an allocation that ends, or has ended', async (t) => {
+  const main = new Together('service', [{ Name: 'a' }, { Name: 'b' }]).started('a', 'b')
+  t.ok(main.canRunAgain)
+  main.exited('a', 1)
+  main.effects = []
+  t.notOk(main.canRunAgain, 'b ends because of a')
+  t.strictSame(main.again().did, [])
+  main.exited('b', 0)
+  t.notOk(main.canRunAgain)
+  t.strictSame(main.again().did, [])
+  t.equal(main.status, 'failed')
 })
 
 t.test('no task has longer to end than its agent allows', (t) => {

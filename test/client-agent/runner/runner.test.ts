@@ -316,7 +316,89 @@ t.test('tasks are restarted and signalled by hand, in their allocation', async (
   t.throws(() => here.restart('other', false), { code: 'not_found' })
   t.throws(() => here.signal('ended', 'SIGHUP'), { code: 'conflict', message: 'Task not running' })
   t.throws(() => here.signal('main', 'SIGNOT'), { code: 'invalid_argument' })
-  t.throws(() => here.restart('', true), { code: 'not_implemented' })
+  t.equal(servers.reports.get(id)?.tasks[1]?.restarts, 0, 'what ended stays so')
+})
+
+/** Each tells of its start and its end in one file, in which the end of `main` takes a while. */
+function turnTasks(): Tasks {
+  const tells = (name: string, then: string) =>
+    shell(`cd "$NOMAD_ALLOC_DIR"; echo "+${name}" >> turns; ${then}`)[0]
+  const runs = (name: string) =>
+    `trap "sleep 0.2; echo -${name} >> turns; exit 0" INT; while :; do sleep 0.05; done`
+  const hook = (Hook: string, Sidecar = false) => ({ Lifecycle: { Hook, Sidecar } })
+  return [
+    { ...tells('main', runs('main')), Name: 'main' },
+    { ...tells('init', 'sleep 0.1; echo -init >> turns'), Name: 'init', ...hook('prestart') },
+    { ...tells('side', runs('side')), Name: 'side', ...hook('prestart', true) },
+    { ...tells('after', 'echo -after >> turns'), Name: 'after', ...hook('poststart') },
+    { ...tells('last', 'echo -last >> turns'), Name: 'last', ...hook('poststop') },
+  ]
+}
+
+t.test('all tasks of an allocation are run again by hand, in their turns', async (t) => {
+  const { folder, servers } = await setting(t)
+  const runner = await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'service', turnTasks())
+  const ranTimes = (times: number) =>
+    servers.reported(id, ({ tasks }) => {
+      const [main, init, side, after] = tasks
+      const [ended, up] = [
+        [init, after],
+        [main, side],
+      ].map((some) => some.filter(Boolean))
+      return (
+        tasks.slice(0, 4).every(({ restarts }) => restarts === times) &&
+        ended?.every((task) => task?.state === 'dead') === true &&
+        up?.every((task) => task?.state === 'running') === true
+      )
+    })
+  await ranTimes(0)
+  const here = runner.find(id)
+  if (here === null) throw new Error('it is here')
+  here.restart('', true)
+  await ranTimes(1)
+  servers.stop(id)
+  const { tasks } = await servers.becomes(id, 'complete')
+  t.equal(tasks[4]?.restarts, 0)
+  t.match(tasks[1]?.events.map(({ type }) => type).slice(-4), [
+    'Restart Signaled',
+    'Task Setup',
+    'Started',
+    'Terminated',
+  ])
+  const turns = await readFile(join(workFolders(folder).allocations, id, 'alloc/turns'), 'utf8')
+  const lines = turns.trim().split('\n')
+  const at = (line: string, round: number) =>
+    lines.flatMap((one, index) => (one === line ? [index] : []))[round] ?? NaN
+  for (const round of [0, 1]) {
+    t.ok(at('-init', round) < at('+main', round), turns)
+    t.ok(at('+side', round) < at('+main', round), turns)
+    t.ok(at('+main', round) < at('+after', round), turns)
+  }
+  t.ok(Math.max(at('-main', 0), at('-side', 0)) < Math.min(at('+init', 1), at('+side', 1)), turns)
+  t.strictSame(lines.slice(-2), ['+last', '-last'])
+  t.throws(() => here.restart('', true), { code: 'conflict', message: /has ended/ })
+})
+
+t.test('an agent that is restarted meanwhile has all tasks run again nevertheless', async (t) => {
+  const { folder, servers } = await setting(t)
+  const first = await startedRunner(t, servers, { folder })
+  const id = servers.place(1, 'service', turnTasks())
+  const upAgain = (times: number) =>
+    servers.reported(
+      id,
+      ({ tasks: [main, init, , after] }) =>
+        main?.state === 'running' &&
+        after?.state === 'dead' &&
+        [main, init, after].every((task) => task?.restarts === times),
+    )
+  await upAgain(0)
+  first.find(id)?.restart('', true)
+  await leave(first)
+  await startedRunner(t, servers, { folder })
+  await upAgain(1)
+  servers.stop(id)
+  await servers.becomes(id, 'complete')
 })
 
 t.test('what is not to run on without servers ends by itself, as failed', async (t) => {

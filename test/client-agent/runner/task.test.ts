@@ -174,6 +174,49 @@ t.test('a restart by hand counts for no policy', async (t) => {
   t.equal(life.machine.interval, null)
 })
 
+const again: TaskInput = { type: 'again', because: { type: 'Restart Signaled', text: 'all' } }
+
+t.test('a task is put back to where it waits for its turn', async (t) => {
+  const begin: TaskInput = { type: 'begin' }
+  const refused: TaskInput = {
+    type: 'refused',
+    event: { type: 'Driver Failure', text: '' },
+    canRetry: true,
+  }
+  const back = { phase: { type: 'pending' }, failed: false, restarts: 1, again: true }
+  const running = new Life().running().at(1, again)
+  t.strictSame(running.effects, ['start', 'interrupt'])
+  t.match(running.at(2, exit(1)).machine, { ...back, interval: null, startedMs: 0 })
+  running.at(3, begin, { type: 'started' })
+  t.strictSame(running.effects, ['start', 'interrupt', 'start'])
+  t.notOk('again' in running.machine, 'it has started')
+
+  t.match(new Life({ attempts: 0 }).running().at(1, exit(1), again).machine, back, 'it failed')
+  t.match(new Life({ endsBySuccess: true }).running().at(1, exit(0), again).machine, back)
+  t.match(new Life().running().at(1, exit(1), again).machine, back, 'it waits for its restart')
+  const restarting: TaskInput = { type: 'restart', because: { type: 'x', text: '' } }
+  t.match(new Life().running().at(1, restarting, again, exit(1)).machine, back, 'it restarts')
+  const starting = new Life().at(0, begin, again)
+  t.strictSame(starting.effects, ['start', 'abortStart'])
+  t.match(starting.at(1, refused).machine, back, 'its start is given up')
+  const late = new Life().at(0, begin, again).at(1, { type: 'started' })
+  t.match(late.at(2, exit(0)).machine, back, 'it started all the same')
+  t.strictSame(late.effects, ['start', 'abortStart', 'interrupt'])
+})
+
+t.test('a task that is put back is ended for good when it is stopped', async (t) => {
+  for (const life of [
+    new Life().running().at(1, again, stop, exit(0)),
+    new Life().at(0, { type: 'begin' }, again, stop, { type: 'started' }, exit(0)),
+    new Life().running().at(1, again, exit(0), stop),
+  ]) {
+    t.equal(stateOf(life.machine), 'dead')
+    t.notOk(life.machine.failed)
+  }
+  const stopped = new Life().running().at(1, stop, again, exit(0))
+  t.equal(stateOf(stopped.machine), 'dead', 'one that is stopped does not come back')
+})
+
 t.test('of a task that waits for its restart nothing is left to stop', async (t) => {
   const life = new Life().running().at(1, exit(1), stop)
   t.equal(stateOf(life.machine), 'dead')

@@ -9,11 +9,12 @@ export const allocRestart: Verb = {
   operands: { usage: 'ALLOCATION [TASK]', countMin: 1, countMax: 2 },
   about: `
 Restarts the tasks of an allocation that run, or one of them, in their place: it is the same
-allocation afterwards. It counts for no restart policy.
+allocation afterwards. It counts for no restart policy. With -all-tasks the tasks that ended run once
+more too: all tasks end, and then start in the order of their lifecycle.
 `,
   flags: {
     task: { summary: 'The task', value: 'TASK' },
-    'all-tasks': { summary: 'Also tasks that ended, where the agent can do that', value: null },
+    'all-tasks': { summary: 'Also tasks that ended, in the order of their lifecycle', value: null },
     ...namespaceFlag,
     ...connectionFlags,
   },
@@ -26,7 +27,8 @@ allocation afterwards. It counts for no restart policy.
     const id = await findAllocation(client, given)
     const json = { TaskName: task, AllTasks: all }
     await client.ask('PUT', clientPath(id, '/restart'), { json })
-    const what = task === '' ? 'Its tasks restart' : `Task ${JSON.stringify(task)} restarts`
+    const tasks = all ? 'All its tasks restart' : 'Its tasks restart'
+    const what = task === '' ? tasks : `Task ${JSON.stringify(task)} restarts`
     terminal.out(`${what} in allocation ${JSON.stringify(id)}\n`)
     return exits.ok
   },
