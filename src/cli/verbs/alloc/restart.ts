@@ -9,8 +9,8 @@ export const allocRestart: Verb = {
   operands: { usage: 'ALLOCATION [TASK]', countMin: 1, countMax: 2 },
   about: `
 Restarts the tasks of an allocation that run, or one of them, in their place: it is the same
-allocation afterwards. It counts for no restart policy. With -all-tasks the tasks that ended run once
-more too: all tasks end, and then start in the order of their lifecycle.
+allocation afterwards. It counts for no restart policy. With -all-tasks the tasks that ended run
+once more too: all tasks end, and then start in the order of their lifecycle.
 `,
   flags: {
     task: { summary: 'The task', value: 'TASK' },
