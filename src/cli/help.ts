@@ -35,6 +35,8 @@ const groups: Readonly<Record<string, string>> = {
   job: 'Jobs, and the files they are written in',
   system: 'What the leader does by itself, by hand',
   'job periodic': 'Jobs that are started by time',
+  scaling: 'How far groups of jobs are scaled',
+  'scaling policy': 'How far groups of jobs are scaled, and by which rules',
   server: 'The members of the gossip pool',
   tls: 'Certificates for a cluster of its own',
   'tls ca': 'The certificate authority',

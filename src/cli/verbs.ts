@@ -1,6 +1,7 @@
 /** The table of commands. A new command is a file in `verbs` and a row here. */
 import type { AgentArguments } from './verbs/agent.ts'
 import { deploymentVerbs } from './verbs/deployment/verbs.ts'
+import { scalingVerbs } from './verbs/scaling/verbs.ts'
 import type { OpenRecovery } from './verbs/raft/recover.ts'
 import { allocVerbs } from './verbs/alloc/verbs.ts'
 import { jobVerbs } from './verbs/job/verbs.ts'
@@ -292,6 +293,7 @@ export function makeVerbs({ version, runAgent, openRecovery }: VerbOptions): Ver
       summary: 'Reads a path of the API',
       load: async () => (await import('./verbs/path/ask.ts')).pathRead,
     },
+    ...scalingVerbs,
     'server force-leave': {
       summary: 'Gives a failed member up',
       load: async () => (await import('./verbs/server/force-leave.ts')).serverForceLeave,

@@ -2,8 +2,8 @@
  * Whom an operator names as the servers of a recovered cluster: the file, and what it has to say to be taken.
  * The same file on every survivor makes the same cluster of them.
  */
-import { createHash } from 'node:crypto'
 import { MusterError } from '../lib/errors.ts'
+import { sha256OfParts, uuidOfHash } from '../lib/hash-uuid.ts'
 import type { Configuration, Member } from '../raft/core/message.ts'
 import { membersMax } from '../raft/quorum-recovery.ts'
 
@@ -101,17 +101,7 @@ export function membersNamed(
  */
 export function successorId(before: Configuration, members: readonly Member[]): string {
   const roles = members.map(({ id, role }) => `${id} ${role}`).toSorted()
-  const text = JSON.stringify([before.clusterId, ...roles])
-  const hex = createHash('sha256').update(text).digest('hex')
-  // Version 8, variant 10: made by a rule of our own (RFC 9562).
-  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 3) | 8).toString(16)
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    variant + hex.slice(17, 20),
-    hex.slice(20, 32),
-  ].join('-')
+  return uuidOfHash(sha256OfParts([before.clusterId, ...roles]))
 }
 
 function wrong(path: string, what: string): MusterError {

@@ -31,7 +31,7 @@ for (const [line, expected] of agentLines) {
 }
 
 const commands =
-  'acl, agent, agent-info, alloc, auth, catalog, completion, delete, deployment, eval, event, gossip, job, kv, list, lock, login, logout, monitor, namespace, node, operator, read, server, services, session, status, system, tls, token, var, version, watch, write'
+  'acl, agent, agent-info, alloc, auth, catalog, completion, delete, deployment, eval, event, gossip, job, kv, list, lock, login, logout, monitor, namespace, node, operator, read, scaling, server, services, session, status, system, tls, token, var, version, watch, write'
 const agentHelp = 'Try: muster help agent'
 
 const mistakes: readonly (readonly [string, string])[] = [

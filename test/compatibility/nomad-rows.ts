@@ -18,6 +18,12 @@ const job = {
   TaskGroups: [{ Name: 'compat', Tasks: [{ Name: 'compat', Driver: 'raw_exec' }] }],
 }
 
+const scaled = {
+  ...job,
+  ID: 'scaled',
+  TaskGroups: job.TaskGroups.map((group) => ({ ...group, Scaling: { Max: 2 } })),
+}
+
 export const nomadRows: readonly Row[] = [
   row('acl bootstrap', put('/v1/acl/bootstrap', {}, [], { status: [200, 400, 403] })),
   row(
@@ -282,7 +288,18 @@ export const nomadRows: readonly Row[] = [
     get('/v1/quotas'),
   ),
   ...rows(verbs('recommendation', 'apply', 'dismiss', 'info', 'list'), get('/v1/recommendations')),
-  ...rows(verbs('scaling policy', 'info', 'list'), get('/v1/scaling/policies')),
+  row(
+    'scaling policy list',
+    put('/v1/jobs', { Job: scaled }),
+    get('/v1/scaling/policies', ['ID', 'Enabled', 'Type', 'Target.Job', 'CreateIndex'], {
+      keep: { name: 'policy', field: 'ID' },
+    }),
+  ),
+  row(
+    'scaling policy info',
+    get('/v1/scaling/policies?prefix={policy}', ['ID']),
+    get('/v1/scaling/policy/{policy}', ['ID', 'Enabled', 'Target.Group', 'Min', 'Max', 'Policy']),
+  ),
   ...rows(verbs('sentinel', 'apply', 'delete', 'list', 'read'), get('/v1/sentinel/policies')),
   row('server force-leave', put('/v1/agent/force-leave?node=nobody')),
   row('server join', put('/v1/agent/join?address=127.0.0.1:1', undefined, ['num_joined', 'error'])),

@@ -287,12 +287,18 @@ function namespaceRules(block: SourceBlock): readonly Rule[] {
 
 /**
  * A caller with a right in a namespace may know that the namespace exists, and one that may submit a job may have its
- * file read, and scale it. One that may read a job may read how it was scaled.
+ * file read, and scale it. One that may read a job may read how it was scaled, and one that may list jobs too may read the policies
+ * of their groups.
  */
 function withImplied(capabilities: readonly string[]): readonly string[] {
   const implied = ['read']
   if (capabilities.includes('submit-job')) implied.push('parse-job', 'scale-job')
-  if (capabilities.includes('read-job')) implied.push('read-job-scaling')
+  if (capabilities.includes('read-job')) {
+    implied.push('read-job-scaling')
+    if (capabilities.includes('list-jobs')) {
+      implied.push('list-scaling-policies', 'read-scaling-policy')
+    }
+  }
   return [...implied.filter((name) => !capabilities.includes(name)), ...capabilities]
 }
 

@@ -9,7 +9,8 @@ import { commandsByType, defineCommand, put, replace, TimeMs } from '../define.t
 import { isJobType } from '../evaluations/job-type-model.ts'
 import { GroupName, RowId, workloadsVersion, type EvaluationRow } from '../evaluations/model.ts'
 import { evaluations } from '../evaluations/table.ts'
-import { versionRow } from '../jobs/version-commands.ts'
+import { scaledMember } from '../jobs/scaling-model.ts'
+import { scaledBefore, versionRow } from '../jobs/version-commands.ts'
 import { evaluationOf } from '../jobs/job-evaluation-model.ts'
 import { jobOf, newestVersionOf, versionOf } from '../jobs/queries.ts'
 import { countsFor, withWork } from '../jobs/state-model.ts'
@@ -139,7 +140,7 @@ export function failed(
     return changed(found, row, found.job, entry)
   }
   const { spec, version } = back
-  const job = reverted(found.job, spec, entry)
+  const job = reverted(found.job, found.newest, spec, entry)
   const { changes, outcome } = changed(found, row, job, entry)
   return {
     changes: [
@@ -173,11 +174,13 @@ function wayBack({ row, job, newest, stable }: FoundDeployment): WayBack | null 
 
 function reverted(
   before: JobRow,
+  newest: JobVersionRow | null,
   spec: JobVersionRow['spec'],
   { index, nowMs }: { readonly index: number; readonly nowMs: number },
 ): JobRow {
+  const { scaled: _, ...others } = before
   return {
-    ...before,
+    ...others,
     type: isJobType(spec.Type) ? spec.Type : before.type,
     priority: spec.Priority,
     version: before.version + 1,
@@ -185,6 +188,7 @@ function reverted(
       spec.TaskGroups.map(({ Name }) => Name),
       before,
     ),
+    ...scaledMember(spec, scaledBefore(before, newest), index),
     submitMs: nowMs,
     jobModifyIndex: index,
     modifyIndex: index,

@@ -24,11 +24,12 @@ import { evaluationOf } from './job-evaluation-model.ts'
 import { dispatchJob, launchJob } from './launch-commands.ts'
 import { jobOf, newestVersionOf, parentOf, scalingsOf } from './queries.ts'
 import { scaleJob } from './scale-commands.ts'
+import { scaledMember } from './scaling-model.ts'
 import { countsFor, groupsCountedMax, noChildren } from './state-model.ts'
 import { isLaunched, isTemplate, kindOf, type JobKind } from './kind-model.ts'
 import { StoredSpec } from './stored-model.ts'
 import { jobs, jobVersions, scalings, type JobRow } from './table.ts'
-import { made, parentChanges, versionRow, withStatus } from './version-commands.ts'
+import { made, parentChanges, scaledBefore, versionRow, withStatus } from './version-commands.ts'
 
 /** Blocked evaluations of one job that an entry cancels. A job has one; more come of workers that were cut off. */
 const canceledMax = 64
@@ -98,6 +99,7 @@ export const registerJob = defineCommand({
       groups: countsFor(args.groups, before),
       ...(before?.parent !== undefined && { parent: before.parent }),
       ...(template && { children: before?.children ?? noChildren }),
+      ...scaledMember(spec, scaledBefore(before, version), index),
       ...(isLaunched(spec, dispatched) && { periodic: { launchedMs: nowMs } }),
       submitMs: nowMs,
       jobModifyIndex: index,
@@ -156,10 +158,11 @@ export const deregisterJob = defineCommand({
         modifyIndex: index,
       }),
     )
+    const { scaled: _, ...others } = before
     const stopped: JobRow = before.stop
       ? before
       : {
-          ...before,
+          ...others,
           stop: true,
           version: before.version + 1,
           groups: before.groups.map((counts) => ({ ...counts, queued: 0 })),

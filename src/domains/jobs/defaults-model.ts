@@ -18,6 +18,7 @@ import type {
   Restart,
   Update,
 } from './rules-model.ts'
+import { noMax, scalingType } from './scaling-model.ts'
 import { taskWithDefaults } from './task-defaults-model.ts'
 
 const second = 1e9
@@ -98,6 +99,8 @@ const parameterizedDefaults: Parameterized = {
   MetaOptional: [],
 }
 
+const scalingDefaults = { Enabled: true, Type: scalingType, Max: noMax, Policy: {} }
+
 /** `namespace`: of a job that names none. */
 export function withDefaults(draft: JobDraft, namespace: string): JobSpec {
   const type = draft.Type ?? 'service'
@@ -161,6 +164,9 @@ function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
     ShutdownDelay: draft.ShutdownDelay ?? null,
     StopAfterClientDisconnect: draft.StopAfterClientDisconnect ?? null,
     MaxClientDisconnect: draft.MaxClientDisconnect ?? null,
+    ...(draft.Scaling !== undefined && {
+      Scaling: { ...scalingDefaults, Min: draft.Count ?? 1, ...draft.Scaling },
+    }),
     Tasks: (draft.Tasks ?? []).map((task) =>
       taskWithDefaults(task, { restart, prefix: `${job.Name}-${name}` }),
     ),

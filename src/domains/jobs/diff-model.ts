@@ -83,7 +83,9 @@ function objectDiff(name: string, before: Members | null, after: Members | null)
 
 /** Names of the user's own: each is a field, as `Meta[key]`. */
 function isMap(name: string): boolean {
-  return ['Meta', 'Env', 'Config', 'Header', 'GetterOptions', 'GetterHeaders'].includes(name)
+  return ['Meta', 'Env', 'Config', 'Header', 'GetterOptions', 'GetterHeaders', 'Policy'].includes(
+    name,
+  )
 }
 
 function mapDiff(name: string, before: Members, after: Members): readonly FieldDiff[] {

@@ -12,6 +12,8 @@ import { registeredJobMethods } from './registered-methods.ts'
 import { registeredJobRoutes } from './registered-routes.ts'
 import { scaleMethods } from './scale-methods.ts'
 import { scaleRoutes } from './scale-routes.ts'
+import { scalingPolicyMethods } from './scaling-methods.ts'
+import { scalingPolicyRoutes } from './scaling-routes.ts'
 import { jobs, jobVersions, scalings } from './table.ts'
 import { jobTopic } from './topics.ts'
 
@@ -25,8 +27,15 @@ export const jobsDomain = defineDomain({
     ...Object.values(registeredJobMethods),
     ...Object.values(dispatchMethods),
     ...Object.values(scaleMethods),
+    ...Object.values(scalingPolicyMethods),
   ],
-  routes: [...jobRoutes, ...registeredJobRoutes, ...dispatchRoutes, ...scaleRoutes],
+  routes: [
+    ...jobRoutes,
+    ...registeredJobRoutes,
+    ...dispatchRoutes,
+    ...scaleRoutes,
+    ...scalingPolicyRoutes,
+  ],
   topics: [jobTopic],
   duties: [
     {

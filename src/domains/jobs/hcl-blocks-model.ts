@@ -1,5 +1,13 @@
 /** The blocks of a job file, from the innermost to the job. */
-import { migrate, placement, reschedule, restart, spreads, update } from './hcl-rules-model.ts'
+import {
+  migrate,
+  placement,
+  reschedule,
+  restart,
+  scaling,
+  spreads,
+  update,
+} from './hcl-rules-model.ts'
 import type { BlockShape, Members } from './hcl-shape-model.ts'
 
 const port: BlockShape = {
@@ -276,13 +284,13 @@ const group: BlockShape = {
     network: { member: 'Networks', shape: network, as: 'many' },
     reschedule: { member: 'ReschedulePolicy', shape: reschedule, as: 'one' },
     restart: { member: 'RestartPolicy', shape: restart, as: 'one' },
+    scaling: { member: 'Scaling', shape: scaling, as: 'one' },
     service: { member: 'Services', shape: service, as: 'many' },
     task: { member: 'Tasks', shape: task, as: 'many' },
     update: { member: 'Update', shape: update, as: 'one' },
     volume: { member: 'Volumes', shape: volume, as: 'map' },
   },
   refused: {
-    scaling: 'Scaling',
     consul: 'Consul',
     disconnect: 'Disconnect',
     max_run_duration: 'MaxRunDuration',

@@ -113,3 +113,13 @@ export const reschedule: BlockShape = {
     unlimited: ['Unlimited', 'flag'],
   },
 }
+
+export const scaling: BlockShape = {
+  attributes: {
+    enabled: ['Enabled', 'flag'],
+    type: ['Type', 'text'],
+    min: ['Min', 'whole'],
+    max: ['Max', 'whole'],
+  },
+  maps: { policy: ['Policy', 'config'] },
+}

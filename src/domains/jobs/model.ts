@@ -4,7 +4,7 @@
  *
  * `jobs` may import `namespaces`, `rpc`, `fsm`, `api` and `lib`. Everything in its models is pure.
  */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { Network, Service } from './network-model.ts'
 import { Affinity, Constraint, Spread } from './placement-model.ts'
 import { Migrate, Parameterized, Periodic, Reschedule, Restart, Update } from './rules-model.ts'
@@ -20,6 +20,7 @@ import {
   Word,
   Words,
 } from './schema-model.ts'
+import { Scaling } from './scaling-model.ts'
 import { Task } from './task-model.ts'
 
 export { defaultNamespace } from '../namespaces/model.ts'
@@ -52,6 +53,8 @@ export const TaskGroup = block('JobTaskGroup', {
   ShutdownDelay: orNull(Duration),
   StopAfterClientDisconnect: orNull(Duration),
   MaxClientDisconnect: orNull(Duration),
+  /** Absent: the group has no policy. */
+  Scaling: Type.Optional(Scaling),
   Tasks: list(Task, tasksMax),
 })
 export type TaskGroup = Readonly<Static<typeof TaskGroup>>

@@ -5,7 +5,6 @@
 const mesh = 'is not served: this program has no service mesh'
 const identity = 'is not served: tasks get no identities'
 const consul = 'is not served: services are registered in the catalog of this cluster'
-const scaling = 'is not served: scale a group by PUT /v1/job/:id/scale'
 const csi = 'is not served: volumes are folders of the machines'
 
 export const refusedMembers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -15,7 +14,6 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     VaultToken: 'does not belong in a job: send a token along with the request',
   },
   JobTaskGroup: {
-    Scaling: scaling,
     Consul: consul,
     Disconnect: 'is not served: set MaxClientDisconnect',
     MaxRunDuration: 'is not served: let the task end itself',
@@ -26,7 +24,8 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Consul: consul,
     CSIPluginConfig: csi,
     Kind: mesh,
-    ScalingPolicies: scaling,
+    ScalingPolicies:
+      'is not served: only the counts of groups are scaled, set Scaling of the group',
     Identity: identity,
     Identities: identity,
     Actions: 'is not served: run commands in a task by exec',

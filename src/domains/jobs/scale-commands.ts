@@ -22,6 +22,7 @@ import {
   withCount,
   type ScalingEvent,
 } from './scale-model.ts'
+import { boundsProblem } from './scaling-model.ts'
 import { jobs, jobVersions, scalings, type JobRow } from './table.ts'
 import { made, parentChanges, versionRow, withStatus } from './version-commands.ts'
 
@@ -35,6 +36,8 @@ export type ScaleOutcome =
   | { readonly type: 'unknown' }
   | { readonly type: 'unknownGroup' }
   | { readonly type: 'stopped' }
+  /** What the group's policy allows; `text`: why. */
+  | { readonly type: 'outOfBounds'; readonly text: string }
   /** `jobModifyIndex`: as it is. */
   | { readonly type: 'conflict'; readonly jobModifyIndex: number }
 
@@ -76,6 +79,8 @@ export const scaleJob = defineCommand({
     const previousCount = version.spec.TaskGroups.find(({ Name }) => Name === group)?.Count
     if (previousCount === undefined) return refuse({ type: 'unknownGroup' })
     if (count !== null && before.stop) return refuse({ type: 'stopped' })
+    const problem = count === null ? null : boundsProblem(version.spec, group, count)
+    if (problem !== null) return refuse({ type: 'outOfBounds', text: problem })
     const spec = withCount(version.spec, group, count ?? previousCount) ?? version.spec
     const scaled: JobRow =
       count === null || count === previousCount

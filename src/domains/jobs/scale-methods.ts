@@ -9,6 +9,7 @@ import type { Evaluated } from './registered-methods.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
 import { scaleJob } from './scale-commands.ts'
 import { CountOrNull, messageLengthMax, scaleMetaLengthMax, withCount } from './scale-model.ts'
+import { boundsProblem } from './scaling-model.ts'
 import { validateJob } from './validate-model.ts'
 import { knowsTimeZone } from './zones.ts'
 
@@ -41,6 +42,8 @@ const scale = defineLeaderMethod({
     const spec = version === null ? null : withCount(version.spec, group, count ?? 0)
     if (version !== null && spec === null) throw unknownGroup(id, group)
     if (spec !== null && count !== null) {
+      const problem = boundsProblem(spec, group, count)
+      if (problem !== null) throw refused(problem)
       const problems = validateJob(spec, { knowsTimeZone }).texts()
       if (problems.length > 0) throw refused(problems.join('; '))
     }
@@ -54,6 +57,8 @@ const scale = defineLeaderMethod({
         throw unknownJob()
       case 'unknownGroup':
         throw unknownGroup(id, group)
+      case 'outOfBounds':
+        throw refused(outcome.text)
       case 'stopped':
         throw refused(`job ${JSON.stringify(id)} is stopped: register it again`)
       case 'conflict': {

@@ -7,6 +7,7 @@ import { isBatchType, isEveryNodeType, JobType } from '../evaluations/job-type-m
 import { GroupName, JobId, NamespaceName } from '../evaluations/model.ts'
 import { payloadLengthMax } from './dispatch-model.ts'
 import { ScalingRow } from './scale-model.ts'
+import { policyFront, ScaledGroup } from './scaling-model.ts'
 import { StoredSpec } from './stored-model.ts'
 
 /** A part of keys: no change of it may outgrow one. */
@@ -59,6 +60,8 @@ export const JobRow = record({
   children: Type.Optional(ChildCounts),
   /** Of one that is started by time. `launchedMs`: up to then it was, or did not have to be. */
   periodic: Type.Optional(record({ launchedMs: TimeMs })),
+  /** Groups with a policy of scaling, where it has any and is not stopped. */
+  scaled: Type.Optional(Type.Array(ScaledGroup, { maxItems: 256 })),
   submitMs: TimeMs,
   /** The newest one whose deployment was successful; absent: none was. */
   stableVersion: Type.Optional(Version),
@@ -103,6 +106,10 @@ export const jobs: Table<JobRow> = {
     /** Those that are started by time. */
     byTime: ({ periodic, stop, namespace, id }) =>
       periodic === undefined || stop ? null : [namespace, id],
+    /** Those with policies of scaling. */
+    scaled: ({ scaled, namespace, id }) => (scaled === undefined ? null : [namespace, id]),
+    /** The same by the front of their policies' ids. */
+    byPolicy: (row) => (row.scaled === undefined ? null : [policyFront(row)]),
     byToken: ({ parent, namespace }) =>
       parent === undefined || parent.token === '' ? null : [namespace, parent.id, parent.token],
   },

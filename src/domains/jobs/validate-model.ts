@@ -15,6 +15,7 @@ import {
   checkPeriodic,
   checkReschedule,
   checkRestart,
+  checkScaling,
   checkUpdate,
 } from './validate-rules-model.ts'
 import { checkTask, notOfSystem } from './validate-task-model.ts'
@@ -100,6 +101,7 @@ function checkGroup(group: TaskGroup, path: string, job: JobSpec, problems: Prob
   if (job.Type === 'system' && group.Count > 1) {
     problems.add(`${path}.Count`, 'must be 0 or 1: a system job runs once on every node')
   }
+  checkScaling(group, path, job, problems)
   checkPlacement(group, path, job, problems)
   checkRestart(group.RestartPolicy, `${path}.RestartPolicy`, problems)
   checkRulesOfGroup(group, path, job, problems)

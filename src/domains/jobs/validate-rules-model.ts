@@ -1,7 +1,9 @@
 /** What is refused in the rules of updates, moves, restarts and schedules. */
 import { parseCron } from '../../lib/cron.ts'
 import { formatDurationNs } from '../../lib/duration.ts'
+import type { JobSpec, TaskGroup } from './model.ts'
 import type { Problems } from './problem-model.ts'
+import { scalingType } from './scaling-model.ts'
 import type {
   Migrate,
   Parameterized,
@@ -186,5 +188,27 @@ export function checkParameterized(
       'ParameterizedJob.MetaOptional',
       `has ${JSON.stringify(both[0])}, which is required as well`,
     )
+  }
+}
+
+export function checkScaling(
+  { Count, Scaling }: TaskGroup,
+  path: string,
+  job: JobSpec,
+  problems: Problems,
+): void {
+  if (Scaling === undefined) return
+  const at = `${path}.Scaling`
+  if (job.Type === 'system') {
+    problems.add(at, 'has no meaning in a job of the type system: leave it out')
+    return
+  }
+  const { Type, Min, Max } = Scaling
+  if (Type !== scalingType) problems.add(`${at}.Type`, `must be ${scalingType}`)
+  if (Min < 0) problems.add(`${at}.Min`, 'must be at least 0')
+  if (Max < 0) problems.add(`${at}.Max`, 'is missing: give the greatest count, at least 0')
+  else if (Max < Min) problems.add(`${at}.Max`, `must be at least Min, which is ${Min}`)
+  else if (Count < Min || Count > Max) {
+    problems.add(`${path}.Count`, `must be from ${Min} to ${Max}, as Scaling says, not ${Count}`)
   }
 }

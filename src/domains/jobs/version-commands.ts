@@ -3,6 +3,7 @@ import type { Change } from '../../fsm/domain.ts'
 import { replace } from '../define.ts'
 import type { Trigger } from '../evaluations/model.ts'
 import { hasLive, statusOf, withChildren, type Moved } from './state-model.ts'
+import type { scaledMember } from './scaling-model.ts'
 import type { StoredSpec } from './stored-model.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
 
@@ -25,6 +26,15 @@ export function made(
 export function parentChanges(parent: JobRow | null, moved: Moved, index: number): Change[] {
   const after = parent === null ? null : withChildren(parent, [moved], index)
   return parent === null || after === null || after === parent ? [] : [replace(jobs, parent, after)]
+}
+
+/** See `scaledMember`. */
+export function scaledBefore(
+  row: JobRow | null,
+  version: JobVersionRow | null,
+): Parameters<typeof scaledMember>[1] {
+  if (row === null || version === null) return null
+  return { spec: version.spec, ...(row.scaled !== undefined && { scaled: row.scaled }) }
 }
 
 export function versionRow(

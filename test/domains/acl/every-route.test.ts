@@ -52,6 +52,7 @@ const filtered: ReadonlySet<string> = new Set([
   'GET /v1/vars',
   'GET /v1/nodes',
   'GET /v1/jobs',
+  'GET /v1/scaling/policies',
   'GET /v1/evaluations',
   'GET /v1/allocations',
   'GET /v1/evaluation/:eval_id/allocations',

@@ -113,6 +113,28 @@ t.test(
   },
 )
 
+t.test('a job that goes back has the policies of scaling that it had', async (t) => {
+  const on = await deployed(t)
+  const withMax = (number: number, Max: number) => {
+    const spec = version(number, { AutoRevert: true })
+    const Scaling = { Enabled: true, Type: 'horizontal', Min: 1, Max, Policy: {} }
+    return { ...spec, TaskGroups: spec.TaskGroups.map((group) => ({ ...group, Scaling })) }
+  }
+  const policy = () => on.here.state.job('job')?.scaled?.[0]
+  await on.here.register(withMax(0, 3))
+  const first = policy()
+  await on.becomesHealthy(0, 3)
+  await on.ends(0, 'successful')
+  await on.here.register(withMax(1, 9))
+  const second = policy()
+  t.ok(Number(second?.modifyIndex) > Number(first?.modifyIndex))
+  const { id } = await on.ends(1, 'running')
+  await on.change('deployments.fail', { id, operator: true })
+  t.match(on.here.state.job('job'), { version: 2 })
+  t.match(policy(), { group: first?.group, createIndex: first?.createIndex })
+  t.ok(Number(policy()?.modifyIndex) > Number(second?.modifyIndex), 'it is another one again')
+})
+
 t.test('to what is the same, or to nothing, a job does not go back', async (t) => {
   const on = await deployed(t)
   await on.here.register(version(0, { AutoRevert: true }))

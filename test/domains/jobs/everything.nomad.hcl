@@ -134,6 +134,21 @@ job "everything" {
       canary = 2
     }
 
+    scaling {
+      enabled = false
+      min     = 1
+      max     = 10
+      policy {
+        cooldown = "1m"
+        check "load" {
+          query = "cpu"
+          strategy "target-value" {
+            target = 70
+          }
+        }
+      }
+    }
+
     ephemeral_disk {
       sticky  = true
       migrate = true
