@@ -2,50 +2,10 @@
 import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { processState } from '../../../src/client-agent/drivers/process-identity.ts'
+import t from 'tap'
 import { workFolders } from '../../../src/client-agent/runner/runner.ts'
-import {
-  dataFolder,
-  leave,
-  RegistryStandIn,
-  ServersStandIn,
-  startedRunner,
-  until,
-  type Tasks,
-} from './server-stand-in.ts'
-
-function shell(script: string): Tasks {
-  return [{ Name: 'main', Driver: 'raw_exec', Config: { command: 'sh', args: ['-c', script] } }]
-}
-
-function mock(config: Record<string, unknown>): Tasks {
-  return [{ Name: 'main', Driver: 'mock_driver', Config: config }]
-}
-
-async function setting(t: Test) {
-  const folder = await dataFolder(t)
-  return { folder, servers: new ServersStandIn() }
-}
-
-/** The pid that a task printed. */
-async function pidOf(folder: string, id: string): Promise<number> {
-  const path = join(workFolders(folder).allocations, id, 'alloc/logs/main.stdout.0')
-  let pid = 0
-  await until(
-    () => pid > 0,
-    () => 'no pid was printed',
-    async () => {
-      const text = await readFile(path, 'utf8').catch(() => '')
-      if (text.endsWith('\n')) pid = Number(text.trim().split('\n').at(-1))
-    },
-  )
-  return pid
-}
-
-function runs(pid: number): boolean {
-  return processState(pid)?.isZombie === false
-}
+import { leave, RegistryStandIn, startedRunner, until, type Tasks } from './server-stand-in.ts'
+import { mock, pidOf, runs, setting, shell } from './tasks.ts'
 
 t.test('what is placed runs until it is stopped', async (t) => {
   const { folder, servers } = await setting(t)
@@ -435,40 +395,4 @@ t.test('what servers ask about again is told again, and runs on', async (t) => {
   await servers.becomes(id, 'running')
   t.ok(runs(pid))
   t.equal(await pidOf(folder, id), pid)
-})
-
-t.test('one that others end for begins once they have, also over a restart', async (t) => {
-  const { folder, servers } = await setting(t)
-  const first = await startedRunner(t, servers, { folder })
-  // Deaf to the signal: it ends when it is killed.
-  const deaf = shell("trap '' INT TERM; echo $$; while :; do sleep 0.05; done")
-  const before = servers.place(1, 'service', [{ ...deaf[0], KillTimeout: 3_000_000_000 }])
-  await servers.becomes(before, 'running')
-  const pid = await pidOf(folder, before)
-  servers.stop(before)
-  const after = servers.place(2, 'service', shell('exec sleep 1000'), {}, [before])
-  await servers.becomes(after, 'pending')
-  await leave(first)
-  t.ok(runs(pid), 'its kill timeout is not over')
-  t.equal(servers.reports.get(after)?.clientStatus, 'pending')
-  await startedRunner(t, servers, { folder })
-  await servers.becomes(after, 'running')
-  t.notOk(runs(pid))
-  servers.stop(after)
-  await servers.becomes(after, 'complete')
-})
-
-t.test('one that others end for may be stopped while it waits', async (t) => {
-  const { folder, servers } = await setting(t)
-  await startedRunner(t, servers, { folder })
-  const before = servers.place(1, 'service', mock({ run_for: '1h', kill_after: '1h' }))
-  await servers.becomes(before, 'running')
-  const after = servers.place(2, 'service', shell('exec sleep 1000'), {}, [before])
-  await servers.becomes(after, 'pending')
-  servers.stop(after)
-  const { tasks } = await servers.becomes(after, 'complete')
-  t.equal(tasks[0]?.startedMs, null)
-  servers.stop(before)
-  await servers.becomes(before, 'complete')
-  t.equal(servers.reports.get(after)?.clientStatus, 'complete')
 })
