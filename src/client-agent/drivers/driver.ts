@@ -5,6 +5,7 @@
  * task outlives the agent; the handle is all that it is found again by.
  */
 import Type, { type Static } from 'typebox'
+import type { AllocatedPort } from '../../domains/allocations/model.ts'
 import type { RunningCommand } from './exec-process.ts'
 
 /** What is needed to find a started task again. */
@@ -32,6 +33,21 @@ export type Exit =
     }
   | { readonly type: 'unknown'; readonly reason: string }
 
+/**
+ * What a task has as its root: that of the machine; one of its own, made of parts of it; or an image, whose environment it has
+ * too. In the latter two the folders of its allocation are at the places of `foldersInRoot`.
+ */
+export type Root = 'machine' | 'own' | 'image'
+
+export const foldersInRoot = { shared: '/alloc', local: '/local', secrets: '/secrets' } as const
+
+/** A file or folder of the machine that a task finds elsewhere. Both are absolute. */
+export type Mount = {
+  readonly source: string
+  readonly destination: string
+  readonly readOnly: boolean
+}
+
 export type TaskToStart = {
   readonly allocation: string
   readonly task: string
@@ -40,8 +56,17 @@ export type TaskToStart = {
   readonly user: string
   /** All of it; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>
-  /** Where it runs. */
+  /** Where it runs, on the machine. */
   readonly folder: string
+  /** Folders on the machine: that which the tasks of the allocation share, and two of its own. */
+  readonly shared: string
+  readonly local: string
+  readonly secrets: string
+  /** Volumes; none where the driver mounts none. */
+  readonly mounts: readonly Mount[]
+  readonly resources: { readonly cpuMhz: number; readonly memoryMb: number }
+  /** Of the allocation. */
+  readonly ports: readonly AllocatedPort[]
   /** Files that its output is appended to. */
   readonly stdout: string
   readonly stderr: string
@@ -65,11 +90,14 @@ export interface StartedTask {
 
 export interface Driver {
   readonly name: string
+  readonly root: Root
+  /** Whether it makes the mounts of a task. */
+  readonly mountsVolumes: boolean
   /**
    * Throws `unavailable` where another try may help, anything else where none will. `signal` fires when the task is not wanted any
-   * more: a start under way ends soon after.
+   * more: a start under way ends soon after. `tell`: of what takes long, for the events of the task.
    */
-  start(task: TaskToStart, signal: AbortSignal): Promise<StartedTask>
+  start(task: TaskToStart, signal: AbortSignal, tell: (text: string) => void): Promise<StartedTask>
   /** What was started before this process of the agent, also where it ended since. */
   recover(task: TaskToStart, handle: Handle): StartedTask
   /** One that was started, and whose handle was not written: null where there is none. */

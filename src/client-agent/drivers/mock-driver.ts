@@ -33,6 +33,8 @@ const timerMsMax = 2 ** 31 - 1
 
 export class MockDriver implements Driver {
   readonly name = 'mock_driver'
+  readonly root = 'machine'
+  readonly mountsVolumes = false
   readonly runsAsAgent = false
   readonly #clock: Clock
 

@@ -22,6 +22,8 @@ const Config = Type.Object(
 
 export class RawExecDriver implements Driver {
   readonly name = 'raw_exec'
+  readonly root = 'machine'
+  readonly mountsVolumes = false
   readonly runsAsAgent = true
   readonly #clock: Clock
 

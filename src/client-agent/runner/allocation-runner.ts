@@ -387,7 +387,9 @@ export class AllocationRunner {
   #setupOf(name: string): SetupOf | null {
     const task = this.#assigned.group.Tasks.find(({ Name }) => Name === name)
     if (task === undefined) return null
-    return { assigned: this.#assigned, task, facts: this.#host.facts, folder: this.folder }
+    const { facts, drivers } = this.#host
+    const driver = drivers.known(task.Driver)
+    return { assigned: this.#assigned, task, facts, folder: this.folder, driver }
   }
 
   /** Resolves once the disk knows what is so now. Writes that wait become one. */

@@ -8,6 +8,7 @@ import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { Task } from '../../domains/jobs/task-model.ts'
 import type { NodeSpec } from '../../domains/nodes/model.ts'
 import { hostPort } from '../../lib/host-port.ts'
+import { foldersInRoot, type Root } from '../drivers/driver.ts'
 import type { TaskFolders } from './task-folders.ts'
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ'] as const
@@ -20,7 +21,10 @@ export type NodeFacts = {
   readonly region: string
   /** Where others reach it. */
   readonly address: string
-  readonly spec: Pick<NodeSpec, 'name' | 'datacenter' | 'nodeClass' | 'attributes' | 'meta'>
+  readonly spec: Pick<
+    NodeSpec,
+    'name' | 'datacenter' | 'nodeClass' | 'attributes' | 'meta' | 'hostVolumes'
+  >
   /** Of the agent. */
   readonly environment: Readonly<Record<string, string | undefined>>
 }
@@ -38,18 +42,19 @@ type TaskOf = {
   readonly task: Task
   readonly facts: NodeFacts
   readonly folders: TaskFolders
+  readonly root: Root
   /** What its templates add, which goes before all but what the agent finds it by. */
   readonly more?: ReadonlyMap<string, string>
 }
 
 export function environmentOf(of: TaskOf): TaskEnvironment {
-  const { facts, task } = of
+  const { facts, task, root } = of
   const env = new Map<string, string>()
-  for (const name of passedOn) {
+  for (const name of root === 'image' ? [] : passedOn) {
     const value = facts.environment[name]
     if (value !== undefined) env.set(name, value)
   }
-  const about = [...ownNames(of), ...ports(of.assigned), ...metaOf(of)]
+  const about = [...ownNames(of), ...ports(of), ...metaOf(of)]
   for (const [name, value] of about) env.set(`NOMAD_${name}`, value)
   for (const [name, value] of about) env.set(`MUSTER_${name}`, value)
   const variables = new Map([...nodeVariables(facts), ...env])
@@ -94,14 +99,15 @@ export function interpolatedConfig(
   )
 }
 
-function ownNames({ assigned, task, facts, folders }: TaskOf): readonly [string, string][] {
+function ownNames({ assigned, task, facts, folders, root }: TaskOf): readonly [string, string][] {
+  const { shared, local, secrets } = root === 'machine' ? folders : foldersInRoot
   const { id, name, jobId, jobName, groupName, namespace, resources } = assigned
   const own = resources.tasks.find((part) => part.task === task.Name)
   const { CPU, MemoryMB } = task.Resources
   return [
-    ['ALLOC_DIR', folders.shared],
-    ['TASK_DIR', folders.local],
-    ['SECRETS_DIR', folders.secrets],
+    ['ALLOC_DIR', shared],
+    ['TASK_DIR', local],
+    ['SECRETS_DIR', secrets],
     ['MEMORY_LIMIT', String(own?.memoryMb ?? MemoryMB)],
     ['CPU_LIMIT', String(own?.cpuMhz ?? CPU)],
     ['ALLOC_ID', id],
@@ -118,18 +124,19 @@ function ownNames({ assigned, task, facts, folders }: TaskOf): readonly [string,
   ]
 }
 
-function ports({ resources }: Assigned): readonly [string, string][] {
-  return resources.ports.flatMap(({ label, value, address }): [string, string][] => {
+function ports({ assigned, root }: TaskOf): readonly [string, string][] {
+  return assigned.resources.ports.flatMap(({ label, value, to, address }): [string, string][] => {
     const name = label.replaceAll(/[^A-Za-z0-9_]/g, '_')
+    // Only with an image may a task have a network of its own, and so another port within.
+    const within = String(root === 'image' && to > 0 ? to : value)
     return [
       [`IP_${name}`, address],
-      // Tasks have the network of their machine, so a port is the same within.
-      [`PORT_${name}`, String(value)],
+      [`PORT_${name}`, within],
       [`ADDR_${name}`, hostPort(address, value)],
       [`HOST_IP_${name}`, address],
       [`HOST_PORT_${name}`, String(value)],
       [`HOST_ADDR_${name}`, hostPort(address, value)],
-      [`ALLOC_PORT_${name}`, String(value)],
+      [`ALLOC_PORT_${name}`, within],
     ]
   })
 }

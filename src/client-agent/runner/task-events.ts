@@ -39,6 +39,11 @@ export const downloading: EventSeed = {
   type: 'Downloading Artifacts',
   text: 'Client is downloading artifacts',
 }
+
+export function toldByDriver(text: string): EventSeed {
+  return { type: 'Driver', text }
+}
+
 export const started: EventSeed = { type: 'Started', text: 'Task started by client' }
 export const killed: EventSeed = { type: 'Killed', text: 'Task successfully killed' }
 export const leaderDead: EventSeed = {

@@ -12,7 +12,13 @@ import type { Random } from '../../lib/random.ts'
 import type { Driver, Exec, Handle, StartedTask } from '../drivers/driver.ts'
 import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { Drivers } from '../drivers/drivers.ts'
-import { downloading, templateRestart, templateSignal, type EventSeed } from './task-events.ts'
+import {
+  downloading,
+  templateRestart,
+  templateSignal,
+  toldByDriver,
+  type EventSeed,
+} from './task-events.ts'
 import { signalNamed } from '../drivers/signals.ts'
 import type { ArtifactSettings } from './artifacts/limits.ts'
 import { ArtifactFailure, getArtifacts } from './artifacts/task-artifacts.ts'
@@ -184,7 +190,9 @@ export class TaskProcesses {
       if (error instanceof ArtifactFailure) throw error
       throw new SetupFailure(textOf(error))
     })
-    return this.#driverOf(setup.task).start(await toStart(setup), signal)
+    const tell = (text: string): void =>
+      this.#options.take(name, { type: 'told', event: toldByDriver(text) })
+    return this.#driverOf(setup.task).start(await toStart(setup), signal, tell)
   }
 
   async #setUp(setup: SetupOf, signal: AbortSignal): Promise<void> {

@@ -3,12 +3,13 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MusterError } from '../../lib/errors.ts'
 import { makeFolder } from '../../lib/make-folder.ts'
-import type { TaskToStart } from '../drivers/driver.ts'
+import type { Mount, TaskToStart } from '../drivers/driver.ts'
 import { interpolatedConfig } from './environment.ts'
 import { currentLog } from './log-files.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import type { TaskFolders } from './task-folders.ts'
 import { serviceProblem } from './task-services.ts'
+import { mountsOf } from './task-mounts.ts'
 import { envOfTemplates } from './templates/template-env.ts'
 
 /** Before its artifacts and templates. Throws `not_implemented` for what a task needs and this version has not. */
@@ -22,21 +23,25 @@ export async function setUpTask(of: SetupOf): Promise<void> {
 
 /** Of one that was set up. */
 export async function toStart(of: SetupOf): Promise<TaskToStart> {
-  return withEnvironment(of, await envOfTemplates(of))
+  return taskOf(of, await envOfTemplates(of), mountsOf(of))
 }
 
-/** Of one that was started: whatever it did to the files of its templates, it is found again. */
+/** Of one that was started: whatever became of the files of its templates and of its volumes, it is found again. */
 export function toFind(of: SetupOf): Promise<TaskToStart> {
-  return withEnvironment(of, new Map())
+  return taskOf(of, new Map(), [])
 }
 
-async function withEnvironment(
+async function taskOf(
   of: SetupOf,
   ofTemplates: ReadonlyMap<string, string>,
+  mounts: readonly Mount[],
 ): Promise<TaskToStart> {
   const { assigned, task, folder } = of
   const folders = folder.of(task.Name)
   const { env, variables } = environmentOfTask(of, ofTemplates)
+  const { resources } = assigned
+  const own = resources.tasks.find((part) => part.task === task.Name)
+  const { CPU, MemoryMB } = task.Resources
   return {
     allocation: assigned.id,
     task: task.Name,
@@ -44,6 +49,12 @@ async function withEnvironment(
     user: task.User,
     env,
     folder: folders.task,
+    shared: folders.shared,
+    local: folders.local,
+    secrets: folders.secrets,
+    mounts,
+    resources: { cpuMhz: own?.cpuMhz ?? CPU, memoryMb: own?.memoryMb ?? MemoryMB },
+    ports: resources.ports,
     stdout: await currentLog(folders.logs, task.Name, 'stdout'),
     stderr: await currentLog(folders.logs, task.Name, 'stderr'),
     runFolder: folders.run,
@@ -63,11 +74,14 @@ async function writePayload({ assigned, task }: SetupOf, { local }: TaskFolders)
   await writeFile(file, Buffer.from(payload, 'base64'), { mode: 0o644 })
 }
 
-function refuseWhatIsMissing({ assigned: { group }, task }: SetupOf): void {
+function refuseWhatIsMissing({ assigned: { group }, task, driver }: SetupOf): void {
   const modes = [...group.Networks, ...task.Resources.Networks].map(({ Mode }) => Mode)
   const mode = modes.find((name) => name !== 'host' && name !== '')
   const needed: readonly (readonly [boolean, string])[] = [
-    [task.VolumeMounts.length > 0, 'mounts no volumes'],
+    [
+      task.VolumeMounts.length > 0 && driver?.mountsVolumes === false,
+      `mounts no volumes by the driver ${task.Driver}`,
+    ],
     [mode !== undefined, `has no networks of mode ${JSON.stringify(mode)}`],
   ]
   const problems = [...task.Services, ...group.Services].flatMap(

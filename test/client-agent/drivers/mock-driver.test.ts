@@ -1,30 +1,12 @@
 /** The driver that runs nothing does what its configuration says. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import type { TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
 import { MockDriver } from '../../../src/client-agent/drivers/mock-driver.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { taskOf } from './task-of.ts'
 
 const never = new AbortController().signal
 const driver = new MockDriver(systemClock)
-
-async function taskOf(t: Test, config: TaskToStart['config']): Promise<TaskToStart> {
-  const folder = await mkdtemp(join(tmpdir(), 'muster-mock-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
-  return {
-    allocation: 'a',
-    task: 'main',
-    config,
-    user: '',
-    env: {},
-    folder,
-    stdout: join(folder, 'out'),
-    stderr: join(folder, 'err'),
-    runFolder: folder,
-  }
-}
 
 t.test('a mock task runs for its time and ends as it is to', async (t) => {
   const task = await taskOf(t, { run_for: '10ms', exit_code: 3, stdout_string: 'hello' })

@@ -1,6 +1,5 @@
 /** Commands as tasks: their output, their end, and how they are found again. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Exit, StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
@@ -8,37 +7,17 @@ import { parseStat, processState } from '../../../src/client-agent/drivers/proce
 import { RawExecDriver } from '../../../src/client-agent/drivers/raw-exec.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { codeOf, textOf } from '../../../src/lib/errors.ts'
+import { taskOf } from './task-of.ts'
 
 const driver = new RawExecDriver(systemClock)
 const deadlineMs = 20_000
 
-async function taskOf(t: Test, script: string, more: Partial<TaskToStart> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'muster-task-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
-  const runFolder = join(folder, 'run')
-  await mkdir(runFolder)
-  const task: TaskToStart = {
-    allocation: folder,
-    task: 'main',
-    config: { command: '/bin/sh', args: ['-c', script] },
-    user: '',
-    env: {
-      PATH: '/usr/bin:/bin',
-      MUSTER_ALLOC_ID: folder,
-      MUSTER_TASK_NAME: 'main',
-      GREETING: 'hi',
-    },
-    folder,
-    stdout: join(folder, 'out'),
-    stderr: join(folder, 'err'),
-    runFolder,
-    ...more,
-  }
-  return task
+function scriptOf(t: Test, script: string, more: Partial<TaskToStart> = {}): Promise<TaskToStart> {
+  return taskOf(t, { command: '/bin/sh', args: ['-c', script] }, more)
 }
 
 async function started(t: Test, script: string): Promise<[TaskToStart, StartedTask]> {
-  const task = await taskOf(t, script)
+  const task = await scriptOf(t, script)
   const running = await driver.start(task)
   t.teardown(() => running.kill())
   return [task, running]
@@ -77,7 +56,7 @@ t.test('a task has its environment and folder, and its output is in files', asyn
 })
 
 t.test('output goes behind what earlier runs of the task wrote', async (t) => {
-  const task = await taskOf(t, 'echo two')
+  const task = await scriptOf(t, 'echo two')
   await writeFile(task.stdout, 'one\n')
   await (
     await driver.start(task)
@@ -162,7 +141,7 @@ t.test('a start whose handle was not written is found by its marks', async (t) =
   await running.ended
   t.strictSame(await found?.ended, known(6))
   t.strictSame(await (await driver.find(task))?.ended, known(6), 'also where it ended meanwhile')
-  t.equal(await driver.find(await taskOf(t, 'true')), null)
+  t.equal(await driver.find(await scriptOf(t, 'true')), null)
 })
 
 t.test('a pid that another process has by now is left alone', async (t) => {
@@ -170,7 +149,7 @@ t.test('a pid that another process has by now is left alone', async (t) => {
   await printed(task)
   const { handle } = running
   if (handle.type !== 'process') throw new Error('a process')
-  const elsewhere = await taskOf(t, 'true')
+  const elsewhere = await scriptOf(t, 'true')
   for (const wrong of [{ startTicks: '1' }, { bootId: 'another' }]) {
     const found = driver.recover(elsewhere, { ...handle, ...wrong })
     found.signal('SIGKILL')
@@ -182,7 +161,7 @@ t.test('a pid that another process has by now is left alone', async (t) => {
 
 t.test('what cannot be started says why', async (t) => {
   const refusalOf = async (more: Partial<TaskToStart>): Promise<string> =>
-    driver.start(await taskOf(t, '', more)).then(
+    driver.start(await scriptOf(t, '', more)).then(
       () => 'started',
       (error: unknown) => `${codeOf(error)}: ${textOf(error)}`,
     )

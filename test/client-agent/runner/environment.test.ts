@@ -50,10 +50,11 @@ const assigned: Assigned = {
   createMs: 0,
   allocModifyIndex: 1,
 }
-const { env, variables } = environmentOf({
+const ofTask = {
   assigned,
   task: main,
   folders: new AllocationFolder('/data', id).of('main'),
+  root: 'machine',
   facts: {
     id: 'node-1',
     region: 'global',
@@ -64,10 +65,12 @@ const { env, variables } = environmentOf({
       nodeClass: 'fast',
       attributes: [['kernel.name', 'linux']],
       meta: [['rack', 'r1']],
+      hostVolumes: [],
     },
     environment: { PATH: '/bin', MUSTER_TOKEN: 'of the agent' },
   },
-})
+} satisfies Parameters<typeof environmentOf>[0]
+const { env, variables } = environmentOf(ofTask)
 
 t.test('names of Nomad and our own say the same', async (t) => {
   const wanted = {
@@ -92,6 +95,23 @@ t.test('names of Nomad and our own say the same', async (t) => {
   t.equal(env['PATH'], '/bin')
   t.notOk('MUSTER_TOKEN' in env, 'nothing else of the agent')
 })
+
+t.test(
+  'with a root of its own a task has its folders there, with an image nothing of the agent',
+  async (t) => {
+    const own = environmentOf({ ...ofTask, root: 'own' }).env
+    t.match(own, { PATH: '/bin', NOMAD_ALLOC_DIR: '/alloc', NOMAD_PORT_http: '8080' })
+    const image = environmentOf({ ...ofTask, root: 'image' }).env
+    t.match(image, {
+      NOMAD_TASK_DIR: '/local',
+      NOMAD_SECRETS_DIR: '/secrets',
+      NOMAD_PORT_http: '80',
+      NOMAD_HOST_PORT_http: '8080',
+      NOMAD_ADDR_http: '10.0.0.1:8080',
+    })
+    t.notOk('PATH' in image)
+  },
+)
 
 t.test('own variables are read through the others', async (t) => {
   t.equal(env['OWN'], '8080')

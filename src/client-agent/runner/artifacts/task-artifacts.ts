@@ -17,7 +17,7 @@ import type { Artifact } from '../../../domains/jobs/task-model.ts'
 import { nothing } from '../../../lib/async.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
 import { interpolated, type Variables } from '../environment.ts'
-import { environmentOfTask, placeOfTask, type SetupOf } from '../setup-of.ts'
+import { placeOfTask, variablesOnMachine, type SetupOf } from '../setup-of.ts'
 import type { TaskPlace } from '../task-files.ts'
 import { Destination } from './destination.ts'
 import { answerOf, openOwn, receive } from './download.ts'
@@ -81,7 +81,7 @@ async function getOne(
   settings: ArtifactSettings,
   signal: AbortSignal,
 ): Promise<void> {
-  const { variables } = environmentOfTask(setup)
+  const variables = variablesOnMachine(setup)
   const folders = setup.folder.of(setup.task.Name)
   const { GetterMode, GetterHeaders } = artifact
   const plan = planOfArtifact({
