@@ -43,8 +43,9 @@ export async function openFolder({ root, parts }: TaskPlace, makes: boolean): Pr
   for (const part of parts) {
     const below = within(folder, part)
     try {
-      if (makes) await mkdir(below, { mode: folderMode }).catch(ignoreExisting)
+      const isNew = makes && (await isMade(below))
       const next = await open(below, folderFlags)
+      if (isNew) await giveToOwnerOf(folder, next)
       await folder.close()
       folder = next
     } catch (error) {
@@ -60,8 +61,18 @@ export function within(folder: FileHandle, name: string): string {
   return `/proc/self/fd/${folder.fd}/${name}`
 }
 
+/** As if the task had made it there: tasks may have another user than the agent. */
+export async function giveToOwnerOf(folder: FileHandle, made: FileHandle): Promise<void> {
+  const [of, now] = await Promise.all([folder.stat(), made.stat()])
+  if (of.uid !== now.uid || of.gid !== now.gid) await made.chown(of.uid, of.gid)
+}
+
 /** Null: there is none. */
 export async function readTaskFile(place: TaskPlace, bytesMax: number): Promise<string | null> {
+  return (await bytesOf(place, bytesMax))?.toString() ?? null
+}
+
+async function bytesOf(place: TaskPlace, bytesMax: number): Promise<Buffer | null> {
   try {
     await using folder = await openFolder(above(place), false)
     await using file = await open(within(folder, nameOf(place)), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -70,7 +81,7 @@ export async function readTaskFile(place: TaskPlace, bytesMax: number): Promise<
     if (stats.size > bytesMax) {
       throw new MusterError('too_large', `${shown(place)} has over ${bytesMax} bytes`)
     }
-    return await file.readFile('utf8')
+    return await file.readFile()
   } catch (error) {
     if (systemCodeOf(error) === 'ENOENT') return null
     throw strange(error, shown(place))
@@ -80,9 +91,10 @@ export async function readTaskFile(place: TaskPlace, bytesMax: number): Promise<
 /** Others see the old file or the new one, never a part. Resolves with whether anything was another. */
 export async function writeTaskFile(
   place: TaskPlace,
-  text: string,
+  content: string | Buffer,
   mode: number,
 ): Promise<boolean> {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
   const name = nameOf(place)
   await using folder = await openFolder(above(place), true)
   const path = within(folder, name)
@@ -90,18 +102,18 @@ export async function writeTaskFile(
   if (before?.isDirectory() === true) {
     throw new MusterError('invalid_argument', `${shown(place)} is a folder`)
   }
-  const bytes = Buffer.byteLength(text)
   const isSame =
     before?.isFile() === true &&
-    before.size === bytes &&
+    before.size === bytes.length &&
     (before.mode & 0o777) === mode &&
-    (await readTaskFile(place, bytes)) === text
+    (await bytesOf(place, bytes.length))?.equals(bytes) === true
   if (isSame) return false
   const temporary = within(folder, `.${randomUUID()}`)
   try {
     await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
-    await file.writeFile(text)
+    await file.writeFile(bytes)
     await file.chmod(mode)
+    await giveToOwnerOf(folder, file)
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true })
@@ -124,8 +136,14 @@ function shown({ parts }: TaskPlace): string {
   return parts.join('/')
 }
 
-function ignoreExisting(error: unknown): void {
-  if (systemCodeOf(error) !== 'EEXIST') throw error
+async function isMade(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder, { mode: folderMode })
+    return true
+  } catch (error) {
+    if (systemCodeOf(error) !== 'EEXIST') throw error
+    return false
+  }
 }
 
 function strange(error: unknown, name: string): unknown {

@@ -1,12 +1,11 @@
 /** What a task has before its driver starts it: folders, environment, files. What this version has not is refused, by name. */
-import { writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { MusterError } from '../../lib/errors.ts'
-import { makeFolder } from '../../lib/make-folder.ts'
 import type { Mount, TaskToStart } from '../drivers/driver.ts'
 import { interpolatedConfig } from './environment.ts'
 import { currentLog } from './log-files.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
+import { placeOf, writeTaskFile } from './task-files.ts'
 import type { TaskFolders } from './task-folders.ts'
 import { serviceProblem } from './task-services.ts'
 import { mountsOf } from './task-mounts.ts'
@@ -61,17 +60,17 @@ async function taskOf(
   }
 }
 
-/** What the job was dispatched with, where the task wants it. */
-async function writePayload({ assigned, task }: SetupOf, { local }: TaskFolders): Promise<void> {
+/** What the job was dispatched with, where the task wants it. An earlier run of the task may have left links in its folder. */
+async function writePayload({ assigned, task }: SetupOf, folders: TaskFolders): Promise<void> {
   const { payload } = assigned
   if (task.DispatchPayload === null || payload === undefined) return
-  const file = join(local, task.DispatchPayload.File)
-  if (!file.startsWith(`${local}/`)) {
+  const file = join(folders.local, task.DispatchPayload.File)
+  if (!file.startsWith(`${folders.local}/`)) {
     const text = 'the file of dispatch_payload must be below the folder local of the task'
     throw new MusterError('invalid_argument', text)
   }
-  await makeFolder(dirname(file), 0o755)
-  await writeFile(file, Buffer.from(payload, 'base64'), { mode: 0o644 })
+  const place = placeOf(folders, file, 'the file of dispatch_payload')
+  await writeTaskFile(place, Buffer.from(payload, 'base64'), 0o644)
 }
 
 function refuseWhatIsMissing({ assigned: { group }, task, driver }: SetupOf): void {

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs'
 import { lstat, open, rm, symlink } from 'node:fs/promises'
 import { MusterError } from '../../../lib/errors.ts'
-import { openFolder, within, type TaskPlace } from '../task-files.ts'
+import { giveToOwnerOf, openFolder, within, type TaskPlace } from '../task-files.ts'
 import type { Room } from './limits.ts'
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
@@ -48,6 +48,7 @@ export class Destination {
     }
     // No program gets another's rights by an artifact.
     await file.chmod((mode & 0o777) | 0o600)
+    await giveToOwnerOf(folder, file)
   }
 
   /** One that leads to where nothing of this artifact is, is refused. */
