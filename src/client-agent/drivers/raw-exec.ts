@@ -8,12 +8,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
 import type { Driver, Exec, Handle, StartedTask, TaskToStart } from './driver.ts'
 import { runCommand, type RunningCommand } from './exec-process.ts'
-import {
-  findProcess,
-  recoverProcess,
-  startProcess,
-  type ProcessFiles,
-} from './supervised-process.ts'
+import { asItIs, filesOf, findProcess, recoverProcess, startProcess } from './supervised-process.ts'
 
 const Config = Type.Object(
   { command: Type.String({ minLength: 1 }), args: Type.Optional(Type.Array(Type.String())) },
@@ -36,8 +31,9 @@ export class RawExecDriver implements Driver {
     const { folder, env, stdout, stderr } = task
     refuseOtherUser(task)
     const program = await programOf(command, task)
-    const process = { command: program, args, env, folder, stdout, stderr, ...filesOf(task) }
-    return startProcess(process)
+    const files = filesOf(task)
+    const words = asItIs(files.pids, program, args)
+    return startProcess({ name: program, words, env, folder, stdout, stderr, ...files })
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
@@ -75,14 +71,6 @@ function refuseOtherUser({ user }: TaskToStart): void {
   if (user === '' || user === userInfo().username) return
   const text = `raw_exec runs tasks as the user of the agent, not as ${JSON.stringify(user)}`
   throw new MusterError('not_implemented', text)
-}
-
-function filesOf({ runFolder, allocation, task }: TaskToStart): ProcessFiles {
-  return {
-    ended: join(runFolder, 'ended'),
-    pids: join(runFolder, 'pids'),
-    marks: [`MUSTER_ALLOC_ID=${allocation}`, `MUSTER_TASK_NAME=${task}`],
-  }
 }
 
 /** The task's own folder goes before the paths of its environment. Throws `invalid_argument` where there is no such program. */

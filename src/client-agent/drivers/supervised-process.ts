@@ -7,10 +7,11 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { constants } from 'node:os'
+import { join } from 'node:path'
 import { delay } from '../../lib/async.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError, systemCodeOf, textOf } from '../../lib/errors.ts'
-import type { Exit, Handle, StartedTask } from './driver.ts'
+import type { Exit, Handle, StartedTask, TaskToStart } from './driver.ts'
 import { execMark } from './exec-process.ts'
 import { bootId, processesWith, processState } from './process-identity.ts'
 import { signalNamed } from './signals.ts'
@@ -30,6 +31,8 @@ const above = [
 
 /** What becomes the task: its pid, and that of the shell above. */
 const below = 'echo "$PPID $$" >"$0" && exec "$@"'
+/** Processes between a task and the shell above it, at most. */
+const betweenMax = 2
 
 /** How soon the end is seen of a task that another agent process started. */
 const pollMs = 500
@@ -46,14 +49,32 @@ export type ProcessFiles = {
   readonly marks: readonly string[]
 }
 
+export function filesOf({
+  runFolder,
+  allocation,
+  task,
+}: Pick<TaskToStart, 'runFolder' | 'allocation' | 'task'>): ProcessFiles {
+  return {
+    ended: join(runFolder, 'ended'),
+    pids: join(runFolder, 'pids'),
+    marks: [`MUSTER_ALLOC_ID=${allocation}`, `MUSTER_TASK_NAME=${task}`],
+  }
+}
+
 export type ProcessToStart = ProcessFiles & {
-  /** Absolute. */
-  readonly command: string
-  readonly args: readonly string[]
+  /** As errors have it. */
+  readonly name: string
+  /** What the shell above runs: a program, absolute, and its arguments. It, or what it starts, writes both pids down. */
+  readonly words: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly folder: string
   readonly stdout: string
   readonly stderr: string
+}
+
+/** `words` of a command that is run as it is. */
+export function asItIs(pids: string, command: string, args: readonly string[]): readonly string[] {
+  return [shell, '-c', below, pids, command, ...args]
 }
 
 type ProcessHandle = Extract<Handle, { type: 'process' }>
@@ -69,9 +90,12 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
     opened.push(descriptor)
     return descriptor
   }
+  const refuse = (error: unknown): void => {
+    const code = passing.has(systemCodeOf(error)) ? 'unavailable' : 'invalid_argument'
+    reject(new MusterError(code, `${start.name} does not start: ${textOf(error)}`))
+  }
   try {
-    const words = ['-c', above, 'muster', start.ended, shell, '-c', below, start.pids]
-    const child = spawn(shell, [...words, start.command, ...start.args], {
+    const child = spawn(shell, ['-c', above, 'muster', start.ended, ...start.words], {
       cwd: start.folder,
       env: start.env,
       // A session and a group of its own, whose signals are not those of the agent.
@@ -79,10 +103,7 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
       stdio: ['ignore', append(start.stdout), append(start.stderr)],
     })
     const { pid } = child
-    child.once('error', (error) => {
-      const code = passing.has(systemCodeOf(error)) ? 'unavailable' : 'invalid_argument'
-      reject(new MusterError(code, `${start.command} does not start: ${textOf(error)}`))
-    })
+    child.once('error', refuse)
     if (pid !== undefined) {
       // Before any other code runs: until this process asks how its child ended, the pid is the child's.
       const startTicks = processState(pid)?.startTicks ?? '0'
@@ -92,6 +113,9 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
       })
       resolve(new OwnProcess(handle, start, exited, () => child.unref()))
     }
+  } catch (error) {
+    // Not every failure of a start is told by an event.
+    refuse(error)
   } finally {
     for (const descriptor of opened) closeSync(descriptor)
   }
@@ -110,7 +134,10 @@ export function recoverProcess(
 /** Where the agent ended between a start and the writing of its handle. Null: it was not started. */
 export async function findProcess(files: ProcessFiles, clock: Clock): Promise<StartedTask | null> {
   // A command that someone runs beside the task has the task's environment.
-  for (const pid of await processesWith(files.marks, execMark)) {
+  const marked = await processesWith(files.marks, execMark)
+  const written = pidsOf(files)?.above ?? 0
+  // Others of the task may lead groups too.
+  for (const pid of marked.toSorted((left) => (left === written ? -1 : 0))) {
     const state = processState(pid)
     if (state?.group !== pid || state.isZombie) continue
     const handle = { type: 'process', pid, startTicks: state.startTicks, bootId: bootId() } as const
@@ -142,7 +169,7 @@ abstract class SupervisedProcess implements StartedTask {
     const { pid } = this.handle
     const pids = pidsOf(this.files)
     // Before the task has written its pid down it is a shell that has not become the task.
-    const isTask = pids !== null && pids.above === pid && parentOf(pids.task) === pid
+    const isTask = pids !== null && pids.above === pid && isBelow(pids.task, pid)
     send(isTask ? pids.task : -pid, signal)
   }
 
@@ -247,13 +274,19 @@ function writtenCode({ ended }: ProcessFiles): number | null {
   return match === null ? null : Number(match[1])
 }
 
-function pidsOf({ pids }: ProcessFiles): { readonly above: number; readonly task: number } | null {
+export function pidsOf({
+  pids,
+}: ProcessFiles): { readonly above: number; readonly task: number } | null {
   const match = /^(\d{1,10}) (\d{1,10})\n$/.exec(textOfFile(pids))
   return match === null ? null : { above: Number(match[1]), task: Number(match[2]) }
 }
 
-function parentOf(pid: number): number | null {
-  return processState(pid)?.parent ?? null
+function isBelow(pid: number, above: number): boolean {
+  let at = processState(pid)?.parent
+  for (let between = 0; between < betweenMax && at !== above; between += 1) {
+    at = at === undefined ? undefined : processState(at)?.parent
+  }
+  return at === above
 }
 
 function textOfFile(path: string): string {
