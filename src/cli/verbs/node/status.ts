@@ -78,7 +78,7 @@ async function showNode(call: Call, client: ApiClient): Promise<number> {
         ['Status', statusCell(node, style)],
         ['API', textOf(node, 'HTTPAddr') || '<none>'],
         ['Host Volumes', Object.keys(objectOf(node['HostVolumes'])).join(', ') || '<none>'],
-        ['Drivers', Object.keys(objectOf(node['Drivers'])).join(', ') || '<none>'],
+        ['Drivers', driverNames(node) || '<none>'],
       ]),
       `${style.heading('Events')}\n${eventTable(node, style)}`,
     ]
@@ -88,6 +88,8 @@ async function showNode(call: Call, client: ApiClient): Promise<number> {
       parts.push(`${heading}\n${allocationTable(style, allocations, columns)}`)
     }
     if (call.flags.has('verbose')) {
+      const drivers = driverTable(node, style)
+      if (drivers !== '') parts.push(`${style.heading('Drivers')}\n${drivers}`)
       for (const name of ['Attributes', 'Meta']) {
         const held = pairsOf(node, name)
         if (held.length > 0) parts.push(`${style.heading(name)}\n${pairs(held)}`)
@@ -116,6 +118,28 @@ function eventTable(node: JsonObject, style: Style): string {
       textOf(row, 'Message'),
     ]),
   )
+}
+
+/** With those that run nothing here. */
+function driverNames(node: JsonObject): string {
+  return driversOf(node)
+    .map(([name, driver]) => (flagOf(driver, 'Healthy') ? name : `${name} (unhealthy)`))
+    .join(', ')
+}
+
+function driverTable(node: JsonObject, style: Style): string {
+  const rows = driversOf(node).map(([name, driver]) => {
+    const { text, paint } = flagOf(driver, 'Healthy')
+      ? { text: 'true', paint: style.good }
+      : { text: 'false', paint: style.bad }
+    return [name, { text, paint }, textOf(driver, 'HealthDescription')]
+  })
+  return rows.length === 0 ? '' : table(style, ['Driver', 'Healthy', 'Message'], rows)
+}
+
+function driversOf(node: JsonObject): readonly (readonly [name: string, driver: JsonObject])[] {
+  const drivers = Object.entries(objectOf(node['Drivers']))
+  return drivers.map(([name, driver]) => [name, objectOf(driver)] as const)
 }
 
 function statusCell(row: JsonObject, style: Style): Cell {
