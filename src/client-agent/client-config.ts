@@ -35,6 +35,8 @@ export type DrainOnShutdown = {
 /** What the agent runs, and how. */
 export type WorkConfig = {
   readonly drivers: readonly DriverName[]
+  /** Of the control groups of tasks. */
+  readonly cgroupParent: string
   /** Allocations that ended, whose files are kept. */
   readonly endedMax: number
   /** Tasks end with the agent. Otherwise they go on, and the next start of the agent finds them. */

@@ -5,6 +5,7 @@ import type { RuntimeDependencies } from '../runtime/process.ts'
 import { agentTasksOf } from './agent-tasks.ts'
 import type { ClientConfig } from './client-config.ts'
 import { Drivers } from './drivers/drivers.ts'
+import { ExecDriver } from './drivers/exec/exec-driver.ts'
 import type { DriverName } from './drivers/names.ts'
 import { fingerprint } from './fingerprint.ts'
 import type { Contact } from './runner/lost-contact.ts'
@@ -51,11 +52,19 @@ export async function openWork({
 }: WorkOptions): Promise<Work> {
   const { clock, random, origin } = dependencies
   const { region, dataDir, advertiseAddr, leaveOnTerminate } = config
-  const { endedMax, stopsTasks, killTimeoutMsMax, artifacts, drivers: enabled } = config.client.work
+  const {
+    endedMax,
+    stopsTasks,
+    killTimeoutMsMax,
+    artifacts,
+    drivers: enabled,
+    cgroupParent,
+  } = config.client.work
   const endMsMax = endMsMin + killTimeoutMsMax
   const log = dependencies.logger.named('work')
   const inDev: readonly DriverName[] = origin.dev ? ['mock_driver'] : []
-  const drivers = new Drivers([...new Set([...enabled, ...inDev])], clock)
+  const exec = await ExecDriver.open({ parent: cgroupParent, clock })
+  const drivers = new Drivers([...new Set([...enabled, ...inDev])], clock, [exec])
   const shown = { version: origin.version, api: null, drivers: drivers.shown }
   const spec = await fingerprint({ config, ...shown })
   const folders = workFolders(dataDir)

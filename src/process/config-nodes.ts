@@ -6,7 +6,7 @@ import { artifactSchema, completeArtifacts } from './config-artifacts.ts'
 import { completeClientGossip, gossipKeys, type GossipConfig } from './config-gossip.ts'
 import { enabledDrivers, type PluginFile } from './config-plugins.ts'
 import type { Complain } from './config-check.ts'
-import { closed, count, duration, emptyBlock, flag, path } from './config-values.ts'
+import { closed, count, duration, emptyBlock, flag, name, path } from './config-values.ts'
 
 const textLengthMax = 256
 
@@ -85,6 +85,10 @@ export const clientSchema = Type.Object(
     max_kill_timeout: duration(1_000, 86_400_000, '1s to 24h', {
       default: '30s',
       about: 'no task has longer to end, whatever its `kill_timeout`, 1s to 24h',
+    }),
+    cgroup_parent: name('the name of a control group', {
+      default: 'muster.slice',
+      about: 'control group (v2) that holds those of [`exec` tasks](client-agents.md#exec)',
     }),
     artifact: artifactSchema,
   },
@@ -166,6 +170,7 @@ function completeWork(client: ClientFile, plugin: PluginFile, complain: Complain
   const { drain_on_shutdown: drain } = client
   return {
     drivers: enabledDrivers(plugin),
+    cgroupParent: client.cgroup_parent,
     endedMax: client.gc_max_allocs,
     stopsTasks: client.stop_tasks_on_shutdown,
     drainOnShutdown:

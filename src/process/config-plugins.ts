@@ -1,17 +1,24 @@
-/** Which drivers may run tasks, as Nomad's files say it: `plugin "raw_exec" { config { enabled = true } }`. */
+/**
+ * Which drivers may run tasks, as Nomad's files say it: `plugin "raw_exec" { config { enabled = true } }`. As Nomad's, `exec` is on
+ * unless a file says otherwise: its tasks have no rights of the agent.
+ */
 import Type from 'typebox'
 import { driverNames, type DriverName } from '../client-agent/drivers/names.ts'
 import { emptyBlock, flag } from './config-values.ts'
 
-function driver(about: string) {
-  const config = Type.Object({ enabled: flag({ default: false, about }) }, emptyBlock)
+function driver(isOn: boolean, about: string) {
+  const config = Type.Object({ enabled: flag({ default: isOn, about }) }, emptyBlock)
   return Type.Object({ config }, emptyBlock)
 }
 
 const drivers = '[drivers](client-agents.md#work) of a client agent, as blocks with a name'
 
 export const pluginSchema = Type.Object(
-  { raw_exec: driver(drivers), mock_driver: driver('the same') },
+  {
+    exec: driver(true, drivers),
+    raw_exec: driver(false, 'the same'),
+    mock_driver: driver(false, 'the same'),
+  },
   emptyBlock,
 )
 

@@ -49,7 +49,8 @@ t.test('a client block names class, metadata, volumes and what is reserved', asy
 
 t.test('drivers are enabled by the blocks of their plugins', async (t) => {
   const none = {
-    drivers: [],
+    drivers: ['exec'],
+    cgroupParent: 'muster.slice',
     endedMax: 50,
     stopsTasks: false,
     killTimeoutMsMax: 30_000,
@@ -63,12 +64,14 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
     },
   }
   t.same((await load(t, { 'a.hcl': client('') })).client?.work, none)
-  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true\nmax_kill_timeout = "2m"\ndrain_on_shutdown { ignore_system_jobs = true }\nartifact {\n file_folders = ["/srv/a"]\n http_read_timeout = "1m"\n http_max_size = "1MiB"\n decompression_size_limit = 2048\n decompression_file_count_limit = 7\n}')}
+  const text = `${client('gc_max_allocs = 3\nstop_tasks_on_shutdown = true\nmax_kill_timeout = "2m"\ndrain_on_shutdown { ignore_system_jobs = true }\ncgroup_parent = "tasks.slice"\nartifact {\n file_folders = ["/srv/a"]\n http_read_timeout = "1m"\n http_max_size = "1MiB"\n decompression_size_limit = 2048\n decompression_file_count_limit = 7\n}')}
     plugin "raw_exec" { config { enabled = true } }
+    plugin "exec" { config { enabled = false } }
     plugin "mock_driver" {}
   `
   t.same((await load(t, { 'a.hcl': text })).client?.work, {
     drivers: ['raw_exec'],
+    cgroupParent: 'tasks.slice',
     endedMax: 3,
     stopsTasks: true,
     killTimeoutMsMax: 120_000,

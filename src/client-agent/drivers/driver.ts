@@ -88,11 +88,31 @@ export interface StartedTask {
   release(): void
 }
 
+/** On the machine. */
+export type FoldersOfTask = {
+  readonly task: string
+  readonly local: string
+  readonly secrets: string
+  readonly shared: string
+}
+
+/** What the machine lets a driver do, in words for operators. */
+export type DriverHealth = {
+  readonly isHealthy: boolean
+  readonly description: string
+  /** Of the node. */
+  readonly attributes: readonly (readonly [name: string, value: string])[]
+}
+
 export interface Driver {
   readonly name: string
+  /** Absent: it is healthy wherever it is enabled. */
+  readonly health?: DriverHealth
   readonly root: Root
   /** Whether it makes the mounts of a task. */
   readonly mountsVolumes: boolean
+  /** Gives its folders to the user of a task, before anything is put there. Throws `invalid_argument` for an unknown user. */
+  prepare?(folders: FoldersOfTask, user: string): Promise<void>
   /**
    * Throws `unavailable` where another try may help, anything else where none will. `signal` fires when the task is not wanted any
    * more: a start under way ends soon after. `tell`: of what takes long, for the events of the task.

@@ -1,7 +1,7 @@
 /** The drivers of this agent. One that is not enabled starts nothing; what it started before goes on and is ended by it. */
 import type { NodeSpec } from '../../domains/nodes/model.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Driver } from './driver.ts'
+import type { Driver, DriverHealth } from './driver.ts'
 import { MockDriver } from './mock-driver.ts'
 import type { DriverName } from './names.ts'
 import { RawExecDriver } from './raw-exec.ts'
@@ -11,8 +11,9 @@ export class Drivers {
   readonly #enabled: readonly string[]
   readonly #sinceMs: number
 
-  constructor(enabled: readonly DriverName[], clock: Clock) {
-    this.#drivers = [new MockDriver(clock), new RawExecDriver(clock)]
+  /** `more`: those that had to look at the machine first. */
+  constructor(enabled: readonly DriverName[], clock: Clock, more: readonly Driver[] = []) {
+    this.#drivers = [new MockDriver(clock), new RawExecDriver(clock), ...more]
     this.#enabled = enabled
     this.#sinceMs = Math.trunc(clock.wallMs())
   }
@@ -29,13 +30,18 @@ export class Drivers {
 
   /** As servers are told. */
   get shown(): NodeSpec['drivers'] {
-    return this.#enabled.map((name) => ({
+    const enabled = this.#drivers.filter(({ name }) => this.#enabled.includes(name))
+    return enabled.map(({ name, health = healthy(name) }) => ({
       name,
-      attributes: [[`driver.${name}`, '1']],
+      attributes: health.attributes.map(([key, value]) => [key, value]),
       detected: true,
-      healthy: true,
-      healthDescription: 'Healthy',
+      healthy: health.isHealthy,
+      healthDescription: health.description,
       updateTimeMs: this.#sinceMs,
     }))
   }
+}
+
+function healthy(name: string): DriverHealth {
+  return { isHealthy: true, description: 'Healthy', attributes: [[`driver.${name}`, '1']] }
 }

@@ -27,7 +27,7 @@ const killRoundsMax = 8
 const script = '/usr/bin/script'
 const stty = '/usr/bin/stty'
 const shell = '/bin/sh'
-const terminalDefault = 'xterm-256color'
+export const terminalDefault = 'xterm-256color'
 
 export const execMark = 'MUSTER_EXEC_ID'
 

@@ -11,7 +11,9 @@ import { hostPort } from '../../lib/host-port.ts'
 import { foldersInRoot, type Root } from '../drivers/driver.ts'
 import type { TaskFolders } from './task-folders.ts'
 
-const passedOn = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ'] as const
+const ofMachine = ['PATH', 'LANG', 'LC_ALL', 'TZ'] as const
+const ofUser = ['HOME', 'USER', 'LOGNAME', 'SHELL'] as const
+const passedOn = { machine: [...ofMachine, ...ofUser], own: ofMachine, image: [] } as const
 /** Of lists and maps within one another in a driver's configuration. */
 const depthMax = 16
 
@@ -50,7 +52,7 @@ type TaskOf = {
 export function environmentOf(of: TaskOf): TaskEnvironment {
   const { facts, task, root } = of
   const env = new Map<string, string>()
-  for (const name of root === 'image' ? [] : passedOn) {
+  for (const name of passedOn[root]) {
     const value = facts.environment[name]
     if (value !== undefined) env.set(name, value)
   }

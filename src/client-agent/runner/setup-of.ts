@@ -18,7 +18,7 @@ export type SetupOf = {
   readonly facts: NodeFacts
   readonly folder: AllocationFolder
   /** Null: the agent has none of that name. */
-  readonly driver: Pick<Driver, 'root' | 'mountsVolumes'> | null
+  readonly driver: Pick<Driver, 'root' | 'mountsVolumes' | 'prepare'> | null
 }
 
 /** As the task has it. `more`: what templates add to it. */

@@ -14,9 +14,10 @@ import { envOfTemplates } from './templates/template-env.ts'
 /** Before its artifacts and templates. Throws `not_implemented` for what a task needs and this version has not. */
 export async function setUpTask(of: SetupOf): Promise<void> {
   refuseWhatIsMissing(of)
-  const { task, folder } = of
+  const { task, folder, driver } = of
   const folders = folder.of(task.Name)
   await folder.make(folders)
+  await driver?.prepare?.(folders, task.User)
   await writePayload(of, folders)
 }
 

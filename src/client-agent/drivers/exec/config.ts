@@ -1,0 +1,77 @@
+/** What a job may say to the driver `exec`. */
+import { Type, type Static } from 'typebox'
+import { Check } from 'typebox/schema'
+import { MusterError } from '../../../lib/errors.ts'
+
+/**
+ * Those of a task that leave its walls as they are. With another one, as `chown` or `dac_override`, a task could make files that are
+ * root's also outside of them.
+ */
+const capabilities = ['audit_write', 'kill', 'net_bind_service'] as const
+
+const Mode = Type.Union([Type.Literal('private'), Type.Literal('host')])
+const Names = Type.Array(Type.String())
+const Config = Type.Object(
+  {
+    command: Type.String({ minLength: 1 }),
+    args: Type.Optional(Names),
+    cap_add: Type.Optional(Names),
+    cap_drop: Type.Optional(Names),
+    pid_mode: Type.Optional(Mode),
+    ipc_mode: Type.Optional(Mode),
+  },
+  { additionalProperties: false },
+)
+
+export type ExecConfig = {
+  readonly command: string
+  readonly args: readonly string[]
+  /** As `setpriv` has them, sorted. */
+  readonly capabilities: readonly string[]
+  readonly sharesIpc: boolean
+}
+
+/** Throws `invalid_argument`, and `not_implemented` for what would be no wall. */
+export function configOf(config: Readonly<Record<string, unknown>>): ExecConfig {
+  const { command, args = [], cap_add = [], cap_drop = [], ...modes } = checked(config)
+  if (modes.pid_mode === 'host') {
+    const text =
+      'exec has no pid_mode "host": by the processes of others a task would reach their folders'
+    throw new MusterError('not_implemented', text)
+  }
+  return {
+    command,
+    args,
+    capabilities: capabilitiesOf(cap_add, cap_drop),
+    sharesIpc: modes.ipc_mode === 'host',
+  }
+}
+
+function checked(config: Readonly<Record<string, unknown>>): Static<typeof Config> {
+  if (Check(Config, config)) return config
+  const known = Object.keys(Config.properties)
+  const strange = Object.keys(config).find((name) => !known.includes(name))
+  throw new MusterError(
+    'invalid_argument',
+    strange === undefined
+      ? 'exec needs command, a text; args, cap_add and cap_drop are lists of texts, ipc_mode is "private" or "host"'
+      : `exec knows no ${strange}; it takes ${known.join(', ')}`,
+  )
+}
+
+/** Of a task that asks for nothing: none. */
+function capabilitiesOf(added: readonly string[], dropped: readonly string[]): readonly string[] {
+  const without = new Set(dropped.map(nameOf))
+  const names = new Set(added.map(nameOf))
+  const strange = [...names].find((name) => !capabilities.some((known) => known === name))
+  if (strange !== undefined) {
+    const text = `exec adds no capability ${strange}; cap_add takes ${capabilities.join(', ')}`
+    throw new MusterError('invalid_argument', text)
+  }
+  return [...names].filter((name) => !without.has(name) && !without.has('all')).sort()
+}
+
+/** `CAP_KILL` is `kill`. */
+function nameOf(capability: string): string {
+  return capability.toLowerCase().replace(/^cap_/, '')
+}

@@ -1,0 +1,39 @@
+/**
+ * The environment of a task, sealed: each of its variables under a name that means nothing to anyone. The programs that build its
+ * walls are root, and would otherwise load its LD_PRELOAD, or run what its PATH names. `enter` breaks the seal as the task's user.
+ *
+ * It stays an environment because arguments of programs are everyone's to read.
+ */
+import { sealPrefix } from './scripts.ts'
+
+/** What those programs need. */
+const path = '/usr/sbin:/usr/bin:/sbin:/bin'
+/** A shell keeps these for itself, and ends where one is set. */
+const ofShells: ReadonlySet<string> = new Set([
+  'BASHOPTS',
+  'BASH_VERSINFO',
+  'EUID',
+  'LINENO',
+  'OPTIND',
+  'PPID',
+  'SHELLOPTS',
+  'UID',
+])
+/** What the agent finds tasks by is as it is. */
+const marks: ReadonlySet<string> = new Set(['MUSTER_ALLOC_ID', 'MUSTER_TASK_NAME'])
+
+export type SealedEnvironment = {
+  readonly env: Readonly<Record<string, string>>
+  /** Of the variables that are sealed, for `enter`. */
+  readonly names: readonly string[]
+}
+
+/** What is no name for a shell is left out, as the shell above other tasks does. */
+export function sealed(env: Readonly<Record<string, string>>): SealedEnvironment {
+  const names = Object.keys(env).filter(
+    (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !ofShells.has(name) && !marks.has(name),
+  )
+  const open = Object.entries(env).filter(([name]) => marks.has(name))
+  const hidden = names.map((name) => [`${sealPrefix}${name}`, env[name] ?? ''] as const)
+  return { env: { PATH: path, ...Object.fromEntries([...open, ...hidden]) }, names }
+}
