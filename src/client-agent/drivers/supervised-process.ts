@@ -4,7 +4,7 @@
  * missed; see docs/decisions/0016. The output goes to files that the task itself holds open.
  */
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants as flags, fchownSync, openSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ import { bootId, processesWith, processState } from './process-identity.ts'
 import { signalNamed } from './signals.ts'
 
 export const shell = '/bin/sh'
+const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = flags
 
 /** Of the shell above: signals of the group are for the task, and the shell goes on to write its end down. */
 const above = [
@@ -34,6 +35,8 @@ const below = 'echo "$PPID $$" >"$0" && exec "$@"'
 /** Processes between a task and the shell above it, at most. */
 const betweenMax = 2
 
+/** A link at its place would lead the agent's own rights elsewhere. */
+const outputFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW
 /** How soon the end is seen of a task that another agent process started. */
 const pollMs = 500
 /** Kills of a group that is being made over and over end. */
@@ -70,6 +73,8 @@ export type ProcessToStart = ProcessFiles & {
   readonly folder: string
   readonly stdout: string
   readonly stderr: string
+  /** Of these two, where it is not the agent: programs open /dev/stdout anew. */
+  readonly owner?: { readonly uid: number; readonly gid: number }
 }
 
 /** `words` of a command that is run as it is. */
@@ -86,8 +91,9 @@ export async function startProcess(start: ProcessToStart): Promise<StartedTask> 
   const { promise, resolve, reject } = Promise.withResolvers<StartedTask>()
   const opened: number[] = []
   const append = (path: string): number => {
-    const descriptor = openSync(path, 'a', 0o600)
+    const descriptor = openSync(path, outputFlags, 0o600)
     opened.push(descriptor)
+    if (start.owner !== undefined) fchownSync(descriptor, start.owner.uid, start.owner.gid)
     return descriptor
   }
   const refuse = (error: unknown): void => {

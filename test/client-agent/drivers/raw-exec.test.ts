@@ -1,5 +1,5 @@
 /** Commands as tasks: their output, their end, and how they are found again. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Exit, StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
@@ -62,6 +62,12 @@ t.test('output goes behind what earlier runs of the task wrote', async (t) => {
     await driver.start(task)
   ).ended
   t.equal(await readFile(task.stdout, 'utf8'), 'one\ntwo\n')
+})
+
+t.test('output goes through no link', async (t) => {
+  const task = await scriptOf(t, 'echo one')
+  await symlink(join(task.folder, 'elsewhere'), task.stdout)
+  await t.rejects(driver.start(task), /does not start: .*ELOOP/)
 })
 
 t.test('an interrupt is for the task, which may end as it likes', async (t) => {

@@ -92,7 +92,8 @@ export class ExecDriver implements Driver {
     await rm(wallFiles.log, { force: true })
     await this.#groupOf(task)?.make(task.resources)
     const process = { name: command, words, env, folder: '/', stdout, stderr, ...files }
-    const started = this.#walled(task, await startProcess(process))
+    const owner = walls.user
+    const started = this.#walled(task, await startProcess({ ...process, owner }))
     await this.#untilReady(task, started, signal)
     started.lookWithin()
     return started

@@ -32,6 +32,16 @@ t.test('a task has its user, environment and folders, and its output is in files
   t.match(await readFile(task.stderr, 'utf8'), /no: not found\n$/)
 })
 
+t.test('output is opened anew by its names', async (t) => {
+  const driver = await driverFor(t)
+  if (driver === null) return
+  const script = 'echo one >>/dev/stdout; echo two >>/proc/self/fd/2'
+  const task = await execTask(t, driver, script)
+  t.strictSame(await (await started(t, driver, task)).ended, known(0))
+  t.equal(await readFile(task.stdout, 'utf8'), 'one\n')
+  t.equal(await readFile(task.stderr, 'utf8'), 'two\n')
+})
+
 t.test('an environment comes through byte by byte', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return
