@@ -6,7 +6,7 @@ import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { delay } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { systemCodeOf, textOf } from '../../../lib/errors.ts'
+import { MusterError, systemCodeOf, textOf } from '../../../lib/errors.ts'
 import type { TaskToStart } from '../driver.ts'
 
 export const controlGroupsFolder = '/sys/fs/cgroup'
@@ -48,14 +48,19 @@ export class ControlGroup {
     this.folder = join(parent, `${allocation}.${nameOf(task)}.scope`)
   }
 
-  /** An earlier run of the task may have left it. */
+  /** An earlier run of the task may have left it. Throws `unavailable`. */
   async make({ cpuMhz, memoryMb }: TaskToStart['resources']): Promise<void> {
-    await makeGroup(this.folder)
-    await this.#set('memory.max', String(memoryMb * mib))
-    // Where the machine has no swap there is no such file.
-    await this.#set('memory.swap.max', '0').catch(() => {})
-    await this.#set('cpu.weight', String(weightOf(cpuMhz)))
-    await this.#set('pids.max', String(pidsMax))
+    try {
+      await makeGroup(this.folder)
+      await this.#set('memory.max', String(memoryMb * mib))
+      // Where the machine has no swap there is no such file.
+      await this.#set('memory.swap.max', '0').catch(() => {})
+      await this.#set('cpu.weight', String(weightOf(cpuMhz)))
+      await this.#set('pids.max', String(pidsMax))
+    } catch (error) {
+      const text = `the limits of the task cannot be set: ${textOf(error)}`
+      throw new MusterError('unavailable', text)
+    }
   }
 
   /** How often the kernel ended a process for want of memory. */

@@ -2,7 +2,8 @@
 import { delay } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Exit, Handle, StartedTask, TaskToStart } from '../driver.ts'
-import { processState } from '../process-identity.ts'
+import { execMark } from '../exec-process.ts'
+import { processesWith, processState } from '../process-identity.ts'
 import { filesOf, pidsOf } from '../supervised-process.ts'
 import type { ControlGroup } from './control-group.ts'
 
@@ -51,10 +52,18 @@ export class WalledTask implements StartedTask {
     this.#started.release()
   }
 
+  async #isThere(): Promise<boolean> {
+    if (this.#first !== null) return isThere(this.#first)
+    // It ended before its walls were built, or long ago: until then all of it bears the marks.
+    return (await processesWith(filesOf(this.#task).marks, execMark)).length > 0
+  }
+
   async #end(group: ControlGroup | null, clock: Clock): Promise<Exit> {
     const exit = await this.#started.ended
     const untilMs = clock.monotonicMs() + goneMs.max
-    while (isThere(this.#first) && clock.monotonicMs() < untilMs) await delay(clock, goneMs.every)
+    while (clock.monotonicMs() < untilMs && (await this.#isThere())) {
+      await delay(clock, goneMs.every)
+    }
     if (group === null) return exit
     const kills = await group.oomKills()
     await group.remove(clock)
@@ -71,9 +80,9 @@ export function firstProcessOf(task: TaskToStart): number | null {
 }
 
 /** It ends after all others within, and is a zombie then. */
-function isThere(process: Process | null): boolean {
-  const state = process === null ? null : processState(process.pid)
-  return state !== null && state.startTicks === process?.startTicks && !state.isZombie
+function isThere({ pid, startTicks }: Process): boolean {
+  const state = processState(pid)
+  return state !== null && state.startTicks === startTicks && !state.isZombie
 }
 
 function parentOf(pid: number): number | null {

@@ -120,6 +120,8 @@ t.test('limits are files of a control group', async (t) => {
   t.equal(await group.oomKills(), 0)
   await writeFile(join(root, folder, 'memory.events'), 'oom 3\noom_kill 2\n')
   t.equal(await group.oomKills(), 2)
+  const gone = new ControlGroup(join(root, 'none'), { allocation: 'id', task: 'main' })
+  await t.rejects(gone.make({ cpuMhz: 1, memoryMb: 1 }), { code: 'unavailable' })
   await group.remove(systemClock)
   t.equal(await text(`${folder}/cgroup.kill`), '1')
   t.match(await openControlGroups(root, 'muster.slice'), { type: 'there' }, 'it may be there')
