@@ -1,6 +1,7 @@
 /** What a client agent wants to know of its configuration; the agent checks it before, so nothing is checked here. */
 import type { RuntimeConfig } from '../runtime/runtime-config.ts'
 import type { ReloadableSettings } from '../runtime/reload.ts'
+import type { DockerSettings } from './drivers/docker/settings.ts'
 import type { DriverName } from './drivers/names.ts'
 import type { ArtifactSettings } from './runner/artifacts/limits.ts'
 import type { ServerTrustSettings } from './server-trust.ts'
@@ -37,6 +38,7 @@ export type WorkConfig = {
   readonly drivers: readonly DriverName[]
   /** Of the control groups of tasks. */
   readonly cgroupParent: string
+  readonly docker: DockerSettings
   /** Allocations that ended, whose files are kept. */
   readonly endedMax: number
   /** Tasks end with the agent. Otherwise they go on, and the next start of the agent finds them. */

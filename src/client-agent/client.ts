@@ -172,6 +172,8 @@ export async function startClient(
   // Before the uplink is open: what servers say must find what runs already.
   await runner.start()
   opened.defer(() => runner.stop())
+  const watching = work.watchDrivers(() => kept.tellAgain())
+  opened.defer(() => watching.stop())
   kept.start()
 
   opened.defer(async () => {

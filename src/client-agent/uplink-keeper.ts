@@ -48,6 +48,8 @@ export class UplinkKeeper {
   #at: HttpAddress | null = null
   #uplink: Uplink | null = null
   #isRegistered = false
+  /** What is told of the machine is another since. */
+  #isStale = false
   #beat: Beat | null = null
   #failures = 0
   #lastComplaint = ''
@@ -85,6 +87,12 @@ export class UplinkKeeper {
   /** The next heartbeat is not waited for; where it is under way or there is no uplink, nothing changes. */
   beatNow(): void {
     if (this.#isRegistered) this.#pause.end()
+  }
+
+  /** What is told of the machine is another: servers hear of it at once, or when there is an uplink. */
+  tellAgain(): void {
+    this.#isStale = true
+    this.#pause.end()
   }
 
   /** Of the last heartbeat that a server answered; null: none did yet. */
@@ -152,6 +160,7 @@ export class UplinkKeeper {
       log.info('the node is registered', { server: `${place.host}:${place.port}` })
       this.#lastComplaint = ''
       for (;;) {
+        if (this.#isStale) await this.#register(uplink)
         const ttlMs = await this.#heartbeat(uplink)
         this.#failures = 0
         await Promise.race([this.#pause.wait(ttlMs / 2, signal), ended.promise])
@@ -162,6 +171,7 @@ export class UplinkKeeper {
   }
 
   async #register(uplink: Uplink): Promise<void> {
+    this.#isStale = false
     const spec = await this.#options.spec()
     await uplink.call(ownRequest('nodes.register', { spec }, registerMs))
   }

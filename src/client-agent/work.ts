@@ -1,9 +1,11 @@
 /** What a client agent runs tasks with. */
 import type { AgentTasks } from '../domains/tasks/services.ts'
 import { MusterError } from '../lib/errors.ts'
+import type { Running } from '../lib/periodic.ts'
 import type { RuntimeDependencies } from '../runtime/process.ts'
 import { agentTasksOf } from './agent-tasks.ts'
 import type { ClientConfig } from './client-config.ts'
+import { DockerDriver } from './drivers/docker/docker.ts'
 import { Drivers } from './drivers/drivers.ts'
 import { ExecDriver } from './drivers/exec/exec-driver.ts'
 import type { DriverName } from './drivers/names.ts'
@@ -18,9 +20,13 @@ import { StateStore } from './runner/state-store.ts'
 
 /** Tasks that end with the agent have this long, and as long as the longest kill timeout. */
 const endMsMin = 60_000
+/** Of a processor, until the machine is known. */
+const mhzDefault = 1_000
 
 export type Work = {
   readonly drivers: Drivers
+  /** Once the runner has started. `onChange`: servers are to be told. */
+  readonly watchDrivers: (onChange: () => void) => Running
   readonly runner: Runner
   readonly tasks: AgentTasks
   /** Whether its tasks end with this process, which ends now. */
@@ -52,19 +58,23 @@ export async function openWork({
 }: WorkOptions): Promise<Work> {
   const { clock, random, origin } = dependencies
   const { region, dataDir, advertiseAddr, leaveOnTerminate } = config
-  const {
-    endedMax,
-    stopsTasks,
-    killTimeoutMsMax,
-    artifacts,
-    drivers: enabled,
-    cgroupParent,
-  } = config.client.work
+  const { endedMax, stopsTasks, killTimeoutMsMax, artifacts, docker, cgroupParent } =
+    config.client.work
   const endMsMax = endMsMin + killTimeoutMsMax
   const log = dependencies.logger.named('work')
   const inDev: readonly DriverName[] = origin.dev ? ['mock_driver'] : []
+  const enabled = [...new Set([...config.client.work.drivers, ...inDev])]
+  let mhzOfCore = mhzDefault
+  const containers = new DockerDriver({
+    settings: docker,
+    nodeId: id,
+    mhz: () => mhzOfCore,
+    clock,
+    log: dependencies.logger.named('docker'),
+  })
   const exec = await ExecDriver.open({ parent: cgroupParent, clock })
-  const drivers = new Drivers([...new Set([...enabled, ...inDev])], clock, [exec])
+  const drivers = new Drivers(enabled, clock, [containers, exec])
+  await drivers.look()
   const shown = { version: origin.version, api: null, drivers: drivers.shown }
   const spec = await fingerprint({ config, ...shown })
   const folders = workFolders(dataDir)
@@ -84,7 +94,10 @@ export async function openWork({
     random,
     log,
   })
-  const mhz = Number(new Map(spec.attributes).get('cpu.frequency') ?? 0)
+  const attributes = new Map(spec.attributes)
+  const mhz = Number(attributes.get('cpu.frequency') ?? 0)
+  const cores = Number(attributes.get('cpu.numcores') ?? 1)
+  mhzOfCore = Math.max(1, spec.resources.cpuMhz / Math.max(1, cores))
   const tasks = agentTasksOf({
     runner,
     usage: new TaskUsages(clock, new ProcessTables(clock), mhz),
@@ -93,9 +106,15 @@ export async function openWork({
     mhz,
     clock,
   })
+  const watchDrivers = (onChange: () => void): Running =>
+    drivers.watch({
+      log,
+      onChange,
+      isWanted: (allocation) => runner.find(allocation)?.isOver === false,
+    })
   // When the node leaves, its work is placed elsewhere.
   const endsWithAgent = stopsTasks || leaveOnTerminate || origin.dev
-  return { drivers, runner, tasks, endsWithAgent, endMsMax: endMsMax + farewellMs }
+  return { drivers, watchDrivers, runner, tasks, endsWithAgent, endMsMax: endMsMax + farewellMs }
 }
 
 function noUplink(): Promise<never> {

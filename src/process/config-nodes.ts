@@ -4,7 +4,7 @@ import Type from 'typebox'
 import type { NodeConfig, WorkConfig } from '../client-agent/client-config.ts'
 import { artifactSchema, completeArtifacts } from './config-artifacts.ts'
 import { completeClientGossip, gossipKeys, type GossipConfig } from './config-gossip.ts'
-import { enabledDrivers, type PluginFile } from './config-plugins.ts'
+import { completeDocker, enabledDrivers, type PluginFile } from './config-plugins.ts'
 import type { Complain } from './config-check.ts'
 import { closed, count, duration, emptyBlock, flag, name, path } from './config-values.ts'
 
@@ -171,6 +171,7 @@ function completeWork(client: ClientFile, plugin: PluginFile, complain: Complain
   return {
     drivers: enabledDrivers(plugin),
     cgroupParent: client.cgroup_parent,
+    docker: completeDocker(plugin, complain),
     endedMax: client.gc_max_allocs,
     stopsTasks: client.stop_tasks_on_shutdown,
     drainOnShutdown:

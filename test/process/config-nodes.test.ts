@@ -1,5 +1,6 @@
 /** Configuration of client nodes: what an agent tells of its machine, and the times of heartbeats. */
 import t from 'tap'
+import { capsDefault } from '../../src/client-agent/drivers/docker/settings.ts'
 import { load, refusal, smallest } from './config-files.ts'
 
 const client = (more: string) => `
@@ -48,8 +49,15 @@ t.test('a client block names class, metadata, volumes and what is reserved', asy
 })
 
 t.test('drivers are enabled by the blocks of their plugins', async (t) => {
+  const docker = {
+    socketPath: '/var/run/docker.sock',
+    allowPrivileged: false,
+    allowVolumes: false,
+    allowCaps: [...capsDefault],
+  }
   const none = {
     drivers: ['exec'],
+    docker,
     cgroupParent: 'muster.slice',
     endedMax: 50,
     stopsTasks: false,
@@ -68,9 +76,24 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
     plugin "raw_exec" { config { enabled = true } }
     plugin "exec" { config { enabled = false } }
     plugin "mock_driver" {}
+    plugin "docker" {
+      config {
+        enabled          = true
+        endpoint         = "unix:///run/d.sock"
+        allow_privileged = true
+        allow_caps       = ["CAP_NET_ADMIN"]
+        volumes { enabled = true }
+      }
+    }
   `
   t.same((await load(t, { 'a.hcl': text })).client?.work, {
-    drivers: ['raw_exec'],
+    drivers: ['docker', 'raw_exec'],
+    docker: {
+      socketPath: '/run/d.sock',
+      allowPrivileged: true,
+      allowVolumes: true,
+      allowCaps: ['net_admin'],
+    },
     cgroupParent: 'tasks.slice',
     endedMax: 3,
     stopsTasks: true,
@@ -84,8 +107,10 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
       filesMax: 7,
     },
   })
-  const strange = `${client('')} plugin "docker" { config { enabled = true } }`
-  t.match(await refusal(t, { 'a.hcl': strange }), /plugin\.docker: unknown key/)
+  const strange = `${client('')} plugin "qemu" { config { enabled = true } }`
+  t.match(await refusal(t, { 'a.hcl': strange }), /plugin\.qemu: unknown key/)
+  const far = `${client('')} plugin "docker" { config { endpoint = "tcp://10.0.0.7:2375" } }`
+  t.match(await refusal(t, { 'a.hcl': far }), /plugin\.docker\.config\.endpoint.*must be as/)
 })
 
 t.test('what cannot be told is refused', async (t) => {

@@ -8,6 +8,8 @@ import Type, { type Static } from 'typebox'
 import type { AllocatedPort } from '../../domains/allocations/model.ts'
 import type { RunningCommand } from './exec-process.ts'
 
+const ContainerId = Type.String({ pattern: '^[0-9a-f]{12,64}$' })
+
 /** What is needed to find a started task again. */
 export const Handle = Type.Union([
   Type.Object({
@@ -18,6 +20,7 @@ export const Handle = Type.Union([
     bootId: Type.String({ maxLength: 64 }),
   }),
   Type.Object({ type: Type.Literal('mock'), startedMs: Type.Number() }),
+  Type.Object({ type: Type.Literal('docker'), containerId: ContainerId }),
 ])
 export type Handle = Readonly<Static<typeof Handle>>
 
@@ -30,6 +33,8 @@ export type Exit =
       /** 0: none. */
       readonly signal: number
       readonly message: string
+      /** It took more memory than it has. */
+      readonly oomKilled?: true
     }
   | { readonly type: 'unknown'; readonly reason: string }
 
@@ -76,8 +81,30 @@ export type TaskToStart = {
 
 export type Exec = { readonly words: readonly string[]; readonly tty: boolean }
 
+/** Of processors, per cent of one of them. */
+export type ResourceUse = {
+  readonly percent: number
+  readonly userPercent: number
+  readonly systemPercent: number
+  readonly rssBytes: number
+  readonly swapBytes: number
+}
+
+/** How a driver is that depends on its machine, or on another program. */
+export type DriverCondition = {
+  readonly detected: boolean
+  readonly healthy: boolean
+  readonly description: string
+  /** Beside `driver.NAME`. */
+  readonly attributes: readonly (readonly [string, string])[]
+}
+
 export interface StartedTask {
   readonly handle: Handle
+  /** What asks it to end where its job names no signal; absent: `SIGINT`. */
+  readonly killSignal?: string
+  /** What it takes, where it is no process of this machine's agent. May reject. */
+  readonly usage?: () => Promise<ResourceUse>
   /** Never rejects. What the task left running is gone when it resolves. */
   readonly ended: Promise<Exit>
   /** To the task alone. Throws `invalid_argument` for what is no signal, `unavailable` where it cannot be sent. */
@@ -96,18 +123,10 @@ export type FoldersOfTask = {
   readonly shared: string
 }
 
-/** What the machine lets a driver do, in words for operators. */
-export type DriverHealth = {
-  readonly isHealthy: boolean
-  readonly description: string
-  /** Of the node. */
-  readonly attributes: readonly (readonly [name: string, value: string])[]
-}
-
 export interface Driver {
   readonly name: string
-  /** Absent: it is healthy wherever it is enabled. */
-  readonly health?: DriverHealth
+  /** What its machine lets it do, found out once. Absent: all of it. */
+  readonly health?: DriverCondition
   readonly root: Root
   /** Whether it makes the mounts of a task. */
   readonly mountsVolumes: boolean
@@ -124,6 +143,10 @@ export interface Driver {
   find(task: TaskToStart): Promise<StartedTask | null>
   /** Whether what it runs has the agent's own rights. */
   readonly runsAsAgent: boolean
+  /** Asked from time to time. Absent: it is as healthy as the agent. Never rejects. */
+  readonly condition?: () => Promise<DriverCondition>
+  /** Ends what it started for allocations that nobody wants. May reject. */
+  readonly sweep?: (isWanted: (allocation: string) => boolean) => Promise<void>
   /** Runs a command beside a task. Throws `not_implemented` where it cannot. */
   exec(task: TaskToStart, command: Exec): Promise<RunningCommand>
 }

@@ -265,8 +265,8 @@ async function terminalBelow(above: number): Promise<string | null> {
   return /^\/dev\/pts\/\d+$/.test(terminal) ? terminal : null
 }
 
-/** Until none is left: one may have made another meanwhile. */
-async function killMarked(id: string): Promise<void> {
+/** What bears the mark. Until none is left: one may have made another meanwhile. */
+export async function killMarked(id: string): Promise<void> {
   for (let round = 0; round < killRoundsMax; round += 1) {
     const marked = await processesWith([`${execMark}=${id}`])
     if (marked.length === 0) return

@@ -76,12 +76,12 @@ export function terminated(exit: Exit): EventSeed {
       details: [['exit_message', exit.reason]],
     }
   }
-  const { code, signal, message } = exit
+  const { code, signal, message, oomKilled = false } = exit
   const parts = [`Exit Code: ${code}`]
   const details: [string, string][] = [
     ['exit_code', String(code)],
     ['signal', String(signal)],
-    ['oom_killed', 'false'],
+    ['oom_killed', String(oomKilled)],
   ]
   if (signal !== 0) parts.push(`Signal: ${signal}`)
   if (message !== '') {

@@ -1,10 +1,8 @@
 /** The volumes of a task: folders of the machine that the agent's configuration names, and where the task finds them. */
 import { MusterError } from '../../lib/errors.ts'
-import { foldersInRoot, type Mount } from '../drivers/driver.ts'
+import type { Mount } from '../drivers/driver.ts'
+import { placeInRoot } from '../drivers/root-place.ts'
 import type { SetupOf } from './setup-of.ts'
-
-/** The root, and the folders of the allocation. */
-const taken: ReadonlySet<string> = new Set(['', ...Object.values(foldersInRoot)])
 
 /** Throws `invalid_argument` for a mount that cannot be made, `not_found` for a volume that the agent has not any more. */
 export function mountsOf({ assigned: { group }, task, facts, driver }: SetupOf): readonly Mount[] {
@@ -21,17 +19,6 @@ export function mountsOf({ assigned: { group }, task, facts, driver }: SetupOf):
       throw new MusterError('not_implemented', text)
     }
     const readOnly = ReadOnly || volume.ReadOnly || found.readOnly
-    return { source: found.path, destination: destinationOf(Destination), readOnly }
+    return { source: found.path, destination: placeInRoot(Destination, 'a volume'), readOnly }
   })
-}
-
-function destinationOf(path: string): string {
-  const isFree =
-    path.startsWith('/') &&
-    !path.includes('\0') &&
-    path.split('/').every((part) => part !== '..') &&
-    !taken.has(path.replaceAll(/\/+/g, '/').replace(/\/$/, ''))
-  if (isFree) return path
-  const text = `a volume cannot be mounted at ${JSON.stringify(path)}: name a path such as /data`
-  throw new MusterError('invalid_argument', text)
 }

@@ -117,7 +117,7 @@ export class TaskProcesses {
     const started = this.#started.get(name)
     if (task === null || started === undefined) return
     try {
-      started.signal(task.KillSignal === '' ? interrupt : task.KillSignal)
+      started.signal(task.KillSignal === '' ? (started.killSignal ?? interrupt) : task.KillSignal)
     } catch (error) {
       const { id, log } = this.#options
       log.warn('a task cannot be asked to end, and is killed', {

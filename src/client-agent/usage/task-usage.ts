@@ -48,10 +48,18 @@ export class TaskUsages {
 
   #all(tasks: readonly StartedTask[], table: ProcessTable): Promise<readonly TaskUsage[]> {
     return Promise.all(
-      tasks.map(({ handle }) =>
-        handle.type === 'process' ? this.#one(handle.pid, table) : nothing(this.#clock),
+      tasks.map(({ handle, usage }) =>
+        handle.type === 'process' ? this.#one(handle.pid, table) : this.#told(usage),
       ),
     )
+  }
+
+  /** Of a driver without processes, or whose daemon knows of them. What it does not say is nothing. */
+  async #told(ask: StartedTask['usage']): Promise<TaskUsage> {
+    const told = await ask?.().catch(() => undefined)
+    const timeMs = this.#clock.wallMs()
+    if (told === undefined) return { timeMs, usage: { ...noTime, ...none }, pids: [] }
+    return { timeMs, usage: { ...told, mhz: (told.percent / 100) * this.#mhz }, pids: [] }
   }
 
   async #one(leader: number, table: ProcessTable): Promise<TaskUsage> {
@@ -91,16 +99,11 @@ export class TaskUsages {
 }
 
 const none = { rssBytes: 0, swapBytes: 0 }
+const noTime = { userPercent: 0, systemPercent: 0, percent: 0, mhz: 0 }
 
 function lookAt(table: ProcessTable, leader: number): Look {
   return {
     atMs: table.atMs,
     byPid: new Map(treeOf(table, leader).map((process) => [process.pid, process])),
   }
-}
-
-/** Of a driver without processes. */
-async function nothing(clock: Clock): Promise<TaskUsage> {
-  const cpu = { userPercent: 0, systemPercent: 0, percent: 0, mhz: 0 }
-  return { timeMs: clock.wallMs(), usage: { ...cpu, ...none }, pids: [] }
 }

@@ -11,7 +11,8 @@ export async function taskOf(
   more: Partial<TaskToStart> = {},
 ): Promise<TaskToStart> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-task-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  // What was let go of may write a last time.
+  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   const runFolder = join(folder, 'run')
   await mkdir(runFolder)
   return {

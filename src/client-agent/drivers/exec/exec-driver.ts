@@ -13,7 +13,7 @@ import { MusterError } from '../../../lib/errors.ts'
 import { makeFolder } from '../../../lib/make-folder.ts'
 import type {
   Driver,
-  DriverHealth,
+  DriverCondition,
   Exec,
   Exit,
   FoldersOfTask,
@@ -55,11 +55,11 @@ export class ExecDriver implements Driver {
   readonly root = 'own'
   readonly mountsVolumes = true
   readonly runsAsAgent = false
-  readonly health: DriverHealth
+  readonly health: DriverCondition
   readonly #groups: ControlGroups
   readonly #clock: Clock
 
-  private constructor(health: DriverHealth, groups: ControlGroups, clock: Clock) {
+  private constructor(health: DriverCondition, groups: ControlGroups, clock: Clock) {
     this.health = health
     this.#groups = groups
     this.#clock = clock
@@ -80,8 +80,8 @@ export class ExecDriver implements Driver {
   }
 
   async start(task: TaskToStart, signal: AbortSignal): Promise<StartedTask> {
-    const { isHealthy, description } = this.health
-    if (!isHealthy) throw new MusterError('unavailable', description)
+    const { healthy, description } = this.health
+    if (!healthy) throw new MusterError('unavailable', description)
     const { command, args } = configOf(task.config)
     const { runFolder, stdout, stderr } = task
     const files = filesOf(task)

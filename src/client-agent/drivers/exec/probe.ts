@@ -1,7 +1,7 @@
 /** Which walls this machine lets the agent build. Found out once, by building some around nothing. */
 import { execFile } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
-import type { DriverHealth } from '../driver.ts'
+import type { DriverCondition } from '../driver.ts'
 import type { ControlGroups } from './control-group.ts'
 import { shell } from '../supervised-process.ts'
 import { toolsNeeded, unshareWords } from './walls.ts'
@@ -12,15 +12,17 @@ const textLengthMax = 256
 const attempt = 'mount -t proc proc /proc && mount -t tmpfs tmpfs /tmp && exec setpriv --dump'
 
 /** Never rejects. */
-export async function healthOf(groups: ControlGroups): Promise<DriverHealth> {
+export async function healthOf(groups: ControlGroups): Promise<DriverCondition> {
   const problem = await problemOf()
-  if (problem !== null) return { isHealthy: false, description: bounded(problem), attributes: [] }
+  if (problem !== null) {
+    return { detected: true, healthy: false, description: bounded(problem), attributes: [] }
+  }
   const limits = groups.type === 'there'
   return {
-    isHealthy: true,
+    detected: true,
+    healthy: true,
     description: groups.type === 'there' ? 'Healthy' : bounded(`Healthy; ${groups.reason}`),
     attributes: [
-      ['driver.exec', '1'],
       ['driver.exec.namespaces', 'ipc,mount,pid'],
       ['driver.exec.cgroups', limits ? 'cpu,memory,pids' : 'none'],
     ],

@@ -67,7 +67,7 @@ export class WalledTask implements StartedTask {
     if (group === null) return exit
     const kills = await group.oomKills()
     await group.remove(clock)
-    return exit.type === 'known' && kills > 0 ? { ...exit, message: 'OOM Killed' } : exit
+    return exit.type === 'known' && kills > 0 ? ofMemory(exit) : exit
   }
 }
 
@@ -77,6 +77,10 @@ export function firstProcessOf(task: TaskToStart): number | null {
   const first = pids === null ? null : parentOf(pids.task)
   const above = first === null ? null : parentOf(parentOf(first) ?? 0)
   return above === pids?.above ? first : null
+}
+
+function ofMemory(exit: Extract<Exit, { type: 'known' }>): Exit {
+  return { ...exit, message: 'OOM Killed', oomKilled: true }
 }
 
 /** It ends after all others within, and is a zombie then. */

@@ -161,7 +161,7 @@ t.test('a task is in its control group, whose limits its end tells of', async (t
   t.match(await readFile(join(folder, 'cgroup.procs'), 'utf8'), /^\d+\n$/)
   await writeFile(join(folder, 'memory.events'), 'oom_kill 1\n')
   await writeFile(join(task.local, 'go'), '')
-  t.strictSame(await running.ended, known(137, 'OOM Killed'))
+  t.strictSame(await running.ended, { ...known(137, 'OOM Killed'), oomKilled: true })
   t.equal(await readFile(join(folder, 'cgroup.kill'), 'utf8'), '1')
 })
 

@@ -14,7 +14,7 @@ import { taskOf } from '../task-of.ts'
 export async function driverFor(t: Test, root?: string): Promise<ExecDriver | null> {
   const more = root === undefined ? {} : { root }
   const driver = await ExecDriver.open({ parent: 'muster.slice', clock: systemClock, ...more })
-  if (driver.health.isHealthy) return driver
+  if (driver.health.healthy) return driver
   t.match(driver.health.description, /^exec needs /)
   t.comment(`NOTHING IS RUN: ${driver.health.description}`)
   return null

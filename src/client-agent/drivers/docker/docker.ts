@@ -1,0 +1,170 @@
+/** Containers by a Docker daemon, which is asked over its socket. */
+import { delay } from '../../../lib/async.ts'
+import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
+import type { Driver, DriverCondition, Exec, Handle, StartedTask, TaskToStart } from '../driver.ts'
+import type { RunningCommand } from '../exec-process.ts'
+import { Container, Containers, Created, parsed } from './answers.ts'
+import { bindsOf } from './binds.ts'
+import { runInContainer } from './container-command.ts'
+import { containerName, containerSpec, labels } from './container-spec.ts'
+import { ContainerTask, removeContainer, type ContainerTaskOptions } from './container-task.ts'
+import { Engine } from './engine.ts'
+import { Images } from './images.ts'
+import type { DockerSettings } from './settings.ts'
+import { configOf, firstOf, pullMsOf } from './task-config.ts'
+
+/** Making one may wait for much else that the daemon does. */
+const createMs = 60_000
+const startMs = 60_000
+const lookMs = 5_000
+/** For a container of the same name to be gone. */
+const nameMs = { tries: 20, pause: 250 } as const
+
+export type DockerOptions = Omit<ContainerTaskOptions, 'engine'> & {
+  readonly settings: DockerSettings
+  /** Of the agent: containers of others are left alone. */
+  readonly nodeId: string
+  /** Of one processor. */
+  readonly mhz: () => number
+}
+
+export class DockerDriver implements Driver {
+  readonly name = 'docker'
+  readonly root = 'image'
+  readonly mountsVolumes = true
+  readonly runsAsAgent = false
+  readonly #options: DockerOptions
+  readonly #engine: Engine
+  readonly #images: Images
+
+  constructor(options: DockerOptions) {
+    this.#options = options
+    this.#engine = new Engine(options.settings.socketPath, options.clock)
+    this.#images = new Images(this.#engine)
+  }
+
+  async start(
+    task: TaskToStart,
+    signal: AbortSignal,
+    tell: (text: string) => void,
+  ): Promise<StartedTask> {
+    const { settings, nodeId, mhz } = this.#options
+    const config = configOf(task.config)
+    const binds = await bindsOf(task, config, settings)
+    const spec = containerSpec({ task, config, binds, settings, nodeId, mhz: mhz() })
+    const { image, force_pull: force = false } = config
+    const wanted = { image, force, auth: firstOf(config.auth), msMax: pullMsOf(config) }
+    await this.#images.ensure(wanted, () => tell(`Downloading image ${image}`), signal)
+    await this.#removeNamed(task)
+    const id = await this.#create(containerName(task), spec)
+    try {
+      if (signal.aborted) throw new MusterError('cancelled', 'the task is not wanted any more')
+      const path = `/containers/${id}/start`
+      await this.#engine.ask({ method: 'POST', path, timeoutMs: startMs, signal })
+    } catch (error) {
+      await removeContainer(this.#engine, id).catch(() => {
+        // It is found and removed later.
+      })
+      throw error
+    }
+    return this.#taskOf(task, id)
+  }
+
+  recover(task: TaskToStart, handle: Handle): StartedTask {
+    if (handle.type !== 'docker') {
+      throw new MusterError('corrupt', 'the handle is of another driver')
+    }
+    return this.#taskOf(task, handle.containerId)
+  }
+
+  /** One that was created and never started goes. */
+  async find(task: TaskToStart): Promise<StartedTask | null> {
+    const found = await this.#named(task)
+    if (found === null) return null
+    if (found.State.Status !== 'created') return this.#taskOf(task, found.Id)
+    await removeContainer(this.#engine, found.Id)
+    return null
+  }
+
+  exec(task: TaskToStart, command: Exec): Promise<RunningCommand> {
+    return runInContainer(this.#engine, containerName(task), command)
+  }
+
+  async condition(): Promise<DriverCondition> {
+    try {
+      const { Version: version } = await this.#engine.version(lookMs)
+      return {
+        detected: true,
+        healthy: true,
+        description: 'Healthy',
+        attributes: [['driver.docker.version', version]],
+      }
+    } catch (error) {
+      return { detected: false, healthy: false, description: textOf(error), attributes: [] }
+    }
+  }
+
+  async sweep(isWanted: (allocation: string) => boolean): Promise<void> {
+    const { nodeId, log } = this.#options
+    const filters = JSON.stringify({ label: [`${labels.node}=${nodeId}`] })
+    const query = { all: 'true', filters }
+    const answer = await this.#engine.ask({ method: 'GET', path: '/containers/json', query })
+    for (const { Id: id, Labels: found } of parsed(Containers, answer)) {
+      const allocation = found?.[labels.allocation]
+      // The daemon filters; what it tells wrongly is not removed.
+      if (allocation === undefined || found?.[labels.node] !== nodeId) continue
+      if (isWanted(allocation)) continue
+      await removeContainer(this.#engine, id)
+      log.info('a container of an allocation that is over was removed', {
+        container: id,
+        allocation,
+      })
+    }
+  }
+
+  /** One of before may still be on its way out. */
+  async #create(name: string, json: unknown): Promise<string> {
+    const question = {
+      method: 'POST',
+      path: '/containers/create',
+      query: { name },
+      json,
+      timeoutMs: createMs,
+    } as const
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return parsed(Created, await this.#engine.ask(question)).Id
+      } catch (error) {
+        if (codeOf(error) !== 'conflict' || tries === nameMs.tries) throw error
+        await delay(this.#options.clock, nameMs.pause)
+      }
+    }
+  }
+
+  /** What an earlier start left. */
+  async #removeNamed(task: TaskToStart): Promise<void> {
+    const found = await this.#named(task)
+    if (found !== null) await removeContainer(this.#engine, found.Id)
+  }
+
+  /** Null: there is none. Throws `invalid_argument` where the name is another's. */
+  async #named(task: TaskToStart): Promise<Container | null> {
+    const name = containerName(task)
+    let answer: unknown
+    try {
+      answer = await this.#engine.ask({ method: 'GET', path: `/containers/${name}/json` })
+    } catch (error) {
+      if (codeOf(error) === 'not_found') return null
+      throw error
+    }
+    const container = parsed(Container, answer)
+    const found = container.Config.Labels ?? {}
+    if (found[labels.allocation] === task.allocation) return container
+    throw new MusterError('invalid_argument', `there is a container ${name} that is no task's`)
+  }
+
+  #taskOf(task: TaskToStart, id: string): StartedTask {
+    const { clock, log } = this.#options
+    return new ContainerTask(task, id, { engine: this.#engine, clock, log })
+  }
+}

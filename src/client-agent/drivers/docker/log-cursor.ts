@@ -1,0 +1,111 @@
+/**
+ * How far the output of a container is copied: for each stream the time of its last piece, and how many pieces of that time there
+ * were. The daemon is asked for what came since, and tells some of it twice.
+ */
+import { constants } from 'node:fs'
+import { open, readFile, type FileHandle } from 'node:fs/promises'
+import { Type } from 'typebox'
+import { Check } from 'typebox/schema'
+import type { Stream } from './frames.ts'
+
+const { O_RDWR, O_CREAT } = constants
+/** Pieces of the two streams may be in another order than their times. */
+const slackNs = 2_000_000_000n
+const nsPerSecond = 1_000_000_000n
+/** Longer than any cursor: each is written over the one before. */
+const bytesMax = 256
+
+const Mark = Type.Object({
+  atNs: Type.String({ pattern: '^[0-9]{1,20}$' }),
+  count: Type.Integer({ minimum: 0 }),
+})
+const Kept = Type.Object({ id: Type.String(), stdout: Mark, stderr: Mark })
+
+type Marked = { atNs: bigint; count: number }
+
+export class LogCursor {
+  readonly #id: string
+  readonly #file: FileHandle
+  readonly #marks: Record<Stream, Marked>
+
+  private constructor(id: string, file: FileHandle, marks: Record<Stream, Marked>) {
+    this.#id = id
+    this.#file = file
+    this.#marks = marks
+  }
+
+  /** Of this container: what the file says of another one is forgotten. */
+  static async open(path: string, id: string): Promise<LogCursor> {
+    const kept = keptIn(await readFile(path, 'utf8').catch(() => ''))
+    const markOf = (stream: Stream): Marked => {
+      if (kept?.id !== id) return { atNs: 0n, count: 0 }
+      const { atNs, count } = kept[stream]
+      return { atNs: BigInt(atNs), count }
+    }
+    const marks = { stdout: markOf('stdout'), stderr: markOf('stderr') }
+    return new LogCursor(id, await open(path, O_RDWR | O_CREAT, 0o600), marks)
+  }
+
+  /** As the API takes it: seconds, with a fraction. */
+  get since(): string {
+    const { stdout, stderr } = this.#marks
+    const lastNs = stdout.atNs > stderr.atNs ? stdout.atNs : stderr.atNs
+    const fromNs = lastNs > slackNs ? lastNs - slackNs : 0n
+    return `${fromNs / nsPerSecond}.${String(fromNs % nsPerSecond).padStart(9, '0')}`
+  }
+
+  /** What is told from `since` on, and was not taken before. Says of each piece whether it is new. */
+  pass(): (stream: Stream, atNs: bigint) => boolean {
+    const known = { stdout: { ...this.#marks.stdout }, stderr: { ...this.#marks.stderr } }
+    const seen = { stdout: 0, stderr: 0 }
+    const isPast = { stdout: false, stderr: false }
+    return (stream, atNs) => {
+      const last = known[stream]
+      if (!isPast[stream]) {
+        if (atNs < last.atNs) return false
+        if (atNs === last.atNs) {
+          seen[stream] += 1
+          if (seen[stream] <= last.count) return false
+        }
+        isPast[stream] = true
+      }
+      const mark = this.#marks[stream]
+      this.#marks[stream] =
+        mark.atNs === atNs ? { atNs, count: mark.count + 1 } : { atNs, count: 1 }
+      return true
+    }
+  }
+
+  /** After what it counts was written. */
+  async save(): Promise<void> {
+    const { stdout, stderr } = this.#marks
+    const text = JSON.stringify({ id: this.#id, stdout: shown(stdout), stderr: shown(stderr) })
+    await this.#file.write(text.padEnd(bytesMax), 0)
+  }
+
+  close(): Promise<void> {
+    return this.#file.close()
+  }
+}
+
+function shown({ atNs, count }: Marked) {
+  return { atNs: String(atNs), count }
+}
+
+function keptIn(text: string): Type.Static<typeof Kept> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Check(Kept, value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Of a time such as `2026-01-02T03:04:05.678901234Z`; null: it is none. */
+export function nsOf(text: string): bigint | null {
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text)
+  if (match === null) return null
+  const [, seconds = '', fraction = '', zone = ''] = match
+  const ms = Date.parse(`${seconds}${zone}`)
+  return Number.isNaN(ms) ? null : BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
+}

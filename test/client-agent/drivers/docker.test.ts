@@ -1,0 +1,439 @@
+/** Containers as tasks, by a stand-in for the daemon: started, followed, found again, ended and removed. */
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { DockerDriver } from '../../../src/client-agent/drivers/docker/docker.ts'
+import { Engine } from '../../../src/client-agent/drivers/docker/engine.ts'
+import {
+  capsDefault,
+  type DockerSettings,
+} from '../../../src/client-agent/drivers/docker/settings.ts'
+import type { StartedTask, TaskToStart } from '../../../src/client-agent/drivers/driver.ts'
+import type { ExecOutput } from '../../../src/client-agent/drivers/exec-process.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import type { LogFields, Logger } from '../../../src/lib/log.ts'
+import { DockerEngine } from '../../support/docker/engine.ts'
+import { eventuallyTrue } from '../../support/eventually.ts'
+import { taskOf } from './task-of.ts'
+
+const nodeId = '5b1f0e2c-0000-4000-8000-000000000000'
+const allocation = '8f1c0e2c-0000-4000-8000-000000000000'
+const never = new AbortController().signal
+const nothing = (): void => {}
+
+/** What is logged, as text. */
+function loggerOf(lines: string[]): Logger {
+  const note = (message: string, fields?: LogFields): void => {
+    lines.push(`${message} ${JSON.stringify(fields ?? {})}`)
+  }
+  const logger: Logger = {
+    trace: note,
+    debug: note,
+    info: note,
+    warn: note,
+    error: note,
+    named: () => logger,
+    listens: () => true,
+  }
+  return logger
+}
+
+async function setting(t: Test, settings: Partial<DockerSettings> = {}) {
+  const engine = await DockerEngine.start(t)
+  const lines: string[] = []
+  /** As after a restart of the agent. */
+  const driverAgain = (): DockerDriver =>
+    new DockerDriver({
+      settings: {
+        socketPath: engine.socketPath,
+        allowPrivileged: false,
+        allowVolumes: false,
+        allowCaps: [...capsDefault],
+        ...settings,
+      },
+      nodeId,
+      mhz: () => 1_000,
+      clock: systemClock,
+      log: loggerOf(lines),
+    })
+  return { engine, lines, driver: driverAgain(), driverAgain }
+}
+
+async function shellTask(
+  t: Test,
+  script: string,
+  config: Readonly<Record<string, unknown>> = {},
+  more: Partial<TaskToStart> = {},
+): Promise<TaskToStart> {
+  const words = { image: 'busybox:1', command: '/bin/sh', args: ['-c', script] }
+  const task = await taskOf(t, { ...words, ...config }, { allocation, env: {}, ...more })
+  for (const folder of [task.shared, task.local, task.secrets]) await mkdir(folder)
+  return task
+}
+
+async function begun(t: Test, driver: DockerDriver, task: TaskToStart): Promise<StartedTask> {
+  const started = await driver.start(task, never, nothing)
+  t.teardown(() => started.release())
+  return started
+}
+
+async function untilPrinted({ stdout }: TaskToStart, text: string): Promise<void> {
+  await eventuallyTrue(`${text} is printed`, async () =>
+    (await readFile(stdout, 'utf8').catch(() => '')).includes(text),
+  )
+}
+
+const forever = 'while :; do sleep 0.05; done'
+
+t.test(
+  'a container has its folders and environment; its output, its end and its removal follow',
+  async (t) => {
+    const { engine, driver } = await setting(t)
+    const script = 'echo "$GREETING"; echo no >&2; echo kept > /local/x; printf rest; exit 3'
+    const task = await shellTask(t, script, {}, { env: { GREETING: 'hi', DIR: '/alloc/data' } })
+    const running = await begun(t, driver, task)
+    t.match(engine.container, {
+      name: `main-${allocation}`,
+      asked: {
+        Labels: { 'muster.alloc_id': allocation, 'muster.node_id': nodeId },
+        Env: ['GREETING=hi', 'DIR=/alloc/data'],
+        HostConfig: { CpuShares: 100, Memory: 100 * 2 ** 20, MemorySwap: 100 * 2 ** 20 },
+      },
+    })
+    t.strictSame(await running.ended, { type: 'known', code: 3, signal: 0, message: '' })
+    t.equal(await readFile(task.stdout, 'utf8'), 'hi\nrest')
+    t.equal(await readFile(task.stderr, 'utf8'), 'no\n')
+    t.equal(await readFile(join(task.local, 'x'), 'utf8'), 'kept\n')
+    t.equal(engine.containers.size, 0, 'it is removed')
+  },
+)
+
+t.test('a container is asked to end by the signal of its image, and killed', async (t) => {
+  const { engine, driver } = await setting(t)
+  engine.images.set('polite:1', { words: ['/bin/sh'], stopSignal: 'SIGQUIT' })
+  const script = `trap "echo asked; exit 7" QUIT; echo ready; ${forever}`
+  const task = await shellTask(t, script, { image: 'polite:1' })
+  const polite = await begun(t, driver, task)
+  await untilPrinted(task, 'ready')
+  t.equal(polite.killSignal, 'SIGQUIT')
+  polite.signal('SIGQUIT')
+  t.match(await polite.ended, { code: 7, signal: 0 })
+  t.throws(() => polite.signal('SIGNOPE'), { code: 'invalid_argument' })
+  const stubborn = await shellTask(t, `trap "" TERM; echo ready; ${forever}`)
+  const deaf = await begun(t, driver, stubborn)
+  await untilPrinted(stubborn, 'ready')
+  t.equal(deaf.killSignal, 'SIGTERM')
+  deaf.signal('SIGTERM')
+  deaf.kill()
+  t.match(await deaf.ended, { code: 137, signal: 9 })
+  const large = await begun(t, driver, await shellTask(t, forever))
+  engine.container.runOutOfMemory()
+  t.match(await large.ended, { code: 137, message: 'OOM Killed', oomKilled: true })
+})
+
+t.test(
+  'another process of the agent finds a container again, and what it wrote meanwhile',
+  async (t) => {
+    const { engine, driver, driverAgain } = await setting(t)
+    const script =
+      'echo one; while [ ! -e /local/two ]; do sleep 0.05; done; echo two; while [ ! -e /local/end ]; do sleep 0.05; done; echo three; exit 4'
+    const task = await shellTask(t, script)
+    const first = await driver.start(task, never, nothing)
+    await untilPrinted(task, 'one')
+    first.release()
+    await writeFile(join(task.local, 'two'), '')
+    await eventuallyTrue('it wrote', () => Promise.resolve(engine.container.pieces.length === 2))
+    const second = driverAgain().recover(task, first.handle)
+    await untilPrinted(task, 'two')
+    second.release()
+    await writeFile(join(task.local, 'end'), '')
+    await eventuallyTrue('it ended', () => Promise.resolve(engine.container.status === 'exited'))
+    const third = driverAgain().recover(task, first.handle)
+    t.match(await third.ended, { type: 'known', code: 4 })
+    t.equal(
+      await readFile(task.stdout, 'utf8'),
+      'one\ntwo\nthree\n',
+      'nothing is lost, nothing twice',
+    )
+    t.equal(engine.containers.size, 0)
+    const fourth = driverAgain().recover(task, first.handle)
+    t.match(
+      await fourth.ended,
+      { type: 'known', code: 4 },
+      'it was written down before the removal',
+    )
+    const gone = driverAgain().recover(task, { type: 'docker', containerId: 'ab'.repeat(32) })
+    t.match(await gone.ended, { type: 'unknown', reason: 'the container is gone' })
+  },
+)
+
+t.test('a container whose handle was not written is found by its name', async (t) => {
+  const { engine, driver, driverAgain } = await setting(t)
+  const task = await shellTask(t, forever)
+  t.equal(await driver.find(task), null)
+  const first = await driver.start(task, never, nothing)
+  first.release()
+  const found = await driverAgain().find(task)
+  t.strictSame(found?.handle, first.handle)
+  found?.kill()
+  t.match(await found?.ended, { code: 137 })
+  const other = await shellTask(t, forever, {}, { allocation: `${allocation}-2` })
+  const left = await driver.start(other, never, nothing)
+  left.release()
+  const again = await begun(t, driver, other)
+  t.notSame(again.handle, left.handle, 'what an earlier start left gives way')
+  t.equal(engine.containers.size, 1)
+})
+
+t.test(
+  'a missing image is pulled, once for all, with what the registry wants to know',
+  async (t) => {
+    const { engine, driver, lines } = await setting(t)
+    const pulls = Promise.withResolvers<void>()
+    engine.pulls = pulls.promise
+    engine.registry.set('reg:5000/team/web:2', { words: ['/bin/true'] })
+    const told: string[] = []
+    const auth = [{ username: 'ada', password: 'hunter2' }]
+    const config = { image: 'reg:5000/team/web:2', auth }
+    const one = await shellTask(t, 'true', config)
+    const two = await shellTask(t, 'true', config, { task: 'other' })
+    const starts = [one, two].map((task) => driver.start(task, never, (text) => told.push(text)))
+    await eventuallyTrue('both wait', () => Promise.resolve(told.length === 2))
+    pulls.resolve()
+    for (const started of await Promise.all(starts)) t.match(await started.ended, { code: 0 })
+    t.same(told, Array(2).fill('Downloading image reg:5000/team/web:2'))
+    const [pull, ...more] = engine.asked('POST /images/create')
+    t.equal(more.length, 0)
+    const sent = String(pull?.headers['x-registry-auth'])
+    t.match(JSON.parse(Buffer.from(sent, 'base64url').toString()), { password: 'hunter2' })
+    t.notMatch(lines.join('\n'), /hunter2/)
+  },
+)
+
+t.test('a pull that fails says what Docker said, and whether another try may help', async (t) => {
+  const { engine, driver } = await setting(t)
+  engine.registry.set('broken:1', 'unexpected EOF')
+  const failing = (image: string) =>
+    shellTask(t, 'true', { image }).then((task) => driver.start(task, never, nothing))
+  await t.rejects(failing('none:1'), {
+    code: 'not_found',
+    message: /the image none:1 cannot be pulled: Docker said: pull access denied/,
+  })
+  await t.rejects(failing('broken:1'), { code: 'unavailable', message: /unexpected EOF/ })
+  const late = new Promise<void>(() => {})
+  engine.pulls = late
+  engine.registry.set('slow:1', { words: ['/bin/true'] })
+  const slow = await shellTask(t, 'true', { image: 'slow:1', image_pull_timeout: '100ms' })
+  await t.rejects(driver.start(slow, never, nothing), { message: /it took over 0.1s/ })
+  const aborting = new AbortController()
+  const task = await shellTask(t, 'true', { image: 'slow:1' })
+  const aborted = driver.start(task, aborting.signal, () => aborting.abort())
+  await t.rejects(aborted, { code: 'cancelled' })
+  engine.images.set('local:latest', { words: ['/bin/true'] })
+  const local = await begun(t, driver, await shellTask(t, 'exit 2', { image: 'local' }))
+  t.match(await local.ended, { code: 2 }, 'one that is here is used')
+})
+
+t.test('what a task may not have is refused, by name', async (t) => {
+  const { driver, engine } = await setting(t)
+  const rows: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
+    [{ image: undefined }, /docker: image must be the name of an image/],
+    [{ memory: 1 }, /docker knows no memory; it takes image, command, args/],
+    [{ ports: 'http' }, /docker: ports must be a list of labels/],
+    [
+      { auth: { username: 'a', secret: 'hunter2' } },
+      /^docker: auth must be a block with username, password, server_address$/,
+    ],
+    [{ privileged: true }, /privileged is not allowed by this agent/],
+    [{ cap_add: ['net_admin'] }, /cap_add may not have net_admin; this agent allows audit_write/],
+    [{ volumes: ['/etc:/x'] }, /\/etc of the machine may not be mounted here/],
+    [{ volumes: ['../../x:/x'] }, /must lie below the folder of the task/],
+    [{ volumes: ['local/away:/x'] }, /leads out of the folder of the task by a link/],
+    [{ volumes: ['local:/secrets'] }, /cannot be mounted at "\/secrets"/],
+    [{ mount: [{ type: 'bind', source: '/', target: '/x' }] }, /may not be mounted here/],
+    [{ ports: ['http'] }, /the group has no port http; it has db/],
+    [{ ports: ['db'], network_mode: 'none' }, /ports need a network/],
+    [{ image_pull_timeout: 'soon' }, /must be a duration/],
+    [{ ulimit: [{ nofile: 'many' }] }, /ulimit nofile must be as/],
+  ]
+  for (const [config, message] of rows) {
+    const ports = [{ label: 'db', value: 20_000, to: 0, address: '10.0.0.1' }]
+    const task = await shellTask(t, 'true', config, { ports })
+    await symlink('/etc', join(task.local, 'away'))
+    const failing = driver.start(task, never, nothing)
+    await t.rejects(failing, { code: 'invalid_argument', message }, JSON.stringify(config))
+  }
+  t.equal(engine.containers.size, 0)
+})
+
+t.test('ports, mounts and limits are as the task says', async (t) => {
+  const { driver, engine } = await setting(t, { allowVolumes: true, allowCaps: ['all'] })
+  const config = {
+    ports: ['http'],
+    volumes: ['local/conf:/etc/web:ro', '/srv:/srv'],
+    mount: [{ type: 'tmpfs', target: '/cache', tmpfs_options: [{ size: 1_000 }] }],
+    cap_add: ['CAP_NET_ADMIN'],
+    cap_drop: ['all'],
+    labels: [{ team: 'a' }],
+    memory_hard_limit: 200,
+    cpu_hard_limit: true,
+    ulimit: [{ nofile: '10:20' }],
+    tmpfs: ['/tmp:size=64m'],
+    entrypoint: ['/bin/sh'],
+    command: '-c',
+    args: ['exit 0'],
+  }
+  const ports = [{ label: 'http', value: 20_080, to: 80, address: '10.0.0.1' }]
+  const mounts = [{ source: '/srv', destination: '/data', readOnly: true }]
+  const task = await shellTask(t, 'true', config, { ports, mounts, user: 'web' })
+  t.match(await (await begun(t, driver, task)).ended, { code: 0 })
+  const [asked] = engine.asked('POST /containers/create')
+  const at = [{ HostIp: '10.0.0.1', HostPort: '20080' }]
+  t.match(asked?.json, {
+    User: 'web',
+    Labels: { team: 'a' },
+    ExposedPorts: { '80/tcp': {} },
+    HostConfig: {
+      PortBindings: { '80/tcp': at, '80/udp': at },
+      CapDrop: ['ALL'],
+      CapAdd: ['NET_ADMIN'],
+      Memory: 200 * 2 ** 20,
+      MemoryReservation: 100 * 2 ** 20,
+      NanoCpus: 1e8,
+      Ulimits: [{ Name: 'nofile', Soft: 10, Hard: 20 }],
+      Tmpfs: { '/tmp': 'size=64m' },
+      RestartPolicy: { Name: 'no' },
+      Mounts: [
+        { Source: task.shared, Target: '/alloc' },
+        { Source: task.local, Target: '/local' },
+        { Source: task.secrets, Target: '/secrets' },
+        { Source: '/srv', Target: '/data', ReadOnly: true },
+        { Source: join(task.local, 'conf'), Target: '/etc/web', ReadOnly: true },
+        { Source: '/srv', Target: '/srv', ReadOnly: false },
+        { Type: 'tmpfs', Target: '/cache', TmpfsOptions: { SizeBytes: 1_000 } },
+      ],
+    },
+  })
+})
+
+t.test('a command runs beside a container, with a terminal or without', async (t) => {
+  const { driver, engine } = await setting(t)
+  const task = await shellTask(t, forever, {}, { env: { GREETING: 'hi' } })
+  const running = await begun(t, driver, task)
+  const script = 'read line; echo "$GREETING $line"; echo no >&2; exit 5'
+  const command = await driver.exec(task, { words: ['/bin/sh', '-c', script], tty: false })
+  t.ok(command.write(Buffer.from('there\n')))
+  command.endInput()
+  t.strictSame(await outputOf(command.output), { stdout: 'hi there\n', stderr: 'no\n', code: 5 })
+  await command.ended
+  const words = ['/bin/sh', '-c', 'echo $$; sleep 1000']
+  const long = await driver.exec(task, { words, tty: true })
+  long.resize({ rows: 10, columns: 20 })
+  const { value } = (await long.output.next()) as { value: { data: Buffer } }
+  const pid = Number(value.data.toString())
+  await eventuallyTrue('it has its size', () =>
+    Promise.resolve(engine.heard.some(({ query }) => query.get('h') === '10')),
+  )
+  await long.output.return?.()
+  await long.ended
+  await eventuallyTrue('what nobody reads is killed', () => Promise.resolve(!isAlive(pid)))
+  running.kill()
+  await running.ended
+  const late = driver.exec(task, { words: ['true'], tty: false })
+  await t.rejects(late, { code: 'not_found', message: /No such container/ })
+})
+
+async function outputOf(output: AsyncIterable<ExecOutput>) {
+  const found = { stdout: '', stderr: '', code: -1 }
+  for await (const one of output) {
+    if (one.type === 'exited') found.code = one.code
+    else found[one.type] += Buffer.from(one.data).toString()
+  }
+  return found
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+t.test('what a container takes is what the daemon says', async (t) => {
+  const { driver } = await setting(t)
+  const running = await begun(t, driver, await shellTask(t, forever))
+  t.strictSame(await running.usage?.(), {
+    percent: 50,
+    userPercent: 40,
+    systemPercent: 10,
+    rssBytes: 10 * 1024 * 1024,
+    swapBytes: 0,
+  })
+})
+
+t.test('the output of a terminal is one stream', async (t) => {
+  const { driver } = await setting(t)
+  const task = await shellTask(t, 'echo out; echo err >&2; sleep 0.1; printf end', { tty: true })
+  await (
+    await begun(t, driver, task)
+  ).ended
+  const text = await readFile(task.stdout, 'utf8')
+  t.same(text.split('\n').toSorted(), ['end', 'err', 'out'])
+})
+
+t.test('a daemon that hangs, goes and comes back ends no task', async (t) => {
+  const { driver, engine } = await setting(t)
+  const task = await shellTask(
+    t,
+    `echo one; while [ ! -e /local/two ]; do sleep 0.05; done; echo two; exit 6`,
+  )
+  const running = await begun(t, driver, task)
+  await untilPrinted(task, 'one')
+  t.match(await driver.condition(), {
+    healthy: true,
+    attributes: [['driver.docker.version', '27.3.1']],
+  })
+  await engine.down()
+  await writeFile(join(task.local, 'two'), '')
+  t.match(await driver.condition(), {
+    healthy: false,
+    description: `${engine.socketPath} cannot be reached: there is no such socket`,
+  })
+  const other = await shellTask(t, 'true', {}, { task: 'other' })
+  await t.rejects(driver.start(other, never, nothing), { code: 'unavailable' })
+  engine.hangs = true
+  await engine.up()
+  t.match(await driver.condition(), { healthy: false, description: /did not answer .* within 5s/ })
+  await engine.down()
+  engine.hangs = false
+  await engine.up()
+  t.match(await running.ended, { type: 'known', code: 6 })
+  t.equal(await readFile(task.stdout, 'utf8'), 'one\ntwo\n')
+})
+
+t.test('what is left of allocations that are over goes, and nothing of others', async (t) => {
+  const { driver, engine } = await setting(t)
+  for (const name of ['a', 'b']) {
+    const task = await shellTask(t, forever, {}, { allocation: name })
+    ;(await driver.start(task, never, nothing)).release()
+  }
+  const json = { Image: 'busybox:1', Env: [], Labels: {}, Tty: false, HostConfig: { Mounts: [] } }
+  await makeOther(engine, json)
+  await driver.sweep((allocation) => allocation === 'a')
+  t.same(
+    [...engine.containers.values()].map(({ name }) => name),
+    ['main-a', 'of-another'],
+  )
+})
+
+/** Someone else makes a container. */
+async function makeOther(engine: DockerEngine, json: unknown): Promise<void> {
+  const query = { name: 'of-another' }
+  await new Engine(engine.socketPath, systemClock).ask({
+    method: 'POST',
+    path: '/containers/create',
+    query,
+    json,
+  })
+}
