@@ -11,8 +11,13 @@ import { run } from './terminal.ts'
 const box = '11111111-2222-4333-8444-555555555555'
 const other = '11aaaaaa-2222-4333-8444-555555555555'
 
-async function register(server: ServerOfOne, id: string, name: string) {
-  const spec = specOf(name)
+async function register(
+  server: ServerOfOne,
+  id: string,
+  name: string,
+  more: Parameters<typeof specOf>[1] = {},
+) {
+  const spec = specOf(name, more)
   const args = {
     id,
     spec,
@@ -47,6 +52,19 @@ void t.test('client nodes are listed, shown, and found by the front of their ids
   t.match(await muster('node status nobody'), { code: 1, err: /is no id: those of nodes have/ })
   t.match(await muster('node status -self'), { code: 1, err: /is a server/ })
   t.match((await muster('node meta 111')).out, 'rack = r1\n')
+})
+
+void t.test('a driver that runs nothing is shown with the reason', async (t) => {
+  const { muster, server } = await serverForCli(t)
+  const told = { attributes: [], detected: true, updateTimeMs: 1 }
+  const drivers = [
+    { ...told, name: 'exec', healthy: false, healthDescription: 'exec needs root' },
+    { ...told, name: 'raw_exec', healthy: true, healthDescription: 'Healthy' },
+  ]
+  await register(server, box, 'box', { drivers })
+  t.match((await muster('node status 111')).out, /Drivers += exec \(unhealthy\), raw_exec\n/)
+  const { out } = await muster('node status -verbose 111')
+  t.match(out, /exec +false +exec needs root\nraw_exec +true +Healthy\n/)
 })
 
 void t.test('a drain that is followed says what it waits for', async (t) => {
