@@ -121,6 +121,7 @@ export type FoldersOfTask = {
   readonly local: string
   readonly secrets: string
   readonly shared: string
+  readonly logs: string
 }
 
 export interface Driver {

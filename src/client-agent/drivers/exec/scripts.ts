@@ -57,6 +57,8 @@ export const walls = withoutReasons(`
 set -eu
 # A step that fails ends this. What comes after the last step does not return here.
 trap 'exit ${failedCode}' EXIT
+# Whatever that of the agent is: others than root are to find their way.
+umask 022
 root=$1 pids=$2
 # Of this shell, by the machine's /proc.
 read -r pid rest </proc/self/stat

@@ -38,10 +38,12 @@ function passwdLineOf(name: string): Promise<string> {
 
 /** No link is followed: others of the allocation may have the machine's root, and make one. */
 export async function giveFolders(folders: FoldersOfTask, { uid, gid }: TaskUser): Promise<void> {
-  const { local, secrets, task, shared } = folders
+  const { local, secrets, task, shared, logs } = folders
   for (const path of [local, secrets, join(task, 'tmp')]) {
     await onFolder(path, (folder) => folder.chown(uid, gid))
   }
+  // Whatever the agent's umask made of them.
+  for (const path of [shared, logs]) await onFolder(path, (folder) => folder.chmod(0o755))
   // Tasks of the allocation may have several users. Its logs stay the agent's, which opens them by their names.
   await onFolder(join(shared, 'data'), (folder) => folder.chmod(0o777))
   await onFolder(join(shared, 'tmp'), (folder) => folder.chmod(0o1777))

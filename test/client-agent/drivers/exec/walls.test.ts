@@ -41,6 +41,15 @@ t.test('the root is the task’s own, and holds nothing of others', async (t) =>
   t.equal((await stat(task.secrets)).mode & 0o777, 0o700)
 })
 
+t.test('an agent that keeps its files to itself closes nothing to its tasks', async (t) => {
+  const driver = await driverFor(t)
+  if (driver === null) return
+  const before = process.umask(0o077)
+  t.teardown(() => process.umask(before))
+  const script = 'ls /etc/ssl /dev /alloc/logs >/dev/null && touch /alloc/data/a /local/a && umask'
+  t.equal(await printedBy(t, driver, script), '0022\n')
+})
+
 t.test('it has no capabilities, and gets none back', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return
@@ -152,7 +161,7 @@ t.test('links that it leaves lead its next start nowhere', async (t) => {
     await started(t, driver, task)
   ).ended
   const config = { command: 'sh', args: ['-c', 'ls /alloc; echo again >/local/again'] }
-  const folders = { ...task, task: task.folder }
+  const folders = { ...task, task: task.folder, logs: join(task.shared, 'logs') }
   await driver.prepare(folders, '')
   const mounts = [{ source: outside, destination: '/volume', readOnly: true }]
   const second = await started(t, driver, { ...task, config, mounts })
