@@ -68,33 +68,30 @@ unset MUSTER_ABOVE
 mount -t tmpfs -o mode=755,size=8m,nosuid,nodev tmpfs "$root"
 cd "$root"
 
-# Programs and libraries. Where /bin is a link to usr/bin, it is one here.
-for part in bin sbin lib lib32 lib64 libx32 usr; do
-  if [ -L "/$part" ]; then
-    ln -s "$(readlink "/$part")" "$part"
-  elif [ -d "/$part" ]; then
-    mkdir "$part"
-    mount -o bind,ro,nosuid,nodev "/$part" "$part"
-  fi
+# What is mounted read-only: programs and libraries, and of /etc what everyone may read. Where /bin is a link to usr/bin, it is one here.
+shown= links=
+for part in /bin /sbin /lib /lib32 /lib64 /libx32 /usr /etc/alternatives /etc/ca-certificates /etc/fonts \
+  /etc/java-*-openjdk /etc/pki/ca-trust/extracted /etc/pki/tls/certs /etc/ssl/certs; do
+  case $part in
+  /etc/*) [ ! -d "$part" ] || shown="$shown $part" ;;
+  *) if [ -L "$part" ]; then links="$links $part"; elif [ -d "$part" ]; then shown="$shown $part"; fi ;;
+  esac
 done
+folders=
+for part in $shown; do folders="$folders .$part"; done
+mkdir -p $folders etc/ssl proc dev/pts dev/shm var alloc local secrets tmp .machine
+[ -z "$links" ] || cp -P $links .
+for part in $shown; do mount -o bind,ro,nosuid,nodev "$part" ".$part"; done
 
-# Of /etc what programs need and everyone may read. Copies of files, because links lead to /run, which is not here.
-mkdir -p etc/ssl
+# Copies of files, because links lead to /run, which is not here.
 files=
-for file in group host.conf hostname hosts ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types \\
+for file in group host.conf hostname hosts ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types \
   networks nsswitch.conf os-release passwd protocols resolv.conf rpc services terminfo timezone; do
   [ ! -e "/etc/$file" ] || files="$files /etc/$file"
 done
 cp -RL $files etc
 [ ! -e /etc/ssl/openssl.cnf ] || cp -L /etc/ssl/openssl.cnf etc/ssl
-for folder in /etc/alternatives /etc/ca-certificates /etc/fonts /etc/java-*-openjdk \
-  /etc/pki/ca-trust/extracted /etc/pki/tls/certs /etc/ssl/certs; do
-  [ -d "$folder" ] || continue
-  mkdir -p ".$folder"
-  mount -o bind,ro,nosuid,nodev "$folder" ".$folder"
-done
 
-mkdir -p proc dev/pts dev/shm var
 mount -t proc -o nosuid,nodev,noexec proc proc
 for device in null zero full random urandom tty; do
   : >"dev/$device"
@@ -107,6 +104,7 @@ ln -s /proc/self/fd dev/fd
 ln -s fd/0 dev/stdin
 ln -s fd/1 dev/stdout
 ln -s fd/2 dev/stderr
+ln -s /tmp var/tmp
 
 shared=$3 local=$4 secrets=$5 tmp=$6
 shift 6
@@ -119,15 +117,12 @@ while [ "$1" != -- ]; do
   shift 3
 done
 shift
-mkdir alloc local secrets tmp
-ln -s /tmp var/tmp
 mount -o bind,nosuid,nodev "$shared" alloc
 mount -o bind,nosuid,nodev "$local" local
 mount -o bind,nosuid,nodev "$secrets" secrets
 mount -o bind,nosuid,nodev "$tmp" tmp
 
 # Not chroot, which a process with open folders leaves: after this the machine's root is not in the namespace any more.
-mkdir .machine
 pivot_root . .machine
 cd /
 umount -l /.machine

@@ -1,6 +1,8 @@
 /** Commands within walls: their end, their signals, and how they are found again. */
+import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import type { Exit } from '../../../../src/client-agent/drivers/driver.ts'
 import { processesWith } from '../../../../src/client-agent/drivers/process-identity.ts'
@@ -163,6 +165,27 @@ t.test('a task is in its control group, whose limits its end tells of', async (t
   await writeFile(join(task.local, 'go'), '')
   t.strictSame(await running.ended, { ...known(137, 'OOM Killed'), oomKilled: true })
   t.equal(await readFile(join(folder, 'cgroup.kill'), 'utf8'), '1')
+})
+
+t.test('an agent that may build no walls says what it lacks', async (t) => {
+  if ((await driverFor(t)) === null) return
+  const module = (path: string) => JSON.stringify(import.meta.resolve(`../../../../src/${path}`))
+  const program = [
+    `const { ExecDriver } = await import(${module('client-agent/drivers/exec/exec-driver.ts')})`,
+    `const { systemClock: clock } = await import(${module('lib/clock.ts')})`,
+    `const { health } = await ExecDriver.open({ parent: 'x', root: '/none', clock })`,
+    'console.log(JSON.stringify(health))',
+  ].join('\n')
+  const without = ['--bounding-set=-sys_admin', '--inh-caps=-sys_admin']
+  const words = [...without, process.execPath, '--input-type=module', '-e', program]
+  const { stdout } = await promisify(execFile)('setpriv', words, { env: { PATH: '/usr/bin' } })
+  t.strictSame(JSON.parse(stdout), {
+    detected: true,
+    healthy: false,
+    description:
+      'exec needs root, or CAP_SYS_ADMIN: unshare: unshare failed: Operation not permitted',
+    attributes: [],
+  })
 })
 
 t.test('where no limits can be set, the driver says so and runs tasks', async (t) => {
