@@ -1,5 +1,5 @@
 /** Containers as tasks, by a stand-in for the daemon: started, followed, found again, ended and removed. */
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DockerDriver } from '../../../src/client-agent/drivers/docker/docker.ts'
@@ -104,6 +104,7 @@ t.test(
     t.equal(await readFile(task.stdout, 'utf8'), 'hi\nrest')
     t.equal(await readFile(task.stderr, 'utf8'), 'no\n')
     t.equal(await readFile(join(task.local, 'x'), 'utf8'), 'kept\n')
+    t.equal((await stat(task.secrets)).mode & 0o777, 0o777, 'for whichever user it has')
     t.equal(engine.containers.size, 0, 'it is removed')
   },
 )
@@ -183,6 +184,10 @@ t.test('a container whose handle was not written is found by its name', async (t
   const again = await begun(t, driver, other)
   t.notSame(again.handle, left.handle, 'what an earlier start left gives way')
   t.equal(engine.containers.size, 1)
+  const named = await shellTask(t, 'true', {}, { task: 'ma/in' })
+  const like = await shellTask(t, 'true', {}, { task: 'ma_in' })
+  ;(await driver.start(named, never, nothing)).release()
+  await t.rejects(driver.start(like, never, nothing), { message: /that is another's/ })
 })
 
 t.test(
@@ -401,6 +406,7 @@ t.test('a daemon that hangs, goes and comes back ends no task', async (t) => {
     description: `${engine.socketPath} cannot be reached: there is no such socket`,
   })
   const other = await shellTask(t, 'true', {}, { task: 'other' })
+  await t.rejects(driver.find(other), { code: 'unavailable', message: /no such socket/ })
   await t.rejects(driver.start(other, never, nothing), { code: 'unavailable' })
   engine.hangs = true
   await engine.up()

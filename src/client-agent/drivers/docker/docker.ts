@@ -11,6 +11,7 @@ import { ContainerTask, removeContainer, type ContainerTaskOptions } from './con
 import { Engine } from './engine.ts'
 import { Images } from './images.ts'
 import type { DockerSettings } from './settings.ts'
+import { openFolders } from './open-folders.ts'
 import { configOf, firstOf, pullMsOf } from './task-config.ts'
 
 /** Making one may wait for much else that the daemon does. */
@@ -36,6 +37,8 @@ export class DockerDriver implements Driver {
   readonly #options: DockerOptions
   readonly #engine: Engine
   readonly #images: Images
+  /** Why the daemon was not there when it was last asked; null: it was. */
+  #away: string | null = null
 
   constructor(options: DockerOptions) {
     this.#options = options
@@ -55,6 +58,7 @@ export class DockerDriver implements Driver {
     const { image, force_pull: force = false } = config
     const wanted = { image, force, auth: firstOf(config.auth), msMax: pullMsOf(config) }
     await this.#images.ensure(wanted, () => tell(`Downloading image ${image}`), signal)
+    await openFolders(task)
     await this.#removeNamed(task)
     const id = await this.#create(containerName(task), spec)
     try {
@@ -77,8 +81,9 @@ export class DockerDriver implements Driver {
     return this.#taskOf(task, handle.containerId)
   }
 
-  /** One that was created and never started goes. */
+  /** One that was created and never started goes. An agent that begins does not wait for a daemon that is away, task by task. */
   async find(task: TaskToStart): Promise<StartedTask | null> {
+    if (this.#away !== null) throw new MusterError('unavailable', this.#away)
     const found = await this.#named(task)
     if (found === null) return null
     if (found.State.Status !== 'created') return this.#taskOf(task, found.Id)
@@ -93,6 +98,7 @@ export class DockerDriver implements Driver {
   async condition(): Promise<DriverCondition> {
     try {
       const { Version: version } = await this.#engine.version(lookMs)
+      this.#away = null
       return {
         detected: true,
         healthy: true,
@@ -100,7 +106,8 @@ export class DockerDriver implements Driver {
         attributes: [['driver.docker.version', version]],
       }
     } catch (error) {
-      return { detected: false, healthy: false, description: textOf(error), attributes: [] }
+      this.#away = textOf(error)
+      return { detected: false, healthy: false, description: this.#away, attributes: [] }
     }
   }
 
@@ -159,8 +166,9 @@ export class DockerDriver implements Driver {
     }
     const container = parsed(Container, answer)
     const found = container.Config.Labels ?? {}
-    if (found[labels.allocation] === task.allocation) return container
-    throw new MusterError('invalid_argument', `there is a container ${name} that is no task's`)
+    const isOwn = found[labels.allocation] === task.allocation && found[labels.task] === task.task
+    if (isOwn) return container
+    throw new MusterError('invalid_argument', `there is a container ${name} that is another's`)
   }
 
   #taskOf(task: TaskToStart, id: string): StartedTask {
