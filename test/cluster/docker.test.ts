@@ -1,5 +1,6 @@
 /** Containers on a real client agent, by a stand-in for the daemon: they outlive the agent, and the daemon's health is the node's. */
 import t from 'tap'
+import { run } from '../cli/terminal.ts'
 import { startClientAgent } from '../support/client-agent.ts'
 import { startCluster } from '../support/cluster.ts'
 import { DockerEngine } from '../support/docker/engine.ts'
@@ -111,6 +112,21 @@ t.test('a container outlives its agent, which finds it again', async (t) => {
     return text.toString().split('\n').slice(0, -1)
   }
   await eventuallyTrue('its output is here', async () => (await output()).includes('line 3'))
+
+  const env = { MUSTER_ADDR: `http://127.0.0.1:${cluster.servers[0]?.spec.ports.http}` }
+  const muster = async (...words: readonly string[]) => {
+    const { code, out, err } = await run(['alloc', ...words], { env })
+    return { code, out, err }
+  }
+  const said = await muster(
+    'exec',
+    id,
+    'sh',
+    '-c',
+    'echo "$NOMAD_SECRETS_DIR"; echo no >&2; exit 7',
+  )
+  t.match(said, { code: 7, out: new RegExp(`/${id}/main/secrets\n$`), err: 'no\n' })
+  t.match(await muster('status', '-stats', id), { out: /\nMemory +=.*10(\.0)?\/16 MiB\n/ })
 
   const { pid } = docker.container
   await agent.process.kill()
