@@ -163,6 +163,7 @@ export class UplinkKeeper {
         if (this.#isStale) await this.#register(uplink)
         const ttlMs = await this.#heartbeat(uplink)
         this.#failures = 0
+        if (this.#isStale) continue
         await Promise.race([this.#pause.wait(ttlMs / 2, signal), ended.promise])
       }
     } finally {

@@ -18,6 +18,8 @@ type Image = { readonly words: readonly string[]; readonly stopSignal?: string }
 
 export type Heard = {
   readonly method: string
+  /** Of the API, as `v1.41`; '': it names none. */
+  readonly version: string
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingMessage['headers']
@@ -33,6 +35,7 @@ export class DockerEngine {
   /** What a pull comes to: an image, or what is wrong. */
   readonly registry = new Map<string, Image | string>()
   readonly heard: Heard[] = []
+  versions = { ApiVersion: '1.47', MinAPIVersion: '1.24' }
   /** Pulls wait for it. */
   pulls: Promise<void> = Promise.resolve()
   /** It takes requests, and answers none. */
@@ -118,7 +121,7 @@ export class DockerEngine {
         response.end('OK')
         return
       case 'GET /version':
-        send(response, 200, { Version: '27.3.1', ApiVersion: '1.47', MinAPIVersion: '1.24' })
+        send(response, 200, { Version: '27.3.1', ...this.versions })
         return
       case 'POST /images/create':
         return this.#pull(query, response)
@@ -293,6 +296,7 @@ function heardOf(request: IncomingMessage, body: Buffer): Heard {
   const text = body.toString('utf8')
   return {
     method,
+    version: /^\/(v\d+\.\d+)\//.exec(pathname)?.[1] ?? '',
     path: pathname.replace(/^\/v\d+\.\d+/, ''),
     query: searchParams,
     headers,

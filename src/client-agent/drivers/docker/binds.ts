@@ -11,6 +11,8 @@ import { placeInRoot } from '../root-place.ts'
 import type { DockerSettings } from './settings.ts'
 import { allOf, firstOf, wrong, type Config, type MountConfig } from './task-config.ts'
 
+const logsInRoot = `${foldersInRoot.shared}/logs`
+
 /** As the API takes it. */
 export type Bind =
   | {
@@ -37,13 +39,15 @@ export async function bindsOf(
       bind(await inside(task[name], task[name]), foldersInRoot[name], false),
     ),
   )
+  // The agent writes output there, wherever a link leads.
+  const logs = bind(await inside(join(task.shared, 'logs'), task.shared), logsInRoot, true)
   const volumes = task.mounts.map((mount) => bind(mount.source, mount.destination, mount.readOnly))
   const more: Bind[] = []
   for (const written of config.volumes ?? []) more.push(await volumeOf(written, task, settings))
   for (const mount of [...allOf(config.mount), ...allOf(config.mounts)]) {
     more.push(await mountOf(mount, task, settings))
   }
-  return [...own, ...volumes, ...more]
+  return [...own, logs, ...volumes, ...more]
 }
 
 /** `source:destination`, or with a third part. */
@@ -95,7 +99,8 @@ async function sourceOf(
     )
   }
   const path = join(folder, source)
-  if (!isWithin(path, folder)) {
+  // The folder itself has those that the agent makes in it.
+  if (!isWithin(path, folder) || relative(folder, path) === '') {
     throw wrong(`docker: ${source} must lie below the folder of the task`)
   }
   return inside(path, folder)

@@ -21,6 +21,8 @@ const waitMs = 60_000
 const retryMs = { first: 250, max: 5_000 } as const
 /** Of the output that is left when a container has ended. */
 const lastLogsMs = 15_000
+/** What it wrote goes with it. */
+const removeMs = 60_000
 /** What asks a container to end, where its image says nothing. */
 const stopSignalDefault = 'SIGTERM'
 
@@ -224,7 +226,8 @@ export class ContainerTask implements StartedTask {
 export async function removeContainer(engine: Engine, id: string): Promise<void> {
   try {
     const query = { force: 'true', v: 'true' }
-    await engine.ask({ method: 'DELETE', path: `/containers/${id}`, query })
+    const path = `/containers/${id}`
+    await engine.ask({ method: 'DELETE', path, query, timeoutMs: removeMs })
   } catch (error) {
     // Another removal is under way.
     if (!['conflict', 'not_found'].includes(codeOf(error))) throw error

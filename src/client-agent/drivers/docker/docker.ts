@@ -142,7 +142,8 @@ export class DockerDriver implements Driver {
       try {
         return parsed(Created, await this.#engine.ask(question)).Id
       } catch (error) {
-        if (codeOf(error) !== 'conflict' || tries === nameMs.tries) throw error
+        if (codeOf(error) !== 'conflict') throw error
+        if (tries === nameMs.tries) throw new MusterError('unavailable', textOf(error))
         await delay(this.#options.clock, nameMs.pause)
       }
     }
