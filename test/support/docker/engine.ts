@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
@@ -139,7 +139,7 @@ export class DockerEngine {
         send(response, 204)
         return
       case 'POST /containers/:id/kill':
-        this.#find(first).signal((query.get('signal') ?? 'SIGKILL') as NodeJS.Signals)
+        this.#find(first).signal(signalOf(query.get('signal') ?? 'SIGKILL'))
         send(response, 204)
         return
       case 'POST /containers/:id/wait':
@@ -302,6 +302,14 @@ function heardOf(request: IncomingMessage, body: Buffer): Heard {
     headers,
     json: text === '' ? undefined : (JSON.parse(text) as unknown),
   }
+}
+
+/** By its name or its number. */
+function signalOf(text: string): NodeJS.Signals {
+  const names = Object.entries(constants.signals)
+  const [name] = names.find(([known, number]) => known === text || String(number) === text) ?? []
+  if (name === undefined) throw new Refusal(400, `Invalid signal: ${text}`)
+  return name as NodeJS.Signals
 }
 
 function send(response: ServerResponse, status: number, json?: unknown): void {

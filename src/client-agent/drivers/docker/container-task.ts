@@ -61,7 +61,8 @@ export class ContainerTask implements StartedTask {
   }
 
   signal(name: string): void {
-    const signal = signalNamed(name)
+    // That of the image may be one that only Docker has a name for.
+    const signal = name === this.#stopSignal ? name : signalNamed(name)
     void this.#kill(signal).catch((error: unknown) => {
       this.#options.log.warn('a container cannot be sent a signal', {
         container: this.#id,

@@ -90,7 +90,9 @@ export class Images {
     const done = this.#run(wanted, AbortSignal.any([aborting.signal, late])).catch(
       (error: unknown) => {
         const why = late.aborted ? `it took over ${wanted.msMax / 1_000}s` : textOf(error)
-        throw new MusterError(codeOf(error), `the image ${wanted.image} cannot be pulled: ${why}`)
+        // A connection that broke off, too.
+        const code = error instanceof MusterError ? error.code : 'unavailable'
+        throw new MusterError(code, `the image ${wanted.image} cannot be pulled: ${why}`)
       },
     )
     const pull = { done, aborting, waiting: 0 }
