@@ -1,5 +1,5 @@
 /** The output of containers: frames in whatever parts they come, and what is told twice after a restart of the agent. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -39,15 +39,21 @@ t.test('frames are the same in whatever parts they come', (t) => {
   t.end()
 })
 
-async function cursorFile(t: Test): Promise<string> {
+/** Where the cursor is kept, and the files that are copied to. */
+async function setting(t: Test) {
   const folder = await mkdtemp(join(tmpdir(), 'muster-cursor-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
-  return join(folder, 'logged')
+  const [stdout, stderr] = [join(folder, 'out'), join(folder, 'err')]
+  const logs = { stdout: await open(stdout, 'a'), stderr: await open(stderr, 'a') }
+  t.teardown(async () => {
+    await Promise.all([logs.stdout.close(), logs.stderr.close()])
+    await rm(folder, { recursive: true, force: true })
+  })
+  return { path: join(folder, 'logged'), stdout, logs }
 }
 
 t.test('what was copied is not copied again, also of one moment', async (t) => {
-  const path = await cursorFile(t)
-  const first = await LogCursor.open(path, 'a')
+  const { path, logs } = await setting(t)
+  const first = await LogCursor.open(path, 'a', logs)
   t.equal(first.since, '0.000000000')
   const isNew = first.pass()
   t.ok(isNew('stdout', 5_000_000_000n))
@@ -55,7 +61,7 @@ t.test('what was copied is not copied again, also of one moment', async (t) => {
   t.ok(isNew('stderr', 4_000_000_000n), 'the streams are not in one order')
   await first.save()
   await first.close()
-  const second = await LogCursor.open(path, 'a')
+  const second = await LogCursor.open(path, 'a', logs)
   t.equal(second.since, '3.000000000')
   const isNewer = second.pass()
   t.notOk(isNewer('stderr', 4_000_000_000n))
@@ -64,13 +70,32 @@ t.test('what was copied is not copied again, also of one moment', async (t) => {
   t.ok(isNewer('stdout', 5_000_000_000n), 'a third one came meanwhile')
   t.ok(isNewer('stdout', 4_900_000_000n), 'what follows is new, whatever became of the clock')
   await second.close()
-  const other = await LogCursor.open(path, 'b')
+  const other = await LogCursor.open(path, 'b', logs)
   t.ok(other.pass()('stdout', 1n), 'of another container nothing was copied')
   await other.close()
   await writeFile(path, 'torn')
-  const torn = await LogCursor.open(path, 'a')
+  const torn = await LogCursor.open(path, 'a', logs)
   t.equal(torn.since, '0.000000000')
   await torn.close()
+})
+
+t.test('what was written and not counted is cut off, of the same file and container', async (t) => {
+  const { path, stdout, logs } = await setting(t)
+  const text = () => readFile(stdout, 'utf8')
+  await logs.stdout.appendFile('of an earlier run\n')
+  const first = await LogCursor.open(path, 'a', logs)
+  t.ok(first.pass()('stdout', 5n))
+  await logs.stdout.appendFile('one\n')
+  await first.save()
+  await logs.stdout.appendFile('two, and then the agent is kil')
+  await first.close()
+  const second = await LogCursor.open(path, 'a', logs)
+  t.equal(await text(), 'of an earlier run\none\n')
+  t.notOk(second.pass()('stdout', 5n))
+  await logs.stdout.appendFile('more\n')
+  await second.close()
+  await (await LogCursor.open(path, 'b', logs)).close()
+  t.equal(await text(), 'of an earlier run\none\nmore\n', 'of another container nothing is')
 })
 
 t.test('times are read to the nanosecond', (t) => {

@@ -2,11 +2,11 @@
  * Copies the output of a container into the files of its task, from where it was: so nothing is lost while the agent is away, as
  * long as the daemon keeps it.
  */
-import { open, type FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { IncomingMessage } from '../../../lib/http.ts'
 import type { Engine } from './engine.ts'
 import { Frames, type Frame, type Stream } from './frames.ts'
-import { LogCursor, nsOf } from './log-cursor.ts'
+import { LogCursor, nsOf, type LogFiles } from './log-cursor.ts'
 
 const headMs = 10_000
 /** A line of a terminal that is longer is taken in parts. */
@@ -29,11 +29,11 @@ export async function copyLogs(
   of: { readonly tty: boolean; readonly follow: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
   await using opened = new AsyncDisposableStack()
-  const files: Record<Stream, FileHandle> = {
+  const files: LogFiles = {
     stdout: opened.use(await open(stdout, 'a', 0o600)),
     stderr: opened.use(await open(stderr, 'a', 0o600)),
   }
-  const cursor = opened.adopt(await LogCursor.open(path, id), (one) => one.close())
+  const cursor = opened.adopt(await LogCursor.open(path, id, files), (one) => one.close())
   const output = await engine.stream({
     method: 'GET',
     path: `/containers/${id}/logs`,
@@ -53,7 +53,7 @@ export async function copyLogs(
 async function copy(
   output: IncomingMessage,
   pieces: Pieces,
-  files: Readonly<Record<Stream, FileHandle>>,
+  files: LogFiles,
   cursor: LogCursor,
 ): Promise<void> {
   const isNew = cursor.pass()

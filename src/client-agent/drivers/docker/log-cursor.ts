@@ -1,6 +1,9 @@
 /**
  * How far the output of a container is copied: for each stream the time of its last piece, and how many pieces of that time there
  * were. The daemon is asked for what came since, and tells some of it twice.
+ *
+ * With it is kept how long the file was then. What an agent that was killed had written beyond is cut off, and copied again: so no
+ * piece is there twice, unless the files were rotated just then.
  */
 import { constants } from 'node:fs'
 import { open, readFile, type FileHandle } from 'node:fs/promises'
@@ -13,37 +16,48 @@ const { O_RDWR, O_CREAT } = constants
 const slackNs = 2_000_000_000n
 const nsPerSecond = 1_000_000_000n
 /** Longer than any cursor: each is written over the one before. */
-const bytesMax = 256
+const bytesMax = 512
 
 const Mark = Type.Object({
   atNs: Type.String({ pattern: '^[0-9]{1,20}$' }),
   count: Type.Integer({ minimum: 0 }),
+  /** Of the file. */
+  inode: Type.Number(),
+  size: Type.Integer({ minimum: 0 }),
 })
 const Kept = Type.Object({ id: Type.String(), stdout: Mark, stderr: Mark })
 
 type Marked = { atNs: bigint; count: number }
+export type LogFiles = Readonly<Record<Stream, FileHandle>>
 
 export class LogCursor {
   readonly #id: string
   readonly #file: FileHandle
+  readonly #logs: LogFiles
   readonly #marks: Record<Stream, Marked>
 
-  private constructor(id: string, file: FileHandle, marks: Record<Stream, Marked>) {
+  private constructor(id: string, file: FileHandle, logs: LogFiles, marks: Record<Stream, Marked>) {
     this.#id = id
     this.#file = file
+    this.#logs = logs
     this.#marks = marks
   }
 
-  /** Of this container: what the file says of another one is forgotten. */
-  static async open(path: string, id: string): Promise<LogCursor> {
+  /** Of this container: what the file says of another one is forgotten. `logs`: what is copied to, which may become shorter. */
+  static async open(path: string, id: string, logs: LogFiles): Promise<LogCursor> {
     const kept = keptIn(await readFile(path, 'utf8').catch(() => ''))
-    const markOf = (stream: Stream): Marked => {
+    const markOf = async (stream: Stream): Promise<Marked> => {
       if (kept?.id !== id) return { atNs: 0n, count: 0 }
-      const { atNs, count } = kept[stream]
+      const { atNs, count, inode, size } = kept[stream]
+      const stats = await logs[stream].stat()
+      if (stats.ino === inode && stats.size > size) await logs[stream].truncate(size)
       return { atNs: BigInt(atNs), count }
     }
-    const marks = { stdout: markOf('stdout'), stderr: markOf('stderr') }
-    return new LogCursor(id, await open(path, O_RDWR | O_CREAT, 0o600), marks)
+    const marks = { stdout: await markOf('stdout'), stderr: await markOf('stderr') }
+    const file = await open(path, O_RDWR | O_CREAT, 0o600)
+    const cursor = new LogCursor(id, file, logs, marks)
+    await cursor.save()
+    return cursor
   }
 
   /** As the API takes it: seconds, with a fraction. */
@@ -78,18 +92,18 @@ export class LogCursor {
 
   /** After what it counts was written. */
   async save(): Promise<void> {
-    const { stdout, stderr } = this.#marks
-    const text = JSON.stringify({ id: this.#id, stdout: shown(stdout), stderr: shown(stderr) })
-    await this.#file.write(text.padEnd(bytesMax), 0)
+    const shown = async (stream: Stream): Promise<Type.Static<typeof Mark>> => {
+      const { atNs, count } = this.#marks[stream]
+      const { ino: inode, size } = await this.#logs[stream].stat()
+      return { atNs: String(atNs), count, inode, size }
+    }
+    const kept = { id: this.#id, stdout: await shown('stdout'), stderr: await shown('stderr') }
+    await this.#file.write(JSON.stringify(kept).padEnd(bytesMax), 0)
   }
 
   close(): Promise<void> {
     return this.#file.close()
   }
-}
-
-function shown({ atNs, count }: Marked) {
-  return { atNs: String(atNs), count }
 }
 
 function keptIn(text: string): Type.Static<typeof Kept> | null {
