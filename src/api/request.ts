@@ -33,6 +33,7 @@ import { decodeJson } from './json.ts'
 import type { Taker } from './leaving.ts'
 import type { Held } from './outgoing.ts'
 import type { ApiRequest, PlaceOptions, Route, SentRequest } from './route.ts'
+import { decodePath, pathOf } from './request-path.ts'
 import { Search } from './search.ts'
 
 /** What all requests of a server share. */
@@ -66,6 +67,8 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   forwarded = false
   /** What the client is told went wrong. */
   refusal: string | null = null
+  /** Called when the client has said later whose request it is. */
+  onIdentified: (() => void) | null = null
   /** Names and values in turn, for the answer whatever it is. */
   extraHeaders: readonly string[] | null = null
   /** Gives back what the request is counted against; null: nothing. */
@@ -82,6 +85,8 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   /** Methods other than reads were called. */
   #called = false
   #from: Caller | null = null
+  /** That the client said after its request. */
+  #saidToken: string | null = null
   /** Its answer was too long to be shared. */
   #alone = false
   /** Counted until the client has the answer, or is gone. */
@@ -136,7 +141,20 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
   }
 
   get token(): string | null {
-    return tokenOf(this.request.headers) ?? (this.search.text('token') || null)
+    return this.#saidToken ?? tokenOf(this.request.headers) ?? (this.search.text('token') || null)
+  }
+
+  async identify(token: string): Promise<void> {
+    const { token: sent } = this
+    if (sent === token) return
+    if (sent !== null) {
+      const text = 'the token of the first message is not that of the request: send one of them'
+      throw new MusterError('invalid_argument', text)
+    }
+    this.#saidToken = token
+    this.#from = null
+    this.onIdentified?.()
+    await this.#settleUse()
   }
 
   get dialect(): Dialect {
@@ -427,19 +445,4 @@ export function bodyBytesMaxOf(route: Route, standard: number): number {
   if (route.bodyBytesMax !== undefined) return route.bodyBytesMax
   const ignored = bodyKindOf(route) === 'none' || route.method === 'DELETE'
   return ignored ? Math.min(standard, ignoredBodyBytesMax) : standard
-}
-
-export function pathOf(url: string): string {
-  const cut = url.indexOf('?')
-  return cut < 0 ? url : url.slice(0, cut)
-}
-
-/** 400 for a broken escape or invalid UTF-8. */
-export function decodePath(text: string): string {
-  if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw new MusterError('invalid_argument', 'the path has a broken percent escape')
-  }
 }

@@ -112,6 +112,11 @@ export interface ApiRequest {
   readonly namespace: string | null
   /** From `X-Service-Token`, an alias of it, or `Authorization: Bearer`. */
   readonly token: string | null
+  /**
+   * The client says only now whose request it is, on a WebSocket: browsers send no headers of their own with one. That is a use of
+   * the token. Throws `invalid_argument` where the request came with another one, and as any request with a token may.
+   */
+  identify(token: string): Promise<void>
   readonly remote: string
   readonly requestId: string
   /** In whose shapes the client wants the answer, where products differ. */

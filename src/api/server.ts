@@ -20,7 +20,7 @@ import { clientOf } from '../lib/client-address.ts'
 import { ClientLimits, type ClientLimitSettings, noClientLimits } from './client-limits.ts'
 import { Connections } from './connections.ts'
 import { speak } from './dialect.ts'
-import { hasJsonErrors, isServerFailure } from './errors.ts'
+import { isServerFailure } from './errors.ts'
 import { filteredHeader, type HeaderPrefix, replyHeaderNames } from './headers.ts'
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts'
 import { waitsForContinue } from './incoming.ts'
@@ -38,7 +38,8 @@ import {
 } from './request-checks.ts'
 import { requestIdHeader, RequestIds } from './request-id.ts'
 import { logRequest } from './request-log.ts'
-import { Exchange, type ExchangeContext, pathOf } from './request.ts'
+import { Exchange, type ExchangeContext } from './request.ts'
+import { pathOf, withoutTrailingSlash } from './request-path.ts'
 import type { Route } from './route.ts'
 import { byDialect, RouteTable } from './route-table.ts'
 import { brokenPath, unknownRoute } from './stand-in-routes.ts'
@@ -297,7 +298,8 @@ export class HttpServer {
     const place = this.#connections.enter(raw.socket)
     const { log } = this.#options
     const told = this.#audit.enabled || log.listens('debug')
-    const identity = told ? identityOf(exchange, this.#audit) : null
+    let identity = told ? identityOf(exchange, this.#audit) : null
+    if (told) exchange.onIdentified = () => (identity = identityOf(exchange, this.#audit))
     let audited = this.#audit.enabled
     try {
       if (place === null || this.#underWay.size > this.#limits.requestsMax) {
@@ -432,14 +434,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     route?: Route
   }
-}
-
-/** For clients of the secrets service a slash at the end changes nothing. `tail` of a route with `*` has it still. */
-function withoutTrailingSlash(url: string): string {
-  const path = pathOf(url)
-  if (!path.endsWith('/')) return url
-  const shorter = path.replace(/\/+$/, '')
-  return hasJsonErrors(shorter) ? shorter + url.slice(path.length) : url
 }
 
 const noQuery = Object.freeze({})

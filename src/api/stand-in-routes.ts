@@ -1,7 +1,7 @@
 /** What answers where no route does: a path that cannot be read, a path that is not there, a method it does not have. */
 import { errorBody, hasJsonErrors, HttpRefusal, jsonErrors } from './errors.ts'
 import { outOfScope, type OutOfScope } from './out-of-scope.ts'
-import { decodePath } from './request.ts'
+import { decodePath } from './request-path.ts'
 import type { ApiReply, Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
 

@@ -40,6 +40,8 @@ export type UpgradedRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
+  /** What the client is told went wrong. */
+  refusal: string | null
 }
 
 /** Of a reply. */
@@ -148,7 +150,7 @@ export class WebSockets {
       return status
     }
     const closed = this.#watch(websocket, onGone, null)
-    await this.#sendAll(websocket, items, closed)
+    await this.#sendAll(websocket, items, closed, upgraded)
     return 101
   }
 
@@ -170,7 +172,7 @@ export class WebSockets {
     }
     const closed = this.#watch(websocket, onGone, heard)
     const items = converse(heard)[Symbol.asyncIterator]()
-    await this.#sendAll(websocket, items, closed)
+    await this.#sendAll(websocket, items, closed, upgraded)
     return 101
   }
 
@@ -178,6 +180,7 @@ export class WebSockets {
     websocket: WebSocket,
     items: AsyncIterator<Uint8Array | string>,
     closed: Promise<void>,
+    upgraded: UpgradedRequest,
   ): Promise<void> {
     let code: number = closeCodes.ended
     let reason = ''
@@ -188,7 +191,10 @@ export class WebSockets {
       }
     } catch (error) {
       code = closeCodes.failed
-      if (error instanceof MusterError) reason = closeReason(error.message)
+      if (error instanceof MusterError) {
+        reason = closeReason(error.message)
+        upgraded.refusal = error.message
+      }
     } finally {
       websocket.close(code, reason)
       const timer = this.#clock.setTimer(closeMs, () => websocket.terminate())

@@ -4,6 +4,7 @@ import { consistency, flag, optionally, text } from '../../api/shape.ts'
 import { codeOf, MusterError } from '../../lib/errors.ts'
 import { allocationOf, exampleId, named, placeOf } from './agent-routes.ts'
 import { framesOfOutput, toldBy } from './exec-frames.ts'
+import { hearHandshake } from './exec-handshake.ts'
 import { execMethods } from './exec-methods.ts'
 import type { CommandOutput } from './services.ts'
 
@@ -19,7 +20,12 @@ export const execRoutes: readonly DescribedRoute[] = [
     query: {
       task: text('The task'),
       command: text('The program and its arguments, as a JSON array of texts'),
-      ...optionally({ tty: flag('It has a terminal') }),
+      ...optionally({
+        tty: flag('It has a terminal'),
+        ws_handshake: flag(
+          'The first message is `{"version":1,"auth_token":"…"}`, for browsers, which send no headers',
+        ),
+      }),
       ...consistency,
     },
     reply: { 101: {} },
@@ -30,22 +36,33 @@ export const execRoutes: readonly DescribedRoute[] = [
     },
     websocket: true,
     handle: async (request) => {
-      const { search } = request
-      const place = await placeOf(request, 'alloc-exec')
       if (!request.asksForWebSocket) {
+        await placeOf(request, 'alloc-exec')
         throw new MusterError('invalid_argument', 'a command runs over a WebSocket: ask for one')
       }
-      const args = {
-        allocation: allocationOf(request),
-        task: search.text('task') ?? '',
-        command: commandOf(search.text('command') ?? ''),
-        tty: search.boolean('tty'),
+      if (!request.search.boolean('ws_handshake')) return { converse: await begun(request) }
+      return {
+        converse: async function* afterHandshake(messages) {
+          if (!(await hearHandshake(request, messages))) return
+          const converse = await begun(request)
+          yield* converse(messages)
+        },
       }
-      const outputs = await request.open(execMethods.exec, args, place)
-      return { converse: conversation(request, outputs, place) }
     },
   },
 ]
+
+async function begun(request: ApiRequest): Promise<Conversation> {
+  const { search } = request
+  const place = await placeOf(request, 'alloc-exec')
+  const args = {
+    allocation: allocationOf(request),
+    task: search.text('task') ?? '',
+    command: commandOf(search.text('command') ?? ''),
+    tty: search.boolean('tty'),
+  }
+  return conversation(request, await request.open(execMethods.exec, args, place), place)
+}
 
 function commandOf(json: string): string[] {
   const strange = new MusterError(
