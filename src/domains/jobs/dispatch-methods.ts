@@ -98,8 +98,11 @@ const force = defineLeaderMethod({
     const name = JSON.stringify(parentId)
     if (parent.stop) throw refused(`job ${name} is stopped: register it again`)
     if (parent.periodic === undefined) {
+      const spec = newestVersionOf(context.read(), parent)?.spec
       throw refused(
-        `job ${name} is not periodic, not enabled, or parameterized: of the latter, start a dispatched job`,
+        spec !== undefined && isParameterized(spec, parent.parent?.dispatched === true)
+          ? `job ${name} is parameterized: dispatch it, and start the dispatched job`
+          : `job ${name} is not periodic, or not enabled`,
       )
     }
     const more = chosen(context)

@@ -171,7 +171,7 @@ t.test('a parameterized job has each dispatched job start its own, by time', asy
   const read = async (id: string, more = '') =>
     (await server.ask('GET', `/v1/job/${encodeURIComponent(id)}${more}`)).json()
   await passUntil(2 * minute, 0)
-  t.match(await force(), { status: 400, body: /"tick" is not periodic, not enabled, or param/ })
+  t.match(await force(), { status: 400, body: /"tick" is parameterized: dispatch it/ })
 
   const body = { Meta: { input: 'a' }, Payload: 'aGVsbG8=' }
   const dispatched = (await server.ask('PUT', '/v1/job/tick/dispatch', body)).json()
