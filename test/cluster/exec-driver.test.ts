@@ -18,11 +18,14 @@ type Allocation = {
 type Driver = { readonly Healthy: boolean; readonly HealthDescription: string }
 type Shown = { readonly ID: string; readonly Drivers: Readonly<Record<string, Driver>> }
 
+/** Of this test alone, also where it runs twice on one machine. */
+const nap = String(2_000_000 + process.pid)
+
 /** Says what it sees, leaves daemons, and counts as long as it lives. */
 const script = [
   'echo "user $(id -un) pid $$ secret $(cat /secrets/key)"',
   'echo "others $(ls -d /proc/[0-9]* | wc -l) $(ls -d "$AGENT" /root /etc/shadow 2>/dev/null | wc -l)"',
-  'setsid sh -c "env -i sleep 8642 & exec sleep 8642" &',
+  `setsid sh -c "env -i sleep ${nap} & exec sleep ${nap}" &`,
   'echo up',
   'while :; do echo more >>/alloc/data/more; sleep 0.1; done',
 ].join('\n')
@@ -52,7 +55,7 @@ function jobOf(agent: string) {
   }
 }
 
-const sleepers = () => countOf('sleep', '8642')
+const sleepers = () => countOf('sleep', nap)
 
 t.test('a task within walls outlives its agent, and nothing outlives the task', async (t) => {
   const cluster = await startCluster(t, { gossip: true })

@@ -13,6 +13,8 @@ function known(code: number, message = ''): Exit {
   return { type: 'known', code, signal: code > 128 ? code - 128 : 0, message }
 }
 
+/** Of this test alone, also where it runs twice on one machine. */
+const nap = String(1_000_000 + process.pid)
 const untilTold = 'while [ ! -e /local/go ]; do sleep 0.05; done'
 
 t.test('a task has its user, environment and folders, and its output is in files', async (t) => {
@@ -75,8 +77,8 @@ t.test('signals reach the task, and tell of its end as they do of any', async (t
 t.test('what a task left running is gone with it, however it hid', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return
-  const hide = 'setsid sh -c "(env -i sleep 4711 & env -i setsid sleep 4711 &)"; sleep 0.2'
-  const sleepers = () => countOf('sleep', '4711')
+  const hide = `setsid sh -c "(env -i sleep ${nap} & env -i setsid sleep ${nap} &)"; sleep 0.2`
+  const sleepers = () => countOf('sleep', nap)
   const task = await execTask(t, driver, `${hide}; echo up; ${untilTold}`)
   const running = await started(t, driver, task)
   await lines(task, 1)
@@ -84,7 +86,7 @@ t.test('what a task left running is gone with it, however it hid', async (t) => 
   await writeFile(join(task.local, 'go'), '')
   t.strictSame(await running.ended, known(0))
   t.equal(await sleepers(), 0, 'when it ended by itself')
-  const stubborn = await execTask(t, driver, `trap "" INT TERM; ${hide}; echo up; sleep 4711`)
+  const stubborn = await execTask(t, driver, `trap "" INT TERM; ${hide}; echo up; sleep ${nap}`)
   const other = await started(t, driver, stubborn)
   await lines(stubborn, 1)
   t.equal(await sleepers(), 3)

@@ -187,11 +187,19 @@ t.test('a volume is where the task wants it, and read-only where it is to be', a
   t.equal(await readFile(join(volumes, 'two/file'), 'utf8'), 'two\n')
 })
 
-t.test('a machine’s mounts stay as they are', async (t) => {
+t.test('its mounts, and those that it tries, are not the machine’s', async (t) => {
   const driver = await driverFor(t)
   if (driver === null) return
-  const before = await readFile('/proc/self/mountinfo', 'utf8')
-  const script = 'mount -t tmpfs x /tmp; umount /usr; unshare -Urm mount -t tmpfs x /tmp; echo done'
-  t.equal(await printedBy(t, driver, script), 'done\n')
-  t.equal(await readFile('/proc/self/mountinfo', 'utf8'), before)
+  const script = [
+    'mount -t tmpfs x /tmp; umount /usr; unshare -Urm mount -t tmpfs x /tmp; echo up',
+    'while [ ! -e /local/go ]; do sleep 0.05; done',
+  ].join('\n')
+  const task = await execTask(t, driver, script)
+  const running = await started(t, driver, task)
+  await lines(task, 1)
+  t.match(await readFile(`/proc/${process.pid}/mountinfo`, 'utf8'), ' / / ')
+  t.notMatch(await readFile(`/proc/${process.pid}/mountinfo`, 'utf8'), task.allocation)
+  await writeFile(join(task.local, 'go'), '')
+  t.match(await running.ended, { code: 0 })
+  t.strictSame(await readdir(join(task.runFolder, 'root')), [])
 })
