@@ -19,8 +19,7 @@ function setting() {
     clock,
     gone,
     tokens,
-    /** Of a request all that is asked. */
-    hear: (messages: AsyncIterable<string>) => hearHandshake(request as never, messages),
+    hear: (messages: AsyncIterable<string>) => hearHandshake(request, messages),
   }
 }
 
