@@ -1,7 +1,7 @@
 /** What is over is forgotten, and nothing that is still asked for. */
 import t, { type Test } from 'tap'
 import { versionKeys } from '../../../src/domains/jobs/queries.ts'
-import type { JobRow } from '../../../src/domains/jobs/table.ts'
+import { scalings, type JobRow } from '../../../src/domains/jobs/table.ts'
 import { eventuallyTrue } from '../../support/eventually.ts'
 import {
   idOf,
@@ -131,6 +131,8 @@ void t.test('jobs that are over go with all that is left of them, others stay', 
   for (const job of [batch, running, stopped]) await complete(here, job)
   await report(here, node, 0, 'complete')
   for (let version = 1; version <= 9; version += 1) await here.newVersion('running')
+  await scaled(here, 'stopped')
+  t.ok(scalingOf(here, 'stopped'))
   await here.apply('jobs.deregister', {
     namespace: 'default',
     id: 'stopped',
@@ -150,9 +152,21 @@ void t.test('jobs that are over go with all that is left of them, others stay', 
   )
   t.equal(here.job('batch'), undefined)
   t.equal(here.job('stopped'), undefined)
+  t.equal(scalingOf(here, 'stopped'), undefined, 'a later job of the name has a history of its own')
   t.ok(here.job('running'), 'it runs')
   t.strictSame(left(here, [0, 1]), [1])
 })
+
+/** It is told of, and its count stays. */
+function scaled(here: Workloads, id: string) {
+  const nothing = { count: null, error: false, message: 'none', meta: '', enforceIndex: null }
+  const own = { namespace: 'default', id, group: 'g', evaluationId: idOf('scal', 1), nowMs }
+  return here.apply('jobs.scale', { ...own, ...nothing })
+}
+
+function scalingOf(here: Workloads, id: string) {
+  return here.read((reader) => reader.get(scalings, ['default', id, 'g']))
+}
 
 async function complete(here: Workloads, job: Placed) {
   const evaluation = here.evaluation(job.evaluation)
