@@ -4,7 +4,6 @@
  * stays known, and no secret is on any disk or in any log line.
  */
 import t from 'tap'
-import { amount } from '../support/chance.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
 import { foundUnder } from '../support/planted.ts'
 import { person, serviceDn, servicePassword, slapdIsThere, startSlapd } from '../support/slapd.ts'
@@ -16,8 +15,8 @@ import {
 } from '../support/token-cluster.ts'
 
 const password = 'planted-password-of-ada-4711'
-const logins = amount('DIRECTORY_LOGINS', { gate: 2_000, long: 2_500 })
-const kills = amount('DIRECTORY_KILLS', { gate: 2, long: 2 })
+const logins = 2_000
+const kills = 2
 const workersOfEach = 4
 const ttlSeconds = 600
 const renewedSeconds = 7_200
