@@ -1,10 +1,12 @@
 /** Servers that missed much, or everything, catch up while writes go on. */
 import t from 'tap'
+import { amount } from '../support/chance.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { equalReplicas } from '../support/replicas.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
-const missedWrites = 100_000
+/** Far more than the log keeps. */
+const missedWrites = amount('MISSED_WRITES', { gate: 30_000, long: 30_000 })
 const writersAtOnce = 48
 /** Small, so that the log no longer holds what was missed and a snapshot has to be sent. */
 const raft = { compact_bytes: '1MiB' }

@@ -3,7 +3,6 @@
  * server out of the cluster, ends no session of a living agent, and makes no node. Without the key nobody listens to it.
  */
 import t, { type Test } from 'tap'
-import { amount } from '../support/chance.ts'
 import { startClientAgent, type ClientAgent } from '../support/client-agent.ts'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import { eventually, eventuallyTrue } from '../support/eventually.ts'
@@ -13,8 +12,8 @@ import { membersSeenBy, voters } from '../support/members.ts'
 import { SteadyWriter } from '../support/writer.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
-const forgedMs = amount('FORGED_MS', { gate: 1_000, long: 2_000 })
-const madeUp = amount('FORGED_MEMBERS', { gate: 1_500, long: 3_000 })
+const forgedMs = 1_000
+const madeUp = 1_500
 /** Some are lost on their way, and a table of members has a bound. */
 const madeUpSeenMin = 500
 
