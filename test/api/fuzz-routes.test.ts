@@ -17,7 +17,7 @@ import { quietPool } from './fuzz/quiet-pool.ts'
 import { hostileRequest, shown, type HostileRequest } from './fuzz/requests.ts'
 import { Sender } from './fuzz/sender.ts'
 
-const requestsOfEach = amount('FUZZ_REQUESTS', { gate: 1, long: 4 })
+const requestsOfEach = amount('FUZZ_REQUESTS', { gate: 1, long: 2 })
 const durationMs = Number(process.env['FUZZ_MINUTES'] ?? 0) * 60_000
 
 /** Beside the time that was asked for. */

@@ -239,7 +239,7 @@ t.test('every decision keeps the rules', async (t) => {
       const broken = brokenRules(world, decide(world))
       if (broken.length > 0) throw new Error(broken.join('; '))
     }),
-    { numRuns: amount('SCHEDULER_DECISIONS', { gate: 2_000, long: 100_000 }) },
+    { numRuns: amount('SCHEDULER_DECISIONS', { gate: 2_000, long: 50_000 }) },
   )
   t.pass('for all worlds')
 })
@@ -385,7 +385,7 @@ t.test('repeated, it comes to rest, and then the job is as wanted', async (t) =>
       }
       throw new Error('it goes on for ever')
     }),
-    { numRuns: amount('SCHEDULER_ROUNDS', { gate: 500, long: 25_000 }) },
+    { numRuns: amount('SCHEDULER_ROUNDS', { gate: 500, long: 12_000 }) },
   )
   t.pass('for all worlds')
 })

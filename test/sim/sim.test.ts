@@ -22,7 +22,7 @@ void t.test('the same seed gives the same run, event by event', async (t) => {
   }
 })
 
-for (const [first, last] of seedRanges('SEEDS', { gate: 70, long: 60 })) {
+for (const [first, last] of seedRanges('SEEDS', { gate: 70, long: 40 })) {
   const name = `every rule of the protocol holds in every seed from ${first} to ${last}`
   void t.test(name, { timeout: 600_000 }, (t) => everyRuleHolds(t, first, last))
 }
