@@ -40,7 +40,10 @@ export async function changeSettings(
     search: { cas: index },
     json: { ...settings, ...changes },
   })
-  if (json === true) return
+  if (json !== true) throw changedMeanwhile()
+}
+
+export function changedMeanwhile(): MusterError {
   const text = 'nothing was changed: the configuration was changed meanwhile; try again'
-  throw new MusterError('conflict', text)
+  return new MusterError('conflict', text)
 }

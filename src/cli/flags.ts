@@ -173,6 +173,12 @@ export function countFlag(flags: Flags, name: string, min: number): number | und
   return count
 }
 
+/** Of a switch with a default of its own: undefined when it was not given. */
+export function switchFlag(flags: Flags, name: string): boolean | undefined {
+  const text = flags.last(name)
+  return text === undefined ? undefined : text === 'true'
+}
+
 /** Milliseconds, more than 0, or undefined when the option was not given. */
 export function durationFlag(flags: Flags, name: string): number | undefined {
   const text = flags.last(name)

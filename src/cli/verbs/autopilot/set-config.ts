@@ -2,7 +2,7 @@
 import { ApiClient } from '../../api/client.ts'
 import type { JsonObject } from '../../../lib/exact-json.ts'
 import { connectionFlags } from '../../api/settings.ts'
-import { countFlag, durationTextFlag, type FlagTable, type Flags } from '../../flags.ts'
+import { countFlag, durationTextFlag, switchFlag, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
 import { changeSettings, namedSettings } from '../../configuration.ts'
 import { configurationPath } from './configuration.ts'
@@ -42,9 +42,8 @@ moment, nothing is changed and the exit code is 1.
 }
 
 function changesOf(flags: Flags): JsonObject {
-  const cleanup = flags.last('cleanup-dead-servers')
   return namedSettings(settingFlags, {
-    CleanupDeadServers: cleanup === undefined ? undefined : cleanup === 'true',
+    CleanupDeadServers: switchFlag(flags, 'cleanup-dead-servers'),
     LastContactThreshold: durationTextFlag(flags, 'last-contact-threshold'),
     MaxTrailingLogs: countFlag(flags, 'max-trailing-logs', 0),
     MinQuorum: countFlag(flags, 'min-quorum', 0),

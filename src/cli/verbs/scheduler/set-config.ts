@@ -1,11 +1,10 @@
 /** `muster operator scheduler set-config`: what no option names stays as it is. */
-import { MusterError } from '../../../lib/errors.ts'
 import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import { flagOf, integerOf, objectOf } from '../../api/answer.ts'
 import { ApiClient } from '../../api/client.ts'
 import { connectionFlags } from '../../api/settings.ts'
-import { namedSettings } from '../../configuration.ts'
-import { misused, type FlagTable, type Flags } from '../../flags.ts'
+import { changedMeanwhile, namedSettings } from '../../configuration.ts'
+import { misused, switchFlag, type FlagTable, type Flags } from '../../flags.ts'
 import { exits, noOperands, type Verb } from '../../verb.ts'
 import { readScheduler, schedulerPath } from './configuration.ts'
 
@@ -50,31 +49,24 @@ moment, nothing is changed and the exit code is 1.
         PreemptionConfig: { ...preemption, ...objectOf(PreemptionConfig ?? {}) },
       },
     })
-    if (!flagOf(objectOf(json), 'Updated')) {
-      const text = 'nothing was changed: the configuration was changed meanwhile; try again'
-      throw new MusterError('conflict', text)
-    }
+    if (!flagOf(objectOf(json), 'Updated')) throw changedMeanwhile()
     call.terminal.out('Scheduler configuration updated\n')
     return exits.ok
   },
 }
 
 function changesOf(flags: Flags): JsonObject {
-  const flag = (name: string): boolean | undefined => {
-    const value = flags.last(name)
-    return value === undefined ? undefined : value === 'true'
-  }
   const preemption: Record<string, Json> = {}
   const types = { System: 'system', Service: 'service', Batch: 'batch', SysBatch: 'sysbatch' }
   for (const [type, word] of Object.entries(types)) {
-    const value = flag(`preempt-${word}-scheduler`)
+    const value = switchFlag(flags, `preempt-${word}-scheduler`)
     if (value !== undefined) preemption[`${type}SchedulerEnabled`] = value
   }
   return namedSettings(settingFlags, {
     SchedulerAlgorithm: algorithmOf(flags),
     PreemptionConfig: Object.keys(preemption).length === 0 ? undefined : preemption,
-    RejectJobRegistration: flag('reject-job-registration'),
-    PauseEvalBroker: flag('pause-eval-broker'),
+    RejectJobRegistration: switchFlag(flags, 'reject-job-registration'),
+    PauseEvalBroker: switchFlag(flags, 'pause-eval-broker'),
   })
 }
 
