@@ -1,4 +1,5 @@
 /** What a container may do besides what anybody may: Docker's own choice, what its task adds, and less what that drops. */
+import { capabilityName } from '../capability-name.ts'
 import { capsDefault } from './settings.ts'
 import { wrong, type Config } from './task-config.ts'
 
@@ -14,8 +15,8 @@ export function capabilitiesOf(
 ): Capabilities {
   const allowsAll = allowed.includes('all')
   const allows = (name: string): boolean => allowsAll || allowed.includes(name)
-  const added = add.map(plain)
-  const dropped = new Set(drop.map(plain))
+  const added = add.map(capabilityName)
+  const dropped = new Set(drop.map(capabilityName))
   const refused = added.filter((name) => !allows(name))
   if (refused.length > 0) {
     const list = allowed.length === 0 ? 'none' : allowed.join(', ')
@@ -26,9 +27,4 @@ export function capabilitiesOf(
   const basis = dropped.has('all') ? [] : capsDefault.filter(allows)
   const all = [...new Set([...basis, ...added])].filter((name) => !dropped.has(name))
   return { CapDrop: ['ALL'], CapAdd: all.map((name) => name.toUpperCase()) }
-}
-
-/** `CAP_NET_RAW` and `net_raw` are one. */
-function plain(name: string): string {
-  return name.toLowerCase().replace(/^cap_/, '')
 }

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import { MusterError } from '../../../lib/errors.ts'
+import { capabilityName } from '../capability-name.ts'
 
 /**
  * Those of a task that leave its walls as they are. With another one, as `chown` or `dac_override`, a task could make files that are
@@ -61,17 +62,12 @@ function checked(config: Readonly<Record<string, unknown>>): Static<typeof Confi
 
 /** Of a task that asks for nothing: none. */
 function capabilitiesOf(added: readonly string[], dropped: readonly string[]): readonly string[] {
-  const without = new Set(dropped.map(nameOf))
-  const names = new Set(added.map(nameOf))
+  const without = new Set(dropped.map(capabilityName))
+  const names = new Set(added.map(capabilityName))
   const strange = [...names].find((name) => !capabilities.some((known) => known === name))
   if (strange !== undefined) {
     const text = `exec adds no capability ${strange}; cap_add takes ${capabilities.join(', ')}`
     throw new MusterError('invalid_argument', text)
   }
   return [...names].filter((name) => !without.has(name) && !without.has('all')).sort()
-}
-
-/** `CAP_KILL` is `kill`. */
-function nameOf(capability: string): string {
-  return capability.toLowerCase().replace(/^cap_/, '')
 }
