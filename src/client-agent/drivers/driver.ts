@@ -8,7 +8,7 @@ import Type, { type Static } from 'typebox'
 import type { AllocatedPort } from '../../domains/allocations/model.ts'
 import type { RunningCommand } from './exec-process.ts'
 
-const ContainerId = Type.String({ pattern: '^[0-9a-f]{12,64}$' })
+export const ContainerId = Type.String({ pattern: '^[0-9a-f]{12,64}$' })
 
 /** What is needed to find a started task again. */
 export const Handle = Type.Union([

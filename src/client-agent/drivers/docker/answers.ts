@@ -2,12 +2,12 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import { MusterError } from '../../../lib/errors.ts'
+import { ContainerId } from '../driver.ts'
 
 const Word = Type.String({ maxLength: 1_024 })
 const Text = Type.String({ maxLength: 65_536 })
 const Count = Type.Number({ minimum: 0 })
 const ApiVersion = Type.String({ pattern: '^[0-9]{1,3}[.][0-9]{1,3}$' })
-export const ContainerId = Type.String({ pattern: '^[0-9a-f]{12,64}$' })
 const Labels = Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()])
 
 export const ErrorAnswer = Type.Object({ message: Type.String() })
