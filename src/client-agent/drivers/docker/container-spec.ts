@@ -1,6 +1,7 @@
 /** A task as a container: what the daemon is asked to create. */
 import { isIP } from 'node:net'
 import type { AllocatedPort } from '../../../domains/allocations/model.ts'
+import { cpuSharesOf } from '../cpu-shares.ts'
 import type { TaskToStart } from '../driver.ts'
 import type { Bind } from './binds.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -8,8 +9,6 @@ import type { DockerSettings } from './settings.ts'
 import { mergedOf, wrong, type Config } from './task-config.ts'
 
 const mib = 1024 * 1024
-/** As the kernel bounds them. */
-const cpuShares = { min: 2, max: 262_144 } as const
 /** What the daemon keeps of the output, which the agent copies: over an absence of the agent nothing more is lost. */
 const logConfig = { Type: 'json-file', Config: { 'max-size': '20m', 'max-file': '3' } } as const
 
@@ -80,9 +79,8 @@ function limitsOf({ resources }: TaskToStart, config: Config, mhz: number) {
   const { memory_hard_limit: hardMb, cpu_hard_limit: isHard = false } = config
   const memory = resources.memoryMb * mib
   const Memory = Math.max(memory, (hardMb ?? 0) * mib)
-  const share = Math.min(cpuShares.max, Math.max(cpuShares.min, resources.cpuMhz))
   return {
-    CpuShares: share,
+    CpuShares: cpuSharesOf(resources.cpuMhz),
     ...(isHard && { NanoCpus: Math.max(1, Math.round((resources.cpuMhz / mhz) * 1e9)) }),
     Memory,
     // None beside the memory.

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { delay } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { MusterError, systemCodeOf, textOf } from '../../../lib/errors.ts'
+import { cpuSharesMax, cpuSharesMin, cpuSharesOf } from '../cpu-shares.ts'
 import type { TaskToStart } from '../driver.ts'
 
 export const controlGroupsFolder = '/sys/fs/cgroup'
@@ -87,10 +88,10 @@ export class ControlGroup {
   }
 }
 
-/** The kernel's own conversion of shares, which are MHz, into weights: 2 to 262,144 become 1 to 10,000. */
+/** The kernel's own conversion of shares into weights: 2 to 262,144 become 1 to 10,000. */
 export function weightOf(mhz: number): number {
-  const shares = Math.min(262_144, Math.max(2, mhz))
-  return Math.trunc(1 + ((shares - 2) * 9_999) / 262_142)
+  const above = cpuSharesOf(mhz) - cpuSharesMin
+  return Math.trunc(1 + (above * 9_999) / (cpuSharesMax - cpuSharesMin))
 }
 
 /** Names of tasks may hold what no name of a folder does. */
