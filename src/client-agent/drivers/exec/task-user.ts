@@ -1,15 +1,14 @@
 /** Who a task runs as, and the folders that are theirs. */
 import { execFile } from 'node:child_process'
-import { constants } from 'node:fs'
-import { open, type FileHandle } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../../../lib/errors.ts'
 import type { FoldersOfTask } from '../driver.ts'
+import { openFolder } from '../folder-handle.ts'
 
 export const userDefault = 'nobody'
 const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}$/
 const lookUpMsMax = 10_000
-const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
 export type TaskUser = { readonly name: string; readonly uid: number; readonly gid: number }
 
@@ -50,7 +49,7 @@ export async function giveFolders(folders: FoldersOfTask, { uid, gid }: TaskUser
 }
 
 async function onFolder(path: string, act: (folder: FileHandle) => Promise<void>): Promise<void> {
-  await using folder = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  await using folder = await openFolder(path)
   await act(folder)
 }
 
