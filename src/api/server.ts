@@ -299,7 +299,9 @@ export class HttpServer {
     const { log } = this.#options
     const told = this.#audit.enabled || log.listens('debug')
     let identity = told ? identityOf(exchange, this.#audit) : null
-    if (told) exchange.onIdentified = () => (identity = identityOf(exchange, this.#audit))
+    if (told && route.websocket === true) {
+      exchange.onIdentified = () => (identity = identityOf(exchange, this.#audit))
+    }
     let audited = this.#audit.enabled
     try {
       if (place === null || this.#underWay.size > this.#limits.requestsMax) {
