@@ -2,11 +2,11 @@
 import { appendFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { Type, type Static } from 'typebox'
-import { Check } from 'typebox/schema'
 import { delay } from '../../lib/async.ts'
 import type { Clock, Timer } from '../../lib/clock.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { checkedConfig } from './checked-config.ts'
 import type { Driver, Exit, Handle, StartedTask, TaskToStart } from './driver.ts'
 import { signalNumberOf } from './signals.ts'
 
@@ -29,6 +29,9 @@ const Config = Type.Object(
 )
 type Config = Static<typeof Config>
 
+const wrong = 'the configuration of a mock_driver task has a member of the wrong type'
+const rule = { driver: 'mock_driver', schema: Config, wrong } as const
+
 const timerMsMax = 2 ** 31 - 1
 
 export class MockDriver implements Driver {
@@ -43,7 +46,7 @@ export class MockDriver implements Driver {
   }
 
   async start(task: TaskToStart, signal: AbortSignal): Promise<StartedTask> {
-    const config = configOf(task)
+    const config = checkedConfig(rule, task.config)
     const blockMs = msOf('start_block_for', config.start_block_for)
     if (blockMs > 0) await delay(this.#clock, blockMs, signal)
     if (signal.aborted) throw new MusterError('cancelled', 'the task is not wanted any more')
@@ -58,7 +61,7 @@ export class MockDriver implements Driver {
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
     if (handle.type !== 'mock') throw new MusterError('corrupt', 'the handle is of another driver')
-    return new MockTask(configOf(task), handle.startedMs, this.#clock)
+    return new MockTask(checkedConfig(rule, task.config), handle.startedMs, this.#clock)
   }
 
   find(): Promise<StartedTask | null> {
@@ -116,18 +119,6 @@ class MockTask implements StartedTask {
       else this.#end(exit)
     })
   }
-}
-
-function configOf({ config }: TaskToStart): Config {
-  if (Check(Config, config)) return config
-  const known = Object.keys(Config.properties)
-  const strange = Object.keys(config).find((name) => !known.includes(name))
-  throw new MusterError(
-    'invalid_argument',
-    strange === undefined
-      ? 'the configuration of a mock_driver task has a member of the wrong type'
-      : `mock_driver knows no ${strange}; it takes ${known.join(', ')}`,
-  )
 }
 
 function msOf(name: string, duration: string | number | undefined): number {

@@ -1,8 +1,8 @@
 /** What a job may say to the driver `exec`. */
-import { Type, type Static } from 'typebox'
-import { Check } from 'typebox/schema'
+import { Type } from 'typebox'
 import { MusterError } from '../../../lib/errors.ts'
 import { capabilityName } from '../capability-name.ts'
+import { checkedConfig } from '../checked-config.ts'
 
 /**
  * Those of a task that leave its walls as they are. With another one, as `chown` or `dac_override`, a task could make files that are
@@ -12,7 +12,7 @@ const capabilities = ['audit_write', 'kill', 'net_bind_service'] as const
 
 const Mode = Type.Union([Type.Literal('private'), Type.Literal('host')])
 const Names = Type.Array(Type.String())
-const Config = Type.Object(
+const schema = Type.Object(
   {
     command: Type.String({ minLength: 1 }),
     args: Type.Optional(Names),
@@ -24,6 +24,10 @@ const Config = Type.Object(
   { additionalProperties: false },
 )
 
+const wrong =
+  'exec needs command, a text; args, cap_add and cap_drop are lists of texts, ipc_mode is "private" or "host"'
+const rule = { driver: 'exec', schema, wrong } as const
+
 export type ExecConfig = {
   readonly command: string
   readonly args: readonly string[]
@@ -34,7 +38,7 @@ export type ExecConfig = {
 
 /** Throws `invalid_argument`, and `not_implemented` for what would be no wall. */
 export function configOf(config: Readonly<Record<string, unknown>>): ExecConfig {
-  const { command, args = [], cap_add = [], cap_drop = [], ...modes } = checked(config)
+  const { command, args = [], cap_add = [], cap_drop = [], ...modes } = checkedConfig(rule, config)
   if (modes.pid_mode === 'host') {
     const text =
       'exec has no pid_mode "host": by the processes of others a task would reach their folders'
@@ -46,18 +50,6 @@ export function configOf(config: Readonly<Record<string, unknown>>): ExecConfig 
     capabilities: capabilitiesOf(cap_add, cap_drop),
     sharesIpc: modes.ipc_mode === 'host',
   }
-}
-
-function checked(config: Readonly<Record<string, unknown>>): Static<typeof Config> {
-  if (Check(Config, config)) return config
-  const known = Object.keys(Config.properties)
-  const strange = Object.keys(config).find((name) => !known.includes(name))
-  throw new MusterError(
-    'invalid_argument',
-    strange === undefined
-      ? 'exec needs command, a text; args, cap_add and cap_drop are lists of texts, ipc_mode is "private" or "host"'
-      : `exec knows no ${strange}; it takes ${known.join(', ')}`,
-  )
 }
 
 /** Of a task that asks for nothing: none. */
