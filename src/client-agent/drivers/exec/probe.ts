@@ -21,7 +21,7 @@ export async function healthOf(groups: ControlGroups): Promise<DriverCondition> 
   return {
     detected: true,
     healthy: true,
-    description: groups.type === 'there' ? 'Healthy' : bounded(`Healthy; ${groups.reason}`),
+    description: limits ? 'Healthy' : bounded(`Healthy; ${groups.reason}`),
     attributes: [
       ['driver.exec.namespaces', 'ipc,mount,pid'],
       ['driver.exec.cgroups', limits ? 'cpu,memory,pids' : 'none'],
