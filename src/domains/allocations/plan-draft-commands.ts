@@ -70,6 +70,8 @@ export class PlanDraft {
   readonly #stable: JobVersionRow[] = []
   readonly #refused: { id: string; nodeId: string; reason: string }[] = []
   readonly #preempted = new Set<string>()
+  /** Of each job that lost a place. */
+  readonly #preemptions: readonly EvaluationRow[]
 
   constructor(plan: Plan, found: PlanFound, index: number) {
     this.#plan = plan
@@ -86,6 +88,7 @@ export class PlanDraft {
     for (const one of plan.update) this.#settle(one, isStale ? jobChanged : this.#update(one))
     for (const one of plan.place) this.#settle(one, isStale ? jobChanged : this.#place(one))
     if (!isStale) for (const end of plan.deploymentEnds ?? []) this.#end(end)
+    this.#preemptions = this.#evaluationsOfPreempted()
   }
 
   changes(): readonly Change[] {
@@ -113,7 +116,7 @@ export class PlanDraft {
       refused: this.#refused,
       nodes: [...new Set(nodes)],
       preempted: [...this.#preempted],
-      evaluations: this.#evaluationsOfPreempted().map(({ id }) => id),
+      evaluations: this.#preemptions.map(({ id }) => id),
     }
   }
 
@@ -285,7 +288,6 @@ export class PlanDraft {
     })
   }
 
-  /** Of each job that lost a place. */
   #evaluationsOfPreempted(): readonly EvaluationRow[] {
     const moment = { index: this.#index, nowMs: this.#plan.nowMs }
     const keys = new Set<string>()
@@ -347,7 +349,7 @@ export class PlanDraft {
         createIndex: this.#found.evaluations.get(evaluation.id)?.createIndex ?? this.#index,
         modifyIndex: this.#index,
       }))
-    return [...written, ...this.#evaluationsOfPreempted()]
+    return [...written, ...this.#preemptions]
   }
 
   #jobChanges(written: readonly EvaluationRow[]): readonly Change[] {
