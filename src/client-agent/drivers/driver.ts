@@ -6,6 +6,7 @@
  */
 import Type, { type Static } from 'typebox'
 import type { AllocatedPort } from '../../domains/allocations/model.ts'
+import { MusterError } from '../../lib/errors.ts'
 import type { RunningCommand } from './exec-process.ts'
 
 export const ContainerId = Type.String({ pattern: '^[0-9a-f]{12,64}$' })
@@ -23,6 +24,16 @@ export const Handle = Type.Union([
   Type.Object({ type: Type.Literal('docker'), containerId: ContainerId }),
 ])
 export type Handle = Readonly<Static<typeof Handle>>
+
+/** Throws `corrupt` for a handle of another driver. */
+export function ownHandle<Kind extends Handle['type']>(
+  handle: Handle,
+  kind: Kind,
+): Extract<Handle, { readonly type: Kind }> {
+  const isOwn = (one: Handle): one is Extract<Handle, { readonly type: Kind }> => one.type === kind
+  if (isOwn(handle)) return handle
+  throw new MusterError('corrupt', 'the handle is of another driver')
+}
 
 /** How a task ended. `unknown`: the agent was away when it did. */
 export type Exit =

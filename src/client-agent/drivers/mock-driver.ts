@@ -7,7 +7,14 @@ import type { Clock, Timer } from '../../lib/clock.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { checkedConfig } from './checked-config.ts'
-import type { Driver, Exit, Handle, StartedTask, TaskToStart } from './driver.ts'
+import {
+  ownHandle,
+  type Driver,
+  type Exit,
+  type Handle,
+  type StartedTask,
+  type TaskToStart,
+} from './driver.ts'
 import { signalNumberOf } from './signals.ts'
 
 /** A text such as `1m`, or nanoseconds. */
@@ -60,8 +67,8 @@ export class MockDriver implements Driver {
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
-    if (handle.type !== 'mock') throw new MusterError('corrupt', 'the handle is of another driver')
-    return new MockTask(checkedConfig(rule, task.config), handle.startedMs, this.#clock)
+    const { startedMs } = ownHandle(handle, 'mock')
+    return new MockTask(checkedConfig(rule, task.config), startedMs, this.#clock)
   }
 
   find(): Promise<StartedTask | null> {

@@ -2,11 +2,18 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { Type, type Static } from 'typebox'
-import { Check } from 'typebox/schema'
+import { Type } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { MusterError } from '../../lib/errors.ts'
-import type { Driver, Exec, Handle, StartedTask, TaskToStart } from './driver.ts'
+import { checkedConfig } from './checked-config.ts'
+import {
+  ownHandle,
+  type Driver,
+  type Exec,
+  type Handle,
+  type StartedTask,
+  type TaskToStart,
+} from './driver.ts'
 import { runCommand, type RunningCommand } from './exec-process.ts'
 import { asItIs, filesOf, findProcess, recoverProcess, startProcess } from './supervised-process.ts'
 
@@ -14,6 +21,8 @@ const Config = Type.Object(
   { command: Type.String({ minLength: 1 }), args: Type.Optional(Type.Array(Type.String())) },
   { additionalProperties: false },
 )
+const wrong = 'raw_exec needs command, a text, and takes args, a list of texts'
+const rule = { driver: 'raw_exec', schema: Config, wrong } as const
 
 export class RawExecDriver implements Driver {
   readonly name = 'raw_exec'
@@ -27,7 +36,7 @@ export class RawExecDriver implements Driver {
   }
 
   async start(task: TaskToStart): Promise<StartedTask> {
-    const { command, args = [] } = configOf(task)
+    const { command, args = [] } = checkedConfig(rule, task.config)
     const { folder, env, stdout, stderr } = task
     refuseOtherUser(task)
     const program = await programOf(command, task)
@@ -37,10 +46,7 @@ export class RawExecDriver implements Driver {
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
-    if (handle.type !== 'process') {
-      throw new MusterError('corrupt', 'the handle is of another driver')
-    }
-    return recoverProcess(handle, filesOf(task), this.#clock)
+    return recoverProcess(ownHandle(handle, 'process'), filesOf(task), this.#clock)
   }
 
   find(task: TaskToStart): Promise<StartedTask | null> {
@@ -54,17 +60,6 @@ export class RawExecDriver implements Driver {
     const program = await programOf(command, task)
     return runCommand({ program, args, env, folder, tty }, this.#clock)
   }
-}
-
-function configOf({ config }: TaskToStart): Static<typeof Config> {
-  if (Check(Config, config)) return config
-  const strange = Object.keys(config).find((name) => !Object.hasOwn(Config.properties, name))
-  throw new MusterError(
-    'invalid_argument',
-    strange === undefined
-      ? 'raw_exec needs command, a text, and takes args, a list of texts'
-      : `raw_exec knows no ${strange}; it takes command and args`,
-  )
 }
 
 function refuseOtherUser({ user }: TaskToStart): void {

@@ -1,7 +1,15 @@
 /** Containers by a Docker daemon, which is asked over its socket. */
 import { delay } from '../../../lib/async.ts'
 import { codeOf, MusterError, textOf } from '../../../lib/errors.ts'
-import type { Driver, DriverCondition, Exec, Handle, StartedTask, TaskToStart } from '../driver.ts'
+import {
+  ownHandle,
+  type Driver,
+  type DriverCondition,
+  type Exec,
+  type Handle,
+  type StartedTask,
+  type TaskToStart,
+} from '../driver.ts'
 import type { RunningCommand } from '../exec-process.ts'
 import { Container, Containers, Created, parsed } from './answers.ts'
 import { bindsOf } from './binds.ts'
@@ -75,10 +83,7 @@ export class DockerDriver implements Driver {
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
-    if (handle.type !== 'docker') {
-      throw new MusterError('corrupt', 'the handle is of another driver')
-    }
-    return this.#taskOf(task, handle.containerId)
+    return this.#taskOf(task, ownHandle(handle, 'docker').containerId)
   }
 
   /** One that was created and never started goes. An agent that begins does not wait for a daemon that is away, task by task. */

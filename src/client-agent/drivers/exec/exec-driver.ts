@@ -11,15 +11,16 @@ import { within } from '../../../lib/async.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { MusterError } from '../../../lib/errors.ts'
 import { makeFolder } from '../../../lib/make-folder.ts'
-import type {
-  Driver,
-  DriverCondition,
-  Exec,
-  Exit,
-  FoldersOfTask,
-  Handle,
-  StartedTask,
-  TaskToStart,
+import {
+  ownHandle,
+  type Driver,
+  type DriverCondition,
+  type Exec,
+  type Exit,
+  type FoldersOfTask,
+  type Handle,
+  type StartedTask,
+  type TaskToStart,
 } from '../driver.ts'
 import { runCommand, terminalDefault, type RunningCommand } from '../exec-process.ts'
 import { filesOf, findProcess, recoverProcess, startProcess } from '../supervised-process.ts'
@@ -100,10 +101,8 @@ export class ExecDriver implements Driver {
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
-    if (handle.type !== 'process') {
-      throw new MusterError('corrupt', 'the handle is of another driver')
-    }
-    return this.#walled(task, recoverProcess(handle, filesOf(task), this.#clock))
+    const own = ownHandle(handle, 'process')
+    return this.#walled(task, recoverProcess(own, filesOf(task), this.#clock))
   }
 
   async find(task: TaskToStart): Promise<StartedTask | null> {
