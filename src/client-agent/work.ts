@@ -72,7 +72,11 @@ export async function openWork({
     clock,
     log: dependencies.logger.named('docker'),
   })
-  const exec = await ExecDriver.open({ parent: cgroupParent, clock })
+  const exec = await ExecDriver.open({
+    enabled: enabled.includes('exec'),
+    parent: cgroupParent,
+    clock,
+  })
   const drivers = new Drivers(enabled, clock, [containers, exec])
   await drivers.look()
   const shown = { version: origin.version, api: null, drivers: drivers.shown }

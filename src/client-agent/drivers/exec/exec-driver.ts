@@ -43,7 +43,16 @@ const wallsMsMax = 30_000
 const pollMs = 10
 const logLengthMax = 1_000
 
+const notEnabled: DriverCondition = {
+  detected: false,
+  healthy: false,
+  description: 'exec is not enabled',
+  attributes: [],
+}
+
 export type ExecOptions = {
+  /** Else it only goes on with what it started before, and tries no walls. Default: true. */
+  readonly enabled?: boolean
   /** Of the control groups of all tasks, below `root`. */
   readonly parent: string
   /** Where the machine has its control groups. */
@@ -68,12 +77,14 @@ export class ExecDriver implements Driver {
 
   /** Looks at the machine. Never rejects. */
   static async open({
+    enabled = true,
     parent,
     root = controlGroupsFolder,
     clock,
   }: ExecOptions): Promise<ExecDriver> {
     const groups = await openControlGroups(root, parent)
-    return new ExecDriver(await healthOf(groups), groups, clock)
+    const health = enabled ? await healthOf(groups) : notEnabled
+    return new ExecDriver(health, groups, clock)
   }
 
   async prepare(folders: FoldersOfTask, user: string): Promise<void> {

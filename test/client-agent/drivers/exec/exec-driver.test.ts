@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Exit } from '../../../../src/client-agent/drivers/driver.ts'
+import { ExecDriver } from '../../../../src/client-agent/drivers/exec/exec-driver.ts'
 import { processesWith } from '../../../../src/client-agent/drivers/process-identity.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
 import { countOf } from '../../../support/command-lines.ts'
 import { driverFor, execTask, lines, printedBy, started } from './within.ts'
 
@@ -189,6 +191,26 @@ t.test('an agent that may build no walls says what it lacks', async (t) => {
     attributes: [],
   })
 })
+
+t.test(
+  'a driver that is not enabled tries no walls, and ends what it started before',
+  async (t) => {
+    const driver = await driverFor(t)
+    if (driver === null) return
+    const task = await execTask(t, driver, `echo up; exec sleep ${nap}`)
+    const { handle } = await started(t, driver, task)
+    await lines(task, 1)
+    const later = await ExecDriver.open({
+      enabled: false,
+      parent: 'muster.slice',
+      clock: systemClock,
+    })
+    t.match(later.health, { healthy: false, description: 'exec is not enabled' })
+    const found = later.recover(task, handle)
+    found.kill()
+    t.match(await found.ended, { code: 137 })
+  },
+)
 
 t.test('where no limits can be set, the driver says so and runs tasks', async (t) => {
   const driver = await driverFor(t, t.testdir())
