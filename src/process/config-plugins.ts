@@ -6,7 +6,7 @@ import Type from 'typebox'
 import { capsDefault, type DockerSettings } from '../client-agent/drivers/docker/settings.ts'
 import { driverNames, type DriverName } from '../client-agent/drivers/names.ts'
 import type { Complain } from './config-check.ts'
-import { emptyBlock, flag, path } from './config-values.ts'
+import { duration, emptyBlock, flag, path } from './config-values.ts'
 
 function driver(isOn: boolean, about: string) {
   const config = Type.Object({ enabled: flag({ default: isOn, about }) }, emptyBlock)
@@ -34,6 +34,19 @@ const dockerConfig = Type.Object(
       about: 'capabilities that tasks may have',
       shown: "Docker's own without `net_raw`",
     }),
+    gc: Type.Object(
+      {
+        image: flag({
+          default: true,
+          about: 'images that no task uses any more are removed',
+        }),
+        image_delay: duration(1_000, 7 * 86_400_000, '1s to 168h', {
+          default: '3m',
+          about: 'how long after the end of the last task that used it',
+        }),
+      },
+      emptyBlock,
+    ),
     volumes: Type.Object(
       {
         enabled: flag({
@@ -64,7 +77,13 @@ export function enabledDrivers(plugin: PluginFile): readonly DriverName[] {
 }
 
 export function completeDocker({ docker }: PluginFile, complain: Complain): DockerSettings {
-  const { endpoint, allow_privileged: allowPrivileged, allow_caps: caps, volumes } = docker.config
+  const {
+    endpoint,
+    allow_privileged: allowPrivileged,
+    allow_caps: caps,
+    volumes,
+    gc,
+  } = docker.config
   const socketPath = endpoint.slice(endpointPrefix.length)
   if (!endpoint.startsWith(endpointPrefix) || !socketPath.startsWith('/')) {
     complain('plugin.docker.config.endpoint', 'must be as "unix:///var/run/docker.sock"')
@@ -74,5 +93,6 @@ export function completeDocker({ docker }: PluginFile, complain: Complain): Dock
     allowPrivileged,
     allowVolumes: volumes.enabled,
     allowCaps: caps.map((name) => name.toLowerCase().replace(/^cap_/, '')),
+    imageDelayMs: gc.image ? gc.image_delay : null,
   }
 }

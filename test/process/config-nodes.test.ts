@@ -54,6 +54,7 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
     allowPrivileged: false,
     allowVolumes: false,
     allowCaps: [...capsDefault],
+    imageDelayMs: 180_000,
   }
   const none = {
     drivers: ['exec'],
@@ -83,6 +84,7 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
         allow_privileged = true
         allow_caps       = ["CAP_NET_ADMIN"]
         volumes { enabled = true }
+        gc { image = false }
       }
     }
   `
@@ -93,6 +95,7 @@ t.test('drivers are enabled by the blocks of their plugins', async (t) => {
       allowPrivileged: true,
       allowVolumes: true,
       allowCaps: ['net_admin'],
+      imageDelayMs: null,
     },
     cgroupParent: 'tasks.slice',
     endedMax: 3,

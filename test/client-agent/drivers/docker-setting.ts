@@ -45,6 +45,7 @@ export async function setting(t: Test, settings: Partial<DockerSettings> = {}) {
         allowPrivileged: false,
         allowVolumes: false,
         allowCaps: [...capsDefault],
+        imageDelayMs: null,
         ...settings,
       },
       nodeId,

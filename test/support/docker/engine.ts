@@ -170,8 +170,20 @@ export class DockerEngine {
           send(response, 200, { Id: `sha256:${'0'.repeat(64)}` })
           return
         }
+        if (method === 'DELETE' && path.startsWith('/images/')) {
+          send(response, 200, this.#untag(decodeURIComponent(path.slice('/images/'.length))))
+          return
+        }
         throw new Refusal(404, 'page not found')
     }
+  }
+
+  #untag(name: string): unknown {
+    const image = withTag(name)
+    const isUsed = [...this.containers.values()].some(({ asked }) => withTag(asked.Image) === image)
+    if (isUsed) throw new Refusal(409, `conflict: unable to remove ${name}: a container uses it`)
+    if (!this.images.delete(image)) throw new Refusal(404, `No such image: ${name}`)
+    return [{ Untagged: image }]
   }
 
   async #pull(query: URLSearchParams, response: ServerResponse): Promise<void> {

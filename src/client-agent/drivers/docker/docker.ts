@@ -21,6 +21,7 @@ import { Images } from './images.ts'
 import type { DockerSettings } from './settings.ts'
 import { openFolders } from './open-folders.ts'
 import { configOf, firstOf, pullMsOf } from './task-config.ts'
+import { UnusedImages } from './unused-images.ts'
 
 /** Making one may wait for much else that the daemon does. */
 const createMs = 60_000
@@ -45,6 +46,7 @@ export class DockerDriver implements Driver {
   readonly #options: DockerOptions
   readonly #engine: Engine
   readonly #images: Images
+  readonly #unused: UnusedImages
   /** Why the daemon was not there when it was last asked; null: it was. */
   #away: string | null = null
 
@@ -52,6 +54,13 @@ export class DockerDriver implements Driver {
     this.#options = options
     this.#engine = new Engine(options.settings.socketPath, options.clock)
     this.#images = new Images(this.#engine)
+    const { settings, clock, log } = options
+    this.#unused = new UnusedImages({
+      engine: this.#engine,
+      clock,
+      log,
+      afterMs: settings.imageDelayMs,
+    })
   }
 
   async start(
@@ -65,21 +74,33 @@ export class DockerDriver implements Driver {
     const spec = containerSpec({ task, config, binds, settings, nodeId, mhz: mhz() })
     const { image, force_pull: force = false } = config
     const wanted = { image, force, auth: firstOf(config.auth), msMax: pullMsOf(config) }
-    await this.#images.ensure(wanted, () => tell(`Downloading image ${image}`), signal)
-    await openFolders(task)
-    await this.#removeNamed(task)
-    const id = await this.#create(containerName(task), spec)
+    const name = containerName(task)
+    try {
+      await this.#unused.hold(image, name)
+      await this.#images.ensure(wanted, () => tell(`Downloading image ${image}`), signal)
+      await openFolders(task)
+      await this.#removeNamed(task)
+      return this.#taskOf(task, await this.#started(name, spec, signal))
+    } catch (error) {
+      this.#unused.free(image, name)
+      throw error
+    }
+  }
+
+  /** Of the container that it makes, the id. */
+  async #started(name: string, spec: unknown, signal: AbortSignal): Promise<string> {
+    const id = await this.#create(name, spec)
     try {
       if (signal.aborted) throw new MusterError('cancelled', 'the task is not wanted any more')
       const path = `/containers/${id}/start`
       await this.#engine.ask({ method: 'POST', path, timeoutMs: startMs, signal })
+      return id
     } catch (error) {
       await removeContainer(this.#engine, id).catch(() => {
         // It is found and removed later.
       })
       throw error
     }
-    return this.#taskOf(task, id)
   }
 
   recover(task: TaskToStart, handle: Handle): StartedTask {
@@ -117,6 +138,12 @@ export class DockerDriver implements Driver {
   }
 
   async sweep(isWanted: (allocation: string) => boolean): Promise<void> {
+    await this.#removeUnwanted(isWanted)
+    await this.#unused.remove()
+  }
+
+  /** Containers of allocations that are over. */
+  async #removeUnwanted(isWanted: (allocation: string) => boolean): Promise<void> {
     const { nodeId, log } = this.#options
     const filters = JSON.stringify({ label: [`${labels.node}=${nodeId}`] })
     const query = { all: 'true', filters }
@@ -179,6 +206,13 @@ export class DockerDriver implements Driver {
 
   #taskOf(task: TaskToStart, id: string): StartedTask {
     const { clock, log } = this.#options
-    return new ContainerTask(task, id, { engine: this.#engine, clock, log })
+    const started = new ContainerTask(task, id, { engine: this.#engine, clock, log })
+    const { image } = task.config
+    if (typeof image !== 'string') return started
+    const name = containerName(task)
+    // One that was found again has it as well.
+    void this.#unused.hold(image, name)
+    void started.ended.then(() => this.#unused.free(image, name))
+    return started
   }
 }

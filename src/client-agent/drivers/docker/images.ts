@@ -49,7 +49,7 @@ export class Images {
 
   async #has(image: string, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#engine.ask({ method: 'GET', path: `/images/${pathOf(image)}/json`, signal })
+      await this.#engine.ask({ method: 'GET', path: `/images/${imagePath(image)}/json`, signal })
       return true
     } catch (error) {
       if (codeOf(error) === 'not_found') return false
@@ -155,7 +155,7 @@ export function referenceOf(image: string): { readonly name: string; readonly ta
     : { name: image, tag: 'latest' }
 }
 
-function pathOf(image: string): string {
+export function imagePath(image: string): string {
   return image.split('/').map(encodeURIComponent).join('/')
 }
 

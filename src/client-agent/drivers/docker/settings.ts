@@ -9,6 +9,8 @@ export type DockerSettings = {
   readonly allowVolumes: boolean
   /** Capabilities that a task may have, in lower case; `all`: any. */
   readonly allowCaps: readonly string[]
+  /** How long after the end of the last task that had it an image is removed; null: images stay. */
+  readonly imageDelayMs: number | null
 }
 
 /** As Docker gives them, but for `net_raw`, by which a task could pass for another machine. */
