@@ -7,6 +7,7 @@
 import { onAbort } from '../lib/async.ts'
 import { ChurnMap } from '../lib/churn-map.ts'
 import type { Timer } from '../lib/clock.ts'
+import { EarliestTimer } from '../lib/earliest-timer.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
 import type { FrameStream } from '../wire/stream.ts'
@@ -56,7 +57,6 @@ type Call = {
 
 /** The remote stops a call at its deadline and says so; the caller waits this much longer to hear it. */
 const deadlineGraceMs = 100
-const sweepMs = 25
 /** For a server that leads no more: until it is taken for silent, and, if it is not, until it must have answered. */
 const lastWordMs = 100
 const lastAnswersMs = 1_000
@@ -78,8 +78,7 @@ export class LinkClient {
   #dialling = false
   #writable = false
   #flush: NodeJS.Immediate | null = null
-  #sweep: Timer | null = null
-  #sweepBusy = false
+  readonly #deadlines: EarliestTimer
   #usedMs: number
   #framesReceived = 0
   /** Of `settleLeaderCalls`. */
@@ -94,6 +93,7 @@ export class LinkClient {
     this.#options = options
     this.#onIdle = onIdle
     this.#usedMs = wire.clock.monotonicMs()
+    this.#deadlines = new EarliestTimer(wire.clock, (nowMs) => this.#look(nowMs))
   }
 
   /** Kept open: connects now, unless it is connected, and does not close for being idle. */
@@ -101,7 +101,7 @@ export class LinkClient {
     this.#isKept = isKept
     if (!isKept) return
     if (this.#stream === null) this.#connect()
-    this.#scheduleSweep()
+    this.#deadlines.by(this.#usedMs + this.#options.idleMs)
   }
 
   call(request: CallRequest, signal?: AbortSignal): Promise<unknown> {
@@ -141,7 +141,7 @@ export class LinkClient {
       this.#bytes += bytes
       this.#unsent.push(call)
       this.#scheduleFlush()
-      this.#scheduleSweep()
+      this.#deadlines.by(Math.min(call.deadlineMs, now + this.#options.idleMs))
     })
   }
 
@@ -183,7 +183,7 @@ export class LinkClient {
     this.#ended.abort()
     this.#stream?.finish(reason)
     this.#failAll(reason)
-    this.#sweep?.cancel()
+    this.#deadlines.cancel()
     for (const timer of this.#settling) timer.cancel()
     if (this.#flush !== null) clearImmediate(this.#flush)
   }
@@ -330,40 +330,39 @@ export class LinkClient {
     this.#cancels = []
   }
 
-  /** One timer for all deadlines: calls come and go far more often than they time out. */
-  #scheduleSweep(): void {
-    if (this.#ended.signal.aborted) return
-    const busy = this.#calls.size > 0
-    // A long wait for idleness must not stand in for the short one of the first call after it.
-    if (this.#sweep !== null && (this.#sweepBusy || !busy)) return
-    this.#sweep?.cancel()
-    this.#sweepBusy = busy
-    const delayMs = busy ? sweepMs : this.#options.idleMs
-    this.#sweep = this.#wire.clock.setTimer(delayMs, () => {
-      this.#sweep = null
-      const now = this.#wire.clock.monotonicMs()
-      for (const [id, call] of this.#calls.entries()) this.#expire(id, call, now)
-      const isIdle = this.#calls.size === 0 && now - this.#usedMs >= this.#options.idleMs
-      if (isIdle && !this.#isKept) {
-        this.close('the link was idle')
-        this.#onIdle()
-      } else {
-        this.#scheduleSweep()
-      }
-    })
+  /** At calls that are late, and whether the link is idle. Returns when to look again. */
+  #look(nowMs: number): number {
+    const { idleMs } = this.#options
+    for (const [id, call] of this.#calls.entries()) this.#expire(id, call, nowMs)
+    if (this.#ended.signal.aborted) return Infinity
+    const isIdle = this.#calls.size === 0 && nowMs - this.#usedMs >= idleMs
+    if (isIdle && !this.#isKept) {
+      this.close('the link was idle')
+      this.#onIdle()
+      return Infinity
+    }
+    let nextMs = this.#calls.size === 0 && !isIdle ? this.#usedMs + idleMs : nowMs + idleMs
+    for (const [, call] of this.#calls.entries()) nextMs = Math.min(nextMs, lateMs(call))
+    return nextMs
   }
 
   #expire(id: number, call: Call, now: number): void {
     const { method, timeoutMs } = call.wire
     const { address } = this.target
-    if (!call.sent && now >= call.deadlineMs) {
+    if (now < lateMs(call)) return
+    if (!call.sent) {
       const text = `${method} could not be sent to ${address} within ${timeoutMs} ms`
       this.#cancel(id, new MusterError('unavailable', text))
-    } else if (call.sent && now >= call.deadlineMs + deadlineGraceMs) {
+    } else {
       const text = `${method} was sent to ${address} and not answered within ${timeoutMs} ms`
       this.#cancel(id, new MusterError('outcome_unknown', text))
     }
   }
+}
+
+/** Monotonic: when its caller waits no longer. */
+function lateMs({ sent, deadlineMs }: Call): number {
+  return sent ? deadlineMs + deadlineGraceMs : deadlineMs
 }
 
 function cancelled(request: CallRequest): MusterError {

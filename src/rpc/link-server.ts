@@ -2,7 +2,7 @@
  * The serving side of links: runs the calls of one stream and sends their outcomes, in the order they end.
  */
 import { ChurnMap } from '../lib/churn-map.ts'
-import type { Timer } from '../lib/clock.ts'
+import { EarliestTimer } from '../lib/earliest-timer.ts'
 import { MusterError, textOf } from '../lib/errors.ts'
 import { frameBytesMax, frameBytesTarget } from '../wire/channel-options.ts'
 import type { FrameStream } from '../wire/stream.ts'
@@ -23,7 +23,6 @@ import type { CallHandler, CallRequest } from './link.ts'
 const runningMaxDefault = 8_192
 /** Results that wait for a caller that does not read; beyond it the stream is ended. */
 const waitingBytesMax = 64 * 1024 * 1024
-const sweepMs = 25
 
 /** What a call counts for besides its arguments. */
 const callOverheadBytes = 1024
@@ -59,7 +58,7 @@ export class LinkServerStream {
   #responseBytes = 0
   #writable = true
   #flush: NodeJS.Immediate | null = null
-  #sweep: Timer | null = null
+  readonly #deadlines: EarliestTimer
 
   constructor(wire: LinkHost, stream: FrameStream, options: LinkServerOptions) {
     const { handler, load, onClose } = options
@@ -69,6 +68,7 @@ export class LinkServerStream {
     this.#load = load
     this.#runningMax = options.runningMax ?? runningMaxDefault
     this.#resultBytesMax = options.resultBytesMax ?? frameBytesMax / 2
+    this.#deadlines = new EarliestTimer(wire.clock, (nowMs) => this.#endLate(nowMs))
     stream.start({
       onFrame: (frame) => this.#onFrame(frame),
       onDrain: () => {
@@ -129,7 +129,7 @@ export class LinkServerStream {
       this.#fail(call, error)
       return
     }
-    this.#scheduleSweep()
+    this.#deadlines.by(deadlineMs)
     void this.#run(call, request, abort.signal)
   }
 
@@ -199,15 +199,15 @@ export class LinkServerStream {
     }
   }
 
-  #scheduleSweep(): void {
-    this.#sweep ??= this.#wire.clock.setTimer(sweepMs, () => {
-      this.#sweep = null
-      const now = this.#wire.clock.monotonicMs()
-      for (const [, { abort, deadlineMs }] of this.#running.entries()) {
-        if (now >= deadlineMs) abort.abort()
-      }
-      if (this.#running.size > 0) this.#scheduleSweep()
-    })
+  /** Returns the next deadline. */
+  #endLate(nowMs: number): number {
+    let nextMs = Infinity
+    for (const [, { abort, deadlineMs }] of this.#running.entries()) {
+      if (abort.signal.aborted) continue
+      if (nowMs >= deadlineMs) abort.abort()
+      else nextMs = Math.min(nextMs, deadlineMs)
+    }
+    return nextMs
   }
 
   #onClose(): void {
@@ -215,7 +215,7 @@ export class LinkServerStream {
     this.#responses = []
     this.#load.waiting(-this.#responseBytes, 0)
     this.#responseBytes = 0
-    this.#sweep?.cancel()
+    this.#deadlines.cancel()
     if (this.#flush !== null) clearImmediate(this.#flush)
   }
 }

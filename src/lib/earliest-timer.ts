@@ -1,0 +1,42 @@
+/**
+ * One timer for many deadlines, most of which never come: it fires at the earliest that it was told of since it fired last. What
+ * that was for may be over by then; whoever looks says what the earliest is now. So calls that come and go cost no timers, and
+ * one that lasts for long costs two.
+ */
+import type { Clock, Timer } from './clock.ts'
+
+/** Of a timer of the system. */
+const timerMsMax = 2 ** 31 - 1
+
+export class EarliestTimer {
+  readonly #clock: Clock
+  readonly #look: (nowMs: number) => number
+  #timer: Timer | null = null
+  #atMs = Infinity
+
+  /** `look`: at what is due. Returns the earliest deadline of the rest, monotonic ms; Infinity: there is none. It must not throw. */
+  constructor(clock: Clock, look: (nowMs: number) => number) {
+    this.#clock = clock
+    this.#look = look
+  }
+
+  /** `look` is called by then. Monotonic ms. */
+  by(deadlineMs: number): void {
+    if (deadlineMs >= this.#atMs) return
+    this.#timer?.cancel()
+    this.#atMs = deadlineMs
+    // Rounded up: a timer of the system that fired a fraction of a millisecond early would find nothing due.
+    const delayMs = Math.max(0, Math.ceil(deadlineMs - this.#clock.monotonicMs()))
+    this.#timer = this.#clock.setTimer(Math.min(delayMs, timerMsMax), () => {
+      this.#timer = null
+      this.#atMs = Infinity
+      this.by(this.#look(this.#clock.monotonicMs()))
+    })
+  }
+
+  cancel(): void {
+    this.#timer?.cancel()
+    this.#timer = null
+    this.#atMs = Infinity
+  }
+}
