@@ -1,6 +1,7 @@
 /** One run of a command: exit code 0 is passing, 1 a warning, all else critical. Its whole process group ends with it. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { onAbort } from '../../../lib/async.ts'
+import { LastBytes } from '../../../lib/last-bytes.ts'
 import type { ActiveProbe } from '../definition.ts'
 import { outputBytesMax } from '../../catalog/model.ts'
 import type { ProbeResult } from './probe-result.ts'
@@ -43,24 +44,5 @@ function killGroup({ pid }: ChildProcess): void {
     process.kill(-pid, 'SIGKILL')
   } catch {
     // Nobody of the group is left.
-  }
-}
-
-/** A command says last what matters most. */
-class LastBytes {
-  readonly #max: number
-  #bytes = Buffer.alloc(0)
-
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  add(chunk: Buffer): void {
-    const joined = Buffer.concat([this.#bytes, chunk.subarray(-this.#max)])
-    this.#bytes = joined.subarray(-this.#max)
-  }
-
-  text(): string {
-    return this.#bytes.toString('utf8')
   }
 }
