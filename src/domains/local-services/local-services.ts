@@ -9,7 +9,6 @@ import type { Logger } from '../../lib/log.ts'
 import {
   cutOutput,
   keyOfName,
-  membershipCheckId,
   sameRecord,
   type CheckSpec,
   type CheckStatus,
@@ -32,6 +31,7 @@ import { maintenanceCheck } from './maintenance.ts'
 import { RunningCheck, type CheckState } from './running-check.ts'
 import { ServiceStore } from './store.ts'
 import { CatalogSync, type CatalogLink } from './sync.ts'
+import { unknownCheck, unknownService } from './unknown.ts'
 
 export type { Definitions, InitialCheck } from './definitions.ts'
 
@@ -374,18 +374,4 @@ export class LocalServices {
 function catalogCheck(definition: CheckDefinition, { status, output }: CheckState): CheckSpec {
   const { id, name, notes, serviceId, probe } = definition
   return { id, name, status, notes, output, serviceId, type: probe.type, definition: '{}' }
-}
-
-function unknownService(id: string): MusterError {
-  return new MusterError('not_found', `Unknown service ID ${JSON.stringify(id.slice(0, 256))}`)
-}
-
-function unknownCheck(id: string): MusterError {
-  const text = JSON.stringify(id.slice(0, 256))
-  return new MusterError(
-    'not_found',
-    keyOfName(id) === keyOfName(membershipCheckId)
-      ? `Unknown check ID ${text}: the leader keeps that one`
-      : `Unknown check ID ${text}: it must be registered with this agent`,
-  )
 }
