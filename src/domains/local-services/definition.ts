@@ -62,10 +62,13 @@ const Script = Type.Object({
   ...Every,
 })
 
+/** A look inside of a task. What runs there is not said here: who registers a check of this kind says it of no task but its own. */
+const InTask = Type.Object({ type: Type.Literal('task'), ...Every })
+
 /** Critical for as long as it is there. */
 const Maintenance = Type.Object({ type: Type.Literal('maintenance') })
 
-export const Probe = Type.Union([Ttl, Http, Tcp, Grpc, Script, Maintenance])
+export const Probe = Type.Union([Ttl, Http, Tcp, Grpc, Script, InTask, Maintenance])
 
 const Threshold = Type.Integer({ minimum: 0, maximum: thresholdMax })
 
@@ -91,6 +94,14 @@ export type AgentService = Static<typeof AgentService>
 
 /** What runs by itself, at an interval. */
 export type ActiveProbe = Exclude<Probe, { readonly type: 'ttl' | 'maintenance' }>
+
+/** What is carried out by this domain. */
+export type OwnProbe = Exclude<ActiveProbe, { readonly type: 'task' }>
+
+/** As the catalog shows it: where a script runs is no other kind. */
+export function shownType({ type }: Probe): string {
+  return type === 'task' ? 'script' : type
+}
 
 /** Throws `invalid_argument`. What the schema bounds is not looked at again. */
 export function checkDefinition(definition: CheckDefinition): CheckDefinition {

@@ -15,7 +15,7 @@ import {
   type NodeSpec,
 } from '../catalog/model.ts'
 import { look } from './probes/probe.ts'
-import type { AgentService, CheckDefinition } from './definition.ts'
+import { shownType, type AgentService, type CheckDefinition } from './definition.ts'
 import {
   definedByKey,
   noDefinitions,
@@ -31,6 +31,7 @@ import { maintenanceCheck } from './maintenance.ts'
 import { RunningCheck, type CheckState } from './running-check.ts'
 import { ServiceStore } from './store.ts'
 import { CatalogSync, type CatalogLink } from './sync.ts'
+import type { TaskChecks } from './task-checks.ts'
 import { unknownCheck, unknownService } from './unknown.ts'
 
 export type { Definitions, InitialCheck } from './definitions.ts'
@@ -39,6 +40,8 @@ export const agentServicesMax = 4_096
 export const agentChecksMax = 4_096
 /** Looks of checks that run at one time. */
 export const looksMax = 64
+/** The same inside of tasks, so that commands of jobs that hang keep no other check waiting. */
+export const taskLooksMax = 64
 /** Statuses reach the data folder so much later at most. */
 const saveDelayMs = 1_000
 /** An answer waits so long at most for the catalog to have what it says. */
@@ -49,6 +52,8 @@ export type LocalServicesOptions = {
   readonly dataFolder: string
   readonly scripts: ScriptChecks
   readonly link: CatalogLink
+  /** Absent: this agent runs no tasks. */
+  readonly tasks?: TaskChecks
   readonly clock: Clock
   readonly log: Logger
 }
@@ -61,6 +66,7 @@ export class LocalServices {
   readonly #store: ServiceStore
   readonly #sync: CatalogSync
   readonly #gate = new Gate(looksMax)
+  readonly #taskGate = new Gate(taskLooksMax)
   readonly #services = new Map<string, AgentService>()
   readonly #checks = new Map<string, RunningCheck>()
   /** Which of them the configuration files define. */
@@ -265,15 +271,20 @@ export class LocalServices {
   }
 
   #run(definition: CheckDefinition, state: CheckState, firstLookMs: number): void {
-    const { clock, log } = this.#options
+    const { clock, log, tasks } = this.#options
     const key = keyOfName(definition.id)
+    const gate = definition.probe.type === 'task' ? this.#taskGate : this.#gate
     const check = new RunningCheck({
       definition,
       state,
       firstLookMs,
       clock,
-      admit: (run) => this.#gate.run(run),
-      look,
+      admit: (run) => gate.run(run),
+      look: async (probe, signal) =>
+        probe.type === 'task'
+          ? ((await tasks?.look(definition.id, signal)) ?? null)
+          : look(probe, signal),
+      onLooked: (status) => tasks?.looked(definition.id, status),
       onState: (next, last) => this.#changed(definition, next, last),
       onOverdue: () => {
         const { serviceId, id } = definition
@@ -373,5 +384,5 @@ export class LocalServices {
 /** A check as the catalog has it. */
 function catalogCheck(definition: CheckDefinition, { status, output }: CheckState): CheckSpec {
   const { id, name, notes, serviceId, probe } = definition
-  return { id, name, status, notes, output, serviceId, type: probe.type, definition: '{}' }
+  return { id, name, status, notes, output, serviceId, type: shownType(probe), definition: '{}' }
 }

@@ -13,8 +13,11 @@ export type RunningCheckOptions = {
   readonly firstLookMs: number
   readonly clock: Clock
   /** When a look may begin: an agent bounds how many run at one time. */
-  readonly admit: (run: () => Promise<ProbeResult>) => Promise<ProbeResult>
-  readonly look: (probe: ActiveProbe, signal: AbortSignal) => Promise<ProbeResult>
+  readonly admit: (run: () => Promise<ProbeResult | null>) => Promise<ProbeResult | null>
+  /** Null: nothing is to be seen, and the check stays as it is. */
+  readonly look: (probe: ActiveProbe, signal: AbortSignal) => Promise<ProbeResult | null>
+  /** After each look that found something. */
+  readonly onLooked: (status: CheckStatus) => void
   /** Status or output differ from what they were. */
   readonly onState: (state: CheckState, before: CheckState) => void
   /** It was critical for as long as its definition allows. */
@@ -85,13 +88,13 @@ export class RunningCheck {
     const beganMs = clock.monotonicMs()
     const found = await admit(() => this.#lookInTime(probe))
     if (this.#abort.signal.aborted) return
-    this.#judge(found)
+    if (found !== null) this.#judge(found)
     // Looks keep their rhythm, and never overlap.
     const tookMs = clock.monotonicMs() - beganMs
     this.#lookAfter(probe, Math.max(0, probe.intervalMs - tookMs))
   }
 
-  async #lookInTime(probe: ActiveProbe): Promise<ProbeResult> {
+  async #lookInTime(probe: ActiveProbe): Promise<ProbeResult | null> {
     const { clock, look } = this.#options
     const timeout = new AbortController()
     const timer = clock.setTimer(Math.ceil(probe.timeoutMs), () => timeout.abort())
@@ -118,6 +121,7 @@ export class RunningCheck {
       if (this.#successes >= successBeforePassing) next = found.status
     }
     this.#become({ status: next, output: found.output })
+    this.#options.onLooked(next)
   }
 
   #become(state: CheckState): void {

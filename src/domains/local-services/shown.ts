@@ -1,5 +1,5 @@
 /** Services and checks of this agent as the API shows them: as those of the catalog, without indexes of the log. */
-import type { AgentService } from './definition.ts'
+import { shownType, type AgentService } from './definition.ts'
 import type { AgentCheck, LocalServices } from './local-services.ts'
 import type { CheckRow } from '../catalog/model.ts'
 import { shownService } from '../catalog/shown.ts'
@@ -21,7 +21,7 @@ export function rowOfCheck(agent: LocalServices, { definition, state }: AgentChe
     serviceId: definition.serviceId,
     serviceName: service?.name ?? '',
     serviceTags: service?.tags ?? [],
-    type: definition.probe.type,
+    type: shownType(definition.probe),
     definition: '{}',
     createIndex: 0,
     modifyIndex: 0,

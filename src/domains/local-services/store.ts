@@ -9,7 +9,7 @@ import { CheckStatus } from '../catalog/model.ts'
 import { AgentService, CheckDefinition } from './definition.ts'
 
 const fileName = 'agent-services.json'
-const formatVersion = 2
+const formatVersion = 3
 
 const File = Type.Object({
   version: Type.Integer(),
@@ -81,9 +81,9 @@ export class ServiceStore {
   }
 }
 
-/** The oldest program that can read it back: the first format has no maintenance. */
+/** The oldest program that can read it back: the first format has no maintenance, the second no looks inside of tasks. */
 function versionOf({ checks }: KeptServices): number {
-  return checks.some(({ definition }) => definition.probe.type === 'maintenance')
-    ? formatVersion
-    : 1
+  const types = new Set(checks.map(({ definition }) => definition.probe.type))
+  if (types.has('task')) return formatVersion
+  return types.has('maintenance') ? 2 : 1
 }

@@ -1,10 +1,11 @@
 /** An agent's services over restarts, and their way into a catalog that is not always there. */
 import { typedPropose } from '../../../src/rpc/write.ts'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { CheckDefinition, Probe } from '../../../src/domains/local-services/definition.ts'
+import type { TaskChecks } from '../../../src/domains/local-services/task-checks.ts'
 import { LocalServices } from '../../../src/domains/local-services/local-services.ts'
 import {
   heldOf,
@@ -79,12 +80,14 @@ function agentWith(
   folder: string,
   link: CatalogLink,
   scripts: 'none' | 'files' | 'all' = 'all',
+  tasks?: TaskChecks,
 ): LocalServices {
   return new LocalServices({
     node: node('one'),
     dataFolder: folder,
     scripts,
     link,
+    ...(tasks !== undefined && { tasks }),
     clock: systemClock,
     log: silentLogger,
   })
@@ -261,5 +264,46 @@ void t.test(
       return catalog.reader().get(catalogServices, ['web', 'mine']) !== undefined
     })
     t.equal(catalog.reader().get(catalogNodes, ['web'])?.id, own)
+  },
+)
+
+void t.test(
+  'a look inside of a task is taken by what runs tasks, whatever scripts are allowed',
+  async (t) => {
+    const folder = await dataFolder(t)
+    const catalog = await catalogMachine(t)
+    const looked: string[] = []
+    let looks = 0
+    let found: Awaited<ReturnType<TaskChecks['look']>> = { status: 'warning', output: 'hm' }
+    const tasks: TaskChecks = {
+      look: async (id) => {
+        looks += 1
+        return id === 'inside' ? found : null
+      },
+      looked: (id, status) => void looked.push(`${id} ${status}`),
+    }
+    const probe: Probe = { type: 'task', intervalMs: 1_000, timeoutMs: 1_000 }
+    const first = agentWith(folder, wayTo(catalog), 'none', tasks)
+    await first.start()
+    await first.registerCheck({ definition: defined('inside', { probe }), status: null })
+    await eventuallyTrue('it is in the catalog', async () => {
+      const row = catalog.reader().get(catalogChecks, ['one', 'inside'])
+      return row?.status === 'warning' && row.output === 'hm' && row.type === 'script'
+    })
+    await first.stop()
+    t.ok(looked.length > 0 && looked.every((text) => text === 'inside warning'), looked.join())
+    const kept: unknown = JSON.parse(await readFile(join(folder, 'agent-services.json'), 'utf8'))
+    t.match(kept, { version: 3 }, 'an older program would not know what to make of it')
+
+    found = null
+    looked.length = 0
+    looks = 0
+    const second = agentWith(folder, wayTo(catalog), 'none', tasks)
+    t.teardown(() => second.stop())
+    await second.start()
+    t.match(second.check('inside')?.state, { status: 'warning', output: 'hm' })
+    await eventuallyTrue('it is looked at', () => Promise.resolve(looks > 0))
+    t.match(second.check('inside')?.state, { status: 'warning' }, 'while no task has it')
+    t.strictSame(looked, [])
   },
 )

@@ -12,7 +12,8 @@ const tcp: Probe = { type: 'tcp', host: 'h', port: 1, intervalMs: 5_000, timeout
 function run(probe: Probe, spec: Partial<CheckDefinition> = {}, status: CheckStatus = 'critical') {
   const clock = manualClock()
   const states: CheckState[] = []
-  const looks: ((found: ProbeResult) => void)[] = []
+  const looks: ((found: ProbeResult | null) => void)[] = []
+  const looked: CheckStatus[] = []
   const signals: AbortSignal[] = []
   let overdue = 0
   const check = new RunningCheck({
@@ -36,6 +37,7 @@ function run(probe: Probe, spec: Partial<CheckDefinition> = {}, status: CheckSta
       signals.push(signal)
       return new Promise((resolve) => looks.push(resolve))
     },
+    onLooked: (status) => looked.push(status),
     onState: (state) => states.push(state),
     onOverdue: () => (overdue += 1),
   })
@@ -46,7 +48,7 @@ function run(probe: Probe, spec: Partial<CheckDefinition> = {}, status: CheckSta
     await new Promise((resolve) => setImmediate(resolve))
     return check.state.status
   }
-  return { check, clock, states, looks, signals, find, overdue: () => overdue }
+  return { check, clock, states, looks, looked, signals, find, overdue: () => overdue }
 }
 
 void t.test('a TTL check turns critical after its TTL, and no earlier', async (t) => {
@@ -102,6 +104,24 @@ void t.test('thresholds count in a row', async (t) => {
     t.equal(await find(found), wanted, `look ${position + 1}: ${found}`)
   }
 })
+
+void t.test(
+  'each look is told of after the thresholds, unless nothing was to be seen',
+  async (t) => {
+    const { check, clock, looks, looked, find } = run(tcp, { failuresBeforeCritical: 2 })
+    await find('passing')
+    await find('critical')
+    await find('critical')
+    t.strictSame(looked, ['passing', 'warning', 'critical'])
+    clock.advance(5_000)
+    looks.shift()?.(null)
+    await new Promise((resolve) => setImmediate(resolve))
+    t.match(check.state, { status: 'critical', output: 'critical' }, 'as it was')
+    await find('warning')
+    t.strictSame(looked.slice(3), ['warning'], 'and it goes on')
+    await check.stop()
+  },
+)
 
 void t.test('a look that takes too long is told to end', async (t) => {
   const { check, clock, signals, looks } = run(tcp)

@@ -1,10 +1,10 @@
 /** One call of `grpc.health.v1.Health/Check`: serving is passing. */
 import { Client, credentials } from '@grpc/grpc-js'
 import { onAbort } from '../../../lib/async.ts'
-import type { ActiveProbe } from '../definition.ts'
+import type { OwnProbe } from '../definition.ts'
 import type { ProbeResult } from './probe-result.ts'
 
-type GrpcProbe = Extract<ActiveProbe, { type: 'grpc' }>
+type GrpcProbe = Extract<OwnProbe, { type: 'grpc' }>
 
 const path = '/grpc.health.v1.Health/Check'
 const answerBytesMax = 64 * 1024

@@ -1,11 +1,11 @@
 /** One HTTP request: 2xx is passing, 429 a warning, all else critical. */
 import { request as httpRequest, type IncomingMessage } from '../../../lib/http.ts'
 import { request as httpsRequest } from 'node:https'
-import type { ActiveProbe } from '../definition.ts'
+import type { OwnProbe } from '../definition.ts'
 import { outputBytesMax, type CheckStatus } from '../../catalog/model.ts'
 import type { ProbeResult } from './probe-result.ts'
 
-type HttpProbe = Extract<ActiveProbe, { type: 'http' }>
+type HttpProbe = Extract<OwnProbe, { type: 'http' }>
 
 const redirectsMax = 5
 

@@ -1,7 +1,7 @@
 /** The choice among the kinds of looks. */
 import { assertNever } from '../../../lib/assert.ts'
 import { textOf } from '../../../lib/errors.ts'
-import type { ActiveProbe } from '../definition.ts'
+import type { OwnProbe } from '../definition.ts'
 import { cutOutput } from '../../catalog/model.ts'
 import { lookByGrpc } from './grpc.ts'
 import { lookByHttp } from './http.ts'
@@ -10,7 +10,7 @@ import type { ProbeResult } from './probe-result.ts'
 import { lookByTcp } from './tcp.ts'
 
 /** Never rejects: what goes wrong is critical. Soon after `signal` it has ended, with whatever it found. */
-export async function look(probe: ActiveProbe, signal: AbortSignal): Promise<ProbeResult> {
+export async function look(probe: OwnProbe, signal: AbortSignal): Promise<ProbeResult> {
   try {
     const { status, output } = await lookBy(probe, signal)
     return { status, output: cutOutput(output) }
@@ -19,7 +19,7 @@ export async function look(probe: ActiveProbe, signal: AbortSignal): Promise<Pro
   }
 }
 
-function lookBy(probe: ActiveProbe, signal: AbortSignal): Promise<ProbeResult> {
+function lookBy(probe: OwnProbe, signal: AbortSignal): Promise<ProbeResult> {
   const { type } = probe
   switch (type) {
     case 'http':

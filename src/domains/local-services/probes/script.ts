@@ -2,12 +2,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { onAbort } from '../../../lib/async.ts'
 import { LastBytes } from '../../../lib/last-bytes.ts'
-import type { ActiveProbe } from '../definition.ts'
+import type { OwnProbe } from '../definition.ts'
 import { outputBytesMax } from '../../catalog/model.ts'
 import type { ProbeResult } from './probe-result.ts'
 
 export function lookByScript(
-  { args }: Extract<ActiveProbe, { type: 'script' }>,
+  { args }: Extract<OwnProbe, { type: 'script' }>,
   signal: AbortSignal,
 ): Promise<ProbeResult> {
   const { promise, resolve, reject } = Promise.withResolvers<ProbeResult>()

@@ -1,11 +1,11 @@
 /** One TCP connection: made is passing. */
 import { connect } from 'node:net'
 import { onAbort } from '../../../lib/async.ts'
-import type { ActiveProbe } from '../definition.ts'
+import type { OwnProbe } from '../definition.ts'
 import type { ProbeResult } from './probe-result.ts'
 
 export function lookByTcp(
-  { host, port }: Extract<ActiveProbe, { type: 'tcp' }>,
+  { host, port }: Extract<OwnProbe, { type: 'tcp' }>,
   signal: AbortSignal,
 ): Promise<ProbeResult> {
   const { promise, resolve, reject } = Promise.withResolvers<ProbeResult>()
