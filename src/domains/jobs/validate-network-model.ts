@@ -6,6 +6,10 @@ import { checkOneOf } from './validate-rules-model.ts'
 
 const portMax = 65_535
 const checkTimeMin = 1e9
+/** As agents run checks. */
+const checkIntervalMax = 30 * 24 * 3_600e9
+const checkTimeoutMax = 600e9
+const thresholdMax = 1_000
 const addressModes = ['auto', 'host', 'driver', 'alloc']
 const onUpdates = ['require_healthy', 'ignore_warnings', 'ignore']
 const checkTypes = ['http', 'tcp', 'grpc', 'script']
@@ -122,6 +126,12 @@ function checkCheck(check: Check, service: Service, around: Around, problems: Pr
   checkOneOf(type, checkTypes, `${path}.Type`, problems)
   if (check.Interval < checkTimeMin) problems.add(`${path}.Interval`, 'must be at least 1s')
   if (check.Timeout < checkTimeMin) problems.add(`${path}.Timeout`, 'must be at least 1s')
+  if (check.Interval > checkIntervalMax) problems.add(`${path}.Interval`, 'must be at most 720h')
+  if (check.Timeout > checkTimeoutMax) problems.add(`${path}.Timeout`, 'must be at most 10m')
+  for (const name of ['SuccessBeforePassing', 'FailuresBeforeCritical'] as const) {
+    if (check[name] >= 0 && check[name] <= thresholdMax) continue
+    problems.add(`${path}.${name}`, `must be from 0 to ${thresholdMax}`)
+  }
   checkOneOf(check.AddressMode, ['', ...addressModes.slice(1)], `${path}.AddressMode`, problems)
   checkOneOf(
     check.InitialStatus,

@@ -5,6 +5,7 @@
  * This file: what a check is and what it may ask for. Times in milliseconds.
  */
 import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/schema'
 import { MusterError } from '../../lib/errors.ts'
 import { checkName, notesBytesMax, ServiceSpec } from '../catalog/model.ts'
 
@@ -86,6 +87,8 @@ export const CheckDefinition = Type.Object({
   deregisterAfterMs: Type.Union([Type.Null(), Type.Number({ minimum: 1, maximum: timeMsMax })]),
 })
 
+const accepts = Compile(CheckDefinition)
+
 export const AgentService = ServiceSpec
 
 export type Probe = Static<typeof Probe>
@@ -103,12 +106,17 @@ export function shownType({ type }: Probe): string {
   return type === 'task' ? 'script' : type
 }
 
-/** Throws `invalid_argument`. What the schema bounds is not looked at again. */
+/** Throws `invalid_argument`: an agent could not read back what the schema does not take. */
 export function checkDefinition(definition: CheckDefinition): CheckDefinition {
-  if (Buffer.byteLength(definition.notes) > notesBytesMax) {
+  const { name, notes, probe } = definition
+  if (!accepts.Check(definition)) {
+    throw invalid(
+      `check ${JSON.stringify(name)} is beyond what an agent runs: intervals from 1s to 720h, timeouts of at most 10m, thresholds of at most ${thresholdMax}, texts of at most ${textLengthMax} characters`,
+    )
+  }
+  if (Buffer.byteLength(notes) > notesBytesMax) {
     throw invalid(`Notes may have at most ${notesBytesMax} bytes`)
   }
-  const { probe } = definition
   if (probe.type === 'http') checkHttp(probe)
   if (definition.deregisterAfterMs !== null && definition.serviceId === '') {
     throw invalid('DeregisterCriticalServiceAfter needs a check of a service')
@@ -116,8 +124,8 @@ export function checkDefinition(definition: CheckDefinition): CheckDefinition {
   return {
     ...definition,
     id: checkName('CheckID', definition.id),
-    name: checkName('Name of the check', definition.name),
-    notes: definition.notes.toWellFormed(),
+    name: checkName('Name of the check', name),
+    notes: notes.toWellFormed(),
   }
 }
 

@@ -201,6 +201,21 @@ t.test(
   },
 )
 
+t.test('a check that the agent could not read back is not registered', async (t) => {
+  const { folder, servers } = await setting(t)
+  const registry = new RegistryStandIn()
+  await startedRunner(t, servers, { folder, registry })
+  const check = { Type: 'tcp', Interval: 1e9, Timeout: 3_600e9 }
+  const services = (Checks: object[]) => [{ Name: 'web', PortLabel: '80', Checks }]
+  const [main] = mock({ run_for: '1h' })
+  const long = servers.place(1, 'service', [{ ...main, Services: services([check]) }])
+  await servers.becomes(long, 'running')
+  const well = servers.place(2, 'service', [{ ...main, Services: services([]) }])
+  await servers.becomes(well, 'running')
+  t.equal(registry.services().length, 1)
+  t.match(registry.services()[0]?.id, well)
+})
+
 t.test('reports wait for the servers', async (t) => {
   const { folder, servers } = await setting(t)
   await startedRunner(t, servers, { folder })
