@@ -1,5 +1,6 @@
 /** Keeps the services of tasks registered with this agent, which tells the catalog: what runs has its services, what ends loses them first. */
 import type { CheckStatus } from '../../domains/catalog/model.ts'
+import type { InitialCheck } from '../../domains/local-services/definitions.ts'
 import type { LocalServices } from '../../domains/local-services/local-services.ts'
 import { codeOf, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
@@ -46,7 +47,10 @@ export class Registrations {
     }
     for (const { service, checks } of services) {
       if (before.get(service.id) === after.get(service.id)) continue
-      this.#later(allocation, () => this.#registry.registerService(service, checks, true))
+      this.#later(allocation, () => {
+        const given = checks.map((check) => this.#asItWas(check))
+        return this.#registry.registerService(service, given, true)
+      })
     }
   }
 
@@ -57,6 +61,12 @@ export class Registrations {
       return status === 'passing'
     }
     return services.every(({ checks }) => checks.every(({ definition }) => passes(definition.id)))
+  }
+
+  /** What an earlier process of the agent found out of a check of a task that runs on still stands. */
+  #asItWas({ definition, status }: InitialCheck): InitialCheck {
+    const isKnown = this.#registry.check(definition.id) !== null
+    return { definition, status: isKnown ? null : status }
   }
 
   /** One change of an allocation at a time, in order. */

@@ -175,6 +175,32 @@ t.test(
 )
 
 t.test(
+  'checks keep what was found while the agent is restarted, and begin anew with their task',
+  async (t) => {
+    const { folder, servers } = await setting(t)
+    const registry = new RegistryStandIn()
+    const first = await startedRunner(t, servers, { folder, registry })
+    const check = { Type: 'tcp', Interval: 1e9, Timeout: 1e9, InitialStatus: 'warning' }
+    const services = [{ Name: 'web', PortLabel: '80', Checks: [check] }]
+    const id = servers.place(1, 'service', [{ ...mock({ run_for: '1h' })[0], Services: services }])
+    await servers.becomes(id, 'running')
+    const checkId = `${registry.services()[0]?.id}-check-0`
+    t.equal(registry.check(checkId)?.state.status, 'warning')
+    registry.checks.set(checkId, 'passing')
+    await leave(first)
+    const second = await startedRunner(t, servers, { folder, registry })
+    await servers.becomes(id, 'running')
+    t.equal(registry.check(checkId)?.state.status, 'passing')
+    second.find(id)?.restart('', false)
+    await servers.reported(id, ({ tasks }) => tasks[0]?.restarts === 1)
+    await until(
+      () => registry.check(checkId)?.state.status === 'warning',
+      () => 'it is as it was',
+    )
+  },
+)
+
+t.test(
   'services of allocations that are gone are removed at the start, others are not',
   async (t) => {
     const { folder, servers } = await setting(t)

@@ -225,11 +225,17 @@ export class RegistryStandIn implements Registry {
 
   async registerService(service: AgentService, checks: readonly InitialCheck[]): Promise<void> {
     this.#services.set(service.id, service)
-    for (const { definition } of checks) this.#definitions.set(definition.id, definition)
+    for (const { definition, status } of checks) {
+      this.#definitions.set(definition.id, definition)
+      if (status !== null) this.checks.set(definition.id, status)
+    }
   }
 
   async deregisterService(id: string): Promise<void> {
     this.#services.delete(id)
+    for (const [check, { serviceId }] of this.#definitions) {
+      if (serviceId === id) this.#definitions.delete(check)
+    }
   }
 
   readonly #definitions = new Map<string, CheckDefinition>()
