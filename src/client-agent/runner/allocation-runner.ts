@@ -27,11 +27,11 @@ import {
   type AllocationPlan,
 } from './allocation.ts'
 import type { ArtifactSettings } from './artifacts/limits.ts'
-import type { NodeFacts, Variables } from './environment.ts'
+import { AllocationServices } from './allocation-services.ts'
+import type { NodeFacts } from './environment.ts'
 import { healthRulesOf, judged, type Health } from './health.ts'
 import { LogRotation } from './log-rotation.ts'
 import type { Registrations } from './registrations.ts'
-import { taskServices, type TaskService } from './task-services.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import type { KeptAllocation, StateStore } from './state-store.ts'
 import type { AllocationFolder } from './task-folders.ts'
@@ -70,6 +70,7 @@ export class AllocationRunner {
   #sinceMs: number
   readonly #processes: TaskProcesses
   readonly #rotation: LogRotation
+  readonly #services: AllocationServices
   #assigned: Assigned
   #machine: AllocationMachine
   #health: Health
@@ -119,6 +120,17 @@ export class AllocationRunner {
       new Map(handles),
     )
     this.#rotation = new LogRotation(host, folder, this.#assigned.group.Tasks)
+    this.#services = new AllocationServices({
+      registrations: host.registrations,
+      log: host.log,
+      address: host.facts.address,
+      assigned: () => this.#assigned,
+      isUp: (name) => this.#isUp(name),
+      variablesOf: (name) => {
+        const setup = this.#setupOf(name)
+        return setup === null ? new Map() : environmentOfTask(setup).variables
+      },
+    })
   }
 
   get id(): string {
@@ -309,9 +321,8 @@ export class AllocationRunner {
   }
 
   #changed(): void {
-    const services = this.#services()
-    this.#host.registrations.keep(this.id, services)
-    this.#wake(this.#judge(services))
+    this.#services.look()
+    this.#wake(this.#judge())
     void this.#save()
     for (const [at, task] of this.#machine.tasks.entries()) {
       if (task.phase.type === 'dead') this.#processes.forget(this.#plan[at]?.name ?? '')
@@ -321,38 +332,17 @@ export class AllocationRunner {
     this.#host.onChange(this.id)
   }
 
-  /** What the machine's tasks offer now. */
-  #services(): readonly TaskService[] {
-    const { group } = this.#assigned
-    if (![group, ...group.Tasks].some(({ Services }) => Services.length > 0)) return []
-    const { facts, log } = this.#host
-    const isUp = (name: string): boolean => this.#isUp(name)
-    const variablesOf = (name: string): Variables => {
-      const setup = this.#setupOf(name)
-      return setup === null ? new Map() : environmentOfTask(setup).variables
-    }
-    try {
-      return taskServices({ assigned: this.#assigned, address: facts.address, isUp, variablesOf })
-    } catch (error) {
-      log.warn('services of an allocation cannot be registered', {
-        allocation: this.id,
-        error: textOf(error),
-      })
-      return []
-    }
-  }
-
   /** Returns when to look again; null: nothing is to be seen. */
-  #judge(services: readonly TaskService[]): number | null {
+  #judge(): number | null {
     const rules = healthRulesOf(this.#assigned)
     if (rules === null || this.#health !== null || this.#machine.isStopped) return null
     const nowMs = this.#host.clock.wallMs()
-    const isPassing = !rules.byChecks || this.#host.registrations.isPassing(services)
+    const isPassing = !rules.byChecks || this.#services.arePassing
     this.#passingMs = isPassing ? (this.#passingMs ?? nowMs) : null
     const times = { sinceMs: this.#sinceMs, passingMs: this.#passingMs, nowMs }
     const { health, dueMs } = judged(this.#machine, this.#plan, rules, times)
     this.#health = health
-    const hasChecks = rules.byChecks && services.some(({ checks }) => checks.length > 0)
+    const hasChecks = rules.byChecks && this.#services.haveChecks
     return dueMs !== null && hasChecks ? Math.min(dueMs, nowMs + checksEveryMs) : dueMs
   }
 
@@ -374,7 +364,7 @@ export class AllocationRunner {
       this.#take({ type: 'elapsed' })
       return
     }
-    const judgeMs = this.#judge(this.#services())
+    const judgeMs = this.#judge()
     if (this.#health === null) this.#wake(judgeMs)
     else this.#changed()
   }
