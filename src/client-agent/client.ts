@@ -85,9 +85,9 @@ export async function startClient(
     },
     ask: () => uplink?.ask ?? null,
   })
-  const { runner, tasks } = work
+  const { runner, tasks, checks } = work
   const liveCount = () => runner.liveCount
-  provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, liveCount })
+  provide(services, { ...own, beat: () => uplink?.beat ?? null, tasks, checks, liveCount })
   const domains = composeDomains(localDomains, services, { clock, log: logger })
   const { agentToken } = config.acl
   const self = agentToken === null ? null : { node: name, token: agentToken }

@@ -1,6 +1,7 @@
 /** What a client agent provides to its domains. */
 import { describesApi } from '../api/openapi.ts'
 import { provideLocal } from '../domains/local-registry.ts'
+import type { TaskChecks } from '../domains/local-services/task-checks.ts'
 import type { AgentTasks } from '../domains/tasks/services.ts'
 import { openApi } from '../domains/process/services.ts'
 import type { GossipNode } from '../gossip/gossip.ts'
@@ -26,6 +27,7 @@ export type ProvidedOptions = {
   readonly reloadable: Reloadable
   readonly telemetry: ClientTelemetry
   readonly tasks: AgentTasks
+  readonly checks: TaskChecks
   readonly liveCount: () => number
   /** See `UplinkKeeper.beat`. */
   readonly beat: () => { readonly ttlMs: number; readonly agoMs: number } | null
@@ -66,6 +68,7 @@ export function provide(services: Services, options: ProvidedOptions): void {
       dataFolder: dataDir,
       scripts: config.scriptChecks,
       link,
+      tasks: options.checks,
     },
     metrics: telemetry,
     tasks: options.tasks,

@@ -1,4 +1,5 @@
 /** What a client agent runs tasks with. */
+import type { TaskChecks } from '../domains/local-services/task-checks.ts'
 import type { AgentTasks } from '../domains/tasks/services.ts'
 import { MusterError } from '../lib/errors.ts'
 import type { Running } from '../lib/periodic.ts'
@@ -10,6 +11,7 @@ import { Drivers } from './drivers/drivers.ts'
 import { ExecDriver } from './drivers/exec/exec-driver.ts'
 import type { DriverName } from './drivers/names.ts'
 import { fingerprint } from './fingerprint.ts'
+import { CheckHolders } from './runner/check-holders.ts'
 import type { Contact } from './runner/lost-contact.ts'
 import { Registrations, type Registry } from './runner/registrations.ts'
 import { farewellMs, Runner, workFolders } from './runner/runner.ts'
@@ -29,6 +31,8 @@ export type Work = {
   readonly watchDrivers: (onChange: () => void) => Running
   readonly runner: Runner
   readonly tasks: AgentTasks
+  /** For what runs the checks. */
+  readonly checks: TaskChecks
   /** Whether its tasks end with this process, which ends now. */
   readonly endsWithAgent: boolean
   /** How long that may take. */
@@ -82,12 +86,14 @@ export async function openWork({
   const shown = { version: origin.version, api: null, drivers: drivers.shown }
   const spec = await fingerprint({ config, ...shown })
   const folders = workFolders(dataDir)
+  const holders = new CheckHolders()
   const runner = new Runner({
     drivers,
     store: new StateStore(folders.state, log),
     folder: folders.allocations,
     facts: { id, region, address: advertiseAddr, spec, environment: process.env },
     registrations: new Registrations(registry, log),
+    holders,
     contact,
     ask: (...question) => (ask() ?? noUplink)(...question),
     artifacts,
@@ -118,7 +124,15 @@ export async function openWork({
     })
   // When the node leaves, its work is placed elsewhere.
   const endsWithAgent = stopsTasks || leaveOnTerminate || origin.dev
-  return { drivers, watchDrivers, runner, tasks, endsWithAgent, endMsMax: endMsMax + farewellMs }
+  return {
+    drivers,
+    watchDrivers,
+    runner,
+    tasks,
+    checks: holders,
+    endsWithAgent,
+    endMsMax: endMsMax + farewellMs,
+  }
 }
 
 function noUplink(): Promise<never> {

@@ -29,6 +29,7 @@ import {
 import type { ArtifactSettings } from './artifacts/limits.ts'
 import { AllocationServices } from './allocation-services.ts'
 import type { NodeFacts } from './environment.ts'
+import type { CheckHolders } from './check-holders.ts'
 import { healthRulesOf, judged, type Health } from './health.ts'
 import { LogRotation } from './log-rotation.ts'
 import type { Registrations } from './registrations.ts'
@@ -49,6 +50,7 @@ export type AllocationHost = {
   readonly store: StateStore
   readonly facts: NodeFacts
   readonly registrations: Registrations
+  readonly holders: CheckHolders
   readonly data: TemplateData
   readonly artifacts: ArtifactSettings
   /** No task has longer to end. */
@@ -121,11 +123,13 @@ export class AllocationRunner {
     )
     this.#rotation = new LogRotation(host, folder, this.#assigned.group.Tasks)
     this.#services = new AllocationServices({
-      registrations: host.registrations,
-      log: host.log,
+      ...host,
       address: host.facts.address,
       assigned: () => this.#assigned,
-      isUp: (name) => this.#isUp(name),
+      upSinceMs: (name) => this.#upSinceMs(name),
+      onUnhealthy: (tasks, because) => {
+        for (const task of tasks) this.#take(inputOf(task, { type: 'unhealthy', because }))
+      },
       variablesOf: (name) => {
         const setup = this.#setupOf(name)
         return setup === null ? new Map() : environmentOfTask(setup).variables
@@ -262,7 +266,7 @@ export class AllocationRunner {
   }
 
   #running(task: string): readonly string[] {
-    const names = this.#named(task).filter((name) => this.#isUp(name))
+    const names = this.#named(task).filter((name) => this.#upSinceMs(name) !== null)
     if (names.length === 0) throw new MusterError('conflict', 'Task not running')
     return names
   }
@@ -273,9 +277,11 @@ export class AllocationRunner {
     throw new MusterError('not_found', `unknown task name ${JSON.stringify(task)}`)
   }
 
-  #isUp(name: string): boolean {
+  /** Null: it does not run, or is about to end. */
+  #upSinceMs(name: string): number | null {
     const at = this.#plan.findIndex((task) => task.name === name)
-    return this.#machine.tasks[at]?.phase.type === 'running'
+    const task = this.#machine.tasks[at]
+    return task?.phase.type === 'running' ? task.startedMs : null
   }
 
   /** A server knows that it is over. */
@@ -289,6 +295,7 @@ export class AllocationRunner {
     this.#isReleased = true
     this.#timer?.cancel()
     this.#rotation.stop()
+    this.#services.release()
     this.#processes.release()
     await this.#save()
   }
@@ -321,7 +328,7 @@ export class AllocationRunner {
   }
 
   #changed(): void {
-    this.#services.look()
+    this.#services.refresh()
     this.#wake(this.#judge())
     void this.#save()
     for (const [at, task] of this.#machine.tasks.entries()) {

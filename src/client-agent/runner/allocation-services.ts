@@ -1,50 +1,112 @@
-/** The services of one allocation with this agent: those that its tasks offer now are registered, and no others. */
+/**
+ * The services of one allocation with this agent: those that its tasks offer now are registered, and no others. What is found of
+ * their checks comes back to here, and may restart a task.
+ */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
+import type { CheckStatus } from '../../domains/catalog/model.ts'
+import type { TaskChecks } from '../../domains/local-services/task-checks.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import type { CheckHolders } from './check-holders.ts'
+import { afterLook, type UnhealthyLooks } from './check-restart.ts'
 import type { Variables } from './environment.ts'
 import type { Registrations } from './registrations.ts'
-import { taskServices, type TaskService } from './task-services.ts'
+import { checkUnhealthy, type EventSeed } from './task-events.ts'
+import { taskServices, type TaskCheck, type TaskService } from './task-services.ts'
 
 export type AllocationServicesOptions = {
   readonly registrations: Registrations
+  readonly holders: CheckHolders
+  readonly clock: Clock
   readonly log: Logger
   /** Where the machine is reached. */
   readonly address: string
   readonly assigned: () => Assigned
-  /** Whether the task runs, and is not about to end. */
-  readonly isUp: (task: string) => boolean
+  /** The start of a task that runs, and is not about to end; null: it does not. */
+  readonly upSinceMs: (task: string) => number | null
   readonly variablesOf: (task: string) => Variables
+  /** A check says that they do not work. */
+  readonly onUnhealthy: (tasks: readonly string[], because: EventSeed) => void
 }
 
-export class AllocationServices {
+export class AllocationServices implements TaskChecks {
   readonly #options: AllocationServicesOptions
-  #now: readonly TaskService[] = []
+  #services: readonly TaskService[] = []
+  /** By their ids. */
+  #checks: ReadonlyMap<string, TaskCheck> = new Map()
+  readonly #unhealthy = new Map<string, UnhealthyLooks>()
 
   constructor(options: AllocationServicesOptions) {
     this.#options = options
   }
 
   /** A task may have come up, or go. */
-  look(): void {
+  refresh(): void {
     const { registrations, assigned } = this.#options
-    this.#now = this.#offered()
-    registrations.keep(assigned().id, this.#now)
+    this.#services = this.#offered()
+    this.#hold(this.#services.flatMap(({ checks }) => checks))
+    registrations.keep(assigned().id, this.#services)
+  }
+
+  /** They stay registered; what is found of their checks comes here no more. */
+  release(): void {
+    this.#hold([])
   }
 
   get haveChecks(): boolean {
-    return this.#now.some(({ checks }) => checks.length > 0)
+    return this.#services.some(({ checks }) => checks.length > 0)
   }
 
   get arePassing(): boolean {
-    return this.#options.registrations.isPassing(this.#now)
+    return this.#options.registrations.isPassing(this.#services)
+  }
+
+  look(): Promise<null> {
+    return Promise.resolve(null)
+  }
+
+  looked(id: string, status: CheckStatus): void {
+    const check = this.#checks.get(id)
+    if (check === undefined || check.restart === null) return
+    const { clock, onUnhealthy } = this.#options
+    const { tasks, rules } = check.restart
+    const seen = { status, nowMs: clock.wallMs(), upSinceMs: this.#upSinceMs(tasks) }
+    const { looks, restarts } = afterLook(this.#unhealthy.get(id) ?? null, rules, seen)
+    if (looks === null) this.#unhealthy.delete(id)
+    else this.#unhealthy.set(id, looks)
+    if (restarts) onUnhealthy(tasks, checkUnhealthy(check.definition.name))
+  }
+
+  #hold(checks: readonly TaskCheck[]): void {
+    const { holders } = this.#options
+    const now = new Map(checks.map((check) => [check.definition.id, check]))
+    for (const id of this.#checks.keys()) {
+      if (now.has(id)) continue
+      holders.delete(id)
+      this.#unhealthy.delete(id)
+    }
+    for (const id of now.keys()) holders.set(id, this)
+    this.#checks = now
+  }
+
+  /** The last of their starts; null: one of them is not up. */
+  #upSinceMs(tasks: readonly string[]): number | null {
+    let sinceMs = 0
+    for (const task of tasks) {
+      const ownMs = this.#options.upSinceMs(task)
+      if (ownMs === null) return null
+      sinceMs = Math.max(sinceMs, ownMs)
+    }
+    return sinceMs
   }
 
   #offered(): readonly TaskService[] {
-    const { address, isUp, variablesOf, log } = this.#options
+    const { address, upSinceMs, variablesOf, log } = this.#options
     const assigned = this.#options.assigned()
     const { group, id } = assigned
     if (![group, ...group.Tasks].some(({ Services }) => Services.length > 0)) return []
+    const isUp = (task: string): boolean => upSinceMs(task) !== null
     try {
       return taskServices({ assigned, address, isUp, variablesOf })
     } catch (error) {

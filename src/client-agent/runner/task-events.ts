@@ -123,6 +123,11 @@ export const templateRestart: EventSeed = {
   text: 'Template with change_mode restart re-rendered',
 }
 
+export function checkUnhealthy(check: string): EventSeed {
+  const reason = `healthcheck: check ${JSON.stringify(check)} unhealthy`
+  return { type: 'Restart Signaled', text: reason, details: [['restart_reason', reason]] }
+}
+
 export function templateSignal(signal: string): EventSeed {
   return {
     type: 'Signaling',

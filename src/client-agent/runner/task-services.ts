@@ -11,15 +11,21 @@ import {
 import type { InitialCheck } from '../../domains/local-services/definitions.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { hostPort } from '../../lib/host-port.ts'
+import { restartRulesOf, type RestartRules } from './check-restart.ts'
 import { interpolated, type Variables } from './environment.ts'
 import { nsPerMs } from '../../lib/duration.ts'
 
 /** Begins the ids of all services that tasks have, of which the agent removes those that no task has any more. */
 export const taskServicePrefix = '_muster-task-'
 
+export type TaskCheck = InitialCheck & {
+  /** What it restarts while it finds it unhealthy; null: nothing. */
+  readonly restart: { readonly tasks: readonly string[]; readonly rules: RestartRules } | null
+}
+
 export type TaskService = {
   readonly service: AgentService
-  readonly checks: readonly InitialCheck[]
+  readonly checks: readonly TaskCheck[]
 }
 
 export type ServicesOf = {
@@ -37,38 +43,37 @@ export function taskServices(of: ServicesOf): readonly TaskService[] {
   const { assigned, isUp } = of
   const { group, groupName } = assigned
   const lasting = group.Tasks.filter(({ Lifecycle }) => Lifecycle?.Sidecar ?? true)
-  const [first] = lasting
+  const names = lasting.map(({ Name }) => Name)
   const ofTasks = group.Tasks.filter(({ Name }) => isUp(Name)).flatMap((task) =>
-    task.Services.map((service) => oneService(of, service, task.Name, task.Name)),
+    task.Services.map((service) => oneService(of, service, task.Name, [task.Name])),
   )
-  const areUp = first !== undefined && lasting.every(({ Name }) => isUp(Name))
+  const areUp = names.length > 0 && names.every(isUp)
   const ofGroup = areUp ? group.Services : []
   return [
     ...ofTasks,
-    ...ofGroup.map((service) => oneService(of, service, `group-${groupName}`, first?.Name ?? '')),
+    ...ofGroup.map((service) => oneService(of, service, `group-${groupName}`, names)),
   ]
 }
 
 /** Why a service cannot be registered by this version; null: it can. */
-export function serviceProblem({ AddressMode, CheckRestart, Checks }: Service): string | null {
+export function serviceProblem({ AddressMode, Checks }: Service): string | null {
   const modes = [AddressMode, ...Checks.map((check) => check.AddressMode)]
   const mode = modes.find((one) => one !== '' && one !== 'auto' && one !== 'host')
   if (mode !== undefined) return `has no services with the address mode ${JSON.stringify(mode)}`
   if (Checks.some(({ Type }) => Type.toLowerCase() === 'script')) {
     return 'runs no checks of type script in tasks'
   }
-  const restarts = [CheckRestart, ...Checks.map((check) => check.CheckRestart)]
-  return restarts.some((rule) => (rule?.Limit ?? 0) > 0) ? 'restarts no task for its checks' : null
+  return null
 }
 
-/** Throws `invalid_argument` for a name or a port that is none once its variables are replaced. */
+/** `tasks`: whose it is. Throws `invalid_argument` for a name or a port that is none once its variables are replaced. */
 function oneService(
   { assigned, address, variablesOf }: ServicesOf,
   given: Service,
   owner: string,
-  task: string,
+  tasks: readonly string[],
 ): TaskService {
-  const variables = variablesOf(task)
+  const variables = variablesOf(tasks[0] ?? '')
   const fill = (text: string): string => interpolated(text, variables)
   const name = fill(given.Name)
   const label = fill(given.PortLabel)
@@ -101,7 +106,11 @@ function oneService(
       failuresBeforeCritical: check.FailuresBeforeCritical,
       deregisterAfterMs: null,
     })
-    return { definition, status: initialStatus(check) }
+    const rules = restartRulesOf(check.CheckRestart)
+    // A check of a group that names no task is one of all that run on.
+    const restarted = check.TaskName === '' ? tasks : [check.TaskName]
+    const restart = rules === null ? null : { tasks: restarted, rules }
+    return { definition, status: initialStatus(check), restart }
   })
   return { service, checks }
 }

@@ -44,6 +44,10 @@ const Stop = Type.Object({
 })
 export type Stop = Readonly<Static<typeof Stop>>
 
+/** It runs once more afterwards, for this reason. */
+const RunsOn = Type.Enum(['restart', 'unhealthy', 'again'])
+type RunsOn = Static<typeof RunsOn>
+
 const TaskPhase = Type.Union([
   Type.Object({ type: Type.Literal('pending') }),
   /** `stop`: it is not wanted any more, or not yet, which the driver has been told. */
@@ -56,11 +60,14 @@ const TaskPhase = Type.Union([
   Type.Object({ type: Type.Literal('waiting'), untilMs: Type.Number() }),
   /** Before it is asked to end. */
   Type.Object({ type: Type.Literal('delaying'), untilMs: Type.Number(), stop: Stop }),
-  /** Asked to end. `untilMs`: when it is killed; null: it was. `again`: it waits for its turn then. */
+  /**
+   * Asked to end. `untilMs`: when it is killed; null: it was. `unhealthy`: its policy says what follows; `again`: it waits for its
+   * turn then.
+   */
   Type.Object({
     type: Type.Literal('ending'),
     untilMs: MsOrNever,
-    stop: Type.Union([Type.Literal('restart'), Type.Literal('again'), Stop]),
+    stop: Type.Union([RunsOn, Stop]),
   }),
   Type.Object({ type: Type.Literal('dead') }),
 ])
@@ -93,6 +100,8 @@ export type TaskInput =
   | { readonly type: 'stop'; readonly stop: Stop }
   /** By an operator or a template: it counts for no policy. */
   | { readonly type: 'restart'; readonly because: EventSeed }
+  /** A check says that it does not work, which counts as if it had failed. */
+  | { readonly type: 'unhealthy'; readonly because: EventSeed }
   /** All tasks run once more, in their turns: it ends where it runs, and waits for a `begin`. */
   | { readonly type: 'again'; readonly because: EventSeed }
   /** Something is told of it, from which nothing follows. */
@@ -162,7 +171,8 @@ export function stepTask(
     case 'stop':
       return isStopped(machine, rules, input.stop, at)
     case 'restart':
-      return isRestarted(machine, rules, input.because, at)
+    case 'unhealthy':
+      return isRestarted(machine, rules, input, at)
     case 'again':
       return isPutBack(machine, rules, input.because, at)
     case 'told':
@@ -217,6 +227,7 @@ function hasExited(machine: TaskMachine, rules: TaskRules, exit: Exit, at: At): 
     if (phase.stop === 'restart') {
       return { machine: starting(countRestart(gone, at)), effects: ['start'] }
     }
+    if (phase.stop === 'unhealthy') return restartByPolicy(gone, rules, at)
     if (phase.stop === 'again') return { machine: putBack(gone, at), effects: [] }
     return { machine: dead(gone, phase.stop.isFailure, at), effects: [] }
   }
@@ -268,9 +279,14 @@ function isStopped(machine: TaskMachine, rules: TaskRules, stop: Stop, at: At): 
   }
 }
 
-function isRestarted(machine: TaskMachine, rules: TaskRules, because: EventSeed, at: At): TaskStep {
+function isRestarted(
+  machine: TaskMachine,
+  rules: TaskRules,
+  { type, because }: Extract<TaskInput, { type: 'restart' | 'unhealthy' }>,
+  at: At,
+): TaskStep {
   if (machine.phase.type !== 'running') return unchanged(machine)
-  return interrupted(told(machine, because, at), rules, 'restart', at)
+  return interrupted(told(machine, because, at), rules, type, at)
 }
 
 function isPutBack(machine: TaskMachine, rules: TaskRules, because: EventSeed, at: At): TaskStep {
@@ -292,7 +308,7 @@ function isPutBack(machine: TaskMachine, rules: TaskRules, because: EventSeed, a
     case 'running':
       return interrupted(informed, rules, 'again', at)
     case 'ending':
-      if (phase.stop !== 'restart') return unchanged(machine)
+      if (phase.stop === 'again' || isStop(phase.stop)) return unchanged(machine)
       return { machine: { ...informed, phase: { ...phase, stop: 'again' } }, effects: [] }
     default:
       return assertNever(phase)
@@ -315,7 +331,7 @@ export function isComingBack({ phase }: TaskMachine): boolean {
   return (phase.type === 'starting' || phase.type === 'ending') && phase.stop === 'again'
 }
 
-function isStop(stop: Stop | 'restart' | 'again' | null): stop is Stop {
+function isStop(stop: Stop | RunsOn | null): stop is Stop {
   return typeof stop === 'object' && stop !== null
 }
 
@@ -338,7 +354,7 @@ function hasElapsed(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
 function interrupted(
   machine: TaskMachine,
   { killTimeoutMs }: TaskRules,
-  stop: Stop | 'restart' | 'again',
+  stop: Stop | RunsOn,
   at: At,
 ): TaskStep {
   return {
@@ -350,7 +366,7 @@ function interrupted(
   }
 }
 
-/** It ended by itself, or did not start. */
+/** It ended by itself, did not start, or did not work. */
 function restartByPolicy(machine: TaskMachine, rules: TaskRules, at: At): TaskStep {
   const { attempts, intervalMs, delayMs, mode } = rules
   const { nowMs, chance } = at

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { Drivers } from '../../../src/client-agent/drivers/drivers.ts'
 import type { DriverName } from '../../../src/client-agent/drivers/names.ts'
 import type { ArtifactSettings } from '../../../src/client-agent/runner/artifacts/limits.ts'
+import { CheckHolders } from '../../../src/client-agent/runner/check-holders.ts'
 import { Registrations, type Registry } from '../../../src/client-agent/runner/registrations.ts'
 import { Runner, workFolders } from '../../../src/client-agent/runner/runner.ts'
 import { StateStore } from '../../../src/client-agent/runner/state-store.ts'
@@ -205,6 +206,7 @@ export type RunnerOf = {
   readonly drivers?: readonly DriverName[]
   readonly endedMax?: number
   readonly registry?: RegistryStandIn
+  readonly holders?: CheckHolders
   readonly artifacts?: Partial<ArtifactSettings>
 }
 
@@ -258,6 +260,7 @@ export async function startedRunner(
     drivers = ['raw_exec', 'mock_driver'],
     endedMax = 50,
     registry = new RegistryStandIn(),
+    holders = new CheckHolders(),
     artifacts = {},
   }: RunnerOf,
 ): Promise<Runner> {
@@ -281,6 +284,7 @@ export async function startedRunner(
       environment: { PATH: '/usr/bin:/bin', SECRET: 'of the agent' },
     },
     registrations: new Registrations(() => registry, silentLogger),
+    holders,
     contact: servers.contact,
     ask: servers.ask,
     artifacts: {

@@ -174,6 +174,43 @@ t.test('a restart by hand counts for no policy', async (t) => {
   t.equal(life.machine.interval, null)
 })
 
+const unhealthy: TaskInput = {
+  type: 'unhealthy',
+  because: { type: 'Restart Signaled', text: 'healthcheck: check "up" unhealthy' },
+}
+
+t.test('what its check finds unhealthy is ended, and restarted by its policy', async (t) => {
+  const life = new Life({ attempts: 1 }).running().at(100, unhealthy)
+  t.strictSame(life.effects, ['start', 'interrupt'])
+  life.at(150, unhealthy).at(200, exit(0))
+  t.equal(dueMsOf(life.machine), 1_200, 'after the delay of the policy')
+  t.strictSame(life.machine.interval, { sinceMs: 200, count: 1 })
+  t.strictSame(life.events.slice(3), [
+    'Restart Signaled',
+    'Killing',
+    'Terminated',
+    'Killed',
+    'Restarting',
+  ])
+  life.at(1_200, { type: 'elapsed' }, { type: 'started' })
+  t.equal(life.machine.restarts, 1)
+  life.at(2_000, unhealthy, exit(0))
+  t.ok(life.machine.failed, 'the attempts are spent')
+  t.match(life.machine.events.at(-1)?.displayMessage, 'Exceeded allowed attempts 1')
+})
+
+t.test('what does not run is not unhealthy, and who ends it for good goes before', async (t) => {
+  const waits = new Life().running().at(1, exit(1), unhealthy)
+  t.strictSame(waits.effects, ['start'])
+  const batch = new Life({ endsBySuccess: true }).running().at(1, unhealthy, exit(0))
+  t.equal(stateOf(batch.machine), 'pending', 'its exit code says nothing')
+  const stopped = new Life({ attempts: 0 }).running().at(1, unhealthy, stop, exit(0))
+  t.equal(stateOf(stopped.machine), 'dead')
+  t.notOk(stopped.machine.failed)
+  const back = new Life().running().at(1, unhealthy, again, exit(0))
+  t.match(back.machine, { phase: { type: 'pending' }, again: true })
+})
+
 const again: TaskInput = { type: 'again', because: { type: 'Restart Signaled', text: 'all' } }
 
 t.test('a task is put back to where it waits for its turn', async (t) => {
