@@ -127,6 +127,7 @@ export class AllocationRunner {
       address: host.facts.address,
       assigned: () => this.#assigned,
       upSinceMs: (name) => this.#upSinceMs(name),
+      run: (task, words) => this.#processes.script(task, words),
       onUnhealthy: (tasks, because) => {
         for (const task of tasks) this.#take(inputOf(task, { type: 'unhealthy', because }))
       },

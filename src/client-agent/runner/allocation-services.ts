@@ -4,14 +4,17 @@
  */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { CheckStatus } from '../../domains/catalog/model.ts'
+import type { ProbeResult } from '../../domains/local-services/probes/probe-result.ts'
 import type { TaskChecks } from '../../domains/local-services/task-checks.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { CheckHolders } from './check-holders.ts'
 import { afterLook, type UnhealthyLooks } from './check-restart.ts'
 import type { Variables } from './environment.ts'
 import type { Registrations } from './registrations.ts'
+import { ScriptCheck } from './script-check.ts'
 import { checkUnhealthy, type EventSeed } from './task-events.ts'
 import { taskServices, type TaskCheck, type TaskService } from './task-services.ts'
 
@@ -26,6 +29,8 @@ export type AllocationServicesOptions = {
   /** The start of a task that runs, and is not about to end; null: it does not. */
   readonly upSinceMs: (task: string) => number | null
   readonly variablesOf: (task: string) => Variables
+  /** A command beside a task, with variables of its environment. Rejects as drivers do. */
+  readonly run: (task: string, words: readonly string[]) => Promise<RunningCommand>
   /** A check says that they do not work. */
   readonly onUnhealthy: (tasks: readonly string[], because: EventSeed) => void
 }
@@ -36,6 +41,8 @@ export class AllocationServices implements TaskChecks {
   /** By their ids. */
   #checks: ReadonlyMap<string, TaskCheck> = new Map()
   readonly #unhealthy = new Map<string, UnhealthyLooks>()
+  /** Of all that ever ran, for what was killed with its task may not have ended when that runs once more. */
+  readonly #scripts = new Map<string, ScriptCheck>()
 
   constructor(options: AllocationServicesOptions) {
     this.#options = options
@@ -62,8 +69,21 @@ export class AllocationServices implements TaskChecks {
     return this.#options.registrations.isPassing(this.#services)
   }
 
-  look(): Promise<null> {
-    return Promise.resolve(null)
+  async look(id: string, signal: AbortSignal): Promise<ProbeResult | null> {
+    const script = this.#checks.get(id)?.script ?? null
+    if (script === null) return null
+    const { task, words } = script
+    const { clock, upSinceMs, run } = this.#options
+    const sinceMs = upSinceMs(task)
+    if (sinceMs === null) {
+      const output = `The task ${JSON.stringify(task)} does not run, and so no command beside it`
+      return { status: 'critical', output }
+    }
+    const runs = this.#scripts.get(id) ?? new ScriptCheck(clock)
+    this.#scripts.set(id, runs)
+    const found = await runs.run(() => run(task, words), signal)
+    // What ended with its task, or was broken off by the end of the agent, says nothing of it.
+    return this.#checks.has(id) && upSinceMs(task) === sinceMs ? found : null
   }
 
   looked(id: string, status: CheckStatus): void {

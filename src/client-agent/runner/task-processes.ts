@@ -23,7 +23,7 @@ import { signalNamed } from '../drivers/signals.ts'
 import type { ArtifactSettings } from './artifacts/limits.ts'
 import { ArtifactFailure, getArtifacts } from './artifacts/task-artifacts.ts'
 import type { SetupOf } from './setup-of.ts'
-import { setUpTask, toFind, toStart } from './task-setup.ts'
+import { filledWords, setUpTask, toFind, toStart } from './task-setup.ts'
 import { TaskTemplates, type TemplateChange } from './templates/task-templates.ts'
 import type { TemplateData } from './templates/template-data.ts'
 import type { TaskInput, TaskMachine } from './task.ts'
@@ -150,6 +150,13 @@ export class TaskProcesses {
     commands.add(running)
     void running.ended.then(() => commands.delete(running))
     return running
+  }
+
+  /** The same for a check of the task, whose words have variables of its environment. */
+  async script(name: string, words: readonly string[]): Promise<RunningCommand> {
+    const setup = this.#options.setupOf(name)
+    const filled = setup === null ? words : await filledWords(setup, words)
+    return this.exec(name, { words: filled, tty: false })
   }
 
   /** They run on; commands beside them do not. */

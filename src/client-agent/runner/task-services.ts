@@ -21,6 +21,8 @@ export const taskServicePrefix = '_muster-task-'
 export type TaskCheck = InitialCheck & {
   /** What it restarts while it finds it unhealthy; null: nothing. */
   readonly restart: { readonly tasks: readonly string[]; readonly rules: RestartRules } | null
+  /** The command, as its job has it, that looks inside of the task; null: it is no script. */
+  readonly script: { readonly task: string; readonly words: readonly string[] } | null
 }
 
 export type TaskService = {
@@ -59,11 +61,7 @@ export function taskServices(of: ServicesOf): readonly TaskService[] {
 export function serviceProblem({ AddressMode, Checks }: Service): string | null {
   const modes = [AddressMode, ...Checks.map((check) => check.AddressMode)]
   const mode = modes.find((one) => one !== '' && one !== 'auto' && one !== 'host')
-  if (mode !== undefined) return `has no services with the address mode ${JSON.stringify(mode)}`
-  if (Checks.some(({ Type }) => Type.toLowerCase() === 'script')) {
-    return 'runs no checks of type script in tasks'
-  }
-  return null
+  return mode === undefined ? null : `has no services with the address mode ${JSON.stringify(mode)}`
 }
 
 /** `tasks`: whose it is. Throws `invalid_argument` for a name or a port that is none once its variables are replaced. */
@@ -110,7 +108,11 @@ function oneService(
     // A check of a group that names no task is one of all that run on.
     const restarted = check.TaskName === '' ? tasks : [check.TaskName]
     const restart = rules === null ? null : { tasks: restarted, rules }
-    return { definition, status: initialStatus(check), restart }
+    const script =
+      definition.probe.type === 'task'
+        ? { task: check.TaskName, words: [check.Command, ...check.Args] }
+        : null
+    return { definition, status: initialStatus(check), restart, script }
   })
   return { service, checks }
 }
@@ -158,6 +160,8 @@ function probeOf(check: Check, { address, port }: Place, fill: (text: string) =>
         tlsSkipVerify: check.TLSSkipVerify,
         ...every,
       }
+    case 'script':
+      return { type: 'task', ...every }
     default:
       return { type: 'tcp', host: address, port, ...every }
   }

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { MusterError } from '../../lib/errors.ts'
 import type { Mount, TaskToStart } from '../drivers/driver.ts'
-import { interpolatedConfig } from './environment.ts'
+import { interpolated, interpolatedConfig } from './environment.ts'
 import { currentLog } from './log-files.ts'
 import { environmentOfTask, type SetupOf } from './setup-of.ts'
 import { placeOf, writeTaskFile } from './task-files.ts'
@@ -29,6 +29,15 @@ export async function toStart(of: SetupOf): Promise<TaskToStart> {
 /** Of one that was started: whatever became of the files of its templates and of its volumes, it is found again. */
 export function toFind(of: SetupOf): Promise<TaskToStart> {
   return taskOf(of, new Map(), [])
+}
+
+/** Of a command beside one that was started. */
+export async function filledWords(
+  of: SetupOf,
+  words: readonly string[],
+): Promise<readonly string[]> {
+  const { variables } = environmentOfTask(of, await envOfTemplates(of))
+  return words.map((word) => interpolated(word, variables))
 }
 
 async function taskOf(
