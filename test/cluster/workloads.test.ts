@@ -1,5 +1,5 @@
 /** Jobs on real client agents: placed, replaced when a machine dies, moved by a drain, kept over restarts; nothing runs twice. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startClientAgent, type ClientAgent } from '../support/client-agent.ts'
@@ -45,6 +45,55 @@ function jobOf(id: string, count: number, marks: string, greeting = 'hello') {
   }
   return JSON.stringify({
     Job: { ID: id, Name: id, Type: 'service', Datacenters: ['dc1'], TaskGroups: [group] },
+  })
+}
+
+/** It is well as long as a file is there that its start makes. */
+function checkedJobOf(id: string, marks: string, file: string) {
+  const check = {
+    Type: 'script',
+    Command: '/bin/sh',
+    Args: ['-c', 'test -e "$FILE" && echo "${NOMAD_TASK_NAME} is well"'],
+    Interval: 1_000_000_000,
+    Timeout: 1_000_000_000,
+    CheckRestart: { Limit: 2, Grace: 0 },
+  }
+  const task = {
+    Name: 'main',
+    Driver: 'raw_exec',
+    Config: { command: '/bin/sh', args: ['-c', `touch "$FILE"\n${script}`] },
+    Env: { MARKS: marks, FILE: file },
+    RestartPolicy: { Attempts: 1, Interval: 600_000_000_000, Delay: 1_000_000, Mode: 'fail' },
+    Services: [{ Name: id, Checks: [check] }],
+    Resources: { CPU: 20, MemoryMB: 16 },
+    LogConfig: { MaxFiles: 2, MaxFileSizeMB: 1 },
+  }
+  const group = { Name: 'g', EphemeralDisk: { SizeMB: 10 }, Tasks: [task] }
+  return JSON.stringify({
+    Job: { ID: id, Name: id, Type: 'service', Datacenters: ['dc1'], TaskGroups: [group] },
+  })
+}
+
+/** The script of its check finds a file gone, and the task makes it anew. */
+async function isRestartedByItsCheck(http: HttpClient, job: string, file: string) {
+  const isWell = async () => {
+    const path = `/v1/health/service/${job}?passing`
+    const found = (await http.json('GET', path)) as readonly {
+      readonly Checks: readonly { readonly Type: string; readonly Output: string }[]
+    }[]
+    return (
+      found[0]?.Checks.some(
+        (check) => check.Output === 'main is well\n' && check.Type === 'script',
+      ) === true
+    )
+  }
+  await eventuallyTrue('its check passes', isWell)
+  rmSync(file)
+  await eventuallyTrue('it was restarted, and is well', async () => {
+    const [shown] = (await http.json('GET', `/v1/job/${job}/allocations`)) as readonly {
+      readonly TaskStates: Readonly<Record<string, { readonly Restarts: number }>>
+    }[]
+    return shown?.TaskStates['main']?.Restarts === 1 && (await isWell())
   })
 }
 
@@ -249,6 +298,10 @@ void t.test('tasks go on while their agent is killed, and are found again', asyn
     pids,
     'the same processes',
   )
+  const file = join(cluster.folder, 'well')
+  await register(http, checkedJobOf('checked', marks, file))
+  await isRestartedByItsCheck(http, 'checked', file)
+  await http.request('DELETE', '/v1/job/checked?purge=true')
   await http.request('DELETE', '/v1/job/web?purge=true')
   await eventuallyTrue('all have ended', () => Promise.resolve(aliveIn(marks).length === 0))
   t.ok(existsSync(marks))
