@@ -158,14 +158,18 @@ export class BlockingRead implements Waiter {
   }
 
   #isAnswer({ touched }: SharedQuery, index: number, timeIsUp: boolean): boolean {
-    const { minIndex } = this.#call.options
-    if (timeIsUp) return true
-    // A table's index moves with any of its rows: a reader of rows that stand still goes on waiting.
-    return (
-      index > minIndex &&
-      touched !== null &&
-      this.#reads.state.changedSince(minIndex, touched) !== false
-    )
+    return timeIsUp || (touched !== null && this.#isNew(index, touched))
+  }
+
+  /**
+   * What a client asks with is older than the answer: it gets that. Once it waits, a table's index moves with any of its rows, and a
+   * reader of rows that stand still goes on waiting.
+   */
+  #isNew(index: number, touched: object): boolean {
+    const { method, options } = this.#call
+    if (index <= options.minIndex) return false
+    const isFirst = this.end === null && method.ownChanges !== true
+    return isFirst || this.#reads.state.changedSince(options.minIndex, touched) !== false
   }
 
   #lookAlone(permissions: Permissions, sinceIndex: number, timeIsUp: boolean): void {
@@ -175,12 +179,10 @@ export class BlockingRead implements Waiter {
   async #findAlone(permissions: Permissions, sinceIndex: number, timeIsUp: boolean): Promise<void> {
     const call = this.#call
     const { state, authorizer, services } = this.#reads
-    const { minIndex } = call.options
     const view = state.view(true)
     const answer = await runOver(view, call, permissions, services)
     const touched = view.touched()
-    const isNew = answer.index > minIndex && state.changedSince(minIndex, touched) !== false
-    if (timeIsUp || isNew) {
+    if (timeIsUp || this.#isNew(answer.index, touched)) {
       this.#answer(released(answer))
       return
     }

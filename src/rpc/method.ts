@@ -142,6 +142,8 @@ type QuerySpec<Args extends TSchema, Value> = Common<Args> & {
   readonly long?: true
   /** A caller without all of these, to whatever it be, is shown nothing: it may not wait for a change. */
   readonly least?: readonly LeastRight[]
+  /** Its index may be of more than it reads, and only a change of what it reads is an answer to one who waits. */
+  readonly ownChanges?: true
   readonly query: (
     reader: Reader,
     args: Static<Args>,
@@ -252,6 +254,7 @@ export type AnyQuery = AnyCommon & {
   readonly kind: 'query'
   readonly long?: true
   readonly least?: readonly LeastRight[]
+  readonly ownChanges?: true
   readonly query: (
     reader: Reader,
     args: never,

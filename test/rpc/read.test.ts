@@ -149,15 +149,33 @@ t.test(
   },
 )
 
-t.test('a list parks although its table moved on for other rows', async (t) => {
-  const fake = server()
-  fake.state.put('app/a', 1)
-  fake.state.put('web/a', 1)
-  const waiting = fake.read(list, { prefix: 'app/' }, { minIndex: 1 })
-  await parked(fake, 1)
-  fake.state.put('app/b', 1)
-  t.same((await waiting).value, ['app/a', 'app/b'])
-})
+t.test(
+  'an index older than the answer is answered at once; who waits is woken by no other rows',
+  async (t) => {
+    const fake = server()
+    fake.state.put('app/a', 1)
+    fake.state.put('web/a', 1)
+    t.equal((await fake.read(list, { prefix: 'app/' }, { minIndex: 1 })).index, 2)
+    const waiting = fake.read(list, { prefix: 'app/' }, { minIndex: 2 })
+    await parked(fake, 1)
+    fake.state.put('web/a', 2)
+    fake.state.put('app/b', 1)
+    t.same(await waiting.then(({ value, index }) => [value, index]), [['app/a', 'app/b'], 4])
+  },
+)
+
+t.test(
+  'a query of its own changes waits although its index has moved on for other rows',
+  async (t) => {
+    const fake = server()
+    fake.state.put('app/a', 1)
+    fake.state.put('web/a', 1)
+    const waiting = fake.read({ ...list, ownChanges: true }, { prefix: 'app/' }, { minIndex: 1 })
+    await parked(fake, 1)
+    fake.state.put('app/b', 1)
+    t.same((await waiting).value, ['app/a', 'app/b'])
+  },
+)
 
 t.test('a list whose past is forgotten answers rather than sleep through a change', async (t) => {
   const { read, state } = server()

@@ -42,6 +42,8 @@ const treeVerbs: ReadonlySet<Verb> = new Set<Verb>(['get-tree', 'delete-tree'])
 export const kvRead = defineQuery({
   kind: 'query',
   name: 'kv.read',
+  // Of a key that is not there the index is that of the whole store.
+  ownChanges: true,
   args: Type.Object(Place),
   requires: ({ namespace, key }) => ({ resource: 'key', namespace, key, access: 'read' }),
   query: (reader, { namespace, key }) => {
