@@ -51,6 +51,8 @@ export class RaftNode implements Raft {
   #stopped = false
   #announced = ''
   #ledTerm = 0
+  /** When it led last, monotonic: until then it was the contact itself. */
+  #ledUntilMs = -Infinity
   #peersOf: Configuration | null = null
   #introduced: readonly Peer[] = []
 
@@ -234,7 +236,8 @@ export class RaftNode implements Raft {
   lastContactMs(): number {
     const core = this.#running()
     if (core === null) return 0
-    return core.role === 'leader' ? 0 : Math.max(0, this.#now() - core.lastLeaderContact)
+    if (core.role === 'leader') return 0
+    return Math.max(0, this.#now() - Math.max(core.lastLeaderContact, this.#ledUntilMs))
   }
 
   onChange(listener: (status: RaftStatus) => void): () => void {
@@ -328,6 +331,7 @@ export class RaftNode implements Raft {
       const { diskStalls: stalls, applicableIndex, log } = core
       this.#proposals.orphan(stalls ? applicableIndex : log.commitIndex, stalls)
       this.#snapshots.abandon()
+      this.#ledUntilMs = this.#now()
     }
     this.#ledTerm = role === 'leader' ? term : 0
     const settled = this.#settled(core)

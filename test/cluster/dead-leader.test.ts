@@ -42,13 +42,17 @@ t.test('a dead leader is not named again, and is shown as failed', async (t) => 
     )
   }
 
-  await cluster.kill(led)
-  await eventually('the last one names none', async () =>
-    (await named(survivor)) === '' ? true : undefined,
+  const aloneMs = performance.now()
+  await cluster.kill(survivor)
+  await eventually('the last one, which led, names none', async () =>
+    (await named(led)) === '' ? true : undefined,
   )
+  const { headers } = await cluster.http(led).request('GET', '/v1/nodes?stale')
+  const contactMs = Number(headers['x-service-lastcontact'])
+  t.ok(contactMs <= performance.now() - aloneMs, `${contactMs} ms since it led`)
   await eventually('both are shown as failed, and no leader', async () => {
-    const last = await status(survivor)
-    const rows = [rowOf(leader, 'failed'), rowOf(led, 'failed'), /^Leader {2}= none$/m]
+    const last = await status(led)
+    const rows = [rowOf(leader, 'failed'), rowOf(survivor, 'failed'), /^Leader {2}= none$/m]
     return rows.every((row) => row.test(last)) ? true : undefined
   })
 })
