@@ -26,7 +26,7 @@ import {
   type InitialCheck,
   type ScriptChecks,
 } from './definitions.ts'
-import { Gate } from './gate.ts'
+import { Gate } from '../../lib/gate.ts'
 import { maintenanceCheck } from './maintenance.ts'
 import { RunningCheck, type CheckState } from './running-check.ts'
 import { ServiceStore } from './store.ts'

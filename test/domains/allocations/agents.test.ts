@@ -65,6 +65,25 @@ void t.test('an agent waits for its allocations, and for those of its node alone
 })
 
 void t.test(
+  'an agent that asks again waits without a look, and is told of the next change',
+  async (t) => {
+    const { server, here, one } = await twoNodes(t)
+    const empty = await one.feed({})
+    const feeds = server.services.get(allocationFeeds)
+    const before = feeds.readCount
+    const waits = one.feed({ ...empty, waitMs: 30_000 })
+    await eventuallyTrue('it waits', () => feeds.waitingCount === 1)
+    t.equal(feeds.readCount, before)
+    const job = await placed(here, one.nodeId, 0)
+    const feed = await waits
+    t.equal(feed.allocations.length, 1)
+    // What is placed while nobody waits is seen at once by who asks then.
+    await here.plan(job, { place: [placedOn(job, one.nodeId, 1)] })
+    t.equal((await one.feed({ ...feed, waitMs: 30_000 })).allocations.length, 2)
+  },
+)
+
+void t.test(
   'a call that waits is answered when the agent asks again, and when the server stops',
   async (t) => {
     const { server, one } = await twoNodes(t)
