@@ -7,39 +7,24 @@
  */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { randomUUID } from 'node:crypto'
-import { openUplinkSocket } from '../src/client-agent/uplink-socket.ts'
-import { systemClock } from '../src/lib/clock.ts'
-import { codeOf, MusterError } from '../src/lib/errors.ts'
-import { silentLogger } from '../src/lib/log.ts'
-import { Uplink, UplinkHost } from '../src/rpc/uplink.ts'
-import { secretOf } from '../test/domains/nodes/agent.ts'
-import { specOf } from '../test/domains/nodes/spec.ts'
 import { Cluster } from '../test/support/cluster.ts'
+import { SimulatedAgents } from './uplinks/agents.ts'
 
 const agents = Number(process.argv[2] ?? 10_000)
 const perSecond = Number(process.argv[3] ?? 50)
-/** Agents that register at once. */
-const atOnce = 64
 const measuredMs = 40_000
 const settleMs = 10_000
 const ticksPerSecond = 100
-const againMs = 500
 const kib = 1_024
 
 const cluster = await Cluster.start({ server: { max_heartbeats_per_second: perSecond } })
-const stop = new AbortController()
-const host = new UplinkHost(systemClock, silentLogger)
+const ports = cluster.servers.map(({ spec }) => spec.ports.http)
+const simulated = new SimulatedAgents({ ports, works: true })
 try {
   const leader = await cluster.waitForLeader()
   const before = await Promise.all(cluster.all.map((at) => usageOf(at)))
-  let next = 0
   const startMs = performance.now()
-  await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      while (next < agents) await begin((next += 1))
-    }),
-  )
+  await simulated.start(agents)
   const tookMs = performance.now() - startMs
   say(`${agents} agents registered in ${(tookMs / 1_000).toFixed(1)} s`)
   await delay(settleMs)
@@ -61,48 +46,10 @@ try {
     )
   }
 } finally {
-  stop.abort()
+  simulated.stop()
   await cluster.stop()
 }
 process.exit()
-
-/** Resolves once the agent is registered; its heartbeats go on. */
-async function begin(number: number): Promise<void> {
-  const name = `agent-${number}`
-  const node = { nodeId: randomUUID(), name, secret: secretOf('s'), token: null }
-  const port = cluster.server(number % cluster.size).spec.ports.http
-  const place = { secure: false, host: '127.0.0.1', port }
-  const uplink = await openUplinkSocket({ tlsOf: () => undefined }, place, node, {
-    clock: systemClock,
-    signal: stop.signal,
-    opened: (socket) =>
-      new Uplink(socket, {
-        host,
-        side: 'agent',
-        peer: 'server',
-        onCall: async () => true,
-        onStream: () => Promise.reject(new MusterError('not_found', 'no streams')),
-        onClose: () => {},
-      }),
-  })
-  const ask = (method: string, args: unknown) =>
-    uplink.call({ method, args, token: null, remote: '', requestId: method, timeoutMs: 30_000 })
-  for (;;) {
-    try {
-      await ask('nodes.register', { spec: specOf(name) })
-      break
-    } catch (error) {
-      // The leader takes in so many new nodes a second, and no more.
-      if (codeOf(error) !== 'overloaded') throw error
-      await delay(againMs)
-    }
-  }
-  const beat = async (): Promise<void> => {
-    const { ttlMs } = (await ask('nodes.heartbeat', {})) as { readonly ttlMs: number }
-    setTimeout(() => void beat().catch(() => {}), ttlMs / 2)
-  }
-  await beat()
-}
 
 async function usageOf(
   at: number,

@@ -1,0 +1,172 @@
+/**
+ * Simulated client agents: each registers a node over an uplink of its own, sends its heartbeats, and, where it is to work, says of
+ * each allocation that it gets that it runs, and of each that is stopped that it ended.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { openUplinkSocket, type UplinkRequest } from '../../src/client-agent/uplink-socket.ts'
+import {
+  assignedMax,
+  feedMethod,
+  readMethod,
+  reportMethod,
+  type Feed,
+  type ReadReply,
+} from '../../src/domains/allocations/feed-model.ts'
+import type { ClientReport } from '../../src/domains/allocations/model.ts'
+import type { NodeSpec } from '../../src/domains/nodes/model.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { codeOf, MusterError } from '../../src/lib/errors.ts'
+import { silentLogger } from '../../src/lib/log.ts'
+import { Uplink, UplinkHost } from '../../src/rpc/uplink.ts'
+import { secretOf } from '../../test/domains/nodes/agent.ts'
+import { specOf } from '../../test/domains/nodes/spec.ts'
+
+/** Agents that register at once. */
+const atOnce = 64
+const againMs = 500
+const feedMs = 30_000
+const callMs = 60_000
+
+export type AgentsOptions = {
+  /** API ports of servers, which they take in turn. */
+  readonly ports: readonly number[]
+  readonly spec?: Partial<NodeSpec>
+  readonly works?: boolean
+}
+
+type Node = Pick<UplinkRequest, 'nodeId' | 'name' | 'secret' | 'token'>
+/** Resolves when the uplink is lost. */
+type Open = { readonly closed: Promise<void> }
+type Ask = (method: string, args: unknown) => Promise<unknown>
+
+export class SimulatedAgents {
+  readonly #options: AgentsOptions
+  readonly #stop = new AbortController()
+  readonly #host = new UplinkHost(systemClock, silentLogger)
+  /** Calls that failed, by their method and code, and uplinks that were lost. */
+  readonly failures = new Map<string, number>()
+
+  constructor(options: AgentsOptions) {
+    this.#options = options
+  }
+
+  /** Resolves once all are registered. */
+  async start(count: number): Promise<void> {
+    let next = 0
+    const some = async (): Promise<void> => {
+      while (next < count) await this.#begin((next += 1))
+    }
+    await Promise.all(Array.from({ length: atOnce }, some))
+  }
+
+  stop(): void {
+    this.#stop.abort()
+  }
+
+  /** Resolves once the agent is registered. It opens another uplink where one is lost. */
+  async #begin(number: number): Promise<void> {
+    const node = {
+      nodeId: randomUUID(),
+      name: `agent-${number}`,
+      secret: secretOf('s'),
+      token: null,
+    }
+    void this.#reopen(node, number, await this.#open(node, number))
+  }
+
+  async #reopen(node: Node, number: number, first: Open): Promise<void> {
+    let open: Open | null = first
+    for (let server = number + 1; ; server += 1) {
+      await open?.closed
+      if (this.#stop.signal.aborted) return
+      this.#count('uplink: closed')
+      await delay(againMs)
+      open = await this.#open(node, server).catch(() => null)
+    }
+  }
+
+  async #open(node: Node, server: number): Promise<Open> {
+    const { ports, spec, works = false } = this.#options
+    const place = { secure: false, host: '127.0.0.1', port: ports[server % ports.length] ?? 0 }
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    const over = new AbortController()
+    const uplink = await openUplinkSocket({ tlsOf: () => undefined }, place, node, {
+      clock: systemClock,
+      signal: this.#stop.signal,
+      opened: (socket) =>
+        new Uplink(socket, {
+          host: this.#host,
+          side: 'agent',
+          peer: 'server',
+          onCall: async () => true,
+          onStream: () => Promise.reject(new MusterError('not_found', 'no streams')),
+          onClose: () => {
+            over.abort()
+            resolve()
+          },
+        }),
+    })
+    const ask = (method: string, args: unknown) =>
+      uplink.call({ method, args, token: null, remote: '', requestId: method, timeoutMs: callMs })
+    for (;;) {
+      try {
+        await ask('nodes.register', { spec: specOf(node.name, spec) })
+        break
+      } catch (error) {
+        // The leader takes in so many new nodes a second, and no more.
+        if (codeOf(error) !== 'overloaded') throw error
+        await delay(againMs)
+      }
+    }
+    const signal = AbortSignal.any([this.#stop.signal, over.signal])
+    void this.#repeat(signal, 'nodes.heartbeat', async () => {
+      const { ttlMs } = (await ask('nodes.heartbeat', {})) as { readonly ttlMs: number }
+      await delay(ttlMs / 2, undefined, { signal })
+    })
+    if (works) void this.#work(ask, signal)
+    return { closed }
+  }
+
+  /** Every state of the feed is reported. */
+  async #work(ask: Ask, signal: AbortSignal): Promise<void> {
+    const told = new Map<string, string>()
+    let known = { index: 0, tag: '' }
+    await this.#repeat(signal, feedMethod, async () => {
+      const feed = (await ask(feedMethod, { ...known, waitMs: feedMs })) as Feed
+      known = { index: feed.index, tag: feed.tag }
+      const ids = feed.allocations.map(([id]) => id)
+      for (let from = 0; from < ids.length; from += assignedMax) {
+        await this.#report(ask, ids.slice(from, from + assignedMax), told)
+      }
+    })
+  }
+
+  async #report(ask: Ask, ids: readonly string[], told: Map<string, string>): Promise<void> {
+    const { allocations } = (await ask(readMethod, { ids })) as ReadReply
+    const reports = allocations.flatMap(({ id, desiredStatus }): readonly ClientReport[] => {
+      const clientStatus = desiredStatus === 'run' ? 'running' : 'complete'
+      if (told.get(id) === clientStatus) return []
+      told.set(id, clientStatus)
+      return [{ id, clientStatus, clientDescription: '', tasks: [], health: null }]
+    })
+    if (reports.length > 0) await ask(reportMethod, { reports })
+  }
+
+  /** Until the signal. What fails is counted, and done again. */
+  async #repeat(signal: AbortSignal, name: string, round: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await round()
+      } catch (error) {
+        if (signal.aborted) return
+        this.#count(`${name}: ${codeOf(error)}`)
+        await delay(againMs)
+      }
+    }
+  }
+
+  #count(failure: string): void {
+    this.failures.set(failure, (this.failures.get(failure) ?? 0) + 1)
+  }
+}
