@@ -32,6 +32,15 @@ export type RegexNode =
       readonly min: number
       /** null: no upper end */
       readonly max: number | null
+      /** As few times as possible. */
+      readonly lazy: boolean
+    }
+  | {
+      readonly type: 'group'
+      readonly part: RegexNode
+      /** Counts from 1, by opening parentheses. */
+      readonly index: number
+      readonly name: string | null
     }
 
 type Flags = { readonly i: boolean; readonly m: boolean; readonly s: boolean; readonly U: boolean }
@@ -55,6 +64,7 @@ class RegexParser {
   #position = 0
   #depth = 0
   #flags: Flags = { i: false, m: false, s: false, U: false }
+  #groups = 0
   readonly #groupNames = new Set<string>()
 
   constructor(source: string) {
@@ -88,8 +98,8 @@ class RegexParser {
         if (part === undefined || before === 'nothing') {
           throw this.#refuse('has a repetition operator with nothing to repeat')
         }
-        this.#take('?')
-        parts.push({ type: 'repeat', part, ...count })
+        const lazy = this.#take('?') !== this.#flags.U
+        parts.push({ type: 'repeat', part, ...count, lazy })
         before = 'operator'
         continue
       }
@@ -153,29 +163,34 @@ class RegexParser {
 
   #group(): RegexNode | null {
     const outer = this.#flags
+    let name: string | null = null
+    let captures = true
     if (this.#take('?')) {
       const named = /^P?<([^>]*)>/.exec(this.#source.slice(this.#position))
       if (/^<[=!]|^[=!]/.test(this.#source.slice(this.#position))) {
         throw this.#refuse('uses look-around, which RE2 syntax does not have')
       }
       if (named !== null) {
-        const name = named[1] ?? ''
+        name = named[1] ?? ''
         if (!/^\w+$/.test(name)) throw this.#refuse('has a bad group name')
         if (this.#groupNames.has(name)) throw this.#refuse('uses a group name twice')
         this.#groupNames.add(name)
         this.#position += named[0].length
       } else if (this.#setFlags() === ')') {
         return null
+      } else {
+        captures = false
       }
     }
+    const index = captures ? ++this.#groups : 0
     if (++this.#depth > groupDepthMax) {
       throw this.#refuse(`nests groups deeper than ${groupDepthMax}`)
     }
-    const node = this.#alternatives()
+    const part = this.#alternatives()
     if (!this.#take(')')) throw this.#refuse('has a ( without its )')
     this.#depth--
     this.#flags = outer
-    return node
+    return captures ? { type: 'group', part, index, name } : part
   }
 
   /** Reads `i-s:` or `i-s)`; returns how it ended. */
@@ -337,6 +352,8 @@ function checkRepeats(node: RegexNode, budget: number): void {
       if (copies > budget) throw refuse(`has repeat counts that multiply to over ${repeatMax}`)
       return checkRepeats(node.part, Math.floor(budget / copies))
     }
+    case 'group':
+      return checkRepeats(node.part, budget)
     case 'concat':
     case 'alternate':
       for (const part of node.parts) checkRepeats(part, budget)
