@@ -1,14 +1,15 @@
 /**
- * What the expressions of HCL come to, given what names stand for. Pure, and bounded: a short file cannot make a long
- * text or a large value out of references to references.
+ * What the expressions of HCL come to, given what names stand for. Pure, and bounded: a short file can make neither a long text
+ * nor much work (`hcl-budget.ts`).
  */
 import { assertNever } from './assert.ts'
-import { MusterError } from './errors.ts'
+import { HclBudget } from './hcl-budget.ts'
 import type { HclPosition, HclValue } from './hcl.ts'
 import type { BinaryOperator, HclExpression, HclStep } from './hcl-expression.ts'
-
-/** Letters that all templates of a file come to. */
-export const evaluatedLengthMax = 4 * 1024 * 1024
+import { callFunction } from './hcl-functions/calling.ts'
+import { isSame } from './hcl-functions/equality.ts'
+import { failAt } from './hcl-scanner.ts'
+import { isExact, literal, memberOf, nameOf, textOf } from './hcl-value.ts'
 
 export type HclReference = HclExpression & { readonly type: 'reference' }
 
@@ -30,20 +31,23 @@ export type Resolved = {
 export class HclEvaluator {
   readonly #file: string
   readonly #scope: HclScope
-  #length = 0
+  /** Of the whole file. */
+  readonly budget: HclBudget
 
-  constructor(file: string, scope: HclScope) {
+  constructor(file: string, scope: HclScope, budget: HclBudget = new HclBudget(file)) {
     this.#file = file
     this.#scope = scope
+    this.budget = budget
   }
 
   /** Throws `invalid_argument` with file, line and column in front of the text. */
-  fail(message: string, { line, column }: HclPosition): never {
-    throw new MusterError('invalid_argument', `${this.#file}:${line}:${column}: ${message}`)
+  fail(message: string, position: HclPosition): never {
+    return failAt(this.#file, position, message)
   }
 
   evaluate(expression: HclExpression): HclValue {
     const { position } = expression
+    this.budget.spend(1, position)
     switch (expression.type) {
       case 'literal':
         return literal(expression.value, position)
@@ -62,7 +66,7 @@ export class HclEvaluator {
       case 'access':
         return this.#walk(this.evaluate(expression.of), expression.steps)
       case 'call':
-        return this.fail(`functions such as ${expression.name}() are not evaluated here`, position)
+        return callFunction(expression, this)
       case 'unary':
         return expression.operator === '!'
           ? literal(!this.#boolean(expression.operand), position)
@@ -93,10 +97,7 @@ export class HclEvaluator {
       const value = this.#part(part)
       text += textOf(value) ?? this.fail(`${nameOf(value)} cannot be part of a text`, part.position)
     }
-    this.#length += text.length
-    if (this.#length > evaluatedLengthMax) {
-      this.fail(`all templates together come to over ${evaluatedLengthMax} letters`, position)
-    }
+    this.budget.grow(text.length, position)
     return { type: 'string', value: text, position }
   }
 
@@ -176,18 +177,9 @@ export class HclEvaluator {
   }
 
   #equal({ left, right }: HclExpression & { readonly type: 'binary' }): boolean {
-    const one = this.evaluate(left)
-    const other = this.evaluate(right)
-    for (const [value, at] of [
-      [one, left],
-      [other, right],
-    ] as const) {
-      if (value.type === 'list' || value.type === 'object') {
-        this.fail(`${nameOf(value)} cannot be compared`, at.position)
-      }
-    }
-    const valueOf = (value: HclValue) => ('value' in value ? value.value : null)
-    return one.type === other.type && valueOf(one) === valueOf(other)
+    return isSame(this.evaluate(left), this.evaluate(right), (letters) =>
+      this.budget.read(letters, left.position),
+    )
   }
 
   #boolean(expression: HclExpression): boolean {
@@ -203,57 +195,10 @@ export class HclEvaluator {
   }
 
   #finite(value: number, position: HclPosition): HclValue {
-    if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+    if (!isExact(value)) {
       return this.fail('this calculation has no exact result', position)
     }
     // -0 is no number of a file.
     return { type: 'number', value: value === 0 ? 0 : value, position }
   }
-}
-
-/** Of a text, a number or a boolean; null: of nothing else. */
-export function textOf(value: HclValue): string | null {
-  switch (value.type) {
-    case 'string':
-      return value.value
-    case 'number':
-    case 'boolean':
-      return String(value.value)
-    default:
-      return null
-  }
-}
-
-/** Of a list by its index, of an object by its key. */
-function memberOf(value: HclValue, key: string): HclValue | undefined {
-  if (value.type === 'object') return value.entries.get(key)
-  if (value.type === 'list' && /^\d{1,9}$/.test(key)) return value.items[Number(key)]
-  return undefined
-}
-
-function literal(value: string | number | boolean | null, position: HclPosition): HclValue {
-  switch (typeof value) {
-    case 'string':
-      return { type: 'string', value, position }
-    case 'number':
-      return { type: 'number', value, position }
-    case 'boolean':
-      return { type: 'boolean', value, position }
-    default:
-      return { type: 'null', position }
-  }
-}
-
-const names = {
-  string: 'a text',
-  number: 'a number',
-  boolean: 'true or false',
-  null: 'null',
-  list: 'a list',
-  object: 'an object',
-} as const
-
-/** For people: what kind of value it is. */
-export function nameOf({ type }: HclValue): string {
-  return names[type]
 }

@@ -28,7 +28,13 @@ export type HclExpression = At &
         readonly source: string
       }
     | { readonly type: 'access'; readonly of: HclExpression; readonly steps: readonly HclStep[] }
-    | { readonly type: 'call'; readonly name: string; readonly args: readonly HclExpression[] }
+    /** `spread`: the last argument is a list of arguments, `max(list...)`. */
+    | {
+        readonly type: 'call'
+        readonly name: string
+        readonly args: readonly HclExpression[]
+        readonly spread: boolean
+      }
     | { readonly type: 'unary'; readonly operator: '-' | '!'; readonly operand: HclExpression }
     | {
         readonly type: 'binary'
@@ -152,7 +158,7 @@ class Expression {
           scanner.fail(`an index ends with ], not with ${scanner.describeNext()}`)
         }
         this.#open -= 1
-      } else if (scanner.takeIf('.')) {
+      } else if (!scanner.lookingAt('...') && scanner.takeIf('.')) {
         if (scanner.peek() === '*') this.#noSplat()
         const key = scanner.name() ?? scanner.digits()
         if (key === null) {
@@ -179,7 +185,9 @@ class Expression {
     if (scanner.lookingAt('<<')) {
       return templateOf(scanner.heredocParts(this.#interpolation(depth)), position)
     }
-    if (letter === '[') return { type: 'list', items: this.#items(depth, '[', ']'), position }
+    if (letter === '[') {
+      return { type: 'list', items: this.#items(depth, '[', ']').items, position }
+    }
     if (letter === '{') return { type: 'object', entries: this.#entries(depth), position }
     if (letter === '(') return this.#parenthesized(depth)
     const number = scanner.number()
@@ -191,7 +199,8 @@ class Expression {
     }
     if (word === 'null') return { type: 'literal', value: null, position }
     if (scanner.peek() === '(') {
-      return { type: 'call', name: word, args: this.#items(depth, '(', ')'), position }
+      const { items: args, spread } = this.#items(depth, '(', ')')
+      return { type: 'call', name: word, args, spread, position }
     }
     return { type: 'reference', root: word, steps: [], source: word, position }
   }
@@ -220,25 +229,34 @@ class Expression {
     return expression
   }
 
-  #items(depth: number, first: string, last: string): readonly HclExpression[] {
+  /** `spread`: the last argument of a call has three dots behind it. */
+  #items(
+    depth: number,
+    first: '[' | '(',
+    last: ']' | ')',
+  ): { readonly items: readonly HclExpression[]; readonly spread: boolean } {
     const scanner: HclScanner = this.#scanner
     const start = scanner.position()
     scanner.takeIf(first)
     this.#open += 1
     const items: HclExpression[] = []
+    let spread = false
     for (;;) {
       scanner.skipBlank()
       if (scanner.takeIf(last)) break
+      if (spread) scanner.fail(`behind ... comes ${last}, not ${scanner.describeNext()}`)
       if (scanner.atEnd()) scanner.fail(`this ${first} is never closed with ${last}`, start)
       this.#noFor()
       items.push(this.read(depth + 1))
       scanner.skipBlank()
+      spread = first === '(' && scanner.takeIf('...')
+      if (spread) scanner.skipBlank()
       if (scanner.takeIf(',') || scanner.peek() === last) continue
       if (scanner.atEnd()) scanner.fail(`this ${first} is never closed with ${last}`, start)
       scanner.fail(`items of a list are separated by commas, found ${scanner.describeNext()}`)
     }
     this.#open -= 1
-    return items
+    return { items, spread }
   }
 
   #noFor(): void {

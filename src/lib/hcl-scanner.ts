@@ -18,6 +18,11 @@ const simpleEscapes: Readonly<Record<string, string>> = {
   '\\': '\\',
 }
 
+/** Throws `invalid_argument` with file, line and column in front of the text. */
+export function failAt(file: string, { line, column }: HclPosition, message: string): never {
+  throw new MusterError('invalid_argument', `${file}:${line}:${column}: ${message}`)
+}
+
 export class HclScanner {
   readonly #file: string
   readonly #text: string
@@ -36,10 +41,7 @@ export class HclScanner {
 
   /** Throws `invalid_argument` with file, line and column in front of the text. */
   fail(message: string, position: HclPosition = this.position()): never {
-    throw new MusterError(
-      'invalid_argument',
-      `${this.#file}:${position.line}:${position.column}: ${message}`,
-    )
+    return failAt(this.#file, position, message)
   }
 
   /** The next letter, or '' at the end of the text. */

@@ -16,7 +16,13 @@ export type HclValue =
   | { readonly type: 'number'; readonly value: number; readonly position: HclPosition }
   | { readonly type: 'boolean'; readonly value: boolean; readonly position: HclPosition }
   | { readonly type: 'null'; readonly position: HclPosition }
-  | { readonly type: 'list'; readonly items: readonly HclValue[]; readonly position: HclPosition }
+  | {
+      readonly type: 'list'
+      readonly items: readonly HclValue[]
+      /** Each item is there once, and texts and numbers are in order. */
+      readonly isSet?: true
+      readonly position: HclPosition
+    }
   | {
       readonly type: 'object'
       readonly entries: ReadonlyMap<string, HclValue>

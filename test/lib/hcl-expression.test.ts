@@ -5,6 +5,7 @@ import { MusterError } from '../../src/lib/errors.ts'
 import type { HclBody, HclValue } from '../../src/lib/hcl.ts'
 import { HclEvaluator, type HclScope } from '../../src/lib/hcl-evaluate.ts'
 import { amount, seed } from '../support/chance.ts'
+import { plainValue } from '../support/hcl.ts'
 import {
   operatorsMax,
   parseHclExpressions,
@@ -38,24 +39,11 @@ const scope: HclScope = ({ root, steps, source }) => {
   return value === undefined ? null : { value, stepsTaken: 1 }
 }
 
-function plain(value: HclValue): unknown {
-  switch (value.type) {
-    case 'list':
-      return value.items.map(plain)
-    case 'object':
-      return Object.fromEntries([...value.entries].map(([key, item]) => [key, plain(item)]))
-    case 'null':
-      return null
-    default:
-      return value.value
-  }
-}
-
 function evaluated(text: string): Record<string, unknown> {
   const evaluator = new HclEvaluator('x.hcl', scope)
   const body: HclBody<HclExpression> = parseHclExpressions(text, 'x.hcl')
   return Object.fromEntries(
-    [...body.attributes].map(([name, value]) => [name, plain(evaluator.evaluate(value))]),
+    [...body.attributes].map(([name, value]) => [name, plainValue(evaluator.evaluate(value))]),
   )
 }
 
@@ -86,6 +74,8 @@ const readable: readonly (readonly [string, string, unknown])[] = [
     { 'k-web': 1, web: 2, 3: null },
   ],
   ['an object in a list', 'a = [{ x = 1\n y = 2 }]', [{ x: 1, y: 2 }]],
+  ['a function', 'a = "${upper("x")}-${max(1, 2)}"', 'X-2'],
+  ['lists that are the same', 'a = var.list == ["a", "b"]', true],
   ['nested templates', 'a = "${"x-${var.name}"}!"', 'x-web!'],
 ]
 
@@ -98,7 +88,7 @@ for (const [name, text, expected] of readable) {
 const refused: readonly (readonly [string, string, RegExp])[] = [
   ['a bare word', 'a = b', /x\.hcl:1:5: b is no value; write text in quotes, as in "b"/],
   ['an unknown variable', 'a = var.x', /x\.hcl:1:5: var\.x is no value/],
-  ['a function', 'a = 1\nb = upper("x")', /x\.hcl:2:5: functions such as upper\(\)/],
+  ['a function that is not there', 'a = 1\nb = uper("x")', /x\.hcl:2:5: there is no function uper; there are abs/],
   ['a directive', 'a = "%{if x}"', /x\.hcl:1:6: templates such as %\{…\} are not evaluated/],
   ['a list in a text', 'a = "x${var.list}"', /x\.hcl:1:9: a list cannot be part of a text/],
   ['an index that is not there', 'a = var.list[2]', /x\.hcl:1:13: a list has no "2"/],

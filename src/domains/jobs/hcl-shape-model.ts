@@ -4,8 +4,9 @@
  */
 import { parseDurationNs } from '../../lib/duration.ts'
 import type { HclBlock, HclBody, HclPosition, HclValue } from '../../lib/hcl.ts'
-import { nameOf, textOf, type HclEvaluator } from '../../lib/hcl-evaluate.ts'
+import type { HclEvaluator } from '../../lib/hcl-evaluate.ts'
 import type { HclExpression } from '../../lib/hcl-expression.ts'
+import { nameOf, textOf } from '../../lib/hcl-value.ts'
 import { refusedMembers } from './refused-model.ts'
 
 /** Values that one file may come to, lists and objects counted with what is in them: a reference is as short as its value is long. */

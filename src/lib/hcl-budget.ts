@@ -1,0 +1,69 @@
+/**
+ * What the evaluation of one file may cost. Clients send files, and a short one can ask for much: everything that evaluates
+ * pays here before it works, and what cannot be paid ends the evaluation of the whole file.
+ */
+import { MusterError } from './errors.ts'
+import type { HclPosition } from './hcl.ts'
+import { failAt } from './hcl-scanner.ts'
+
+/** A step is about what an expression, an item or a comparison takes, some 0.2 to 1 µs. */
+export const evaluationStepsMax = 400_000
+/** Letters that all templates and functions of a file come to. */
+export const evaluatedLengthMax = 4 * 1024 * 1024
+/** Letters that are read in one step. */
+const lettersPerStep = 64
+
+export class HclBudget {
+  readonly #file: string
+  #steps = 0
+  #letters = 0
+  #stopped: MusterError | null = null
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  /** Set once a file cannot be evaluated, whatever `try()` would take instead. */
+  get stopped(): MusterError | null {
+    return this.#stopped
+  }
+
+  spend(steps: number, position: HclPosition): void {
+    this.#steps += steps
+    if (this.#steps > evaluationStepsMax) {
+      this.stop(`to evaluate this file takes over ${evaluationStepsMax} steps`, position)
+    }
+  }
+
+  /** `letters` of a text are looked at. */
+  read(letters: number, position: HclPosition): void {
+    this.spend(1 + Math.floor(letters / lettersPerStep), position)
+  }
+
+  /** A text is made: ask before it is, where it may be long. */
+  grow(letters: number, position: HclPosition): void {
+    this.#letters += letters
+    this.checkRoom(0, position)
+    this.read(letters, position)
+  }
+
+  /** Whether so many letters could still be made. */
+  checkRoom(letters: number, position: HclPosition): void {
+    if (this.#letters + letters > evaluatedLengthMax) {
+      this.stop(
+        `all templates and functions together come to over ${evaluatedLengthMax} letters`,
+        position,
+      )
+    }
+  }
+
+  /** As a failure, and for good. */
+  stop(message: string, position: HclPosition): never {
+    try {
+      return failAt(this.#file, position, message)
+    } catch (error) {
+      if (error instanceof MusterError) this.#stopped ??= error
+      throw error
+    }
+  }
+}
