@@ -15,12 +15,22 @@ const lettersPerStep = 64
 
 export class HclBudget {
   readonly #file: string
+  readonly #stepsMax: number
+  readonly #lettersMax: number
   #steps = 0
   #letters = 0
   #stopped: MusterError | null = null
 
-  constructor(file: string) {
+  constructor(
+    file: string,
+    { steps, letters }: { readonly steps: number; readonly letters: number } = {
+      steps: evaluationStepsMax,
+      letters: evaluatedLengthMax,
+    },
+  ) {
     this.#file = file
+    this.#stepsMax = steps
+    this.#lettersMax = letters
   }
 
   /** Set once a file cannot be evaluated, whatever `try()` would take instead. */
@@ -30,8 +40,8 @@ export class HclBudget {
 
   spend(steps: number, position: HclPosition): void {
     this.#steps += steps
-    if (this.#steps > evaluationStepsMax) {
-      this.stop(`to evaluate this file takes over ${evaluationStepsMax} steps`, position)
+    if (this.#steps > this.#stepsMax) {
+      this.stop(`to evaluate this file takes over ${this.#stepsMax} steps`, position)
     }
   }
 
@@ -49,9 +59,9 @@ export class HclBudget {
 
   /** Whether so many letters could still be made. */
   checkRoom(letters: number, position: HclPosition): void {
-    if (this.#letters + letters > evaluatedLengthMax) {
+    if (this.#letters + letters > this.#lettersMax) {
       this.stop(
-        `all templates and functions together come to over ${evaluatedLengthMax} letters`,
+        `all templates and functions together come to over ${this.#lettersMax} letters`,
         position,
       )
     }

@@ -5,11 +5,11 @@
 import { assertNever } from './assert.ts'
 import { HclBudget } from './hcl-budget.ts'
 import type { HclPosition, HclValue } from './hcl.ts'
-import type { BinaryOperator, HclExpression, HclStep } from './hcl-expression.ts'
 import { callFunction } from './hcl-functions/calling.ts'
 import { isSame } from './hcl-functions/equality.ts'
 import { failAt } from './hcl-scanner.ts'
-import { isExact, literal, memberOf, nameOf, textOf } from './hcl-value.ts'
+import type { BinaryOperator, ForNames, HclExpression, HclStep } from './hcl-tree.ts'
+import { isExact, itemsOf, literal, memberOf, nameOf, textOf, type HclItem } from './hcl-value.ts'
 
 export type HclReference = HclExpression & { readonly type: 'reference' }
 
@@ -28,6 +28,15 @@ export type Resolved = {
   readonly stepsTaken: number
 }
 
+/** Names are bound anew for each. */
+const stepsPerIteration = 2
+
+type Iterated = {
+  readonly names: ForNames
+  readonly of: HclExpression
+  readonly condition: HclExpression | null
+}
+
 export class HclEvaluator {
   readonly #file: string
   readonly #scope: HclScope
@@ -38,6 +47,15 @@ export class HclEvaluator {
     this.#file = file
     this.#scope = scope
     this.budget = budget
+  }
+
+  /** With names that stand for values here alone, and go before those of the file. */
+  within(names: ReadonlyMap<string, HclValue>): HclEvaluator {
+    const scope: HclScope = (reference, around) => {
+      const value = names.get(reference.root)
+      return value === undefined ? this.#scope(reference, around) : { value, stepsTaken: 0 }
+    }
+    return new HclEvaluator(this.#file, scope, this.budget)
   }
 
   /** Throws `invalid_argument` with file, line and column in front of the text. */
@@ -67,6 +85,15 @@ export class HclEvaluator {
         return this.#walk(this.evaluate(expression.of), expression.steps)
       case 'call':
         return callFunction(expression, this)
+      case 'listFor': {
+        const items: HclValue[] = []
+        for (const evaluator of this.#iterations(expression)) {
+          items.push(evaluator.evaluate(expression.item))
+        }
+        return { type: 'list', items, position }
+      }
+      case 'objectFor':
+        return this.#objectFor(expression)
       case 'unary':
         return expression.operator === '!'
           ? literal(!this.#boolean(expression.operand), position)
@@ -116,6 +143,45 @@ export class HclEvaluator {
     return { type: 'object', entries: members, position }
   }
 
+  #objectFor(expression: HclExpression & { readonly type: 'objectFor' }): HclValue {
+    const { key, item, grouped, position } = expression
+    const entries = new Map<string, HclValue>()
+    const groups = new Map<string, HclValue[]>()
+    for (const evaluator of this.#iterations(expression)) {
+      const name = textOf(evaluator.evaluate(key))
+      if (name === null) return this.fail('a key must be a text', key.position)
+      if (!grouped && entries.has(name)) {
+        this.fail(`there are two ${name}: write ... behind the value to have lists`, key.position)
+      }
+      const value = evaluator.evaluate(item)
+      const group = groups.get(name) ?? []
+      if (grouped) groups.set(name, group)
+      group.push(value)
+      entries.set(name, grouped ? { type: 'list', items: group, position } : value)
+    }
+    return { type: 'object', entries, position }
+  }
+
+  /** An evaluator for each item for which the condition holds. */
+  *#iterations({ names, of, condition }: Iterated): Generator<HclEvaluator> {
+    for (const { key, value } of this.itemsOf(of)) {
+      const evaluator = this.within(boundTo(names, key, value))
+      if (condition === null || evaluator.#boolean(condition)) yield evaluator
+    }
+  }
+
+  /** In the order in which a list has them, or an object has its keys. */
+  itemsOf(expression: HclExpression): readonly HclItem[] {
+    const { position } = expression
+    const value = this.evaluate(expression)
+    const items = itemsOf(value, (letters) => this.budget.read(letters, position))
+    if (items === null) {
+      return this.fail(`expected a list or an object, found ${nameOf(value)}`, position)
+    }
+    this.budget.spend(items.length * stepsPerIteration, position)
+    return items
+  }
+
   #reference(reference: HclReference, inTemplate: boolean): HclValue {
     const found = this.#scope(reference, { evaluator: this, inTemplate })
     if (found === null) {
@@ -131,8 +197,13 @@ export class HclEvaluator {
 
   #walk(start: HclValue, steps: readonly HclStep[]): HclValue {
     let at = start
-    for (const { key, position } of steps) {
-      const index = typeof key === 'string' ? key : textOf(this.evaluate(key))
+    for (const step of steps) {
+      const { position } = step
+      if (step.key === null) {
+        at = this.#splat(at, step.each, position)
+        continue
+      }
+      const index = typeof step.key === 'string' ? step.key : textOf(this.evaluate(step.key))
       const next = index === null ? undefined : memberOf(at, index)
       if (next === undefined) {
         return this.fail(`${nameOf(at)} has no ${JSON.stringify(index)}`, position)
@@ -140,6 +211,13 @@ export class HclEvaluator {
       at = next
     }
     return at
+  }
+
+  /** What is no list is a list of itself, and null an empty one. */
+  #splat(of: HclValue, steps: readonly HclStep[], position: HclPosition): HclValue {
+    const items = of.type === 'list' ? of.items : of.type === 'null' ? [] : [of]
+    this.budget.spend(items.length * (steps.length + 1), position)
+    return { type: 'list', items: items.map((item) => this.#walk(item, steps)), position }
   }
 
   #binary(operator: BinaryOperator, sides: HclExpression & { readonly type: 'binary' }): HclValue {
@@ -201,4 +279,10 @@ export class HclEvaluator {
     // -0 is no number of a file.
     return { type: 'number', value: value === 0 ? 0 : value, position }
   }
+}
+
+function boundTo({ key: keyName, value: valueName }: ForNames, key: HclValue, value: HclValue) {
+  const names = new Map<string, HclValue>()
+  if (keyName !== null) names.set(keyName, key)
+  return names.set(valueName, value)
 }

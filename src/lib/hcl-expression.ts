@@ -4,64 +4,27 @@
  */
 import { checkDepth, parseHclWith, type HclBody, type HclPosition } from './hcl.ts'
 import type { HclScanner } from './hcl-scanner.ts'
+import type {
+  BinaryOperator,
+  ForNames,
+  HclEntry,
+  HclExpression,
+  HclStep,
+  HclTemplatePart,
+} from './hcl-tree.ts'
 
 /** Operators of one value: the tree of a chain is as deep as the chain is long. */
 export const operatorsMax = 100
 
-type At = { readonly position: HclPosition }
-
-export type HclStep = { readonly key: string | HclExpression; readonly position: HclPosition }
-
-export type HclTemplatePart = string | HclExpression
-
-export type HclExpression = At &
-  (
-    | { readonly type: 'literal'; readonly value: string | number | boolean | null }
-    | { readonly type: 'template'; readonly parts: readonly HclTemplatePart[] }
-    | { readonly type: 'list'; readonly items: readonly HclExpression[] }
-    | { readonly type: 'object'; readonly entries: readonly HclEntry[] }
-    /** `source`: as it was written. */
-    | {
-        readonly type: 'reference'
-        readonly root: string
-        readonly steps: readonly HclStep[]
-        readonly source: string
-      }
-    | { readonly type: 'access'; readonly of: HclExpression; readonly steps: readonly HclStep[] }
-    /** `spread`: the last argument is a list of arguments, `max(list...)`. */
-    | {
-        readonly type: 'call'
-        readonly name: string
-        readonly args: readonly HclExpression[]
-        readonly spread: boolean
-      }
-    | { readonly type: 'unary'; readonly operator: '-' | '!'; readonly operand: HclExpression }
-    | {
-        readonly type: 'binary'
-        readonly operator: BinaryOperator
-        readonly left: HclExpression
-        readonly right: HclExpression
-      }
-    | {
-        readonly type: 'condition'
-        readonly condition: HclExpression
-        readonly whenTrue: HclExpression
-        readonly whenFalse: HclExpression
-      }
-  )
-
-export type HclEntry = { readonly key: HclExpression; readonly value: HclExpression }
-
 /** The loosest first; of those that begin alike, the longer first. */
-const levels = [
+const levels: readonly (readonly BinaryOperator[])[] = [
   ['||'],
   ['&&'],
   ['==', '!='],
   ['<=', '>=', '<', '>'],
   ['+', '-'],
   ['*', '/', '%'],
-] as const
-export type BinaryOperator = (typeof levels)[number][number]
+]
 
 /** Throws `invalid_argument` with `file:line:column` and what would be right. */
 export function parseHclExpressions(text: string, file: string): HclBody<HclExpression> {
@@ -145,34 +108,54 @@ class Expression {
 
   #steps(depth: number): readonly HclStep[] {
     const scanner: HclScanner = this.#scanner
+    checkDepth(scanner, depth)
     const steps: HclStep[] = []
     for (;;) {
       const position = scanner.position()
       if (scanner.takeIf('[')) {
         this.#open += 1
         scanner.skipBlank()
-        if (scanner.peek() === '*') this.#noSplat()
-        steps.push({ key: this.read(depth + 1), position })
+        const key = scanner.takeIf('*') ? null : this.read(depth + 1)
         scanner.skipBlank()
         if (!scanner.takeIf(']')) {
           scanner.fail(`an index ends with ], not with ${scanner.describeNext()}`)
         }
         this.#open -= 1
-      } else if (!scanner.lookingAt('...') && scanner.takeIf('.')) {
-        if (scanner.peek() === '*') this.#noSplat()
-        const key = scanner.name() ?? scanner.digits()
-        if (key === null) {
-          scanner.fail(`after the dot comes a name, not ${scanner.describeNext()}`)
+        if (key !== null) {
+          steps.push({ key, position })
+          continue
         }
-        steps.push({ key, position })
-      } else {
-        return steps
+        // All that follows is of each item.
+        return [...steps, { key, each: this.#steps(depth + 1), position }]
       }
+      if (scanner.lookingAt('.*')) {
+        scanner.takeIf('.*')
+        // Only names are of each item: an index behind them is one of the list of all.
+        steps.push({ key: null, each: this.#nameSteps(), position })
+        continue
+      }
+      const key = this.#nameStep()
+      if (key === null) return steps
+      steps.push({ key, position })
     }
   }
 
-  #noSplat(): never {
-    return this.#scanner.fail('splat expressions such as x[*] are not evaluated here')
+  #nameSteps(): readonly HclStep[] {
+    const steps: HclStep[] = []
+    for (;;) {
+      const position = this.#scanner.position()
+      const key = this.#scanner.lookingAt('.*') ? null : this.#nameStep()
+      if (key === null) return steps
+      steps.push({ key, position })
+    }
+  }
+
+  /** `.name`, or null if none comes next; three dots belong to what is around. */
+  #nameStep(): string | null {
+    const scanner: HclScanner = this.#scanner
+    if (scanner.lookingAt('...') || !scanner.takeIf('.')) return null
+    const key = scanner.name() ?? scanner.digits()
+    return key ?? scanner.fail(`after the dot comes a name, not ${scanner.describeNext()}`)
   }
 
   #operand(depth: number): HclExpression {
@@ -185,10 +168,7 @@ class Expression {
     if (scanner.lookingAt('<<')) {
       return templateOf(scanner.heredocParts(this.#interpolation(depth)), position)
     }
-    if (letter === '[') {
-      return { type: 'list', items: this.#items(depth, '[', ']').items, position }
-    }
-    if (letter === '{') return { type: 'object', entries: this.#entries(depth), position }
+    if (letter === '[' || letter === '{') return this.#collection(depth, letter)
     if (letter === '(') return this.#parenthesized(depth)
     const number = scanner.number()
     if (number !== null) return { type: 'literal', value: number, position }
@@ -198,8 +178,8 @@ class Expression {
       return { type: 'literal', value: word === 'true', position }
     }
     if (word === 'null') return { type: 'literal', value: null, position }
-    if (scanner.peek() === '(') {
-      const { items: args, spread } = this.#items(depth, '(', ')')
+    if (scanner.takeIf('(')) {
+      const { items: args, spread } = this.#items(depth, position, ')')
       return { type: 'call', name: word, args, spread, position }
     }
     return { type: 'reference', root: word, steps: [], source: word, position }
@@ -229,15 +209,78 @@ class Expression {
     return expression
   }
 
-  /** `spread`: the last argument of a call has three dots behind it. */
+  #collection(depth: number, bracket: '[' | '{'): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    const position = scanner.position()
+    scanner.takeIf(bracket)
+    scanner.skipBlank()
+    if (scanner.takeWord('for')) return this.#for(depth, position, bracket)
+    return bracket === '['
+      ? { type: 'list', items: this.#items(depth, position, ']').items, position }
+      : { type: 'object', entries: this.#entries(depth, position), position }
+  }
+
+  /** Behind the word `for`. */
+  #for(depth: number, position: HclPosition, bracket: '[' | '{'): HclExpression {
+    const scanner: HclScanner = this.#scanner
+    const isObject = bracket === '{'
+    const form = isObject ? '{ for k, v in x : k => v }' : '[for v in x : v]'
+    const expect = (word: string): void => {
+      scanner.skipBlank()
+      if (!scanner.takeIf(word)) {
+        scanner.fail(`write ${form}: expected ${word}, found ${scanner.describeNext()}`)
+      }
+      scanner.skipBlank()
+    }
+    this.#open += 1
+    const names = this.#forNames()
+    const of = this.read(depth + 1)
+    expect(':')
+    const first = this.read(depth + 1)
+    if (isObject) expect('=>')
+    const item = isObject ? this.read(depth + 1) : first
+    scanner.skipBlank()
+    const grouped = isObject && scanner.takeIf('...')
+    scanner.skipBlank()
+    const isFiltered = scanner.takeWord('if')
+    scanner.skipBlank()
+    const condition = isFiltered ? this.read(depth + 1) : null
+    expect(isObject ? '}' : ']')
+    this.#open -= 1
+    return isObject
+      ? { type: 'objectFor', names, of, key: first, item, grouped, condition, position }
+      : { type: 'listFor', names, of, item, condition, position }
+  }
+
+  /** `v in` or `k, v in`. */
+  #forNames(): ForNames {
+    const scanner: HclScanner = this.#scanner
+    const name = (): string => {
+      scanner.skipBlank()
+      const word = scanner.name()
+      return word ?? scanner.fail(`behind for comes a name, not ${scanner.describeNext()}`)
+    }
+    const first = name()
+    scanner.skipBlank()
+    const second = scanner.takeIf(',') ? name() : null
+    scanner.skipBlank()
+    if (!scanner.takeWord('in')) {
+      scanner.fail(
+        `write for v in x, or for k, v in x: expected in, found ${scanner.describeNext()}`,
+      )
+    }
+    scanner.skipBlank()
+    return second === null ? { key: null, value: first } : { key: first, value: second }
+  }
+
+  /** Behind the bracket. `spread`: the last argument of a call has three dots behind it. */
   #items(
     depth: number,
-    first: '[' | '(',
+    start: HclPosition,
     last: ']' | ')',
   ): { readonly items: readonly HclExpression[]; readonly spread: boolean } {
     const scanner: HclScanner = this.#scanner
-    const start = scanner.position()
-    scanner.takeIf(first)
+    const first = last === ']' ? '[' : '('
     this.#open += 1
     const items: HclExpression[] = []
     let spread = false
@@ -246,7 +289,6 @@ class Expression {
       if (scanner.takeIf(last)) break
       if (spread) scanner.fail(`behind ... comes ${last}, not ${scanner.describeNext()}`)
       if (scanner.atEnd()) scanner.fail(`this ${first} is never closed with ${last}`, start)
-      this.#noFor()
       items.push(this.read(depth + 1))
       scanner.skipBlank()
       spread = first === '(' && scanner.takeIf('...')
@@ -259,23 +301,15 @@ class Expression {
     return { items, spread }
   }
 
-  #noFor(): void {
-    if (this.#scanner.lookingAt('for ')) {
-      this.#scanner.fail('for expressions are not evaluated here; write the items out')
-    }
-  }
-
-  #entries(depth: number): readonly HclEntry[] {
+  /** Behind the brace. */
+  #entries(depth: number, start: HclPosition): readonly HclEntry[] {
     const scanner: HclScanner = this.#scanner
-    const start = scanner.position()
-    scanner.takeIf('{')
     const open = this.#open
     const entries: HclEntry[] = []
     for (;;) {
       scanner.skipBlank()
       if (scanner.takeIf('}')) break
       if (scanner.atEnd()) scanner.fail('this object is never closed with }', start)
-      this.#noFor()
       const key = this.#key(depth)
       scanner.skipSpace()
       if (!scanner.takeIf('=') && !scanner.takeIf(':')) {

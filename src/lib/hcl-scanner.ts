@@ -64,6 +64,12 @@ export class HclScanner {
     return true
   }
 
+  /** As `takeIf`, where no longer name comes next. */
+  takeWord(word: string): boolean {
+    const after = this.#text.charAt(this.#offset + word.length)
+    return !/[\p{L}\p{N}_-]/u.test(after) && this.takeIf(word)
+  }
+
   /** What comes next, in words for an error. */
   describeNext(): string {
     if (this.atEnd()) return 'the end of the file'

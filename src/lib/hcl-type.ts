@@ -1,7 +1,7 @@
 /** Types of HCL, as `list(string)` and `object({ port = number })`: read, and values made to be of them. */
 import type { HclBudget } from './hcl-budget.ts'
 import type { HclPosition, HclValue } from './hcl.ts'
-import type { HclExpression } from './hcl-expression.ts'
+import type { HclExpression } from './hcl-tree.ts'
 import { HclCall } from './hcl-functions/call.ts'
 import { setOf } from './hcl-functions/equality.ts'
 import { textOf } from './hcl-value.ts'

@@ -54,6 +54,26 @@ export function memberOf(value: HclValue, key: string): HclValue | undefined {
   return undefined
 }
 
+export type HclItem = { readonly key: HclValue; readonly value: HclValue }
+
+/**
+ * Of a list with their indexes, of a set each its own key, of an object in the order of its keys; null: of nothing else. `spend`: see
+ * `compareTexts`.
+ */
+export function itemsOf(of: HclValue, spend: (letters: number) => void): readonly HclItem[] | null {
+  const { position } = of
+  if (of.type === 'list') {
+    return of.items.map((value, index) => ({
+      key: of.isSet === true ? value : literal(index, position),
+      value,
+    }))
+  }
+  if (of.type !== 'object') return null
+  return [...of.entries]
+    .sort(([left], [right]) => compareTexts(left, right, spend))
+    .map(([key, value]) => ({ key: literal(key, position), value }))
+}
+
 /** Infinite numbers, and whole ones that would not be kept exactly, are no numbers of a file. */
 export function isExact(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))

@@ -6,11 +6,8 @@ import type { HclBody, HclValue } from '../../src/lib/hcl.ts'
 import { HclEvaluator, type HclScope } from '../../src/lib/hcl-evaluate.ts'
 import { amount, seed } from '../support/chance.ts'
 import { plainValue } from '../support/hcl.ts'
-import {
-  operatorsMax,
-  parseHclExpressions,
-  type HclExpression,
-} from '../../src/lib/hcl-expression.ts'
+import { operatorsMax, parseHclExpressions } from '../../src/lib/hcl-expression.ts'
+import type { HclExpression } from '../../src/lib/hcl-tree.ts'
 
 const position = { line: 1, column: 1 }
 const known: ReadonlyMap<string, HclValue> = new Map<string, HclValue>([
@@ -76,6 +73,44 @@ const readable: readonly (readonly [string, string, unknown])[] = [
   ['an object in a list', 'a = [{ x = 1\n y = 2 }]', [{ x: 1, y: 2 }]],
   ['a function', 'a = "${upper("x")}-${max(1, 2)}"', 'X-2'],
   ['lists that are the same', 'a = var.list == ["a", "b"]', true],
+  ['a for over a list', 'a = [for v in var.list : "x-${v}"]', ['x-a', 'x-b']],
+  ['a for with indexes', 'a = [for i, v in var.list : "${i}${v}" if i > 0]', ['1b']],
+  [
+    'a for over an object, by keys',
+    'a = [for k, v in { b = 1, a = 2 } : "${k}${v}"]',
+    ['a2', 'b1'],
+  ],
+  ['a for over a set', 'a = [for k, v in toset(["b", "a"]) : "${k}${v}"]', ['aa', 'bb']],
+  ['a for that makes an object', 'a = { for i, v in var.list : v => i }', { a: 0, b: 1 }],
+  [
+    'a for that groups',
+    'a = { for v in ["x", "yy", "z"] : strlen(v) => v... }',
+    { 1: ['x', 'z'], 2: ['yy'] },
+  ],
+  ['a for over lines', 'a = {\n  for v in [\n 1\n ]\n  : "k${v}" =>\n v\n  if v > 0\n}', { k1: 1 }],
+  [
+    'a for in a for',
+    'a = [for x in [1, 2] : [for y in [x, 10] : x * y if y != 1]]',
+    [[10], [4, 20]],
+  ],
+  [
+    'names of a for before those of the file',
+    'a = [for var in [{ name = "x" }] : var.name]',
+    ['x'],
+  ],
+  ['names of a for that stay in it', 'a = [[for name in [1] : name], "${var.name}"]', [[1], 'web']],
+  [
+    'an object with names like __proto__',
+    'a = { for k in ["__proto__"] : k => 1 }',
+    JSON.parse('{"__proto__":1}'),
+  ],
+  ['a name that begins as for', 'a = [for v in [{ fort-1 = 2 }] : v.fort-1]', [2]],
+  ['a splat', 'a = [{ n = { m = 1 } }, { n = { m = 2 } }][*].n.m', [1, 2]],
+  ['a splat of a splat', 'a = [{ l = [{ n = 1 }, { n = 2 }] }][*].l[*].n', [[1, 2]]],
+  ['a splat with an index of each', 'a = [["x", "y"], ["z"]][*][0]', ['x', 'z']],
+  ['a splat of names', 'a = [{ n = ["x"] }, { n = ["y"] }].*.n[1]', ['y']],
+  ['a splat of a reference', 'a = var.list[*]', ['a', 'b']],
+  ['a splat of one value and of none', 'a = [var.name[*], null[*]]', [['web'], []]],
   ['nested templates', 'a = "${"x-${var.name}"}!"', 'x-web!'],
 ]
 
@@ -88,7 +123,11 @@ for (const [name, text, expected] of readable) {
 const refused: readonly (readonly [string, string, RegExp])[] = [
   ['a bare word', 'a = b', /x\.hcl:1:5: b is no value; write text in quotes, as in "b"/],
   ['an unknown variable', 'a = var.x', /x\.hcl:1:5: var\.x is no value/],
-  ['a function that is not there', 'a = 1\nb = uper("x")', /x\.hcl:2:5: there is no function uper; there are abs/],
+  [
+    'a function that is not there',
+    'a = 1\nb = uper("x")',
+    /x\.hcl:2:5: there is no function uper; there are abs/,
+  ],
   ['a directive', 'a = "%{if x}"', /x\.hcl:1:6: templates such as %\{…\} are not evaluated/],
   ['a list in a text', 'a = "x${var.list}"', /x\.hcl:1:9: a list cannot be part of a text/],
   ['an index that is not there', 'a = var.list[2]', /x\.hcl:1:13: a list has no "2"/],
@@ -99,8 +138,39 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['half a condition', 'a = true ? 1', /a condition is written as a \? b : c/],
   ['an open parenthesis', 'a = (1\n', /x\.hcl:1:5: this \( is never closed/],
   ['an open template', 'a = "x${1"', /x\.hcl:1:\d+: .*(ends with }|never closed)/],
-  ['a for expression', 'a = [for x in y : x]', /for expressions are not evaluated/],
-  ['a splat', 'a = var.list[*]', /splat expressions/],
+  [
+    'a for over a text',
+    'a = [for x in "y" : x]',
+    /x\.hcl:1:15: expected a list or an object, found a text/,
+  ],
+  ['a for over what a task knows', 'a = [for x in attr.y : x]', /found a text/],
+  ['a for without in', 'a = [for x of y : x]', /x\.hcl:1:12: write for v in x/],
+  [
+    'a for without a colon',
+    'a = [for x in y x]',
+    /write \[for v in x : v\]: expected :, found "x"/,
+  ],
+  [
+    'a for without an arrow',
+    'a = { for x in [1] : x }',
+    /write { for k, v in x : k => v }: expected =>, found "}"/,
+  ],
+  ['a for that is open', 'a = [for x in [1] : x', /expected \], found the end of the file/],
+  [
+    'a condition of a for that is a text',
+    'a = [for x in [1] : x if "y"]',
+    /expected true or false, found a text/,
+  ],
+  [
+    'a key twice in a for',
+    'a = { for x in [1, 2] : "k" => x }',
+    /x\.hcl:1:25: there are two k: write \.\.\. behind/,
+  ],
+  ['a key that is a list', 'a = { for x in [[]] : x => 1 }', /a key must be a text/],
+  ['a name outside of its for', 'a = [[for x in [1] : x], x]', /x\.hcl:1:26: x is no value/],
+  ['a member that one item has not', 'a = [{ n = 1 }, {}][*].n', /an object has no "n"/],
+  ['deep splats', `a = var.list${'[*]'.repeat(40)}`, /nest deeper than 32/],
+  ['deep fors', `a = ${'[for x in [1] : '.repeat(40)}1${']'.repeat(40)}`, /nest deeper than 32/],
   ['a key twice', 'a = { x = 1, "x" = 2 }', /x is set twice in this object/],
   ['many operators', `a = 1${' + 1'.repeat(operatorsMax + 1)}`, /at most 100 operators/],
   ['deep nesting', `a = ${'('.repeat(40)}1${')'.repeat(40)}`, /nest deeper than 32/],
@@ -155,7 +225,14 @@ t.test(`whatever is written is read or refused (seed ${seed})`, async (t) => {
     '==',
     '/*',
     '#',
-    'for ',
+    'for x in ',
+    'for k, v in ',
+    ' => ',
+    '...',
+    ' if ',
+    '[*]',
+    '.*',
+    'upper(',
     'var.name',
     ' ',
   ]

@@ -4,7 +4,8 @@
  */
 import type { HclBlock, HclValue } from '../../lib/hcl.ts'
 import { HclEvaluator, type HclReference, type Resolved } from '../../lib/hcl-evaluate.ts'
-import { parseHclExpressions, type HclExpression } from '../../lib/hcl-expression.ts'
+import { parseHclExpressions } from '../../lib/hcl-expression.ts'
+import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { jobBlock } from './hcl-blocks-model.ts'
 import { JobFileReader, type Members } from './hcl-shape-model.ts'
 import { variablesOf } from './hcl-variables-model.ts'

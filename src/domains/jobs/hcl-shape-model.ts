@@ -5,7 +5,7 @@
 import { parseDurationNs } from '../../lib/duration.ts'
 import type { HclBlock, HclBody, HclPosition, HclValue } from '../../lib/hcl.ts'
 import type { HclEvaluator } from '../../lib/hcl-evaluate.ts'
-import type { HclExpression } from '../../lib/hcl-expression.ts'
+import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { nameOf, textOf } from '../../lib/hcl-value.ts'
 import { refusedMembers } from './refused-model.ts'
 

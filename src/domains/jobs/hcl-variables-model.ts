@@ -1,7 +1,8 @@
 /** `variable` blocks of a job file: types, defaults, and the values that the client gives. */
 import type { HclBlock, HclValue } from '../../lib/hcl.ts'
 import type { HclEvaluator } from '../../lib/hcl-evaluate.ts'
-import { parseHclExpressions, type HclExpression } from '../../lib/hcl-expression.ts'
+import { parseHclExpressions } from '../../lib/hcl-expression.ts'
+import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { converted, typeOf, type HclType } from '../../lib/hcl-type.ts'
 
 const variablesName = 'variables'

@@ -2,7 +2,7 @@
 import { MusterError } from '../errors.ts'
 import type { HclBudget } from '../hcl-budget.ts'
 import type { HclPosition, HclValue } from '../hcl.ts'
-import type { HclExpression } from '../hcl-expression.ts'
+import type { HclExpression } from '../hcl-tree.ts'
 import { converted, typeOf } from '../hcl-type.ts'
 import { literal, nameOf } from '../hcl-value.ts'
 import { HclCall, type HclArgument, type HclFunction } from './call.ts'

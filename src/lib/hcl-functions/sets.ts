@@ -44,9 +44,15 @@ function product(call: HclCall): HclValue {
   const rows = lists.reduce((product, { length }) => product * length, 1)
   // Before the rows are made. Each is a list of its own.
   call.spend(rows * (lists.length + 1))
-  let choices: readonly (readonly HclValue[])[] = [[]]
-  for (const list of lists) {
-    choices = choices.flatMap((before) => list.map((item) => [...before, item]))
-  }
+  const choices = Array.from({ length: rows }, (_, row) => {
+    // The digits of the row's number, each to the base of a list's length, are the choice.
+    let rest = row
+    const choice = lists.toReversed().flatMap((list) => {
+      const item = list[rest % list.length]
+      rest = Math.floor(rest / list.length)
+      return item === undefined ? [] : [item]
+    })
+    return choice.reverse()
+  })
   return call.newList(choices.map((choice) => call.newList(choice)))
 }

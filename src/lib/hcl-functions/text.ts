@@ -104,11 +104,22 @@ function substr(call: HclCall) {
 }
 
 function trim(call: HclCall) {
-  const points = Array.from(call.text(0))
+  const text = call.text(0)
   const letters = new Set(call.text(1))
-  const isKept = (letter: string) => !letters.has(letter)
-  const first = points.findIndex(isKept)
-  return first === -1 ? '' : points.slice(first, points.findLastIndex(isKept) + 1).join('')
+  let begin = 0
+  for (const letter of text) {
+    if (!letters.has(letter)) break
+    begin += letter.length
+  }
+  let end = text.length
+  while (end > begin) {
+    const pair = text.slice(Math.max(end - 2, begin), end)
+    const letter = (pair.codePointAt(0) ?? 0) > 0xffff ? pair : pair.slice(-1)
+    if (!letters.has(letter)) break
+    end -= letter.length
+  }
+  call.spend((text.length - end + begin) >> 3)
+  return text.slice(begin, end)
 }
 
 /** The lists go on together; what is no list is the same in each. */

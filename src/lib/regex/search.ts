@@ -10,7 +10,7 @@ import { compileProgram, holds, type Instruction } from './program.ts'
 /** Ends of groups: of group n, 2n is the begin and 2n + 1 the end; -1: it took no part. Group 0 is the match. */
 export type Found = readonly number[]
 
-/** Is told of states as they are entered; it throws when they are too many. */
+/** Is told of states as they are entered, one for each; it throws when they are too many. */
 export type Spend = (states: number) => void
 
 type Saved = { readonly slot: number; readonly at: number; readonly before: Saved } | null
@@ -23,7 +23,7 @@ export class Search {
   /** The generation in which a state was last reached: a state is entered once per position, by what is preferred. */
   readonly #reached: Uint32Array
   #generation = 0
-  /** States that were reached at the position at hand. */
+  /** States that were reached at the position at hand, and what it took to compare it. */
   #entered = 0
 
   /** Throws `invalid_argument` for what RE2 refuses and for what is over a bound. */
@@ -57,8 +57,8 @@ export class Search {
         isFound = true
         break
       }
-      spend(this.#entered)
       waiting = point === -1 ? [] : this.#advance(reached, point)
+      spend(this.#entered)
       if (point === -1 || (isFound && waiting.length === 0)) {
         return isFound ? this.#slotsOf(best) : null
       }
@@ -94,9 +94,11 @@ export class Search {
     const next: Thread[] = []
     for (const { state, saved } of threads) {
       const instruction = this.#program[state]
-      if (instruction?.op === 'set' && setHas(instruction.set, point)) {
-        next.push({ state: state + 1, saved })
-      }
+      if (instruction?.op !== 'set') continue
+      const { set } = instruction
+      // ASCII is looked up, and everything else compared with each part of the set, as it is and in its other cases.
+      if (point > 0x7f) this.#entered += set.items.length * (set.foldCase ? 4 : 1)
+      if (setHas(set, point)) next.push({ state: state + 1, saved })
     }
     return next
   }
