@@ -84,14 +84,19 @@ class Names {
     const known = this.#values.get(key)
     const expression = this.#locals.get(key)
     if (known !== undefined || expression === undefined) return known
-    if (this.#underWay.includes(key)) evaluator.fail(`local.${key} leads to itself`, position)
+    // For good: with `try()` around, what a local is would depend on which one was asked for first.
+    const { budget } = evaluator
+    if (this.#underWay.includes(key)) budget.stop(`local.${key} leads to itself`, position)
     if (this.#underWay.length >= localsDepthMax) {
-      evaluator.fail(`over ${localsDepthMax} locals lead to one another`, position)
+      budget.stop(`over ${localsDepthMax} locals lead to one another`, position)
     }
     this.#underWay.push(key)
-    const value = evaluator.evaluate(expression)
-    this.#underWay.pop()
-    this.#values.set(key, value)
-    return value
+    try {
+      const value = evaluator.evaluate(expression)
+      this.#values.set(key, value)
+      return value
+    } finally {
+      this.#underWay.pop()
+    }
   }
 }

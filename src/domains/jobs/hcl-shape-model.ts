@@ -7,6 +7,7 @@ import type { HclBlock, HclBody, HclPosition, HclValue } from '../../lib/hcl.ts'
 import type { HclEvaluator } from '../../lib/hcl-evaluate.ts'
 import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { nameOf, textOf } from '../../lib/hcl-value.ts'
+import { expandDynamic } from './hcl-dynamic-model.ts'
 import { refusedMembers } from './refused-model.ts'
 
 /** Values that one file may come to, lists and objects counted with what is in them: a reference is as short as its value is long. */
@@ -42,11 +43,12 @@ type Nested = {
 
 export class JobFileReader {
   readonly #evaluator: HclEvaluator
-  #values = 0
-  #letters = 0
+  /** Of the whole file. */
+  readonly #taken: { values: number; letters: number }
 
-  constructor(evaluator: HclEvaluator) {
+  constructor(evaluator: HclEvaluator, taken = { values: 0, letters: 0 }) {
     this.#evaluator = evaluator
+    this.#taken = taken
   }
 
   block(block: HclBlock<HclExpression>, shape: BlockShape): Members {
@@ -86,6 +88,12 @@ export class JobFileReader {
     members: Map<string, unknown>,
   ): void {
     const { name, position } = nested
+    if (name === 'dynamic') {
+      for (const { block, evaluator } of expandDynamic(nested, this.#evaluator)) {
+        new JobFileReader(evaluator, this.#taken).#nested(block, parent, shape, members)
+      }
+      return
+    }
     const map = ownOf(shape.maps, name)
     if (map !== undefined) {
       const [member, kind] = map
@@ -116,12 +124,6 @@ export class JobFileReader {
     const member = ownOf(shape.refused, name)
     const sentence = refusedMembers[shape.title ?? '']?.[member ?? '']
     if (sentence !== undefined) return this.#evaluator.fail(`${name} ${sentence}`, position)
-    if (name === 'dynamic') {
-      return this.#evaluator.fail(
-        'dynamic blocks are not evaluated here; write the blocks out',
-        position,
-      )
-    }
     const names = [shape.attributes, shape.maps, shape.blocks].flatMap((part) =>
       Object.keys(part ?? {}),
     )
@@ -150,14 +152,22 @@ export class JobFileReader {
     const members = new Map<string, unknown>()
     for (const [name, value] of attributes)
       members.set(name, this.#plain(this.#evaluator.evaluate(value)))
-    for (const { name, labels, body } of blocks) {
-      const object = labels.reduceRight<Members>(
-        (inner, label) => Object.fromEntries([[label, [inner]]]),
-        this.#configBody(body),
-      )
-      append(members, name, object)
-    }
+    for (const block of blocks) this.#configBlock(block, members)
     return Object.fromEntries(members)
+  }
+
+  #configBlock(block: HclBlock<HclExpression>, members: Map<string, unknown>): void {
+    if (block.name === 'dynamic') {
+      for (const { block: written, evaluator } of expandDynamic(block, this.#evaluator)) {
+        new JobFileReader(evaluator, this.#taken).#configBlock(written, members)
+      }
+      return
+    }
+    const object = block.labels.reduceRight<Members>(
+      (inner, label) => Object.fromEntries([[label, [inner]]]),
+      this.#configBody(block.body),
+    )
+    append(members, block.name, object)
   }
 
   #convert(value: HclValue, kind: Kind, name: string): unknown {
@@ -210,9 +220,10 @@ export class JobFileReader {
   }
 
   #count(value: HclValue): void {
-    this.#values += 1
-    if (value.type === 'string') this.#letters += value.value.length
-    if (this.#values > valuesMax || this.#letters > lettersMax) {
+    const taken = this.#taken
+    taken.values += 1
+    if (value.type === 'string') taken.letters += value.value.length
+    if (taken.values > valuesMax || taken.letters > lettersMax) {
       this.#evaluator.fail(
         `this file comes to over ${valuesMax} values or ${lettersMax} letters`,
         value.position,

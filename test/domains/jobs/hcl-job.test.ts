@@ -31,6 +31,11 @@ const readable: readonly (readonly [string, string, string, unknown])[] = [
   ['a list that is given as text', 'variable "d" {\n type = list(string)\n}\njob "j" {\n datacenters = var.d\n}', 'd = "[\\"a\\", \\"b\\"]"', { Datacenters: ['a', 'b'] }],
   ['an object of types', 'variable "o" {\n type = object({ a = number, b = list(any) })\n default = { a = "1", b = [] }\n}\njob "j" {\n priority = var.o.a\n}', '', { Priority: 1 }],
   ['a number of nanoseconds', inTask('kill_timeout = 1000'), '', { TaskGroups: [{ Tasks: [{ KillTimeout: 1000 }] }] }],
+  ['dynamic blocks', inTask('dynamic "template" {\nfor_each = { b = 2, a = 1 }\ncontent {\ndestination = "local/${template.key}"\ndata = template.value\n}\n}'), '', { TaskGroups: [{ Tasks: [{ Templates: [{ DestPath: 'local/a', EmbeddedTmpl: '1' }, { DestPath: 'local/b', EmbeddedTmpl: '2' }] }] }] }],
+  ['dynamic blocks with labels and an iterator', 'job "j" {\n dynamic "group" {\n for_each = toset(["b", "a"])\n iterator = g\n labels = [g.key]\n content {\n dynamic "task" {\n for_each = [1, 2]\n labels = ["${g.value}${task.value}"]\n content {\n user = task.key\n }\n }\n }\n }\n}', '', { TaskGroups: [{ Name: 'a', Tasks: [{ Name: 'a1', User: '0' }, { Name: 'a2', User: '1' }] }, { Name: 'b' }] }],
+  ['dynamic blocks of a config', inTask('config {\ndynamic "mount" {\nfor_each = ["a", "b"]\ncontent {\ntarget = "/${mount.value}"\n}\n}\n}'), '', { TaskGroups: [{ Tasks: [{ Config: { mount: [{ target: '/a' }, { target: '/b' }] } }] }] }],
+  ['functions of a local', 'locals {\n names = [for n in split(",", "a,b") : upper(n)]\n}\njob "j" {\n datacenters = local.names\n}', '', { Datacenters: ['A', 'B'] }],
+  ['a set of a variable', 'variable "d" {\n type = set(string)\n default = ["b", "a", "b"]\n}\njob "j" {\n datacenters = var.d\n}', '', { Datacenters: ['a', 'b'] }],
   ['names like __proto__', inTask('env {\n __proto__ = "x"\n}'), '', { TaskGroups: [{ Tasks: [{ Env: JSON.parse('{"__proto__":"x"}') }] }] }],
 ]
 
@@ -51,7 +56,17 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['an unknown block of a task', inTask('   foo {}'), /^job:4:4: task has no foo; it has .*template/],
   ['a secret of the vault', inTask('vault {}'), /^job:4:1: vault is not served: let a template/],
   ['a mesh', 'job "j" {\n group "g" {\n service {\n connect {}\n }\n }\n}', /^job:4:2: connect is not served: this program has no service mesh/],
-  ['a dynamic block', inTask('dynamic "env" {}'), /^job:4:1: dynamic blocks are not evaluated/],
+  ['a dynamic block without content', inTask('dynamic "env" {}'), /^job:4:1: dynamic has one block, content: write dynamic "name"/],
+  ['a dynamic block without for_each', inTask('dynamic "env" {\ncontent {}\n}'), /^job:4:1: dynamic has no for_each/],
+  ['a dynamic block without a name', inTask('dynamic {}'), /^job:4:1: dynamic has one name/],
+  ['a dynamic block with two contents', inTask('dynamic "env" {\ncontent {}\ncontent {}\n}'), /^job:6:1: dynamic has one block, content/],
+  ['an attribute that dynamic has not', inTask('dynamic "env" {\nforeach = []\ncontent {}\n}'), /^job:5:1: dynamic has no foreach; it has content, for_each/],
+  ['an iterator in quotes', inTask('dynamic "env" {\nfor_each = []\niterator = "x"\ncontent {}\n}'), /^job:6:12: an iterator is a name without quotes/],
+  ['a dynamic block of a block that is not there', inTask('dynamic "foo" {\nfor_each = [1]\ncontent {}\n}'), /^job:4:1: task has no foo/],
+  ['a dynamic block of no items', inTask('dynamic "foo" {\nfor_each = "x"\ncontent {}\n}'), /^job:5:12: expected a list or an object, found a text/],
+  ['a block that dynamic makes twice', inTask('dynamic "logs" {\nfor_each = [1, 2]\ncontent {}\n}'), /^job:4:1: logs stands twice in task/],
+  ['an iterator outside of its block', inTask('dynamic "logs" {\nfor_each = [1]\ncontent {}\n}\nuser = logs.value'), /logs\.value is no value/],
+  ['labels that are a text', inTask('dynamic "env" {\nfor_each = [1]\nlabels = "x"\ncontent {}\n}'), /^job:6:10: labels must be a list of texts, not a text/],
   ['a text for a number', 'job "j" {\n priority = "high"\n}', /^job:2:13: priority must be a whole number, not a text/],
   ['a fraction', 'job "j" {\n priority = 1.5\n}', /priority must be a whole number/],
   ['a list for a text', 'job "j" {\n name = []\n}', /^job:2:9: name must be a text, not a list/],
@@ -66,6 +81,7 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['an unknown type', 'variable "x" {\n type = text\n}\njob "j" {}', /^job:2:9: a type is one of string, number/],
   ['a validation', 'variable "x" {\n validation {}\n}\njob "j" {}', /^job:2:2: validation of a variable is not evaluated/],
   ['locals in a circle', 'locals {\n a = local.b\n b = local.a\n}\njob "j" {\n name = local.a\n}', /local\.a leads to itself/],
+  ['locals in a circle with try', 'locals {\n a = try(local.b, 1)\n b = try(local.a, 2)\n}\njob "j" {\n name = local.a\n}', /local\.a leads to itself/],
   ['a long way of locals', `locals {\n${Array.from({ length: 50 }, (_, n) => `a${n} = local.a${n + 1}`).join('\n')}\n}\njob "j" {\n name = local.a0\n}`, /over 32 locals lead to one another/],
 ]
 
@@ -86,6 +102,20 @@ t.test('references to references cannot grow without bound', async (t) => {
   const many = Array.from({ length: 100 }, (_, n) => `V${n} = local.a`).join('\n')
   const letters = `locals {\na = "${'x'.repeat(100_000)}"\n}\n${inTask(`env {\n${many}\n}`)}`
   t.throws(() => parseJobFile(letters, ''), { message: /4194304 letters/ })
+})
+
+t.test('a short file cannot ask for much', async (t) => {
+  const steps = { message: /^job:\d+:\d+: to evaluate this file takes over 400000 steps/ }
+  const blocks = (content: string) =>
+    `dynamic "constraint" {\nfor_each = range(1000)\ncontent {\n${content}\n}\n}`
+  t.throws(() => parseJobFile(inTask(`${blocks('')}\n`.repeat(60)), ''), steps)
+  const nested = 'dynamic "group" {\nfor_each = range(9000)\nlabels = ["x"]\ncontent {\n'
+  t.throws(() => parseJobFile(`job "j" {\n${nested}${blocks('')}\n}\n}\n}`, ''), steps)
+  const lists = Array.from({ length: 30 }, (_, n) => `a${n} = [local.a${n + 1}, local.a${n + 1}]`)
+  const locals = `locals {\n${lists.join('\n')}\na30 = 1\n}`
+  const type = `${'list('.repeat(29)}any${')'.repeat(29)}`
+  const variable = `variable "v" {\ntype = ${type}\ndefault = local.a0\n}`
+  t.throws(() => parseJobFile(`${locals}\n${variable}\njob "j" {}`, ''), steps)
 })
 
 t.test('a file of a megabyte is read or refused', async (t) => {
