@@ -8,7 +8,13 @@ import type { HclPosition, HclValue } from './hcl.ts'
 import { callFunction } from './hcl-functions/calling.ts'
 import { isSame } from './hcl-functions/equality.ts'
 import { failAt } from './hcl-scanner.ts'
-import type { BinaryOperator, ForNames, HclExpression, HclStep } from './hcl-tree.ts'
+import type {
+  BinaryOperator,
+  ForNames,
+  HclExpression,
+  HclStep,
+  HclTemplatePart,
+} from './hcl-tree.ts'
 import { isExact, itemsOf, literal, memberOf, nameOf, textOf, type HclItem } from './hcl-value.ts'
 
 export type HclReference = HclExpression & { readonly type: 'reference' }
@@ -110,22 +116,33 @@ export class HclEvaluator {
   }
 
   /** `"${var.list}"` is the list itself. */
-  #template(parts: readonly (string | HclExpression)[], position: HclPosition): HclValue {
+  #template(parts: readonly HclTemplatePart[], position: HclPosition): HclValue {
     const [only] = parts
-    if (parts.length === 1 && only !== undefined && typeof only !== 'string') {
-      return { ...this.#part(only), position }
-    }
+    if (parts.length === 1 && isExpression(only)) return { ...this.#part(only), position }
+    return { type: 'string', value: this.#text(parts, position), position }
+  }
+
+  #text(parts: readonly HclTemplatePart[], position: HclPosition): string {
     let text = ''
     for (const part of parts) {
       if (typeof part === 'string') {
+        this.budget.grow(part.length, position)
         text += part
-        continue
+      } else if (part.type === 'ifPart') {
+        text += this.#text(this.#boolean(part.condition) ? part.parts : part.otherwise, position)
+      } else if (part.type === 'forPart') {
+        for (const evaluator of this.#iterations({ ...part, condition: null })) {
+          text += evaluator.#text(part.parts, position)
+        }
+      } else {
+        const value = this.#part(part)
+        const piece =
+          textOf(value) ?? this.fail(`${nameOf(value)} cannot be part of a text`, part.position)
+        this.budget.grow(piece.length, position)
+        text += piece
       }
-      const value = this.#part(part)
-      text += textOf(value) ?? this.fail(`${nameOf(value)} cannot be part of a text`, part.position)
     }
-    this.budget.grow(text.length, position)
-    return { type: 'string', value: text, position }
+    return text
   }
 
   #part(part: HclExpression): HclValue {
@@ -279,6 +296,10 @@ export class HclEvaluator {
     // -0 is no number of a file.
     return { type: 'number', value: value === 0 ? 0 : value, position }
   }
+}
+
+function isExpression(part: HclTemplatePart | undefined): part is HclExpression {
+  return typeof part === 'object' && part.type !== 'ifPart' && part.type !== 'forPart'
 }
 
 function boundTo({ key: keyName, value: valueName }: ForNames, key: HclValue, value: HclValue) {

@@ -3,15 +3,9 @@
  * operators and conditions; what they come to is `hcl-evaluate.ts`. Bodies and blocks are those of `hcl.ts`.
  */
 import { checkDepth, parseHclWith, type HclBody, type HclPosition } from './hcl.ts'
+import { nestDirectives, type Directive } from './hcl-directives.ts'
 import type { HclScanner } from './hcl-scanner.ts'
-import type {
-  BinaryOperator,
-  ForNames,
-  HclEntry,
-  HclExpression,
-  HclStep,
-  HclTemplatePart,
-} from './hcl-tree.ts'
+import type { BinaryOperator, ForNames, HclEntry, HclExpression, HclStep } from './hcl-tree.ts'
 
 /** Operators of one value: the tree of a chain is as deep as the chain is long. */
 export const operatorsMax = 100
@@ -163,10 +157,10 @@ class Expression {
     const position = scanner.position()
     const letter = scanner.peek()
     if (letter === '"') {
-      return templateOf(scanner.quotedParts(this.#interpolation(depth)), position)
+      return this.#template(scanner.quotedParts(this.#interpolation(depth)), position)
     }
     if (scanner.lookingAt('<<')) {
-      return templateOf(scanner.heredocParts(this.#interpolation(depth)), position)
+      return this.#template(scanner.heredocParts(this.#interpolation(depth)), position)
     }
     if (letter === '[' || letter === '{') return this.#collection(depth, letter)
     if (letter === '(') return this.#parenthesized(depth)
@@ -186,14 +180,42 @@ class Expression {
   }
 
   #interpolation(depth: number) {
-    return (scanner: HclScanner): HclExpression => {
+    return (scanner: HclScanner, start: HclPosition, sign: '$' | '%') => {
       this.#open += 1
       scanner.skipBlank()
-      const expression = this.read(depth + 1)
+      const part = sign === '$' ? this.read(depth + 1) : this.#directive(depth, start)
       scanner.skipBlank()
       this.#open -= 1
-      return expression
+      return part
     }
+  }
+
+  #directive(depth: number, position: HclPosition): Directive {
+    const scanner: HclScanner = this.#scanner
+    if (scanner.takeWord('if')) {
+      scanner.skipBlank()
+      return { type: 'if', condition: this.read(depth + 1), position }
+    }
+    if (scanner.takeWord('for')) {
+      const names = this.#forNames()
+      return { type: 'for', names, of: this.read(depth + 1), position }
+    }
+    const type = (['else', 'endif', 'endfor'] as const).find((word) => scanner.takeWord(word))
+    if (type !== undefined) return { type, position }
+    return scanner.fail(
+      'there are %{ if … }, %{ else }, %{ endif }, %{ for v in x } and %{ endfor }; write %%{ for the text %{',
+      position,
+    )
+  }
+
+  #template(
+    parts: readonly (string | HclExpression | Directive)[],
+    position: HclPosition,
+  ): HclExpression {
+    const texts = parts.filter((part) => typeof part === 'string')
+    if (texts.length === parts.length) return { type: 'literal', value: texts.join(''), position }
+    const fail = (message: string, at: HclPosition): never => this.#scanner.fail(message, at)
+    return { type: 'template', parts: nestDirectives(parts, fail), position }
   }
 
   #parenthesized(depth: number): HclExpression {
@@ -333,17 +355,11 @@ class Expression {
     const scanner: HclScanner = this.#scanner
     const position = scanner.position()
     if (scanner.peek() === '"') {
-      return templateOf(scanner.quotedParts(this.#interpolation(depth)), position)
+      return this.#template(scanner.quotedParts(this.#interpolation(depth)), position)
     }
     if (scanner.peek() === '(') return this.#parenthesized(depth)
     const key = scanner.name() ?? scanner.digits()
     if (key === null) scanner.fail(`expected a key, found ${scanner.describeNext()}`)
     return { type: 'literal', value: key, position }
   }
-}
-
-function templateOf(parts: readonly HclTemplatePart[], position: HclPosition): HclExpression {
-  const texts = parts.filter((part) => typeof part === 'string')
-  if (texts.length === parts.length) return { type: 'literal', value: texts.join(''), position }
-  return { type: 'template', parts, position }
 }

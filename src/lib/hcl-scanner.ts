@@ -3,12 +3,16 @@
  * (names, numbers, quoted strings, heredocs). The grammar above it is `hcl.ts`.
  */
 import { MusterError } from './errors.ts'
+import { partsOf, withoutIndentation, type Line, type Sequence } from './hcl-pieces.ts'
 
 /** Both count from 1; the column counts UTF-16 units. */
 export type HclPosition = { readonly line: number; readonly column: number }
 
-/** Reads what is between `${` and `}` of a template; the scanner stands behind the brace, and is left before the other one. */
-export type Interpolation<Part> = (scanner: HclScanner, start: HclPosition) => Part
+/**
+ * Reads what is between `${` and `}` of a template, or with the sign % between `%{` and `}`; the scanner stands behind the brace, and is
+ * left before the other one.
+ */
+export type Interpolation<Part> = (scanner: HclScanner, start: HclPosition, sign: '$' | '%') => Part
 
 const simpleEscapes: Readonly<Record<string, string>> = {
   n: '\n',
@@ -143,21 +147,21 @@ export class HclScanner {
     return this.quotedParts(refusesTemplates).join('')
   }
 
-  /** As `quoted`, with what `interpolation` made of each `${…}` between the texts. */
+  /** As `quoted`, with what `interpolation` made of each `${…}` and `%{…}` between the texts. */
   quotedParts<Part>(interpolation: Interpolation<Part>): readonly (string | Part)[] {
     const start = this.position()
     this.#offset += 1
-    const parts: (string | Part)[] = []
+    const pieces: (string | Sequence<Part>)[] = []
     for (;;) {
       const plain = this.#match(/[^"\\\n$%]+/y)
-      if (plain !== null) parts.push(plain)
+      if (plain !== null) pieces.push(plain)
       const letter = this.peek()
       if (letter === '' || letter === '\n') this.fail('this string is never closed', start)
       if (letter === '"') {
         this.#offset += 1
-        return parts
+        return partsOf([pieces])
       }
-      parts.push(letter === '\\' ? this.#escape() : this.#dollar(interpolation))
+      pieces.push(letter === '\\' ? this.#escape() : this.#dollar(interpolation))
     }
   }
 
@@ -166,7 +170,7 @@ export class HclScanner {
     return this.heredocParts(refusesTemplates).join('')
   }
 
-  /** As `heredoc`, with what `interpolation` made of each `${…}` between the texts. */
+  /** As `heredoc`, with what `interpolation` made of each `${…}` and `%{…}` between the texts. */
   heredocParts<Part>(interpolation: Interpolation<Part>): readonly (string | Part)[] {
     const start = this.position()
     this.#offset += 2
@@ -175,7 +179,7 @@ export class HclScanner {
     if (marker === null) this.fail('a heredoc starts with a marker, as in <<EOF')
     this.takeIf('\r')
     if (!this.takeNewline()) this.fail(`the heredoc's marker ${marker} must end its line`)
-    const lines: (string | Part)[][] = []
+    const lines: Line<Part>[] = []
     for (;;) {
       if (this.atEnd()) this.fail(`the heredoc is never closed by a line ${marker}`, start)
       // The newline after the marker stays: it ends the attribute.
@@ -183,12 +187,7 @@ export class HclScanner {
       lines.push(this.#templateLine(interpolation))
       this.takeNewline()
     }
-    const shared = indented ? sharedIndentation(lines) : 0
-    return lines.flatMap(([first, ...rest]) =>
-      typeof first === 'string'
-        ? [first.slice(shared), ...rest, '\n']
-        : [first ?? '', ...rest, '\n'],
-    )
+    return partsOf(indented ? withoutIndentation(lines) : lines)
   }
 
   /** How far the text has been read; see `textSince`. */
@@ -208,19 +207,22 @@ export class HclScanner {
     return true
   }
 
-  /** Up to the newline, without the carriage return before it. */
-  #templateLine<Part>(interpolation: Interpolation<Part>): (string | Part)[] {
-    const parts: (string | Part)[] = []
+  /** With a newline as its end, whatever it was. */
+  #templateLine<Part>(interpolation: Interpolation<Part>): Line<Part> {
+    const pieces: (string | Sequence<Part>)[] = []
     for (;;) {
       const plain = this.#match(/[^\n$%]+/y)
-      if (plain !== null) parts.push(plain)
+      if (plain !== null) pieces.push(plain)
       const letter = this.peek()
       if (letter === '' || letter === '\n') break
-      parts.push(this.#dollar(interpolation))
+      pieces.push(this.#dollar(interpolation))
     }
-    const last = parts.at(-1)
-    if (typeof last === 'string' && last.endsWith('\r')) parts[parts.length - 1] = last.slice(0, -1)
-    return parts
+    const last = pieces.at(-1)
+    if (typeof last === 'string' && last.endsWith('\r')) {
+      pieces[pieces.length - 1] = last.slice(0, -1)
+    }
+    pieces.push('\n')
+    return pieces
   }
 
   #escape(): string {
@@ -243,19 +245,20 @@ export class HclScanner {
   }
 
   /** `$${` and `%%{` stand for `${` and `%{`; a template itself is never taken as text. */
-  #dollar<Part>(interpolation: Interpolation<Part>): string | Part {
-    const sign = this.peek()
+  #dollar<Part>(interpolation: Interpolation<Part>): string | Sequence<Part> {
+    const sign = this.peek() === '%' ? '%' : '$'
     if (this.takeIf(`${sign}${sign}{`)) return `${sign}{`
     if (!this.lookingAt(`${sign}{`)) {
       this.#offset += 1
       return sign
     }
     const start = this.position()
-    if (sign !== '$') this.fail(templateRefusal(sign), start)
     this.#offset += 2
-    const part = interpolation(this, start)
-    if (!this.takeIf('}')) this.fail(`\${…} ends with }, not with ${this.describeNext()}`)
-    return part
+    const stripsBefore = this.takeIf('~')
+    const part = interpolation(this, start, sign)
+    const stripsAfter = this.takeIf('~')
+    if (!this.takeIf('}')) this.fail(`${sign}{…} ends with }, not with ${this.describeNext()}`)
+    return { part, stripsBefore, stripsAfter }
   }
 
   #match(pattern: RegExp): string | null {
@@ -278,17 +281,9 @@ export class HclScanner {
   }
 }
 
-function refusesTemplates(scanner: HclScanner, start: HclPosition): never {
-  return scanner.fail(templateRefusal('$'), start)
-}
-
-function templateRefusal(sign: string): string {
-  return `templates such as ${sign}{…} are not evaluated here; write ${sign}${sign}{ for the text ${sign}{`
-}
-
-function sharedIndentation(lines: readonly (readonly unknown[])[]): number {
-  const indents = lines
-    .filter((parts) => parts.length > 1 || (typeof parts[0] === 'string' && parts[0].trim() !== ''))
-    .map(([first]) => (typeof first === 'string' ? first.length - first.trimStart().length : 0))
-  return indents.reduce((least, indent) => Math.min(least, indent), indents[0] ?? 0)
+function refusesTemplates(scanner: HclScanner, start: HclPosition, sign: '$' | '%'): never {
+  return scanner.fail(
+    `templates such as ${sign}{…} are not evaluated here; write ${sign}${sign}{ for the text ${sign}{`,
+    start,
+  )
 }

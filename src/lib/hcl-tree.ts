@@ -10,7 +10,17 @@ export type HclStep = At &
     | { readonly key: null; readonly each: readonly HclStep[] }
   )
 
-export type HclTemplatePart = string | HclExpression
+export type HclTemplatePart = string | HclExpression | HclDirective
+
+/** What its parts come to, once, never or many times over. */
+export type HclDirective = At & { readonly parts: readonly HclTemplatePart[] } & (
+    | {
+        readonly type: 'ifPart'
+        readonly condition: HclExpression
+        readonly otherwise: readonly HclTemplatePart[]
+      }
+    | { readonly type: 'forPart'; readonly names: ForNames; readonly of: HclExpression }
+  )
 
 export type HclExpression = At &
   (
