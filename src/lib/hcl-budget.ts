@@ -6,8 +6,11 @@ import { MusterError } from './errors.ts'
 import type { HclPosition } from './hcl.ts'
 import { failAt } from './hcl-scanner.ts'
 
-/** A step is about what an expression, an item or a comparison takes, some 0.2 to 1 µs. */
-export const evaluationStepsMax = 400_000
+/**
+ * A step is about what an expression, an item or a comparison takes, some 0.2 to 1 µs: all of them together take less than it takes to
+ * parse the largest file. A job has at most 100,000 values, and a key and its value are two steps.
+ */
+export const evaluationStepsMax = 250_000
 /** Letters that all templates and functions of a file come to. */
 export const evaluatedLengthMax = 4 * 1024 * 1024
 /** Letters that are read in one step. */

@@ -7,7 +7,7 @@ import { nestDirectives, type Directive } from './hcl-directives.ts'
 import type { HclScanner } from './hcl-scanner.ts'
 import type { BinaryOperator, ForNames, HclEntry, HclExpression, HclStep } from './hcl-tree.ts'
 
-/** Operators of one value: the tree of a chain is as deep as the chain is long. */
+/** Operators of one value: the tree of a chain is as deep as the chain is long. Of items beside one another the most count. */
 export const operatorsMax = 100
 
 /** The loosest first; of those that begin alike, the longer first. */
@@ -180,11 +180,16 @@ class Expression {
   }
 
   #interpolation(depth: number) {
+    const before = this.#operators
+    let most = before
     return (scanner: HclScanner, start: HclPosition, sign: '$' | '%') => {
       this.#open += 1
+      this.#operators = before
       scanner.skipBlank()
       const part = sign === '$' ? this.read(depth + 1) : this.#directive(depth, start)
       scanner.skipBlank()
+      most = Math.max(most, this.#operators)
+      this.#operators = most
       this.#open -= 1
       return part
     }
@@ -252,14 +257,15 @@ class Expression {
       if (!scanner.takeIf(word)) {
         scanner.fail(`write ${form}: expected ${word}, found ${scanner.describeNext()}`)
       }
-      scanner.skipBlank()
     }
     this.#open += 1
     const names = this.#forNames()
     const of = this.read(depth + 1)
     expect(':')
+    scanner.skipBlank()
     const first = this.read(depth + 1)
     if (isObject) expect('=>')
+    scanner.skipBlank()
     const item = isObject ? this.read(depth + 1) : first
     scanner.skipBlank()
     const grouped = isObject && scanner.takeIf('...')
@@ -304,6 +310,8 @@ class Expression {
     const scanner: HclScanner = this.#scanner
     const first = last === ']' ? '[' : '('
     this.#open += 1
+    const before = this.#operators
+    let most = before
     const items: HclExpression[] = []
     let spread = false
     for (;;) {
@@ -311,7 +319,9 @@ class Expression {
       if (scanner.takeIf(last)) break
       if (spread) scanner.fail(`behind ... comes ${last}, not ${scanner.describeNext()}`)
       if (scanner.atEnd()) scanner.fail(`this ${first} is never closed with ${last}`, start)
+      this.#operators = before
       items.push(this.read(depth + 1))
+      most = Math.max(most, this.#operators)
       scanner.skipBlank()
       spread = first === '(' && scanner.takeIf('...')
       if (spread) scanner.skipBlank()
@@ -320,6 +330,7 @@ class Expression {
       scanner.fail(`items of a list are separated by commas, found ${scanner.describeNext()}`)
     }
     this.#open -= 1
+    this.#operators = most
     return { items, spread }
   }
 
@@ -327,12 +338,16 @@ class Expression {
   #entries(depth: number, start: HclPosition): readonly HclEntry[] {
     const scanner: HclScanner = this.#scanner
     const open = this.#open
+    const before = this.#operators
+    let most = before
     const entries: HclEntry[] = []
     for (;;) {
       scanner.skipBlank()
       if (scanner.takeIf('}')) break
       if (scanner.atEnd()) scanner.fail('this object is never closed with }', start)
+      this.#operators = before
       const key = this.#key(depth)
+      most = Math.max(most, this.#operators)
       scanner.skipSpace()
       if (!scanner.takeIf('=') && !scanner.takeIf(':')) {
         scanner.fail(`after a key comes = and a value, not ${scanner.describeNext()}`)
@@ -340,13 +355,16 @@ class Expression {
       scanner.skipSpace()
       // A newline ends an entry, also within brackets further out.
       this.#open = 0
+      this.#operators = before
       entries.push({ key, value: this.read(depth + 1) })
+      most = Math.max(most, this.#operators)
       this.#open = open
       scanner.skipSpace()
       if (scanner.takeIf(',') || scanner.takeNewline() || scanner.peek() === '}') continue
       if (scanner.atEnd()) scanner.fail('this object is never closed with }', start)
       scanner.fail(`expected a comma or the end of the line, found ${scanner.describeNext()}`)
     }
+    this.#operators = most
     return entries
   }
 

@@ -74,6 +74,8 @@ const readable: readonly (readonly [string, string, unknown])[] = [
   ['a function', 'a = "${upper("x")}-${max(1, 2)}"', 'X-2'],
   ['lists that are the same', 'a = var.list == ["a", "b"]', true],
   ['a for over a list', 'a = [for v in var.list : "x-${v}"]', ['x-a', 'x-b']],
+  ['many operators beside one another', `a = "${'${1 + 1}'.repeat(200)}"`, '2'.repeat(200)],
+  ['what is behind a for', 'a = [for v in [1] : v]\nb = {for v in [1] : v => v}\nc = 1', [1]],
   ['a for with indexes', 'a = [for i, v in var.list : "${i}${v}" if i > 0]', ['1b']],
   [
     'a for over an object, by keys',
@@ -242,6 +244,16 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['deep fors', `a = ${'[for x in [1] : '.repeat(40)}1${']'.repeat(40)}`, /nest deeper than 32/],
   ['a key twice', 'a = { x = 1, "x" = 2 }', /x is set twice in this object/],
   ['many operators', `a = 1${' + 1'.repeat(operatorsMax + 1)}`, /at most 100 operators/],
+  [
+    'many operators in an item',
+    `a = [[1${' + 1'.repeat(60)}][0]${' + 1'.repeat(60)}]`,
+    /at most 100 operators/,
+  ],
+  [
+    'many operators with operators in brackets',
+    `a = (1${' + 1'.repeat(60)})${' + 1'.repeat(60)}`,
+    /at most 100 operators/,
+  ],
   ['deep nesting', `a = ${'('.repeat(40)}1${')'.repeat(40)}`, /nest deeper than 32/],
   ['deep negation', `a = ${'!'.repeat(40)}true`, /nest deeper than 32/],
 ]
