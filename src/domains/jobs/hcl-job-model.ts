@@ -8,7 +8,7 @@ import { parseHclExpressions } from '../../lib/hcl-expression.ts'
 import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { jobBlock } from './hcl-blocks-model.ts'
 import { JobFileReader, type Members } from './hcl-shape-model.ts'
-import { variablesOf } from './hcl-variables-model.ts'
+import { checkVariables, variablesOf } from './hcl-variables-model.ts'
 
 /** In refusals: `job:3:5: …`. */
 const fileName = 'job'
@@ -36,11 +36,10 @@ export function parseJobFile(text: string, variables: string): Members {
       evaluator.fail(`a job file has no ${name}; it has ${knownBlocks.join(', ')}`, position)
     }
   }
-  names.variables = variablesOf(
-    blocks.filter(({ name }) => name === 'variable'),
-    variables,
-    evaluator,
-  )
+  const variableBlocks = blocks.filter(({ name }) => name === 'variable')
+  const alone = new HclEvaluator(fileName, referToNothing, evaluator.budget)
+  names.variables = variablesOf(variableBlocks, variables, alone)
+  checkVariables(variableBlocks, evaluator)
   const [job, second] = blocks.filter(({ name }) => name === 'job')
   if (job === undefined) {
     return evaluator.fail('this file has no job: write job "name" { … }', { line: 1, column: 1 })
@@ -64,7 +63,7 @@ class Names {
   }
 
   resolve(reference: HclReference, inTemplate: boolean, evaluator: HclEvaluator): Resolved | null {
-    const { root, steps, source, position } = reference
+    const { root, steps, position } = reference
     if (root === 'var' || root === 'local') {
       const key = steps[0]?.key
       if (typeof key !== 'string') return null
@@ -73,11 +72,7 @@ class Names {
       if (value === undefined) evaluator.fail(`there is no ${root}.${key} in this file`, position)
       return { value, stepsTaken: 1 }
     }
-    const isKnown = runtimeRoots.includes(root) ? steps.length > 0 : root.startsWith('NOMAD_')
-    // The environment of a task is known where it runs: any single name may be of it.
-    if (!isKnown && !(inTemplate && steps.length === 0)) return null
-    const value: HclValue = { type: 'string', value: `\${${source}}`, position }
-    return { value, stepsTaken: steps.length }
+    return atRuntime(reference, inTemplate)
   }
 
   #local(key: string, { position }: HclReference, evaluator: HclEvaluator): HclValue | undefined {
@@ -99,4 +94,26 @@ class Names {
       this.#underWay.pop()
     }
   }
+}
+
+/** What is known only where a task runs, as it is written. */
+function atRuntime(reference: HclReference, inTemplate: boolean): Resolved | null {
+  const { root, steps, source, position } = reference
+  const isKnown = runtimeRoots.includes(root) ? steps.length > 0 : root.startsWith('NOMAD_')
+  // The environment of a task is known where it runs: any single name may be of it.
+  if (!isKnown && !(inTemplate && steps.length === 0)) return null
+  const value: HclValue = { type: 'string', value: `\${${source}}`, position }
+  return { value, stepsTaken: steps.length }
+}
+
+/** For values of variables: what they could refer to may be made of these values. */
+function referToNothing(
+  reference: HclReference,
+  { inTemplate, evaluator }: { readonly inTemplate: boolean; readonly evaluator: HclEvaluator },
+): Resolved | null {
+  const { root, source, position } = reference
+  if (root === 'var' || root === 'local') {
+    evaluator.fail(`the value of a variable cannot refer to ${source}: use a local`, position)
+  }
+  return atRuntime(reference, inTemplate)
 }

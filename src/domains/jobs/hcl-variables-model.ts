@@ -4,12 +4,13 @@ import type { HclEvaluator } from '../../lib/hcl-evaluate.ts'
 import { parseHclExpressions } from '../../lib/hcl-expression.ts'
 import type { HclExpression } from '../../lib/hcl-tree.ts'
 import { converted, typeOf, type HclType } from '../../lib/hcl-type.ts'
+import { nameOf, textOf } from '../../lib/hcl-value.ts'
 
 const variablesName = 'variables'
 
 const known = ['type', 'default', 'description', 'sensitive', 'nullable']
 
-/** `given`: attributes by the names of variables. */
+/** `given`: attributes by the names of variables. `evaluator`: of values that refer to no other ones. */
 export function variablesOf(
   blocks: readonly HclBlock<HclExpression>[],
   given: string,
@@ -45,9 +46,9 @@ function valueOf(
   given: HclExpression | undefined,
   evaluator: HclEvaluator,
 ): HclValue {
-  const [nested] = body.blocks
-  if (nested !== undefined) {
-    evaluator.fail(`${nested.name} of a variable is not evaluated here`, nested.position)
+  const unknown = body.blocks.find((nested) => nested.name !== 'validation')
+  if (unknown !== undefined) {
+    evaluator.fail(`variable has no ${unknown.name}; it has validation`, unknown.position)
   }
   for (const [attribute, { position: at }] of body.attributes) {
     if (!known.includes(attribute)) {
@@ -73,6 +74,44 @@ function valueOf(
     `${where} the variable ${name} is not of its type ${type.kind}`,
     given === undefined ? expression.position : position,
   )
+}
+
+/** Throws `invalid_argument` with the variable's own sentence where a condition does not hold. `evaluator` knows all names. */
+export function checkVariables(
+  blocks: readonly HclBlock<HclExpression>[],
+  evaluator: HclEvaluator,
+): void {
+  for (const { labels, body } of blocks) {
+    const [name = ''] = labels
+    for (const validation of body.blocks) checkValidation(validation, name, evaluator)
+  }
+}
+
+function checkValidation(
+  { labels, body, position }: HclBlock<HclExpression>,
+  name: string,
+  evaluator: HclEvaluator,
+): void {
+  const condition = body.attributes.get('condition')
+  const message = body.attributes.get('error_message')
+  const [nested] = body.blocks
+  const hasMore = labels.length > 0 || nested !== undefined || body.attributes.size > 2
+  if (condition === undefined || message === undefined || hasMore) {
+    return evaluator.fail('write validation { condition = …, error_message = "…" }', position)
+  }
+  const holds = evaluator.evaluate(condition)
+  if (holds.type !== 'boolean') {
+    return evaluator.fail(
+      `a condition must be true or false, not ${nameOf(holds)}`,
+      condition.position,
+    )
+  }
+  if (holds.value) return
+  const text = evaluator.evaluate(message)
+  const sentence =
+    textOf(text) ??
+    evaluator.fail(`error_message must be a text, not ${nameOf(text)}`, message.position)
+  evaluator.fail(`the value of the variable ${name} is not valid: ${sentence}`, position)
 }
 
 /** Where a list or an object is wanted, a text is read as an expression: `["a"]`, as a command line has it. */
