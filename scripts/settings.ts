@@ -1,4 +1,4 @@
-/** `npm run settings`: writes the tables of configuration keys in docs/*.md. */
+/** `npm run settings`: writes the tables of configuration keys and of functions in docs/*.md. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { pages, withTables } from './settings/tables.ts'
 

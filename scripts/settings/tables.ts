@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { TSchema } from 'typebox'
 import { format, resolveConfig } from 'prettier'
 import { fileSchema } from '../../src/process/config-schema.ts'
+import { withFunctions } from './functions.ts'
 
 export type Setting = { readonly key: string; readonly usual: string; readonly about: string }
 
@@ -21,9 +22,9 @@ export async function pages(): Promise<readonly string[]> {
   return names.toSorted().map((name) => join(docs, name))
 }
 
-/** The page with its tables as the schema has them, as prettier writes it. */
+/** The page with its tables as the schema and the functions have them, as prettier writes it. */
 export async function withTables(page: string, file: string): Promise<string> {
-  const written = page.replaceAll(
+  const written = withFunctions(page).replaceAll(
     place,
     (_, begin: string, fronts: string | undefined, end: string) =>
       `${begin}\n${tableOf(fronts?.split(',').map((front) => front.trim()) ?? [])}${end}`,
