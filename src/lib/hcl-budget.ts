@@ -13,6 +13,8 @@ import { failAt } from './hcl-scanner.ts'
 export const evaluationStepsMax = 250_000
 /** Letters that all templates and functions of a file come to. */
 export const evaluatedLengthMax = 4 * 1024 * 1024
+/** Expressions that are evaluated for one another, also by way of locals: each takes a part of the call stack. */
+export const evaluationDepthMax = 500
 /** Letters that are read in one step. */
 const lettersPerStep = 64
 
@@ -22,6 +24,7 @@ export class HclBudget {
   readonly #lettersMax: number
   #steps = 0
   #letters = 0
+  #depth = 0
   #stopped: MusterError | null = null
 
   constructor(
@@ -39,6 +42,23 @@ export class HclBudget {
   /** Set once a file cannot be evaluated, whatever `try()` would take instead. */
   get stopped(): MusterError | null {
     return this.#stopped
+  }
+
+  get depth(): number {
+    return this.#depth
+  }
+
+  /** Before an expression is evaluated; `leaveTo` the depth of before follows, also where a failure is caught. */
+  enter(position: HclPosition): void {
+    this.#depth += 1
+    if (this.#depth > evaluationDepthMax) {
+      this.stop(`over ${evaluationDepthMax} expressions are evaluated for one another`, position)
+    }
+    this.spend(1, position)
+  }
+
+  leaveTo(depth: number): void {
+    this.#depth = depth
   }
 
   spend(steps: number, position: HclPosition): void {

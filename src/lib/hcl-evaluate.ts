@@ -70,8 +70,15 @@ export class HclEvaluator {
   }
 
   evaluate(expression: HclExpression): HclValue {
+    const { depth } = this.budget
+    this.budget.enter(expression.position)
+    const value = this.#evaluate(expression)
+    this.budget.leaveTo(depth)
+    return value
+  }
+
+  #evaluate(expression: HclExpression): HclValue {
     const { position } = expression
-    this.budget.spend(1, position)
     switch (expression.type) {
       case 'literal':
         return literal(expression.value, position)

@@ -94,9 +94,11 @@ class Expression {
     const scanner: HclScanner = this.#scanner
     const position = scanner.position()
     const start = scanner.offset()
+    const isParenthesized = scanner.peek() === '('
     const of = this.#operand(depth)
     const steps = this.#steps(depth)
-    if (of.type === 'reference') return { ...of, steps, source: scanner.textSince(start) }
+    if (of.type === 'reference' && !isParenthesized)
+      return { ...of, steps, source: scanner.textSince(start) }
     return steps.length === 0 ? of : { type: 'access', of, steps, position }
   }
 

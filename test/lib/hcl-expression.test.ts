@@ -53,6 +53,11 @@ const readable: readonly (readonly [string, string, unknown])[] = [
   ['a heredoc', 'a = <<E\nx ${var.name}\n$${y}\nE\n', 'x web\n${y}\n'],
   ['an indented heredoc', 'a = <<-E\n    ${var.name}\n      y\n  E\n', 'web\n  y\n'],
   ['a heredoc with Windows line ends', 'a = <<E\r\nx ${var.name}\r\nE\r\n', 'x web\n'],
+  [
+    'a reference in brackets',
+    'a = [(var.name), (var.list)[0], ((var.count)) + 1]',
+    ['web', 'a', 4],
+  ],
   ['an index', 'a = var.list[1]', 'b'],
   ['an index after a dot', 'a = var.list.0', 'a'],
   ['an index of a literal', 'a = ["x", "y"][1]', 'y'],

@@ -72,7 +72,7 @@ class Names {
       if (value === undefined) evaluator.fail(`there is no ${root}.${key} in this file`, position)
       return { value, stepsTaken: 1 }
     }
-    return atRuntime(reference, inTemplate)
+    return atRuntime(reference, inTemplate, evaluator)
   }
 
   #local(key: string, { position }: HclReference, evaluator: HclEvaluator): HclValue | undefined {
@@ -97,11 +97,24 @@ class Names {
 }
 
 /** What is known only where a task runs, as it is written. */
-function atRuntime(reference: HclReference, inTemplate: boolean): Resolved | null {
+function atRuntime(
+  reference: HclReference,
+  inTemplate: boolean,
+  evaluator: HclEvaluator,
+): Resolved | null {
   const { root, steps, source, position } = reference
   const isKnown = runtimeRoots.includes(root) ? steps.length > 0 : root.startsWith('NOMAD_')
   // The environment of a task is known where it runs: any single name may be of it.
   if (!isKnown && !(inTemplate && steps.length === 0)) return null
+  const computed = steps.find(
+    ({ key }) => key === null || (typeof key === 'object' && key.type !== 'literal'),
+  )
+  if (computed !== undefined) {
+    evaluator.fail(
+      `${source} is known only where a task runs: write its name out, as in \${env["HOME"]}`,
+      computed.position,
+    )
+  }
   const value: HclValue = { type: 'string', value: `\${${source}}`, position }
   return { value, stepsTaken: steps.length }
 }
@@ -115,5 +128,5 @@ function referToNothing(
   if (root === 'var' || root === 'local') {
     evaluator.fail(`the value of a variable cannot refer to ${source}: use a local`, position)
   }
-  return atRuntime(reference, inTemplate)
+  return atRuntime(reference, inTemplate, evaluator)
 }

@@ -103,6 +103,7 @@ function firstValue(
   evaluator: Evaluator,
 ): HclValue | string {
   const { budget } = evaluator
+  const { depth } = budget
   let wrong = ''
   for (const expression of expressions) {
     try {
@@ -111,6 +112,7 @@ function firstValue(
       // A budget that is spent stays so.
       const isRefusal = error instanceof MusterError && error.code === 'invalid_argument'
       if (!isRefusal || budget.stopped !== null) throw error
+      budget.leaveTo(depth)
       budget.spend(stepsPerFailure, expression.position)
       wrong = error.message
     }

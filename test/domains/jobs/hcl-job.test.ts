@@ -8,6 +8,7 @@ import { MusterError } from '../../../src/lib/errors.ts'
 import { amount, seed } from '../../support/chance.ts'
 import { problemsOf } from './job-drafts.ts'
 
+const shop = await readFile(new URL('shop.nomad.hcl', import.meta.url), 'utf8')
 const everything = await readFile(new URL('everything.nomad.hcl', import.meta.url), 'utf8')
 
 t.test('a file with every block comes to a job that is in order', async (t) => {
@@ -23,7 +24,6 @@ t.test('a file with every block comes to a job that is in order', async (t) => {
 t.test(
   'a file with functions, directives, for and dynamic comes to a job that is in order',
   async (t) => {
-    const shop = await readFile(new URL('shop.nomad.hcl', import.meta.url), 'utf8')
     const job = parseJobFile(shop, 'image = "shop/web:1.4"\nstage = "production"')
     t.same(problemsOf(job), [])
     const expected: unknown = JSON.parse(
@@ -92,6 +92,7 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ['a volume twice', 'job "j" {\n group "g" {\n volume "v" {}\n volume "v" {}\n }\n}', /^job:4:2: volume "v" stands twice/],
   ['an unknown variable', 'job "j" {\n name = var.x\n}', /^job:2:9: there is no var\.x in this file/],
   ['an unknown local', 'job "j" {\n name = local.x\n}', /there is no local\.x/],
+  ['a computed name of what a task knows', 'job "j" {\n name = [for k in ["x"] : "${env[k]}"][0]\n}', /^job:2:33: env\[k\] is known only where a task runs: write its name out/],
   ['a name that is misspelled', 'job "j" {\n name = "${vra.x}"\n}', /vra\.x is no value/],
   ['a variable without a value', 'variable "x" {}\njob "j" {}', /^job:1:1: the variable x has no default and was given no value/],
   ['a default of another type', 'variable "x" {\n type = number\n default = "x"\n}\njob "j" {}', /^job:3:12: the default of the variable x is not of its type number/],
@@ -140,6 +141,23 @@ t.test('a short file cannot ask for much', async (t) => {
   t.throws(() => parseJobFile(`${locals}\njob "j" {\nname = local.v\n}`, ''), steps)
 })
 
+t.test('locals and expressions that lead to one another do not fill the call stack', async (t) => {
+  const message = /^job:\d+:\d+: over 500 expressions are evaluated for one another/
+  const sum = ' + 1'.repeat(95)
+  const forms = [
+    (next: string) => next + sum,
+    (next: string) => 'max('.repeat(28) + next + ')'.repeat(28) + sum,
+    (next: string) => 'try('.repeat(28) + next + ', 1)'.repeat(28),
+    (next: string) => `${'[for x in [1] : '.repeat(20)}${next}${']'.repeat(20)}`,
+    (next: string) => '"x%{ for x in [1] }${'.repeat(20) + next + '}%{ endfor }"'.repeat(20),
+  ]
+  for (const form of forms) {
+    const locals = Array.from({ length: 31 }, (_, n) => `a${n} = ${form(`local.a${n + 1}`)}`)
+    const file = `locals {\n${locals.join('\n')}\na31 = 1\n}\njob "j" {\nname = local.a0\n}`
+    t.throws(() => parseJobFile(file, ''), { code: 'invalid_argument', message })
+  }
+})
+
 t.test('a file of a megabyte is read or refused', async (t) => {
   const megabyte = 1024 * 1024
   const fill = (unit: string, before = '', after = '') =>
@@ -159,10 +177,7 @@ t.test('a file of a megabyte is read or refused', async (t) => {
     fill('$', 'job "j" {\n name = "', '"\n}'),
     fill('a.', 'job "j" {\n name = "${', 'a}"\n}'),
     fill('/* */'),
-    fill('%{ if true }x%{ endif }', 'job "j" {\n name = "', '"\n}'),
-    fill('[for a in [1] : a],', 'job "j" {\n datacenters = [', ']\n}'),
-    fill('upper("x"),', 'job "j" {\n datacenters = [', ']\n}'),
-    fill('dynamic "meta" {\nfor_each = [1]\ncontent {}\n}\n', 'job "j" {\n', '}'),
+    fill('"%{ for a in [1] }${upper("x")}%{ endfor }",', 'job "j" {\n datacenters = [', ']\n}'),
   ]
   for (const file of files) {
     try {
@@ -182,11 +197,12 @@ t.test(`a file that is damaged is read or refused (seed ${seed})`, async (t) => 
   fc.assert(
     fc.property(
       damage,
-      fc.constantFrom('}', '{', '"', '${', '<<E\n', '=', '', '\n'),
-      ([at, gone, text], piece) => {
-        const file = everything.slice(0, at) + text + piece + everything.slice(at + gone)
+      fc.constantFrom('}', '{', '"', '${', '%{', '<<E\n', '=', '', '\n', '...', '[*]', ')'),
+      fc.constantFrom(everything, shop),
+      ([at, gone, text], piece, whole) => {
+        const file = whole.slice(0, at) + text + piece + whole.slice(at + gone)
         try {
-          problemsOf(parseJobFile(file, ''))
+          problemsOf(parseJobFile(file, whole === shop ? 'image = "shop/web:1"' : ''))
         } catch (error) {
           if (!(error instanceof MusterError) || error.code === 'internal') throw error
         }
