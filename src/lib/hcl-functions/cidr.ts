@@ -85,7 +85,7 @@ function addressOf(text: string, bits: 32 | 128): bigint {
     part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16))
   const begin = groups(left)
   const end = groups(right ?? '')
-  const zeros = new Array<number>(8 - begin.length - end.length).fill(0)
+  const zeros = Array.from({ length: 8 - begin.length - end.length }, () => 0)
   return numberOf([...begin, ...zeros, ...end], 16n)
 }
 

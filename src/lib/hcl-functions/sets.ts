@@ -52,7 +52,7 @@ function product(call: HclCall): HclValue {
       rest = Math.floor(rest / list.length)
       return item === undefined ? [] : [item]
     })
-    return choice.reverse()
+    return choice.toReversed()
   })
   return call.newList(choices.map((choice) => call.newList(choice)))
 }

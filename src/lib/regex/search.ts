@@ -142,7 +142,7 @@ export class Search {
 
   /** The last that was saved counts. */
   #slotsOf(saved: Saved): Found {
-    const slots = new Array<number>(this.#slots).fill(-1)
+    const slots = Array.from({ length: this.#slots }, () => -1)
     for (let at = saved; at !== null; at = at.before) {
       if (slots[at.slot] === -1) slots[at.slot] = at.at
     }

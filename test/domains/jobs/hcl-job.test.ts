@@ -130,11 +130,9 @@ t.test('references to references cannot grow without bound', async (t) => {
 
 t.test('a short file cannot ask for much', async (t) => {
   const steps = { message: /^job:\d+:\d+: to evaluate this file takes over 250000 steps/ }
-  const blocks = (content: string) =>
-    `dynamic "constraint" {\nfor_each = range(1000)\ncontent {\n${content}\n}\n}`
-  t.throws(() => parseJobFile(inTask(`${blocks('')}\n`.repeat(60)), ''), steps)
+  const blocks = 'dynamic "constraint" {\nfor_each = range(1000)\ncontent {}\n}'
   const nested = 'dynamic "group" {\nfor_each = range(9000)\nlabels = ["x"]\ncontent {\n'
-  t.throws(() => parseJobFile(`job "j" {\n${nested}${blocks('')}\n}\n}\n}`, ''), steps)
+  t.throws(() => parseJobFile(`job "j" {\n${nested}${blocks}\n}\n}\n}`, ''), steps)
   const lists = Array.from({ length: 30 }, (_, n) => `a${n} = [local.a${n + 1}, local.a${n + 1}]`)
   const type = `${'list('.repeat(29)}any${')'.repeat(29)}`
   const locals = `locals {\n${lists.join('\n')}\na30 = 1\nv = convert(local.a0, ${type})\n}`
@@ -171,7 +169,6 @@ t.test('a file of a megabyte is read or refused', async (t) => {
     fill('(', 'a = '),
     fill('[1,', 'a = '),
     fill('-', 'a = '),
-    fill('"x",', 'job "j" {\n datacenters = [', ']\n}'),
     fill('group "g" {}\n', 'job "j" {\n', '}'),
     fill('x\n', 'job "j" {\n name = <<E\n', 'E\n}'),
     fill('$', 'job "j" {\n name = "', '"\n}'),

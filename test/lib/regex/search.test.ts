@@ -50,7 +50,7 @@ t.test('finds what the native engine finds, with random small patterns', async (
   }
   const pieces = ['a', 'b', '.', '[ab]', '(a|ab)', '(?:ba)', '^', '$', '\\b']
   const operators = ['', '', '*', '+', '?', '*?', '+?', '??', '{1,2}']
-  for (let round = 0; round < 2_000; round++) {
+  for (let round = 0; round < 800; round++) {
     let pattern = ''
     for (let part = random(4); part >= 0; part--) {
       const piece = pieces[random(pieces.length)] ?? ''
