@@ -1,6 +1,6 @@
 /**
- * HCL whose values are computed: the grammar of expressions, as a tree. References (`var.x`), templates, lists, objects,
- * operators and conditions; what they come to is `hcl-evaluate.ts`. Bodies and blocks are those of `hcl.ts`.
+ * HCL whose values are computed: the grammar of expressions, as a tree. References (`var.x`), templates with their directives, lists,
+ * objects, `for`, calls, splats, operators and conditions; what they come to is `hcl-evaluate.ts`. Bodies and blocks are those of `hcl.ts`.
  */
 import { checkDepth, parseHclWith, type HclBody, type HclPosition } from './hcl.ts'
 import { nestDirectives, type Directive } from './hcl-directives.ts'

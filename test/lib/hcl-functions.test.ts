@@ -1,5 +1,8 @@
 /** Functions of job files: what each comes to, what it refuses, and that no call costs more than the budget of its file. */
 import t from 'tap'
+import fc from '../support/fast-check.ts'
+import { amount, seed } from '../support/chance.ts'
+import { MusterError } from '../../src/lib/errors.ts'
 import { parseHclExpressions } from '../../src/lib/hcl-expression.ts'
 import { HclEvaluator } from '../../src/lib/hcl-evaluate.ts'
 import { functionNames, refusedFunctions } from '../../src/lib/hcl-functions/table.ts'
@@ -229,4 +232,36 @@ t.test('each refusal says where and what', async (t) => {
   for (const name of Object.keys(refusedFunctions)) {
     t.throws(() => evaluated(`${name}()`), { message: new RegExp(`${name}\\(\\) `) }, name)
   }
+})
+
+t.test(`any function takes or refuses any arguments (seed ${seed})`, async (t) => {
+  const words = ['null', 'true', '-1', '0', '2', '1.5', '9007199254740991', '1e-300', '"a"', '""']
+  const texts = [
+    '"é😀"',
+    '"%s%d%-5v"',
+    '"(a)|b*"',
+    '"2026-11-26T08:00:00Z"',
+    '"10.0.0.0/8"',
+    '"fd00::/8"',
+  ]
+  const lists = ['[]', '["b", "a"]', '[3, null]', '[["x"], {}]', '{ a = 1 }', '{ __proto__ = [] }']
+  const argument = fc.constantFrom(...words, ...texts, ...lists, 'toset(["b"])', 'string')
+  const call = fc.tuple(
+    fc.constantFrom(...functionNames()),
+    fc.array(argument, { maxLength: 4 }),
+    fc.boolean(),
+  )
+  fc.assert(
+    fc.property(call, ([name, args, spread]) => {
+      try {
+        evaluated(
+          `jsonencode(${name}(${args.join(', ')}${spread && args.length > 0 ? '...' : ''}))`,
+        )
+      } catch (error) {
+        if (!(error instanceof MusterError) || error.code !== 'invalid_argument') throw error
+      }
+    }),
+    { numRuns: amount('FUZZ_HCL_FUNCTIONS', { gate: 500, long: 50_000 }), seed },
+  )
+  t.pass('nothing but a refusal was thrown')
 })
