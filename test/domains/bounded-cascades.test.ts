@@ -41,7 +41,7 @@ import { sweepRows } from './row-faults.ts'
 
 const wholeTree = { ...wholeList, filter: '' }
 
-const histories = amount('FUZZ_HISTORIES', { gate: 2, long: 3 })
+const histories = amount('FUZZ_HISTORIES', { gate: 1, long: 3 })
 const steps = 150
 
 async function machineOf(t: Test, cascadeRowsMax: number): Promise<Machine> {

@@ -21,7 +21,7 @@ import { everyTableOptions, fillEveryTable, meetEveryTable } from '../every-tabl
 import { sweepRows, tables } from '../row-faults.ts'
 import { serverOfOne, type ServerOfOne } from '../server-of-one.ts'
 
-const archivesOfEach = amount('FUZZ_ARCHIVES', { gate: 50, long: 80 })
+const archivesOfEach = amount('FUZZ_ARCHIVES', { gate: 25, long: 60 })
 
 const snapshotUrl = '/v1/operator/snapshot'
 
