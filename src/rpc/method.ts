@@ -177,7 +177,10 @@ type LocalMethodSpec<Args extends TSchema, Value> = Common<Args> & {
   readonly kind: 'local'
   /** What a client agent may answer, which servers do not believe unread. Absent: no agent of a node is asked. */
   readonly answer?: TSchema
-  /** A token that the caller sends along is not looked at: a login proves who the caller is by other means. */
+  /**
+   * A token that the caller sends along is not looked at: the method is open to all, or a login proves who the caller is by other
+   * means.
+   */
   readonly ignoresToken?: true
   readonly run: (context: LocalContext, args: Static<Args>) => Promise<Value>
 }

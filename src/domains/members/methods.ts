@@ -36,6 +36,7 @@ const list = defineLocalMethod({
 const join = defineLocalMethod({
   kind: 'local',
   name: 'members.join',
+  ignoresToken: true,
   args: Type.Object({
     addresses: Type.Array(Type.String({ minLength: 1, maxLength: addressLengthMax }), {
       minItems: 1,

@@ -26,6 +26,7 @@ const Target = Type.Object({
 const status = defineLocalMethod({
   kind: 'local',
   name: 'status.cluster',
+  ignoresToken: true,
   args: Type.Object({}),
   requires: () => ({ resource: 'none' }),
   run: async (context) => view(context.service(raftControl)),

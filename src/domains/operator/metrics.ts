@@ -6,6 +6,7 @@ import { metricsSource } from './services.ts'
 const document = defineLocalMethod({
   kind: 'local',
   name: 'operator.metrics',
+  ignoresToken: true,
   args: Type.Object({}),
   requires: () => ({ resource: 'none' }),
   run: async (context) => context.service(metricsSource).document(),
@@ -14,6 +15,7 @@ const document = defineLocalMethod({
 const text = defineLocalMethod({
   kind: 'local',
   name: 'operator.metricsText',
+  ignoresToken: true,
   args: Type.Object({}),
   requires: () => ({ resource: 'none' }),
   run: (context) => context.service(metricsSource).text(),

@@ -45,6 +45,7 @@ const nameOf = ({ service }: LocalContext): string => service(processInfo).membe
 const health = defineLocalMethod({
   kind: 'local',
   name: 'agent.health',
+  ignoresToken: true,
   args: Nothing,
   requires: anyone,
   run: async (context) => context.service(processInfo).health(),
@@ -53,6 +54,7 @@ const health = defineLocalMethod({
 const regions = defineLocalMethod({
   kind: 'local',
   name: 'agent.regions',
+  ignoresToken: true,
   args: Nothing,
   requires: anyone,
   run: async (context) => context.service(processInfo).regions(),
