@@ -4,11 +4,18 @@
  */
 import type { Clock } from '../lib/clock.ts'
 import { MusterError } from '../lib/errors.ts'
-import { maySeeSome, type Authorizer, type Permissions } from './authorizer.ts'
+import type { Authorizer, Permissions } from './authorizer.ts'
 import type { Parking, WaitEnd, Waiter, WaitGroup } from './parking.ts'
 import { type Places, placeTaker } from './places.ts'
-import { answerOf, mustRead, released, runOver, type QueryAnswer, type QueryCall } from './query.ts'
-import { lacksAll } from './refusal.ts'
+import {
+  answerOf,
+  mustRead,
+  mustSeeSome,
+  released,
+  runOver,
+  type QueryAnswer,
+  type QueryCall,
+} from './query.ts'
 import type { Needed, SharedQuery, SharedReads, Used } from './shared-reads.ts'
 import type { Services } from './services.ts'
 import type { ReadableState } from './state.ts'
@@ -109,8 +116,7 @@ export class BlockingRead implements Waiter {
     const call = this.#call
     const { services, shared } = this.#reads
     mustRead(call, permissions, services)
-    const { least = [] } = call.method
-    if (!maySeeSome(permissions, least)) throw lacksAll(permissions, [least])
+    mustSeeSome(call.method, permissions)
     const timeIsUp = this.#isTimeUp()
     const query = shared.find(call, permissions)
     if (query === null) {

@@ -142,6 +142,8 @@ type QuerySpec<Args extends TSchema, Value> = Common<Args> & {
   readonly long?: true
   /** A caller without all of these, to whatever it be, is shown nothing: it may not wait for a change. */
   readonly least?: readonly LeastRight[]
+  /** Such a caller is refused at once, also where it does not wait. Default: it gets an empty answer. */
+  readonly needsLeast?: true
   /** Its index may be of more than it reads, and only a change of what it reads is an answer to one who waits. */
   readonly ownChanges?: true
   readonly query: (
@@ -257,6 +259,7 @@ export type AnyQuery = AnyCommon & {
   readonly kind: 'query'
   readonly long?: true
   readonly least?: readonly LeastRight[]
+  readonly needsLeast?: true
   readonly ownChanges?: true
   readonly query: (
     reader: Reader,

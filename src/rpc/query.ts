@@ -1,6 +1,6 @@
 /** One query: what is asked, how it is run over a view, and what is answered. */
 import type { Abortable } from '../lib/lazy-abort.ts'
-import type { Permissions } from './authorizer.ts'
+import { maySeeSome, type Permissions } from './authorizer.ts'
 import type {
   AnyQuery,
   Caller,
@@ -9,7 +9,7 @@ import type {
   ReadOptions,
   Requirement,
 } from './method.ts'
-import { mustMay } from './refusal.ts'
+import { lacksAll, mustMay } from './refusal.ts'
 import { isAsyncIterable, type SharedResult, type Used } from './shared-reads.ts'
 import type { Services } from './services.ts'
 import type { RecordingView } from './state.ts'
@@ -42,6 +42,12 @@ export function mustRead(
   services: Services,
 ): void {
   mustMay(permissions, method.requires(args as never, services.get), method.missing)
+  if (method.needsLeast === true) mustSeeSome(method, permissions)
+}
+
+/** Throws `permission_denied` for a caller that is shown nothing. */
+export function mustSeeSome({ least = [] }: AnyQuery, permissions: Permissions): void {
+  if (!maySeeSome(permissions, least)) throw lacksAll(permissions, [least])
 }
 
 /** The view stays open behind the answer. */

@@ -38,6 +38,7 @@ const list = defineQuery({
   args: Type.Object(Page),
   requires: () => ({ resource: 'none' }),
   least: leastForNodes,
+  needsLeast: true,
   query: async (reader, { prefix, filter, nextToken, perPage }, context) => {
     const show = (row: NodeRow, may: May) => (may(readsNode(row.spec.name)) ? row : null)
     const value = await onePage(

@@ -24,7 +24,7 @@ export const nodeRoutes: readonly DescribedRoute[] = [
     method: 'GET',
     path: '/v1/nodes',
     summary: 'List client nodes',
-    permission: 'filtered',
+    permission: 'node:read',
     query: { ...blocking, ...listing },
     reply: ok(Type.Array(NodeStub)),
     example: {},

@@ -341,7 +341,12 @@ t.test('tokens see and change nodes by their names', async (t) => {
     server.ask(method, url, body, token)
   t.match((await as(box)('GET', '/v1/nodes')).json(), [{ Name: 'box' }])
   t.match((await as(reads)('GET', '/v1/nodes')).json(), { length: 2 })
-  t.same((await server.ask('GET', '/v1/nodes')).json(), [], 'nothing is shown without a token')
+  const without = 'Permission denied: the request has no token, and anonymous requests lack'
+  for (const url of ['/v1/nodes', '/v1/nodes?index=1&wait=1s']) {
+    const refused = await server.ask('GET', url)
+    t.equal(refused.status, 403, url)
+    t.match(refused.body, `${without} permission 'node:read'`)
+  }
   t.equal((await as(box)('GET', `/v1/node/${other}`)).status, 403)
   t.equal((await as(box)('GET', `/v1/node/${id}`)).status, 200)
   const word = { Eligibility: 'ineligible' }
