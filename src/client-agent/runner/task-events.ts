@@ -132,7 +132,10 @@ export function templateSignal(signal: string): EventSeed {
   return {
     type: 'Signaling',
     text: `Template re-rendered: task being sent signal ${signal}`,
-    details: [['task_signal', signal]],
+    details: [
+      ['task_signal', signal],
+      ['task_signal_reason', 'Template re-rendered'],
+    ],
   }
 }
 

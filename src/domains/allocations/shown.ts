@@ -1,5 +1,6 @@
 /** Allocations as clients read them, whole and in lists, and as filters of lists do. */
 import { dateText } from '../../lib/date-text.ts'
+import { parseDurationNs } from '../../lib/duration.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { shownMetrics } from '../evaluations/metrics-model.ts'
 import type { jobOf, versionOf } from '../jobs/queries.ts'
@@ -189,6 +190,9 @@ function shownState(state: TaskState) {
 /** What Nomad's tools read beside the details: numbers, and texts that are empty where they do not apply. */
 function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEvent) {
   const byName = new Map(details)
+  /** The message, where it is what an event of one of these types tells. */
+  const textOf = (...types: readonly string[]) => (types.includes(type) ? message : '')
+  const killTimeout = byName.get('kill_timeout')
   return {
     Type: type,
     Time: BigInt(timeNs),
@@ -196,22 +200,23 @@ function shownEvent({ type, timeNs, message, displayMessage, details }: TaskEven
     DisplayMessage: displayMessage,
     Details: Object.fromEntries(details),
     DiskLimit: 0,
-    DownloadError: '',
-    DriverError: '',
-    DriverMessage: '',
+    DownloadError: textOf('Failed Artifact Download'),
+    DriverError: textOf('Driver Failure'),
+    DriverMessage: textOf('Driver'),
     ExitCode: numberOf(byName.get('exit_code')),
-    FailedSibling: '',
+    FailedSibling: byName.get('failed_sibling') ?? '',
     FailsTask: byName.get('fails_task') === 'true',
     GenericSource: '',
     KillError: '',
-    KillReason: '',
-    KillTimeout: 0,
-    RestartReason: byName.get('restart_reason') ?? '',
-    SetupError: '',
+    // The agent's word that it ends a task has the time that the task is given, any other the reason.
+    KillReason: killTimeout === undefined ? textOf('Killing') : '',
+    KillTimeout: Number(parseDurationNs(killTimeout ?? '') ?? 0n),
+    RestartReason: byName.get('restart_reason') ?? textOf('Restart Signaled', 'Not Restarting'),
+    SetupError: textOf('Setup Failure'),
     Signal: numberOf(byName.get('signal')),
-    StartDelay: 0,
+    StartDelay: numberOf(byName.get('start_delay')),
     TaskSignal: byName.get('task_signal') ?? '',
-    TaskSignalReason: '',
+    TaskSignalReason: byName.get('task_signal_reason') ?? '',
     ValidationError: '',
     VaultError: '',
   }
@@ -247,7 +252,7 @@ function nanoseconds(ms: number): number {
 }
 
 function numberOf(text: string | undefined): number {
-  return text === undefined || !/^-?\d{1,9}$/.test(text) ? 0 : Number(text)
+  return text === undefined || !/^-?\d{1,15}$/.test(text) ? 0 : Number(text)
 }
 
 export const allocationFilters = new FilterCompiler({

@@ -60,6 +60,36 @@ void t.test('the whole record has its job, resources and tasks, and no empty lin
   }
 })
 
+void t.test('fields of an event have what its details or its message say', async (t) => {
+  type Told = readonly [type: string, message: string, details: readonly (readonly string[])[]]
+  const told: readonly (readonly [told: Told, shown: object])[] = [
+    [['Sibling Task Failed', 'x', [['failed_sibling', 'b']]], { FailedSibling: 'b' }],
+    [['Killing', 'x', [['kill_timeout', '1m5s']]], { KillTimeout: 65e9, KillReason: '' }],
+    [['Killing', 'no server answered', []], { KillTimeout: 0, KillReason: 'no server answered' }],
+    [['Restarting', 'x', [['start_delay', '15000000000']]], { StartDelay: 15e9 }],
+    [['Driver Failure', 'no image', []], { DriverError: 'no image', SetupError: '' }],
+    [['Driver', 'pulling', []], { DriverMessage: 'pulling' }],
+    [['Failed Artifact Download', 'a 404', []], { DownloadError: 'a 404' }],
+    [['Setup Failure', 'no user', []], { SetupError: 'no user', DriverError: '' }],
+    [['Restart Signaled', 'asked', []], { RestartReason: 'asked' }],
+    [
+      ['Signaling', 'x', [['task_signal_reason', 'Template re-rendered']]],
+      { TaskSignalReason: 'Template re-rendered', TaskSignal: '' },
+    ],
+  ]
+  const { get, here, node } = await withAllocations(t)
+  const events = told.map(([[type, message, details]]) => {
+    return { type, timeNs: '1', message, displayMessage: message, details }
+  })
+  const times = { startedMs: nowMs, finishedMs: null, lastRestartMs: null }
+  const state = { task: 'main', state: 'running', failed: false, restarts: 0, ...times, events }
+  const words = { clientStatus: 'running', clientDescription: '', health: null }
+  const report = { id: second, tasks: [state], ...words }
+  await here.apply('allocations.reported', { reports: [{ node, report }], nowMs })
+  const shown = told.map(([, expected]) => expected)
+  t.match((await get(`/v1/allocation/${second}`)).json, { TaskStates: { main: { Events: shown } } })
+})
+
 void t.test('lists: all, of a job, of an evaluation, of a node', async (t) => {
   const { get, node, job, here } = await withAllocations(t)
   const { appliedIndex } = here.machine
