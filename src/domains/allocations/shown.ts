@@ -4,6 +4,7 @@ import { parseDurationNs } from '../../lib/duration.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { shownMetrics } from '../evaluations/metrics-model.ts'
 import type { jobOf, versionOf } from '../jobs/queries.ts'
+import { shownSpec } from '../jobs/shown-spec-model.ts'
 import type { AllocatedPort, AllocationRow, TaskEvent, TaskState } from './model.ts'
 
 export type JobOfAllocation = NonNullable<ReturnType<typeof jobOf>>
@@ -109,7 +110,7 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
 /** The job as the allocation runs it. */
 export function shownJob({ spec, ...version }: JobVersion, job: JobOfAllocation | null) {
   return {
-    ...spec,
+    ...shownSpec(spec),
     ParentID: job?.parent?.id ?? '',
     Dispatched: job?.parent?.dispatched ?? false,
     Payload: version.payload ?? null,

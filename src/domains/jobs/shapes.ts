@@ -2,7 +2,8 @@
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { count, flag, indexes, mapOf, Nanoseconds, nullable, text } from '../../api/shape.ts'
 import { partOf } from './draft-model.ts'
-import { jobBytesMax, JobSpec } from './model.ts'
+import { jobBytesMax, JobSpec, TaskGroup } from './model.ts'
+import { Task } from './task-model.ts'
 
 /** A job whose every second byte is escaped, and room for the rest. */
 export const jobBodyBytesMax = 2 * jobBytesMax + 64 * 1024
@@ -63,10 +64,21 @@ const state = {
   Version: count('Each change of the specification is a new one'),
   ...indexes,
   JobModifyIndex: count('Index of the last registration or stop'),
+  VaultToken: text('Always empty'),
 }
 
+const RegisteredTask = Type.Object(
+  { ...propertiesOf(partOf(Task, { nulls: true })), Vault: Type.Null() },
+  { title: 'RegisteredTask' },
+)
+
+const RegisteredGroup = Type.Object(
+  { ...propertiesOf(partOf(TaskGroup, { nulls: true })), Tasks: Type.Array(RegisteredTask) },
+  { title: 'RegisteredTaskGroup' },
+)
+
 export const RegisteredJob = Type.Object(
-  { ...propertiesOf(JobShape), ...state },
+  { ...propertiesOf(JobShape), TaskGroups: Type.Array(RegisteredGroup), ...state },
   { title: 'RegisteredJob' },
 )
 

@@ -4,6 +4,7 @@ import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import { isParameterized } from './kind-model.ts'
 import type { JobSpec } from './model.ts'
 import type { WholeJob } from './queries.ts'
+import { shownSpec } from './shown-spec-model.ts'
 import { noChildren } from './state-model.ts'
 import type { GroupCounts, JobRow, JobVersionRow } from './table.ts'
 
@@ -42,7 +43,7 @@ export function shownWarnings(warnings: readonly string[]): string {
 /** A version of a registered job. `job`: as it is now. */
 export function shownVersion(version: JobVersionRow, job: JobRow) {
   return {
-    ...version.spec,
+    ...shownSpec(version.spec),
     ParentID: job.parent?.id ?? '',
     Dispatched: job.parent?.dispatched ?? false,
     Payload: version.payload ?? null,
