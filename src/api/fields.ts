@@ -112,14 +112,20 @@ export class Fields {
     throw this.#wrong(name, 'a list of strings')
   }
 
-  /** An object whose members are all strings, as pairs in the order sent: safe for every name. */
-  textPairs(name: string): readonly (readonly [string, string])[] | undefined {
+  /**
+   * An object whose members are all strings, as pairs in the order sent: safe for every name. `nulls`: a member that is null is left out,
+   * or is 400 where it would be lost data.
+   */
+  textPairs(
+    name: string,
+    nulls: 'absent' | 'refused' = 'absent',
+  ): readonly (readonly [string, string])[] | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (!isObject(value)) throw this.#wrong(name, 'an object')
     const pairs: (readonly [string, string])[] = []
     for (const [key, member] of Object.entries(value)) {
-      if (member === null) continue
+      if (member === null && nulls === 'absent') continue
       if (typeof member !== 'string') {
         throw this.#wrong(`${name}.${key.slice(0, 100)}`, 'a string')
       }

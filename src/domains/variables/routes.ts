@@ -77,7 +77,7 @@ const put = async (request: ApiRequest): Promise<ApiReply> => {
   const fields = request.fields()
   // What servers set is theirs: its values here are not looked at, and the path of the URL wins.
   const namespace = oneNamespace(request.namespace ?? (fields.text('Namespace') || null))
-  const items = fields.textPairs('Items')
+  const items = fields.textPairs('Items', 'refused')
   if (items === undefined || items.length === 0) {
     throw new MusterError('invalid_argument', 'Items must be an object with at least one entry')
   }

@@ -182,6 +182,9 @@ void t.test('items are a non-empty object of strings of at most 16 KiB', async (
   for (const value of ['1', 'true', 'null', '{}', '["x"]']) {
     t.equal((await put(`{"Items":{"k":${value}}}`)).status, 400, value)
   }
+  const lost = await put('{"Items":{"k":"v","gone":null}}')
+  t.equal(lost.status, 400, 'one that would be lost')
+  t.match(lost.body, /Items\.gone must be a string/)
   t.equal((await put('{"Namespace":5,"Items":{"k":"v"}}')).status, 400)
 })
 
