@@ -75,8 +75,10 @@ const put = async (request: ApiRequest): Promise<ApiReply> => {
   const path = pathOf(request)
   const cas = casOf(request)
   const fields = request.fields()
-  // What servers set is theirs: its values here are not looked at, and the path of the URL wins.
-  const namespace = oneNamespace(request.namespace ?? (fields.text('Namespace') || null))
+  // What servers set is theirs: its values here are not looked at. The path of the URL wins, but a path of another type is a mistake.
+  fields.text('Path')
+  const sent = fields.text('Namespace') || null
+  const namespace = oneNamespace(request.namespace ?? sent)
   const items = fields.textPairs('Items', 'refused')
   if (items === undefined || items.length === 0) {
     throw new MusterError('invalid_argument', 'Items must be an object with at least one entry')

@@ -24,6 +24,7 @@ export const Conflict = Type.Object({ ...metadata, Items: Type.Optional(Items) }
 export const VariableBody = Type.Object({
   Items,
   Namespace: Type.Optional(text('Where the query names none')),
+  Path: Type.Optional(text('Ignored: the path of the URL counts')),
 })
 
 export const Deleted = Type.Object({ Index: count('Index of the log entry') })

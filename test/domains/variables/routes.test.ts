@@ -185,7 +185,11 @@ void t.test('items are a non-empty object of strings of at most 16 KiB', async (
   const lost = await put('{"Items":{"k":"v","gone":null}}')
   t.equal(lost.status, 400, 'one that would be lost')
   t.match(lost.body, /Items\.gone must be a string/)
-  t.equal((await put('{"Namespace":5,"Items":{"k":"v"}}')).status, 400)
+  for (const name of ['Namespace', 'Path']) {
+    t.equal((await put(`{"${name}":5,"Items":{"k":"v"}}`)).status, 400, name)
+  }
+  const other = await put({ Path: 'other', ModifyIndex: 'x', CreateTime: {}, Items: { k: 'v' } })
+  t.match(other.json(), { Path: 'a', ModifyIndex: Number }, 'what servers set is ignored')
 })
 
 void t.test('namespaces scope variables', async (t) => {
