@@ -1,15 +1,23 @@
 /** What drains look at: the nodes, what is left on them, and the groups of jobs that it belongs to. */
 import type { Reader } from '../../fsm/domain.ts'
 import { allOf } from '../../lib/pages.ts'
-import { allocationsOnNode, jobTypeOf, liveAllocationsOfJob } from '../allocations/queries.ts'
+import {
+  allocationsEverOnNode,
+  allocationsOnNode,
+  jobTypeOf,
+  liveAllocationsOfJob,
+} from '../allocations/queries.ts'
 import type { AllocationRow } from '../allocations/model.ts'
 import { keyOfJob } from '../evaluations/model.ts'
 import { isBatchType } from '../evaluations/job-type-model.ts'
 import { jobOf, newestVersionOf } from '../jobs/queries.ts'
+import type { DrainStrategy } from '../nodes/model.ts'
 import { nodeById } from '../nodes/queries.ts'
 import {
+  concernedBy,
   groupKeyOf,
   isHealthy,
+  wasForced,
   type Draining,
   type DrainingNode,
   type GroupRoom,
@@ -24,9 +32,20 @@ export async function drainingNodes(
   for (const id of ids) {
     const node = nodeById(reader, id)
     if (node === null || node.drain === null) continue
-    found.push({ node, left: await leftOn(reader, id) })
+    const left = await leftOn(reader, id)
+    const isOver = concernedBy(node.drain, left).length === 0
+    found.push({ node, left, hasForced: isOver && (await hasForced(reader, id, node.drain)) })
   }
   return found
+}
+
+/** Reads all that was ever on the node: for drains that are over. */
+async function hasForced(reader: Reader, node: string, drain: DrainStrategy): Promise<boolean> {
+  if (drain.forceMs === null) return false
+  for await (const page of allocationsEverOnNode(reader, node)) {
+    if (page.some((row) => wasForced(drain, row))) return true
+  }
+  return false
 }
 
 /** What a node has that a drain would move or stop. */

@@ -6,7 +6,7 @@
  * leader carries on.
  */
 import { isTerminal, type AllocationRow } from '../allocations/model.ts'
-import type { NodeRow } from '../nodes/model.ts'
+import type { DrainStrategy, NodeRow } from '../nodes/model.ts'
 
 /** An allocation that its agent has not reported as ended, and of which kind its job is. */
 export type Draining = {
@@ -14,7 +14,12 @@ export type Draining = {
   readonly kind: 'service' | 'batch' | 'system'
 }
 
-export type DrainingNode = { readonly node: NodeRow; readonly left: readonly Draining[] }
+export type DrainingNode = {
+  readonly node: NodeRow
+  readonly left: readonly Draining[]
+  /** The end of its time stopped something, which has ended since. */
+  readonly hasForced: boolean
+}
 
 /** How many of a group have to stay, and how many are healthy and stay as they are; by `groupKeyOf`. */
 export type GroupRoom = { readonly healthy: number; readonly stay: number }
@@ -54,14 +59,13 @@ export function drainStep(
   const move: { node: string; ids: readonly string[] }[] = []
   const over: { id: string; deadlineReached: boolean }[] = []
   let nextMs = Infinity
-  for (const { node, left } of nodes) {
+  for (const { node, left, hasForced } of nodes) {
     const { drain } = node
     if (drain === null) continue
     const isForced = drain.forceMs !== null && drain.forceMs <= nowMs
-    const concerned = left.filter(({ kind }) => kind !== 'system' || !drain.ignoreSystemJobs)
+    const concerned = concernedBy(drain, left)
     if (concerned.length === 0) {
-      // That a drain stops everything at once was asked for: no deadline was reached.
-      over.push({ id: node.id, deadlineReached: isForced && drain.deadlineNs > 0 })
+      over.push({ id: node.id, deadlineReached: hasForced })
       continue
     }
     if (!isForced && drain.forceMs !== null) nextMs = Math.min(nextMs, drain.forceMs)
@@ -69,6 +73,24 @@ export function drainStep(
     if (ids.length > 0) move.push({ node: node.id, ids })
   }
   return { move, over, nextMs }
+}
+
+/** What the drain moves or stops. */
+export function concernedBy(
+  { ignoreSystemJobs }: DrainStrategy,
+  left: readonly Draining[],
+): readonly Draining[] {
+  return left.filter(({ kind }) => kind !== 'system' || !ignoreSystemJobs)
+}
+
+/** Of one that has ended: the drain marked it, and it was still there when the drain's time was over. */
+export function wasForced(
+  { deadlineNs, startedMs, forceMs }: DrainStrategy,
+  { migrate, modifyMs }: AllocationRow,
+): boolean {
+  if (forceMs === null || !migrate) return false
+  // A negative deadline lies before the request.
+  return modifyMs >= (deadlineNs < 0 ? startedMs : forceMs)
 }
 
 /** What leaves the node with this look. What has to wait is looked at again when something of it changed. */

@@ -249,7 +249,7 @@ export const completeDrains = defineCommand({
     nodes: Type.Array(
       Type.Object({
         id: NodeId,
-        /** Since `workloadsVersion`: what was left then was stopped. */
+        /** Since `workloadsVersion`: something was left then, and was stopped. */
         deadlineReached: Type.Optional(Type.Boolean()),
       }),
       { maxItems: nodesPerEntryMax },

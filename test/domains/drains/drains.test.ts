@@ -61,7 +61,7 @@ async function report(
   const health = healthy === null ? null : { healthy, timeMs: nowMs }
   const told = { clientStatus, clientDescription: '', tasks: [], health }
   const reports = numbers.map((number) => ({ node, report: { id: idOf('allo', number), ...told } }))
-  await here.apply('allocations.reported', { reports, nowMs })
+  await here.apply('allocations.reported', { reports, nowMs: Date.now() })
 }
 
 /** What the scheduler does with what is marked, and the agent then. */
@@ -74,6 +74,10 @@ async function stopped(here: Workloads, job: Placed, node: string, numbers: read
   }
   await here.plan(job, { stop: numbers.map((number) => ({ id: idOf('allo', number), ...why })) })
   await report(here, node, numbers, 'complete')
+}
+
+function complete(Details: unknown) {
+  return { Message: 'Node drain complete', Details }
 }
 
 const hour = 3_600_000_000_000
@@ -172,6 +176,21 @@ void t.test('at once: all is marked, and the drain is over when all has ended', 
   t.equal((await read()).Drain, true)
   await stopped(here, crunch, node, [3])
   await isOver()
+  t.match((await read()).Events.at(-1), complete({ deadline_reached: 'true' }))
+})
+
+void t.test('a drain at once that had nothing to stop reached no deadline', async (t) => {
+  const { here, node, drain, isOver, read } = await draining(t)
+  const crunch = await running(here, node, [0], { id: 'crunch', type: 'batch' })
+  await drain(-1)
+  await eventuallyTrue('it is marked', () => marked(here, [0]).length === 1)
+  await stopped(here, crunch, node, [0])
+  await isOver()
+  // What an earlier drain stopped does not count.
+  await drain(-1)
+  await isOver()
+  const told = (await read()).Events.filter(({ Message }) => /complete/.test(Message))
+  t.match(told, [complete({ deadline_reached: 'true' }), complete(null)])
 })
 
 void t.test('at the deadline what is left is stopped, and the event says so', async (t) => {
