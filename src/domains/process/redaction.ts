@@ -73,21 +73,41 @@ function redactedValue(value: string): string {
     .replaceAll(secretSetting, (_all, name: string) => `${name}${redacted}`)
 }
 
-/**
- * `user:secret@host`, behind a scheme or alone, in a text without blanks. The secret ends at the last `@`, for it may
- * hold one. A number that a path follows is a port: `http://db:5432/a@b` has no secret.
- */
+/** `user:secret@host`, behind a scheme or alone, in a text without blanks. */
 function withoutPassword(text: string): string {
+  const scheme = text.indexOf('://')
+  if (scheme < 0) return withoutBarePassword(text)
+  return `${withoutBarePassword(text.slice(0, scheme))}${withoutPasswordOfUrl(text.slice(scheme))}`
+}
+
+/** As Go names databases: `user:secret@tcp(host)/name`, the one form without a scheme whose secret may have slashes. */
+const dataSource = /^([^/:@]*:).+(@\w+\()/
+
+/** Any other secret without a scheme has no slash, or lists of paths such as `/a:/b/@c` would have secrets. It ends at its last `@`. */
+function withoutBarePassword(text: string): string {
+  const parts = text.replace(dataSource, `$1${redacted}$2`).split('/')
+  const shown = parts.map((part) => {
+    const colon = part.indexOf(':')
+    const end = part.lastIndexOf('@')
+    if (colon < 0 || colon + 1 >= end) return part
+    return `${part.slice(0, colon + 1)}${redacted}${part.slice(end)}`
+  })
+  return shown.join('/')
+}
+
+/**
+ * `text` begins with `://`. The secret ends at the last `@`, for it may hold one, and slashes too. A number that a path follows
+ * is a port: `http://db:5432/a@b` has no secret.
+ */
+function withoutPasswordOfUrl(text: string): string {
   const end = text.lastIndexOf('@')
-  if (end < 0) return text
-  let scheme = text.indexOf('://')
-  let from = scheme < 0 || scheme > end ? 0 : scheme + 3
+  let from = 3
   for (;;) {
     const colon = text.indexOf(':', from)
     if (colon < 0 || colon + 1 >= end) return text
     const isPort = /^\d{1,5}[/?#]/.test(text.slice(colon + 1, Math.min(end, colon + 7)))
     if (!isPort) return `${text.slice(0, colon + 1)}${redacted}${text.slice(end)}`
-    scheme = text.indexOf('://', colon)
+    const scheme = text.indexOf('://', colon)
     if (scheme < 0 || scheme > end) return text
     from = scheme + 3
   }
