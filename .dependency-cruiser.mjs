@@ -228,7 +228,7 @@ function domainRows(domain, position) {
   if (domain === 'scheduling') methodsOf.push('^src/domains/jobs/(registered-methods|zones)[.]ts$')
   if (domain === 'logins') methodsOf.push('^src/domains/acl/(login-grant|vault-paths)[.]ts$')
   if (isLogin) {
-    methodsOf.push('^src/domains/logins/(at-mount|guard|login-type|secrets)[.]ts$')
+    methodsOf.push('^src/domains/logins/(at-mount|freshness|guard|login-type|secrets)[.]ts$')
     methodsOf.push('^src/domains/acl/bound-cidrs[.]ts$')
   }
   // One machine's part of the catalog: it shows, reads and parses what the catalog does.

@@ -110,6 +110,8 @@ export type ServerOfOneOptions = {
   readonly requestClock?: Clock
   readonly keyFile?: string
   readonly authorizer?: Authorizer
+  /** What a follower hears from its leader before it reads. Default: nothing new. */
+  readonly readBarrier?: () => Promise<void>
   /** Off unless given. */
   readonly acl?: {
     readonly enabled: boolean
@@ -223,7 +225,7 @@ export async function serverOfOne(t: Test, options: ServerOfOneOptions = {}): Pr
     snapshotSchedule: null,
     state: machine,
     reader: machine.reader(),
-    readBarrier: async () => {},
+    readBarrier: options.readBarrier ?? (async () => {}),
     health: options.health ?? (() => ({ healthy: true, failureTolerance: 0, servers: [] })),
     members: { server: 'one', region: 'global', datacenter: 'dc1', pool: options.pool ?? null },
     userEvents: options.userEvents ?? null,

@@ -7,6 +7,7 @@ import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
 import { At } from '../logins/at-mount.ts'
+import { asTheLeaderKnows } from '../logins/freshness.ts'
 import { failedLogin, nameIsLocked, refusedUnproved } from '../logins/guard.ts'
 import { lockNameOf } from '../logins/lock-model.ts'
 import { lockOf } from '../logins/queries.ts'
@@ -62,6 +63,7 @@ const explain = defineLocalMethod({
   requires: ({ at }) => ({ resource: 'login', mount: at.path, access: 'explain' }),
   run: async (context, { at, username, password }): Promise<ExplainedLogin> => {
     checkName('the user name', username)
+    await asTheLeaderKnows(context, at.id)
     const row = configured(context.read(), at.id)
     const steps: Answered[] = []
     let refusal = refusedBefore(context, at.id, row, username, password)

@@ -10,10 +10,10 @@ import { denied } from '../../rpc/refusal.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
 import { issuedPolicies } from '../acl/token-parameters-model.ts'
 import { At } from '../logins/at-mount.ts'
+import { asTheLeaderKnows } from '../logins/freshness.ts'
 import { admitLogin, failedLogin } from '../logins/guard.ts'
 import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
 import type { LoginMethod } from '../logins/login-type.ts'
-import { readBarrier } from '../host.ts'
 import { invalidCredentials } from './directory.ts'
 import { DirectoryError } from './directory-error.ts'
 import { authenticate, type DirectoryIdentity } from './login.ts'
@@ -27,8 +27,6 @@ export const loginMsMax = 60_000
 /** Of a renewal, which the leader answers. */
 export const renewalMsMax = 20_000
 export const passwordLengthMax = 4_096
-/** For the state of the leader, where the directory does not know the service account. */
-const barrierMs = 5_000
 
 const oneText = 'ldap operation failed: failed to bind as user'
 
@@ -44,6 +42,7 @@ const login = defineLocalMethod({
   requires: () => ({ resource: 'none' }),
   run: async (context, { at, username, password }): Promise<IssuedLogin> => {
     checkName('the user name', username)
+    await asTheLeaderKnows(context, at.id)
     const before = configured(context.read(), at.id)
     const { tokens } = before.config
     if (tokens.boundCidrs.length > 0 && !admittedBy(tokens.boundCidrs)(context.caller.remote)) {
@@ -138,7 +137,7 @@ async function proved(
 
 /**
  * The configuration to try again with, where the directory did not know the service account by `row`: its password may have been
- * replaced meanwhile, or before this server knew. Throws `error` where that is not so.
+ * replaced since that was read. Throws `error` where that is not so.
  */
 async function changedSince(
   context: LocalContext,
@@ -150,9 +149,7 @@ async function changedSince(
     error.kind === 'refused' &&
     error.resultCode === invalidCredentials
   if (!isStranger) throw error
-  await context
-    .service(readBarrier)('leader', barrierMs, context.signal)
-    .catch(() => undefined)
+  await asTheLeaderKnows(context, mountId).catch(() => undefined)
   const row = configOf(context.read(), mountId)
   if (row === null || row.modifyIndex === modifyIndex) throw error
   return row

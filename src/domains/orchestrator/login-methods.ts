@@ -7,8 +7,8 @@ import { MusterError } from '../../lib/errors.ts'
 import { defineLocalMethod, type LocalContext } from '../../rpc/method.ts'
 import { denied } from '../../rpc/refusal.ts'
 import { admittedBy } from '../acl/bound-cidrs.ts'
-import { readBarrier } from '../host.ts'
 import { At } from '../logins/at-mount.ts'
+import { asTheLeaderKnows } from '../logins/freshness.ts'
 import { admitLogin, failedLogin } from '../logins/guard.ts'
 import { issueLogin, type IssuedLogin } from '../logins/issue.ts'
 import type { LoginMethod } from '../logins/login-type.ts'
@@ -20,8 +20,6 @@ import { configOf, roleOf } from './queries.ts'
 import { Refused } from './refused.ts'
 import { parsedKeys, podFiles, reviewClients } from './services.ts'
 
-/** How long a login waits until this server knows all that the leader does. */
-const barrierMs = 5_000
 /** What is longer names no role, and is not repeated. */
 const nameShownMax = 128
 
@@ -66,7 +64,7 @@ export async function roleFor(
   name: string,
 ): Promise<RoleRow> {
   if (name === '') throw new MusterError('invalid_argument', 'missing role')
-  await context.service(readBarrier)('leader', barrierMs, context.signal)
+  await asTheLeaderKnows(context, mountId)
   const row = roleOf(context.read(), mountId, name)
   if (row !== null) return row
   const shown = JSON.stringify(name.slice(0, nameShownMax))

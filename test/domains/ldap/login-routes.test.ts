@@ -33,7 +33,14 @@ type Auth = {
 }
 
 async function begun(t: Test, slapd: Slapd) {
-  const server = await serverOfOne(t, { acl: { enabled: true, defaultPolicy: 'deny' } })
+  /** Writes that this server, as a follower, has not heard of until it asks the leader. */
+  const unheard: (() => Promise<unknown>)[] = []
+  const server = await serverOfOne(t, {
+    acl: { enabled: true, defaultPolicy: 'deny' },
+    readBarrier: async () => {
+      for (const write of unheard.splice(0)) await write()
+    },
+  })
   const bootstrap = await server.ask('PUT', '/v1/acl/bootstrap')
   const { SecretID: root } = bootstrap.json() as { SecretID: string }
   const asRoot = (method: string, url: string, body?: unknown) =>
@@ -64,7 +71,7 @@ async function begun(t: Test, slapd: Slapd) {
     t.equal(answer.status, 200, answer.body)
     return (answer.json() as { auth: Auth }).auth
   }
-  return { server, root, asRoot, configure, login, loggedIn }
+  return { server, root, asRoot, configure, login, loggedIn, unheard }
 }
 
 t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
@@ -179,6 +186,20 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     t.equal((await login('bob', { password: 'bob-password' })).status, 400)
     await configure({ token_bound_cidrs: '10.0.0.0/8', url: 'ldap://127.0.0.1:1' })
     t.equal((await login('Ada', { password: 'ada-password' })).status, 403)
+  })
+
+  await t.test('a login is by what the leader knows, as is its explanation', async (t) => {
+    const { asRoot, configure, login, unheard } = await begun(t, slapd)
+    const body = { password: 'ada-password' }
+    unheard.push(() => asRoot('DELETE', '/v1/auth/ldap/users/ada'))
+    t.match((await login('Ada', body)).json(), { auth: { policies: ['default', 'writers'] } })
+    unheard.push(() => configure({ token_bound_cidrs: '10.0.0.0/8' }))
+    t.equal((await login('Ada', body)).status, 403)
+    unheard.push(() => configure({ token_bound_cidrs: '' }))
+    const explained = await asRoot('POST', '/v1/sys/auth/ldap/explain', { username: 'Ada', ...body })
+    t.match(explained.json(), { data: { allowed: true } })
+    unheard.push(() => asRoot('DELETE', '/v1/sys/auth/ldap'))
+    t.equal((await login('Ada', body)).status, 404)
   })
 
   await t.test('a user without groups is warned', async (t) => {
