@@ -34,13 +34,14 @@ export const explainRoutes: readonly DescribedRoute[] = [
 /** `path`: of the mount. */
 export async function explainBelow(request: ApiRequest, path: string): Promise<ApiReply> {
   await request.call(mayExplainLogin, {})
-  const mount = await request.service(loginMounts).over(path.split('/'))
-  if (mount === null || mount.path !== path) {
-    throw new MusterError('not_found', 'no login method is enabled at this path')
-  }
-  const explain = request.service(loginExplanations).get(mount.type)
-  if (explain === undefined) {
-    throw new MusterError('not_implemented', `logins of the type ${mount.type} are not explained`)
-  }
-  return explain(request, mount)
+  return request.service(loginMounts).using(path.split('/'), 'write', async (mount) => {
+    if (mount === null || mount.path !== path) {
+      throw new MusterError('not_found', 'no login method is enabled at this path')
+    }
+    const explain = request.service(loginExplanations).get(mount.type)
+    if (explain === undefined) {
+      throw new MusterError('not_implemented', `logins of the type ${mount.type} are not explained`)
+    }
+    return explain(request, mount)
+  })
 }

@@ -113,11 +113,22 @@ export const anyMountRoutes: readonly DescribedRoute[] = (
   handle: (request) => serve(request, method),
 }))
 
-/** Throws 404 without a mount, and where the mount's type has no such path. */
+/** Rejects with 404 without a mount, and where the mount's type has no such path. */
 async function serve(request: ApiRequest, asked: RouteMethod): Promise<ApiReply> {
   const raw = request.path.slice(front.length).replace(/\/+$/, '').split('/')
   const segments = raw.map(decoded)
-  const mount = await request.service(loginMounts).over(segments)
+  const kind = asked === 'GET' || asked === 'LIST' ? 'read' : 'write'
+  return request
+    .service(loginMounts)
+    .using(segments, kind, (mount) => serveBelow(mount, segments, request, asked))
+}
+
+async function serveBelow(
+  mount: MountRow | null,
+  segments: readonly string[],
+  request: ApiRequest,
+  asked: RouteMethod,
+): Promise<ApiReply> {
   const routes = mount === null ? [] : (request.service(mountedRoutes).get(mount.type) ?? [])
   if (mount === null || routes.length === 0) throw nothingThere()
   const below = segments.slice(mount.path.split('/').length)

@@ -1,7 +1,7 @@
 /** Finds the mount of a path on the state of this server, for every request below `/v1/auth`. */
 import type { Reader } from '../../fsm/domain.ts'
 import type { Logger } from '../../lib/log.ts'
-import { textOf } from '../../lib/errors.ts'
+import { codeOf, textOf } from '../../lib/errors.ts'
 import { onView, type OpenView } from '../host.ts'
 import type { MountRow } from './model.ts'
 import { allMounts } from './queries.ts'
@@ -32,8 +32,32 @@ export class Mounts {
 
   /** The mount with the longest path that these segments begin with; null: none, also at the leader. */
   async over(segments: readonly string[]): Promise<MountRow | null> {
-    const found = longest(await this.#mounts(), segments)
-    if (found !== null) return found
+    return longest(await this.#mounts(), segments) ?? this.#anew(segments)
+  }
+
+  /**
+   * What `use` makes of the mount that `over` finds. Where that is `not_found`, the mount may have been disabled and another one
+   * enabled over the same segments before this server knew: then `use` is called with that one. A read has made this server as
+   * new as it wants to be, and a stale one does not wait.
+   */
+  async using<Result>(
+    segments: readonly string[],
+    kind: 'read' | 'write',
+    use: (mount: MountRow | null) => Promise<Result>,
+  ): Promise<Result> {
+    const mount = await this.over(segments)
+    try {
+      return await use(mount)
+    } catch (error) {
+      if (mount === null || codeOf(error) !== 'not_found') throw error
+      const now =
+        kind === 'read' ? longest(await this.#mounts(), segments) : await this.#anew(segments)
+      if (now === null || now.id === mount.id) throw error
+      return use(now)
+    }
+  }
+
+  async #anew(segments: readonly string[]): Promise<MountRow | null> {
     try {
       await this.#options.freshen()
     } catch (error) {

@@ -200,6 +200,14 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     t.match(explained.json(), { data: { allowed: true } })
     unheard.push(() => asRoot('DELETE', '/v1/sys/auth/ldap'))
     t.equal((await login('Ada', body)).status, 404)
+    const enable = () => asRoot('POST', '/v1/sys/auth/ldap', { type: 'ldap' })
+    await enable()
+    unheard.push(
+      () => asRoot('DELETE', '/v1/sys/auth/ldap'),
+      enable,
+      () => configure({ token_bound_cidrs: '10.0.0.0/8' }),
+    )
+    t.equal((await login('Ada', body)).status, 403, 'by the mount that took its place')
   })
 
   await t.test('a user without groups is warned', async (t) => {
