@@ -257,6 +257,8 @@ function domainRows(domain, position) {
         '^src/rpc/services[.]ts$',
         ...others.map((path) => `${path}[a-z-]*(shown|shapes)[.]ts$`),
         ...(isLogin ? ['^src/domains/logins/mounted-routes[.]ts$'] : []),
+        // Token parameters in a body are read, and refused, in one place.
+        ...(isLogin || domain === 'logins' ? ['^src/domains/acl/token-fields-routes[.]ts$'] : []),
         ...(whole === null ? [] : [whole]),
       ],
       packages: ['typebox'],

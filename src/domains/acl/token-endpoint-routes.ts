@@ -32,6 +32,7 @@ import {
   RenewSelfBody,
   SecretBody,
 } from './token-endpoint-shapes.ts'
+import { lifetimeOf, usesOf } from './token-fields-routes.ts'
 import { tokenLifeMethods } from './token-life-methods.ts'
 import { entityAliasLengthMax, isTokenRoleName } from './token-role-model.ts'
 
@@ -233,10 +234,10 @@ function wishOf(fields: CoercedFields) {
   }
   return {
     policies: fields.list('policies') ?? [],
-    ttlMs: fields.durationMs('ttl') ?? fields.durationMs('lease') ?? 0,
-    explicitMaxTtlMs: fields.durationMs('explicit_max_ttl') ?? 0,
-    periodMs: fields.durationMs('period') ?? 0,
-    numUses: notNegative('num_uses', fields.integer('num_uses') ?? 0),
+    ttlMs: lifetimeOf(fields, 'ttl', 'lease') ?? 0,
+    explicitMaxTtlMs: lifetimeOf(fields, 'explicit_max_ttl') ?? 0,
+    periodMs: lifetimeOf(fields, 'period') ?? 0,
+    numUses: usesOf(fields, 'num_uses') ?? 0,
     renewable: fields.boolean('renewable') ?? true,
     metadata: fields.pairs('meta') ?? [],
     displayName: fields.string('display_name') ?? '',
@@ -245,11 +246,6 @@ function wishOf(fields: CoercedFields) {
     noDefaultPolicy: fields.boolean('no_default_policy') ?? false,
     entityAlias,
   }
-}
-
-function notNegative(name: string, value: number): number {
-  if (value >= 0) return value
-  throw new MusterError('invalid_argument', `${name} must not be negative`)
 }
 
 async function lookUp(request: ApiRequest, secret: string, isSelf: boolean): Promise<ApiReply> {
@@ -270,7 +266,7 @@ async function show(
 }
 
 async function renew(request: ApiRequest, which: Which, secret: string): Promise<ApiReply> {
-  const incrementMs = fieldsOf(request).durationMs('increment') ?? 0
+  const incrementMs = lifetimeOf(fieldsOf(request), 'increment') ?? 0
   const { auth, warnings } = await request.call(tokenLifeMethods.renew, {
     which,
     incrementMs,

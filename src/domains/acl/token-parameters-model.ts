@@ -64,9 +64,7 @@ export function checkTokenParameters(parameters: TokenParameters, mountMaxTtlMs?
   checkDurationMs('token_max_ttl', maxTtlMs)
   checkDurationMs('token_explicit_max_ttl', explicitMaxTtlMs)
   checkDurationMs('token_period', periodMs)
-  if (!Number.isSafeInteger(numUses) || numUses < 0) {
-    throw refused('token_num_uses must not be negative')
-  }
+  checkUses('token_num_uses', numUses)
   if (maxTtlMs > 0 && ttlMs > maxTtlMs) {
     throw refused('token_ttl must not be greater than token_max_ttl')
   }
@@ -90,7 +88,13 @@ export function checkTokenParameters(parameters: TokenParameters, mountMaxTtlMs?
 /** Throws `invalid_argument`. */
 export function checkDurationMs(name: string, ms: number): void {
   if (ms >= 0 && ms <= ttlMsMax && Number.isSafeInteger(ms)) return
-  throw refused(`${name} must be from 0 to ${ttlMsMax / 3_600_000}h`)
+  throw refused(`${name} must be from 0 to ${ttlMsMax / 1_000} seconds (${ttlMsMax / 3_600_000}h)`)
+}
+
+/** Throws `invalid_argument`. */
+export function checkUses(name: string, uses: number): void {
+  if (Number.isSafeInteger(uses) && uses >= 0) return
+  throw refused(`${name} must not be negative`)
 }
 
 /** An address alone is a network of one. Throws `invalid_argument`. */

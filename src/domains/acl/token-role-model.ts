@@ -9,6 +9,7 @@ import {
   checkCidrs,
   checkDurationMs,
   checkIssuedPolicies,
+  checkUses,
 } from './token-parameters-model.ts'
 
 export const pathSuffixLengthMax = 128
@@ -92,9 +93,7 @@ export function checkTokenRole(role: TokenRoleSpec): void {
   ) {
     throw refused('path_suffix has letters, digits and _, with - and . inside')
   }
-  if (!Number.isSafeInteger(numUses) || numUses < 0) {
-    throw refused('token_num_uses must not be negative')
-  }
+  checkUses('token_num_uses', numUses)
   if (type === 'batch' && (periodMs > 0 || numUses > 0 || explicitMaxTtlMs > 0)) {
     throw refused('a role of type batch has no period, use count or explicit maximum')
   }

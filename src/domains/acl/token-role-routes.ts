@@ -13,6 +13,7 @@ import { smallBodyBytesMax, type ApiRequest, type DescribedRoute } from '../../a
 import { blocking, listing, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { RoleBody, TokenRole } from './token-endpoint-shapes.ts'
+import { cidrsOf, lifetimeOf, policiesOf, usesOf } from './token-fields-routes.ts'
 import { issuedPolicies } from './token-parameters-model.ts'
 import { tokenRoleMethods, type TokenRoleChanges } from './token-role-methods.ts'
 import { isTokenRoleName, type TokenRoleRow, type TokenRoleType } from './token-role-model.ts'
@@ -90,11 +91,8 @@ function nameOf(request: ApiRequest): string {
 /** The old names count where the new ones are absent. */
 function changesOf(fields: CoercedFields): TokenRoleChanges {
   const type = fields.string('token_type')
-  const cidrs = fields.list('token_bound_cidrs') ?? fields.list('bound_cidrs')
-  const maxMs = fields.durationMs('token_explicit_max_ttl') ?? fields.durationMs('explicit_max_ttl')
-  const periodMs = fields.durationMs('token_period') ?? fields.durationMs('period')
   const policies = (name: string) => {
-    const list = fields.list(name)
+    const list = policiesOf(fields, name)
     return list === undefined ? undefined : issuedPolicies(list)
   }
   return present({
@@ -105,11 +103,11 @@ function changesOf(fields: CoercedFields): TokenRoleChanges {
     orphan: fields.boolean('orphan'),
     renewable: fields.boolean('renewable'),
     pathSuffix: fields.string('path_suffix'),
-    explicitMaxTtlMs: maxMs,
-    periodMs,
-    boundCidrs: cidrs,
+    explicitMaxTtlMs: lifetimeOf(fields, 'token_explicit_max_ttl', 'explicit_max_ttl'),
+    periodMs: lifetimeOf(fields, 'token_period', 'period'),
+    boundCidrs: cidrsOf(fields, 'token_bound_cidrs', 'bound_cidrs'),
     noDefaultPolicy: fields.boolean('token_no_default_policy'),
-    numUses: fields.integer('token_num_uses'),
+    numUses: usesOf(fields, 'token_num_uses'),
     type: type === undefined ? undefined : typeOf(type),
     allowedEntityAliases: fields
       .list('allowed_entity_aliases')

@@ -3,6 +3,7 @@ import { CoercedFields } from '../../api/coerced-fields.ts'
 import { dataReply, envelope, writtenReply } from '../../api/envelope.ts'
 import { consistency } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { loginTokenFields } from '../acl/token-fields-routes.ts'
 import type { MountedRoute } from '../logins/mounted-routes.ts'
 import type { ConfigChange } from './config-change-model.ts'
 import { ldapMethods } from './methods.ts'
@@ -160,7 +161,7 @@ function changeOf(fields: CoercedFields): ConfigChange {
   const clientTlsKey = textOf(fields, 'client_tls_key', pemLengthMax)
   return {
     plain,
-    tokens: tokenFields(fields),
+    tokens: loginTokenFields(fields, { old: false }),
     ...(bindpass !== undefined && { bindpass }),
     ...(clientTlsKey !== undefined && { clientTlsKey }),
   }
@@ -187,28 +188,6 @@ function setWord(
   if (value === undefined) return
   if (!words.includes(value)) throw refused(`${name} must be one of ${words.join(', ')}`)
   plain[member] = value
-}
-
-/** The parameters that all login methods have in common. `policies` counts where `token_policies` is absent. */
-function tokenFields(fields: CoercedFields): ConfigChange['tokens'] {
-  const type = fields.string('token_type')
-  if (type !== undefined && !['', 'service', 'batch', 'default'].includes(type)) {
-    throw refused('token_type must be one of service, batch, default')
-  }
-  const given = {
-    ttlMs: fields.durationMs('token_ttl'),
-    maxTtlMs: fields.durationMs('token_max_ttl'),
-    policies: (fields.list('token_policies') ?? fields.list('policies'))?.filter(
-      (name) => name !== '',
-    ),
-    boundCidrs: fields.list('token_bound_cidrs')?.filter((cidr) => cidr !== ''),
-    explicitMaxTtlMs: fields.durationMs('token_explicit_max_ttl'),
-    noDefaultPolicy: fields.boolean('token_no_default_policy'),
-    numUses: fields.integer('token_num_uses'),
-    periodMs: fields.durationMs('token_period'),
-    type: type === '' ? 'default' : type,
-  }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 function refused(text: string): MusterError {

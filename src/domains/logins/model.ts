@@ -43,9 +43,11 @@ export const MountPath = Type.String({ minLength: 1, maxLength: mountPathLengthM
 
 const TtlMs = Type.Integer({ minimum: 0, maximum: ttlMsMax })
 
+export const lockoutThresholdMax = 10_000
+
 /** When a name that fails to log in too often is locked. 0 and false are not the defaults: see `lockoutOf`. */
 export const Lockout = record({
-  threshold: Type.Integer({ minimum: 1, maximum: 10_000 }),
+  threshold: Type.Integer({ minimum: 1, maximum: lockoutThresholdMax }),
   durationMs: TtlMs,
   /** Failures that lie further back do not count. */
   counterResetMs: TtlMs,

@@ -6,9 +6,16 @@ import type { ApiReply, ApiRequest, DescribedRoute } from '../../api/route.ts'
 import { smallBodyBytesMax } from '../../api/route.ts'
 import { consistency, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { lifetimeOf } from '../acl/token-fields-routes.ts'
 import { explainBelow, explainSuffix } from './explain-routes.ts'
 import { mountMethods } from './methods.ts'
-import { MountTokenType, mountTtls, type Lockout, type MountRow } from './model.ts'
+import {
+  lockoutThresholdMax,
+  MountTokenType,
+  mountTtls,
+  type Lockout,
+  type MountRow,
+} from './model.ts'
 import { EnableBody, ShownMount, TuneBody, Tuned } from './shapes.ts'
 import { shownMount, tokenMount } from './shown.ts'
 
@@ -225,13 +232,19 @@ function leaseTtlMsOf(fields: CoercedFields, name: string): number | undefined {
   if (!fields.has(name)) return undefined
   const text = fields.string(name)
   if (text === '') return undefined
-  return text === 'system' ? 0 : fields.durationMs(name)
+  return text === 'system' ? 0 : lifetimeOf(fields, name)
 }
 
 function lockoutOf(fields: CoercedFields): Partial<Lockout> {
   const threshold = fields.integer('lockout_threshold')
-  const durationMs = fields.durationMs('lockout_duration')
-  const counterResetMs = fields.durationMs('lockout_counter_reset_duration')
+  if (threshold !== undefined && (threshold < 1 || threshold > lockoutThresholdMax)) {
+    throw new MusterError(
+      'invalid_argument',
+      `lockout_threshold must be from 1 to ${lockoutThresholdMax}`,
+    )
+  }
+  const durationMs = lifetimeOf(fields, 'lockout_duration')
+  const counterResetMs = lifetimeOf(fields, 'lockout_counter_reset_duration')
   const disabled = fields.boolean('lockout_disable')
   return {
     ...(threshold !== undefined && { threshold }),

@@ -175,6 +175,17 @@ void t.test('what a token may not ask for is 400', async (t) => {
     const answer = await server.ask('POST', '/v1/auth/token/create', body, token)
     t.equal(answer.status, 400, `${name}: ${answer.body}`)
   }
+  const lasting = 'must be from 0 to 315360000 seconds (87600h)'
+  for (const [path, body, text] of [
+    ['create', { lease: 2 ** 31 }, `lease ${lasting}`],
+    ['create', { period: '87601h' }, `period ${lasting}`],
+    ['renew-self', { increment: 2 ** 31 }, `increment ${lasting}`],
+    ['roles/ci', { token_explicit_max_ttl: '87601h' }, `token_explicit_max_ttl ${lasting}`],
+    ['roles/ci', { token_num_uses: -1 }, 'token_num_uses must not be negative'],
+  ] as const) {
+    const answer = await server.ask('POST', `/v1/auth/token/${path}`, body, root)
+    t.same(answer.json(), { errors: [text] }, path)
+  }
   t.equal((await server.ask('POST', '/v1/auth/token/create', {})).status, 403)
   const plain = await make(server, root, { policies: ['nothing'] })
   const denied = await server.ask('POST', '/v1/auth/token/create', {}, plain.client_token)

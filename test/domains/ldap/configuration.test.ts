@@ -126,6 +126,18 @@ t.test('what does not fit is refused whole, also against what is stored', async 
     const answer = await write({ userdn: 'dc=not-stored', ...row })
     t.equal(answer.status, 400, JSON.stringify(row).slice(0, 80))
   }
+  for (const [row, text] of [
+    [{ token_ttl: 2 ** 31 }, 'token_ttl must be from 0 to 315360000 seconds (87600h)'],
+    [{ token_period: '87601h' }, 'token_period must be from 0 to 315360000 seconds (87600h)'],
+    [{ token_num_uses: -1 }, 'token_num_uses must not be negative'],
+    [{ policies: 'a,'.repeat(257) }, 'policies may hold at most 64 policies'],
+    [
+      { token_bound_cidrs: ['house'] },
+      'token_bound_cidrs must hold networks such as 10.0.0.0/8, not "house"',
+    ],
+  ] as const) {
+    t.same((await write(row)).json(), { errors: [text] })
+  }
   t.equal((await config())['userdn'], '')
   t.equal((await server.ask('POST', '/v1/auth/ldap/config', [])).status, 400)
   t.equal((await write({ token_max_ttl: 10 })).status, 204)

@@ -196,7 +196,10 @@ t.test('logins', { skip: !slapdIsThere(t) && 'no slapd' }, async (t) => {
     unheard.push(() => configure({ token_bound_cidrs: '10.0.0.0/8' }))
     t.equal((await login('Ada', body)).status, 403)
     unheard.push(() => configure({ token_bound_cidrs: '' }))
-    const explained = await asRoot('POST', '/v1/sys/auth/ldap/explain', { username: 'Ada', ...body })
+    const explained = await asRoot('POST', '/v1/sys/auth/ldap/explain', {
+      username: 'Ada',
+      ...body,
+    })
     t.match(explained.json(), { data: { allowed: true } })
     unheard.push(() => asRoot('DELETE', '/v1/sys/auth/ldap'))
     t.equal((await login('Ada', body)).status, 404)

@@ -218,6 +218,14 @@ void t.test('a role that cannot be used is refused and leaves the old one', asyn
     const answer = await asRoot('POST', `${roleUrl}/r`, body)
     t.equal(answer.status, 400, `${name}: ${answer.body}`)
   }
+  for (const [body, text] of [
+    [{ token_ttl: 2 ** 31 }, 'token_ttl must be from 0 to 315360000 seconds (87600h)'],
+    [{ period: '87601h' }, 'period must be from 0 to 315360000 seconds (87600h)'],
+    [{ num_uses: -1 }, 'num_uses must not be negative'],
+  ] as const) {
+    const answer = await asRoot('POST', `${roleUrl}/r`, body)
+    t.same(answer.json(), { errors: [text] }, 'in the name that was sent')
+  }
   t.match((await asRoot('GET', `${roleUrl}/r`)).json(), { data: { token_ttl: 0, audience: '' } })
   for (const missing of ['bound_service_account_names', 'bound_service_account_namespaces']) {
     const body = { ...role, [missing]: undefined }
