@@ -2,6 +2,7 @@
 import { dateText } from '../../lib/date-text.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { rootPolicy } from './built-in-policy-model.ts'
+import { secondsOf } from './lifetime-model.ts'
 import { endOf, type TokenRow } from './model.ts'
 
 /** What a token is shown to have; a token of an operator may have more through its roles. */
@@ -9,10 +10,10 @@ export function policiesShown({ type, policies }: Pick<TokenRow, 'type' | 'polic
   return type === 'management' ? [rootPolicy] : policies
 }
 
-/** Whole seconds, of an end in the future at least 1; 0: no end. */
+/** 0: no end. */
 export function secondsLeft(row: TokenRow, nowMs: number): number {
   const endMs = endOf(row)
-  return endMs === Infinity ? 0 : Math.max(1, Math.ceil((endMs - nowMs) / 1_000))
+  return endMs === Infinity ? 0 : secondsOf(endMs - nowMs)
 }
 
 /** `id`: the secret; empty where the caller did not send it. */

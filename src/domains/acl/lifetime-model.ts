@@ -103,13 +103,17 @@ function leftOf(maxMs: number, ageMs: number): number {
 function cut(what: 'ttl' | 'period', wantedMs: number, mostMs: number, warnings: string[]): number {
   if (wantedMs <= mostMs) return wantedMs
   warnings.push(
-    `${what} of ${seconds(wantedMs)} exceeds what is left of the maximum: it is cut to ${seconds(mostMs)}`,
+    `${what} of ${secondsOf(wantedMs)}s exceeds what is left of the maximum: it is cut to ${secondsOf(mostMs)}s`,
   )
   return mostMs
 }
 
-function seconds(ms: number): string {
-  return `${Math.floor(ms / 1_000)}s`
+/**
+ * A time that is left, as answers and warnings tell it: whole seconds, never more than is left. Only the last second is 1, as 0
+ * would say that there is no end.
+ */
+export function secondsOf(leftMs: number): number {
+  return Math.max(1, Math.floor(leftMs / 1_000))
 }
 
 function orNull(ms: number): number | null {

@@ -11,6 +11,7 @@ import { definePeerMethod, type LeaderContext, type LocalContext } from '../../r
 import { denied } from '../../rpc/refusal.ts'
 import { accessorIsTaken, writtenToken } from '../acl/issue.ts'
 import { drawLoginToken, issueBatchLogin, type LoginGrant } from '../acl/login-grant.ts'
+import { secondsOf } from '../acl/lifetime-model.ts'
 import type { TokenRow } from '../acl/model.ts'
 import { isIssuedTaken } from '../acl/queries.ts'
 import { TokenParameters } from '../acl/token-parameters-model.ts'
@@ -202,14 +203,14 @@ function kindOf({ tokenType }: MountRow, { type }: TokenParameters): 'service' |
 
 function authOf(row: TokenRow, secret: string): IssuedLogin['auth'] {
   const isBatch = row.kind === 'batch'
-  const endMs = row.expirationTimeMs ?? row.createTimeMs
   return {
     client_token: secret,
     accessor: isBatch ? '' : row.accessor,
     policies: row.policies,
     token_policies: row.policies,
     metadata: row.metadata === undefined ? null : Object.fromEntries(row.metadata),
-    lease_duration: Math.floor((endMs - row.createTimeMs) / 1_000),
+    lease_duration:
+      row.expirationTimeMs === null ? 0 : secondsOf(row.expirationTimeMs - row.createTimeMs),
     renewable: !isBatch && row.lease?.renewable === true,
     entity_id: row.entityId ?? '',
     token_type: isBatch ? 'batch' : 'service',
