@@ -11,7 +11,7 @@ import {
   type StartOptions,
 } from './start/options.ts'
 import { makeCertificates } from './start/certificates.ts'
-import { takenPorts } from './start/ports.ts'
+import { takenPorts, takenPortsText } from './start/ports.ts'
 import { ServerProcesses } from './start/processes.ts'
 import { clusterReport, shortPath } from './start/report.ts'
 
@@ -48,12 +48,7 @@ async function main(options: StartOptions): Promise<void> {
       options.clients ?? (options.fresh ? 0 : (await existing(options.dataDir, 'client')).length),
   })
   const taken = await takenPorts(plans)
-  if (taken.length > 0) {
-    const lines = taken.map(({ port, what, owner }) => `  ${port} (${what}): taken by ${owner}`)
-    throw new Error(
-      `Ports are taken:\n${lines.join('\n')}\nStop what has them, or choose others: npm start -- --base-port 14646 --data .muster/other`,
-    )
-  }
+  if (taken.length > 0) throw new Error(takenPortsText(taken))
   if (options.fresh) await wipe(options.dataDir)
   const tls = options.tls ? await makeCertificates(options.dataDir, plans) : null
   await prepare(options.dataDir, plans, tls?.folder)
@@ -63,7 +58,9 @@ async function main(options: StartOptions): Promise<void> {
     await bringUp(options, plans, cluster, tls?.caFile ?? null)
   } catch (error) {
     await cluster.stop()
-    throw error
+    // Another cluster may have begun at the same time, after the ports were found to be free.
+    const taken = await takenPorts(plans)
+    throw taken.length > 0 ? new Error(takenPortsText(taken), { cause: error }) : error
   }
 }
 
@@ -75,10 +72,9 @@ async function bringUp(
   caFile: string | null,
 ): Promise<void> {
   console.log(`Starting ${counted(plans)} …`)
-  for (const plan of plans) {
-    const config = plan.configFiles.flatMap((file) => ['-config', file])
-    await cluster.start(plan.name, [binary, 'agent', ...config], plan.logFile)
-  }
+  await start(plans, cluster, 'server')
+  // Client agents would join whatever cluster has the servers' ports.
+  if (await haveStarted(cluster)) await start(plans, cluster, 'client')
   const leaderPort = await waitForLeader(plans, cluster, caFile === null ? 'http' : 'https')
   if (stopRequested()) return
   if (leaderPort === null) {
@@ -89,8 +85,33 @@ async function bringUp(
     )
   }
   await waitForNodes(plans, caFile === null ? 'http' : 'https')
+  if (stopRequested()) return
+  if (cluster.running().length < plans.length) throw new Error('Not all of them could start.')
   ready = true
   console.log(`\n${clusterReport(plans, leaderPort, cwd, caFile)}\n`)
+}
+
+async function start(
+  plans: readonly AgentPlan[],
+  cluster: ServerProcesses,
+  kind: AgentPlan['kind'],
+): Promise<void> {
+  for (const plan of plans.filter((known) => known.kind === kind)) {
+    const config = plan.configFiles.flatMap((file) => ['-config', file])
+    await cluster.start(plan.name, [binary, 'agent', ...config], plan.logFile)
+  }
+}
+
+/** False when time is up, one ended, or all are to stop. */
+async function haveStarted(cluster: ServerProcesses): Promise<boolean> {
+  const count = cluster.running().length
+  const deadline = performance.now() + LEADER_WAIT_MS
+  while (performance.now() < deadline && !stopRequested()) {
+    if (await cluster.allStarted()) return true
+    if (cluster.running().length < count) return false
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  return false
 }
 
 /** `3 servers and 1 client agent` */
@@ -129,7 +150,8 @@ async function waitForLeader(
     )
     const [known] = ports
     // All of them: a server that does not answer yet would make the printed lines fail.
-    if (known !== null && known !== undefined && ports.every((port) => port === known)) return known
+    const isKnown = known !== null && known !== undefined && ports.every((port) => port === known)
+    if (isKnown && (await cluster.allStarted())) return known
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
   return null

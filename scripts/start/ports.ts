@@ -18,6 +18,11 @@ export async function takenPorts(plans: readonly AgentPlan[]): Promise<readonly 
   return taken
 }
 
+export function takenPortsText(taken: readonly TakenPort[]): string {
+  const lines = taken.map(({ port, what, owner }) => `  ${port} (${what}): taken by ${owner}`)
+  return `Ports are taken:\n${lines.join('\n')}\nStop what has them, or choose others: npm start -- --base-port 14646 --data .muster/other (npm start -- --help says more)`
+}
+
 export async function isFree(port: number): Promise<boolean> {
   const server = createServer()
   return await new Promise((resolve) => {

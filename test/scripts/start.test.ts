@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { existing, prepare, tail, wipe } from '../../scripts/start/folder.ts'
 import { HOST, parseStartOptions, planAgents } from '../../scripts/start/options.ts'
-import { isFree, takenPorts } from '../../scripts/start/ports.ts'
+import { isFree, takenPorts, takenPortsText } from '../../scripts/start/ports.ts'
 import { ServerProcesses } from '../../scripts/start/processes.ts'
 import { clusterReport, table } from '../../scripts/start/report.ts'
 import { loadConfig } from '../../src/process/config.ts'
@@ -145,6 +145,10 @@ t.test('a taken port is named with its owner', async (t) => {
   const taken = await takenPorts([{ ...plan, ports: { ...plan.ports, http: port } }])
   const mine = taken.find((one) => one.port === port)
   t.equal(mine?.what, 'http of s1')
+  t.match(
+    takenPortsText(taken),
+    new RegExp(`\\n  ${port} \\(http of s1\\): taken by .*\\n.* npm start -- --base-port `),
+  )
   if (process.platform === 'linux') t.match(mine?.owner, new RegExp(`^process ${process.pid} \\(`))
 })
 
@@ -182,6 +186,24 @@ t.test(
     t.same(ends, ['dead: exit code 3'], 'ends after a stop are expected')
   },
 )
+
+t.test('a server has started by its own word, whoever answers at its port', async (t) => {
+  const log = join(t.testdir({ log: '' }), 'log')
+  const line = (text: string) => `2026-01-01T00:00:00.000Z [INFO] s1: ${text}\n`
+  await writeFile(log, line('started: http=127.0.0.1:1'))
+  const processes = new ServerProcesses(() => undefined)
+  t.teardown(() => processes.stop())
+  const wait = "setInterval(() => {}, 1000); console.log('ready')"
+  await processes.start('s1', [process.execPath, '-e', wait], log)
+  while ((await tail(log, 1)) !== 'ready') await new Promise((r) => setTimeout(r, 10))
+  t.notOk(await processes.allStarted(), 'the word of an earlier process does not count')
+  await writeFile(log, line('starting: pid=1'), { flag: 'a' })
+  t.notOk(await processes.allStarted())
+  await writeFile(log, line('started: http=127.0.0.1:1'), { flag: 'a' })
+  t.ok(await processes.allStarted())
+  await processes.stop()
+  t.notOk(await processes.allStarted(), 'nor that of one that has ended')
+})
 
 const polite =
   "process.on('SIGTERM', () => { console.log('stopped'); process.exit(0) }); setInterval(() => {}, 1000); console.log('ready')"
