@@ -12,7 +12,7 @@ import { MusterError } from '../../lib/errors.ts'
 import { Accessor, MountId } from '../acl/model.ts'
 import { Name } from '../catalog/model.ts'
 import { TimeMs } from '../define.ts'
-import { NamespaceName } from '../namespaces/model.ts'
+import { defaultNamespace, NamespaceName } from '../namespaces/model.ts'
 
 export { allNamespaces, defaultNamespace } from '../namespaces/model.ts'
 
@@ -177,6 +177,8 @@ export function checkBehavior(behavior: string): Behavior {
 
 /** What the three lists of a request bind a session to, and how they are shown. Null: not given. */
 export function chooseChecks(given: {
+  /** Of the session. */
+  readonly namespace: string
   readonly nodeChecks: readonly string[] | null
   readonly serviceChecks: readonly ServiceCheck[] | null
   readonly checks: readonly string[] | null
@@ -192,6 +194,13 @@ export function chooseChecks(given: {
     if (id === '' || id.length > checkIdLengthMax) {
       throw invalid(`the id of a check has 1 to ${checkIdLengthMax} characters`)
     }
+  }
+  for (const { namespace } of serviceChecks ?? []) {
+    // Checks are in `default` alone, and a session of any namespace is bound to those.
+    if (['', given.namespace, defaultNamespace].includes(namespace)) continue
+    throw invalid(
+      `Namespace of ServiceChecks must be that of the session or ${defaultNamespace}, not ${shown(namespace)}`,
+    )
   }
   const saysMore = checks?.some((id) => !isMembershipCheck(id)) === true
   return {

@@ -128,6 +128,10 @@ void t.test('fields are kept as they were given', async (t) => {
       external({ ServiceChecks: [{ ID: 'web-up' }] }),
       { ServiceChecks: [{ ID: 'web-up', Namespace: '' }] },
     ],
+    [
+      external({ ServiceChecks: [{ ID: 'web-up', Namespace: 'default' }] }),
+      { ServiceChecks: [{ ID: 'web-up', Namespace: 'default' }] },
+    ],
     [{ Node: 'External', Checks: [] }, { NodeChecks: [] }],
     [{ Checks: ['gossipHealth'] }, { NodeChecks: ['gossipHealth'] }],
     [{ Checks: ['serfHealth'] }, { NodeChecks: ['gossipHealth'] }],
@@ -176,6 +180,7 @@ void t.test('what is refused, and leaves nothing behind', async (t) => {
     [external({ NodeChecks: ['bad'] }), /"bad"/],
     [external({ Checks: ['bad'] }), /"bad"/],
     [external({ ServiceChecks: [{ ID: 'none' }] }), /"none"/],
+    [external({ ServiceChecks: [{ ID: 'web-up', Namespace: 'zz' }] }), /Namespace .*"zz"/],
   ]
   for (const [body, named] of rows) {
     const answer = await server.ask('PUT', '/v1/session/create', body)
