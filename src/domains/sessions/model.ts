@@ -133,7 +133,8 @@ export function stretchedMs(ttlMs: number, stretch: number): number {
 /** Throws `invalid_argument`. */
 export function checkTtl(ttl: string): string {
   if (ttl === '') return ttl
-  const nanoseconds = parseDurationNs(ttl)
+  // `-0s` is no negative number, and still no time to live.
+  const nanoseconds = /^[-+]/.test(ttl) ? undefined : parseDurationNs(ttl)
   if (nanoseconds === undefined) {
     throw invalid(`TTL must be a duration such as 15s or 1m30s, not ${shown(ttl)}`)
   }

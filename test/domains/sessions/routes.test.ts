@@ -160,6 +160,8 @@ void t.test('what is refused, and leaves nothing behind', async (t) => {
     [{ TTL: '10' }, /TTL/],
     [{ TTL: '1d' }, /TTL/],
     [{ TTL: '-20s' }, /TTL/],
+    [{ TTL: '-0s' }, /TTL/],
+    [{ TTL: '+20s' }, /TTL/],
     [{ TTL: '2e1s' }, /TTL/],
     [{ TTL: '１５s' }, /TTL/],
     [{ TTL: '15 s' }, /TTL/],
