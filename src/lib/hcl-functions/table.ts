@@ -67,6 +67,6 @@ export type Arity = { readonly min: number; readonly max: number }
 
 export function arityOf(parameters: string): Arity {
   const all = parameters.split(', ')
-  const required = all.filter((name) => !/[?…]$/.test(name)).length
+  const required = all.filter((name) => !name.endsWith('?') && !name.endsWith('…')).length
   return { min: required, max: parameters.endsWith('…') ? Number.MAX_SAFE_INTEGER : all.length }
 }
