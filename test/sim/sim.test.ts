@@ -34,6 +34,8 @@ async function everyRuleHolds(t: Test, first: number, last: number): Promise<voi
   t.comment(describeTally(tally, performance.now() - startMs))
   for (const failure of tally.failures) t.fail(describeFailure(failure, 30))
   t.equal(tally.runs, last - first + 1, 'every seed was run')
+  // Seeds that nobody has run are to find faults; how often each thing happens in them is chance.
+  if (first !== 1) return
   // A world in which nothing goes wrong proves nothing.
   for (const what of [
     'elections',
@@ -50,6 +52,7 @@ async function everyRuleHolds(t: Test, first: number, last: number): Promise<voi
     'put unknown',
     'disks full or read-only',
   ]) {
-    t.ok((tally.counts.get(what) ?? 0) > 10, `${what} happened often enough to be a test`)
+    const least = Math.floor(tally.runs / 7)
+    t.ok((tally.counts.get(what) ?? 0) > least, `${what} happened often enough to be a test`)
   }
 }
