@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openUplinkSocket, type UplinkRequest } from '../../src/client-agent/uplink-socket.ts'
 import {
   assignedMax,
   feedMethod,
@@ -15,11 +14,9 @@ import {
 } from '../../src/domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../src/domains/allocations/model.ts'
 import type { NodeSpec } from '../../src/domains/nodes/model.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { codeOf, MusterError } from '../../src/lib/errors.ts'
-import { silentLogger } from '../../src/lib/log.ts'
-import { Uplink, UplinkHost } from '../../src/rpc/uplink.ts'
-import { secretOf } from '../../test/domains/nodes/agent.ts'
+import { onAbort } from '../../src/lib/async.ts'
+import { codeOf } from '../../src/lib/errors.ts'
+import { openAgent, type FakeAgent } from '../../test/domains/nodes/agent.ts'
 import { specOf } from '../../test/domains/nodes/spec.ts'
 
 /** Agents that register at once. */
@@ -35,15 +32,12 @@ export type AgentsOptions = {
   readonly works?: boolean
 }
 
-type Node = Pick<UplinkRequest, 'nodeId' | 'name' | 'secret' | 'token'>
-/** Resolves when the uplink is lost. */
-type Open = { readonly closed: Promise<void> }
-type Ask = (method: string, args: unknown) => Promise<unknown>
+type Node = { readonly nodeId: string; readonly name: string }
+type Ask = FakeAgent['ask']
 
 export class SimulatedAgents {
   readonly #options: AgentsOptions
   readonly #stop = new AbortController()
-  readonly #host = new UplinkHost(systemClock, silentLogger)
   /** Calls that failed, by their method and code, and uplinks that were lost. */
   readonly failures = new Map<string, number>()
 
@@ -66,49 +60,32 @@ export class SimulatedAgents {
 
   /** Resolves once the agent is registered. It opens another uplink where one is lost. */
   async #begin(number: number): Promise<void> {
-    const node = {
-      nodeId: randomUUID(),
-      name: `agent-${number}`,
-      secret: secretOf('s'),
-      token: null,
-    }
+    const node = { nodeId: randomUUID(), name: `agent-${number}` }
     void this.#reopen(node, number, await this.#open(node, number))
   }
 
-  async #reopen(node: Node, number: number, first: Open): Promise<void> {
-    let open: Open | null = first
+  async #reopen(node: Node, number: number, first: FakeAgent): Promise<void> {
+    let agent: FakeAgent | null = first
     for (let server = number + 1; ; server += 1) {
-      await open?.closed
+      await agent?.closed
       if (this.#stop.signal.aborted) return
       this.#count('uplink: closed')
       await delay(againMs)
-      open = await this.#open(node, server).catch(() => null)
+      agent = await this.#open(node, server).catch(() => null)
     }
   }
 
-  async #open(node: Node, server: number): Promise<Open> {
-    const { ports, spec, works = false } = this.#options
-    const place = { secure: false, host: '127.0.0.1', port: ports[server % ports.length] ?? 0 }
-    const { promise: closed, resolve } = Promise.withResolvers<void>()
+  async #open(node: Node, server: number): Promise<FakeAgent> {
+    const { ports, spec = {}, works = false } = this.#options
     const over = new AbortController()
-    const uplink = await openUplinkSocket({ tlsOf: () => undefined }, place, node, {
-      clock: systemClock,
-      signal: this.#stop.signal,
-      opened: (socket) =>
-        new Uplink(socket, {
-          host: this.#host,
-          side: 'agent',
-          peer: 'server',
-          onCall: async () => true,
-          onStream: () => Promise.reject(new MusterError('not_found', 'no streams')),
-          onClose: () => {
-            over.abort()
-            resolve()
-          },
-        }),
+    const owner = { teardown: (close: () => void) => onAbort(this.#stop.signal, close) }
+    const agent = await openAgent(owner, ports[server % ports.length] ?? 0, {
+      ...node,
+      spec,
+      callMs,
     })
-    const ask = (method: string, args: unknown) =>
-      uplink.call({ method, args, token: null, remote: '', requestId: method, timeoutMs: callMs })
+    void agent.closed.then(() => over.abort())
+    const ask: Ask = (method, args) => agent.ask(method, args)
     for (;;) {
       try {
         await ask('nodes.register', { spec: specOf(node.name, spec) })
@@ -125,7 +102,7 @@ export class SimulatedAgents {
       await delay(ttlMs / 2, undefined, { signal })
     })
     if (works) void this.#work(ask, signal)
-    return { closed }
+    return agent
   }
 
   /** Every state of the feed is reported. */

@@ -25,16 +25,20 @@ export async function openAgent(
   port: number,
   {
     spec = {},
+    callMs = 5_000,
     ...node
   }: Partial<UplinkRequest> &
-    Pick<UplinkRequest, 'nodeId' | 'name'> & { readonly spec?: Partial<NodeSpec> },
+    Pick<UplinkRequest, 'nodeId' | 'name'> & {
+      readonly spec?: Partial<NodeSpec>
+      readonly callMs?: number
+    },
   answer: (method: string) => unknown = (method) => {
     throw new MusterError('not_found', method)
   },
 ): Promise<FakeAgent> {
   const ended = Promise.withResolvers<string>()
   const ask = (method: string, args: unknown) =>
-    uplink.call({ method, args, token: null, remote: '', requestId: method, timeoutMs: 5_000 })
+    uplink.call({ method, args, token: null, remote: '', requestId: method, timeoutMs: callMs })
   const uplink: Uplink = await openUplinkSocket(
     { tlsOf: () => undefined },
     { secure: false, host: '127.0.0.1', port },
