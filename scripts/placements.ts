@@ -6,15 +6,14 @@
  *
  * Jobs are registered and looked at over the HTTP API.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Cluster } from '../test/support/cluster.ts'
+import { eventuallyTrue } from '../test/support/eventually.ts'
 import { metricsOf, usedBy } from '../test/support/server-numbers.ts'
 import { driver } from '../test/scheduler/cluster.ts'
 import { SimulatedAgents } from './uplinks/agents.ts'
 
-const pollMs = 250
-const deadlineMs = 600_000
+const patience = { timeoutMs: 600_000, everyMs: 250 }
 const writersAtOnce = 16
 const job = (at: number): string => `job-${at}`
 
@@ -137,12 +136,8 @@ async function inTurns(run: (at: number) => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: writersAtOnce }, some))
 }
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + deadlineMs
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`it never came to this: ${what}`)
-    await delay(pollMs)
-  }
+function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  return eventuallyTrue(what, holds, patience)
 }
 
 function secondsSince(ms: number): string {

@@ -7,9 +7,9 @@
  * `--port`: of an API on loopback whose nodes have `mock_driver`. Without one: three servers and a client agent of this checkout, with `mock_driver`; then also what they take of memory.
  */
 import { readFile } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Cluster } from '../test/support/cluster.ts'
+import { eventuallyTrue } from '../test/support/eventually.ts'
 import { freePorts } from '../test/support/free-ports.ts'
 import { HttpClient } from '../test/support/http-client.ts'
 import { ServerProcess } from '../test/support/server-process.ts'
@@ -19,8 +19,7 @@ const singles = 50
 const manyJobs = 200
 const manyAllocations = 300
 const writersAtOnce = 16
-const pollMs = 10
-const deadlineMs = 120_000
+const patience = { timeoutMs: 120_000, everyMs: 10 }
 const kib = 1_024
 
 const { values } = parseArgs({ options: { port: { type: 'string' } } })
@@ -150,12 +149,8 @@ async function json(http: HttpClient, method: string, url: string, body?: unknow
   return JSON.parse(answer.toString()) as unknown
 }
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + deadlineMs
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`it never came to this: ${what}`)
-    await delay(pollMs)
-  }
+function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  return eventuallyTrue(what, holds, patience)
 }
 
 async function residentMib(pid: number | null): Promise<number> {
