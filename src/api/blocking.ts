@@ -11,7 +11,7 @@ export const waitMsDefault = 300_000
 /** A random extra of up to this part of the wait, so that readers who came together do not leave together. */
 const jitterPart = 1 / 16
 
-const plainRead: ReadOptions = { consistency: 'default', minIndex: 0, waitMs: 0 }
+export const plainRead: ReadOptions = { consistency: 'default', minIndex: 0, waitMs: 0 }
 
 export type BlockingRules = {
   readonly waitMsMax: number
@@ -33,7 +33,7 @@ export function readOptions(search: Search, rules: BlockingRules): ReadOptions {
 function consistencyOf(search: Search, byPresence: boolean): Consistency {
   const on = (name: string) => (byPresence ? search.has(name) : search.flag(name))
   const consistent = on('consistent')
-  const stale = on('stale') || search.durationMs('max_stale') !== null
+  const stale = on('stale') || (search.durationMs('max_stale') ?? 0) > 0
   if (stale && consistent) {
     throw new MusterError('invalid_argument', 'stale and consistent exclude each other')
   }

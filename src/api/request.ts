@@ -20,7 +20,7 @@ import type {
 import type { QueryAnswer } from '../rpc/query.ts'
 import type { Services } from '../rpc/services.ts'
 import type { SharedResult } from '../rpc/shared-reads.ts'
-import { readOptions, waitMsDefault } from './blocking.ts'
+import { plainRead, readOptions, waitMsDefault } from './blocking.ts'
 import type { BodyShare } from './body-budget.ts'
 import { announcesBody, type BodyReader } from './body.ts'
 import { addressOf } from '../lib/client-address.ts'
@@ -269,9 +269,19 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
         ? { signal: this.#abort, shape: this.#shape() }
         : { signal: this.#abort },
     )
-    const stale = options.consistency === 'stale'
+    if (options.consistency !== 'stale') {
+      if (blocking) this.beginWaiting()
+      return asked.then((answer) => this.#answered(answer, first, false))
+    }
+    const ageMsMax = this.search.durationMs('max_stale') || Infinity
     if (blocking) this.beginWaiting()
-    return asked.then((answer) => this.#answered(answer, first, stale))
+    return asked.then((answer) => {
+      if (dispatcher.contact().lastContactMs <= ageMsMax) return this.#answered(answer, first, true)
+      answer.close()
+      const signal = { signal: this.#abort }
+      const again = dispatcher.query(method, args, this.#caller(), plainRead, signal)
+      return again.then((fresh) => this.#answered(fresh, first, false))
+    })
   }
 
   #answered(answer: QueryAnswer, first: boolean, stale: boolean): QueryAnswer {

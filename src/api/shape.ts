@@ -120,7 +120,9 @@ export const GoDuration = Type.String({ description: 'Duration such as `10s` or 
 export const consistency: TProperties = optionally({
   stale: flag('Any server may answer from what it has applied'),
   consistent: flag('The leader asks a majority before it answers'),
-  max_stale: text('As `stale`'),
+  max_stale: text(
+    'As `stale`, where the server heard from the leader so short a time ago (`10s`), else as without it',
+  ),
 })
 
 export const blocking: TProperties = {

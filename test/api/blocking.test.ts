@@ -53,6 +53,8 @@ t.test('consistency words', async (t) => {
     ['consistent=0', true, 'consistent'],
     ['leader', true, 'default'],
     ['max_stale=10s', true, 'stale'],
+    ['max_stale=0s', true, 'default'],
+    ['max_stale=0s&stale', true, 'stale'],
   ]
   for (const [text, byPresence, expected] of cases) {
     t.equal(options(text, byPresence).consistency, expected, text)
@@ -105,5 +107,25 @@ t.test('without a leader reads are 500 with a text that says so, stale ones are 
   const stale = await fake.http.app.inject('/v1/row/a?stale')
   t.equal(stale.statusCode, 200)
   t.equal(stale.headers['x-service-knownleader'], 'false')
+  await fake.http.stop()
+})
+
+t.test('a stale read is answered from here only as far as max_stale allows', async (t) => {
+  const fake = apiFake({ dispatch: { limits: { noLeaderMs: 20 } } })
+  fake.state.put('a', 1)
+  fake.consensus.elect(null)
+  fake.consensus.contactMs = 3_000
+  const status = async (query: string) =>
+    (await fake.http.app.inject(`/v1/row/a?${query}`)).statusCode
+  t.equal(await status('max_stale=3s'), 200)
+  t.equal(await status('stale&max_stale=3s'), 200)
+  t.equal(await status('max_stale=2999ms'), 500)
+  t.equal(await status('stale&max_stale=1s'), 500)
+  t.equal(await status('index=1&wait=10ms&max_stale=1s'), 500, 'after it waited')
+  fake.consensus.elect(fake.consensus.self)
+  fake.consensus.contactMs = 3_000
+  const reply = await fake.http.app.inject('/v1/row/a?max_stale=1s')
+  t.equal(reply.statusCode, 200)
+  t.equal(reply.headers['x-service-lastcontact'], '0', 'not from its own copy')
   await fake.http.stop()
 })
