@@ -17,7 +17,7 @@ export const detection: Patience = { timeoutMs: 90_000 }
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | Promise<T | undefined>,
-  { timeoutMs = 30_000, everyMs }: Patience = {},
+  { timeoutMs = 60_000, everyMs }: Patience = {},
 ): Promise<T> {
   const startMs = performance.now()
   let cause: unknown
