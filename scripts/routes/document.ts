@@ -4,7 +4,7 @@ import { format, resolveConfig } from 'prettier'
 import { dialectHeader } from '../../src/api/dialect.ts'
 import { errorStatus } from '../../src/api/errors.ts'
 import { everywhere, queryOf, regional, tagOf } from '../../src/api/openapi.ts'
-import { bodyKindOf } from '../../src/api/request.ts'
+import { bodyKindOf } from '../../src/api/route-body.ts'
 import type { DescribedRoute } from '../../src/api/route.ts'
 import {
   blocking,

@@ -7,7 +7,7 @@ import { assert } from '../lib/assert.ts'
 import { errorCodes } from '../lib/errors.ts'
 import { dialectHeader } from './dialect.ts'
 import { errorStatus, hasJsonErrors } from './errors.ts'
-import { bodyKindOf } from './request.ts'
+import { bodyKindOf } from './route-body.ts'
 import type { DescribedRoute } from './route.ts'
 import { flag, jsonType, text, textType, type ReplyContent } from './shape.ts'
 

@@ -34,6 +34,7 @@ import type { Taker } from './leaving.ts'
 import type { Held } from './outgoing.ts'
 import type { ApiRequest, PlaceOptions, Route, SentRequest } from './route.ts'
 import { decodePath, pathOf } from './request-path.ts'
+import { bodyBytesMaxOf, bodyKindOf } from './route-body.ts'
 import { Search } from './search.ts'
 
 /** What all requests of a server share. */
@@ -49,9 +50,6 @@ export type ExchangeContext = {
 }
 
 const noBytes = new Uint8Array(0)
-
-/** Of a body that nobody wants: some clients send `{}` with everything. */
-export const ignoredBodyBytesMax = 65_536
 
 export class Exchange implements ApiRequest, CallTrace, Taker {
   readonly route: Route
@@ -443,16 +441,4 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
     const caller = this.#caller()
     return caller.token === null ? null : dispatcher.settle(caller)
   }
-}
-
-/** What a route does with a body. */
-export function bodyKindOf({ body, method }: Route): NonNullable<Route['body']> {
-  return body ?? (method === 'GET' || method === 'LIST' ? 'none' : 'json')
-}
-
-/** Bytes of a body that a route takes. `standard`: the server's, for routes that say nothing. */
-export function bodyBytesMaxOf(route: Route, standard: number): number {
-  if (route.bodyBytesMax !== undefined) return route.bodyBytesMax
-  const ignored = bodyKindOf(route) === 'none' || route.method === 'DELETE'
-  return ignored ? Math.min(standard, ignoredBodyBytesMax) : standard
 }
