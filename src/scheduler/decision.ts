@@ -43,7 +43,7 @@ export type ScheduleInput = {
   /** The newest one of the job, whatever became of it; absent or null: there is none. */
   readonly deployment?: DeploymentRow | null
   readonly cluster: Cluster
-  readonly settings: Pick<SchedulerSettings, 'algorithm' | 'preemption'>
+  readonly settings: Pick<SchedulerSettings, 'algorithm' | 'preemption' | 'oversubscribesMemory'>
   /** Of other jobs. */
   readonly workOn: WorkOn
   readonly patterns: Patterns

@@ -14,11 +14,13 @@ export type Demand = {
   readonly ports: WantedPorts
 }
 
-export function demandOf(group: TaskGroup): Demand {
-  const tasks = group.Tasks.map(({ Name, Resources }) => ({
+/** `oversubscribes`: tasks may use more memory than is reserved for them. */
+export function demandOf(group: TaskGroup, oversubscribes: boolean): Demand {
+  const tasks = group.Tasks.map(({ Name, Resources: { CPU, MemoryMB, MemoryMaxMB = 0 } }) => ({
     task: Name,
-    cpuMhz: Math.max(0, Resources.CPU),
-    memoryMb: Math.max(0, Resources.MemoryMB),
+    cpuMhz: Math.max(0, CPU),
+    memoryMb: Math.max(0, MemoryMB),
+    ...(oversubscribes && MemoryMaxMB > MemoryMB && { memoryMaxMb: MemoryMaxMB }),
   }))
   const diskMb = Math.max(0, group.EphemeralDisk.SizeMB)
   return { tasks, taken: sumsOf({ tasks, diskMb, ports: [] }), ports: wantedPorts(group) }

@@ -38,6 +38,7 @@ export type PlacerOptions = {
   readonly random: Random
   readonly monotonicUs: () => number
   readonly algorithm: SchedulerSettings['algorithm']
+  readonly oversubscribes: boolean
   /** Null: jobs of this type take no place of others. */
   readonly preemption: Preemption | null
 }
@@ -267,13 +268,13 @@ export class Placer {
   #rulesOf(group: TaskGroup): GroupRules {
     const known = this.#rules.get(group)
     if (known !== undefined) return known
-    const { job, patterns, algorithm } = this.#options
+    const { job, patterns, algorithm, oversubscribes } = this.#options
     const rules = {
       group,
       feasibility: new Feasibility(job, group, patterns),
       distinct: new Distinct(job, group),
       ranking: new Ranking(job, group, patterns, algorithm),
-      demand: demandOf(group),
+      demand: demandOf(group, oversubscribes),
     }
     this.#rules.set(group, rules)
     return rules

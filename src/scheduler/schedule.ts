@@ -33,6 +33,7 @@ export function schedule(input: ScheduleInput): Scheduled {
           random,
           monotonicUs,
           algorithm: input.settings.algorithm,
+          oversubscribes: input.settings.oversubscribesMemory === true,
           preemption: mayPreempt(input) ? new Preemption(job.spec.Priority, input.workOn) : null,
         })
   const known = (id: string) => cluster.find(id)

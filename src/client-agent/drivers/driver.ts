@@ -80,7 +80,13 @@ export type TaskToStart = {
   readonly secrets: string
   /** Volumes; none where the driver mounts none. */
   readonly mounts: readonly Mount[]
-  readonly resources: { readonly cpuMhz: number; readonly memoryMb: number }
+  readonly resources: {
+    readonly cpuMhz: number
+    /** That is kept for it. */
+    readonly memoryMb: number
+    /** At most: above it the kernel ends it. */
+    readonly memoryMaxMb: number
+  }
   /** Of the allocation. */
   readonly ports: readonly AllocatedPort[]
   /** Files that its output is appended to. */

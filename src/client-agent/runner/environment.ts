@@ -111,6 +111,9 @@ function ownNames({ assigned, task, facts, folders, root }: TaskOf): readonly [s
     ['TASK_DIR', local],
     ['SECRETS_DIR', secrets],
     ['MEMORY_LIMIT', String(own?.memoryMb ?? MemoryMB)],
+    ...(own?.memoryMaxMb === undefined
+      ? []
+      : [['MEMORY_MAX_LIMIT', String(own.memoryMaxMb)] satisfies [string, string]]),
     ['CPU_LIMIT', String(own?.cpuMhz ?? CPU)],
     ['ALLOC_ID', id],
     ['SHORT_ALLOC_ID', id.slice(0, 8)],

@@ -139,6 +139,19 @@ export function templateSignal(signal: string): EventSeed {
   }
 }
 
+export function scriptRan(words: string): EventSeed {
+  return { type: 'Hook Message', text: `Template re-rendered: ran ${words}` }
+}
+
+export function scriptFailed(words: string, problem: string): EventSeed {
+  return { type: 'Hook Failed', text: `Template re-rendered: ${words} failed: ${problem}` }
+}
+
+export const failedByScript: EventSeed = {
+  type: 'Killing',
+  text: 'The script of a template failed, and has fail_on_error',
+}
+
 export function signaling(signal: string): EventSeed {
   return {
     type: 'Signaling',

@@ -88,11 +88,18 @@ async function bytesOf(place: TaskPlace, bytesMax: number): Promise<Buffer | nul
   }
 }
 
+export type FileAccess = {
+  readonly mode: number
+  /** Of the owner, and of the group; null: those of the folder. */
+  readonly uid: number | null
+  readonly gid: number | null
+}
+
 /** Others see the old file or the new one, never a part. Resolves with whether anything was another. */
 export async function writeTaskFile(
   place: TaskPlace,
   content: string | Buffer,
-  mode: number,
+  { mode, uid, gid }: FileAccess,
 ): Promise<boolean> {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content
   const name = nameOf(place)
@@ -106,6 +113,8 @@ export async function writeTaskFile(
     before?.isFile() === true &&
     before.size === bytes.length &&
     (before.mode & 0o777) === mode &&
+    (uid === null || before.uid === uid) &&
+    (gid === null || before.gid === gid) &&
     (await bytesOf(place, bytes.length))?.equals(bytes) === true
   if (isSame) return false
   const temporary = within(folder, `.${randomUUID()}`)
@@ -114,6 +123,10 @@ export async function writeTaskFile(
     await file.writeFile(bytes)
     await file.chmod(mode)
     await giveToOwnerOf(folder, file)
+    if (uid !== null || gid !== null) {
+      const own = await file.stat()
+      await file.chown(uid ?? own.uid, gid ?? own.gid)
+    }
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true })

@@ -14,6 +14,7 @@ import type { RunningCommand } from '../drivers/exec-process.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import {
   downloading,
+  failedByScript,
   templateRestart,
   templateSignal,
   toldByDriver,
@@ -24,6 +25,7 @@ import type { ArtifactSettings } from './artifacts/limits.ts'
 import { ArtifactFailure, getArtifacts } from './artifacts/task-artifacts.ts'
 import type { SetupOf } from './setup-of.ts'
 import { filledWords, setUpTask, toFind, toStart } from './task-setup.ts'
+import { ChangeScripts } from './templates/change-scripts.ts'
 import { TaskTemplates, type TemplateChange } from './templates/task-templates.ts'
 import type { TemplateData } from './templates/template-data.ts'
 import type { TaskInput, TaskMachine } from './task.ts'
@@ -52,6 +54,9 @@ export class TaskProcesses {
   /** Those that run beside a task that runs. */
   readonly #commands = new Map<StartedTask, Set<RunningCommand>>()
   readonly #templates = new Map<string, TaskTemplates>()
+  #isReleased = false
+  /** Of tasks that run. */
+  readonly #scripts = new Map<StartedTask, ChangeScripts>()
   /** Of tasks that were being started when their templates changed. */
   readonly #changes = new Map<string, TemplateChange>()
   /** Handles of before this process, until their tasks are found. */
@@ -152,7 +157,7 @@ export class TaskProcesses {
     return running
   }
 
-  /** The same for a check of the task, whose words have variables of its environment. */
+  /** The same for a check of the task or a template, whose words have variables of its environment. */
   async script(name: string, words: readonly string[]): Promise<RunningCommand> {
     const setup = this.#options.setupOf(name)
     const filled = setup === null ? words : await filledWords(setup, words)
@@ -161,6 +166,7 @@ export class TaskProcesses {
 
   /** They run on; commands beside them do not. */
   release(): void {
+    this.#isReleased = true
     for (const templates of this.#templates.values()) templates.close()
     for (const task of this.#started.values()) task.release()
     for (const commands of this.#commands.values()) for (const one of commands) one.kill()
@@ -261,6 +267,23 @@ export class TaskProcesses {
         })
       }
     }
+    if (change.scripts.length > 0) this.#scriptsOf(name, started).run(change.scripts)
+  }
+
+  #scriptsOf(name: string, started: StartedTask): ChangeScripts {
+    const known = this.#scripts.get(started)
+    if (known !== undefined) return known
+    const { clock, take } = this.#options
+    const scripts = new ChangeScripts({
+      clock,
+      start: (words) => this.script(name, words),
+      isWanted: () => !this.#isReleased && this.#started.get(name) === started,
+      tell: (event) => take(name, { type: 'told', event }),
+      onFailed: () =>
+        take(name, { type: 'stop', stop: { because: failedByScript, isFailure: true } }),
+    })
+    this.#scripts.set(started, scripts)
+    return scripts
   }
 
   #driverOf({ Driver: name }: Task): Driver {
@@ -275,6 +298,7 @@ export class TaskProcesses {
     void task.ended.then((exit) => {
       for (const running of this.#commands.get(task) ?? []) running.kill()
       this.#commands.delete(task)
+      this.#scripts.delete(task)
       if (this.#started.get(name) === task) this.#started.delete(name)
       this.#options.take(name, { type: 'exited', exit })
     })

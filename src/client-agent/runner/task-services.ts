@@ -100,7 +100,7 @@ function oneService(
       serviceId: id,
       probe: probeOf(check, own, fill),
       successBeforePassing: check.SuccessBeforePassing,
-      failuresBeforeWarning: 0,
+      failuresBeforeWarning: check.FailuresBeforeWarning ?? check.FailuresBeforeCritical,
       failuresBeforeCritical: check.FailuresBeforeCritical,
       deregisterAfterMs: null,
     })
@@ -131,6 +131,13 @@ function placeOf({ resources }: Assigned, label: string, address: string): Place
   throw new MusterError('invalid_argument', `there is no port ${JSON.stringify(label)}`)
 }
 
+function tlsOf({ TLSSkipVerify, TLSServerName }: Check) {
+  return {
+    tlsSkipVerify: TLSSkipVerify,
+    ...(TLSServerName !== undefined && { tlsServerName: TLSServerName }),
+  }
+}
+
 function probeOf(check: Check, { address, port }: Place, fill: (text: string) => string): Probe {
   const every = { intervalMs: check.Interval / nsPerMs, timeoutMs: check.Timeout / nsPerMs }
   const target = hostPort(address, port)
@@ -146,7 +153,7 @@ function probeOf(check: Check, { address, port }: Place, fill: (text: string) =>
           values.map((value): [string, string] => [name, fill(value)]),
         ),
         body: fill(check.Body),
-        tlsSkipVerify: check.TLSSkipVerify,
+        ...tlsOf(check),
         followRedirects: true,
         ...every,
       }
@@ -157,7 +164,7 @@ function probeOf(check: Check, { address, port }: Place, fill: (text: string) =>
         target,
         service: check.GRPCService,
         tls: check.GRPCUseTLS,
-        tlsSkipVerify: check.TLSSkipVerify,
+        ...tlsOf(check),
         ...every,
       }
     case 'script':

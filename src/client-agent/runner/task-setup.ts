@@ -51,6 +51,7 @@ async function taskOf(
   const { resources } = assigned
   const own = resources.tasks.find((part) => part.task === task.Name)
   const { CPU, MemoryMB } = task.Resources
+  const memoryMb = own?.memoryMb ?? MemoryMB
   return {
     allocation: assigned.id,
     task: task.Name,
@@ -62,7 +63,11 @@ async function taskOf(
     local: folders.local,
     secrets: folders.secrets,
     mounts,
-    resources: { cpuMhz: own?.cpuMhz ?? CPU, memoryMb: own?.memoryMb ?? MemoryMB },
+    resources: {
+      cpuMhz: own?.cpuMhz ?? CPU,
+      memoryMb,
+      memoryMaxMb: own?.memoryMaxMb ?? memoryMb,
+    },
     ports: resources.ports,
     stdout: await currentLog(folders.logs, task.Name, 'stdout'),
     stderr: await currentLog(folders.logs, task.Name, 'stderr'),
@@ -80,7 +85,7 @@ async function writePayload({ assigned, task }: SetupOf, folders: TaskFolders): 
     throw new MusterError('invalid_argument', text)
   }
   const place = placeOf(folders, file, 'the file of dispatch_payload')
-  await writeTaskFile(place, Buffer.from(payload, 'base64'), 0o644)
+  await writeTaskFile(place, Buffer.from(payload, 'base64'), { mode: 0o644, uid: null, gid: null })
 }
 
 function refuseWhatIsMissing({ assigned: { group }, task, driver }: SetupOf): void {

@@ -57,11 +57,17 @@ export const AllocatedPort = record({
 })
 export type AllocatedPort = Readonly<Static<typeof AllocatedPort>>
 
+/** `memoryMaxMb`: that it may use where others leave it, which is not reserved; absent: no more than `memoryMb`. */
+const TaskResources = record({
+  task: GroupName,
+  cpuMhz: Count,
+  memoryMb: Count,
+  memoryMaxMb: Type.Optional(Count),
+})
+
 /** What it takes of its node. */
 export const AllocatedResources = record({
-  tasks: Type.Array(record({ task: GroupName, cpuMhz: Count, memoryMb: Count }), {
-    maxItems: tasksMax,
-  }),
+  tasks: Type.Array(TaskResources, { maxItems: tasksMax }),
   diskMb: Count,
   ports: Type.Array(AllocatedPort, { maxItems: portsMax }),
 })

@@ -87,7 +87,7 @@ export function shownAllocation(row: AllocationRow, isCanary = row.canary === tr
           task.task,
           {
             Cpu: { CpuShares: task.cpuMhz },
-            Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: 0 },
+            Memory: { MemoryMB: task.memoryMb, MemoryMaxMB: task.memoryMaxMb ?? 0 },
             Networks: null,
             Devices: null,
           },

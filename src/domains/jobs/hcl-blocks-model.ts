@@ -79,6 +79,7 @@ const check: BlockShape = {
     timeout: ['Timeout', 'duration'],
     initial_status: ['InitialStatus', 'text'],
     tls_skip_verify: ['TLSSkipVerify', 'flag'],
+    tls_server_name: ['TLSServerName', 'text'],
     method: ['Method', 'text'],
     body: ['Body', 'text'],
     grpc_service: ['GRPCService', 'text'],
@@ -86,16 +87,12 @@ const check: BlockShape = {
     task: ['TaskName', 'text'],
     success_before_passing: ['SuccessBeforePassing', 'whole'],
     failures_before_critical: ['FailuresBeforeCritical', 'whole'],
+    failures_before_warning: ['FailuresBeforeWarning', 'whole'],
     on_update: ['OnUpdate', 'text'],
   },
   maps: { header: ['Header', 'textsMap'] },
   blocks: { check_restart: { member: 'CheckRestart', shape: checkRestart, as: 'one' } },
-  refused: {
-    expose: 'Expose',
-    advertise: 'Advertise',
-    tls_server_name: 'TLSServerName',
-    failures_before_warning: 'FailuresBeforeWarning',
-  },
+  refused: { expose: 'Expose', advertise: 'Advertise' },
 }
 
 const service: BlockShape = {
@@ -126,6 +123,15 @@ const service: BlockShape = {
   },
 }
 
+const changeScript: BlockShape = {
+  attributes: {
+    command: ['Command', 'text'],
+    args: ['Args', 'texts'],
+    timeout: ['Timeout', 'duration'],
+    fail_on_error: ['FailOnError', 'flag'],
+  },
+}
+
 const template: BlockShape = {
   title: 'JobTemplate',
   attributes: {
@@ -139,15 +145,12 @@ const template: BlockShape = {
     left_delimiter: ['LeftDelim', 'text'],
     right_delimiter: ['RightDelim', 'text'],
     env: ['Envvars', 'flag'],
+    once: ['Once', 'flag'],
+    uid: ['Uid', 'whole'],
+    gid: ['Gid', 'whole'],
   },
-  refused: {
-    wait: 'Wait',
-    change_script: 'ChangeScript',
-    once: 'Once',
-    uid: 'Uid',
-    gid: 'Gid',
-    error_on_missing_key: 'ErrMissingKey',
-  },
+  blocks: { change_script: { member: 'ChangeScript', shape: changeScript, as: 'one' } },
+  refused: { wait: 'Wait', error_on_missing_key: 'ErrMissingKey' },
 }
 
 const artifact: BlockShape = {
@@ -156,9 +159,10 @@ const artifact: BlockShape = {
     source: ['GetterSource', 'text'],
     destination: ['RelativeDest', 'text'],
     mode: ['GetterMode', 'text'],
+    insecure: ['GetterInsecure', 'flag'],
+    chown: ['Chown', 'flag'],
   },
   maps: { options: ['GetterOptions', 'textMap'], headers: ['GetterHeaders', 'textMap'] },
-  refused: { insecure: 'GetterInsecure', chown: 'Chown' },
 }
 
 const resources: BlockShape = {
@@ -166,6 +170,7 @@ const resources: BlockShape = {
   attributes: {
     cpu: ['CPU', 'whole'],
     memory: ['MemoryMB', 'whole'],
+    memory_max: ['MemoryMaxMB', 'whole'],
     disk: ['DiskMB', 'whole'],
   },
   blocks: { network: { member: 'Networks', shape: network, as: 'many' } },
@@ -173,7 +178,6 @@ const resources: BlockShape = {
     device: 'Devices',
     cores: 'Cores',
     numa: 'NUMA',
-    memory_max: 'MemoryMaxMB',
     secrets: 'SecretsMB',
   },
 }

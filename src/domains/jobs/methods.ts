@@ -7,7 +7,7 @@ import { withDefaults } from './defaults-model.ts'
 import { readJob, type JobDraft } from './draft-model.ts'
 import { parseJobFile } from './hcl-job-model.ts'
 import { jobBytesMax, type JobSpec } from './model.ts'
-import { warningsAt } from './registered-methods.ts'
+import { warningsNow } from './registered-methods.ts'
 import { inNamespace } from '../../rpc/requirements.ts'
 import { validateJob } from './validate-model.ts'
 import { knowsTimeZone } from './zones.ts'
@@ -52,7 +52,7 @@ const validate = defineLocalMethod({
     if (namespaceOf(context.read(), namespace).value === null) {
       problems.add('Namespace', `${JSON.stringify(namespace)} does not exist`)
     }
-    const warnings = warningsAt(job, context.clock.wallMs())
+    const warnings = warningsNow(context, job)
     return { errors: [...refused.texts(), ...problems.texts()], warnings }
   },
 })

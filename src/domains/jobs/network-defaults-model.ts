@@ -1,5 +1,6 @@
 /** Defaults of networks and services. */
 import type { Draft } from './draft-model.ts'
+import { asked } from './later-model.ts'
 import type { Check, CheckRestart, Network, Port, Service } from './network-model.ts'
 
 export function networkWithDefaults(draft: Draft<Network>): Network {
@@ -62,6 +63,10 @@ function checkWithDefaults(draft: Draft<Check>, service: Omit<Service, 'Checks'>
     Timeout: draft.Timeout ?? 0,
     InitialStatus: draft.InitialStatus ?? '',
     TLSSkipVerify: draft.TLSSkipVerify ?? false,
+    ...asked({
+      TLSServerName: draft.TLSServerName,
+      FailuresBeforeWarning: draft.FailuresBeforeWarning,
+    }),
     Header: draft.Header ?? {},
     Method: draft.Method ?? '',
     Body: draft.Body ?? '',

@@ -4,6 +4,7 @@ import {
   block,
   Duration,
   Flag,
+  later,
   list,
   map,
   orNull,
@@ -54,6 +55,7 @@ export const Check = block('JobCheck', {
   Timeout: Duration,
   InitialStatus: Word,
   TLSSkipVerify: Flag,
+  TLSServerName: later(Word),
   Header: map(Texts),
   Method: Word,
   Body: Text,
@@ -63,6 +65,7 @@ export const Check = block('JobCheck', {
   TaskName: Word,
   SuccessBeforePassing: Whole,
   FailuresBeforeCritical: Whole,
+  FailuresBeforeWarning: later(Whole),
   OnUpdate: Word,
 })
 export type Check = Readonly<Static<typeof Check>>

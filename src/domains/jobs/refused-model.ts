@@ -35,7 +35,6 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Devices: 'is not served: no devices are handed to tasks',
     Cores: 'is not served: ask for CPU in MHz',
     NUMA: 'is not served: ask for CPU in MHz',
-    MemoryMaxMB: 'is not served: MemoryMB is the limit',
     SecretsMB: 'is not served: the folder of secrets counts as memory',
   },
   JobNetwork: { CNI: 'is not served: give the name of the network alone' },
@@ -49,20 +48,10 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
   JobCheck: {
     Expose: mesh,
     Advertise: mesh,
-    TLSServerName: 'is not served: the name is that of the address',
-    FailuresBeforeWarning: 'is not served: set FailuresBeforeCritical',
   },
   JobTemplate: {
     Wait: 'is not served: set Splay',
-    ChangeScript: 'is not served: set ChangeMode to noop, restart or signal',
-    Once: 'is not served: set ChangeMode to noop',
-    Uid: 'is not served: files belong to the user of the task',
-    Gid: 'is not served: files belong to the user of the task',
     ErrMissingKey: 'is not served: a template waits for keys that are missing',
-  },
-  JobArtifact: {
-    GetterInsecure: 'is not served: certificates are always verified',
-    Chown: 'is not served: files belong to the user of the task',
   },
   JobVolume: { PerAlloc: csi, MountOptions: csi, Sticky: csi },
 }

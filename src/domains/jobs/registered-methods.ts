@@ -12,6 +12,7 @@ import { deregisterJob, evaluateJob, registerJob } from './commands.ts'
 import { withDefaults } from './defaults-model.ts'
 import { readJob } from './draft-model.ts'
 import { childSuffixLengthMax, dispatchedSpec } from './dispatch-model.ts'
+import { laterMembersOf, laterMembersVersion } from './later-model.ts'
 import { kindOf, type JobKind } from './kind-model.ts'
 import { chosen, known, mustTakeJobs, unknownJob } from './known.ts'
 import type { JobSpec } from './model.ts'
@@ -25,6 +26,7 @@ import {
   versionsKept,
 } from './queries.ts'
 import { inNamespace, leastForNamespaces } from '../../rpc/requirements.ts'
+import { settingsOf } from '../scheduler-settings/queries.ts'
 import { isOddName, specBytesMax, specBytesOf } from './stored-model.ts'
 import { jobFilters, shownStub } from './shown.ts'
 import { jobs, type JobRow, type JobVersionRow } from './table.ts'
@@ -205,6 +207,7 @@ async function submit(
   { namespace, spec, enforceIndex }: Submission,
 ): Promise<Registered> {
   mustTakeJobs(context)
+  mustKnowMembers(context, spec)
   checkServed(spec)
   checkStorable(spec)
   const { ID: id, Type: type, Priority: priority, TaskGroups: taskGroups } = spec
@@ -225,7 +228,7 @@ async function submit(
   switch (outcome.type) {
     case 'registered': {
       const { row, evaluation } = outcome
-      const warnings = warningsAt(spec, context.clock.wallMs())
+      const warnings = warningsNow(context, spec)
       return {
         index,
         jobModifyIndex: row.jobModifyIndex,
@@ -259,15 +262,28 @@ function conflictText(wanted: number | null, found: number): string {
     : `${head} ${wanted}: job exists with conflicting job modify index: ${found}`
 }
 
-export function warningsAt(spec: JobSpec, nowMs: number): readonly string[] {
-  const launch = launchWarning(spec, nowMs)
-  return [...warningsOf(spec), ...(launch === null ? [] : [launch])]
+/** Also those that follow from what the scheduler is set to, and from the time. */
+export function warningsNow(
+  context: Pick<LeaderContext, 'read' | 'clock'>,
+  spec: JobSpec,
+): readonly string[] {
+  const oversubscribes = settingsOf(context.read()).oversubscribesMemory === true
+  const launch = launchWarning(spec, context.clock.wallMs())
+  return [...warningsOf(spec, { oversubscribes }), ...(launch === null ? [] : [launch])]
 }
 
 export function otherKindText(id: string, kind: JobKind): string {
   const name = JSON.stringify(id)
   const now = kind === 'plain' ? 'neither periodic nor parameterized' : kind
   return `job ${name} is ${now}, and stays so: purge it first, or choose another ID`
+}
+
+/** Throws `not_implemented` for a job that a server of an older program could not read. */
+function mustKnowMembers(context: LeaderContext, spec: JobSpec): void {
+  const [path] = laterMembersOf(spec)
+  if (path === undefined || context.read().commandVersion >= laterMembersVersion) return
+  const text = `${path} is known only once every server has this version: upgrade the others`
+  throw new MusterError('not_implemented', text)
 }
 
 /** Of what is valid. Throws `not_implemented` rather than to run something else. */

@@ -25,6 +25,11 @@ export const Duration = Type.Integer({
   description: 'Nanoseconds',
 })
 
+/** A member that came later: no job has it that did not ask for it, so that older programs read all others. */
+export function later<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(schema)
+}
+
 export function orNull<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()])
 }

@@ -1,9 +1,17 @@
 /** Defaults of a task. */
 import { affinityWithDefaults, constraintWithDefaults } from './placement-defaults-model.ts'
 import type { Draft } from './draft-model.ts'
+import { asked } from './later-model.ts'
 import { networkWithDefaults, serviceWithDefaults } from './network-defaults-model.ts'
 import type { Restart } from './rules-model.ts'
-import type { Artifact, LogConfig, Task, Template, VolumeMount } from './task-model.ts'
+import type {
+  Artifact,
+  ChangeScript,
+  LogConfig,
+  Task,
+  Template,
+  VolumeMount,
+} from './task-model.ts'
 
 const killTimeout = 5e9
 const logDefaults: LogConfig = { MaxFiles: 10, MaxFileSizeMB: 10 }
@@ -32,6 +40,7 @@ export function taskWithDefaults(
     Resources: {
       CPU: draft.Resources?.CPU ?? 100,
       MemoryMB: draft.Resources?.MemoryMB ?? 300,
+      ...asked({ MemoryMaxMB: draft.Resources?.MemoryMaxMB }),
       DiskMB: draft.Resources?.DiskMB ?? 0,
       Networks: (draft.Resources?.Networks ?? []).map(networkWithDefaults),
     },
@@ -56,13 +65,20 @@ function artifactWithDefaults(draft: Draft<Artifact>): Artifact {
     GetterOptions: draft.GetterOptions ?? {},
     GetterHeaders: draft.GetterHeaders ?? {},
     GetterMode: mode,
+    ...asked({ GetterInsecure: draft.GetterInsecure, Chown: draft.Chown }),
     RelativeDest:
       draft.RelativeDest ??
       (mode === 'file' ? `local/${source.slice(source.lastIndexOf('/') + 1)}` : 'local/'),
   }
 }
 
-function templateWithDefaults(draft: Draft<Template>): Template {
+function templateWithDefaults({
+  ChangeScript,
+  Once,
+  Uid = -1,
+  Gid = -1,
+  ...draft
+}: Draft<Template>): Template {
   const mode = draft.ChangeMode ?? 'restart'
   return {
     SourcePath: '',
@@ -76,7 +92,15 @@ function templateWithDefaults(draft: Draft<Template>): Template {
     ...draft,
     ChangeMode: mode,
     ChangeSignal: (draft.ChangeSignal ?? (mode === 'signal' ? 'SIGHUP' : '')).toUpperCase(),
+    ...(ChangeScript !== undefined && { ChangeScript: changeScriptWithDefaults(ChangeScript) }),
+    ...asked({ Once }),
+    ...(Uid !== -1 && { Uid }),
+    ...(Gid !== -1 && { Gid }),
   }
+}
+
+function changeScriptWithDefaults(draft: Draft<ChangeScript>): ChangeScript {
+  return { Command: '', Args: [], Timeout: 5e9, FailOnError: false, ...draft }
 }
 
 function mountWithDefaults(draft: Draft<VolumeMount>): VolumeMount {

@@ -7,11 +7,13 @@ import {
   block,
   Duration,
   Flag,
+  later,
   list,
   map,
   orNull,
   Text,
   TextMap,
+  Texts,
   Whole,
   Word,
 } from './schema-model.ts'
@@ -19,6 +21,7 @@ import {
 export const Resources = block('JobResources', {
   CPU: Whole,
   MemoryMB: Whole,
+  MemoryMaxMB: later(Whole),
   DiskMB: Whole,
   Networks: list(Network),
 })
@@ -27,17 +30,29 @@ export type Resources = Readonly<Static<typeof Resources>>
 export const LogConfig = block('JobLogConfig', { MaxFiles: Whole, MaxFileSizeMB: Whole })
 export type LogConfig = Readonly<Static<typeof LogConfig>>
 
+const ChangeScript = block('JobChangeScript', {
+  Command: Text,
+  Args: Texts,
+  Timeout: Duration,
+  FailOnError: Flag,
+})
+export type ChangeScript = Readonly<Static<typeof ChangeScript>>
+
 export const Template = block('JobTemplate', {
   SourcePath: Text,
   DestPath: Text,
   EmbeddedTmpl: Text,
   ChangeMode: Word,
   ChangeSignal: Word,
+  ChangeScript: later(ChangeScript),
   Splay: Duration,
   Perms: Word,
   LeftDelim: Word,
   RightDelim: Word,
   Envvars: Flag,
+  Once: later(Flag),
+  Uid: later(Whole),
+  Gid: later(Whole),
 })
 export type Template = Readonly<Static<typeof Template>>
 
@@ -46,7 +61,9 @@ export const Artifact = block('JobArtifact', {
   GetterOptions: TextMap,
   GetterHeaders: TextMap,
   GetterMode: Word,
+  GetterInsecure: later(Flag),
   RelativeDest: Text,
+  Chown: later(Flag),
 })
 export type Artifact = Readonly<Static<typeof Artifact>>
 

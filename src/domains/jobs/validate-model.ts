@@ -236,7 +236,11 @@ function differs(one: object, other: object | null): boolean {
 }
 
 /** What is allowed and seldom meant. */
-export function warningsOf(job: JobSpec): readonly string[] {
+/** `oversubscribes`: the scheduler lets tasks use more memory than is reserved for them. */
+export function warningsOf(
+  job: JobSpec,
+  { oversubscribes }: { readonly oversubscribes: boolean },
+): readonly string[] {
   const warnings = new Problems()
   const updates = job.TaskGroups.flatMap(({ Update }) => Update ?? [])
   const promotes = updates.some(({ AutoPromote }) => AutoPromote)
@@ -256,6 +260,12 @@ export function warningsOf(job: JobSpec): readonly string[] {
       warnings.add(`${at}.Networks`, 'has MBits, which has no effect')
     }
     for (const [number, { Resources }] of group.Tasks.entries()) {
+      if (Resources.MemoryMaxMB !== undefined && !oversubscribes) {
+        warnings.add(
+          `${at}.Tasks[${number}].Resources.MemoryMaxMB`,
+          'has no effect until MemoryOversubscriptionEnabled of the scheduler configuration is true',
+        )
+      }
       if (Resources.Networks.length > 0) {
         warnings.add(
           `${at}.Tasks[${number}].Resources.Networks`,

@@ -128,8 +128,14 @@ function checkCheck(check: Check, service: Service, around: Around, problems: Pr
   if (check.Timeout < checkTimeMin) problems.add(`${path}.Timeout`, 'must be at least 1s')
   if (check.Interval > checkIntervalMax) problems.add(`${path}.Interval`, 'must be at most 720h')
   if (check.Timeout > checkTimeoutMax) problems.add(`${path}.Timeout`, 'must be at most 10m')
-  for (const name of ['SuccessBeforePassing', 'FailuresBeforeCritical'] as const) {
-    if (check[name] >= 0 && check[name] <= thresholdMax) continue
+  const thresholds = [
+    'SuccessBeforePassing',
+    'FailuresBeforeCritical',
+    'FailuresBeforeWarning',
+  ] as const
+  for (const name of thresholds) {
+    const threshold = check[name] ?? 0
+    if (threshold >= 0 && threshold <= thresholdMax) continue
     problems.add(`${path}.${name}`, `must be from 0 to ${thresholdMax}`)
   }
   checkOneOf(check.AddressMode, ['', ...addressModes.slice(1)], `${path}.AddressMode`, problems)

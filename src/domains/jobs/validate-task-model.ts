@@ -10,7 +10,8 @@ import { checkNotNegative, checkOneOf, checkRestart } from './validate-rules-mod
 
 const memoryMin = 10
 const hooks = ['prestart', 'poststart', 'poststop']
-const changeModes = ['noop', 'restart', 'signal']
+const changeModes = ['noop', 'restart', 'signal', 'script']
+const second = 1e9
 const propagationModes = ['private', 'host-to-task', 'bidirectional']
 
 export function checkTask(
@@ -57,10 +58,13 @@ export function checkTask(
 export const notOfSystem = 'has no meaning in a system job, which runs on every node'
 
 function checkResources({ Resources }: Task, path: string, problems: Problems): void {
-  const { CPU, MemoryMB, DiskMB } = Resources
+  const { CPU, MemoryMB, MemoryMaxMB = MemoryMB, DiskMB } = Resources
   if (CPU < 1) problems.add(`${path}.Resources.CPU`, 'must be at least 1 MHz')
   if (MemoryMB < memoryMin) {
     problems.add(`${path}.Resources.MemoryMB`, `must be at least ${memoryMin}`)
+  }
+  if (MemoryMaxMB < MemoryMB) {
+    problems.add(`${path}.Resources.MemoryMaxMB`, `must be at least MemoryMB, which is ${MemoryMB}`)
   }
   if (DiskMB > 0) {
     problems.add(`${path}.Resources.DiskMB`, 'belongs to the group: set EphemeralDisk.SizeMB')
@@ -122,6 +126,11 @@ function checkTemplates(templates: readonly Template[], path: string, problems: 
         )
       }
     }
+    checkChangeScript(template, at, problems)
+    for (const name of ['Uid', 'Gid'] as const) {
+      if ((template[name] ?? 0) >= 0) continue
+      problems.add(`${at}.${name}`, 'must be the number of a user or a group, or -1')
+    }
     checkNotNegative(template.Splay, `${at}.Splay`, problems)
     if (Perms !== '' && !/^[0-7]{1,4}$/.test(Perms)) {
       problems.add(`${at}.Perms`, 'must be octal digits, as 0644')
@@ -129,6 +138,20 @@ function checkTemplates(templates: readonly Template[], path: string, problems: 
     if (template.LeftDelim === '' || template.RightDelim === '') {
       problems.add(`${at}.LeftDelim`, 'and RightDelim must not be empty')
     } else if (template.EmbeddedTmpl !== '') checkEmbedded(template, `${at}.EmbeddedTmpl`, problems)
+  }
+}
+
+function checkChangeScript(
+  { ChangeMode, ChangeScript }: Template,
+  path: string,
+  problems: Problems,
+) {
+  if (ChangeMode !== 'script') return
+  if (ChangeScript === undefined || ChangeScript.Command === '') {
+    problems.add(`${path}.ChangeScript.Command`, 'is missing: ChangeMode script runs it')
+  }
+  if (ChangeScript !== undefined && ChangeScript.Timeout < second) {
+    problems.add(`${path}.ChangeScript.Timeout`, 'must be at least 1s')
   }
 }
 

@@ -81,7 +81,7 @@ function probeOf(fields: Fields): Probe {
         method: (fields.text('Method') || 'GET').toUpperCase(),
         headers: headersOf(fields),
         body: bodyOf(fields),
-        tlsSkipVerify: fields.boolean('TLSSkipVerify') ?? false,
+        ...tlsOf(fields),
         followRedirects: !(fields.boolean('DisableRedirects') ?? false),
         ...timesOf(fields, timeoutMs.network),
       }
@@ -99,7 +99,7 @@ function probeOf(fields: Fields): Probe {
         target,
         service: cut < 0 ? '' : text.slice(cut + 1),
         tls: fields.boolean('GRPCUseTLS') ?? false,
-        tlsSkipVerify: fields.boolean('TLSSkipVerify') ?? false,
+        ...tlsOf(fields),
         ...timesOf(fields, timeoutMs.network),
       }
     }
@@ -109,6 +109,14 @@ function probeOf(fields: Fields): Probe {
         args: fields.texts(kind) ?? [],
         ...timesOf(fields, timeoutMs.script),
       }
+  }
+}
+
+function tlsOf(fields: Fields) {
+  const name = fields.text('TLSServerName') ?? ''
+  return {
+    tlsSkipVerify: fields.boolean('TLSSkipVerify') ?? false,
+    ...(name !== '' && { tlsServerName: name }),
   }
 }
 

@@ -38,6 +38,8 @@ const Http = Type.Object({
   ),
   body: Type.String({ maxLength: requestBodyBytesMax }),
   tlsSkipVerify: Type.Boolean(),
+  /** Whose certificate it must be; absent: that of the address. */
+  tlsServerName: Type.Optional(Text),
   followRedirects: Type.Boolean(),
   ...Every,
 })
@@ -55,6 +57,8 @@ const Grpc = Type.Object({
   service: Text,
   tls: Type.Boolean(),
   tlsSkipVerify: Type.Boolean(),
+  /** Whose certificate it must be; absent: that of the address. */
+  tlsServerName: Type.Optional(Text),
   ...Every,
 })
 const Script = Type.Object({

@@ -37,6 +37,7 @@ const checkMembers = {
   GRPC: text('Kind: host:port/service of the health protocol'),
   GRPCUseTLS: Type.Boolean(),
   TLSSkipVerify: Type.Boolean(),
+  TLSServerName: text('Whose certificate it must be; empty: that of the address'),
   Args: Type.Array(Type.String(), { description: 'Kind: program and its arguments' }),
   Interval: text('Time between two runs'),
   Timeout: text('Of one run'),

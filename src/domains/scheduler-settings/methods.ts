@@ -1,7 +1,9 @@
 /** What may be asked about the settings. */
 import { Type } from 'typebox'
+import { MusterError } from '../../lib/errors.ts'
 import { defineLeaderMethod, defineQuery } from '../../rpc/method.ts'
 import { setSettings, SetSettings, type SetSettingsOutcome } from './commands.ts'
+import { oversubscriptionVersion } from './model.ts'
 import { settingsOf } from './queries.ts'
 
 const read = defineQuery({
@@ -22,6 +24,12 @@ const set = defineLeaderMethod({
   args: SetSettings,
   requires: () => ({ resource: 'operator', access: 'write' }),
   run: async (context, args): Promise<SetSettingsOutcome & { readonly index: number }> => {
+    const isLater = args.settings.oversubscribesMemory === true
+    if (isLater && context.read().commandVersion < oversubscriptionVersion) {
+      const text =
+        'MemoryOversubscriptionEnabled needs this version of every server: upgrade the others'
+      throw new MusterError('not_implemented', text)
+    }
     const { index, outcome } = await context.propose(setSettings, args)
     return { ...outcome, index }
   },

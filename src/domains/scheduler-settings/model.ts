@@ -7,6 +7,9 @@
 import { Type, type Static } from 'typebox'
 import { indexes, record } from '../../fsm/row-schema.ts'
 
+/** The command version of the first programs whose tasks have a limit of memory above what is reserved for them. */
+export const oversubscriptionVersion = 12
+
 export const algorithms = ['binpack', 'spread'] as const
 
 /** By type of job: whether one that finds no place may take that of work of lower priority. */
@@ -25,6 +28,8 @@ export const SchedulerSettings = Type.Object({
   rejectsJobs: Type.Boolean(),
   /** Evaluations wait. */
   pausesEvaluations: Type.Boolean(),
+  /** Tasks may use more memory than is reserved for them. Since `oversubscriptionVersion`; absent: no. */
+  oversubscribesMemory: Type.Optional(Type.Literal(true)),
 })
 export type SchedulerSettings = Readonly<Static<typeof SchedulerSettings>>
 

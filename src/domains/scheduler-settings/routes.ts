@@ -54,10 +54,7 @@ export const settingsRoutes: readonly DescribedRoute[] = [
 
 /** What is not sent has its default: the request is the whole configuration. */
 function settingsIn(fields: Fields): SchedulerSettings {
-  if (fields.boolean('MemoryOversubscriptionEnabled') === true) {
-    const text = 'MemoryOversubscriptionEnabled is not part of this program: leave it false'
-    throw new MusterError('not_implemented', text)
-  }
+  const oversubscribes = fields.boolean('MemoryOversubscriptionEnabled') === true
   const preemption = fields.object('PreemptionConfig')
   const { service, batch, system, sysbatch } = defaultSettings.preemption
   return {
@@ -70,6 +67,7 @@ function settingsIn(fields: Fields): SchedulerSettings {
     },
     rejectsJobs: fields.boolean('RejectJobRegistration') ?? false,
     pausesEvaluations: fields.boolean('PauseEvalBroker') ?? false,
+    ...(oversubscribes && { oversubscribesMemory: true as const }),
   }
 }
 
@@ -94,7 +92,7 @@ function shown({ preemption, ...row }: SchedulerSettingsRow) {
     },
     RejectJobRegistration: row.rejectsJobs,
     PauseEvalBroker: row.pausesEvaluations,
-    MemoryOversubscriptionEnabled: false,
+    MemoryOversubscriptionEnabled: row.oversubscribesMemory === true,
     CreateIndex: row.createIndex,
     ModifyIndex: row.modifyIndex,
   }

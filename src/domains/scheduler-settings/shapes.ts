@@ -16,7 +16,9 @@ const settings = {
   }),
   RejectJobRegistration: flag('Only operators may register, dispatch and scale jobs'),
   PauseEvalBroker: flag('Evaluations wait'),
-  MemoryOversubscriptionEnabled: flag('Always false'),
+  MemoryOversubscriptionEnabled: flag(
+    'Tasks may use memory up to `memory_max`, above what is reserved for them',
+  ),
 }
 
 export const Configuration = Type.Object(

@@ -12,7 +12,7 @@ import { shownMetrics } from '../evaluations/metrics-model.ts'
 import { jobDiff } from '../jobs/diff-model.ts'
 import { isLaunched, kindOf } from '../jobs/kind-model.ts'
 import { jobOf } from '../jobs/queries.ts'
-import { otherKindText, specOf, unknownNamespace, warningsAt } from '../jobs/registered-methods.ts'
+import { otherKindText, specOf, unknownNamespace, warningsNow } from '../jobs/registered-methods.ts'
 import { nextLaunchMs } from '../jobs/zones.ts'
 import { namespaceOf } from '../namespaces/queries.ts'
 import type { Decision } from '../../scheduler/decision.ts'
@@ -79,7 +79,7 @@ const plan = defineLeaderMethod({
       jobModifyIndex,
       diff: diff ? annotated(jobDiff(before, spec), decision.desired) : null,
       nextLaunchMs: periodic === null ? null : nextLaunchMs(periodic, nowMs),
-      warnings: warningsAt(spec, nowMs),
+      warnings: warningsNow(context, spec),
     }
   },
 })

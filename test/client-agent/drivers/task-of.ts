@@ -31,7 +31,7 @@ export async function taskOf(
     local: join(folder, 'local'),
     secrets: join(folder, 'secrets'),
     mounts: [],
-    resources: { cpuMhz: 100, memoryMb: 100 },
+    resources: { cpuMhz: 100, memoryMb: 100, memoryMaxMb: 100 },
     ports: [],
     stdout: join(folder, 'out'),
     stderr: join(folder, 'err'),

@@ -4,12 +4,14 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { lstat, mkdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { crc32, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { ArtifactSettings } from '../../../src/client-agent/runner/artifacts/limits.ts'
 import { workFolders } from '../../../src/client-agent/runner/runner.ts'
+import { certificatePair } from '../../support/certificates.ts'
 import { dataFolder, ServersStandIn, startedRunner, type Tasks } from './server-stand-in.ts'
 
 type Entry = {
@@ -344,4 +346,22 @@ t.test('an artifact that is slow fails, and one that is not wanted any more ends
   )
   servers.stop(id)
   await servers.becomes(id, 'complete')
+})
+
+t.test('a server that proves nothing is believed only where the job says so', async (t) => {
+  const pair = certificatePair(t.testdir())
+  const cert = await pair.renew()
+  const server = createHttpsServer({ cert, key: await readFile(pair.keyFile) }, (_, response) =>
+    response.end('x'),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const { servers, place, failure } = await setting(t)
+  const artifact = { GetterSource: `https://127.0.0.1:${port}/run`, Chown: true }
+  t.match(await failure([artifact]), { text: /self-signed certificate/ })
+  const { id, own } = place([{ ...artifact, GetterInsecure: true }])
+  await servers.becomes(id, 'complete')
+  t.equal(await readFile(own('main/local/run'), 'utf8'), 'x')
 })

@@ -249,3 +249,113 @@ t.test('lines of an environment', async (t) => {
     t.throws(() => parseEnvLines(`B=1\n${line}`), { message: 'line 2 is not NAME=VALUE' })
   }
 })
+
+t.test('a change runs a script beside the task, one at a time', async (t) => {
+  const { folder, servers, own, becomes } = await setting(t)
+  const first = await startedRunner(t, servers, { folder })
+  servers.tell('key a', key('1'))
+  const script = (line: string, more: object = {}) => ({
+    ChangeScript: { Command: 'sh', Args: ['-c', line], Timeout: 10e9, FailOnError: false, ...more },
+  })
+  const of = (more: object) => ({
+    EmbeddedTmpl: '{{ key "a" }}\n',
+    DestPath: 'local/a',
+    Splay: 0,
+    ChangeMode: 'script',
+    ...more,
+  })
+  const quiet = of(script('cat local/a ${NOMAD_TASK_DIR}/a >> local/seen; echo $$ >> local/pids'))
+  const loud = of({ DestPath: 'local/b', ...script('echo no such host >&2; exit 3') })
+  const slow = of({ DestPath: 'local/c', ...script('sleep 1000', { Timeout: 1e9 }) })
+  const id = servers.place(1, 'service', tasks(sleeps, [quiet, loud, slow]))
+  await servers.becomes(id, 'running')
+  t.equal(await readFile(own(id, 'main/local/seen'), 'utf8').catch(() => 'none'), 'none')
+  servers.tell('key a', key('2'))
+  await becomes(own(id, 'main/local/seen'), '2\n2\n')
+  const after = await servers.reported(
+    id,
+    ({ tasks: [task] }) => task?.events.some(({ message }) => message.includes('killed')) === true,
+  )
+  t.match(
+    after.tasks[0]?.events.slice(3).map(({ type, message }) => [type, message]),
+    [
+      ['Hook Message', /ran sh -c cat local\/a/],
+      ['Hook Failed', /failed: exit code 3: no such host$/],
+      ['Hook Failed', /sleep 1000 failed: it was killed when its timeout was over$/],
+    ],
+  )
+  t.equal(after.tasks[0]?.restarts, 0)
+  servers.tell('key a', key('3'))
+  await becomes(own(id, 'main/local/seen'), '2\n2\n3\n3\n')
+  // The slow one of now runs while its agent goes.
+  await leave(first)
+  await startedRunner(t, servers, { folder })
+  servers.tell('key a', key('4'))
+  await becomes(own(id, 'main/local/seen'), '2\n2\n3\n3\n4\n4\n')
+  t.equal(servers.reports.get(id)?.tasks[0]?.state, 'running')
+})
+
+t.test('a script that fails ends its task where it is to', async (t) => {
+  const { folder, servers } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  servers.tell('key a', key('1'))
+  const ChangeScript = { Command: 'false', Args: [], Timeout: 5e9, FailOnError: true }
+  const template = { EmbeddedTmpl: '{{ key "a" }}', DestPath: 'local/a', Splay: 0, ChangeScript }
+  const id = servers.place(1, 'service', tasks(sleeps, [{ ...template, ChangeMode: 'script' }]))
+  await servers.becomes(id, 'running')
+  servers.tell('key a', key('2'))
+  const { tasks: states } = await servers.becomes(id, 'failed')
+  const types = states[0]?.events.map(({ type }) => type)
+  t.match(types, ['Received', 'Task Setup', 'Started', 'Hook Failed', 'Killing', 'Killing'])
+  t.equal(states[0]?.restarts, 0)
+})
+
+t.test('a template that is rendered once stays as it is', async (t) => {
+  const { folder, servers, own, becomes } = await setting(t)
+  const first = await startedRunner(t, servers, { folder })
+  servers.tell('key a', key('1'))
+  const template = { EmbeddedTmpl: '{{ key "a" }}\n', Splay: 0, ChangeMode: 'noop' }
+  const id = servers.place(
+    1,
+    'service',
+    tasks(sleeps, [
+      { ...template, DestPath: 'local/once', Once: true },
+      { ...template, DestPath: 'local/often' },
+    ]),
+  )
+  await servers.becomes(id, 'running')
+  servers.tell('key a', key('2'))
+  await becomes(own(id, 'main/local/often'), '2\n')
+  await leave(first)
+  await startedRunner(t, servers, { folder })
+  servers.tell('key a', key('3'))
+  await becomes(own(id, 'main/local/often'), '3\n')
+  t.equal(await readFile(own(id, 'main/local/once'), 'utf8'), '1\n')
+})
+
+t.test('a file belongs to the user and the group of its template', async (t) => {
+  const { folder, servers, own } = await setting(t)
+  await startedRunner(t, servers, { folder })
+  const isRoot = process.getuid?.() === 0
+  const Uid = isRoot ? 12_345 : (process.getuid?.() ?? 0)
+  const Gid = isRoot ? 23_456 : (process.getgid?.() ?? 0)
+  const template = { EmbeddedTmpl: 'x', DestPath: 'local/a' }
+  const id = servers.place(
+    1,
+    'service',
+    tasks(sleeps, [
+      { ...template, Uid, Gid },
+      { ...template, DestPath: 'local/b', Gid },
+      { ...template, DestPath: 'local/c' },
+    ]),
+  )
+  await servers.becomes(id, 'running')
+  const ownerOf = async (path: string) => {
+    const { uid, gid } = await stat(own(id, `main/local/${path}`))
+    return [uid, gid]
+  }
+  const [uid] = await ownerOf('')
+  t.strictSame(await ownerOf('a'), [Uid, Gid])
+  t.strictSame(await ownerOf('b'), [uid, Gid])
+  t.strictSame(await ownerOf('c'), await ownerOf(''))
+})

@@ -124,7 +124,7 @@ t.test('services, checks, ports, templates and artifacts are completed', async (
       },
       {
         Services: [{}],
-        Templates: [{ ChangeMode: 'signal' }, {}],
+        Templates: [{ ChangeMode: 'signal' }, {}, { ChangeScript: { Command: 'x' } }],
         Artifacts: [{ GetterSource: 'https://x/a.bin', GetterMode: 'file' }, {}],
         VolumeMounts: [{ Volume: 'v' }],
       },
@@ -149,6 +149,7 @@ t.test('services, checks, ports, templates and artifacts are completed', async (
   t.match(task?.Templates, [
     { ChangeMode: 'signal', ChangeSignal: 'SIGHUP', Perms: '0644', Splay: 5 * second },
     { ChangeMode: 'restart', ChangeSignal: '', LeftDelim: '{{', RightDelim: '}}' },
+    { ChangeScript: { Command: 'x', Args: [], Timeout: 5 * second, FailOnError: false } },
   ])
   t.match(task?.Artifacts, [{ RelativeDest: 'local/a.bin' }, { RelativeDest: 'local/' }])
   t.match(task?.VolumeMounts[0], { PropagationMode: 'private', ReadOnly: false })

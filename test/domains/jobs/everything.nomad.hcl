@@ -178,6 +178,11 @@ job "everything" {
         port     = "admin"
         interval = "10s"
         timeout  = "2s"
+
+        tls_server_name          = "web.example"
+        failures_before_critical = 3
+        failures_before_warning  = 2
+
         header {
           Authorization = ["Basic eA=="]
         }
@@ -230,6 +235,8 @@ job "everything" {
       artifact {
         source      = "https://example.com/a.tgz"
         destination = "local/a"
+        insecure    = true
+        chown       = true
         options {
           checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
         }
@@ -248,6 +255,26 @@ job "everything" {
         EOT
       }
 
+      template {
+        destination = "local/hosts"
+        data        = "{{ key \"hosts\" }}"
+        change_mode = "script"
+        uid         = 1000
+        gid         = 0
+        change_script {
+          command       = "/bin/reload"
+          args          = ["-f"]
+          timeout       = "20s"
+          fail_on_error = true
+        }
+      }
+
+      template {
+        destination = "local/once"
+        data        = "x"
+        once        = true
+      }
+
       volume_mount {
         volume      = "data"
         destination = "/data"
@@ -261,6 +288,8 @@ job "everything" {
       resources {
         cpu    = 500
         memory = var.replicas * 100
+
+        memory_max = 600
       }
     }
   }

@@ -135,6 +135,13 @@ const cases: readonly Case[] = [
   ['a template that leads out', {}, {}, template({ DestPath: 'local/../../../etc/x' }), `${k}.Templates[0].DestPath must not lead out`],
   ['a template for all tasks', {}, {}, template({ DestPath: '../alloc/x' }), null],
   ['an unknown change mode', {}, {}, template({ ChangeMode: 'x' }), `${k}.Templates[0].ChangeMode must be one of`],
+  ['a script without a command', {}, {}, template({ ChangeMode: 'script' }), `${k}.Templates[0].ChangeScript.Command is missing`],
+  ['a script without time', {}, {}, template({ ChangeMode: 'script', ChangeScript: { Command: 'x', Timeout: 1 } }), `${k}.Templates[0].ChangeScript.Timeout must be at least 1s`],
+  ['a script', {}, {}, template({ ChangeMode: 'script', ChangeScript: { Command: 'x' } }), null],
+  ['a user below none', {}, {}, template({ Uid: -2 }), `${k}.Templates[0].Uid must be the number`],
+  ['no user in particular', {}, {}, template({ Uid: -1, Gid: 0 }), null],
+  ['less memory at most than is reserved', {}, {}, { Resources: { MemoryMB: 300, MemoryMaxMB: 299 } }, `${k}.Resources.MemoryMaxMB must be at least MemoryMB, which is 300`],
+  ['a warning after many looks', {}, check({ FailuresBeforeWarning: -1 }), {}, `${g}.Services[0].Checks[0].FailuresBeforeWarning must be from 0`],
   ['a signal for an environment', {}, {}, template({ ChangeMode: 'signal', Envvars: true }), `${k}.Templates[0].ChangeMode must be restart`],
   ['a function that templates have not', {}, {}, template({ EmbeddedTmpl: 'a\n{{ secret "x" }}' }), `${k}.Templates[0].EmbeddedTmpl cannot be rendered: line 2: there is no function secret; there are and,`],
   ['a template by other signs', {}, {}, template({ EmbeddedTmpl: '{{ secret }}[[ key "x" ]]', LeftDelim: '[[', RightDelim: ']]' }), null],
@@ -251,6 +258,7 @@ t.test('what this program does not do is refused where it is set', async (t) => 
 })
 
 t.test('what is seldom meant is a warning', async (t) => {
+  const off = { oversubscribes: false }
   const job = completed(
     jobWith(
       {},
@@ -258,7 +266,7 @@ t.test('what is seldom meant is a warning', async (t) => {
       { Resources: { Networks: [{}] } },
     ),
   )
-  t.match(warningsOf(job), [
+  t.match(warningsOf(job, off), [
     /^TaskGroups\[0\]\.Update\.MaxParallel is above the count of 2/,
     /^TaskGroups\[0\]\.Networks has MBits/,
     /^TaskGroups\[0\]\.Tasks\[0\]\.Resources\.Networks is the old form/,
@@ -267,8 +275,11 @@ t.test('what is seldom meant is a warning', async (t) => {
     { Name: 'a', Update: { Canary: 1, AutoPromote: true }, Tasks: [] },
     { Name: 'b', Update: { Canary: 1 }, Tasks: [] },
   ]
-  t.match(warningsOf(completed({ TaskGroups: groups })), [
+  t.match(warningsOf(completed({ TaskGroups: groups }), off), [
     /^Update\.AutoPromote must be true in all/,
   ])
-  t.same(warningsOf(completed(jobWith())), [])
+  t.same(warningsOf(completed(jobWith()), off), [])
+  const above = completed(jobWith({}, {}, { Resources: { MemoryMaxMB: 600 } }))
+  t.match(warningsOf(above, off), [/MemoryMaxMB has no effect until MemoryOversubscriptionEnabled/])
+  t.same(warningsOf(above, { oversubscribes: true }), [])
 })

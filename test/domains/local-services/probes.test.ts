@@ -1,12 +1,15 @@
 /** Looks of every kind against real listeners and processes. */
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { Server as GrpcServer, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import type { ActiveProbe } from '../../../src/domains/local-services/definition.ts'
 import { outputBytesMax } from '../../../src/domains/catalog/model.ts'
 import { look } from '../../../src/domains/local-services/probes/probe.ts'
+import { certificatePair } from '../../support/certificates.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const times = { intervalMs: 1_000, timeoutMs: 10_000 }
@@ -92,6 +95,26 @@ void t.test('HTTP: a body without end is cut, and a silent server is left', asyn
   await once(server, 'request')
   timeout.abort()
   t.equal((await silent).status, 'critical')
+})
+
+void t.test('HTTPS: a certificate may have another name than the address', async (t) => {
+  const pair = certificatePair(t.testdir())
+  const cert = await pair.renew()
+  const names: unknown[] = []
+  const server = createHttpsServer(
+    { cert, key: await readFile(pair.keyFile) },
+    (request, response) => {
+      names.push('servername' in request.socket ? request.socket.servername : null)
+      response.end()
+    },
+  )
+  const port = await portOf(t, server)
+  const ask = (more: object) =>
+    look({ ...http(port, '/'), url: `https://localhost:${port}/`, ...more }, patient)
+  t.match(await ask({}), { status: 'critical', output: /self-signed/ })
+  t.match(await ask({ tlsSkipVerify: true }), { status: 'passing' })
+  t.match(await ask({ tlsSkipVerify: true, tlsServerName: 'web.example' }), { status: 'passing' })
+  t.strictSame(names, ['localhost', 'web.example'])
 })
 
 void t.test('TCP: whoever accepts passes', async (t) => {

@@ -29,6 +29,7 @@ t.test('the configuration has defaults, is replaced whole, and keeps to cas', as
   const first = await server.ask('PUT', `${path}?cas=0`, {
     SchedulerAlgorithm: 'spread',
     PreemptionConfig: { ServiceSchedulerEnabled: true },
+    MemoryOversubscriptionEnabled: true,
   })
   t.match([first.status, first.json()], [200, { Updated: true }])
   t.match((await server.ask('PUT', `${path}?cas=0`, {})).json(), { Updated: false })
@@ -37,8 +38,11 @@ t.test('the configuration has defaults, is replaced whole, and keeps to cas', as
       SchedulerAlgorithm: 'spread',
       PreemptionConfig: { ServiceSchedulerEnabled: true, SystemSchedulerEnabled: true },
       PauseEvalBroker: false,
+      MemoryOversubscriptionEnabled: true,
     },
   })
+  await server.ask('PUT', path, {})
+  t.match(await read(), { SchedulerConfig: { MemoryOversubscriptionEnabled: false } })
 })
 
 t.test('what cannot be is refused', async (t) => {
@@ -49,7 +53,7 @@ t.test('what cannot be is refused', async (t) => {
     [{ PreemptionConfig: [] }, 400],
     [{ PreemptionConfig: { BatchSchedulerEnabled: 'yes' } }, 400],
     [{ PauseEvalBroker: 'yes' }, 400],
-    [{ MemoryOversubscriptionEnabled: true }, 501],
+    [{ MemoryOversubscriptionEnabled: 'yes' }, 400],
   ] as const
   for (const [body, status] of rows) {
     t.equal((await server.ask('PUT', path, body)).status, status, JSON.stringify(body))

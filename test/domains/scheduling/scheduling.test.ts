@@ -245,6 +245,24 @@ t.test(
   },
 )
 
+t.test('tasks may use more memory than is reserved once the scheduler lets them', async (t) => {
+  const here = await running(t)
+  await here.state.node(1, roomy)
+  const Resources = { CPU: 100, MemoryMB: 300, MemoryMaxMB: 600 }
+  const spec = (ID: string) =>
+    jobSpec({ ID }, { Tasks: [{ Name: 't', Driver: 'mock_driver', Resources }] })
+  await here.register(spec('before'))
+  const [before] = await placed(here, 1, 'before')
+  t.strictSame(before?.resources.tasks, [{ task: 't', cpuMhz: 100, memoryMb: 300 }])
+  const settings = { ...defaultSettings, oversubscribesMemory: true }
+  await here.propose({ type: 'schedulerSettings.set', args: { settings, cas: null } })
+  await here.register(spec('after'))
+  const [after] = await placed(here, 1, 'after')
+  t.strictSame(after?.resources.tasks, [
+    { task: 't', cpuMhz: 100, memoryMb: 300, memoryMaxMb: 600 },
+  ])
+})
+
 t.test('a paused scheduler places nothing until it goes on', async (t) => {
   const here = await running(t)
   await here.state.node(1, roomy)

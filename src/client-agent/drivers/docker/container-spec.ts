@@ -78,14 +78,14 @@ export function containerSpec({ task, config, binds, settings, nodeId, mhz }: Sp
 function limitsOf({ resources }: TaskToStart, config: Config, mhz: number) {
   const { memory_hard_limit: hardMb, cpu_hard_limit: isHard = false } = config
   const memory = resources.memoryMb * mib
-  const Memory = Math.max(memory, (hardMb ?? 0) * mib)
+  const Memory = Math.max(memory, (hardMb ?? resources.memoryMaxMb) * mib)
   return {
     CpuShares: cpuSharesOf(resources.cpuMhz),
     ...(isHard && { NanoCpus: Math.max(1, Math.round((resources.cpuMhz / mhz) * 1e9)) }),
     Memory,
     // None beside the memory.
     MemorySwap: Memory,
-    ...(hardMb !== undefined && { MemoryReservation: memory }),
+    ...((hardMb !== undefined || Memory > memory) && { MemoryReservation: memory }),
     ...(config.pids_limit !== undefined && { PidsLimit: config.pids_limit }),
     ...(config.shm_size !== undefined && { ShmSize: config.shm_size }),
     Ulimits: Object.entries(mergedOf(config.ulimit)).map(([Name, written]) => {

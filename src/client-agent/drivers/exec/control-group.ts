@@ -50,10 +50,12 @@ export class ControlGroup {
   }
 
   /** An earlier run of the task may have left it. Throws `unavailable`. */
-  async make({ cpuMhz, memoryMb }: TaskToStart['resources']): Promise<void> {
+  async make({ cpuMhz, memoryMb, memoryMaxMb }: TaskToStart['resources']): Promise<void> {
     try {
       await makeGroup(this.folder)
-      await this.#set('memory.max', String(memoryMb * mib))
+      await this.#set('memory.max', String(memoryMaxMb * mib))
+      // Where the machine runs short, what it has above is taken from it first.
+      if (memoryMaxMb > memoryMb) await this.#set('memory.low', String(memoryMb * mib))
       // Where the machine has no swap there is no such file.
       await this.#set('memory.swap.max', '0').catch(() => {})
       await this.#set('cpu.weight', String(weightOf(cpuMhz)))

@@ -41,16 +41,19 @@ export async function receive(
   )
 }
 
+/** `verifies`: the certificate must be the server's. */
+type Asking = { readonly verifies: boolean; readonly signal: AbortSignal }
+
 /** After redirects, which get no headers of the job at another server: these may be secrets. */
 export async function answerOf(
   source: URL,
   headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  how: Asking,
 ): Promise<AsyncIterable<Uint8Array>> {
   let url = source
   for (let redirects = 0; redirects <= redirectsMax; redirects += 1) {
     const own = url.origin === source.origin ? headers : {}
-    const answer = await requested(url, own, signal)
+    const answer = await requested(url, own, how)
     const { statusCode = 0 } = answer
     const { location } = answer.headers
     if (statusCode === 200) return answer
@@ -72,13 +75,14 @@ export async function answerOf(
 async function requested(
   url: URL,
   headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  { verifies, signal }: Asking,
 ): Promise<IncomingMessage> {
   const isSecure = url.protocol === 'https:'
   const request = isSecure ? (await import('node:https')).request : httpRequest
   const answered = Promise.withResolvers<IncomingMessage>()
   try {
-    const sent = request(url, { headers: { ...headers }, signal, agent: false })
+    const options = { headers: { ...headers }, signal, agent: false } as const
+    const sent = request(url, isSecure ? { ...options, rejectUnauthorized: verifies } : options)
     sent.on('response', answered.resolve)
     sent.on('error', answered.reject)
     sent.end()

@@ -83,7 +83,8 @@ async function getOne(
 ): Promise<void> {
   const variables = variablesOnMachine(setup)
   const folders = setup.folder.of(setup.task.Name)
-  const { GetterMode, GetterHeaders } = artifact
+  const { GetterMode, GetterHeaders, GetterInsecure = false } = artifact
+  const verifies = !GetterInsecure
   const plan = planOfArtifact({
     GetterMode,
     GetterSource: interpolated(artifact.GetterSource, variables),
@@ -104,7 +105,7 @@ async function getOne(
   await rm(temporary)
   const chunks =
     own === null
-      ? await answerOf(plan.source, all(GetterHeaders, variables), signal)
+      ? await answerOf(plan.source, all(GetterHeaders, variables), { verifies, signal })
       : own.file.createReadStream({ autoClose: false })
   await receive(file, chunks, { ...plan, ...settings, signal })
   await unpack(file, plan, to)

@@ -6,14 +6,13 @@ import type { Json, JsonObject } from '../../../lib/exact-json.ts'
 import type { Node } from '../../../lib/template/parse.ts'
 import type { Dependency, TaskData } from '../../../lib/template/task-functions.ts'
 import { renderTaskTemplate } from '../../../lib/template/task-template.ts'
-import type { TaskPlace } from '../task-files.ts'
+import type { FileAccess, TaskPlace } from '../task-files.ts'
 
-export type ReadyTemplate = {
+export type ReadyTemplate = FileAccess & {
   readonly spec: Template
   /** Where it goes, for people. */
   readonly name: string
   readonly place: TaskPlace
-  readonly mode: number
   readonly nodes: readonly Node[]
 }
 

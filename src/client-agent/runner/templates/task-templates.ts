@@ -2,7 +2,7 @@
  * The templates of one task: rendered before it starts, and again whenever what they are made of is another. What is written is what
  * differs from the file, so a restart of the agent changes nothing by itself.
  */
-import type { Template } from '../../../domains/jobs/task-model.ts'
+import type { ChangeScript, Template } from '../../../domains/jobs/task-model.ts'
 import { onAbort } from '../../../lib/async.ts'
 import type { Clock, Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
@@ -24,7 +24,13 @@ const reasonsMax = 8
 const modeDefault = '0644'
 
 /** What is to be done with a task that runs, once its files are others. */
-export type TemplateChange = { readonly restarts: boolean; readonly signals: readonly string[] }
+export type TemplateChange = {
+  readonly restarts: boolean
+  readonly signals: readonly string[]
+  readonly scripts: readonly ChangeScript[]
+}
+
+const noChange: TemplateChange = { restarts: false, signals: [], scripts: [] }
 
 export type TaskTemplatesOptions = {
   readonly setup: SetupOf
@@ -44,13 +50,15 @@ export class TaskTemplates {
   /** Whether a change is one of a task that runs, or ran. */
   #applies: boolean
   #isRendered = false
+  /** Templates that are rendered once have been. */
+  #isOver: boolean
   #isClosed = false
   #isDirty = false
   #isBusy = false
   #reasons = ''
   #silence: Timer | null = null
   #splay: Timer | null = null
-  #change: TemplateChange = { restarts: false, signals: [] }
+  #change = noChange
 
   /** `runs`: the task runs already, as an earlier process of the agent left it. */
   constructor(options: TaskTemplatesOptions, runs: boolean) {
@@ -59,6 +67,7 @@ export class TaskTemplates {
     const identity = [namespace, jobId, groupName, task]
     this.#options = options
     this.#applies = runs
+    this.#isOver = runs
     this.#ready.promise.catch(() => {})
     const asker = { allocation: id, task, identity }
     this.#subscription = options.data.subscribe(asker, () => this.#look())
@@ -117,21 +126,23 @@ export class TaskTemplates {
     const { setup } = this.#options
     const { env } = environmentOfTask(setup)
     const find = (dependency: Dependency) => this.#subscription.find(dependency)
-    const renderings = templates.map((one) => rendered(one, { find, env }))
+    const current = this.#isOver ? templates.filter(({ spec }) => spec.Once !== true) : templates
+    const renderings = current.map((one) => rendered(one, { find, env }))
     this.#subscription.need(renderings.flatMap(({ dependencies }) => dependencies))
     // Their files are made when all of them are there: programs may read several at their start.
     const isWhole = renderings.every(({ outcome }) => outcome.type === 'rendered')
     this.#explain(renderings)
     if (!isWhole && !this.#isRendered) return
     for (const [at, { outcome }] of renderings.entries()) {
-      const template = templates[at]
+      const template = current[at]
       if (template === undefined || outcome.type !== 'rendered' || this.#isClosed) continue
       if (template.spec.Envvars) checkEnv(template, outcome.text)
-      const isChanged = await writeTaskFile(template.place, outcome.text, template.mode)
+      const isChanged = await writeTaskFile(template.place, outcome.text, template)
       if (isChanged && this.#applies) this.#note(template.spec)
     }
     if (!isWhole) return
     this.#isRendered = true
+    this.#isOver = true
     this.#applies = true
     this.#ready.resolve()
   }
@@ -165,20 +176,17 @@ export class TaskTemplates {
   }
 
   /** Those that change together are one change, a while later. */
-  #note({ ChangeMode, ChangeSignal, Splay }: Template): void {
+  #note(spec: Template): void {
+    const { ChangeMode, Splay } = spec
     if (ChangeMode === 'noop') return
-    const { restarts, signals } = this.#change
-    this.#change =
-      ChangeMode === 'restart'
-        ? { restarts: true, signals }
-        : { restarts, signals: [...new Set([...signals, ChangeSignal])] }
+    this.#change = withChange(this.#change, spec)
     if (this.#splay !== null) return
     const { clock, random, onChange } = this.#options
     const waitMs = Math.min(2 ** 31 - 1, random.next() * Math.max(0, Splay / nsPerMs))
     this.#splay = clock.setTimer(waitMs, () => {
       const change = this.#change
       this.#splay = null
-      this.#change = { restarts: false, signals: [] }
+      this.#change = noChange
       onChange(change)
     })
   }
@@ -186,6 +194,17 @@ export class TaskTemplates {
   #names(): { readonly allocation: string; readonly task: string } {
     return { allocation: this.#subscription.asker.allocation, task: this.#subscription.asker.task }
   }
+}
+
+function withChange(before: TemplateChange, spec: Template): TemplateChange {
+  const { restarts, signals, scripts } = before
+  const { ChangeMode, ChangeSignal, ChangeScript } = spec
+  if (ChangeMode === 'restart') return { ...before, restarts: true }
+  if (ChangeMode === 'signal') {
+    return { restarts, scripts, signals: [...new Set([...signals, ChangeSignal])] }
+  }
+  const more = ChangeScript === undefined || scripts.includes(ChangeScript) ? [] : [ChangeScript]
+  return { restarts, signals, scripts: [...scripts, ...more] }
 }
 
 function checkEnv({ name }: ReadyTemplate, text: string): void {
@@ -217,5 +236,6 @@ async function readyTemplate(setup: SetupOf, spec: Template): Promise<ReadyTempl
     }
     text = found
   }
-  return { spec, name, place, mode, nodes: parseTaskTemplate(text, delims, name) }
+  const nodes = parseTaskTemplate(text, delims, name)
+  return { spec, name, place, mode, uid: spec.Uid ?? null, gid: spec.Gid ?? null, nodes }
 }

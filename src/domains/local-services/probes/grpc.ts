@@ -20,6 +20,9 @@ export async function lookByGrpc(probe: GrpcProbe, signal: AbortSignal): Promise
     'grpc.enable_retries': 0,
     'grpc.max_receive_message_length': answerBytesMax,
     'grpc.use_local_subchannel_pool': 1,
+    ...(probe.tlsServerName !== undefined && {
+      'grpc.ssl_target_name_override': probe.tlsServerName,
+    }),
   })
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const call = client.makeUnaryRequest(

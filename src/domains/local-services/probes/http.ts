@@ -46,6 +46,8 @@ function ask(probe: HttpProbe, url: string, signal: AbortSignal): Promise<Answer
     // A connection of its own, closed behind it: a look must not find yesterday's connection well.
     agent: false,
     rejectUnauthorized: !probe.tlsSkipVerify,
+    // Empty is no name at all, which is not what is meant where it is absent.
+    ...(probe.tlsServerName !== undefined && { servername: probe.tlsServerName }),
     signal,
   } as const
   const request =

@@ -1,0 +1,63 @@
+/**
+ * Members of a job that came after the first jobs. A job has one only where it asks for it: programs of before read all other jobs,
+ * and none of its versions differs from another by a default.
+ */
+import type { JobSpec } from './model.ts'
+import type { Service } from './network-model.ts'
+import type { Task } from './task-model.ts'
+
+/** The command version of the first programs that know them. */
+export const laterMembersVersion = 12
+
+/** Those that ask for something: clients in Go send what nobody set as empty. */
+export function asked<
+  Members extends Readonly<Record<string, string | number | boolean | undefined>>,
+>(members: Members): { readonly [Name in keyof Members]?: NonNullable<Members[Name]> } {
+  const given = Object.entries(members).filter(([, value]) => Boolean(value))
+  return Object.fromEntries(given) as {
+    readonly [Name in keyof Members]?: NonNullable<Members[Name]>
+  }
+}
+
+/** The paths of the members that a job has. */
+export function laterMembersOf({ TaskGroups }: JobSpec): readonly string[] {
+  return TaskGroups.flatMap((group, at) => {
+    const path = `TaskGroups[${at}]`
+    return [
+      ...ofServices(group.Services, path),
+      ...group.Tasks.flatMap((task, at) => ofTask(task, `${path}.Tasks[${at}]`)),
+    ]
+  })
+}
+
+function ofTask(task: Task, path: string): readonly string[] {
+  return [
+    ...present(task.Resources, ['MemoryMaxMB'], `${path}.Resources`),
+    ...ofEach(task.Artifacts, ['GetterInsecure', 'Chown'], `${path}.Artifacts`),
+    ...ofEach(task.Templates, ['ChangeScript', 'Once', 'Uid', 'Gid'], `${path}.Templates`),
+    ...ofServices(task.Services, path),
+  ]
+}
+
+function ofServices(services: readonly Service[], path: string): readonly string[] {
+  const names = ['TLSServerName', 'FailuresBeforeWarning'] as const
+  return services.flatMap(({ Checks }, at) =>
+    ofEach(Checks, names, `${path}.Services[${at}].Checks`),
+  )
+}
+
+function ofEach<Part extends object>(
+  parts: readonly Part[],
+  names: readonly (keyof Part & string)[],
+  path: string,
+): readonly string[] {
+  return parts.flatMap((part, at) => present(part, names, `${path}[${at}]`))
+}
+
+function present<Part extends object>(
+  part: Part,
+  names: readonly (keyof Part & string)[],
+  path: string,
+): readonly string[] {
+  return names.filter((name) => part[name] !== undefined).map((name) => `${path}.${name}`)
+}

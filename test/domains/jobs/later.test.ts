@@ -1,0 +1,71 @@
+/** Members of a job that came later: only jobs that ask for them have them, and only where every server knows them. */
+import t from 'tap'
+import { laterMembersOf, laterMembersVersion } from '../../../src/domains/jobs/later-model.ts'
+import { serverOfOne } from '../server-of-one.ts'
+import { completed, jobWith } from './job-drafts.ts'
+
+const times = { Interval: 1e9, Timeout: 1e9 }
+
+t.test('what clients send as empty asks for nothing', async (t) => {
+  const job = completed(
+    jobWith(
+      {},
+      {},
+      {
+        Resources: { MemoryMaxMB: 0 },
+        Artifacts: [{ GetterSource: 'http://a/b', GetterInsecure: false, Chown: false }],
+        Templates: [{ ChangeScript: null, Once: false, Uid: -1, Gid: null }],
+        Services: [{ Checks: [{ TLSServerName: '', FailuresBeforeWarning: 0, ...times }] }],
+      },
+    ),
+  )
+  t.strictSame(laterMembersOf(job), [])
+})
+
+t.test('each is found', async (t) => {
+  const checks = [{}, { TLSServerName: 'x', FailuresBeforeWarning: 1 }]
+  const job = completed(
+    jobWith(
+      {},
+      { Services: [{ Checks: checks }] },
+      {
+        Resources: { MemoryMaxMB: 600 },
+        Artifacts: [{ GetterSource: 'http://a/b', GetterInsecure: true, Chown: true }],
+        Templates: [{ ChangeScript: { Command: 'x' }, Once: true, Uid: 0, Gid: 0 }],
+        Services: [{}, { Checks: checks }],
+      },
+    ),
+  )
+  const task = 'TaskGroups[0].Tasks[0]'
+  t.strictSame(laterMembersOf(job), [
+    'TaskGroups[0].Services[0].Checks[1].TLSServerName',
+    'TaskGroups[0].Services[0].Checks[1].FailuresBeforeWarning',
+    `${task}.Resources.MemoryMaxMB`,
+    `${task}.Artifacts[0].GetterInsecure`,
+    `${task}.Artifacts[0].Chown`,
+    `${task}.Templates[0].ChangeScript`,
+    `${task}.Templates[0].Once`,
+    `${task}.Templates[0].Uid`,
+    `${task}.Templates[0].Gid`,
+    `${task}.Services[1].Checks[1].TLSServerName`,
+    `${task}.Services[1].Checks[1].FailuresBeforeWarning`,
+  ])
+})
+
+t.test('they are refused while a server has an older program', async (t) => {
+  const server = await serverOfOne(t, { commandVersion: laterMembersVersion - 1 })
+  const register = (Resources: object) =>
+    server.ask('PUT', '/v1/jobs', { Job: jobWith({}, {}, { Resources }) })
+  t.match(await register({ MemoryMaxMB: 600 }), {
+    status: 501,
+    body: /^TaskGroups\[0\]\.Tasks\[0\]\.Resources\.MemoryMaxMB is known only once every server/,
+  })
+  t.equal((await register({ MemoryMB: 600 })).status, 200)
+  const path = '/v1/operator/scheduler/configuration'
+  const body = { MemoryOversubscriptionEnabled: true }
+  t.equal((await server.ask('PUT', path, body)).status, 501)
+  t.equal((await server.ask('PUT', path, {})).status, 200)
+  await server.propose({ type: 'state.raiseVersion', args: { version: laterMembersVersion } })
+  t.equal((await register({ MemoryMaxMB: 600 })).status, 200)
+  t.equal((await server.ask('PUT', path, body)).status, 200)
+})
