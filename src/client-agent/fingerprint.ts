@@ -11,6 +11,7 @@ import {
   type CpuInfo,
   type NetworkInterfaceInfo,
 } from 'node:os'
+import { jobMembersAttribute, laterMembersVersion } from '../domains/jobs/later-model.ts'
 import type { NodeSpec } from '../domains/nodes/model.ts'
 import { hostPort, type HttpAddress } from '../lib/host-port.ts'
 import type { ClientConfig } from './client-config.ts'
@@ -66,6 +67,7 @@ export async function fingerprint(options: FingerprintOptions): Promise<NodeSpec
     ['kernel.name', type().toLowerCase()],
     ['kernel.version', release()],
     ['memory.totalbytes', String(memoryBytes)],
+    [jobMembersAttribute, String(laterMembersVersion)],
     ['muster.version', version],
     ...(await operatingSystem()),
     ['unique.hostname', hostname()],

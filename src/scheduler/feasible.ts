@@ -3,6 +3,11 @@
  * asked of a class of nodes is asked once for all of them.
  */
 import type { TaskGroup, JobSpec } from '../domains/jobs/model.ts'
+import {
+  jobMembersAttribute,
+  laterMembersOfGroup,
+  laterMembersVersion,
+} from '../domains/jobs/later-model.ts'
 import type { Constraint } from '../domains/jobs/placement-model.ts'
 import { isUniqueTarget } from './node-targets.ts'
 import { isMet, type Patterns } from './operands.ts'
@@ -21,6 +26,8 @@ export class Feasibility {
   readonly #drivers: readonly string[]
   readonly #volumes: readonly { readonly source: string; readonly writes: boolean }[]
   readonly #modes: readonly string[]
+  /** Its agent must know members that older ones cannot read. */
+  readonly #hasLaterMembers: boolean
   readonly #byClass = new Map<string, Unfit | null>()
 
   constructor(job: JobSpec, group: TaskGroup, patterns: Patterns) {
@@ -32,6 +39,7 @@ export class Feasibility {
     this.#volumes = Object.values(group.Volumes).flatMap(({ Type, Source, ReadOnly }) =>
       Type === 'host' || Type === '' ? [{ source: Source, writes: !ReadOnly }] : [],
     )
+    this.#hasLaterMembers = laterMembersOfGroup(group).length > 0
     this.#modes = networksOf(group).flatMap(({ Mode }) => (plainModes.has(Mode) ? [] : [Mode]))
   }
 
@@ -62,6 +70,9 @@ export class Feasibility {
 
   /** Drivers, volumes and networks are not part of the class: they come and go while an agent runs. */
   #lacking(node: ScheduledNode): Unfit | null {
+    if (this.#hasLaterMembers && !knowsLaterMembers(node)) {
+      return { reason: 'older agent' }
+    }
     if (!this.#drivers.every((driver) => node.drivers.has(driver))) {
       return { reason: 'missing drivers' }
     }
@@ -75,6 +86,10 @@ export class Feasibility {
       ? null
       : { reason: 'missing network' }
   }
+}
+
+function knowsLaterMembers({ attributes }: ScheduledNode): boolean {
+  return Number(attributes.get(jobMembersAttribute) ?? 0) >= laterMembersVersion
 }
 
 /** Of the job, the group and its tasks. */

@@ -3,10 +3,11 @@
  * what its tasks do not notice while they run.
  */
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
+import { laterMembersOfGroup } from '../domains/jobs/later-model.ts'
 import { constraintsOf } from './feasible.ts'
 
 export type GroupChange =
-  /** `looksAgain`: its constraints changed, so its node may not do any more. */
+  /** `looksAgain`: its node may not do any more, for its constraints are others, or its agent is to know more. */
   { readonly type: 'inPlace'; readonly looksAgain: boolean } | { readonly type: 'destructive' }
 
 export function groupChange(
@@ -15,7 +16,7 @@ export function groupChange(
 ): GroupChange {
   if (textOf(seenByTasks(before)) !== textOf(seenByTasks(after))) return { type: 'destructive' }
   const rules = ({ job, group }: typeof before) =>
-    textOf([constraintsOf(job, group), job.Datacenters])
+    textOf([constraintsOf(job, group), job.Datacenters, laterMembersOfGroup(group)])
   return { type: 'inPlace', looksAgain: rules(before) !== rules(after) }
 }
 

@@ -1,5 +1,6 @@
 /** Where one evaluation places allocations, and what it says of those that it cannot place. */
 import t from 'tap'
+import { jobMembersAttribute, laterMembersVersion } from '../../src/domains/jobs/later-model.ts'
 import { dynamicPortMin } from '../../src/scheduler/ports.ts'
 import {
   allocationRow,
@@ -94,6 +95,24 @@ t.test('the reason of each node that was left out is counted', async (t) => {
     ]),
   )
   t.notOk(decision.escaped)
+})
+
+t.test('an agent that cannot read all of a job is not given it', async (t) => {
+  const attributes: [string, string][] = [[jobMembersAttribute, String(laterMembersVersion)]]
+  const nodes = [nodeRow(1), nodeRow(2, { attributes })]
+  const place = (Resources: object) => {
+    const task = { Name: 'main', Driver: 'mock_driver', Resources }
+    const group = { Count: 2, Tasks: [task], Constraints: [{ Operand: 'distinct_hosts' }] }
+    return decide({ nodes, job: scheduledJob(jobSpec({}, group)) })
+  }
+  t.equal(place({ MemoryMB: 100 }).place.length, 2)
+  const decision = place({ MemoryMB: 100, MemoryMaxMB: 200 })
+  t.strictSame(
+    decision.place.map(({ allocation }) => allocation.nodeId),
+    [nodes[1]?.id],
+  )
+  const [, metrics] = decision.failed[0] ?? []
+  t.equal(new Map(metrics?.constraintFiltered).get('older agent'), 1)
 })
 
 t.test('datacenters may be named by a pattern', async (t) => {

@@ -2,12 +2,15 @@
  * Members of a job that came after the first jobs. A job has one only where it asks for it: programs of before read all other jobs,
  * and none of its versions differs from another by a default.
  */
-import type { JobSpec } from './model.ts'
+import type { JobSpec, TaskGroup } from './model.ts'
 import type { Service } from './network-model.ts'
 import type { Task } from './task-model.ts'
 
 /** The command version of the first programs that know them. */
 export const laterMembersVersion = 12
+
+/** Attribute of nodes: the newest members that their agents know, by the command version that brought them. */
+export const jobMembersAttribute = 'muster.jobs'
 
 /** Those that ask for something: clients in Go send what nobody set as empty. */
 export function asked<
@@ -22,19 +25,23 @@ export function asked<
 /** The paths of the members that a job has. */
 export function laterMembersOf({ TaskGroups }: JobSpec): readonly string[] {
   return TaskGroups.flatMap((group, at) => {
-    const path = `TaskGroups[${at}]`
-    return [
-      ...ofServices(group.Services, path),
-      ...group.Tasks.flatMap((task, at) => ofTask(task, `${path}.Tasks[${at}]`)),
-    ]
+    return laterMembersOfGroup(group).map((path) => `TaskGroups[${at}].${path}`)
   })
+}
+
+/** From the group. */
+export function laterMembersOfGroup({ Services, Tasks }: TaskGroup): readonly string[] {
+  return [
+    ...ofServices(Services, ''),
+    ...Tasks.flatMap((task, at) => ofTask(task, `Tasks[${at}].`)),
+  ]
 }
 
 function ofTask(task: Task, path: string): readonly string[] {
   return [
-    ...present(task.Resources, ['MemoryMaxMB'], `${path}.Resources`),
-    ...ofEach(task.Artifacts, ['GetterInsecure', 'Chown'], `${path}.Artifacts`),
-    ...ofEach(task.Templates, ['ChangeScript', 'Once', 'Uid', 'Gid'], `${path}.Templates`),
+    ...present(task.Resources, ['MemoryMaxMB'], `${path}Resources`),
+    ...ofEach(task.Artifacts, ['GetterInsecure', 'Chown'], `${path}Artifacts`),
+    ...ofEach(task.Templates, ['ChangeScript', 'Once', 'Uid', 'Gid'], `${path}Templates`),
     ...ofServices(task.Services, path),
   ]
 }
@@ -42,7 +49,7 @@ function ofTask(task: Task, path: string): readonly string[] {
 function ofServices(services: readonly Service[], path: string): readonly string[] {
   const names = ['TLSServerName', 'FailuresBeforeWarning'] as const
   return services.flatMap(({ Checks }, at) =>
-    ofEach(Checks, names, `${path}.Services[${at}].Checks`),
+    ofEach(Checks, names, `${path}Services[${at}].Checks`),
   )
 }
 

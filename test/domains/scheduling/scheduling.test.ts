@@ -6,6 +6,7 @@ import {
   type SchedulerSettings,
 } from '../../../src/domains/scheduler-settings/model.ts'
 import { eventually, eventuallyTrue } from '../../support/eventually.ts'
+import { jobMembersAttribute } from '../../../src/domains/jobs/later-model.ts'
 import { driver, jobSpec } from '../../scheduler/cluster.ts'
 import { scheduled, type Scheduled } from './scheduled.ts'
 
@@ -247,7 +248,11 @@ t.test(
 
 t.test('tasks may use more memory than is reserved once the scheduler lets them', async (t) => {
   const here = await running(t)
-  await here.state.node(1, roomy)
+  const attributes = [[jobMembersAttribute, '12']] as const
+  await here.state.node(1, {
+    ...roomy,
+    attributes: attributes.map(([name, value]) => [name, value]),
+  })
   const Resources = { CPU: 100, MemoryMB: 300, MemoryMaxMB: 600 }
   const spec = (ID: string) =>
     jobSpec({ ID }, { Tasks: [{ Name: 't', Driver: 'mock_driver', Resources }] })
