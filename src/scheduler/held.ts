@@ -8,6 +8,7 @@ import { isCanarying } from '../domains/deployments/model.ts'
 import type { TaskGroup } from '../domains/jobs/model.ts'
 import { indexOfName } from './allocation-names.ts'
 import { reschedulingOf } from './reschedule.ts'
+import { scoreName } from './placement-metrics.ts'
 import type { Rollout } from './rollout.ts'
 import {
   lostStop,
@@ -204,10 +205,13 @@ export function apart(all: readonly Held[]): {
   return { here, aside }
 }
 
-/** At most `count`, and of each name one: of the newest version if there is, and of that one that runs, the oldest. */
+/**
+ * At most as many as are wanted, and of each name one: of the newest version if there is, and of that one that runs, the oldest
+ * unless the group says more of those that were cut off.
+ */
 export function selected(
   all: readonly Held[],
-  count: number,
+  { Count: count, Disconnect }: Pick<TaskGroup, 'Count' | 'Disconnect'>,
   job: ScheduledJob,
 ): { readonly stays: readonly Held[]; readonly goes: readonly Held[] } {
   const best = all.toSorted(
@@ -216,6 +220,7 @@ export function selected(
       byIndex(left.row.name, right.row.name) ||
       Number(isOfVersion(right.row, job)) - Number(isOfVersion(left.row, job)) ||
       Number(isRunning(right)) - Number(isRunning(left)) ||
+      byStrategy(Disconnect?.Reconcile ?? 'keep_original', left.row, right.row) ||
       left.row.createIndex - right.row.createIndex ||
       (left.row.id < right.row.id ? -1 : 1),
   )
@@ -228,6 +233,34 @@ export function selected(
     if (isOne) names.add(one.row.name)
   }
   return { stays, goes }
+}
+
+/** Below 0: the left one stays. Of those that are equal by it the oldest does. */
+function byStrategy(strategy: string, left: AllocationRow, right: AllocationRow): number {
+  switch (strategy) {
+    case 'keep_replacement':
+      return right.createIndex - left.createIndex
+    case 'longest_running':
+      return startedMsOf(left) - startedMsOf(right)
+    case 'best_score':
+      return scoreOf(right) - scoreOf(left)
+    default:
+      return 0
+  }
+}
+
+/** Since when all of its tasks that run do. */
+function startedMsOf({ tasks }: AllocationRow): number {
+  return Math.max(
+    0,
+    ...tasks.flatMap(({ state, startedMs }) => (state === 'running' ? (startedMs ?? []) : [])),
+  )
+}
+
+/** How well its node fitted it when it was placed. */
+function scoreOf({ metrics, nodeId }: AllocationRow): number {
+  const found = metrics.scores.find(([node, name]) => node === nodeId && name === scoreName)
+  return found?.[2] ?? 0
 }
 
 function isRunning({ row }: Held): boolean {
@@ -252,7 +285,9 @@ export function surplusReason({ row, kind }: Held, stays: readonly Held[]): stri
       other.kind === 'live' &&
       other.row.name === row.name &&
       other.row.jobVersion === row.jobVersion &&
-      other.row.createIndex < row.createIndex,
+      // A newer one stays only where the group wants that.
+      (other.row.createIndex < row.createIndex ||
+        (other.row.createIndex > row.createIndex && row.clientStatus === 'running')),
   )
   return kind === 'live' && isBack ? reasons.reconnected : reasons.notNeeded
 }

@@ -4,6 +4,8 @@ import type { Ranked } from './rank.ts'
 import type { ScheduledNode } from './scheduled-node.ts'
 
 /** Best nodes whose scores are kept: every allocation holds them. */
+/** Of what a node got in all. */
+export const scoreName = 'normalized-score'
 const scoredNodesMax = 3
 /** Distinct reasons, and classes. */
 const reasonsMax = 64
@@ -55,7 +57,7 @@ export class MetricsCount {
       classExhausted: pairs(this.#classExhausted),
       dimensionExhausted: pairs(this.#dimensions),
       scores: this.#best.flatMap(({ node, ranked }) =>
-        [...ranked.scores, { name: 'normalized-score', value: ranked.total }].map(
+        [...ranked.scores, { name: scoreName, value: ranked.total }].map(
           ({ name, value }): Metrics['scores'][number] => [
             node,
             name,

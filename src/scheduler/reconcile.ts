@@ -70,7 +70,7 @@ function reconcileGroup(
   const beside = all.filter((row) => rollout.isCanary(row))
   const rows = all.filter((row) => !stray.includes(row) && !beside.includes(row))
   const { here, aside } = apart(holdsOf(input, group, rows))
-  const { stays, goes } = selected(here, group.Count, job)
+  const { stays, goes } = selected(here, group, job)
   const names = new Set(stays.map(({ row }) => row.name))
   const [cutOffToo, unneeded] = split(aside, ({ row }) => names.has(row.name))
   const live = stays.flatMap(({ kind, row }) => (kind === 'live' ? [row] : []))
@@ -135,7 +135,8 @@ function replaced(input: Input, group: TaskGroup, stays: readonly Held[], isCana
     const { row, kind, rescheduledAfterMs } = one
     const end = ending[kind]
     if (end !== undefined) stop.push(...stopOf(one, end.reason))
-    if (end?.isReplaced !== true && kind !== 'away') continue
+    const isAway = kind === 'away' && group.Disconnect?.Replace !== false
+    if (end?.isReplaced !== true && !isAway) continue
     // A lost one is replaced by another that knows nothing of it.
     const previous = kind === 'lost' ? null : row
     const older = isCanarying ? olderVersion(input, group, row) : null

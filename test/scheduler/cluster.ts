@@ -1,4 +1,5 @@
 /** Nodes, jobs and allocations for tests of the scheduler: complete, and small. */
+import { jobMembersAttribute, laterMembersVersion } from '../../src/domains/jobs/later-model.ts'
 import type { AllocationRow } from '../../src/domains/allocations/model.ts'
 import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { Metrics } from '../../src/domains/evaluations/model.ts'
@@ -36,7 +37,10 @@ export function nodeRow(
       httpAddr: '',
       tlsEnabled: false,
       version: '1.0.0',
-      attributes: [['kernel.name', 'linux']],
+      attributes: [
+        ['kernel.name', 'linux'],
+        [jobMembersAttribute, String(laterMembersVersion)],
+      ],
       meta: [],
       links: [],
       hostVolumes: [],

@@ -232,3 +232,55 @@ t.test('batch work that was ended from outside is not done', async (t) => {
   const beside = ended(['Main Tasks Dead', 'Killing', 'Terminated', 'Killed'])
   t.same(decide({ nodes, job: batch, allocations: [beside] }).place, [])
 })
+
+t.test('its group says which of the two stays', async (t) => {
+  const rows = (about: Partial<AllocationRow>, other: Partial<AllocationRow>) => [
+    original(about),
+    replacement(other),
+  ]
+  const stopped = (Reconcile: string, allocations: readonly AllocationRow[]) => {
+    const spec = jobSpec({}, { Count: 1, Disconnect: { LostAfter: windowMs * 1e6, Reconcile } })
+    const nodes = [back, other]
+    const nowMs = sinceMs + 2_000
+    return stops(decide({ nodes, job: scheduledJob(spec), allocations, nowMs }))
+  }
+  const theOriginal = [['0', reasons.reconnected, false]]
+  const theReplacement = [['1', reasons.reconnected, false]]
+  t.same(stopped('keep_original', rows({}, {})), theReplacement)
+  t.same(stopped('keep_replacement', rows({}, {})), theOriginal)
+  t.same(stopped('keep_replacement', rows({}, { clientStatus: 'pending' })), theReplacement)
+  t.same(stopped('best_score', rows({}, {})), theReplacement, 'of equals the older one')
+  t.same(stopped('best_score', rows(scored(1, 500_000), scored(2, 600_000))), theOriginal)
+  t.same(stopped('best_score', rows(scored(1, 700_000), scored(2, 600_000))), theReplacement)
+  t.same(stopped('longest_running', rows(runningSince(5), runningSince(9))), theReplacement)
+  t.same(stopped('longest_running', rows(runningSince(9), runningSince(5))), theOriginal)
+})
+
+function scored(node: number, score: number): Partial<AllocationRow> {
+  const { metrics } = original()
+  return { metrics: { ...metrics, scores: [[id(node), 'normalized-score', score]] } }
+}
+
+function runningSince(startedMs: number): Partial<AllocationRow> {
+  const state = { task: 'main', state: 'running', failed: false, restarts: 0 } as const
+  return { tasks: [{ ...state, events: [], startedMs, finishedMs: null, lastRestartMs: null }] }
+}
+
+t.test('what nothing is to replace is waited for, and replaced once it is lost', async (t) => {
+  const disconnect = { LostAfter: windowMs * 1e6, Replace: false }
+  const lasting = scheduledJob(jobSpec({}, { Count: 2, Disconnect: disconnect }))
+  const allocations = [original({ clientStatus: 'unknown' }), allocationRow(2, { nodeId: id(2) })]
+  const nodes = [cutOff, other, nodeRow(3)]
+  const meanwhile = decide({ nodes, job: lasting, allocations, nowMs: sinceMs + 1_000 })
+  t.same([meanwhile.place, meanwhile.stop], [[], []])
+  t.equal(meanwhile.cutOffUntilMs, sinceMs + windowMs)
+  const lost = decide({ nodes, job: lasting, allocations, nowMs: sinceMs + windowMs })
+  t.same(stops(lost), [['0', reasons.lost, true]])
+  t.same(namesOf(lost), ['job.web[0]'])
+  const updated = scheduledJob(
+    jobSpec({ Meta: { v: '2' } }, { Count: 3, Disconnect: disconnect }),
+    { version: 1 },
+  )
+  const after = decide({ nodes, job: updated, allocations, nowMs: sinceMs + 1_000 })
+  t.notOk(namesOf(after).includes('job.web[0]'))
+})

@@ -1,6 +1,5 @@
 /** Where one evaluation places allocations, and what it says of those that it cannot place. */
 import t from 'tap'
-import { jobMembersAttribute, laterMembersVersion } from '../../src/domains/jobs/later-model.ts'
 import { dynamicPortMin } from '../../src/scheduler/ports.ts'
 import {
   allocationRow,
@@ -98,8 +97,7 @@ t.test('the reason of each node that was left out is counted', async (t) => {
 })
 
 t.test('an agent that cannot read all of a job is not given it', async (t) => {
-  const attributes: [string, string][] = [[jobMembersAttribute, String(laterMembersVersion)]]
-  const nodes = [nodeRow(1), nodeRow(2, { attributes })]
+  const nodes = [nodeRow(1, { attributes: [] }), nodeRow(2)]
   const place = (Resources: object) => {
     const task = { Name: 'main', Driver: 'mock_driver', Resources }
     const group = { Count: 2, Tasks: [task], Constraints: [{ Operand: 'distinct_hosts' }] }

@@ -3,7 +3,7 @@
  * and the group say. A complete job stays as it is.
  */
 import type { Draft, JobDraft } from './draft-model.ts'
-import type { EphemeralDisk, JobSpec, TaskGroup } from './model.ts'
+import type { Disconnect, EphemeralDisk, JobSpec, TaskGroup } from './model.ts'
 import { networkWithDefaults, serviceWithDefaults } from './network-defaults-model.ts'
 import {
   affinityWithDefaults,
@@ -99,6 +99,13 @@ const parameterizedDefaults: Parameterized = {
   MetaOptional: [],
 }
 
+const disconnectDefaults: Disconnect = {
+  LostAfter: null,
+  StopOnClientAfter: null,
+  Replace: true,
+  Reconcile: 'best_score',
+}
+
 const scalingDefaults = { Enabled: true, Type: scalingType, Max: noMax, Policy: {} }
 
 /** `namespace`: of a job that names none. */
@@ -162,8 +169,12 @@ function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
       migrateDefaults,
     ),
     ShutdownDelay: draft.ShutdownDelay ?? null,
-    StopAfterClientDisconnect: draft.StopAfterClientDisconnect ?? null,
-    MaxClientDisconnect: draft.MaxClientDisconnect ?? null,
+    StopAfterClientDisconnect:
+      draft.StopAfterClientDisconnect ?? draft.Disconnect?.StopOnClientAfter ?? null,
+    MaxClientDisconnect: draft.MaxClientDisconnect ?? draft.Disconnect?.LostAfter ?? null,
+    ...(draft.Disconnect !== undefined && {
+      Disconnect: { ...disconnectDefaults, ...draft.Disconnect },
+    }),
     ...(draft.Scaling !== undefined && {
       Scaling: { ...scalingDefaults, Min: draft.Count ?? 1, ...draft.Scaling },
     }),

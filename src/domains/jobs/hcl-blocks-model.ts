@@ -260,6 +260,15 @@ const volume: BlockShape = {
   refused: { per_alloc: 'PerAlloc', mount_options: 'MountOptions', sticky: 'Sticky' },
 }
 
+const disconnect: BlockShape = {
+  attributes: {
+    lost_after: ['LostAfter', 'duration'],
+    stop_on_client_after: ['StopOnClientAfter', 'duration'],
+    replace: ['Replace', 'flag'],
+    reconcile: ['Reconcile', 'text'],
+  },
+}
+
 const group: BlockShape = {
   title: 'JobTaskGroup',
   label: 'Name',
@@ -284,6 +293,7 @@ const group: BlockShape = {
       },
       as: 'one',
     },
+    disconnect: { member: 'Disconnect', shape: disconnect, as: 'one' },
     migrate: { member: 'Migrate', shape: migrate, as: 'one' },
     network: { member: 'Networks', shape: network, as: 'many' },
     reschedule: { member: 'ReschedulePolicy', shape: reschedule, as: 'one' },
@@ -296,7 +306,6 @@ const group: BlockShape = {
   },
   refused: {
     consul: 'Consul',
-    disconnect: 'Disconnect',
     max_run_duration: 'MaxRunDuration',
   },
   finish: ({ Volumes, ...members }) =>

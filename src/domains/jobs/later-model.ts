@@ -30,8 +30,10 @@ export function laterMembersOf({ TaskGroups }: JobSpec): readonly string[] {
 }
 
 /** From the group. */
-export function laterMembersOfGroup({ Services, Tasks }: TaskGroup): readonly string[] {
+export function laterMembersOfGroup(group: TaskGroup): readonly string[] {
+  const { Services, Tasks } = group
   return [
+    ...(group.Disconnect === undefined ? [] : ['Disconnect']),
     ...ofServices(Services, ''),
     ...Tasks.flatMap((task, at) => ofTask(task, `Tasks[${at}].`)),
   ]

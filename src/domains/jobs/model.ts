@@ -12,6 +12,7 @@ import {
   block,
   Duration,
   Flag,
+  later,
   list,
   map,
   orNull,
@@ -35,6 +36,23 @@ export type EphemeralDisk = Readonly<Static<typeof EphemeralDisk>>
 
 const Volume = block('JobVolume', { Name: Word, Type: Word, Source: Word, ReadOnly: Flag })
 
+/** Which allocation of a name stays when one that was cut off is back and its replacement runs. */
+export const reconcileStrategies = [
+  'best_score',
+  'keep_original',
+  'keep_replacement',
+  'longest_running',
+] as const
+
+/** `LostAfter` and `StopOnClientAfter` are those of the group as well: `MaxClientDisconnect` and `StopAfterClientDisconnect`. */
+const Disconnect = block('JobDisconnect', {
+  LostAfter: orNull(Duration),
+  StopOnClientAfter: orNull(Duration),
+  Replace: Flag,
+  Reconcile: Word,
+})
+export type Disconnect = Readonly<Static<typeof Disconnect>>
+
 export const TaskGroup = block('JobTaskGroup', {
   Name: Word,
   Count: Whole,
@@ -53,6 +71,7 @@ export const TaskGroup = block('JobTaskGroup', {
   ShutdownDelay: orNull(Duration),
   StopAfterClientDisconnect: orNull(Duration),
   MaxClientDisconnect: orNull(Duration),
+  Disconnect: later(Disconnect),
   /** Absent: the group has no policy. */
   Scaling: Type.Optional(Scaling),
   Tasks: list(Task, tasksMax),

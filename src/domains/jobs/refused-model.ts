@@ -15,7 +15,6 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
   },
   JobTaskGroup: {
     Consul: consul,
-    Disconnect: 'is not served: set MaxClientDisconnect',
     MaxRunDuration: 'is not served: let the task end itself',
   },
   JobTask: {

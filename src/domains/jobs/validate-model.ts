@@ -4,13 +4,14 @@
  */
 import { isNamespaceName, namespaceRule } from '../namespaces/model.ts'
 import { isBatchType, isJobType, jobTypes } from '../evaluations/job-type-model.ts'
-import type { JobSpec, TaskGroup } from './model.ts'
+import { reconcileStrategies, type JobSpec, type TaskGroup } from './model.ts'
 import { Problems } from './problem-model.ts'
 import { checkNetworks, checkServices } from './validate-network-model.ts'
 import { checkAffinity, checkConstraint, checkSpread } from './validate-placement-model.ts'
 import {
   checkMigrate,
   checkNotNegative,
+  checkOneOf,
   checkParameterized,
   checkPeriodic,
   checkReschedule,
@@ -160,6 +161,7 @@ function checkDisconnects(group: TaskGroup, path: string, job: JobSpec, problems
   checkNotNegative(ShutdownDelay, `${path}.ShutdownDelay`, problems)
   checkNotNegative(StopAfterClientDisconnect, `${path}.StopAfterClientDisconnect`, problems)
   checkNotNegative(MaxClientDisconnect, `${path}.MaxClientDisconnect`, problems)
+  checkDisconnect(group, `${path}.Disconnect`, problems)
   if (StopAfterClientDisconnect === null) return
   if (job.Type !== 'service' && job.Type !== 'batch') {
     problems.add(`${path}.StopAfterClientDisconnect`, 'is for jobs of the types service and batch')
@@ -170,6 +172,26 @@ function checkDisconnects(group: TaskGroup, path: string, job: JobSpec, problems
       'does not go together with MaxClientDisconnect: give one of them',
     )
   }
+}
+
+function checkDisconnect(
+  { Disconnect, StopAfterClientDisconnect, MaxClientDisconnect }: TaskGroup,
+  path: string,
+  problems: Problems,
+): void {
+  if (Disconnect === undefined) return
+  const { LostAfter, StopOnClientAfter, Replace, Reconcile } = Disconnect
+  if (LostAfter !== MaxClientDisconnect) {
+    problems.add(`${path}.LostAfter`, 'is another name of MaxClientDisconnect: give one of them')
+  }
+  if (StopOnClientAfter !== StopAfterClientDisconnect) {
+    const text = 'is another name of StopAfterClientDisconnect: give one of them'
+    problems.add(`${path}.StopOnClientAfter`, text)
+  }
+  if (!Replace && LostAfter === null) {
+    problems.add(`${path}.LostAfter`, 'is missing: until then it is not replaced')
+  }
+  checkOneOf(Reconcile, reconcileStrategies, `${path}.Reconcile`, problems)
 }
 
 function checkPlacement(

@@ -8,6 +8,15 @@ const second = 1e9
 const minute = 60 * second
 const hour = 60 * minute
 
+t.test('the block disconnect has other names for members of its group', async (t) => {
+  const [group] = completed(jobWith({}, { Disconnect: { LostAfter: 60 * second } })).TaskGroups
+  t.match(group, {
+    MaxClientDisconnect: 60 * second,
+    StopAfterClientDisconnect: null,
+    Disconnect: { StopOnClientAfter: null, Replace: true, Reconcile: 'best_score' },
+  })
+})
+
 t.test('a job of the least is a service', async (t) => {
   const { TaskGroups, ...job } = completed(jobWith())
   t.match(job, {

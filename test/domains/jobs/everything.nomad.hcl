@@ -99,7 +99,12 @@ job "everything" {
   group "cache" {
     count                 = var.replicas
     shutdown_delay        = "2s"
-    max_client_disconnect = "1h30m"
+
+    disconnect {
+      lost_after = "1h30m"
+      replace    = false
+      reconcile  = "longest_running"
+    }
 
     meta = { "dotted.name" = "x" }
 

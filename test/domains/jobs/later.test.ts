@@ -27,7 +27,7 @@ t.test('each is found', async (t) => {
   const job = completed(
     jobWith(
       {},
-      { Services: [{ Checks: checks }] },
+      { Services: [{ Checks: checks }], Disconnect: { LostAfter: 1e9 } },
       {
         Resources: { MemoryMaxMB: 600 },
         Artifacts: [{ GetterSource: 'http://a/b', GetterInsecure: true, Chown: true }],
@@ -38,6 +38,7 @@ t.test('each is found', async (t) => {
   )
   const task = 'TaskGroups[0].Tasks[0]'
   t.strictSame(laterMembersOf(job), [
+    'TaskGroups[0].Disconnect',
     'TaskGroups[0].Services[0].Checks[1].TLSServerName',
     'TaskGroups[0].Services[0].Checks[1].FailuresBeforeWarning',
     `${task}.Resources.MemoryMaxMB`,
