@@ -1,10 +1,11 @@
 /**
  * `npm run endings`: what becomes of other requests while very much ends at once, at three servers.
  *
- *   npm run endings -- [--what keys|sessions|tokens] [--count 200000] [--seconds 600] [--program PATH]
+ *   npm run endings -- [--what keys|sessions|tokens|allocations] [--count 200000] [--seconds 600] [--program PATH]
  *
- * keys: a session that holds them is destroyed. sessions: their node is removed. tokens: their parent is deleted. Tells what
- * other requests took before and until all is written, whether there was an election, and how late timers of the servers were.
+ * keys: a session that holds them is destroyed. sessions: their node is removed. tokens: their parent is deleted. allocations: all
+ * ended before, and are collected. Tells what other requests took before and until all is written, whether there was an election,
+ * and how late timers of the servers were.
  */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -19,10 +20,11 @@ import {
   registerNode,
   tokenFamily,
 } from './endings/fill.ts'
+import { finishedWork } from './endings/finished-work.ts'
 import type { Probed } from './endings/probe.ts'
 import { report, tell } from './endings/report.ts'
 
-const whats = ['keys', 'sessions', 'tokens'] as const
+const whats = ['keys', 'sessions', 'tokens', 'allocations'] as const
 type What = (typeof whats)[number]
 
 const beforeMs = 10_000
@@ -49,6 +51,11 @@ async function fill(cluster: Cluster, leader: number, what: What, count: number)
     const headers = { 'X-Consul-Token': root }
     const end = () => http.json('DELETE', `/v1/acl/token/${parent}`, { headers, timeoutMs: 60_000 })
     return { end, token: root }
+  }
+  if (what === 'allocations') {
+    const body = Buffer.concat(await finishedWork(count))
+    await http.json('PUT', '/v1/operator/snapshot', { body, timeoutMs: stepMs })
+    return { end: () => http.request('PUT', '/v1/system/gc'), token: '' }
   }
   await registerNode(http, 'box')
   if (what === 'sessions') {
@@ -99,7 +106,8 @@ async function main(): Promise<void> {
     tell('the ending request took', `${Date.now() - endMs} ms`)
     const { logFile } = cluster.server(leader)
     const lastMs = endMs + Number(values.seconds) * 1_000
-    const isWritten = async () => (await readFile(logFile, 'utf8')).includes('what followed from')
+    const done = what === 'allocations' ? 'what is over was collected' : 'what followed from'
+    const isWritten = async () => (await readFile(logFile, 'utf8')).includes(done)
     while (!(await isWritten()) && Date.now() < lastMs) await delay(200)
     const seconds = ((Date.now() - endMs) / 1_000).toFixed(1)
     tell(

@@ -256,7 +256,7 @@ const noMetrics = {
   tookUs: 0,
 }
 
-export async function workloads(t: Test): Promise<Workloads> {
+export async function workloads(t: Pick<Test, 'teardown'>): Promise<Workloads> {
   const folder = await mkdtemp(join(tmpdir(), 'muster-workloads-'))
   const machine = await openMachine({
     folder: join(folder, 'state'),
