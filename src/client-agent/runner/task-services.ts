@@ -2,6 +2,7 @@
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { CheckStatus } from '../../domains/catalog/model.ts'
 import { checkService } from '../../domains/catalog/model.ts'
+import { addressOf } from '../../domains/jobs/tagged-address-model.ts'
 import type { Check, Service } from '../../domains/jobs/network-model.ts'
 import {
   checkDefinition,
@@ -87,8 +88,14 @@ function oneService(
       key,
       fill(value),
     ]),
-    taggedAddresses: [],
-    weights: { passing: 1, warning: 1 },
+    taggedAddresses: Object.entries(given.TaggedAddresses ?? {}).map(([tag, text]) => {
+      const { address, port } = taggedAddress(fill(text))
+      return [tag, address, port ?? place.port] as const
+    }),
+    weights: {
+      passing: given.Weights?.Passing ?? 1,
+      warning: given.Weights?.Warning ?? 1,
+    },
     enableTagOverride: given.EnableTagOverride,
   })
   const checks = given.Checks.map((check, at) => {
@@ -115,6 +122,13 @@ function oneService(
     return { definition, status: initialStatus(check), restart, script }
   })
   return { service, checks }
+}
+
+function taggedAddress(text: string) {
+  const found = addressOf(text)
+  if (found !== null) return found
+  const what = JSON.stringify(text)
+  throw new MusterError('invalid_argument', `${what} in tagged_addresses is no address`)
 }
 
 function initialStatus({ InitialStatus: given }: Check): CheckStatus {

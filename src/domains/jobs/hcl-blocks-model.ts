@@ -109,17 +109,24 @@ const service: BlockShape = {
     task: ['TaskName', 'text'],
     on_update: ['OnUpdate', 'text'],
   },
-  maps: { meta: ['Meta', 'textMap'], canary_meta: ['CanaryMeta', 'textMap'] },
+  maps: {
+    meta: ['Meta', 'textMap'],
+    canary_meta: ['CanaryMeta', 'textMap'],
+    tagged_addresses: ['TaggedAddresses', 'textMap'],
+  },
   blocks: {
     check: { member: 'Checks', shape: check, as: 'many' },
+    weights: {
+      member: 'Weights',
+      shape: { attributes: { passing: ['Passing', 'whole'], warning: ['Warning', 'whole'] } },
+      as: 'one',
+    },
     check_restart: { member: 'CheckRestart', shape: checkRestart, as: 'one' },
   },
   refused: {
     connect: 'Connect',
     kind: 'Kind',
     identity: 'Identity',
-    tagged_addresses: 'TaggedAddresses',
-    weights: 'Weights',
   },
 }
 
@@ -149,8 +156,15 @@ const template: BlockShape = {
     uid: ['Uid', 'whole'],
     gid: ['Gid', 'whole'],
   },
-  blocks: { change_script: { member: 'ChangeScript', shape: changeScript, as: 'one' } },
-  refused: { wait: 'Wait', error_on_missing_key: 'ErrMissingKey' },
+  blocks: {
+    change_script: { member: 'ChangeScript', shape: changeScript, as: 'one' },
+    wait: {
+      member: 'Wait',
+      shape: { attributes: { min: ['Min', 'duration'], max: ['Max', 'duration'] } },
+      as: 'one',
+    },
+  },
+  refused: { error_on_missing_key: 'ErrMissingKey' },
 }
 
 const artifact: BlockShape = {

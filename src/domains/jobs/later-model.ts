@@ -43,16 +43,17 @@ function ofTask(task: Task, path: string): readonly string[] {
   return [
     ...present(task.Resources, ['MemoryMaxMB'], `${path}Resources`),
     ...ofEach(task.Artifacts, ['GetterInsecure', 'Chown'], `${path}Artifacts`),
-    ...ofEach(task.Templates, ['ChangeScript', 'Once', 'Uid', 'Gid'], `${path}Templates`),
+    ...ofEach(task.Templates, ['ChangeScript', 'Once', 'Wait', 'Uid', 'Gid'], `${path}Templates`),
     ...ofServices(task.Services, path),
   ]
 }
 
 function ofServices(services: readonly Service[], path: string): readonly string[] {
-  const names = ['TLSServerName', 'FailuresBeforeWarning'] as const
-  return services.flatMap(({ Checks }, at) =>
-    ofEach(Checks, names, `${path}Services[${at}].Checks`),
-  )
+  const ofCheck = ['TLSServerName', 'FailuresBeforeWarning'] as const
+  return services.flatMap((service, at) => [
+    ...present(service, ['TaggedAddresses', 'Weights'], `${path}Services[${at}]`),
+    ...ofEach(service.Checks, ofCheck, `${path}Services[${at}].Checks`),
+  ])
 }
 
 function ofEach<Part extends object>(

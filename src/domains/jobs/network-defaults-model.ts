@@ -29,6 +29,7 @@ export function serviceWithDefaults(
 ): Service {
   const restart =
     draft.CheckRestart === undefined ? null : checkRestartWithDefaults(draft.CheckRestart)
+  const { TaggedAddresses = {} } = draft
   const service = {
     Name: draft.Name === undefined || draft.Name === '' ? of.name : draft.Name,
     Provider: wordOr(draft.Provider, 'consul'),
@@ -42,6 +43,8 @@ export function serviceWithDefaults(
     OnUpdate: wordOr(draft.OnUpdate, 'require_healthy'),
     Meta: draft.Meta ?? {},
     CanaryMeta: draft.CanaryMeta ?? {},
+    ...(Object.keys(TaggedAddresses).length > 0 && { TaggedAddresses }),
+    ...(draft.Weights !== undefined && { Weights: { Passing: 1, Warning: 1, ...draft.Weights } }),
     CheckRestart: restart,
   }
   const checks = draft.Checks ?? []

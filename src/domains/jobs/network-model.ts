@@ -70,6 +70,8 @@ export const Check = block('JobCheck', {
 })
 export type Check = Readonly<Static<typeof Check>>
 
+const Weights = block('JobWeights', { Passing: Whole, Warning: Whole })
+
 export const Service = block('JobService', {
   Name: Word,
   Provider: Word,
@@ -83,6 +85,9 @@ export const Service = block('JobService', {
   OnUpdate: Word,
   Meta: TextMap,
   CanaryMeta: TextMap,
+  /** `host`, or `host:port`, by what it is called. */
+  TaggedAddresses: later(TextMap),
+  Weights: later(Weights),
   CheckRestart: orNull(CheckRestart),
   Checks: list(Check),
 })

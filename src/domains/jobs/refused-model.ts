@@ -41,15 +41,12 @@ export const refusedMembers: Readonly<Record<string, Readonly<Record<string, str
     Connect: mesh,
     Kind: mesh,
     Identity: identity,
-    TaggedAddresses: 'is not served: a service has one address',
-    Weights: 'is not served: all instances of a service weigh the same',
   },
   JobCheck: {
     Expose: mesh,
     Advertise: mesh,
   },
   JobTemplate: {
-    Wait: 'is not served: set Splay',
     ErrMissingKey: 'is not served: a template waits for keys that are missing',
   },
   JobVolume: { PerAlloc: csi, MountOptions: csi, Sticky: csi },

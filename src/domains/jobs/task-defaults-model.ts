@@ -10,6 +10,7 @@ import type {
   LogConfig,
   Task,
   Template,
+  TemplateWait,
   VolumeMount,
 } from './task-model.ts'
 
@@ -75,6 +76,7 @@ function artifactWithDefaults(draft: Draft<Artifact>): Artifact {
 function templateWithDefaults({
   ChangeScript,
   Once,
+  Wait,
   Uid = -1,
   Gid = -1,
   ...draft
@@ -94,9 +96,17 @@ function templateWithDefaults({
     ChangeSignal: (draft.ChangeSignal ?? (mode === 'signal' ? 'SIGHUP' : '')).toUpperCase(),
     ...(ChangeScript !== undefined && { ChangeScript: changeScriptWithDefaults(ChangeScript) }),
     ...asked({ Once }),
+    ...(Wait !== undefined && { Wait: waitWithDefaults(Wait) }),
     ...(Uid !== -1 && { Uid }),
     ...(Gid !== -1 && { Gid }),
   }
+}
+
+/** As Nomad's template engine has it. */
+const waitFactor = 4
+
+function waitWithDefaults({ Min = 0, Max = Min * waitFactor }: Draft<TemplateWait>): TemplateWait {
+  return { Min, Max }
 }
 
 function changeScriptWithDefaults(draft: Draft<ChangeScript>): ChangeScript {

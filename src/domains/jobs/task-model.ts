@@ -38,6 +38,9 @@ const ChangeScript = block('JobChangeScript', {
 })
 export type ChangeScript = Readonly<Static<typeof ChangeScript>>
 
+const TemplateWait = block('JobTemplateWait', { Min: Duration, Max: Duration })
+export type TemplateWait = Readonly<Static<typeof TemplateWait>>
+
 export const Template = block('JobTemplate', {
   SourcePath: Text,
   DestPath: Text,
@@ -51,6 +54,7 @@ export const Template = block('JobTemplate', {
   RightDelim: Word,
   Envvars: Flag,
   Once: later(Flag),
+  Wait: later(TemplateWait),
   Uid: later(Whole),
   Gid: later(Whole),
 })

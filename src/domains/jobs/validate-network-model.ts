@@ -2,6 +2,7 @@
 import type { TaskGroup } from './model.ts'
 import type { Check, Network, Port, Service } from './network-model.ts'
 import type { Problems } from './problem-model.ts'
+import { addressOf } from './tagged-address-model.ts'
 import { checkOneOf } from './validate-rules-model.ts'
 
 const portMax = 65_535
@@ -10,6 +11,7 @@ const checkTimeMin = 1e9
 const checkIntervalMax = 30 * 24 * 3_600e9
 const checkTimeoutMax = 600e9
 const thresholdMax = 1_000
+const weightMax = 65_535
 const addressModes = ['auto', 'host', 'driver', 'alloc']
 const onUpdates = ['require_healthy', 'ignore_warnings', 'ignore']
 const checkTypes = ['http', 'tcp', 'grpc', 'script']
@@ -108,6 +110,16 @@ function checkService(service: Service, around: Around, problems: Problems): voi
     problems.add(`${path}.TaskName`, 'must be a task of the group')
   }
   checkPortLabel(service.PortLabel, `${path}.PortLabel`, around, problems)
+  const { Passing = 1, Warning = 1 } = service.Weights ?? {}
+  if (Passing < 1 || Passing > weightMax || Warning < 0 || Warning > weightMax) {
+    const text = `must be from 1 to ${weightMax}, that of warnings from 0`
+    problems.add(`${path}.Weights`, text)
+  }
+  for (const [name, address] of Object.entries(service.TaggedAddresses ?? {})) {
+    // What is known only where the task runs is looked at there.
+    if (address.includes('${') || addressOf(address) !== null) continue
+    problems.add(`${path}.TaggedAddresses.${name}`, 'must be an address, or one with a port')
+  }
   for (const [index, check] of service.Checks.entries()) {
     checkCheck(check, service, { ...around, path: `${path}.Checks[${index}]` }, problems)
   }

@@ -127,6 +127,9 @@ function checkTemplates(templates: readonly Template[], path: string, problems: 
       }
     }
     checkChangeScript(template, at, problems)
+    const { Min = 0, Max = 0 } = template.Wait ?? {}
+    if (Min < 0 || Max < Min)
+      problems.add(`${at}.Wait`, 'must have a Min of 0 or more, and no lower Max')
     for (const name of ['Uid', 'Gid'] as const) {
       if ((template[name] ?? 0) >= 0) continue
       problems.add(`${at}.${name}`, 'must be the number of a user or a group, or -1')

@@ -148,12 +148,14 @@ t.test(
       Name: 'web-${NOMAD_GROUP_NAME}',
       PortLabel: '8080',
       Tags: ['a'],
+      TaggedAddresses: { wan: '${NOMAD_META_wan}:80', lan: '10.0.0.8' },
+      Weights: { Passing: 10 },
       Checks: [check],
     }
     const id = servers.place(
       1,
       'service',
-      [{ ...mock({ run_for: '1h' })[0], Services: [service] }],
+      [{ ...mock({ run_for: '1h' })[0], Meta: { wan: '192.0.2.7' }, Services: [service] }],
       {
         Services: [{ Name: 'all', PortLabel: '80' }],
         Update: { MinHealthyTime: 1e6, HealthyDeadline: 60e9 },
@@ -162,7 +164,13 @@ t.test(
     await servers.becomes(id, 'running')
     const [own, group] = registry.services()
     t.match(own, { name: 'web-group', address: '10.0.0.7', port: 8080, tags: ['a'] })
-    t.match(group, { name: 'all', port: 80 })
+    t.strictSame(own?.taggedAddresses, [
+      ['wan', '192.0.2.7', 80],
+      ['lan', '10.0.0.8', 8080],
+    ])
+    t.strictSame(own?.weights, { passing: 10, warning: 1 })
+    const plain = { taggedAddresses: [], weights: { passing: 1, warning: 1 } }
+    t.match(group, { name: 'all', port: 80, ...plain })
     t.ok(own?.id.startsWith(`_muster-task-${id}-main-`))
     t.equal(servers.reports.get(id)?.health, null, 'its check does not pass')
     registry.checks.set(`${own?.id}-check-0`, 'passing')

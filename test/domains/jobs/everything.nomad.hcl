@@ -167,6 +167,13 @@ job "everything" {
       meta {
         tier = "one"
       }
+      tagged_addresses {
+        wan = "192.0.2.7:80"
+      }
+      weights {
+        passing = 10
+        warning = 2
+      }
       check_restart {
         limit = 3
         grace = "10s"
@@ -278,6 +285,10 @@ job "everything" {
         destination = "local/once"
         data        = "x"
         once        = true
+        wait {
+          min = "5s"
+          max = "1m"
+        }
       }
 
       volume_mount {

@@ -15,7 +15,13 @@ t.test('what clients send as empty asks for nothing', async (t) => {
         Resources: { MemoryMaxMB: 0 },
         Artifacts: [{ GetterSource: 'http://a/b', GetterInsecure: false, Chown: false }],
         Templates: [{ ChangeScript: null, Once: false, Uid: -1, Gid: null }],
-        Services: [{ Checks: [{ TLSServerName: '', FailuresBeforeWarning: 0, ...times }] }],
+        Services: [
+          {
+            Checks: [{ TLSServerName: '', FailuresBeforeWarning: 0, ...times }],
+            TaggedAddresses: {},
+            Weights: null,
+          },
+        ],
       },
     ),
   )
@@ -31,8 +37,8 @@ t.test('each is found', async (t) => {
       {
         Resources: { MemoryMaxMB: 600 },
         Artifacts: [{ GetterSource: 'http://a/b', GetterInsecure: true, Chown: true }],
-        Templates: [{ ChangeScript: { Command: 'x' }, Once: true, Uid: 0, Gid: 0 }],
-        Services: [{}, { Checks: checks }],
+        Templates: [{ ChangeScript: { Command: 'x' }, Once: true, Wait: {}, Uid: 0, Gid: 0 }],
+        Services: [{ TaggedAddresses: { lan: '::1' }, Weights: {} }, { Checks: checks }],
       },
     ),
   )
@@ -46,8 +52,11 @@ t.test('each is found', async (t) => {
     `${task}.Artifacts[0].Chown`,
     `${task}.Templates[0].ChangeScript`,
     `${task}.Templates[0].Once`,
+    `${task}.Templates[0].Wait`,
     `${task}.Templates[0].Uid`,
     `${task}.Templates[0].Gid`,
+    `${task}.Services[0].TaggedAddresses`,
+    `${task}.Services[0].Weights`,
     `${task}.Services[1].Checks[1].TLSServerName`,
     `${task}.Services[1].Checks[1].FailuresBeforeWarning`,
   ])

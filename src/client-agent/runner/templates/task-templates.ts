@@ -15,6 +15,7 @@ import { readTaskFile, writeTaskFile } from '../task-files.ts'
 import type { EventSeed } from '../task-events.ts'
 import { environmentOfTask, placeOfTask, type SetupOf } from '../setup-of.ts'
 import { parseEnvLines } from './env-lines.ts'
+import { Quiet } from './quiet.ts'
 import { rendered, type ReadyTemplate, type Rendering } from './rendering.ts'
 import type { Subscription, TemplateData } from './template-data.ts'
 
@@ -46,6 +47,7 @@ export class TaskTemplates {
   readonly #options: TaskTemplatesOptions
   readonly #subscription: Subscription
   readonly #ready = Promise.withResolvers<void>()
+  readonly #quiet: Quiet<ReadyTemplate>
   #templates: readonly ReadyTemplate[] | null = null
   /** Whether a change is one of a task that runs, or ran. */
   #applies: boolean
@@ -66,6 +68,7 @@ export class TaskTemplates {
     const task = options.setup.task.Name
     const identity = [namespace, jobId, groupName, task]
     this.#options = options
+    this.#quiet = new Quiet(options.clock, () => this.#look())
     this.#applies = runs
     this.#isOver = runs
     this.#ready.promise.catch(() => {})
@@ -92,6 +95,7 @@ export class TaskTemplates {
     this.#subscription.close()
     this.#silence?.cancel()
     this.#splay?.cancel()
+    this.#quiet.close()
     this.#ready.reject(new MusterError('cancelled', 'the task has ended'))
   }
 
@@ -136,8 +140,11 @@ export class TaskTemplates {
     for (const [at, { outcome }] of renderings.entries()) {
       const template = current[at]
       if (template === undefined || outcome.type !== 'rendered' || this.#isClosed) continue
-      if (template.spec.Envvars) checkEnv(template, outcome.text)
+      const { Envvars, Wait } = template.spec
+      if (Wait !== undefined && !this.#quiet.isDue(template, outcome.text, Wait)) continue
+      if (Envvars) checkEnv(template, outcome.text)
       const isChanged = await writeTaskFile(template.place, outcome.text, template)
+      if (Wait !== undefined) this.#quiet.wrote(template, outcome.text)
       if (isChanged && this.#applies) this.#note(template.spec)
     }
     if (!isWhole) return

@@ -1,0 +1,52 @@
+/** Templates whose files wait until what they are made of has come to rest: so many changes in a row are one. */
+import type { TemplateWait } from '../../../domains/jobs/task-model.ts'
+import type { Clock, Timer } from '../../../lib/clock.ts'
+import { nsPerMs } from '../../../lib/duration.ts'
+
+type Waiting = { text: string; readonly firstMs: number; lastMs: number }
+
+export class Quiet<Template extends object> {
+  readonly #clock: Clock
+  readonly #look: () => void
+  /** What each has in its file. */
+  readonly #written = new Map<Template, string>()
+  readonly #waiting = new Map<Template, Waiting>()
+  readonly #timers = new Map<Template, Timer>()
+
+  /** `look`: called when a text may be written that had to wait. */
+  constructor(clock: Clock, look: () => void) {
+    this.#clock = clock
+    this.#look = look
+  }
+
+  /** Whether a text may be written now: it has not changed for `Min`, or did so for the first time `Max` ago. */
+  isDue(template: Template, text: string, { Min, Max }: TemplateWait): boolean {
+    const nowMs = this.#clock.monotonicMs()
+    const written = this.#written.get(template)
+    const before = this.#waiting.get(template)
+    if (written === undefined || written === text) return true
+    const waiting = before ?? { text, firstMs: nowMs, lastMs: nowMs }
+    this.#waiting.set(template, waiting)
+    if (waiting.text !== text) {
+      waiting.text = text
+      waiting.lastMs = nowMs
+    }
+    const dueMs = Math.min(waiting.lastMs + Min / nsPerMs, waiting.firstMs + Max / nsPerMs)
+    if (nowMs >= dueMs) return true
+    this.#timers.get(template)?.cancel()
+    this.#timers.set(template, this.#clock.setTimer(Math.ceil(dueMs - nowMs), this.#look))
+    return false
+  }
+
+  wrote(template: Template, text: string): void {
+    this.#written.set(template, text)
+    this.#waiting.delete(template)
+    this.#timers.get(template)?.cancel()
+    this.#timers.delete(template)
+  }
+
+  close(): void {
+    for (const timer of this.#timers.values()) timer.cancel()
+    this.#timers.clear()
+  }
+}
