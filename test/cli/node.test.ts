@@ -95,7 +95,7 @@ Allocation 11aaaaaa is gone from the node
 Node "${box}" drain complete
 `,
   )
-  t.ok(asked.some(({ url }) => url === `/v1/node/${box}/drain?index=7&wait=60s`))
+  t.ok(asked.some(({ url }) => url === `/v1/node/${box}/drain?index=7&wait=45s`))
 })
 
 void t.test('eligibility, drains and purges', async (t) => {

@@ -15,7 +15,7 @@ import { readSettings, type Settings } from './settings.ts'
 import type { Line } from './websocket.ts'
 
 /** An agent that says nothing for this long will not. Servers wait for a leader for less. */
-const silenceMsMax = 60_000
+export const silenceMsMax = 60_000
 /** A restore is applied on all servers between its last byte and its answer. */
 const restoreMsMax = 30 * 60_000
 const answerBytesMax = 256 * 1024 * 1024

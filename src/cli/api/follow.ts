@@ -6,7 +6,8 @@ import type { Answer, ApiClient, Search } from './client.ts'
 import type { JsonObject } from '../../lib/exact-json.ts'
 import { Servers } from './servers.ts'
 
-const waitedSeconds = 60
+/** With what servers add to it the answer comes well before the client gives up (`silenceMsMax`). */
+const waitedSeconds = 45
 /** Beyond the wait, for servers that are between two leaders. */
 const patienceMs = 30_000
 /** Where a server does not wait for a change. */
