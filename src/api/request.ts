@@ -267,12 +267,10 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
         ? { signal: this.#abort, shape: this.#shape() }
         : { signal: this.#abort },
     )
-    if (options.consistency !== 'stale') {
-      if (blocking) this.beginWaiting()
-      return asked.then((answer) => this.#answered(answer, first, false))
-    }
-    const ageMsMax = this.search.durationMs('max_stale') || Infinity
+    const stale = options.consistency === 'stale'
+    const ageMsMax = (stale && this.search.durationMs('max_stale')) || Infinity
     if (blocking) this.beginWaiting()
+    if (ageMsMax === Infinity) return asked.then((answer) => this.#answered(answer, first, stale))
     return asked.then((answer) => {
       if (dispatcher.contact().lastContactMs <= ageMsMax) return this.#answered(answer, first, true)
       answer.close()

@@ -37,6 +37,12 @@ t.test('a change waits for Min after the last one, and for Max after the first',
   quiet.wrote(template, 'g')
   t.notOk(quiet.isDue(template, 'h', wait), 'the next one begins anew')
   t.ok(quiet.isDue({}, 'h', wait), 'others do not wait for it')
+  const years = 100 * 365 * 86_400 * 1e9
+  quiet.wrote(template, 'h')
+  t.notOk(quiet.isDue(template, 'i', { Min: years, Max: years }))
+  const before = looks
+  clock.advance(1_000)
+  t.equal(looks, before, 'a long wait is no short one')
   quiet.close()
   t.equal(clock.timerCount, 0)
 })

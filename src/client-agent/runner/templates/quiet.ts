@@ -3,6 +3,9 @@ import type { TemplateWait } from '../../../domains/jobs/task-model.ts'
 import type { Clock, Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 
+/** A longer timer would fire at once. */
+const timerMsMax = 2 ** 31 - 1
+
 type Waiting = { text: string; readonly firstMs: number; lastMs: number }
 
 export class Quiet<Template extends object> {
@@ -34,7 +37,8 @@ export class Quiet<Template extends object> {
     const dueMs = Math.min(waiting.lastMs + Min / nsPerMs, waiting.firstMs + Max / nsPerMs)
     if (nowMs >= dueMs) return true
     this.#timers.get(template)?.cancel()
-    this.#timers.set(template, this.#clock.setTimer(Math.ceil(dueMs - nowMs), this.#look))
+    const waitMs = Math.min(timerMsMax, Math.ceil(dueMs - nowMs))
+    this.#timers.set(template, this.#clock.setTimer(waitMs, this.#look))
     return false
   }
 
