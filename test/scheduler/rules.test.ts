@@ -1,6 +1,7 @@
 /** Random clusters, jobs and allocations: every decision keeps the rules, and repeating it comes to rest where the job is as wanted. */
+import assert from 'node:assert/strict'
 import t from 'tap'
-import type { AllocationRow } from '../../src/domains/allocations/model.ts'
+import { isClientTerminal, type AllocationRow } from '../../src/domains/allocations/model.ts'
 import type { DeploymentRow } from '../../src/domains/deployments/model.ts'
 import type { JobSpec } from '../../src/domains/jobs/model.ts'
 import type { NodeRow } from '../../src/domains/nodes/model.ts'
@@ -240,6 +241,18 @@ t.test('every decision keeps the rules', async (t) => {
       if (broken.length > 0) throw new Error(broken.join('; '))
     }),
     { numRuns: amount('SCHEDULER_DECISIONS', { gate: 2_000, long: 50_000 }) },
+  )
+  t.pass('for all worlds')
+})
+
+t.test('of a job that is to run nothing, nothing follows from what is over', async (t) => {
+  fc.assert(
+    fc.property(worlds, (world: World) => {
+      const stopped = { ...world, job: world.job === null ? null : { ...world.job, stop: true } }
+      const allocations = world.allocations?.filter((row) => !isClientTerminal(row)) ?? []
+      assert.deepEqual(decide({ ...stopped, allocations }), decide(stopped))
+    }),
+    { numRuns: amount('SCHEDULER_DECISIONS', { gate: 500, long: 10_000 }) },
   )
   t.pass('for all worlds')
 })

@@ -4,7 +4,7 @@ import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { allOf } from '../../lib/pages.ts'
 import { seededRandom } from '../../lib/random.ts'
-import type { AllocationRow } from '../allocations/model.ts'
+import { isClientTerminal, type AllocationRow } from '../allocations/model.ts'
 import { allocationsOfJob, specsOf } from '../allocations/queries.ts'
 import type { DeploymentRow } from '../deployments/model.ts'
 import { newestDeploymentOf } from '../deployments/queries.ts'
@@ -31,18 +31,37 @@ export type SeenJob = {
   readonly snapshotIndex: number
 }
 
-/** Good for as long as the reader is. */
-export async function seenJob(reader: Reader, { namespace, jobId }: JobKey): Promise<SeenJob> {
+/** Good for as long as the reader is. `asIfWanted`: it may be stopped, or not there, and is looked at as a job that runs. */
+export async function seenJob(
+  reader: Reader,
+  { namespace, jobId }: JobKey,
+  { asIfWanted = false } = {},
+): Promise<SeenJob> {
   const row = jobOf(reader, namespace, jobId)
+  const isWanted = asIfWanted || row?.stop === false
   return {
     row,
     newest: row === null ? null : newestVersionOf(reader, row),
     jobModifyIndex: row?.jobModifyIndex ?? 0,
-    allocations: await allOf(allocationsOfJob(reader, { namespace, jobId })),
+    allocations: await allocationsOf(reader, { namespace, jobId }, isWanted),
     specOf: specsOf(reader),
     deployment: await newestDeploymentOf(reader, { namespace, jobId }),
     snapshotIndex: reader.appliedIndex,
   }
+}
+
+/** Of a job that is to run nothing only those that may run: the others may be very many, and nothing follows from them. */
+async function allocationsOf(
+  reader: Reader,
+  job: JobKey,
+  isWanted: boolean,
+): Promise<readonly AllocationRow[]> {
+  if (isWanted) return allOf(allocationsOfJob(reader, job))
+  const rows: AllocationRow[] = []
+  for await (const page of allocationsOfJob(reader, job)) {
+    rows.push(...page.filter((row) => !isClientTerminal(row)))
+  }
+  return rows
 }
 
 /** As it is registered. */
