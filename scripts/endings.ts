@@ -55,7 +55,11 @@ async function fill(cluster: Cluster, leader: number, what: What, count: number)
   if (what === 'allocations') {
     const body = Buffer.concat(await finishedWork(count))
     await http.json('PUT', '/v1/operator/snapshot', { body, timeoutMs: stepMs })
-    return { end: () => http.request('PUT', '/v1/system/gc'), token: '' }
+    const end = async () => {
+      const { status } = await http.request('PUT', '/v1/system/gc')
+      if (status !== 200) throw new Error(`nothing is collected: status ${status}`)
+    }
+    return { end, token: '' }
   }
   await registerNode(http, 'box')
   if (what === 'sessions') {
