@@ -1,8 +1,8 @@
 /** One look at a job, and what the scheduler makes of it: of workers and of dry runs. */
 import { randomUUID } from 'node:crypto'
+import { delay } from '../../lib/async.ts'
 import type { Reader } from '../../fsm/domain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { allOf } from '../../lib/pages.ts'
 import { seededRandom } from '../../lib/random.ts'
 import { isClientTerminal, type AllocationRow } from '../allocations/model.ts'
 import { allocationsOfJob, specsOf } from '../allocations/queries.ts'
@@ -17,6 +17,10 @@ import type { Patterns } from '../../scheduler/operands.ts'
 import type { ScheduledJob } from '../../scheduler/reconcile.ts'
 import { otherWork } from './other-work.ts'
 import { schedule, type Scheduled } from '../../scheduler/schedule.ts'
+
+/** A page that is shorter is read in no time, or was the last one. */
+const pausedRows = 256
+const pauseMsMax = 250
 
 export type SeenJob = {
   /** Null: there is none. */
@@ -35,7 +39,7 @@ export type SeenJob = {
 export async function seenJob(
   reader: Reader,
   { namespace, jobId }: JobKey,
-  { asIfWanted = false } = {},
+  { clock, asIfWanted = false }: { readonly clock: Clock; readonly asIfWanted?: boolean },
 ): Promise<SeenJob> {
   const row = jobOf(reader, namespace, jobId)
   const isWanted = asIfWanted || row?.stop === false
@@ -43,23 +47,29 @@ export async function seenJob(
     row,
     newest: row === null ? null : newestVersionOf(reader, row),
     jobModifyIndex: row?.jobModifyIndex ?? 0,
-    allocations: await allocationsOf(reader, { namespace, jobId }, isWanted),
+    allocations: await allocationsOf(reader, { namespace, jobId }, { clock, isWanted }),
     specOf: specsOf(reader),
     deployment: await newestDeploymentOf(reader, { namespace, jobId }),
     snapshotIndex: reader.appliedIndex,
   }
 }
 
-/** Of a job that is to run nothing only those that may run: the others may be very many, and nothing follows from them. */
+/**
+ * Of a job that is to run nothing only those that may run: the others may be very many, and nothing follows from them. Behind each page a
+ * pause as long as it took: what workers read of long jobs takes no more than half of the time of those that wait for the server.
+ */
 async function allocationsOf(
   reader: Reader,
   job: JobKey,
-  isWanted: boolean,
+  { clock, isWanted }: { readonly clock: Clock; readonly isWanted: boolean },
 ): Promise<readonly AllocationRow[]> {
-  if (isWanted) return allOf(allocationsOfJob(reader, job))
   const rows: AllocationRow[] = []
+  let askedMs = clock.monotonicMs()
   for await (const page of allocationsOfJob(reader, job)) {
-    rows.push(...page.filter((row) => !isClientTerminal(row)))
+    rows.push(...(isWanted ? page : page.filter((row) => !isClientTerminal(row))))
+    if (page.length < pausedRows) continue
+    await delay(clock, Math.min(pauseMsMax, clock.monotonicMs() - askedMs))
+    askedMs = clock.monotonicMs()
   }
   return rows
 }

@@ -43,7 +43,7 @@ export async function drainPlan(
   for (const rows of jobs.values()) {
     const [first] = rows
     if (first === undefined) continue
-    const seen = await seenJob(reader, first.row)
+    const seen = await seenJob(reader, first.row, { clock })
     const ids = new Set(rows.map(({ row }) => row.id))
     for (const one of movesOf(seen, ids, { reader, cluster, clock })) moved.set(one.row.id, one)
   }

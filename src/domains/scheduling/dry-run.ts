@@ -25,7 +25,7 @@ export type DryRun = {
 
 export async function dryRun(reader: Reader, spec: JobSpec, clock: Clock): Promise<DryRun> {
   const { Namespace: namespace, ID: jobId, Priority: priority } = spec
-  const seen = await seenJob(reader, { namespace, jobId }, { asIfWanted: true })
+  const seen = await seenJob(reader, { namespace, jobId }, { clock, asIfWanted: true })
   const cluster = await ClusterMirror.of(reader)
   const nowMs = Math.floor(clock.wallMs())
   const type = isJobType(spec.Type) ? spec.Type : 'service'

@@ -56,7 +56,7 @@ export async function workOn(id: string, context: WorkContext): Promise<Worked> 
     let seen: Seen | null
     let decision: Decision | null = null
     try {
-      seen = await read(view, id)
+      seen = await read(view, id, context)
       if (seen === null) return []
       for (const nodeId of doubted) await context.mirror.doubt(view, nodeId)
       context.refresh()
@@ -89,7 +89,7 @@ export async function giveUp(id: string, context: WorkContext): Promise<Worked> 
   const view = context.view()
   let seen: Seen | null
   try {
-    seen = await read(view, id)
+    seen = await read(view, id, context)
   } finally {
     view.close()
   }
@@ -100,12 +100,16 @@ export async function giveUp(id: string, context: WorkContext): Promise<Worked> 
 }
 
 /** Null: there is nothing to do for it any more. */
-async function read(reader: Reader, id: string): Promise<Seen | null> {
+async function read(
+  reader: Reader,
+  id: string,
+  { clock }: Pick<WorkContext, 'clock'>,
+): Promise<Seen | null> {
   const row = evaluationById(reader, id)
   if (row === null || isTerminal(row)) return null
   const all = await allOf(openEvaluationsOfJob(reader, row))
   const open = all.filter((other) => other.id !== id)
-  return { row, open, job: await seenJob(reader, row) }
+  return { row, open, job: await seenJob(reader, row, { clock }) }
 }
 
 type Outcome =
