@@ -14,10 +14,13 @@ export type ScriptRun = {
   readonly ended: Promise<void>
 }
 
-/** The command is killed with the signal, which is that of its timeout. `code` rejects where it does not start. */
+/**
+ * The command is killed with the signal, which is that of its timeout. `output`: where what it says is kept; null: nowhere. `code`
+ * rejects where it does not start.
+ */
 export function runScript(
   start: () => Promise<RunningCommand>,
-  output: LastBytes,
+  output: LastBytes | null,
   { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
 ): ScriptRun {
   const run = codeOf(start, output, signal)
@@ -46,7 +49,7 @@ async function codeOrLate(
 
 async function codeOf(
   start: () => Promise<RunningCommand>,
-  output: LastBytes,
+  output: LastBytes | null,
   signal: AbortSignal,
 ): Promise<number> {
   const command = await start()
@@ -56,7 +59,7 @@ async function codeOf(
     command.endInput()
     for await (const part of command.output) {
       if (part.type === 'exited') code = part.code
-      else output.add(part.data)
+      else output?.add(part.data)
     }
     await command.ended
     return code

@@ -140,11 +140,11 @@ export function templateSignal(signal: string): EventSeed {
 }
 
 export function scriptRan(words: string): EventSeed {
-  return { type: 'Hook Message', text: `Template re-rendered: ran ${words}` }
+  return { type: 'Task hook message', text: `Template re-rendered: ran ${words}` }
 }
 
 export function scriptFailed(words: string, problem: string): EventSeed {
-  return { type: 'Hook Failed', text: `Template re-rendered: ${words} failed: ${problem}` }
+  return { type: 'Task hook failed', text: `Template re-rendered: ${words} failed: ${problem}` }
 }
 
 export const failedByScript: EventSeed = {

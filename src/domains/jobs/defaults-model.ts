@@ -99,11 +99,15 @@ const parameterizedDefaults: Parameterized = {
   MetaOptional: [],
 }
 
-const disconnectDefaults: Disconnect = {
-  LostAfter: null,
-  StopOnClientAfter: null,
-  Replace: true,
-  Reconcile: 'best_score',
+function disconnectWithDefaults({ LostAfter = 0, ...draft }: Draft<Disconnect>): Disconnect {
+  return {
+    // Clients in Go send none as 0.
+    LostAfter: LostAfter === 0 ? null : LostAfter,
+    StopOnClientAfter: null,
+    Replace: true,
+    Reconcile: 'best_score',
+    ...draft,
+  }
 }
 
 const scalingDefaults = { Enabled: true, Type: scalingType, Max: noMax, Policy: {} }
@@ -143,6 +147,8 @@ type JobAlone = Omit<JobSpec, 'TaskGroups'>
 
 function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
   const name = draft.Name ?? ''
+  const disconnect =
+    draft.Disconnect === undefined ? null : disconnectWithDefaults(draft.Disconnect)
   const restart: Restart = {
     ...(isLongRunning(job.Type) ? longRunningRestart : batchRestart),
     ...draft.RestartPolicy,
@@ -170,11 +176,9 @@ function groupWithDefaults(draft: Draft<TaskGroup>, job: JobAlone): TaskGroup {
     ),
     ShutdownDelay: draft.ShutdownDelay ?? null,
     StopAfterClientDisconnect:
-      draft.StopAfterClientDisconnect ?? draft.Disconnect?.StopOnClientAfter ?? null,
-    MaxClientDisconnect: draft.MaxClientDisconnect ?? draft.Disconnect?.LostAfter ?? null,
-    ...(draft.Disconnect !== undefined && {
-      Disconnect: { ...disconnectDefaults, ...draft.Disconnect },
-    }),
+      draft.StopAfterClientDisconnect ?? disconnect?.StopOnClientAfter ?? null,
+    MaxClientDisconnect: draft.MaxClientDisconnect ?? disconnect?.LostAfter ?? null,
+    ...(disconnect !== null && { Disconnect: disconnect }),
     ...(draft.Scaling !== undefined && {
       Scaling: { ...scalingDefaults, Min: draft.Count ?? 1, ...draft.Scaling },
     }),

@@ -279,9 +279,9 @@ t.test('a change runs a script beside the task, one at a time', async (t) => {
   t.match(
     after.tasks[0]?.events.slice(3).map(({ type, message }) => [type, message]),
     [
-      ['Hook Message', /ran sh -c cat local\/a/],
-      ['Hook Failed', /failed: exit code 3: no such host$/],
-      ['Hook Failed', /sleep 1000 failed: it was killed when its timeout was over$/],
+      ['Task hook message', /ran sh -c cat local\/a/],
+      ['Task hook failed', /failed: exit code 3$/],
+      ['Task hook failed', /sleep 1000 failed: it was killed when its timeout was over$/],
     ],
   )
   t.equal(after.tasks[0]?.restarts, 0)
@@ -306,7 +306,7 @@ t.test('a script that fails ends its task where it is to', async (t) => {
   servers.tell('key a', key('2'))
   const { tasks: states } = await servers.becomes(id, 'failed')
   const types = states[0]?.events.map(({ type }) => type)
-  t.match(types, ['Received', 'Task Setup', 'Started', 'Hook Failed', 'Killing', 'Killing'])
+  t.match(types, ['Received', 'Task Setup', 'Started', 'Task hook failed', 'Killing', 'Killing'])
   t.equal(states[0]?.restarts, 0)
 })
 

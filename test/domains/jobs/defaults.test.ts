@@ -15,6 +15,9 @@ t.test('the block disconnect has other names for members of its group', async (t
     StopAfterClientDisconnect: null,
     Disconnect: { StopOnClientAfter: null, Replace: true, Reconcile: 'best_score' },
   })
+  const none = { LostAfter: 0, StopOnClientAfter: 10 * second }
+  const [stopping] = completed(jobWith({}, { Disconnect: none })).TaskGroups
+  t.match(stopping, { MaxClientDisconnect: null, StopAfterClientDisconnect: 10 * second })
 })
 
 t.test('a job of the least is a service', async (t) => {

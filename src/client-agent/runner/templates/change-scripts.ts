@@ -6,12 +6,10 @@ import type { ChangeScript } from '../../../domains/jobs/task-model.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 import { textOf } from '../../../lib/errors.ts'
-import { LastBytes } from '../../../lib/last-bytes.ts'
 import type { RunningCommand } from '../../drivers/exec-process.ts'
 import { runScript } from '../script-run.ts'
 import { scriptFailed, scriptRan, type EventSeed } from '../task-events.ts'
 
-const outputBytesMax = 512
 const timerMsMax = 2 ** 31 - 1
 
 export type ChangeScriptsOptions = {
@@ -61,13 +59,12 @@ export class ChangeScripts {
     const timeout = new AbortController()
     const waitMs = Math.min(timerMsMax, Math.max(0, Timeout / nsPerMs))
     const timer = clock.setTimer(waitMs, () => timeout.abort())
-    const output = new LastBytes(outputBytesMax)
     try {
       const bounds = { signal: timeout.signal, clock }
-      const code = await runScript(() => start([Command, ...Args]), output, bounds).code
+      // What it says is not kept: that may be what its files hold, and events are for everyone who may read the job.
+      const code = await runScript(() => start([Command, ...Args]), null, bounds).code
       if (code === 0) return null
-      const how = code === null ? 'it was killed when its timeout was over' : `exit code ${code}`
-      return [how, output.text().trim()].filter((part) => part !== '').join(': ')
+      return code === null ? 'it was killed when its timeout was over' : `exit code ${code}`
     } catch (error) {
       return textOf(error)
     } finally {
