@@ -419,15 +419,14 @@ void t.test('tokens count at a client agent as they do at servers', async (t) =>
 })
 
 async function follows(t: Test, cluster: Cluster, client: ClientAgent): Promise<void> {
-  const port = client.process.spec.ports.http
-  const { name } = client.process.spec
+  const { name, ports } = client.process.spec
   const path = `/v1/event/stream?topic=KV:${name}/*`
-  const [answer] = (await once(get({ port, host: '127.0.0.1', path }), 'response')) as [
+  const [answer] = (await once(get({ port: ports.http, host: '127.0.0.1', path }), 'response')) as [
     IncomingMessage,
   ]
   let lines = ''
   answer.setEncoding('utf8').on('data', (text: string) => (lines += text))
-  const websocket = new WebSocket(`ws://127.0.0.1:${port}${path}`, {
+  const websocket = new WebSocket(`ws://127.0.0.1:${ports.http}${path}`, {
     headers: {},
     perMessageDeflate: false,
     maxPayload: 1_048_576,
@@ -445,6 +444,7 @@ async function follows(t: Test, cluster: Cluster, client: ClientAgent): Promise<
   await eventuallyTrue('all lines', () => lines.split('"Topic":"KV"').length === 101)
   await eventuallyTrue('all messages', () => messages.join('').split('"Topic":"KV"').length === 101)
   for (const message of messages) JSON.parse(message)
-  const refused = await client.http.request('GET', '/v1/event/stream?topic=nope')
-  t.equal(refused.status, 400)
+  t.match(await client.http.request('GET', '/v1/event/stream?topic=nope'), { status: 400 })
+  // What it knows of a server that restarts would have others end what they follow there.
+  await client.process.kill()
 }

@@ -86,7 +86,8 @@ const hasScript = (() => {
 })()
 
 t.test('it may have a terminal, of the size that it is told', { skip: !hasScript }, async (t) => {
-  const running = await started(t, 'tty; read line; stty size; exit 3', true)
+  const resized = 'until [ "$(stty size)" = "33 99" ]; do sleep 0.05; done'
+  const running = await started(t, `tty; read line; ${resized}; stty size; exit 3`, true)
   let text = ''
   const until = async (pattern: RegExp) => {
     while (!pattern.test(text)) {
@@ -97,9 +98,6 @@ t.test('it may have a terminal, of the size that it is told', { skip: !hasScript
   }
   await until(/\/dev\/pts\/\d+\r\n/)
   running.resize({ rows: 33, columns: 99 })
-  await new Promise((resolve) => {
-    setTimeout(resolve, 500)
-  })
   running.write(Buffer.from('go\n'))
   t.match(await said(running), { code: 3, stdout: /33 99\r\n/ })
 })
