@@ -253,6 +253,9 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
       byPresence: this.route.switches === 'presence',
       random,
     })
+    const stale = options.consistency === 'stale'
+    // What may throw comes before the read: nobody would hear how that ends.
+    const ageMsMax = (stale && this.search.durationMs('max_stale')) || Infinity
     const first = this.#answers === null
     const blocking = options.minIndex > 0
     const shares = blocking || method.long === true
@@ -267,8 +270,6 @@ export class Exchange implements ApiRequest, CallTrace, Taker {
         ? { signal: this.#abort, shape: this.#shape() }
         : { signal: this.#abort },
     )
-    const stale = options.consistency === 'stale'
-    const ageMsMax = (stale && this.search.durationMs('max_stale')) || Infinity
     if (blocking) this.beginWaiting()
     if (ageMsMax === Infinity) return asked.then((answer) => this.#answered(answer, first, stale))
     return asked.then((answer) => {

@@ -118,6 +118,7 @@ t.test('a stale read is answered from here only as far as max_stale allows', asy
   const status = async (query: string) =>
     (await fake.http.app.inject(`/v1/row/a?${query}`)).statusCode
   t.equal(await status('max_stale=3s'), 200)
+  t.equal(await status('stale&max_stale=x'), 400)
   t.equal(await status('stale&max_stale=3s'), 200)
   t.equal(await status('max_stale=2999ms'), 500)
   t.equal(await status('stale&max_stale=1s'), 500)
