@@ -1,11 +1,8 @@
 /** Makes what is to end, through the API of a cluster or, where it has no endpoint yet, through an archive. */
-import { buffer } from 'node:stream/consumers'
-import { Readable } from 'node:stream'
-import { writeArchive } from '../../src/domains/operator/archive.ts'
-import { commandVersion } from '../../src/fsm/codec.ts'
 import type { HttpClient } from '../../test/support/http-client.ts'
 import { drawToken, type TokenSpec } from '../../src/domains/acl/issue.ts'
 import { AclMachine } from '../../test/domains/acl/acl-machine.ts'
+import { archiveOf } from './archive-of.ts'
 
 const writersMax = 32
 const keysPerTransaction = 64
@@ -99,14 +96,7 @@ export async function leasedTokens(count: number, childCount: number): Promise<L
         })),
       )
     }
-    const rows = acl.machine.exportRows()
-    const header = { index: rows.index, term: 1, createdMs: 0, commandVersion, clusterKeys: [] }
-    const end = () => ({ rows: rows.rows, digest: rows.digest })
-    const archive: Buffer[] = []
-    for await (const piece of writeArchive(header, rows.blocks(), end)) {
-      archive.push(Buffer.from(piece))
-    }
-    rows.close()
+    const archive = await archiveOf(acl.machine)
     return { archive, root: root.secret, parent: parent.accessor, ...secrets }
   } finally {
     for (const end of ends) await end()
@@ -157,11 +147,7 @@ export async function tokenFamily(count: number): Promise<TokenFamily> {
       const { secret } = await acl.makeChild(parent.accessor, { policies: ['probe'] })
       child = secret
     }
-    const rows = acl.machine.exportRows()
-    const header = { index: rows.index, term: 1, createdMs: 0, commandVersion, clusterKeys: [] }
-    const end = () => ({ rows: rows.rows, digest: rows.digest })
-    const archive = await buffer(Readable.from(writeArchive(header, rows.blocks(), end)))
-    rows.close()
+    const archive = Buffer.concat(await archiveOf(acl.machine))
     return { archive, root: root.secret, parent: parent.accessor, child }
   } finally {
     for (const end of ends) await end()

@@ -1,8 +1,7 @@
 /** An archive of a cluster that ran very many allocations, of which none runs any more, of jobs that are gone. */
 import type { ClientReport } from '../../src/domains/allocations/model.ts'
-import { writeArchive } from '../../src/domains/operator/archive.ts'
-import { commandVersion } from '../../src/fsm/codec.ts'
 import { placedOn, workloads, type Workloads } from '../../test/domains/allocations/workloads.ts'
+import { archiveOf } from './archive-of.ts'
 
 const perPlan = 256
 const perJob = 10_240
@@ -19,15 +18,7 @@ export async function finishedWork(count: number): Promise<readonly Buffer[]> {
     for (let made = 0; made < count; made += perJob) {
       await finishedJob(state, node, made, Math.min(perJob, count - made))
     }
-    const rows = state.machine.exportRows()
-    const header = { index: rows.index, term: 1, createdMs: 0, commandVersion, clusterKeys: [] }
-    const end = () => ({ rows: rows.rows, digest: rows.digest })
-    const archive: Buffer[] = []
-    for await (const piece of writeArchive(header, rows.blocks(), end)) {
-      archive.push(Buffer.from(piece))
-    }
-    rows.close()
-    return archive
+    return await archiveOf(state.machine)
   } finally {
     for (const end of ends) await end()
   }
