@@ -3,7 +3,7 @@ import type { TemplateWait } from '../../../domains/jobs/task-model.ts'
 import { timerMsMax, type Clock, type Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 
-type Waiting = { text: string; readonly firstMs: number; lastMs: number; timer: Timer | null }
+type Waiting = { text: string; readonly firstMs: number; lastMs: number }
 
 export class Quiet<Template extends object> {
   readonly #clock: Clock
@@ -11,6 +11,7 @@ export class Quiet<Template extends object> {
   /** What each has in its file. */
   readonly #written = new Map<Template, string>()
   readonly #waiting = new Map<Template, Waiting>()
+  readonly #timers = new Map<Template, Timer>()
 
   /** `look`: called when a text may be written that had to wait. */
   constructor(clock: Clock, look: () => void) {
@@ -22,13 +23,9 @@ export class Quiet<Template extends object> {
   isDue(template: Template, text: string, { Min, Max }: TemplateWait): boolean {
     const nowMs = this.#clock.monotonicMs()
     const written = this.#written.get(template)
+    const before = this.#waiting.get(template)
     if (written === undefined || written === text) return true
-    const waiting = this.#waiting.get(template) ?? {
-      text,
-      firstMs: nowMs,
-      lastMs: nowMs,
-      timer: null,
-    }
+    const waiting = before ?? { text, firstMs: nowMs, lastMs: nowMs }
     this.#waiting.set(template, waiting)
     if (waiting.text !== text) {
       waiting.text = text
@@ -36,20 +33,21 @@ export class Quiet<Template extends object> {
     }
     const dueMs = Math.min(waiting.lastMs + Min / nsPerMs, waiting.firstMs + Max / nsPerMs)
     if (nowMs >= dueMs) return true
-    waiting.timer?.cancel()
+    this.#timers.get(template)?.cancel()
     const waitMs = Math.min(timerMsMax, Math.ceil(dueMs - nowMs))
-    waiting.timer = this.#clock.setTimer(waitMs, this.#look)
+    this.#timers.set(template, this.#clock.setTimer(waitMs, this.#look))
     return false
   }
 
   wrote(template: Template, text: string): void {
     this.#written.set(template, text)
-    this.#waiting.get(template)?.timer?.cancel()
     this.#waiting.delete(template)
+    this.#timers.get(template)?.cancel()
+    this.#timers.delete(template)
   }
 
   close(): void {
-    for (const { timer } of this.#waiting.values()) timer?.cancel()
-    this.#waiting.clear()
+    for (const timer of this.#timers.values()) timer.cancel()
+    this.#timers.clear()
   }
 }
