@@ -5,7 +5,7 @@
  * A thing thrown by the core that is not a refusal is a defect: the loop stops and says so, once.
  */
 import { assertNever } from '../lib/assert.ts'
-import type { Clock, Timer } from '../lib/clock.ts'
+import { timerMsMax, type Clock, type Timer } from '../lib/clock.ts'
 import { codeOf, MusterError, textOf } from '../lib/errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { GossipCore } from './core/core.ts'
@@ -21,8 +21,6 @@ import {
 } from './transport.ts'
 import { formatEndpoint } from './wire/address.ts'
 import type { PacketWire } from './wire/packet.ts'
-
-const timerMsMax = 2 ** 31 - 1
 
 export type LoopParts = {
   readonly core: GossipCore

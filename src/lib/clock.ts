@@ -3,12 +3,15 @@
  */
 export type Timer = { cancel(): void }
 
+/** Of the longest timer. A longer one would fire at once. */
+export const timerMsMax = 2 ** 31 - 1
+
 export type Clock = {
   /** Milliseconds that never go back, with fractions; only differences mean anything. */
   monotonicMs(): number
   /** Milliseconds since the Unix epoch, may jump. */
   wallMs(): number
-  /** Calls `run` once after `delayMs` (0 to 2^31-1). The owner cancels it when it stops. */
+  /** Calls `run` once after `delayMs` (0 to `timerMsMax`). The owner cancels it when it stops. */
   setTimer(delayMs: number, run: () => void): Timer
 }
 

@@ -3,10 +3,7 @@
  * that was for may be over by then; whoever looks says what the earliest is now. So calls that come and go cost no timers, and
  * one that lasts for long costs two.
  */
-import type { Clock, Timer } from './clock.ts'
-
-/** Of a timer of the system. */
-const timerMsMax = 2 ** 31 - 1
+import { timerMsMax, type Clock, type Timer } from './clock.ts'
 
 export class EarliestTimer {
   readonly #clock: Clock

@@ -3,7 +3,7 @@ import { appendFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { Type, type Static } from 'typebox'
 import { delay } from '../../lib/async.ts'
-import type { Clock, Timer } from '../../lib/clock.ts'
+import { timerMsMax, type Clock, type Timer } from '../../lib/clock.ts'
 import { parseDurationMs } from '../../lib/duration.ts'
 import { MusterError } from '../../lib/errors.ts'
 import { checkedConfig } from './checked-config.ts'
@@ -38,8 +38,6 @@ type Config = Static<typeof Config>
 
 const wrong = 'the configuration of a mock_driver task has a member of the wrong type'
 const rule = { driver: 'mock_driver', schema: Config, wrong } as const
-
-const timerMsMax = 2 ** 31 - 1
 
 export class MockDriver implements Driver {
   readonly name = 'mock_driver'

@@ -4,7 +4,7 @@
  */
 import type { Assigned } from '../../domains/allocations/feed-model.ts'
 import type { ClientReport } from '../../domains/allocations/model.ts'
-import type { Clock, Timer } from '../../lib/clock.ts'
+import { timerMsMax, type Clock, type Timer } from '../../lib/clock.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Random } from '../../lib/random.ts'
@@ -43,7 +43,6 @@ import type { TemplateData } from './templates/template-data.ts'
 
 /** Between two looks at the checks that its health waits for. */
 const checksEveryMs = 500
-const timerMsMax = 2 ** 31 - 1
 
 export type AllocationHost = {
   readonly drivers: Drivers

@@ -1,5 +1,5 @@
 /** One check as it runs on this agent: the timer of a TTL, or looks at an interval, and the thresholds over them. */
-import type { Clock, Timer } from '../../lib/clock.ts'
+import { timerMsMax, type Clock, type Timer } from '../../lib/clock.ts'
 import type { CheckStatus } from '../catalog/model.ts'
 import type { ProbeResult } from './probes/probe-result.ts'
 import type { ActiveProbe, CheckDefinition } from './definition.ts'
@@ -141,13 +141,12 @@ export class RunningCheck {
     this.#overdue = this.#after(deregisterAfterMs, () => this.#options.onOverdue())
   }
 
-  /** A timer holds at most 2^31-1 ms; longer ones are set anew. */
+  /** Longer than a timer holds: it is set anew. */
   #after(delayMs: number, run: () => void): Timer {
     const { clock } = this.#options
-    const stepMsMax = 2_147_483_647
     let timer: Timer
     const set = (leftMs: number): void => {
-      const stepMs = Math.min(leftMs, stepMsMax)
+      const stepMs = Math.min(leftMs, timerMsMax)
       timer = clock.setTimer(stepMs, () => {
         if (leftMs > stepMs) set(leftMs - stepMs)
         else run()

@@ -3,14 +3,12 @@
  * asked for twice, so that many changes are no more commands at a time.
  */
 import type { ChangeScript } from '../../../domains/jobs/task-model.ts'
-import type { Clock } from '../../../lib/clock.ts'
+import { timerMsMax, type Clock } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 import { textOf } from '../../../lib/errors.ts'
 import type { RunningCommand } from '../../drivers/exec-process.ts'
 import { runScript } from '../script-run.ts'
 import { scriptFailed, scriptRan, type EventSeed } from '../task-events.ts'
-
-const timerMsMax = 2 ** 31 - 1
 
 export type ChangeScriptsOptions = {
   readonly clock: Clock

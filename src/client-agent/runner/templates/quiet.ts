@@ -1,10 +1,7 @@
 /** Templates whose files wait until what they are made of has come to rest: so many changes in a row are one. */
 import type { TemplateWait } from '../../../domains/jobs/task-model.ts'
-import type { Clock, Timer } from '../../../lib/clock.ts'
+import { timerMsMax, type Clock, type Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
-
-/** A longer timer would fire at once. */
-const timerMsMax = 2 ** 31 - 1
 
 type Waiting = { text: string; readonly firstMs: number; lastMs: number }
 

@@ -4,7 +4,7 @@
  */
 import type { ChangeScript, Template } from '../../../domains/jobs/task-model.ts'
 import { onAbort } from '../../../lib/async.ts'
-import type { Clock, Timer } from '../../../lib/clock.ts'
+import { timerMsMax, type Clock, type Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 import { MusterError, textOf } from '../../../lib/errors.ts'
 import type { Logger } from '../../../lib/log.ts'
@@ -189,7 +189,7 @@ export class TaskTemplates {
     this.#change = withChange(this.#change, spec)
     if (this.#splay !== null) return
     const { clock, random, onChange } = this.#options
-    const waitMs = Math.min(2 ** 31 - 1, random.next() * Math.max(0, Splay / nsPerMs))
+    const waitMs = Math.min(timerMsMax, random.next() * Math.max(0, Splay / nsPerMs))
     this.#splay = clock.setTimer(waitMs, () => {
       const change = this.#change
       this.#splay = null
