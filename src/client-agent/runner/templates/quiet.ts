@@ -3,7 +3,7 @@ import type { TemplateWait } from '../../../domains/jobs/task-model.ts'
 import { timerMsMax, type Clock, type Timer } from '../../../lib/clock.ts'
 import { nsPerMs } from '../../../lib/duration.ts'
 
-type Waiting = { text: string; readonly firstMs: number; lastMs: number }
+type Waiting = { text: string; readonly firstMs: number; lastMs: number; timer: Timer | null }
 
 export class Quiet<Template extends object> {
   readonly #clock: Clock
@@ -11,7 +11,6 @@ export class Quiet<Template extends object> {
   /** What each has in its file. */
   readonly #written = new Map<Template, string>()
   readonly #waiting = new Map<Template, Waiting>()
-  readonly #timers = new Map<Template, Timer>()
 
   /** `look`: called when a text may be written that had to wait. */
   constructor(clock: Clock, look: () => void) {
@@ -23,9 +22,13 @@ export class Quiet<Template extends object> {
   isDue(template: Template, text: string, { Min, Max }: TemplateWait): boolean {
     const nowMs = this.#clock.monotonicMs()
     const written = this.#written.get(template)
-    const before = this.#waiting.get(template)
     if (written === undefined || written === text) return true
-    const waiting = before ?? { text, firstMs: nowMs, lastMs: nowMs }
+    const waiting = this.#waiting.get(template) ?? {
+      text,
+      firstMs: nowMs,
+      lastMs: nowMs,
+      timer: null,
+    }
     this.#waiting.set(template, waiting)
     if (waiting.text !== text) {
       waiting.text = text
@@ -33,21 +36,20 @@ export class Quiet<Template extends object> {
     }
     const dueMs = Math.min(waiting.lastMs + Min / nsPerMs, waiting.firstMs + Max / nsPerMs)
     if (nowMs >= dueMs) return true
-    this.#timers.get(template)?.cancel()
+    waiting.timer?.cancel()
     const waitMs = Math.min(timerMsMax, Math.ceil(dueMs - nowMs))
-    this.#timers.set(template, this.#clock.setTimer(waitMs, this.#look))
+    waiting.timer = this.#clock.setTimer(waitMs, this.#look)
     return false
   }
 
   wrote(template: Template, text: string): void {
     this.#written.set(template, text)
+    this.#waiting.get(template)?.timer?.cancel()
     this.#waiting.delete(template)
-    this.#timers.get(template)?.cancel()
-    this.#timers.delete(template)
   }
 
   close(): void {
-    for (const timer of this.#timers.values()) timer.cancel()
-    this.#timers.clear()
+    for (const { timer } of this.#waiting.values()) timer?.cancel()
+    this.#waiting.clear()
   }
 }

@@ -49,11 +49,9 @@ export class TaskTemplates {
   readonly #ready = Promise.withResolvers<void>()
   readonly #quiet: Quiet<ReadyTemplate>
   #templates: readonly ReadyTemplate[] | null = null
-  /** Whether a change is one of a task that runs, or ran. */
+  /** Whether a change is one of a task that runs, or ran; what is rendered once is not rendered any more. */
   #applies: boolean
   #isRendered = false
-  /** Templates that are rendered once have been. */
-  #isOver: boolean
   #isClosed = false
   #isDirty = false
   #isBusy = false
@@ -70,7 +68,6 @@ export class TaskTemplates {
     this.#options = options
     this.#quiet = new Quiet(options.clock, () => this.#look())
     this.#applies = runs
-    this.#isOver = runs
     this.#ready.promise.catch(() => {})
     const asker = { allocation: id, task, identity }
     this.#subscription = options.data.subscribe(asker, () => this.#look())
@@ -130,7 +127,7 @@ export class TaskTemplates {
     const { setup } = this.#options
     const { env } = environmentOfTask(setup)
     const find = (dependency: Dependency) => this.#subscription.find(dependency)
-    const current = this.#isOver ? templates.filter(({ spec }) => spec.Once !== true) : templates
+    const current = this.#applies ? templates.filter(({ spec }) => spec.Once !== true) : templates
     const renderings = current.map((one) => rendered(one, { find, env }))
     this.#subscription.need(renderings.flatMap(({ dependencies }) => dependencies))
     // Their files are made when all of them are there: programs may read several at their start.
@@ -149,7 +146,6 @@ export class TaskTemplates {
     }
     if (!isWhole) return
     this.#isRendered = true
-    this.#isOver = true
     this.#applies = true
     this.#ready.resolve()
   }
