@@ -257,8 +257,7 @@ function differs(one: object, other: object | null): boolean {
   return other === null || JSON.stringify(one) !== JSON.stringify(other)
 }
 
-/** What is allowed and seldom meant. */
-/** `oversubscribes`: the scheduler lets tasks use more memory than is reserved for them. */
+/** What is allowed and seldom meant. `oversubscribes`: tasks may use more memory than is reserved for them. */
 export function warningsOf(
   job: JobSpec,
   { oversubscribes }: { readonly oversubscribes: boolean },
