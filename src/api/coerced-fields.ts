@@ -4,6 +4,7 @@
  * Null reads as absent, an absent body as an empty object; unknown members are ignored. What cannot be taken is 400, and the
  * text names the member and never shows its value, which may be a secret.
  */
+import { isJsonObject } from '../lib/json-object.ts'
 import { parseBoolean } from '../lib/boolean.ts'
 import { parseDurationMs } from '../lib/duration.ts'
 import { MusterError } from '../lib/errors.ts'
@@ -19,7 +20,7 @@ export class CoercedFields {
 
   /** `path` leads the names in refusals: `config.`. */
   constructor(value: unknown, path = '') {
-    if (value !== undefined && value !== null && !isObject(value)) {
+    if (value !== undefined && value !== null && !isJsonObject(value)) {
       const what = path === '' ? 'the request body' : path.slice(0, -1)
       throw new MusterError('invalid_argument', `${what} must be a JSON object`)
     }
@@ -96,7 +97,7 @@ export class CoercedFields {
   pairs(name: string): readonly (readonly [string, string])[] | undefined {
     const value = this.#raw(name)
     if (value === undefined) return undefined
-    if (!isObject(value)) return this.#fail(name, 'an object of strings')
+    if (!isJsonObject(value)) return this.#fail(name, 'an object of strings')
     return Object.entries(value)
       .filter(([, member]) => member !== null)
       .map(([key, member]) => [key, textOf(member) ?? this.#fail(name, 'an object of strings')])
@@ -110,10 +111,6 @@ export class CoercedFields {
   #fail(name: string, right: string): never {
     throw new MusterError('invalid_argument', `${this.#path}${name} must be ${right}`)
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function textOf(value: unknown): string | undefined {

@@ -2,6 +2,7 @@
  * A JSON object from a request, read member by member. Null reads as absent wherever it stands, for clients in Go send a null for
  * every pointer that they left out; unknown members are ignored, a member of the wrong JSON type is 400 and named in the text. Only own members count, so that `__proto__` is a name like any other.
  */
+import { isJsonObject } from '../lib/json-object.ts'
 import { MusterError } from '../lib/errors.ts'
 import { parseDurationMs } from '../lib/duration.ts'
 
@@ -17,7 +18,7 @@ export class Fields {
 
   /** 400 unless `value` is an object. `path` leads the names in refusals: `DrainSpec.`. */
   constructor(value: unknown, options: FieldsOptions = {}, path = '') {
-    if (!isObject(value)) {
+    if (!isJsonObject(value)) {
       throw new MusterError(
         'invalid_argument',
         value === undefined
@@ -122,7 +123,7 @@ export class Fields {
   ): readonly (readonly [string, string])[] | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    if (!isObject(value)) throw this.#wrong(name, 'an object')
+    if (!isJsonObject(value)) throw this.#wrong(name, 'an object')
     const pairs: (readonly [string, string])[] = []
     for (const [key, member] of Object.entries(value)) {
       if (member === null && nulls === 'absent') continue
@@ -137,8 +138,4 @@ export class Fields {
   #wrong(name: string, right: string): MusterError {
     return new MusterError('invalid_argument', `${this.#path}${name} must be ${right}`)
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,6 +4,7 @@
  */
 import type { JobSpec, TaskGroup } from '../domains/jobs/model.ts'
 import { laterMembersOfGroup } from '../domains/jobs/later-model.ts'
+import { isJsonObject } from '../lib/json-object.ts'
 import { constraintsOf } from './feasible.ts'
 
 export type GroupChange =
@@ -47,7 +48,7 @@ function seenByTasks({ job, group }: { readonly job: JobSpec; readonly group: Ta
 /** The same for the same content, in whatever order members were written. */
 function textOf(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
+    isJsonObject(member)
       ? Object.fromEntries(
           Object.entries(member).toSorted(([left], [right]) => (left < right ? -1 : 1)),
         )

@@ -2,6 +2,7 @@
  * The text of a policy, HCL or JSON, as blocks of one shape that know where they were written: a line of HCL, a path of
  * JSON. What the blocks mean is `policy-model.ts`.
  */
+import { isJsonObject } from '../../lib/json-object.ts'
 import { MusterError, textOf } from '../../lib/errors.ts'
 import { parseHcl, type HclBlock, type HclBody, type HclValue } from '../../lib/hcl.ts'
 
@@ -48,7 +49,7 @@ export function refuse(where: string, text: string): never {
 function parseJson(text: string): object {
   try {
     const value: unknown = JSON.parse(text)
-    if (isObject(value)) return value
+    if (isJsonObject(value)) return value
   } catch (error) {
     throw new MusterError('invalid_argument', `policy: not valid JSON: ${textOf(error)}`)
   }
@@ -95,7 +96,7 @@ function plainOfJson(value: unknown, depth: number): Plain {
     throw new MusterError('invalid_argument', `policy: nested deeper than ${depthMax} levels`)
   }
   if (Array.isArray(value)) return value.map((item) => plainOfJson(item, depth + 1))
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     return new Map(
       Object.entries(value).map(([key, entry]) => [key, plainOfJson(entry, depth + 1)]),
     )
@@ -157,8 +158,4 @@ function valueOf(value: Plain): SourceValue['value'] {
   if (typeof value === 'string') return value
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
   return null
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -13,6 +13,7 @@ import {
   text,
 } from '../../api/shape.ts'
 import { nanoseconds } from '../../lib/date-text.ts'
+import { jsonObjectOf } from '../../lib/json-object.ts'
 import { defaultNamespace } from './model.ts'
 import { scaleStatus, type JobScale, type ScaleEvent } from './scale-status-methods.ts'
 
@@ -103,13 +104,9 @@ function shownEvent(event: ScaleEvent) {
     PreviousCount: event.previousCount,
     Error: event.error,
     Message: event.message,
-    Meta: metaOf(event.meta),
+    Meta: jsonObjectOf(event.meta),
     EvalID: event.evalId === '' ? null : event.evalId,
     Time: nanoseconds(event.timeMs),
     CreateIndex: event.createIndex,
   }
-}
-
-function metaOf(text: string): unknown {
-  return JSON.parse(text) as unknown
 }

@@ -2,6 +2,7 @@
 import { Fields } from '../../api/fields.ts'
 import type { ApiRequest } from '../../api/route.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isJsonObject } from '../../lib/json-object.ts'
 import type { Deregistration, Registration } from './commands.ts'
 import {
   cutOutput,
@@ -179,7 +180,7 @@ export function statusOf(text: string): CheckStatus {
 function definitionOf(fields: Fields): string {
   const value = fields.raw('Definition')
   if (value === undefined) return '{}'
-  if (typeof value !== 'object' || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     throw new MusterError('invalid_argument', 'Check.Definition must be an object')
   }
   return JSON.stringify(value)

@@ -1,4 +1,5 @@
 /** Records as the API shows them, and what a filter may ask of each. */
+import { jsonObjectOf } from '../../lib/json-object.ts'
 import { FilterCompiler } from '../../rpc/filter/filter.ts'
 import type { CheckRow, NodeRow, ServiceRow } from './model.ts'
 
@@ -67,18 +68,9 @@ export function shownCheck(row: CheckRow) {
     ServiceName: row.serviceName,
     ServiceTags: row.serviceTags,
     Type: row.type,
-    Definition: shownDefinition(row),
+    Definition: jsonObjectOf(row.definition),
     CreateIndex: row.createIndex,
     ModifyIndex: row.modifyIndex,
-  }
-}
-
-/** Nothing follows from a definition, so one that is no JSON (of a hand-made archive) hides no check. */
-function shownDefinition({ definition }: Pick<CheckRow, 'definition'>): unknown {
-  try {
-    return JSON.parse(definition) as unknown
-  } catch {
-    return {}
   }
 }
 

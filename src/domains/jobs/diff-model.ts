@@ -1,4 +1,5 @@
 /** What differs between two versions of a job, as Nomad's tools show it: fields, objects, groups and tasks. Pure. */
+import { isJsonObject } from '../../lib/json-object.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { JobSpec } from './model.ts'
 
@@ -70,8 +71,8 @@ function objectDiff(name: string, before: Members | null, after: Members | null)
     if (isDeepStrictEqual(old, now)) continue
     if (isList(old) || isList(now)) objects.push(...listDiff(member, listOf(old), listOf(now)))
     else if (isMap(member)) fields.push(...mapDiff(member, membersOf(old), membersOf(now)))
-    else if (isObject(old) || isObject(now)) {
-      const [left, right] = [isObject(old) ? old : null, isObject(now) ? now : null]
+    else if (isJsonObject(old) || isJsonObject(now)) {
+      const [left, right] = [isJsonObject(old) ? old : null, isJsonObject(now) ? now : null]
       objects.push(...changed(objectDiff(member, left, right)))
     } else fields.push(...fieldDiff(member, textOf(old), textOf(now)))
   }
@@ -109,7 +110,7 @@ function listDiff(
   }
   const gone = without(before, after)
   const added = without(after, before)
-  if ([...gone, ...added].every((entry) => !isObject(entry))) {
+  if ([...gone, ...added].every((entry) => !isJsonObject(entry))) {
     const Fields = [
       ...gone.flatMap((entry) => fieldDiff(name, textOf(entry), '')),
       ...added.flatMap((entry) => fieldDiff(name, '', textOf(entry))),
@@ -162,7 +163,7 @@ function memberOf(members: Members | null, name: string): unknown {
 }
 
 function membersOf(value: unknown): Members {
-  return isObject(value) ? value : {}
+  return isJsonObject(value) ? value : {}
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -173,10 +174,6 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value)
 }
 
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isNamed(value: unknown): value is Named {
-  return isObject(value) && typeof value['Name'] === 'string' && value['Name'] !== ''
+  return isJsonObject(value) && typeof value['Name'] === 'string' && value['Name'] !== ''
 }

@@ -2,6 +2,7 @@
  * A job as a client wrote it: any part may be missing. The schemas of the complete job say what there is. As everywhere in the API
  * names are read in any letter case, null is absent, unknown members are ignored and a wrong type is refused.
  */
+import { isJsonObject } from '../../lib/json-object.ts'
 import { Type, type TSchema } from 'typebox'
 import { MusterError } from '../../lib/errors.ts'
 import { Validator } from '../../fsm/validator.ts'
@@ -94,7 +95,7 @@ class Reading {
     value: unknown,
     path: string,
   ) {
-    if (!isObject(value)) return this.#wrong(path, 'must be an object')
+    if (!isJsonObject(value)) return this.#wrong(path, 'must be an object')
     const sent = membersOf(value)
     const { title = '' } = titleOf(schema)
     for (const [name, text] of Object.entries(refusedMembers[title] ?? {})) {
@@ -114,7 +115,7 @@ class Reading {
     value: unknown,
     path: string,
   ) {
-    if (!isObject(value)) return this.#wrong(path, 'must be an object')
+    if (!isJsonObject(value)) return this.#wrong(path, 'must be an object')
     const entries = Object.entries(value)
     const most = limitOf(schema, 'maxProperties')
     if (entries.length > most) {
@@ -160,7 +161,7 @@ class Reading {
     if (Array.isArray(value)) {
       return value.map((item: unknown) => this.#any(item, path, depth + 1))
     }
-    if (isObject(value)) {
+    if (isJsonObject(value)) {
       return Object.fromEntries(
         Object.entries(value).map(([name, member]) => [
           name.toWellFormed(),
@@ -186,11 +187,7 @@ function isEmpty(value: unknown): boolean {
     return true
   }
   if (Array.isArray(value)) return value.length === 0
-  return isObject(value) && Object.values(value).every(isEmpty)
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isJsonObject(value) && Object.values(value).every(isEmpty)
 }
 
 /** Every schema of a job says its bounds; the type of one tells nothing of them. */

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { smallBodyBytesMax, type DescribedRoute } from '../../api/route.ts'
 import { count, flag, inNamespace, mapOf, nullable, ok, text } from '../../api/shape.ts'
 import { MusterError } from '../../lib/errors.ts'
+import { isJsonObject } from '../../lib/json-object.ts'
 import { defaultNamespace } from './model.ts'
 import { evaluationShown } from './registered-routes.ts'
 import { countMax, messageLengthMax, scaleMetaLengthMax } from './scale-model.ts'
@@ -65,9 +66,7 @@ export const scaleRoutes: readonly DescribedRoute[] = [
 /** As JSON. */
 function metaOf(value: unknown): string {
   if (value === undefined) return '{}'
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw refused('Meta must be an object')
-  }
+  if (!isJsonObject(value)) throw refused('Meta must be an object')
   return JSON.stringify(value, (_name, member: unknown) =>
     typeof member === 'bigint' ? String(member) : member,
   )

@@ -2,7 +2,8 @@
  * A JSON Web Token as text: its form, its header, its claims, before anything of it is believed. Every key that the token
  * itself names or carries (`jwk`, `jku`, `x5c`, `x5u`) is ignored: only the keys of the configuration verify.
  */
-import { isJsonObject, memberOf, parseStrictJson, type JsonObject } from './strict-json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json-object.ts'
+import { memberOf, parseStrictJson } from './strict-json.ts'
 import { Refused } from './refused.ts'
 
 /** Those of orchestrators have about one kilobyte, with many audiences two. */

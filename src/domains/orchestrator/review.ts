@@ -4,7 +4,8 @@
  */
 import type { Identity } from './claims.ts'
 import { Refused } from './refused.ts'
-import { isJsonObject, memberOf, parseStrictJson, type JsonObject } from './strict-json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json-object.ts'
+import { memberOf, parseStrictJson } from './strict-json.ts'
 
 /** Below the URL of the API server. */
 export const reviewPath = '/apis/authentication.k8s.io/v1/tokenreviews'

@@ -2,6 +2,7 @@
  * JSON without members that are given twice: two readers of one text may each take another of the two, so the one that
  * checks and the one that believes would not see the same claims.
  */
+import type { JsonObject } from '../../lib/json-object.ts'
 
 /** Objects and lists inside one another. */
 export const depthMax = 32
@@ -43,12 +44,6 @@ function refuseTwins(text: string): void {
     }
     before = token
   }
-}
-
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The member of that very object; undefined when it has none. `__proto__` is a name like any other. */

@@ -6,6 +6,7 @@
  * Without the first condition two leaders of different terms can each commit a different change whose majorities
  * do not overlap (Ongaro's message to raft-dev, 2015-07-10). `leader.ts` holds both conditions.
  */
+import { isJsonObject } from '../../lib/json-object.ts'
 import { assert } from '../../lib/assert.ts'
 import type {
   Configuration,
@@ -42,9 +43,9 @@ export function encodeConfiguration(configuration: Configuration): Uint8Array {
 export function decodeConfiguration(data: Uint8Array): Configuration {
   assert(data.length <= encodedBytesMax, 'a configuration entry is within its bound')
   const parsed: unknown = JSON.parse(utf8.decoder.decode(data))
-  const version = isRecord(parsed) ? parsed['version'] : null
+  const version = isJsonObject(parsed) ? parsed['version'] : null
   const known = version === versions.plain || version === versions.withSuccession
-  if (!isRecord(parsed) || !known || typeof parsed['clusterId'] !== 'string') {
+  if (!isJsonObject(parsed) || !known || typeof parsed['clusterId'] !== 'string') {
     throw new Error('the log holds a cluster configuration of an unknown format')
   }
   const { clusterId, members } = parsed
@@ -57,7 +58,7 @@ export function decodeConfiguration(data: Uint8Array): Configuration {
 }
 
 function parseSuccession(value: unknown): Succession {
-  if (isRecord(value) && Array.isArray(value['predecessors'])) {
+  if (isJsonObject(value) && Array.isArray(value['predecessors'])) {
     const { beginsAt } = value
     const predecessors = value['predecessors'].filter((id) => typeof id === 'string')
     const whole = predecessors.length === value['predecessors'].length
@@ -69,7 +70,7 @@ function parseSuccession(value: unknown): Succession {
 }
 
 function parseMember(value: unknown): Member {
-  if (isRecord(value)) {
+  if (isJsonObject(value)) {
     const { id, name, address, role } = value
     if (
       typeof id === 'string' &&
@@ -81,10 +82,6 @@ function parseMember(value: unknown): Member {
     }
   }
   throw new Error('the log holds a cluster configuration with a bad member')
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The next configuration, or in words why there is none. */

@@ -161,7 +161,8 @@ function changeMember(row: Row): void {
 /** Of the same type: what checks, and may still not fit what other rows say. */
 function near(value: unknown): unknown {
   if (typeof value === 'number') return pick([0, 1, value + 1, 2 ** 40, 2 ** 52, 2 ** 53 - 1])
-  if (typeof value === 'string') return pick([`${value}x`, '', '\0', 'x', value.toUpperCase()])
+  if (typeof value === 'string')
+    return pick([`${value}x`, '', '\0', 'x', '7', '[null]', value.toUpperCase()])
   if (typeof value === 'boolean') return !value
   if (Array.isArray(value)) return pick([[], [...value, ...value], value.slice(1)])
   if (Buffer.isBuffer(value)) return pick([Buffer.alloc(0), noise(200), value.subarray(1)])
