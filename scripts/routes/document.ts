@@ -1,6 +1,5 @@
 /** `docs/api.md`: every endpoint, made of what routes say of themselves. */
 import { type TProperties, type TSchema } from 'typebox'
-import { format, resolveConfig } from 'prettier'
 import { dialectHeader } from '../../src/api/dialect.ts'
 import { errorStatus } from '../../src/api/errors.ts'
 import { everywhere, queryOf, regional, tagOf } from '../../src/api/openapi.ts'
@@ -18,6 +17,7 @@ import {
   paged,
   prefixed,
 } from '../../src/api/shape.ts'
+import { formatted } from '../check/formatted.ts'
 
 /** Longest first: the consistency of a read is part of a blocking query. */
 const families: readonly (readonly [title: string, parameters: TProperties])[] = [
@@ -48,7 +48,7 @@ permission that it requires. \`GET /v1/openapi.json\` has the same as an OpenAPI
 - Reads reply with \`X-Service-Index\`, which the next blocking query takes as \`index\`.
 `
 
-/** As prettier writes it. */
+/** As the formatter writes it. */
 export async function apiDocument(
   routes: readonly DescribedRoute[],
   file: string,
@@ -67,7 +67,7 @@ export async function apiDocument(
     '## Shapes',
     shapes.text(),
   ]
-  return format(parts.join('\n\n'), { ...(await resolveConfig(file)), parser: 'markdown' })
+  return formatted(file, parts.join('\n\n'))
 }
 
 function inOrder(left: DescribedRoute, right: DescribedRoute): number {

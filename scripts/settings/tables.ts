@@ -6,8 +6,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TSchema } from 'typebox'
-import { format, resolveConfig } from 'prettier'
 import { fileSchema } from '../../src/process/config-schema.ts'
+import { formatted } from '../check/formatted.ts'
 import { withFunctions } from './functions.ts'
 
 export type Setting = { readonly key: string; readonly usual: string; readonly about: string }
@@ -22,15 +22,14 @@ export async function pages(): Promise<readonly string[]> {
   return names.toSorted().map((name) => join(docs, name))
 }
 
-/** The page with its tables as the schema and the functions have them, as prettier writes it. */
+/** The page with its tables as the schema and the functions have them, as the formatter writes it. */
 export async function withTables(page: string, file: string): Promise<string> {
   const written = withFunctions(page).replaceAll(
     place,
     (_, begin: string, fronts: string | undefined, end: string) =>
       `${begin}\n${tableOf(fronts?.split(',').map((front) => front.trim()) ?? [])}${end}`,
   )
-  const options = await resolveConfig(file)
-  return format(written, { ...options, filepath: file })
+  return formatted(file, written)
 }
 
 function tableOf(fronts: readonly string[]): string {

@@ -18,7 +18,8 @@ import { indexEntryKey, keyOfRow } from './table.ts'
 import type { Tables } from './table.ts'
 
 export type RestoreOutcome =
-  { readonly ok: true; readonly rows: number } | { readonly ok: false; readonly reason: string }
+  | { readonly ok: true; readonly rows: number }
+  | { readonly ok: false; readonly reason: string }
 
 /** A command of the machine itself: it may do what no domain may. */
 export type StateCommand<Outcome> = {

@@ -168,7 +168,8 @@ export type JoinResult = {
 
 /** Keys are base64. */
 export type KeyOperation =
-  { readonly type: 'install' | 'use' | 'remove'; readonly key: string } | { readonly type: 'list' }
+  | { readonly type: 'install' | 'use' | 'remove'; readonly key: string }
+  | { readonly type: 'list' }
 
 export type KeyReport = {
   /** Living members when the question was asked, this one included, and those that answered in time. */

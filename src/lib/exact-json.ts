@@ -5,7 +5,13 @@
 import { MusterError } from './errors.ts'
 
 export type Json =
-  null | boolean | number | bigint | string | readonly Json[] | { readonly [name: string]: Json }
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | readonly Json[]
+  | { readonly [name: string]: Json }
 
 export type JsonObject = { readonly [name: string]: Json }
 

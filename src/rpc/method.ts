@@ -246,7 +246,12 @@ type AgentMethodSpec<Args extends TSchema, Value> = {
 
 /** A method whose argument type is forgotten, as the registry holds it; every method is assignable to it. */
 export type Method =
-  AnyQuery | AnyLeaderMethod | AnyLocalMethod | AnyStreamMethod | AnyPeerMethod | AnyAgentMethod
+  | AnyQuery
+  | AnyLeaderMethod
+  | AnyLocalMethod
+  | AnyStreamMethod
+  | AnyPeerMethod
+  | AnyAgentMethod
 
 type AnyCommon = Checked & {
   readonly name: string

@@ -263,7 +263,7 @@ t.test('a client that asks before it sends is told to once its request was judge
   const chunked = 'Transfer-Encoding: chunked\r\n'
   const body = 'a'.repeat(100 * KiB)
   const inChunks = '1\r\na\r\n0\r\n\r\n'
-  // prettier-ignore
+  // oxfmt-ignore
   const cases: [name: string, path: string, head: string, body: string, answer: RegExp][] = [
     ['a body that may come',      '/v1/large',   token + large,              body,     /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*\r\n\r\n102400$/],
     ['one in chunks',             '/v1/large',   token + chunked,            inChunks, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*\r\n\r\n1$/],

@@ -16,7 +16,7 @@ t.test('names have to be listed, addresses have not', (t) => {
     allowedHosts: ['muster.example.org', '*.lb.example.org', 'dotted.example.org.'],
   })
   hosts.add('api.internal', { isFor: (name) => name === 'cert.example.org' })
-  // prettier-ignore
+  // oxfmt-ignore
   const cases: readonly (readonly [header: string, good: boolean])[] = [
     ['127.0.0.1:4646',              true],
     ['127.0.0.1',                   true],
@@ -107,7 +107,7 @@ t.test('a request that a page of another site caused is refused', (t) => {
   const own = `http://${host}`
   const evil = 'http://evil.example'
   const ui = 'https://ui.example.com'
-  // prettier-ignore
+  // oxfmt-ignore
   const cases: readonly (readonly [name: string, sent: Sent, expected: string])[] = [
     ['a program',                        { headers: { host } },                                                       'ok'],
     ['HTTP/1.0 without a host',          { headers: {} },                                                             'ok'],

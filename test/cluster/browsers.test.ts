@@ -23,7 +23,7 @@ const crossed = {
 
 const secret = '1f6c2a52-0b5e-4c3c-9a0e-000000000001'
 
-// prettier-ignore
+// oxfmt-ignore
 const attacks: readonly (readonly [method: string, path: string, body: string])[] = [
   ['POST',   '/v1/var/stolen',                                '{"Items":{"a":"b"}}'],
   ['PUT',    '/v1/kv/stolen',                                 'x'],

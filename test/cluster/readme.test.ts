@@ -29,7 +29,7 @@ const rootFile = (path: string) => fileURLToPath(new URL(`../../${path}`, import
 const env = { PATH: process.env['PATH'] }
 
 /** What a line with these words prints. */
-// prettier-ignore
+// oxfmt-ignore
 const promises: readonly (readonly [words: string, prints: RegExp])[] = [
   [`db -d '{"Items"`,          /"user":"ada"/],
   ['db?pretty',                /^ {8}"user": "ada",$/m],

@@ -80,7 +80,7 @@ t.test('nothing that a file asks for costs more than its budget', async (t) => {
   }
 })
 
-// prettier-ignore
+// oxfmt-ignore
 const refused: readonly (readonly [string, RegExp])[] = [
   ['format("%1000000d", 1)',          /%1000000d is wider than 1000/],
   ['format("%.1000000f", 1)',         /is wider than 1000/],

@@ -14,7 +14,7 @@ function evaluated(expression: string): unknown {
   return plainValue(new HclEvaluator('x.hcl', runtimeScope).evaluate(value))
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const results: readonly (readonly [string, unknown])[] = [
   // Texts.
   [String.raw`chomp("a\r\n\n")`,                    'a'],
@@ -164,7 +164,7 @@ t.test('each function comes to what it says', async (t) => {
   )
 })
 
-// prettier-ignore
+// oxfmt-ignore
 const refused: readonly (readonly [string, RegExp])[] = [
   ['nothing()',                        /^x\.hcl:1:5: there is no function nothing; there are abs, base64decode, .*zipmap$/],
   ['constructor()',                    /there is no function constructor/],

@@ -21,7 +21,7 @@ function taken(places: Places, taker: PlaceTaker, most: number): number {
 }
 
 t.test('shares, and the reserve', (t) => {
-  // prettier-ignore
+  // oxfmt-ignore
   const cases: [name: string, max: number, takers: [taker: PlaceTaker, gets: number][]][] = [
     ['callers without a token share one half',   32, [[anonymous('a'), 16], [anonymous('b'), 0]]],
     ['one token has one half, from anywhere',    32, [[reader('x', 'a'), 16], [reader('x', 'b'), 0]]],

@@ -63,7 +63,7 @@ void t.test('small histories are judged by the rule', (t) => {
     value: 'x',
     outcome: { type: 'failed' },
   }
-  // prettier-ignore
+  // oxfmt-ignore
   const table: [string, Operation[], Verdict['type']][] = [
     ['nothing happened',                 [],                                                              'linearizable'],
     ['a read of what was written',       [at(0, 1, put('x')), at(2, 3, read('x'))],                       'linearizable'],

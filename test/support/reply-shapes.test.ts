@@ -30,7 +30,7 @@ const json = (value: unknown, status = 200) => ({
 })
 const text = (body: string, status = 200) => ({ status, type: 'text/plain; charset=utf-8', body })
 
-// prettier-ignore
+// oxfmt-ignore
 const rows: readonly (readonly [method: string, url: string, headers: object, reply: ReturnType<typeof json>, fault: RegExp | null])[] = [
   ['GET',  '/v1/thing/a',           {},     json({ Name: 'a' }),                  null],
   ['GET',  '/v1/thing/a?pretty',    {},     json({ Name: 'a', Size: 1 }),         null],

@@ -22,7 +22,7 @@ type Resource = Requirement['resource']
 type Of<Name extends Resource> = Extract<Requirement, { readonly resource: Name }>
 
 /** One row per resource: the rules that are asked, about which name, and for which capability. */
-// prettier-ignore
+// oxfmt-ignore
 const table: { readonly [Name in Resource]: (requirement: Of<Name>) => Question } = {
   none:      () => null,
   // A caller who may change tokens may do everything: no default gives that away.

@@ -76,7 +76,8 @@ export type MemberDutyContext = DutyContext & { readonly members: KnownNodes }
 
 /** What becomes of a node. */
 type Outcome =
-  { readonly type: 'passing' | 'critical'; readonly output: string } | { readonly type: 'gone' }
+  | { readonly type: 'passing' | 'critical'; readonly output: string }
+  | { readonly type: 'gone' }
 
 type Doubt = {
   readonly name: string

@@ -38,7 +38,8 @@ export type PoolMember = {
 
 /** Keys are base64. */
 export type KeyOperation =
-  { readonly type: 'install' | 'use' | 'remove'; readonly key: string } | { readonly type: 'list' }
+  | { readonly type: 'install' | 'use' | 'remove'; readonly key: string }
+  | { readonly type: 'list' }
 
 export type KeyReport = {
   readonly members: number

@@ -285,11 +285,7 @@ export const purgeNode = defineCommand({
     const isHeld = before !== null && isHeldBack(before, heldStormOf(reader))
     return { before, storm: isHeld ? await stormAt(reader, nowMs, 0) : null }
   },
-  apply: (
-    { index },
-    { id, nowMs = 0 },
-    { before, storm },
-  ): Applied<{ readonly purged: boolean }> =>
+  apply: ({ index }, { id, nowMs = 0 }, { before, storm }): Applied<{ readonly purged: boolean }> =>
     before === null
       ? { changes: [], outcome: { purged: false } }
       : {

@@ -19,7 +19,8 @@ import type { RestoreStep } from './restore.ts'
 import { archiving, raftControl } from './services.ts'
 
 type RestoreOutcome =
-  { readonly ok: true; readonly rows: number } | { readonly ok: false; readonly reason: string }
+  | { readonly ok: true; readonly rows: number }
+  | { readonly ok: false; readonly reason: string }
 
 /** An archive holds all there is, and who restores one chooses the tokens. */
 const everything = (): Requirement => ({ resource: 'acl', access: 'write' })

@@ -65,7 +65,9 @@ export type PutOutcome =
   | { readonly type: 'unknownKey' }
 
 export type DeleteOutcome =
-  { readonly type: 'deleted'; readonly found: boolean } | Conflict | Fenced
+  | { readonly type: 'deleted'; readonly found: boolean }
+  | Conflict
+  | Fenced
 
 export type ResealOutcome = { readonly replaced: number }
 

@@ -18,7 +18,12 @@ export const groupDepthMax = 100
 export const repeatMax = 1_000
 
 export type Assertion =
-  'textStart' | 'textEnd' | 'lineStart' | 'lineEnd' | 'wordBoundary' | 'notWordBoundary'
+  | 'textStart'
+  | 'textEnd'
+  | 'lineStart'
+  | 'lineEnd'
+  | 'wordBoundary'
+  | 'notWordBoundary'
 
 export type RegexNode =
   | { readonly type: 'empty' }

@@ -276,7 +276,7 @@ void t.test('a pattern fits what a slow and plain matcher says it fits', async (
 })
 
 void t.test('the gossip keyring is the agent writer’s where no rule of its own says more', (t) => {
-  // prettier-ignore
+  // oxfmt-ignore
   const table: [text: string, read: boolean, write: boolean][] = [
     ['keyring = "read"',                       true,  false],
     ['keyring = "write"',                      true,  true],

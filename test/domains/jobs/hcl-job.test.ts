@@ -38,7 +38,7 @@ t.test(
 
 const inTask = (text: string) => `job "j" {\n group "g" {\n  task "t" {\n${text}\n  }\n }\n}`
 
-// prettier-ignore
+// oxfmt-ignore
 const readable: readonly (readonly [string, string, string, unknown])[] = [
   ['a task of the job itself', 'job "j" {\n task "t" {\n driver = "x"\n }\n}', '', { TaskGroups: [{ Name: 't', Tasks: [{ Name: 't', Driver: 'x' }] }] }],
   ['an id beside the label', 'job "j" {\n id = "i"\n}', '', { ID: 'i' }],
@@ -62,7 +62,7 @@ for (const [what, text, variables, expected] of readable) {
   })
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const refused: readonly (readonly [string, string, RegExp])[] = [
   ['no job', 'locals {}', /^job:1:1: this file has no job/],
   ['two jobs', 'job "a" {}\njob "b" {}', /^job:2:1: a file has one job/],

@@ -72,7 +72,7 @@ t.test('a registration counts its groups, and others that still run something', 
   t.same(countsFor(['a'], null), [{ group: 'a', ...none }])
 })
 
-// prettier-ignore
+// oxfmt-ignore
 t.test('a job has the status of what it runs and what is still to be decided', async (t) => {
   const cases = [
     // what of the job,                    live,  open,  status

@@ -27,7 +27,7 @@ const template = (more: Json) => ({
 /** What, the job, its group, its task, and how the problem begins; null: there is none. */
 type Case = readonly [string, Json, Json, Json, string | null]
 
-// prettier-ignore
+// oxfmt-ignore
 const cases: readonly Case[] = [
   ['no id', { ID: '' }, {}, {}, 'ID is missing'],
   ['a blank in the id', { ID: 'a b' }, {}, {}, 'ID must have no blank'],

@@ -13,7 +13,7 @@ function texts(pattern: string, text: string): readonly (readonly (string | null
   )
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const cases: readonly (readonly [string, string, readonly (readonly (string | null)[])[]])[] = [
   ['a+',             'baaba',      [['aa'], ['a']]],
   ['a+?',            'aa',         [['a'], ['a']]],

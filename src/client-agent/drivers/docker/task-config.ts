@@ -140,7 +140,9 @@ export function allOf<Value>(blocks: Value | readonly Value[] | undefined): read
 
 export function mergedOf(
   blocks:
-    Readonly<Record<string, string>> | readonly Readonly<Record<string, string>>[] | undefined,
+    | Readonly<Record<string, string>>
+    | readonly Readonly<Record<string, string>>[]
+    | undefined,
 ): Readonly<Record<string, string>> {
   return Object.assign({}, ...allOf(blocks)) as Readonly<Record<string, string>>
 }
