@@ -1,6 +1,7 @@
 /**
  * The packages of many modules that tests import, each as one file. To find, read and link the two hundred modules of tap
- * is a quarter of a second of work for every test process, and typebox has three hundred more.
+ * is a quarter of a second of work for every test process, and typebox has three hundred more. Of the project's own files the name is
+ * all there is to know: what Node.js asks the file system about each is another quarter.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,6 +30,7 @@ async function make(root: string): Promise<readonly string[]> {
     `--outdir=${to}`,
     '--out-extension:.js=.mjs',
     '--bundle',
+    `--alias:async-hook-domain=${fileURLToPath(new URL('error-domain.ts', import.meta.url))}`,
     '--splitting',
     '--platform=node',
     '--format=esm',
@@ -43,7 +45,9 @@ const urls = new Map(${JSON.stringify(urls)})
 registerHooks({
   resolve(name, context, next) {
     const url = urls.get(name)
-    return url === undefined ? next(name, context) : { url, format: 'module', shortCircuit: true }
+    if (url !== undefined) return { url, format: 'module', shortCircuit: true }
+    if (name[0] !== '.' || !name.endsWith('.ts')) return next(name, context)
+    return { url: new URL(name, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
   },
 })`
   return ['--import', `data:text/javascript,${encodeURIComponent(hook)}`]

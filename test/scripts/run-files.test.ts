@@ -60,3 +60,22 @@ t.test('of a kind no more than its number run at a time, and others go by', asyn
   t.match(runs.at(-1)?.file.path, /b\.mjs$/, 'c went by b, which waited for a')
   t.same(countTap(wholeTap(runs)), { passed: 3, failed: 0 })
 })
+
+t.test('an error that nobody caught fails the file, and is shown', async (t) => {
+  const inTest = (line: string) =>
+    `import t from 'tap'; t.test('a', async (t) => { ${line}; await new Promise((done) => setTimeout(done, 100)); t.ok(true) })`
+  const folder = t.testdir({
+    'thrown.mjs': inTest(`setTimeout(() => { throw new Error('planted late') })`),
+    'rejected.mjs': inTest(`void Promise.reject(new Error('planted late'))`),
+  })
+  // As this file itself is run: the gate's tap is a bundle, with a part of its own for these errors.
+  const runs = await runFiles(files(folder, ['thrown', 'rejected']), {
+    ...options,
+    nodeArguments: process.execArgv,
+  })
+  for (const { ok, tap } of runs) {
+    t.equal(ok, false)
+    t.match(tap, /planted late/)
+    t.match(tap, /(thrown|rejected)\.mjs/)
+  }
+})

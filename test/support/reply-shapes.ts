@@ -30,10 +30,12 @@ type Known = { readonly route: Route; readonly pattern: RegExp; readonly literal
 const namedStatuses: ReadonlySet<number> = new Set([404, 409, 410])
 const shownLength = 500
 
+/** For all of a process: many tests start many servers, of the same routes. */
+const compiled = new WeakMap<TSchema, ReturnType<typeof Compile>>()
+
 export class ReplyShapes {
   /** By the second segment of their path. */
   readonly #routes: ReadonlyMap<string, readonly Known[]>
-  readonly #compiled = new Map<TSchema, ReturnType<typeof Compile>>()
 
   constructor(routes: readonly Route[]) {
     const known = routes
@@ -111,10 +113,10 @@ export class ReplyShapes {
   }
 
   #valueFault(schema: TSchema, value: unknown): string | null {
-    let validator = this.#compiled.get(schema)
+    let validator = compiled.get(schema)
     if (validator === undefined) {
       validator = Compile(closed(schema) as TSchema)
-      this.#compiled.set(schema, validator)
+      compiled.set(schema, validator)
     }
     if (validator.Check(value)) return null
     const [, faults] = validator.Errors(value)
