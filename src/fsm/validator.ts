@@ -12,23 +12,37 @@ type Fault = {
   readonly text: string
 }
 
+type Compiled = ReturnType<typeof Compile>
+
+/** One for each schema, however many validators it has: to compile one takes milliseconds. */
+const compiled = new WeakMap<TSchema, Compiled>()
+
 export class Validator<const Schema extends TSchema> {
   readonly #schema: Schema
-  #compiled: ReturnType<typeof Compile> | null = null
+  #compiled: Compiled | null = null
 
   constructor(schema: Schema) {
     this.#schema = schema
   }
 
   accepts(value: unknown): value is Static<Schema> {
-    this.#compiled ??= Compile(this.#schema)
+    this.#compiled ??= compiledOf(this.#schema)
     return this.#compiled.Check(value)
   }
 
   /** What is wrong with a value that is not accepted; null: no more is known. */
   faultOf(value: unknown): Fault | null {
-    this.#compiled ??= Compile(this.#schema)
+    this.#compiled ??= compiledOf(this.#schema)
     const [, [first]] = this.#compiled.Errors(value)
     return first === undefined ? null : { path: first.instancePath, text: first.message }
   }
+}
+
+function compiledOf(schema: TSchema): Compiled {
+  let found = compiled.get(schema)
+  if (found === undefined) {
+    found = Compile(schema)
+    compiled.set(schema, found)
+  }
+  return found
 }
