@@ -4,7 +4,7 @@ import { periodic, type Running } from '../lib/periodic.ts'
 import type { DutyContext } from './duty.ts'
 
 /** Readers honour marks: nobody waits for this. */
-const lookEveryMs = 200
+const lookEveryMs = 500
 /** Rows of one entry: some ten milliseconds of each server. */
 const rowsMax = 256
 /** Between two entries: at least so long, and so many times as long as the entry took. Writes of clients go first. */

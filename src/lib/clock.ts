@@ -19,7 +19,8 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   setTimer(delayMs, run) {
-    const handle = setTimeout(run, delayMs)
+    // Node.js drops a fraction: the timer would fire before its time, and be set again for the rest.
+    const handle = setTimeout(run, Math.ceil(delayMs))
     return { cancel: () => clearTimeout(handle) }
   },
 }

@@ -61,7 +61,8 @@ class Periodic implements Running {
     while (!signal.aborted) {
       this.#woken = false
       const pauseMs = await this.#round()
-      if (gapMs !== undefined) await delay(clock, gapMs(), signal)
+      const gap = gapMs?.() ?? 0
+      if (gap >= 1) await delay(clock, gap, signal)
       if (!this.#woken) await this.#pause.wait(pauseMs, signal)
     }
   }

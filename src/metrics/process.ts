@@ -4,7 +4,7 @@ import type { Metrics } from './metrics.ts'
 import { latencyBoundsSeconds } from './series.ts'
 
 /** A timer of this length is late by as long as the loop was held up; short enough to meet most of what holds it up. */
-export const lagProbeMs = 50
+export const lagProbeMs = 250
 
 /** Returns the way to stop measuring. */
 export function processMetrics(metrics: Metrics, clock: Clock): () => void {

@@ -10,7 +10,7 @@ import { decodeFrame, encodeAck } from './codec.ts'
 
 /** Frames are acknowledged after this many bytes, or this long after the first of them. */
 const ackBytes = 256 * 1024
-const ackDelayMs = 50
+const ackDelayMs = 500
 
 export type InboundEvents = {
   onMessage(message: Message): void
